@@ -1,0 +1,1 @@
+//! Polyglot opening books: reader, selection, builder, and the embedded default book.

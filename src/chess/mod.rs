@@ -1,0 +1,1 @@
+//! The rules of chess: no I/O, no clock, no logging, no dependencies.

@@ -1,0 +1,1 @@
+//! Wiring of the daemon: build everything, signals, systemd, two-stage stop.

@@ -1,0 +1,1 @@
+//! Simulator, bot and sparring partners in one process, told in the terminal.

@@ -1,0 +1,1 @@
+//! `knightwatch check` and `knightwatch upgrade`: is everything ready to play on Lichess?

@@ -1,0 +1,1 @@
+//! What happened, as plain data that everyone may read.

@@ -1,0 +1,1 @@
+//! `knightwatch init`: a few questions, then a configuration and a token file.

@@ -1,0 +1,21 @@
+//! Knightwatch: an always-on Lichess bot with its own chess engine, in one binary.
+//!
+//! The modules in dependency order:
+
+pub mod chess;
+pub mod events;
+
+pub mod book;
+pub mod engine;
+pub mod lichess;
+pub mod sim;
+pub mod uci;
+
+pub mod bot;
+pub mod config;
+
+pub mod cli;
+pub mod daemon;
+pub mod demo;
+pub mod doctor;
+pub mod init;

@@ -1,0 +1,1 @@
+//! The wire to Lichess: endpoints, streams, retries; knows nothing about bots.

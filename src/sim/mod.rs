@@ -1,0 +1,1 @@
+//! A Lichess on localhost: routes, referee and clocks, sparring users, faults.
