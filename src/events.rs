@@ -1,1 +1,470 @@
 //! What happened, as plain data that everyone may read.
+//!
+//! The bot says what it does by sending an [`Event`] on the [`Bus`]; the terminal of the demo, metrics, the store
+//! and the page subscribe. Sending never waits and never fails: a subscriber that is slow loses the oldest events
+//! (and is told how many by [`RecvError::Lagged`]), and with no subscriber at all an event simply goes nowhere.
+//! So nothing that plays chess ever depends on who watches.
+//!
+//! All strings that come from the network (names, chat, reasons) are here as they came: who prints them removes
+//! control characters, who shows them in a page escapes them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::broadcast;
+pub use tokio::sync::broadcast::error::RecvError;
+
+/// White or Black; gives way to the rules' own type as soon as that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Color {
+    White,
+    Black,
+}
+
+/// How many events a subscriber may be behind before it loses the oldest.
+const CAPACITY: usize = 4096;
+
+/// The one way from those who do something to those who watch. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Bus(broadcast::Sender<Arc<Event>>);
+
+impl Bus {
+    /// A bus without subscribers.
+    pub fn new() -> Self {
+        Self(broadcast::Sender::new(CAPACITY))
+    }
+
+    /// Tells everyone who watches at this moment. Never waits.
+    pub fn send(&self, event: Event) {
+        // An error only says that nobody watches.
+        let _ = self.0.send(Arc::new(event));
+    }
+
+    /// All events from now on, in the order in which they were sent.
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.0.subscribe()
+    }
+}
+
+impl Default for Bus {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Something that happened to the account or in one of its games.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The account stream is open: challenges and games can come.
+    Online {
+        /// Who we are.
+        account: Player,
+        /// The server's base URL.
+        server: String,
+    },
+    /// The account stream is lost.
+    Offline {
+        /// Why, in words.
+        reason: String,
+        /// When it is tried again; `None` when it is not.
+        retry_in: Option<Duration>,
+    },
+    /// A challenge was decided on, by us (incoming) or by the other (outgoing).
+    Challenge(Challenge),
+    /// A game is on. Sent once for each game and life of the program, also for games taken up again.
+    GameStarted(GameStarted),
+    /// A move stands on the board, as the game's stream shows it; the moves of a game come in order, each once
+    /// (except for those taken back). Those made before a game was taken up come without thought and clocks.
+    Moved(Moved),
+    /// What the engine thinks while it thinks: at most a few per second and game.
+    Thinking {
+        /// The game's id.
+        game: String,
+        /// The ply that is being thought about: as many moves are on the board.
+        ply: u32,
+        /// The best line so far.
+        report: Report,
+    },
+    /// Moves were taken back.
+    TakenBack {
+        /// The game's id.
+        game: String,
+        /// How many moves are left on the board.
+        ply: u32,
+    },
+    /// Somebody offers a draw.
+    DrawOffered {
+        /// The game's id.
+        game: String,
+        /// Who offers.
+        by: Color,
+    },
+    /// The opponent has left the game or has come back.
+    OpponentGone {
+        /// The game's id.
+        game: String,
+        /// Whether he is away now.
+        gone: bool,
+    },
+    /// A line of chat, theirs or ours.
+    Chat {
+        /// The game's id.
+        game: String,
+        /// `player` or `spectator`.
+        room: String,
+        /// Who wrote it.
+        from: String,
+        /// What.
+        text: String,
+    },
+    /// A game is over.
+    GameFinished(GameFinished),
+    /// No game is on; why, and when something is tried next.
+    Idle {
+        /// Why, in words.
+        reason: String,
+        /// When we act on our own again, if ever.
+        next: Option<SystemTime>,
+    },
+    /// We stop: no new games, these many are still to be finished.
+    Draining {
+        /// Games still on.
+        games: usize,
+    },
+    /// Anything else worth telling, in words.
+    Note {
+        /// How bad it is.
+        severity: Severity,
+        /// The game it belongs to, if any.
+        game: Option<String>,
+        /// The sentence.
+        text: String,
+    },
+}
+
+impl Event {
+    /// The id of the game that the event belongs to, if it belongs to one.
+    pub fn game(&self) -> Option<&str> {
+        match self {
+            Self::GameStarted(GameStarted { game, .. })
+            | Self::Moved(Moved { game, .. })
+            | Self::Thinking { game, .. }
+            | Self::TakenBack { game, .. }
+            | Self::DrawOffered { game, .. }
+            | Self::OpponentGone { game, .. }
+            | Self::Chat { game, .. }
+            | Self::GameFinished(GameFinished { game, .. }) => Some(game),
+            Self::Note { game, .. } => game.as_deref(),
+            Self::Online { .. }
+            | Self::Offline { .. }
+            | Self::Challenge(_)
+            | Self::Idle { .. }
+            | Self::Draining { .. } => None,
+        }
+    }
+
+    /// An everyday sentence that belongs to no game.
+    pub fn note(text: impl Into<String>) -> Self {
+        Self::Note {
+            severity: Severity::Info,
+            game: None,
+            text: text.into(),
+        }
+    }
+}
+
+/// How bad a [`Event::Note`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing.
+    Info,
+    /// Something went wrong and was dealt with.
+    Warning,
+    /// Something went wrong that the operator has to look at.
+    Error,
+}
+
+/// Somebody who plays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Player {
+    /// The name as the server writes it; `Stockfish level 3` for the server's own engine.
+    pub name: String,
+    /// `BOT`, `GM`, ...
+    pub title: Option<String>,
+    /// The rating for the game's speed and variant.
+    pub rating: Option<u32>,
+    /// Whether the rating is still uncertain.
+    pub provisional: bool,
+}
+
+impl Player {
+    /// Whether this is a bot account.
+    pub fn is_bot(&self) -> bool {
+        self.title.as_deref() == Some("BOT")
+    }
+}
+
+/// How much time the players have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TimeControl {
+    /// A chess clock.
+    Clock {
+        /// Time at the start.
+        base: Duration,
+        /// Time added with each move.
+        increment: Duration,
+    },
+    /// These many days for each move.
+    Days(u32),
+    /// As long as they like.
+    Unlimited,
+}
+
+/// As Lichess writes it: `3+2`, `½+0`, `1.5+0`, `3 days`, `unlimited`; a base that is no multiple of a quarter
+/// minute in seconds, as in `10s+1`.
+impl fmt::Display for TimeControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Clock { base, increment } => {
+                match base.as_secs() {
+                    15 => write!(f, "¼")?,
+                    30 => write!(f, "½")?,
+                    45 => write!(f, "¾")?,
+                    90 => write!(f, "1.5")?,
+                    s if s % 60 == 0 => write!(f, "{}", s / 60)?,
+                    s => write!(f, "{s}s")?,
+                }
+                write!(f, "+{}", increment.as_secs())
+            }
+            Self::Days(1) => write!(f, "1 day"),
+            Self::Days(days) => write!(f, "{days} days"),
+            Self::Unlimited => write!(f, "unlimited"),
+        }
+    }
+}
+
+/// A challenge and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Challenge {
+    /// The challenge's id, which becomes the game's.
+    pub id: String,
+    /// Who challenges.
+    pub from: Player,
+    /// Whom; `None` for one that is open to all.
+    pub to: Option<String>,
+    /// The time control.
+    pub time_control: TimeControl,
+    /// Variant key: `standard`, `chess960`, `fromPosition`, ...
+    pub variant: String,
+    /// Whether ratings are at stake.
+    pub rated: bool,
+    /// What became of it.
+    pub decision: Decision,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// What became of a challenge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Decision {
+    /// It becomes a game.
+    Accepted,
+    /// It waits for a free slot.
+    Queued,
+    /// It was refused.
+    Declined,
+    /// Nothing was or will be answered: it was withdrawn, or the server has refused our answer.
+    Dropped,
+}
+
+/// The head of a game.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GameStarted {
+    /// The game's id.
+    pub game: String,
+    /// Who has White.
+    pub white: Player,
+    /// Who has Black.
+    pub black: Player,
+    /// Which of them we are.
+    pub our_color: Color,
+    /// `bullet`, `blitz`, `rapid`, `classical`, `correspondence`.
+    pub speed: String,
+    /// The time control.
+    pub time_control: TimeControl,
+    /// Whether ratings are at stake.
+    pub rated: bool,
+    /// Variant key: `standard`, `chess960`, `fromPosition`.
+    pub variant: String,
+    /// Where the game starts, if not from the ordinary position.
+    pub initial_fen: Option<String>,
+    /// The tournament it is part of.
+    pub tournament: Option<String>,
+    /// How many moves were made before we took it up: 0 for a new game.
+    pub plies: u32,
+}
+
+/// A move on the board.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moved {
+    /// The game's id.
+    pub game: String,
+    /// Which move it is, counted in plies from 1.
+    pub ply: u32,
+    /// The move in standard algebraic notation, with check and mate marks.
+    pub san: String,
+    /// The move as the server has it.
+    pub uci: String,
+    /// Who made it.
+    pub by: Color,
+    /// Whether we did.
+    pub ours: bool,
+    /// White's time left after it, in milliseconds; `None` where there is no clock or it is not known.
+    pub wtime: Option<u64>,
+    /// Black's.
+    pub btime: Option<u64>,
+    /// Why we made it: ours only.
+    pub thought: Option<Report>,
+    /// How quick we were: ours only.
+    pub timing: Option<Timing>,
+}
+
+/// How quick a move of ours was, beside the time to think.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// From the line of the stream that made it our turn to the start of the POST, thinking included.
+    pub to_post: Duration,
+    /// From the start of the POST to its answer.
+    pub round_trip: Duration,
+}
+
+/// What we thought when we chose a move.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Where the move comes from.
+    pub source: Source,
+    /// How good it is for us; `None` when nobody looked (book, only move).
+    pub score: Option<Score>,
+    /// Depth in plies.
+    pub depth: u32,
+    /// Deepest line in plies.
+    pub seldepth: u32,
+    /// Positions looked at.
+    pub nodes: u64,
+    /// How full the hash table is, in permille.
+    pub hashfull: u32,
+    /// Time spent.
+    pub elapsed: Duration,
+    /// The expected line in standard algebraic notation, beginning with the move itself.
+    pub pv: Vec<String>,
+}
+
+/// Where a move of ours comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The opening book.
+    Book,
+    /// The engine.
+    Search,
+    /// There was no other.
+    Only,
+}
+
+/// How good a position is for us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Score {
+    /// In hundredths of a pawn.
+    Centipawns(i32),
+    /// Mate in so many of our moves; negative when it is we who get mated.
+    Mate(i32),
+}
+
+/// `+0.35`, `-1.20`, `#4`, `#-3`.
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Centipawns(cp) => {
+                let sign = if cp < 0 { '-' } else { '+' };
+                write!(
+                    f,
+                    "{sign}{}.{:02}",
+                    cp.unsigned_abs() / 100,
+                    cp.unsigned_abs() % 100
+                )
+            }
+            Self::Mate(moves) => write!(f, "#{moves}"),
+        }
+    }
+}
+
+/// The end of a game.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GameFinished {
+    /// The game's id.
+    pub game: String,
+    /// The server's word for it: `mate`, `resign`, `outoftime`, `stalemate`, `draw`, `aborted`, ...
+    pub status: String,
+    /// Who won; `None` for a draw and for a game that does not count.
+    pub winner: Option<Color>,
+    /// `1-0`, `0-1`, `1/2-1/2`, or `*` for a game that was aborted.
+    pub result: String,
+    /// How many moves were made, in plies.
+    pub plies: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock(base: u64, increment: u64) -> String {
+        TimeControl::Clock {
+            base: Duration::from_secs(base),
+            increment: Duration::from_secs(increment),
+        }
+        .to_string()
+    }
+
+    #[test]
+    fn time_controls_read_as_on_lichess() {
+        assert_eq!(clock(180, 2), "3+2");
+        assert_eq!(clock(0, 1), "0+1");
+        assert_eq!(clock(15, 0), "¼+0");
+        assert_eq!(clock(30, 0), "½+0");
+        assert_eq!(clock(90, 1), "1.5+1");
+        assert_eq!(clock(10, 1), "10s+1");
+        assert_eq!(TimeControl::Days(1).to_string(), "1 day");
+        assert_eq!(TimeControl::Days(3).to_string(), "3 days");
+    }
+
+    #[test]
+    fn scores_keep_their_sign_below_one_pawn() {
+        assert_eq!(Score::Centipawns(-5).to_string(), "-0.05");
+        assert_eq!(Score::Centipawns(0).to_string(), "+0.00");
+        assert_eq!(Score::Centipawns(i32::MIN).to_string(), "-21474836.48");
+        assert_eq!(Score::Mate(4).to_string(), "#4");
+        assert_eq!(Score::Mate(-3).to_string(), "#-3");
+    }
+
+    #[test]
+    fn a_bus_without_subscribers_takes_everything() {
+        let bus = Bus::new();
+        for _ in 0..3 * CAPACITY {
+            bus.send(Event::note("nobody listens"));
+        }
+    }
+
+    #[test]
+    fn a_slow_subscriber_is_told_what_it_missed_and_goes_on() {
+        let bus = Bus::new();
+        let mut receiver = bus.subscribe();
+        for n in 0..CAPACITY + 7 {
+            bus.send(Event::note(n.to_string()));
+        }
+        assert!(matches!(
+            receiver.blocking_recv(),
+            Err(RecvError::Lagged(7))
+        ));
+        assert_eq!(*receiver.blocking_recv().unwrap(), Event::note("7"));
+    }
+}
