@@ -1,0 +1,410 @@
+//! What can be set, section by section, each with its default.
+//!
+//! `config.example.toml` carries the same list with one line of why for each key; a test keeps the two equal.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+/// Everything an operator can set. [`Settings::default`] is a bot that plays out of the box.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// The one account: where it lives and where its token is.
+    pub lichess: Lichess,
+    /// The embedded engine.
+    pub engine: Engine,
+    /// Opening books.
+    pub book: Book,
+    /// Which challenges to accept.
+    pub challenge: Challenge,
+    /// How many games, and what to do about those that do not start or do not end.
+    pub games: Games,
+    /// When to offer and accept draws.
+    pub draw: Draw,
+    /// When to resign.
+    pub resign: Resign,
+    /// What to say.
+    pub chat: Chat,
+    /// The process itself.
+    pub daemon: Daemon,
+    /// Reserved for several accounts in one daemon; must be empty for now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub account: Vec<Account>,
+}
+
+/// `[lichess]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Lichess {
+    /// Base URL of the server; every request goes below it.
+    pub url: Url,
+    /// File that holds the API token and nothing else. `%d` is systemd's credentials directory, `~` the home directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<PathBuf>,
+}
+
+/// `[[account]]`, reserved: one account of several, each with its own token.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Account {
+    /// Name by which logs tell the accounts apart.
+    pub name: String,
+    /// File that holds the API token of this account.
+    pub token_file: Option<PathBuf>,
+}
+
+/// `[engine]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Engine {
+    /// Size of the transposition table in MiB, one for all games, 1 to 65536.
+    pub hash_mib: usize,
+    /// Search threads, shared by all games; 0 means one for each core.
+    pub threads: usize,
+    /// Time in ms kept back on every move beside the measured lag.
+    pub overhead_ms: u64,
+}
+
+/// `[book]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Book {
+    /// Whether to play from books at all.
+    pub enabled: bool,
+    /// Polyglot books, asked in this order before the embedded one.
+    pub files: Vec<PathBuf>,
+    /// Whether to ask the embedded book when the files have no move.
+    pub default: bool,
+    /// Which of a position's book moves to play.
+    pub selection: Selection,
+    /// Book moves with a smaller weight are passed over.
+    pub min_weight: u16,
+    /// Plies from the start of the game after which books are no longer asked.
+    pub max_ply: u32,
+}
+
+/// `[challenge]`: what must hold for a challenge to be accepted. Everything that does not hold has its own decline reason.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Challenge {
+    /// Whether to accept challenges at all.
+    pub accept: bool,
+    /// Accepted variants.
+    pub variants: Vec<Variant>,
+    /// Accepted speeds, by Lichess's own names for them.
+    pub speeds: Vec<Speed>,
+    /// Whether rated games are accepted.
+    pub rated: bool,
+    /// Whether casual games are accepted.
+    pub casual: bool,
+    /// Whether people are accepted.
+    pub humans: bool,
+    /// Whether bots are accepted.
+    pub bots: bool,
+    /// Smallest initial time in seconds.
+    pub min_base_s: u32,
+    /// Largest initial time in seconds.
+    pub max_base_s: u32,
+    /// Smallest increment in seconds.
+    pub min_increment_s: u32,
+    /// Largest increment in seconds.
+    pub max_increment_s: u32,
+    /// Fewest days a move in correspondence games.
+    pub min_days: u32,
+    /// Most days a move in correspondence games.
+    pub max_days: u32,
+    /// Lowest rating of the challenger.
+    pub min_rating: u32,
+    /// Highest rating of the challenger.
+    pub max_rating: u32,
+    /// Names that are never accepted; upper and lower case are the same.
+    pub block: Vec<String>,
+}
+
+/// `[games]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Games {
+    /// Games at once; a challenge beyond them is declined with `later`.
+    pub concurrency: usize,
+    /// Games at once against the same opponent.
+    pub per_opponent: usize,
+    /// Seconds to wait for the opponent's first move before the game is aborted; 0 waits for ever.
+    pub abort_after_s: u64,
+    /// Whether to claim the win when the opponent has left and Lichess allows it.
+    pub claim_victory: bool,
+}
+
+/// `[draw]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Draw {
+    /// Whether to offer draws.
+    pub offer: bool,
+    /// Whether to accept draws.
+    pub accept: bool,
+    /// Full moves that must have been played before a draw is offered or accepted.
+    pub min_move: u32,
+    /// A position counts as level while the score is within this many centipawns of zero.
+    pub score_cp: u32,
+    /// How many of our moves in a row the score must have been level before we offer or accept.
+    pub moves: u32,
+}
+
+/// `[resign]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Resign {
+    /// Whether to resign lost games.
+    pub enabled: bool,
+    /// A position counts as lost when we are down by this many centipawns, or mated.
+    pub score_cp: u32,
+    /// How many of our moves in a row the position must have been lost.
+    pub moves: u32,
+}
+
+/// `[chat]`: `{me}` and `{opponent}` stand for the names; an empty text says nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Chat {
+    /// Said to the opponent when the game starts.
+    pub greeting: String,
+    /// Said to the opponent when the game is over.
+    pub farewell: String,
+    /// Said to the spectators when the game starts.
+    pub greeting_spectators: String,
+    /// Said to the spectators when the game is over.
+    pub farewell_spectators: String,
+}
+
+/// `[daemon]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Daemon {
+    /// Seconds that running games get to finish after SIGTERM or the first Ctrl-C.
+    pub grace_s: u64,
+    /// How much to log.
+    pub log: LogLevel,
+}
+
+/// Which of several book moves is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Selection {
+    /// The one with the largest weight.
+    Best,
+    /// Any, in proportion to its weight.
+    Weighted,
+    /// Any, all with the same chance.
+    Uniform,
+}
+
+/// A variant that the engine plays, by Lichess's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Variant {
+    #[serde(rename = "standard")]
+    Standard,
+    #[serde(rename = "chess960")]
+    Chess960,
+    #[serde(rename = "fromPosition")]
+    FromPosition,
+}
+
+/// A speed that bots may play, by Lichess's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Speed {
+    Bullet,
+    Blitz,
+    Rapid,
+    Classical,
+    Correspondence,
+}
+
+/// The least severe kind of log line that is still written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl Variant {
+    /// Lichess's key, as in `variant.key` of a challenge.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Chess960 => "chess960",
+            Self::FromPosition => "fromPosition",
+        }
+    }
+}
+
+impl Speed {
+    /// Lichess's key, as in `speed` of a challenge.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Bullet => "bullet",
+            Self::Blitz => "blitz",
+            Self::Rapid => "rapid",
+            Self::Classical => "classical",
+            Self::Correspondence => "correspondence",
+        }
+    }
+}
+
+impl LogLevel {
+    /// The name, as a filter of log lines spells it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+impl Engine {
+    /// The number of search threads that `threads` asks for on this machine.
+    pub fn thread_count(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        }
+    }
+
+    /// Time kept back on every move.
+    pub fn overhead(&self) -> Duration {
+        Duration::from_millis(self.overhead_ms)
+    }
+}
+
+impl Games {
+    /// How long to wait for the opponent's first move; `None` for ever.
+    pub fn abort_after(&self) -> Option<Duration> {
+        (self.abort_after_s > 0).then(|| Duration::from_secs(self.abort_after_s))
+    }
+}
+
+impl Daemon {
+    /// How long running games get to finish once a stop is asked for.
+    pub fn grace(&self) -> Duration {
+        Duration::from_secs(self.grace_s)
+    }
+}
+
+impl Default for Lichess {
+    fn default() -> Self {
+        Self {
+            url: Url::parse("https://lichess.org").expect("a valid URL"),
+            token_file: None,
+        }
+    }
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self {
+            hash_mib: 256,
+            threads: 0,
+            overhead_ms: 50,
+        }
+    }
+}
+
+impl Default for Book {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            files: Vec::new(),
+            default: true,
+            selection: Selection::Weighted,
+            min_weight: 1,
+            max_ply: 40,
+        }
+    }
+}
+
+impl Default for Challenge {
+    fn default() -> Self {
+        Self {
+            accept: true,
+            variants: vec![Variant::Standard, Variant::Chess960, Variant::FromPosition],
+            speeds: vec![Speed::Bullet, Speed::Blitz, Speed::Rapid, Speed::Classical],
+            rated: true,
+            casual: true,
+            humans: true,
+            bots: true,
+            min_base_s: 0,
+            max_base_s: 10_800,
+            min_increment_s: 0,
+            max_increment_s: 180,
+            min_days: 1,
+            max_days: 14,
+            min_rating: 0,
+            max_rating: 4000,
+            block: Vec::new(),
+        }
+    }
+}
+
+impl Default for Games {
+    fn default() -> Self {
+        Self {
+            concurrency: 4,
+            per_opponent: 4,
+            abort_after_s: 60,
+            claim_victory: true,
+        }
+    }
+}
+
+impl Default for Draw {
+    fn default() -> Self {
+        Self {
+            offer: true,
+            accept: true,
+            min_move: 35,
+            score_cp: 10,
+            moves: 6,
+        }
+    }
+}
+
+impl Default for Resign {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            score_cp: 900,
+            moves: 4,
+        }
+    }
+}
+
+impl Default for Chat {
+    fn default() -> Self {
+        Self {
+            greeting: "Good luck and have fun, {opponent}!".into(),
+            farewell: "Thank you for the game, {opponent}!".into(),
+            greeting_spectators: String::new(),
+            farewell_spectators: String::new(),
+        }
+    }
+}
+
+impl Default for Daemon {
+    fn default() -> Self {
+        Self {
+            grace_s: 900,
+            log: LogLevel::Info,
+        }
+    }
+}
