@@ -1,0 +1,145 @@
+//! What a simulated site is made of.
+
+use std::str::FromStr;
+
+/// How a simulator starts.
+#[derive(Clone, Debug)]
+pub struct SimOptions {
+    /// The accounts. Sparring users get theirs on their own.
+    pub users: Vec<NewUser>,
+    /// How many times faster than the wall all clocks and timers run; 1.0 is real time.
+    pub speed: f64,
+    /// Decides ids, colours and the choices of sparring users.
+    pub seed: u64,
+    /// How castling is spelt in the moves of standard games.
+    pub castling: Castling,
+}
+
+impl Default for SimOptions {
+    fn default() -> Self {
+        Self {
+            users: Vec::new(),
+            speed: 1.0,
+            seed: 1,
+            castling: Castling::default(),
+        }
+    }
+}
+
+/// The spelling of castling that the site puts out in standard games. Elsewhere it is always the king taking his rook.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Castling {
+    /// `e1g1`
+    #[default]
+    KingMoves,
+    /// `e1h1`
+    KingTakesRook,
+}
+
+/// An account to be made.
+#[derive(Clone, Debug)]
+pub struct NewUser {
+    pub name: String,
+    /// Has the BOT title.
+    pub bot: bool,
+    /// In every kind of game.
+    pub rating: u32,
+    /// Games played so far; an account with any cannot become a bot.
+    pub games: u32,
+    /// Whether this user can be asked for takebacks. Bots refuse by default, as after the upgrade on the real site.
+    pub takebacks: bool,
+    /// The text of the profile. A bot without one is not listed as online.
+    pub bio: Option<String>,
+    /// What the user's token may do.
+    pub scopes: Vec<String>,
+}
+
+/// All that a bot's token usually carries.
+const SCOPES: [&str; 9] = [
+    "bot:play",
+    "board:play",
+    "challenge:read",
+    "challenge:write",
+    "email:read",
+    "preference:read",
+    "team:read",
+    "team:write",
+    "tournament:write",
+];
+
+impl NewUser {
+    /// A bot account, rated 1500, with a profile and a past.
+    pub fn bot(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            bot: true,
+            rating: 1500,
+            games: 100,
+            takebacks: false,
+            bio: Some("A bot in the simulator".to_owned()),
+            scopes: SCOPES.map(str::to_owned).to_vec(),
+        }
+    }
+
+    /// A new account of a human, rated 1500, without games: it may still become a bot.
+    pub fn human(name: impl Into<String>) -> Self {
+        Self {
+            bot: false,
+            games: 0,
+            takebacks: true,
+            bio: None,
+            ..Self::bot(name)
+        }
+    }
+
+    pub fn rating(self, rating: u32) -> Self {
+        Self { rating, ..self }
+    }
+}
+
+/// What the players have for thinking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeControl {
+    /// Seconds at the start, and seconds more after every move.
+    Clock {
+        limit: u32,
+        increment: u32,
+    },
+    /// Days for each move.
+    Days(u32),
+    Unlimited,
+}
+
+impl TimeControl {
+    /// A real-time clock: seconds at the start, seconds per move.
+    pub fn clock(limit: u32, increment: u32) -> Self {
+        Self::Clock { limit, increment }
+    }
+}
+
+/// `NAME` or `NAME:bot`, as on the command line.
+impl FromStr for NewUser {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, make): (_, fn(String) -> Self) = match text.split_once(':') {
+            None => (text, Self::human),
+            Some((name, "bot")) => (name, Self::bot),
+            Some((_, other)) => {
+                return Err(format!(
+                    "`{other}` is no kind of user: write NAME or NAME:bot"
+                ));
+            }
+        };
+        if !(2..=30).contains(&name.len())
+            || !name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+        {
+            return Err(format!(
+                "`{name}` is no user name: 2 to 30 letters, digits, `_` and `-`"
+            ));
+        }
+        Ok(make(name.to_owned()))
+    }
+}
