@@ -1,1 +1,165 @@
 //! The command line: clap definitions only.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// An always-on Lichess bot with its own chess engine, in one binary.
+#[derive(Debug, Parser)]
+#[command(
+    name = "knightwatch",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = "Example: knightwatch demo\n\n\
+        Exit codes: 0 done, 1 failed, 2 wrong usage, 69 another instance uses this token,\n\
+        77 token rejected, 78 configuration. Logs go to stderr, data to stdout."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Play on Lichess until told to stop
+    #[command(after_help = "Examples:\n  \
+        knightwatch run\n  \
+        knightwatch run --config /etc/knightwatch/config.toml\n  \
+        knightwatch run --set games.concurrency=1 --set daemon.log=debug\n  \
+        LICHESS_TOKEN=lip_... KNIGHTWATCH__LICHESS__URL=http://127.0.0.1:9663 knightwatch run\n\n\
+        The first SIGTERM or Ctrl-C takes no new games and lets running ones finish, the second leaves at once;\n\
+        games that are left are taken up at the next start.")]
+    Run(ConfigArgs),
+
+    /// Watch the bot play against sparring partners on a Lichess in a box, without any network
+    #[command(after_help = "Examples:\n  knightwatch demo\n  knightwatch demo --games 5")]
+    Demo {
+        /// End after this many games, with a table of the results
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        games: Option<u32>,
+        /// Where the Lichess in a box listens; port 0 takes a free one
+        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+        listen: SocketAddr,
+    },
+
+    /// Ask a few questions, then write a configuration and a token file
+    #[command(
+        after_help = "Examples:\n  knightwatch init\n  knightwatch init --config ./knightwatch.toml"
+    )]
+    Init {
+        /// The configuration file to write [default: ~/.config/knightwatch/config.toml]
+        #[arg(short, long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+
+    /// Turn the account into a bot account; this cannot be undone
+    #[command(after_help = "Examples:\n  knightwatch upgrade\n  knightwatch upgrade --yes")]
+    Upgrade {
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+
+    /// Look for everything that would keep the bot from playing, and say what to do about it
+    #[command(
+        after_help = "Example: knightwatch check --config /etc/knightwatch/config.toml\n\n\
+        Exits with 0 when all is well, 77 for the token or the title, 78 for the configuration,\n\
+        1 when Lichess cannot be reached."
+    )]
+    Check(ConfigArgs),
+
+    /// Serve a Lichess in a box on localhost, for any client
+    #[command(
+        after_help = "Example: knightwatch sim --user MyBot:bot --user Anna\n\n\
+        Point a client at the address with the token that is printed for its user."
+    )]
+    Sim {
+        /// Where to listen; port 0 takes a free one
+        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9663")]
+        listen: SocketAddr,
+        /// A user of the server, a bot with `:bot`; its token is `lip_` and the name in lower case
+        #[arg(long = "user", value_name = "NAME[:bot]")]
+        users: Vec<String>,
+    },
+
+    /// Speak UCI on stdin and stdout, for any chess program
+    #[command(
+        after_help = "Example: printf 'position startpos\\ngo depth 10\\n' | knightwatch uci"
+    )]
+    Uci,
+
+    /// Search a fixed set of positions and print the node count, which identifies the search
+    #[command(after_help = "Example: knightwatch bench\n\nThe last line is: NODES nodes NPS nps")]
+    Bench,
+
+    /// Count the positions that are DEPTH plies away
+    #[command(after_help = "Examples:\n  \
+        knightwatch perft 6\n  \
+        knightwatch perft 4 --divide --fen 'r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1'")]
+    Perft {
+        /// Depth in plies
+        #[arg(value_name = "DEPTH")]
+        depth: u32,
+        /// The position to start from [default: the start position]
+        #[arg(long, value_name = "FEN")]
+        fen: Option<String>,
+        /// Print the count below each move
+        #[arg(long)]
+        divide: bool,
+    },
+
+    /// Look into Polyglot books and build them
+    #[command(
+        subcommand,
+        arg_required_else_help = true,
+        after_help = "Example: knightwatch book build lines.txt -o mine.bin"
+    )]
+    Book(BookCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BookCommand {
+    /// List a book's moves for a position with their weights
+    #[command(
+        after_help = "Example: knightwatch book probe mine.bin 'rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1'"
+    )]
+    Probe {
+        /// A Polyglot book, or `default` for the embedded one
+        book: PathBuf,
+        /// The position
+        fen: String,
+    },
+    /// Compile lines of moves to a Polyglot book
+    #[command(after_help = "Example: knightwatch book build white.txt black.txt -o mine.bin")]
+    Build {
+        /// Text files with lines of moves
+        #[arg(required = true)]
+        lines: Vec<PathBuf>,
+        /// The book to write
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+    },
+}
+
+/// Where settings come from besides the defaults and the environment.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ConfigArgs {
+    /// The configuration file [default: ./knightwatch.toml, ~/.config/knightwatch/config.toml or
+    /// /etc/knightwatch/config.toml, the first that exists]
+    #[arg(short, long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Override one setting, as in `--set engine.hash_mib=64`
+    #[arg(long, value_name = "SECTION.KEY=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        None => Err("expected SECTION.KEY=VALUE".to_owned()),
+    }
+}
