@@ -1,10 +1,196 @@
 //! Settings: defaults < file < environment < flags.
 //!
-//! [`settings`] says what can be set and what holds without a word from the operator.
+//! [`settings`] says what can be set and what holds without a word from the operator, [`layers`] reads what the
+//! operator wrote, [`check`] looks for contradictions. Whatever is wrong is told at once: where, what, and what to do.
 
+mod check;
+mod layers;
+mod problem;
+mod schema;
 mod settings;
 
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use layers::{Layer, Reader};
+use problem::{Place, Problem};
+
+pub use problem::Error;
 pub use settings::{
     Account, Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, LogLevel, Resign,
     Selection, Settings, Speed, Variant,
 };
+
+/// The environment variable that holds a token.
+pub const TOKEN_VARIABLE: &str = "LICHESS_TOKEN";
+
+/// Where settings come from besides the defaults.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The file that was named; without one, the first of [`Sources::search_path`] that exists, if any.
+    pub file: Option<PathBuf>,
+    /// The variables of the environment.
+    pub environment: BTreeMap<String, String>,
+    /// Single settings from the command line, as `("engine.hash_mib", "64")`; the later wins.
+    pub set: Vec<(String, String)>,
+}
+
+impl Sources {
+    /// The sources of this process: its environment, and what its command line says.
+    pub fn of_process(file: Option<PathBuf>, set: Vec<(String, String)>) -> Self {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        Self {
+            file,
+            environment: std::env::vars_os().filter_map(text).collect(),
+            set,
+        }
+    }
+
+    /// Where a configuration file is looked for when none is named.
+    pub fn search_path(&self) -> Vec<PathBuf> {
+        let mut path = vec![PathBuf::from("knightwatch.toml")];
+        path.extend(self.user_file());
+        path.push(PathBuf::from("/etc/knightwatch/config.toml"));
+        path
+    }
+
+    /// The configuration file of this user: `knightwatch/config.toml` in `XDG_CONFIG_HOME`, or else in `~/.config`.
+    pub fn user_file(&self) -> Option<PathBuf> {
+        let variable = |name: &str| {
+            self.environment
+                .get(name)
+                .filter(|value| value.starts_with('/'))
+        };
+        let configs = match (variable("XDG_CONFIG_HOME"), variable("HOME")) {
+            (Some(configs), _) => PathBuf::from(configs),
+            (None, Some(home)) => Path::new(home).join(".config"),
+            (None, None) => return None,
+        };
+        Some(configs.join("knightwatch/config.toml"))
+    }
+
+    fn find_file(&self) -> Option<PathBuf> {
+        self.file
+            .clone()
+            .or_else(|| self.search_path().into_iter().find(|path| path.exists()))
+    }
+}
+
+/// Where the token is. The token itself is never among the settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenSource {
+    /// In the environment variable [`TOKEN_VARIABLE`].
+    Environment,
+    /// In a file of its own.
+    File(PathBuf),
+}
+
+impl Settings {
+    /// Reads all layers, each over the one before it.
+    ///
+    /// # Errors
+    /// Everything that is wrong in any of them, and every contradiction in what they make together.
+    pub fn load(sources: &Sources) -> Result<Self, Error> {
+        let mut reader = Reader {
+            environment: &sources.environment,
+            problems: Vec::new(),
+        };
+        let file = sources.find_file();
+        let mut layers = Vec::new();
+        if let Some(path) = &file {
+            match read(path) {
+                Ok(text) => layers.push(reader.file(path, &text)),
+                Err(problem) => reader.problems.push(problem),
+            }
+        }
+        layers.push(reader.environment());
+        layers.push(reader.arguments(&sources.set));
+
+        let mut settings = merge(&layers);
+        settings.file = file;
+        settings.token = token_source(&settings, sources, &layers, &mut reader.problems);
+        for contradiction in check::contradictions(&settings) {
+            let place = place_of(contradiction.keys, &layers);
+            reader
+                .problems
+                .push(Problem::new(place, contradiction.sentence));
+        }
+        match reader.problems {
+            problems if problems.is_empty() => Ok(settings),
+            problems => Err(Error::new(problems)),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<String, Problem> {
+    std::fs::read_to_string(path).map_err(|error| {
+        let problem = Problem::new(
+            Place::Nowhere,
+            format!("cannot read {}: {error}", path.display()),
+        );
+        match error.kind() {
+            io::ErrorKind::NotFound => problem
+                .hint("knightwatch init writes one; without a file every setting has its default"),
+            io::ErrorKind::InvalidData => problem.hint("it must be a text in UTF-8"),
+            _ => problem,
+        }
+    })
+}
+
+/// The layers over the defaults. Each of their values has been found to fit its key.
+fn merge(layers: &[Layer]) -> Settings {
+    let layered = layers
+        .iter()
+        .try_fold(config::Config::builder(), |builder, layer| {
+            Ok(builder.add_source(config::Config::try_from(&layer.table())?))
+        });
+    let merged = layered.and_then(|builder| builder.build()?.try_deserialize());
+    merged.expect("every value was found to fit its key")
+}
+
+fn token_source(
+    settings: &Settings,
+    sources: &Sources,
+    layers: &[Layer],
+    problems: &mut Vec<Problem>,
+) -> Option<TokenSource> {
+    let variable = sources
+        .environment
+        .get(TOKEN_VARIABLE)
+        .is_some_and(|token| !token.trim().is_empty());
+    match (variable, &settings.lichess.token_file) {
+        (true, Some(file)) => {
+            let place = place_of(&["lichess.token_file"], layers);
+            let message = format!(
+                "there are two tokens: one in {TOKEN_VARIABLE} and one in {}",
+                file.display()
+            );
+            problems.push(
+                Problem::new(place, message)
+                    .hint(format!("unset {TOKEN_VARIABLE} or take token_file out")),
+            );
+            None
+        }
+        (true, None) => Some(TokenSource::Environment),
+        (false, Some(file)) => Some(TokenSource::File(file.clone())),
+        (false, None) => None,
+    }
+}
+
+/// Where the first of these settings that was set at all was set last.
+fn place_of(keys: &[&str], layers: &[Layer]) -> Place {
+    let set = |wanted: &&str| {
+        let mut leaves = layers.iter().rev().flat_map(|layer| layer.0.iter().rev());
+        let (section, key) = wanted.split_once('.')?;
+        leaves.find(|leaf| (leaf.section, leaf.key) == (section, key))
+    };
+    keys.iter()
+        .find_map(set)
+        .map_or(Place::Nowhere, |leaf| leaf.place.clone())
+}
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::TokenSource;
+
 /// Everything an operator can set. [`Settings::default`] is a bot that plays out of the box.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -33,6 +35,12 @@ pub struct Settings {
     /// Reserved for several accounts in one daemon; must be empty for now.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub account: Vec<Account>,
+    /// The file that was read, if any; not itself a setting.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
+    /// Where the token is, if anywhere; not itself a setting.
+    #[serde(skip)]
+    pub token: Option<TokenSource>,
 }
 
 /// `[lichess]`

@@ -1,0 +1,317 @@
+//! The layers above the defaults, each read to the same form: single values that know where they were written.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::{Spanned, Table, Value};
+
+use super::problem::{Excerpt, Place, Problem};
+use super::schema::{self, choices};
+
+/// What the variables of the environment that set something begin with.
+pub(super) const PREFIX: &str = "KNIGHTWATCH__";
+
+/// One setting as it was written in one layer.
+pub(super) struct Leaf {
+    pub section: &'static str,
+    pub key: &'static str,
+    pub value: Value,
+    pub place: Place,
+}
+
+/// The good settings of a layer; what is wrong has gone to the problems.
+pub(super) struct Layer(pub Vec<Leaf>);
+
+impl Layer {
+    /// The layer as a document.
+    pub fn table(&self) -> Table {
+        let mut document = Table::new();
+        for leaf in &self.0 {
+            let section = document
+                .entry(leaf.section)
+                .or_insert_with(|| Table::new().into());
+            let section = section.as_table_mut().expect("sections are tables");
+            section.insert(leaf.key.to_owned(), leaf.value.clone());
+        }
+        document
+    }
+}
+
+/// Reads the layers and gathers what is wrong with them.
+pub(super) struct Reader<'a> {
+    pub environment: &'a BTreeMap<String, String>,
+    pub problems: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    /// The layer of a configuration file. Paths in it are relative to the file's own directory.
+    pub fn file(&mut self, path: &Path, text: &str) -> Layer {
+        let (document, errors) = DeTable::parse_recoverable(text);
+        let at = |span| Place::File(Box::new(Excerpt::new(path.to_owned(), text, span)));
+        let base = path.parent().unwrap_or(Path::new("")).to_owned();
+
+        // One slip often makes several errors; the first of each line is the one to mend.
+        let line = |at: usize| {
+            text[..text.floor_char_boundary(at.min(text.len()))]
+                .matches('\n')
+                .count()
+        };
+        let mut broken = Vec::new();
+        for error in errors {
+            let span = error.span().unwrap_or(0..0);
+            if !broken.contains(&line(span.start)) {
+                broken.push(line(span.start));
+                let message = format!("not valid TOML: {}", error.message().replace('\n', ", "));
+                self.problems.push(Problem::new(at(span), message));
+            }
+        }
+        let sound = |span: Range<usize>| {
+            !broken
+                .iter()
+                .any(|l| (line(span.start)..=line(span.end)).contains(l))
+        };
+
+        let mut leaves = Vec::new();
+        for (name, content) in document.into_inner() {
+            if !sound(name.span()) {
+                continue;
+            }
+            let place = at(name.span());
+            let Some(section) = self.section(name.get_ref(), &place) else {
+                continue;
+            };
+            let span = content.span();
+            let DeValue::Table(table) = content.into_inner() else {
+                let problem = Problem::new(at(span), format!("`{section}` is a section"));
+                self.problems
+                    .push(problem.hint(format!("write its keys below a line [{section}]")));
+                continue;
+            };
+            for (name, value) in table {
+                let place = at(name.span());
+                if !sound(name.span().start..value.span().end) {
+                    continue;
+                }
+                if let Some(key) = self.key(section, name.get_ref(), &place) {
+                    leaves.extend(self.file_leaf(section, key, value, &at, &base));
+                }
+            }
+        }
+        Layer(leaves)
+    }
+
+    fn file_leaf(
+        &mut self,
+        section: &'static str,
+        key: &'static str,
+        written: Spanned<DeValue<'_>>,
+        at: &impl Fn(Range<usize>) -> Place,
+        base: &Path,
+    ) -> Option<Leaf> {
+        let span = written.span();
+        let elements: Vec<_> = match written.get_ref() {
+            DeValue::Array(elements) => elements.iter().map(Spanned::span).collect(),
+            _ => Vec::new(),
+        };
+        let value = match Value::deserialize(ValueDeserializer::from(written)) {
+            Ok(value) => value,
+            Err(error) => {
+                self.problems.push(Problem::new(at(span), error.message()));
+                return None;
+            }
+        };
+        // The elements of a list are looked at one by one, so that each can be pointed at.
+        let places = elements.into_iter().map(at);
+        self.leaf(section, key, value, at(span), places.collect(), base)
+    }
+
+    /// The layer of the environment: `KNIGHTWATCH__SECTION__KEY`.
+    pub fn environment(&mut self) -> Layer {
+        let mut leaves = Vec::new();
+        for (name, text) in self.environment {
+            let Some(path) = name.strip_prefix(PREFIX) else {
+                continue;
+            };
+            let place = Place::Environment(name.clone());
+            let Some((section, key)) = path.split_once("__") else {
+                let problem = Problem::new(place, format!("{name} names no setting"));
+                self.problems
+                    .push(problem.hint(format!("write {PREFIX}SECTION__KEY")));
+                continue;
+            };
+            leaves.extend(self.text_leaf(
+                &section.to_lowercase(),
+                &key.to_lowercase(),
+                text,
+                place,
+            ));
+        }
+        Layer(leaves)
+    }
+
+    /// The layer of `--set section.key=value`.
+    pub fn arguments(&mut self, set: &[(String, String)]) -> Layer {
+        let mut leaves = Vec::new();
+        for (name, text) in set {
+            let place = Place::Argument(name.clone());
+            let Some((section, key)) = name.split_once('.') else {
+                let problem = Problem::new(place, format!("`{name}` names no setting"));
+                self.problems
+                    .push(problem.hint("write --set SECTION.KEY=VALUE"));
+                continue;
+            };
+            leaves.extend(self.text_leaf(section, key, text, place));
+        }
+        Layer(leaves)
+    }
+
+    fn text_leaf(&mut self, section: &str, key: &str, text: &str, place: Place) -> Option<Leaf> {
+        let section = self.section(section, &place)?;
+        let key = self.key(section, key, &place)?;
+        let value = schema::value_from_text(section, key, text);
+        self.leaf(section, key, value, place, Vec::new(), Path::new(""))
+    }
+
+    /// A value that fits its key, with its paths made usable.
+    fn leaf(
+        &mut self,
+        section: &'static str,
+        key: &'static str,
+        mut value: Value,
+        place: Place,
+        elements: Vec<Place>,
+        base: &Path,
+    ) -> Option<Leaf> {
+        let before = self.problems.len();
+        for (element, place) in value.as_array().into_iter().flatten().zip(elements) {
+            let alone = Value::Array(vec![element.clone()]);
+            if schema::complaint(section, key, &alone).is_some() {
+                self.complain(section, key, &alone, place);
+            }
+        }
+        if self.problems.len() == before {
+            self.complain(section, key, &value, place.clone());
+        }
+        let paths = match (section, key, &mut value) {
+            ("lichess", "token_file", path) => std::slice::from_mut(path),
+            ("book", "files", Value::Array(paths)) => paths.as_mut_slice(),
+            _ => &mut [],
+        };
+        for path in paths {
+            if let Value::String(text) = path {
+                match resolve(text, base, self.environment) {
+                    Ok(resolved) => *text = resolved,
+                    Err(message) => self.problems.push(Problem::new(place.clone(), message)),
+                }
+            }
+        }
+        (self.problems.len() == before).then_some(Leaf {
+            section,
+            key,
+            value,
+            place,
+        })
+    }
+
+    fn complain(&mut self, section: &str, key: &str, value: &Value, place: Place) {
+        if let Some(complaint) = schema::complaint(section, key, value) {
+            let hint = complaint.hint;
+            let problem = Problem::new(place, complaint.message);
+            self.problems.push(Problem { hint, ..problem });
+        }
+    }
+
+    fn section(&mut self, name: &str, place: &Place) -> Option<&'static str> {
+        if name == "account" {
+            let problem = Problem::new(
+                place.clone(),
+                "[[account]] is reserved: one daemon plays one account for now",
+            );
+            self.problems
+                .push(problem.hint("name the account's token with token_file in [lichess]"));
+            return None;
+        }
+        let sections: Vec<_> = schema::sections()
+            .iter()
+            .copied()
+            .filter(|s| *s != "account")
+            .collect();
+        if let Some(section) = sections.iter().find(|section| **section == name) {
+            return Some(section);
+        }
+        let (message, hint) = match schema::section_of(name) {
+            _ if name == "token" => token(),
+            Some(section) => (
+                format!("`{name}` stands outside of its section"),
+                format!("it belongs to [{section}]"),
+            ),
+            None => (
+                format!("there is no section `{name}`"),
+                choices("sections are", name, &sections),
+            ),
+        };
+        self.problems
+            .push(Problem::new(place.clone(), message).hint(hint));
+        None
+    }
+
+    fn key(&mut self, section: &str, name: &str, place: &Place) -> Option<&'static str> {
+        let keys = schema::keys(section).unwrap_or_default();
+        if let Some(key) = keys.iter().find(|key| **key == name) {
+            return Some(key);
+        }
+        let (message, hint) = match schema::section_of(name) {
+            _ if name == "token" => token(),
+            Some(other) => (
+                format!("[{section}] has no key `{name}`"),
+                format!("`{name}` belongs to [{other}]"),
+            ),
+            None => {
+                let all = format!("keys of [{section}]");
+                (
+                    format!("[{section}] has no key `{name}`"),
+                    choices(&all, name, keys),
+                )
+            }
+        };
+        self.problems
+            .push(Problem::new(place.clone(), message).hint(hint));
+        None
+    }
+}
+
+fn token() -> (String, String) {
+    let message = "a token does not belong into the settings";
+    let hint = "put it into a file of its own with mode 0600 and name that with token_file in [lichess], \
+                or set the environment variable LICHESS_TOKEN";
+    (message.to_owned(), hint.to_owned())
+}
+
+/// Makes a path usable: `%d` is systemd's credentials directory, `~` the home directory, the rest relative to `base`.
+fn resolve(
+    path: &str,
+    base: &Path,
+    environment: &BTreeMap<String, String>,
+) -> Result<String, String> {
+    let below = |variable: &str, rest: &str, why: &str| match environment.get(variable) {
+        Some(directory) if !directory.is_empty() => Ok(format!("{directory}{rest}")),
+        _ => Err(format!(
+            "`{path}` needs {variable}, which is not set: {why}"
+        )),
+    };
+    if let Some(rest) = path.strip_prefix("%d").filter(|rest| rest.starts_with('/')) {
+        return below(
+            "CREDENTIALS_DIRECTORY",
+            rest,
+            "%d works in a systemd unit with LoadCredential",
+        );
+    }
+    if let Some(rest) = path.strip_prefix('~').filter(|rest| rest.starts_with('/')) {
+        return below("HOME", rest, "write the path in full");
+    }
+    let joined: PathBuf = base.join(path);
+    Ok(joined.to_string_lossy().into_owned())
+}

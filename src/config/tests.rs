@@ -1,0 +1,137 @@
+use std::path::Path;
+
+use super::*;
+
+fn sources(file: &Path) -> Sources {
+    Sources {
+        file: Some(file.to_owned()),
+        ..Sources::default()
+    }
+}
+
+fn written(text: &str) -> (tempfile::TempDir, Sources) {
+    let directory = tempfile::tempdir().expect("a directory for temporary files");
+    let file = directory.path().join("config.toml");
+    std::fs::write(&file, text).expect("a writable directory");
+    let sources = sources(&file);
+    (directory, sources)
+}
+
+fn environment(variables: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    variables.iter().map(owned).collect()
+}
+
+#[test]
+fn later_layers_win() {
+    let (_directory, mut sources) =
+        written("[engine]\nhash_mib = 1\nthreads = 1\noverhead_ms = 1\n");
+    sources.environment = environment(&[
+        ("KNIGHTWATCH__ENGINE__THREADS", "2"),
+        ("KNIGHTWATCH__ENGINE__OVERHEAD_MS", "2"),
+        ("KNIGHTWATCH__CHALLENGE__SPEEDS", "blitz,rapid"),
+    ]);
+    sources.set = vec![("engine.overhead_ms".to_owned(), "3".to_owned())];
+    let settings = Settings::load(&sources).expect("valid settings");
+    let engine = &settings.engine;
+    assert_eq!(
+        (engine.hash_mib, engine.threads, engine.overhead_ms),
+        (1, 2, 3)
+    );
+    assert_eq!(settings.challenge.speeds, [Speed::Blitz, Speed::Rapid]);
+    assert_eq!(settings.games, Games::default());
+}
+
+#[test]
+fn the_environment_alone_is_enough() {
+    let (_directory, mut sources) = written("");
+    sources.environment = environment(&[
+        ("LICHESS_TOKEN", "lip_me"),
+        ("KNIGHTWATCH__LICHESS__URL", "http://127.0.0.1:9663"),
+    ]);
+    let settings = Settings::load(&sources).expect("valid settings");
+    assert_eq!(settings.lichess.url.as_str(), "http://127.0.0.1:9663/");
+    assert_eq!(settings.token, Some(TokenSource::Environment));
+    assert!(!format!("{settings:?}").contains("lip_me"));
+}
+
+#[test]
+fn an_empty_file_changes_nothing() {
+    let (_directory, sources) = written("");
+    let settings = Settings::load(&sources).expect("valid settings");
+    let file = sources.file;
+    assert_eq!(
+        settings,
+        Settings {
+            file,
+            ..Settings::default()
+        }
+    );
+}
+
+#[test]
+fn paths_are_found_from_where_they_are_written() {
+    let (directory, mut sources) =
+        written("lichess.token_file = 'token'\nbook.files = ['~/a.bin', '/b.bin']");
+    sources.environment = environment(&[("HOME", "/home/anna")]);
+    let settings = Settings::load(&sources).expect("valid settings");
+    let token = directory.path().join("token");
+    assert_eq!(settings.lichess.token_file, Some(token.clone()));
+    assert_eq!(settings.token, Some(TokenSource::File(token)));
+    assert_eq!(
+        settings.book.files,
+        [Path::new("/home/anna/a.bin"), Path::new("/b.bin")]
+    );
+}
+
+#[test]
+fn percent_d_is_the_directory_of_credentials() {
+    let (_directory, mut sources) = written("lichess.token_file = '%d/token'");
+    let error = Settings::load(&sources)
+        .expect_err("no such directory")
+        .to_string();
+    assert!(error.contains("CREDENTIALS_DIRECTORY"), "{error}");
+    sources.environment = environment(&[("CREDENTIALS_DIRECTORY", "/run/credentials/x")]);
+    let settings = Settings::load(&sources).expect("valid settings");
+    assert_eq!(
+        settings.lichess.token_file.as_deref(),
+        Some(Path::new("/run/credentials/x/token"))
+    );
+}
+
+#[test]
+fn a_file_that_was_named_must_be_there() {
+    let error =
+        Settings::load(&sources(Path::new("/nowhere/config.toml"))).expect_err("no such file");
+    assert!(
+        error
+            .to_string()
+            .contains("cannot read /nowhere/config.toml"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_empty_token_is_none() {
+    let (_directory, mut sources) = written("");
+    sources.environment = environment(&[("LICHESS_TOKEN", " ")]);
+    assert_eq!(
+        Settings::load(&sources).expect("valid settings").token,
+        None
+    );
+}
+
+#[test]
+fn the_user_s_own_file_is_looked_for() {
+    let mut sources = Sources::default();
+    assert_eq!(sources.user_file(), None);
+    sources.environment = environment(&[("HOME", "/home/anna")]);
+    let expected = Path::new("/home/anna/.config/knightwatch/config.toml");
+    assert_eq!(sources.user_file().as_deref(), Some(expected));
+    sources.environment = environment(&[("HOME", "/home/anna"), ("XDG_CONFIG_HOME", "/etc/anna")]);
+    assert!(
+        sources
+            .search_path()
+            .contains(&"/etc/anna/knightwatch/config.toml".into())
+    );
+}
