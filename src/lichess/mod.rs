@@ -1,1 +1,16 @@
 //! The wire to Lichess: endpoints, streams, retries; knows nothing about bots.
+//!
+//! [`Client`] has a method for each endpoint. [`EventStream`] and [`GameStream`] are the two NDJSON streams as typed
+//! events. [`retry`] decides what to do after a failure, and never does it itself.
+
+mod client;
+mod error;
+pub mod model;
+pub mod retry;
+mod stream;
+mod token;
+
+pub use client::{Client, Endpoint, EndpointError};
+pub use error::{Error, RateLimit, Refusal};
+pub use stream::{EventStream, GameStream, LONGEST_LINE, Line, Lines, Ndjson, StreamError};
+pub use token::{Token, TokenError, TokenFault, readable_by_others};

@@ -1,0 +1,392 @@
+//! Games: as the account sees them, and as their own stream tells them.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+
+use super::Color;
+use super::ids::{GameId, Room, Speed, Status, Username, Variant};
+use super::text::{self, UNLIMITED};
+
+/// A game in the account's event stream or in `/api/account/playing`.
+#[derive(Debug, Clone)]
+pub struct GameInfo {
+    pub id: GameId,
+    /// Our colour.
+    pub color: Color,
+    /// The present position; of no use in a game against ourselves with closed eyes, so only for show.
+    pub fen: Option<String>,
+    /// The last move as the site highlights it, castling as `e1g1`; not always UCI.
+    pub last_move: Option<String>,
+    /// friend, ai, api, arena, lobby ...
+    pub source: Option<String>,
+    pub status: Status,
+    pub variant: Variant,
+    pub speed: Speed,
+    pub rated: bool,
+    pub has_moved: bool,
+    pub opponent: Opponent,
+    pub is_my_turn: bool,
+    /// Our clock; nothing in an unlimited game.
+    pub time_left: Option<Duration>,
+    pub tournament: Option<GameId>,
+    pub winner: Option<Color>,
+    pub rating: Option<i32>,
+    /// Of rated games that are over.
+    pub rating_diff: Option<i32>,
+    /// Only in the event stream.
+    pub compat: Option<Compat>,
+}
+
+/// Who we play.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opponent {
+    /// `Anonymous` and `Stockfish level 3` too.
+    pub name: Username,
+    pub title: Option<String>,
+    pub rating: Option<i32>,
+    /// The level, when this is Lichess's own engine.
+    pub ai_level: Option<u8>,
+}
+
+/// Which of the two APIs may play a game.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub struct Compat {
+    #[serde(default)]
+    pub bot: bool,
+    #[serde(default)]
+    pub board: bool,
+}
+
+impl<'de> Deserialize<'de> for GameInfo {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Wire {
+            game_id: Option<GameId>,
+            id: Option<GameId>,
+            full_id: Option<GameId>,
+            #[serde(default, deserialize_with = "text::color")]
+            color: Option<Color>,
+            fen: Option<String>,
+            last_move: Option<String>,
+            source: Option<String>,
+            status: Option<Status>,
+            variant: Option<Variant>,
+            speed: Option<Speed>,
+            #[serde(default, deserialize_with = "text::nullable")]
+            rated: bool,
+            #[serde(default, deserialize_with = "text::nullable")]
+            has_moved: bool,
+            opponent: Option<OpponentWire>,
+            #[serde(default, deserialize_with = "text::nullable")]
+            is_my_turn: bool,
+            #[serde(default, deserialize_with = "text::seconds")]
+            seconds_left: Option<Duration>,
+            tournament_id: Option<GameId>,
+            #[serde(default, deserialize_with = "text::color")]
+            winner: Option<Color>,
+            #[serde(default, deserialize_with = "text::rating")]
+            rating: Option<i32>,
+            #[serde(default, deserialize_with = "text::rating")]
+            rating_diff: Option<i32>,
+            compat: Option<Compat>,
+        }
+        #[derive(Deserialize)]
+        struct OpponentWire {
+            id: Option<String>,
+            username: Option<String>,
+            #[serde(default, deserialize_with = "text::rating")]
+            rating: Option<i32>,
+            ai: Option<u8>,
+        }
+        let wire = Wire::deserialize(from)?;
+        let missing = serde::de::Error::missing_field;
+        let full = wire
+            .full_id
+            .as_ref()
+            .and_then(|id| id.as_str().get(..8)?.parse().ok());
+        Ok(Self {
+            id: wire
+                .game_id
+                .or(wire.id)
+                .or(full)
+                .ok_or_else(|| missing("gameId"))?,
+            color: wire.color.ok_or_else(|| missing("color"))?,
+            fen: wire.fen,
+            last_move: wire.last_move.filter(|mv| !mv.is_empty()),
+            source: wire.source,
+            // The official sample of `/api/account/playing` has none, and lists only games that are on.
+            status: wire.status.unwrap_or(Status::Started),
+            variant: wire.variant.unwrap_or(Variant::Unknown),
+            speed: wire.speed.unwrap_or(Speed::Unknown),
+            rated: wire.rated,
+            has_moved: wire.has_moved,
+            opponent: match wire.opponent {
+                Some(o) => {
+                    Opponent::from_wire(o.id.as_deref(), o.username.as_deref(), o.rating, o.ai)
+                }
+                None => Opponent::from_wire(None, None, None, None),
+            },
+            is_my_turn: wire.is_my_turn,
+            time_left: wire.seconds_left,
+            tournament: wire.tournament_id,
+            winner: wire.winner,
+            rating: wire.rating,
+            rating_diff: wire.rating_diff,
+            compat: wire.compat,
+        })
+    }
+}
+
+impl Opponent {
+    /// Here, and only here, Lichess puts the title before the name: `BOT Aaron`.
+    fn from_wire(
+        id: Option<&str>,
+        username: Option<&str>,
+        rating: Option<i32>,
+        ai_level: Option<u8>,
+    ) -> Self {
+        let shown = username.or(id).unwrap_or("Anonymous");
+        let (title, name) = match (shown.split_once(' '), id) {
+            (Some((title, name)), Some(id)) if name.eq_ignore_ascii_case(id) => {
+                (Some(title.to_owned()), name)
+            }
+            _ => (None, shown),
+        };
+        Self {
+            name: Username::new(name),
+            title,
+            rating,
+            ai_level,
+        }
+    }
+
+    /// Whether this is a bot account.
+    pub fn is_bot(&self) -> bool {
+        self.title.as_deref() == Some("BOT")
+    }
+}
+
+/// The first line of a game's stream: everything about the game and how it stands.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GameFull {
+    pub id: GameId,
+    pub variant: Variant,
+    #[serde(default = "unknown_speed")]
+    pub speed: Speed,
+    #[serde(default)]
+    pub rated: bool,
+    /// Milliseconds since 1970.
+    #[serde(default)]
+    pub created_at: Option<i64>,
+    #[serde(default)]
+    pub white: Player,
+    #[serde(default)]
+    pub black: Player,
+    /// Nothing when the game begins in the variant's usual position ("startpos" on the wire).
+    #[serde(default, deserialize_with = "initial_fen")]
+    pub initial_fen: Option<String>,
+    /// Nothing in correspondence and unlimited games.
+    #[serde(default)]
+    pub clock: Option<GameClock>,
+    #[serde(default)]
+    pub days_per_turn: Option<u32>,
+    #[serde(default)]
+    pub tournament_id: Option<GameId>,
+    pub state: GameState,
+}
+
+fn unknown_speed() -> Speed {
+    Speed::Unknown
+}
+
+fn initial_fen<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<String>::deserialize(from)?.filter(|fen| fen != "startpos" && !fen.is_empty()))
+}
+
+impl GameFull {
+    pub fn player(&self, color: Color) -> &Player {
+        match color {
+            Color::White => &self.white,
+            Color::Black => &self.black,
+        }
+    }
+
+    /// Which side a user plays. Nobody's when the account is not one of the two.
+    pub fn color_of(&self, user: &Username) -> Option<Color> {
+        let is = |player: &Player| {
+            player.name.as_ref() == Some(user) || player.id.as_ref() == Some(user)
+        };
+        match (is(&self.white), is(&self.black)) {
+            (true, _) => Some(Color::White),
+            (_, true) => Some(Color::Black),
+            _ => None,
+        }
+    }
+}
+
+/// One side of a game. All of it is missing for an anonymous human; Lichess's engine has a level alone.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Player {
+    #[serde(default)]
+    pub id: Option<Username>,
+    #[serde(default)]
+    pub name: Option<Username>,
+    #[serde(default)]
+    pub title: Option<String>,
+    #[serde(default, deserialize_with = "text::rating")]
+    pub rating: Option<i32>,
+    #[serde(default, deserialize_with = "text::nullable")]
+    pub provisional: bool,
+    #[serde(default)]
+    pub ai_level: Option<u8>,
+}
+
+impl Player {
+    /// Whether this is a bot account.
+    pub fn is_bot(&self) -> bool {
+        self.title.as_deref() == Some("BOT")
+    }
+
+    /// What to call this side: the name, `Stockfish level 3` or `Anonymous`.
+    pub fn shown(&self) -> String {
+        match (&self.name, &self.id, self.ai_level) {
+            (Some(name), ..) | (None, Some(name), _) => name.to_string(),
+            (None, None, Some(level)) => format!("Stockfish level {level}"),
+            (None, None, None) => "Anonymous".to_owned(),
+        }
+    }
+}
+
+/// The clock as configured. In a game of 0+N the players start with max(increment, 3 s) all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct GameClock {
+    #[serde(deserialize_with = "text::millis")]
+    pub initial: Duration,
+    #[serde(deserialize_with = "text::millis")]
+    pub increment: Duration,
+}
+
+/// How a game stands: sent after every move, offer and end.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GameState {
+    /// Every move since `initial_fen`, in UCI with blanks between. After a takeback it is shorter than before.
+    pub moves: String,
+    /// White's clock when the server wrote this, the running time already taken off; [`UNLIMITED`] without a clock.
+    #[serde(deserialize_with = "text::millis")]
+    pub wtime: Duration,
+    #[serde(deserialize_with = "text::millis")]
+    pub btime: Duration,
+    #[serde(default, deserialize_with = "text::millis")]
+    pub winc: Duration,
+    #[serde(default, deserialize_with = "text::millis")]
+    pub binc: Duration,
+    pub status: Status,
+    #[serde(default, deserialize_with = "text::color")]
+    pub winner: Option<Color>,
+    /// White offers a draw. Stays up in the state in which Black answers with a move.
+    #[serde(default, deserialize_with = "text::nullable")]
+    pub wdraw: bool,
+    #[serde(default, deserialize_with = "text::nullable")]
+    pub bdraw: bool,
+    /// White asks to take a move back.
+    #[serde(default, deserialize_with = "text::nullable")]
+    pub wtakeback: bool,
+    #[serde(default, deserialize_with = "text::nullable")]
+    pub btakeback: bool,
+    /// The game that follows this one, once a rematch was accepted.
+    #[serde(default)]
+    pub rematch: Option<GameId>,
+    /// The time to make the first move, where the server enforces one.
+    #[serde(default)]
+    pub expiration: Option<Expiration>,
+}
+
+impl GameState {
+    /// The moves one by one.
+    pub fn moves(&self) -> impl Iterator<Item = &str> {
+        self.moves.split_ascii_whitespace()
+    }
+
+    /// What is left on a side's clock, at the moment the server wrote this state.
+    pub fn time(&self, color: Color) -> Duration {
+        match color {
+            Color::White => self.wtime,
+            Color::Black => self.btime,
+        }
+    }
+
+    /// What a side gets for each move.
+    pub fn increment(&self, color: Color) -> Duration {
+        match color {
+            Color::White => self.winc,
+            Color::Black => self.binc,
+        }
+    }
+
+    /// Whether a side has no clock at all.
+    pub fn is_unlimited(&self, color: Color) -> bool {
+        self.time(color) >= UNLIMITED
+    }
+
+    /// Whether a side's draw offer stands.
+    pub fn offers_draw(&self, color: Color) -> bool {
+        match color {
+            Color::White => self.wdraw,
+            Color::Black => self.bdraw,
+        }
+    }
+
+    /// Whether a side asks to take a move back.
+    pub fn asks_takeback(&self, color: Color) -> bool {
+        match color {
+            Color::White => self.wtakeback,
+            Color::Black => self.btakeback,
+        }
+    }
+}
+
+/// How long the side to move may still take for its first move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Expiration {
+    /// Since the last move, or the start.
+    #[serde(deserialize_with = "text::millis", rename = "idleMillis")]
+    pub idle: Duration,
+    #[serde(deserialize_with = "text::millis", rename = "millisToMove")]
+    pub to_move: Duration,
+}
+
+/// A line of chat. Our own are echoed; Lichess's own notes come from the user `lichess`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ChatLine {
+    #[serde(default = "player_room")]
+    pub room: Room,
+    /// `user` in a chat log.
+    #[serde(alias = "user")]
+    pub username: Username,
+    #[serde(deserialize_with = "text::cleaned")]
+    pub text: String,
+}
+
+fn player_room() -> Room {
+    Room::Player
+}
+
+/// The opponent left, or came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpponentGone {
+    pub gone: bool,
+    /// When we may claim the win; zero is now.
+    #[serde(
+        default,
+        deserialize_with = "text::seconds",
+        rename = "claimWinInSeconds"
+    )]
+    pub claim_win_in: Option<Duration>,
+}

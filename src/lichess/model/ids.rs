@@ -1,0 +1,360 @@
+//! Identities and the small closed vocabularies of the wire.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer};
+
+use super::text;
+
+/// A game's id, which is also the id of the challenge that it came from.
+///
+/// Eight characters on Lichess; anything of 1 to 32 ASCII letters and digits, `-` and `_` is accepted, so that it is
+/// always safe in a path.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GameId(Box<str>);
+
+/// A challenge's id: the same as the id of the game it becomes.
+pub type ChallengeId = GameId;
+
+impl GameId {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for GameId {
+    type Err = BadId;
+
+    fn from_str(id: &str) -> Result<Self, BadId> {
+        let fits = (1..=32).contains(&id.len())
+            && id
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        if fits {
+            Ok(Self(id.into()))
+        } else {
+            Err(BadId)
+        }
+    }
+}
+
+/// Not the id of a game.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a game id (1 to 32 letters and digits)")]
+pub struct BadId;
+
+impl fmt::Display for GameId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for GameId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for GameId {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// A user's name as it is shown. Two names are the same user when they differ in case only; [`Username::id`] is the
+/// form that compares equal.
+#[derive(Clone)]
+pub struct Username(Box<str>);
+
+impl Username {
+    /// Control characters are dropped: a name ends up in terminals and logs.
+    pub fn new(name: &str) -> Self {
+        Self(text::clean(name).into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The user's id: the name in lower case.
+    pub fn id(&self) -> String {
+        self.0.to_ascii_lowercase()
+    }
+}
+
+impl PartialEq for Username {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.eq_ignore_ascii_case(&other.0)
+    }
+}
+
+impl Eq for Username {}
+
+impl std::hash::Hash for Username {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
+
+impl From<&str> for Username {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+impl fmt::Display for Username {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for Username {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Username {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from).map(|name| Self::new(&name))
+    }
+}
+
+/// Declares a closed list of the server's keys; a key that we do not know becomes `Unknown` instead of an error.
+macro_rules! keys {
+    ($(#[$doc:meta])* $name:ident { $($(#[$note:meta])* $variant:ident = $key:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name {
+            $($(#[$note])* $variant,)+
+            /// Something newer than this program.
+            Unknown,
+        }
+
+        impl $name {
+            /// Every value with a key.
+            pub const ALL: &[$name] = &[$($name::$variant,)+];
+
+            /// The key on the wire; `unknown` for [`Self::Unknown`].
+            pub fn key(self) -> &'static str {
+                match self {
+                    $($name::$variant => $key,)+
+                    $name::Unknown => "unknown",
+                }
+            }
+
+            /// The value of a key, in any case.
+            pub fn from_key(key: &str) -> Self {
+                $(if key.eq_ignore_ascii_case($key) { return $name::$variant; })+
+                $name::Unknown
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.key())
+            }
+        }
+    };
+}
+
+/// Reads such a key from a plain string, or from an object: `{"key":"chess960","name":"Chess960"}`.
+macro_rules! key_from {
+    ($name:ident) => {
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                #[derive(Deserialize)]
+                #[serde(untagged)]
+                enum Shape {
+                    Plain(String),
+                    Object { key: String },
+                    Other(serde::de::IgnoredAny),
+                }
+                Ok(match Shape::deserialize(from)? {
+                    Shape::Plain(key) | Shape::Object { key } => Self::from_key(&key),
+                    Shape::Other(_) => Self::Unknown,
+                })
+            }
+        }
+    };
+}
+
+keys! {
+    /// The rules of a game.
+    Variant {
+        Standard = "standard",
+        Chess960 = "chess960",
+        /// Standard rules from any position, Chess960 castling included. Never rated.
+        FromPosition = "fromPosition",
+        Crazyhouse = "crazyhouse",
+        Antichess = "antichess",
+        Atomic = "atomic",
+        Horde = "horde",
+        KingOfTheHill = "kingOfTheHill",
+        RacingKings = "racingKings",
+        ThreeCheck = "threeCheck",
+    }
+}
+
+key_from!(Variant);
+
+keys! {
+    /// How fast a game is, by its estimated length for one side: limit + 40 increments.
+    Speed {
+        /// 0 to 29 seconds. Bots may not play it.
+        UltraBullet = "ultraBullet",
+        /// 30 to 179 seconds.
+        Bullet = "bullet",
+        /// 180 to 479 seconds.
+        Blitz = "blitz",
+        /// 480 to 1,499 seconds.
+        Rapid = "rapid",
+        /// From 1,500 seconds.
+        Classical = "classical",
+        /// Days per move, or no clock at all.
+        Correspondence = "correspondence",
+    }
+}
+
+impl Speed {
+    /// The speed of a clock of `limit` and `increment` seconds.
+    pub fn of_clock(limit: u32, increment: u32) -> Self {
+        match limit.saturating_add(increment.saturating_mul(40)) {
+            0..30 => Self::UltraBullet,
+            30..180 => Self::Bullet,
+            180..480 => Self::Blitz,
+            480..1500 => Self::Rapid,
+            1500..21600 => Self::Classical,
+            _ => Self::Correspondence,
+        }
+    }
+}
+
+key_from!(Speed);
+
+keys! {
+    /// How a game stands. Everything but `Created` and `Started` means that it is over, `Unknown` too.
+    Status {
+        Created = "created",
+        Started = "started",
+        Aborted = "aborted",
+        Mate = "mate",
+        Resign = "resign",
+        Stalemate = "stalemate",
+        /// The opponent left and the win, or the draw, was claimed.
+        Timeout = "timeout",
+        Draw = "draw",
+        /// A flag fell; a draw when the other side cannot mate.
+        OutOfTime = "outoftime",
+        Cheat = "cheat",
+        /// Lost for not making the first move in time (arenas).
+        NoStart = "noStart",
+        UnknownFinish = "unknownFinish",
+        InsufficientMaterialClaim = "insufficientMaterialClaim",
+        VariantEnd = "variantEnd",
+    }
+}
+
+impl Status {
+    /// Whether the game has ended.
+    pub fn is_over(self) -> bool {
+        !matches!(self, Self::Created | Self::Started)
+    }
+
+    fn from_id(id: u64) -> Self {
+        match id {
+            10 => Self::Created,
+            20 => Self::Started,
+            25 => Self::Aborted,
+            30 => Self::Mate,
+            31 => Self::Resign,
+            32 => Self::Stalemate,
+            33 => Self::Timeout,
+            34 => Self::Draw,
+            35 => Self::OutOfTime,
+            36 => Self::Cheat,
+            37 => Self::NoStart,
+            38 => Self::UnknownFinish,
+            39 => Self::InsufficientMaterialClaim,
+            60 => Self::VariantEnd,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Status {
+    /// `"started"`, or `{"id":20,"name":"started"}` with either part missing.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Shape {
+            Name(String),
+            Object {
+                id: Option<u64>,
+                name: Option<String>,
+            },
+            Id(u64),
+            Other(serde::de::IgnoredAny),
+        }
+        Ok(match Shape::deserialize(from)? {
+            Shape::Name(name)
+            | Shape::Object {
+                name: Some(name), ..
+            } => Self::from_key(&name),
+            Shape::Object { id: Some(id), .. } | Shape::Id(id) => Self::from_id(id),
+            Shape::Object { .. } | Shape::Other(_) => Self::Unknown,
+        })
+    }
+}
+
+keys! {
+    /// How a challenge stands.
+    ChallengeStatus {
+        Created = "created",
+        /// The challenger has not been seen for 20 s; it can still be accepted.
+        Offline = "offline",
+        Canceled = "canceled",
+        Declined = "declined",
+        Accepted = "accepted",
+    }
+}
+
+key_from!(ChallengeStatus);
+
+keys! {
+    /// Why a challenge is declined. In events the key comes in lower case.
+    DeclineReason {
+        Generic = "generic",
+        Later = "later",
+        TooFast = "tooFast",
+        TooSlow = "tooSlow",
+        TimeControl = "timeControl",
+        /// "Please send me a rated challenge instead."
+        Rated = "rated",
+        /// "Please send me a casual challenge instead."
+        Casual = "casual",
+        /// "I'm not accepting variant challenges right now."
+        Standard = "standard",
+        /// "I'm not willing to play this variant right now."
+        Variant = "variant",
+        NoBot = "noBot",
+        OnlyBot = "onlyBot",
+    }
+}
+
+key_from!(DeclineReason);
+
+keys! {
+    /// A chat room of a game.
+    Room {
+        /// The two players.
+        Player = "player",
+        /// Those who watch.
+        Spectator = "spectator",
+    }
+}
+
+key_from!(Room);

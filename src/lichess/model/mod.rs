@@ -1,0 +1,34 @@
+//! What goes over the wire, as types.
+//!
+//! Reading is lenient where the documentation, its samples and the server disagree, and where the server may grow:
+//! unknown fields are skipped, unknown events become [`Event::Unknown`], unknown words become an `Unknown` of their
+//! type, `null` and absent are the same, and a line that cannot be read is a [`Skipped`], never the end of a stream.
+
+mod challenge;
+mod event;
+mod game;
+mod ids;
+mod text;
+mod user;
+
+pub use challenge::{
+    Challenge, Challenger, Challenges, ColorWish, Direction, NewChallenge, TimeControl,
+};
+pub use event::{Event, FromLine, GameEvent, Skipped};
+pub use game::{
+    ChatLine, Compat, Expiration, GameClock, GameFull, GameInfo, GameState, Opponent, OpponentGone,
+    Player,
+};
+pub use ids::{
+    BadId, ChallengeId, ChallengeStatus, DeclineReason, GameId, Room, Speed, Status, Username,
+    Variant,
+};
+pub use text::{UNLIMITED, clean, clip};
+pub use user::{Count, Perf, Profile, TokenInfo, User, UserStatus};
+
+/// White or Black.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Color {
+    White,
+    Black,
+}

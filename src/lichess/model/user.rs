@@ -1,0 +1,149 @@
+//! Accounts: ours and other people's.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+
+use super::ids::{GameId, Username};
+use super::text;
+
+/// A user, ourselves included.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct User {
+    pub username: Username,
+    #[serde(default)]
+    pub title: Option<String>,
+    /// Ratings by speed or variant: `bullet`, `blitz`, `chess960` ...
+    #[serde(default, deserialize_with = "text::nullable")]
+    pub perfs: BTreeMap<String, Perf>,
+    #[serde(default, deserialize_with = "text::nullable")]
+    pub profile: Profile,
+    /// Only of ourselves and of a single user asked for.
+    #[serde(default)]
+    pub count: Option<Count>,
+    #[serde(default, deserialize_with = "text::nullable")]
+    pub tos_violation: bool,
+    /// The account was closed.
+    #[serde(default, deserialize_with = "text::nullable")]
+    pub disabled: bool,
+    /// We block this user; with a token only.
+    #[serde(default, deserialize_with = "text::nullable")]
+    pub blocking: bool,
+}
+
+impl User {
+    /// Whether this is a bot account.
+    pub fn is_bot(&self) -> bool {
+        self.title.as_deref() == Some("BOT")
+    }
+
+    /// Whether the profile says something: bots without a bio are in no list of bots.
+    pub fn has_bio(&self) -> bool {
+        self.profile
+            .bio
+            .as_deref()
+            .is_some_and(|bio| !bio.trim().is_empty())
+    }
+}
+
+/// A rating. Modes without one (storm, racer) read as zero games.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub struct Perf {
+    #[serde(default)]
+    pub games: u64,
+    #[serde(default, deserialize_with = "text::rating")]
+    pub rating: Option<i32>,
+    /// The rating's deviation.
+    #[serde(default, deserialize_with = "text::rating")]
+    pub rd: Option<i32>,
+    /// Provisional: too few games yet.
+    #[serde(default, rename = "prov", deserialize_with = "text::nullable")]
+    pub provisional: bool,
+}
+
+/// What a user says about himself.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Profile {
+    #[serde(default, deserialize_with = "text::cleaned_option")]
+    pub bio: Option<String>,
+}
+
+/// How many games a user played.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub struct Count {
+    #[serde(default)]
+    pub all: u64,
+}
+
+/// Whether somebody is there.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserStatus {
+    pub name: Username,
+    #[serde(default)]
+    pub title: Option<String>,
+    #[serde(default, deserialize_with = "text::nullable")]
+    pub online: bool,
+    /// `true`, or an object that describes the game.
+    #[serde(default, deserialize_with = "truthy")]
+    pub playing: bool,
+    #[serde(default)]
+    pub playing_id: Option<GameId>,
+}
+
+fn truthy<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Shape {
+        Plain(bool),
+        Absent(()),
+        Something(serde::de::IgnoredAny),
+    }
+    Ok(match Shape::deserialize(from)? {
+        Shape::Plain(yes) => yes,
+        Shape::Absent(()) => false,
+        Shape::Something(_) => true,
+    })
+}
+
+/// What a token may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenInfo {
+    pub user: Username,
+    /// `bot:play`, `challenge:write` ...
+    pub scopes: Vec<String>,
+    /// Milliseconds since 1970; nothing when it lasts for ever.
+    pub expires: Option<i64>,
+}
+
+impl TokenInfo {
+    pub fn has(&self, scope: &str) -> bool {
+        self.scopes.iter().any(|s| s == scope)
+    }
+}
+
+impl<'de> Deserialize<'de> for TokenInfo {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Wire {
+            user_id: Username,
+            #[serde(default)]
+            scopes: String,
+            #[serde(default)]
+            expires: Option<i64>,
+        }
+        let wire = Wire::deserialize(from)?;
+        let scopes = wire
+            .scopes
+            .split(',')
+            .map(str::trim)
+            .filter(|s| !s.is_empty());
+        Ok(Self {
+            user: wire.user_id,
+            scopes: scopes.map(str::to_owned).collect(),
+            expires: wire.expires,
+        })
+    }
+}
