@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::sim::NewUser;
+
 /// An always-on Lichess bot with its own chess engine, in one binary.
 #[derive(Debug, Parser)]
 #[command(
@@ -83,7 +85,7 @@ pub enum Command {
         listen: SocketAddr,
         /// A user of the server, a bot with `:bot`; its token is `lip_` and the name in lower case
         #[arg(long = "user", value_name = "NAME[:bot]")]
-        users: Vec<String>,
+        users: Vec<NewUser>,
     },
 
     /// Speak UCI on stdin and stdout, for any chess program

@@ -19,3 +19,4 @@ pub mod daemon;
 pub mod demo;
 pub mod doctor;
 pub mod init;
+pub mod logging;

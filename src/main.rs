@@ -1,11 +1,107 @@
 //! Parse arguments, call one function, map the error to an exit code.
 
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use clap::Parser;
-use knightwatch::cli::Cli;
+use knightwatch::cli::{Cli, Command, ConfigArgs};
+use knightwatch::config::{self, LogLevel, Settings, Sources};
+use knightwatch::{init, logging};
 
 fn main() -> ExitCode {
-    let _cli = Cli::parse();
-    ExitCode::SUCCESS
+    if let Some(missing) = missing_cpu_feature() {
+        eprintln!("error: this processor lacks {missing}, which this build of knightwatch needs");
+        eprintln!("hint: build it where it is to run, with RUSTFLAGS=\"-C target-cpu=native\"");
+        return ExitCode::FAILURE;
+    }
+    end_quietly_when_stdout_is_closed();
+    match run(Cli::parse().command) {
+        Ok(code) => code,
+        Err(error) => report(&error),
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Init { config } => {
+            logging::start(LogLevel::Warn);
+            init::run(config)?;
+        }
+        _ => anyhow::bail!("not there yet"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The settings of a command, with logging as they say.
+#[expect(dead_code)]
+fn settings(arguments: ConfigArgs) -> anyhow::Result<Settings> {
+    let settings = Settings::load(&Sources::of_process(arguments.config, arguments.set))?;
+    logging::start(settings.daemon.log);
+    Ok(settings)
+}
+
+/// Says what went wrong, and gives the exit code for it.
+fn report(error: &anyhow::Error) -> ExitCode {
+    let cause = |kind| {
+        error.chain().any(|cause| {
+            cause
+                .downcast_ref::<io::Error>()
+                .is_some_and(|e| e.kind() == kind)
+        })
+    };
+    if cause(io::ErrorKind::BrokenPipe) {
+        return ExitCode::SUCCESS;
+    }
+    if let Some(error) = error.downcast_ref::<config::Error>() {
+        eprintln!("{error}");
+        return ExitCode::from(78);
+    }
+    let colour = io::stderr().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let heading = if colour {
+        "\x1b[1;31merror:\x1b[0m"
+    } else {
+        "error:"
+    };
+    eprintln!("{heading} {error:#}");
+    ExitCode::FAILURE
+}
+
+/// `knightwatch perft 6 | head -1` is no reason to complain: whoever read stdout has seen enough.
+fn end_quietly_when_stdout_is_closed() {
+    let complain = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = panic.payload_as_str().unwrap_or_default();
+        if message.starts_with("failed printing to stdout") {
+            std::process::exit(0);
+        }
+        complain(panic);
+    }));
+}
+
+/// The first feature that this build uses and this processor lacks.
+///
+/// The macro of the standard library cannot be asked: it takes for granted what the build takes for granted.
+#[cfg(target_arch = "x86_64")]
+fn missing_cpu_feature() -> Option<&'static str> {
+    use std::arch::x86_64::__cpuid;
+    let [basic, extended] = [__cpuid(1).ecx, __cpuid(7).ebx];
+    let needed = [
+        ("SSSE3", cfg!(target_feature = "ssse3"), basic, 9),
+        ("SSE4.1", cfg!(target_feature = "sse4.1"), basic, 19),
+        ("SSE4.2", cfg!(target_feature = "sse4.2"), basic, 20),
+        ("POPCNT", cfg!(target_feature = "popcnt"), basic, 23),
+        ("AVX", cfg!(target_feature = "avx"), basic, 28),
+        ("AVX2", cfg!(target_feature = "avx2"), extended, 5),
+        ("BMI2", cfg!(target_feature = "bmi2"), extended, 8),
+    ];
+    let missing = needed
+        .into_iter()
+        .find(|(_, used, bit)| *used && !has(*bit));
+    missing.map(|(name, ..)| name)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn missing_cpu_feature() -> Option<&'static str> {
+    None
 }
