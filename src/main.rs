@@ -97,7 +97,7 @@ fn missing_cpu_feature() -> Option<&'static str> {
     ];
     let missing = needed
         .into_iter()
-        .find(|(_, used, bit)| *used && !has(*bit));
+        .find(|(_, used, register, bit)| *used && register & (1 << bit) == 0);
     missing.map(|(name, ..)| name)
 }
 
