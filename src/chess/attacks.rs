@@ -1,0 +1,225 @@
+//! What pieces attack, and the lines between squares.
+
+use super::magic;
+use super::{Bitboard, Color, Square};
+
+/// The squares reached from each square by the given steps of (file, rank), at most `reach` of each.
+const fn steps(steps: &[(i32, i32)], reach: i32) -> [Bitboard; 64] {
+    let mut table = [Bitboard::EMPTY; 64];
+    let mut square = 0;
+    while square < 64 {
+        let mut i = 0;
+        while i < steps.len() {
+            let mut n = 1;
+            while n <= reach {
+                let file = square as i32 % 8 + steps[i].0 * n;
+                let rank = square as i32 / 8 + steps[i].1 * n;
+                if file >= 0 && file < 8 && rank >= 0 && rank < 8 {
+                    table[square].0 |= 1 << (rank * 8 + file);
+                }
+                n += 1;
+            }
+            i += 1;
+        }
+        square += 1;
+    }
+    table
+}
+
+static PAWN: [[Bitboard; 64]; 2] = [steps(&[(-1, 1), (1, 1)], 1), steps(&[(-1, -1), (1, -1)], 1)];
+
+static KNIGHT: [Bitboard; 64] = steps(
+    &[
+        (1, 2),
+        (2, 1),
+        (2, -1),
+        (1, -2),
+        (-1, -2),
+        (-2, -1),
+        (-2, 1),
+        (-1, 2),
+    ],
+    1,
+);
+
+static KING: [Bitboard; 64] = steps(
+    &[
+        (0, 1),
+        (1, 1),
+        (1, 0),
+        (1, -1),
+        (0, -1),
+        (-1, -1),
+        (-1, 0),
+        (-1, 1),
+    ],
+    1,
+);
+
+/// Vertical, horizontal, rising and falling lines, each without the square itself.
+static LINES: [[Bitboard; 64]; 4] = [
+    steps(&[(0, 1), (0, -1)], 7),
+    steps(&[(1, 0), (-1, 0)], 7),
+    steps(&[(1, 1), (-1, -1)], 7),
+    steps(&[(1, -1), (-1, 1)], 7),
+];
+
+static BETWEEN: [[Bitboard; 64]; 64] = {
+    let mut table = [[Bitboard::EMPTY; 64]; 64];
+    let mut a = 0;
+    while a < 64 {
+        let mut line = 0;
+        while line < 4 {
+            let line_a = LINES[line][a].0;
+            let mut rest = line_a;
+            while rest != 0 {
+                let b = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                let (low, high) = if a < b { (a, b) } else { (b, a) };
+                table[a][b] = Bitboard(line_a & (!0 << low << 1) & ((1 << high) - 1));
+            }
+            line += 1;
+        }
+        a += 1;
+    }
+    table
+};
+
+static LINE: [[Bitboard; 64]; 64] = {
+    let mut table = [[Bitboard::EMPTY; 64]; 64];
+    let mut a = 0;
+    while a < 64 {
+        let mut line = 0;
+        while line < 4 {
+            let mut rest = LINES[line][a].0;
+            while rest != 0 {
+                let b = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                table[a][b] = Bitboard(LINES[line][a].0 | 1 << a);
+            }
+            line += 1;
+        }
+        a += 1;
+    }
+    table
+};
+
+/// The squares that a pawn of this colour on `square` attacks.
+#[inline]
+pub fn pawn(color: Color, square: Square) -> Bitboard {
+    PAWN[color.index()][square.index()]
+}
+
+/// The squares that a knight on `square` attacks.
+#[inline]
+pub fn knight(square: Square) -> Bitboard {
+    KNIGHT[square.index()]
+}
+
+/// The squares that a king on `square` attacks.
+#[inline]
+pub fn king(square: Square) -> Bitboard {
+    KING[square.index()]
+}
+
+/// The squares that a bishop on `square` attacks, up to and with the first occupied square of each diagonal.
+///
+/// ```
+/// use knightwatch::chess::{Bitboard, Square, attacks};
+///
+/// let occupied = Bitboard::of(Square::C3);
+/// assert!(attacks::bishop(Square::A1, occupied).contains(Square::C3));
+/// assert!(!attacks::bishop(Square::A1, occupied).contains(Square::D4));
+/// ```
+#[inline]
+pub fn bishop(square: Square, occupied: Bitboard) -> Bitboard {
+    magic::bishop(square, occupied)
+}
+
+/// The squares that a rook on `square` attacks, up to and with the first occupied square of each line.
+#[inline]
+pub fn rook(square: Square, occupied: Bitboard) -> Bitboard {
+    magic::rook(square, occupied)
+}
+
+/// The squares that a queen on `square` attacks: those of a bishop and those of a rook.
+#[inline]
+pub fn queen(square: Square, occupied: Bitboard) -> Bitboard {
+    bishop(square, occupied) | rook(square, occupied)
+}
+
+/// The squares strictly between two squares on one rank, file or diagonal; empty for other pairs.
+#[inline]
+pub fn between(a: Square, b: Square) -> Bitboard {
+    BETWEEN[a.index()][b.index()]
+}
+
+/// The whole rank, file or diagonal through two squares, from edge to edge; empty for other pairs.
+#[inline]
+pub fn line(a: Square, b: Square) -> Bitboard {
+    LINE[a.index()][b.index()]
+}
+
+/// The file of a square, without the square.
+#[inline]
+pub(super) fn vertical(square: Square) -> Bitboard {
+    LINES[0][square.index()]
+}
+
+/// The diagonal through a square in a1-h8's direction, without the square.
+#[inline]
+pub(super) fn rising(square: Square) -> Bitboard {
+    LINES[2][square.index()]
+}
+
+/// The diagonal through a square in a8-h1's direction, without the square.
+#[inline]
+pub(super) fn falling(square: Square) -> Bitboard {
+    LINES[3][square.index()]
+}
+
+/// What a rook attacks on the empty board.
+#[inline]
+pub(super) fn rook_rays(square: Square) -> Bitboard {
+    LINES[0][square.index()] | LINES[1][square.index()]
+}
+
+/// What a bishop attacks on the empty board.
+#[inline]
+pub(super) fn bishop_rays(square: Square) -> Bitboard {
+    LINES[2][square.index()] | LINES[3][square.index()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_what_lies_between() {
+        let set = |squares: &[Square]| squares.iter().copied().collect::<Bitboard>();
+        assert_eq!(
+            between(Square::A1, Square::D4),
+            set(&[Square::B2, Square::C3])
+        );
+        assert_eq!(between(Square::H8, Square::H6), set(&[Square::H7]));
+        assert_eq!(between(Square::A1, Square::B3), Bitboard::EMPTY);
+        assert_eq!(between(Square::E4, Square::E5), Bitboard::EMPTY);
+        assert_eq!(line(Square::G2, Square::H3).count(), 3);
+        assert_eq!(line(Square::B7, Square::E7).count(), 8);
+        for a in Square::all() {
+            for b in Square::all() {
+                assert_eq!(between(a, b), between(b, a));
+                assert_eq!(line(a, b), line(b, a));
+                assert_eq!(line(a, b).contains(a), !line(a, b).is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn steps_stay_on_the_board() {
+        assert_eq!(knight(Square::A1).count(), 2);
+        assert_eq!(king(Square::H4).count(), 5);
+        assert_eq!(pawn(Color::Black, Square::A3), Bitboard::of(Square::B2));
+        assert_eq!(pawn(Color::White, Square::H8), Bitboard::EMPTY);
+    }
+}

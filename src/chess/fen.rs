@@ -1,0 +1,444 @@
+//! Positions as text: FEN in and out, with X-FEN's and Shredder-FEN's castling letters for Chess960.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::position::back_rank;
+use super::{Bitboard, CastlingSide, Color, File, Piece, Position, Rank, Role, Square};
+use super::{attacks, zobrist};
+
+/// Why a text is not the FEN of a chess position. Its display is a sentence for the user.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FenError {
+    /// There is no text.
+    Empty,
+    /// There are more than six fields; this is the first too many.
+    Excess(String),
+    /// The board has this many ranks, not eight.
+    RankCount(usize),
+    /// This rank does not have eight squares.
+    RankWidth(Rank),
+    /// A letter that is no piece.
+    Letter(char),
+    /// A side has this many kings, not one.
+    Kings(Color, u32),
+    /// A pawn stands on the first or the last rank.
+    PawnPlace(Square),
+    /// A side has this many pawns, more than eight.
+    Pawns(Color, u32),
+    /// A side has this many pieces, pawns and king included, more than sixteen.
+    Pieces(Color, u32),
+    /// A side has this many promoted pieces, more than pawns are missing.
+    Promoted(Color, u32),
+    /// The side to move is neither `w` nor `b`.
+    Turn(String),
+    /// The castling field cannot be read.
+    Castling(String),
+    /// A castling letter without a king or rook that could castle so.
+    CastlingRight(char),
+    /// The en passant field is no square.
+    EnPassant(String),
+    /// No pawn can just have passed over the en passant square.
+    EnPassantPlace(Square),
+    /// A counter is no number from 0 to 65,535.
+    Counter(String),
+    /// The side that is not to move is in check.
+    OppositeCheck(Color),
+    /// The side to move is in check from more pieces, or from other ones, than a move can bring about.
+    ImpossibleCheck,
+}
+
+impl fmt::Display for FenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FenError::Empty => write!(f, "the FEN is empty"),
+            FenError::Excess(text) => {
+                write!(f, "a FEN has six fields; what is \"{text}\" after them?")
+            }
+            FenError::RankCount(count) => {
+                write!(
+                    f,
+                    "the board needs 8 ranks parted by slashes, this one has {count}"
+                )
+            }
+            FenError::RankWidth(rank) => {
+                write!(f, "rank {rank} of the board does not have 8 squares")
+            }
+            FenError::Letter(letter) => {
+                write!(
+                    f,
+                    "\"{letter}\" is no piece; the letters are PNBRQK and pnbrqk"
+                )
+            }
+            FenError::Kings(color, 0) => write!(f, "{color} has no king"),
+            FenError::Kings(color, count) => write!(f, "{color} has {count} kings"),
+            FenError::PawnPlace(square) => write!(f, "a pawn cannot stand on {square}"),
+            FenError::Pawns(color, count) => write!(f, "{color} has {count} pawns, more than 8"),
+            FenError::Pieces(color, count) => write!(f, "{color} has {count} pieces, more than 16"),
+            FenError::Promoted(color, count) => {
+                write!(
+                    f,
+                    "{color} has {count} promoted pieces, more than pawns are missing"
+                )
+            }
+            FenError::Turn(text) => write!(f, "the side to move is w or b, not \"{text}\""),
+            FenError::Castling(text) => write!(
+                f,
+                "\"{text}\" is no castling field; it is made of KQkq, of the rooks' files like HAha, or is -"
+            ),
+            FenError::CastlingRight(letter) => write!(
+                f,
+                "castling \"{letter}\" is not possible: king and rook do not stand on their back rank for it"
+            ),
+            FenError::EnPassant(text) => {
+                write!(
+                    f,
+                    "\"{text}\" is no en passant square; it is one like e3, or -"
+                )
+            }
+            FenError::EnPassantPlace(square) => {
+                write!(
+                    f,
+                    "no pawn can just have passed over the en passant square {square}"
+                )
+            }
+            FenError::Counter(text) => {
+                write!(f, "\"{text}\" is no counter; it is a number up to 65535")
+            }
+            FenError::OppositeCheck(color) => write!(f, "{color} is in check but not to move"),
+            FenError::ImpossibleCheck => write!(f, "no move can have given this check"),
+        }
+    }
+}
+
+impl std::error::Error for FenError {}
+
+impl FromStr for Position {
+    type Err = FenError;
+
+    fn from_str(text: &str) -> Result<Position, FenError> {
+        Position::from_fen(text)
+    }
+}
+
+impl Position {
+    /// Reads a FEN, an X-FEN or a Shredder-FEN. Fields missing at the end are taken to be `w - - 0 1`, and blanks
+    /// may be repeated.
+    ///
+    /// # Errors
+    ///
+    /// A [`FenError`], which says in a sentence what is wrong, for text that cannot be read and for positions that
+    /// chess cannot have.
+    ///
+    /// ```
+    /// use knightwatch::chess::Position;
+    ///
+    /// let position = Position::from_fen("8/8/8/4k3/8/8/4P3/4K3 b - - 5 60")?;
+    /// assert_eq!(position.fen(), "8/8/8/4k3/8/8/4P3/4K3 b - - 5 60");
+    ///
+    /// let error = Position::from_fen("8/8/8/8/8/8/4P3/4K3 w - - 0 1").unwrap_err();
+    /// assert_eq!(error.to_string(), "Black has no king");
+    /// # Ok::<(), knightwatch::chess::FenError>(())
+    /// ```
+    pub fn from_fen(text: &str) -> Result<Position, FenError> {
+        let mut fields = text.split_ascii_whitespace();
+        let mut position = Position::empty();
+        position.read_board(fields.next().ok_or(FenError::Empty)?)?;
+        position.turn = match fields.next() {
+            None | Some("w" | "W") => Color::White,
+            Some("b" | "B") => Color::Black,
+            Some(other) => return Err(FenError::Turn(other.to_owned())),
+        };
+        position.check_material()?;
+        position.read_castling(fields.next().unwrap_or("-"))?;
+        let en_passant = fields.next().unwrap_or("-");
+        position.halfmoves = read_counter(fields.next(), 0)?;
+        position.fullmoves = read_counter(fields.next(), 1)?.max(1);
+        if let Some(excess) = fields.next() {
+            return Err(FenError::Excess(excess.to_owned()));
+        }
+        position.read_en_passant(en_passant)?;
+        if position.turn == Color::White {
+            position.key ^= zobrist::WHITE_TO_MOVE;
+        }
+        position.refresh();
+        position.check_checks()?;
+        Ok(position)
+    }
+
+    fn read_board(&mut self, field: &str) -> Result<(), FenError> {
+        let count = field.split('/').count();
+        if count != 8 {
+            return Err(FenError::RankCount(count));
+        }
+        for (text, rank) in field.split('/').zip(Rank::ALL.into_iter().rev()) {
+            let mut file = 0u8;
+            for letter in text.chars() {
+                if let Some(empty @ 1..=8) = letter.to_digit(10) {
+                    file += empty as u8;
+                } else {
+                    let piece = Piece::from_char(letter).ok_or(FenError::Letter(letter))?;
+                    let place = File::from_index(file).ok_or(FenError::RankWidth(rank))?;
+                    self.put(piece.color, piece.role, Square::new(place, rank));
+                    file += 1;
+                }
+                if file > 8 {
+                    return Err(FenError::RankWidth(rank));
+                }
+            }
+            if file != 8 {
+                return Err(FenError::RankWidth(rank));
+            }
+        }
+        Ok(())
+    }
+
+    /// One king each, and no more of the rest than promotion allows. It also bounds the number of legal moves.
+    fn check_material(&self) -> Result<(), FenError> {
+        let ends = Bitboard::rank(Rank::First) | Bitboard::rank(Rank::Eighth);
+        if let Some(square) = (self.by_role(Role::Pawn) & ends).first() {
+            return Err(FenError::PawnPlace(square));
+        }
+        for color in Color::ALL {
+            let count = |role| self.pieces(color, role).count();
+            let (kings, pawns) = (count(Role::King), count(Role::Pawn));
+            let all = self.by_color(color).count();
+            let promoted = count(Role::Knight).saturating_sub(2)
+                + count(Role::Bishop).saturating_sub(2)
+                + count(Role::Rook).saturating_sub(2)
+                + count(Role::Queen).saturating_sub(1);
+            if kings != 1 {
+                return Err(FenError::Kings(color, kings));
+            } else if pawns > 8 {
+                return Err(FenError::Pawns(color, pawns));
+            } else if all > 16 {
+                return Err(FenError::Pieces(color, all));
+            } else if promoted + pawns > 8 {
+                return Err(FenError::Promoted(color, promoted));
+            }
+        }
+        Ok(())
+    }
+
+    fn read_castling(&mut self, field: &str) -> Result<(), FenError> {
+        if field == "-" {
+            return Ok(());
+        }
+        for letter in field.chars() {
+            let color = if letter.is_ascii_uppercase() {
+                Color::White
+            } else {
+                Color::Black
+            };
+            let rank = back_rank(color);
+            let king = self.king(color);
+            let rooks = self.pieces(color, Role::Rook) & Bitboard::rank(rank);
+            let rook = match letter.to_ascii_uppercase() {
+                'K' => rooks.last().filter(|rook| rook.index() > king.index()),
+                'Q' => rooks.first().filter(|rook| rook.index() < king.index()),
+                other => {
+                    let file = File::from_char(other)
+                        .ok_or_else(|| FenError::Castling(field.to_owned()))?;
+                    Some(Square::new(file, rank)).filter(|rook| rooks.contains(*rook))
+                }
+            };
+            let rook = rook
+                .filter(|_| king.rank() == rank)
+                .ok_or(FenError::CastlingRight(letter))?;
+            let side = if rook.index() > king.index() {
+                CastlingSide::King
+            } else {
+                CastlingSide::Queen
+            };
+            if self
+                .castling_rook(color, side)
+                .is_some_and(|other| other != rook)
+            {
+                return Err(FenError::CastlingRight(letter));
+            }
+            self.castling = self.castling.with(rook);
+        }
+        self.key ^= self.castling_key(self.castling);
+        Ok(())
+    }
+
+    fn read_en_passant(&mut self, field: &str) -> Result<(), FenError> {
+        if field == "-" {
+            return Ok(());
+        }
+        let square: Square = field
+            .parse()
+            .map_err(|_| FenError::EnPassant(field.to_owned()))?;
+        let (rank, home, pawn) = match self.turn {
+            Color::White => (Rank::Sixth, Rank::Seventh, Rank::Fifth),
+            Color::Black => (Rank::Third, Rank::Second, Rank::Fourth),
+        };
+        let pawn = Square::new(square.file(), pawn);
+        if square.rank() != rank
+            || self.role_at(square).is_some()
+            || self.role_at(Square::new(square.file(), home)).is_some()
+            || !self.pieces(!self.turn, Role::Pawn).contains(pawn)
+        {
+            return Err(FenError::EnPassantPlace(square));
+        }
+        if attacks::pawn(!self.turn, square).meets(self.pieces(self.turn, Role::Pawn)) {
+            self.en_passant = Some(square);
+            self.key ^= zobrist::en_passant(square.file());
+        }
+        Ok(())
+    }
+
+    fn check_checks(&self) -> Result<(), FenError> {
+        let waiting = self.king(!self.turn);
+        if self
+            .attackers_to(waiting, self.occupied())
+            .meets(self.by_color(self.turn))
+        {
+            return Err(FenError::OppositeCheck(!self.turn));
+        }
+        let mut checkers = self.checkers.into_iter();
+        if let (Some(first), Some(second)) = (checkers.next(), checkers.next()) {
+            let sliders = self.checkers & !self.by_role(Role::Pawn) & !self.by_role(Role::Knight);
+            let aligned = attacks::line(first, second).contains(self.king(self.turn));
+            if checkers.next().is_some() || sliders.is_empty() || (aligned && sliders.is_several())
+            {
+                return Err(FenError::ImpossibleCheck);
+            }
+        }
+        Ok(())
+    }
+
+    /// One of the 960 start positions of Chess960 by its number (Scharnagl's); 518 is that of standard chess.
+    /// None from 960 on.
+    ///
+    /// ```
+    /// # use knightwatch::chess::Position;
+    /// assert_eq!(Position::chess960_start(518), Some(Position::startpos()));
+    /// assert_eq!(Position::chess960_start(960), None);
+    /// ```
+    pub fn chess960_start(number: u32) -> Option<Position> {
+        if number >= 960 {
+            return None;
+        }
+        let mut roles = [None; 8];
+        let number = number as usize;
+        roles[number % 4 * 2 + 1] = Some(Role::Bishop);
+        roles[number / 4 % 4 * 2] = Some(Role::Bishop);
+        put_on_free(&mut roles, number / 16 % 6, Role::Queen);
+        // The ten ways to put two knights on five squares.
+        const KNIGHTS: [(usize, usize); 10] = [
+            (0, 1),
+            (0, 2),
+            (0, 3),
+            (0, 4),
+            (1, 2),
+            (1, 3),
+            (1, 4),
+            (2, 3),
+            (2, 4),
+            (3, 4),
+        ];
+        let (first, second) = KNIGHTS[number / 96];
+        put_on_free(&mut roles, second, Role::Knight);
+        put_on_free(&mut roles, first, Role::Knight);
+        for role in [Role::Rook, Role::King, Role::Rook] {
+            put_on_free(&mut roles, 0, role);
+        }
+        let pieces: String = roles.iter().flatten().map(|role| role.char()).collect();
+        let fen = format!(
+            "{pieces}/pppppppp/8/8/8/8/PPPPPPPP/{} w KQkq - 0 1",
+            pieces.to_ascii_uppercase()
+        );
+        Position::from_fen(&fen).ok()
+    }
+
+    /// The position as X-FEN: FEN as everyone reads it, where a castling right with an inner rook is told by the
+    /// rook's file. The en passant square is given only when a pawn stands ready to take there.
+    pub fn fen(&self) -> String {
+        self.write_fen(false)
+    }
+
+    /// The position as Shredder-FEN: castling rights by the rooks' files, `HAha` in the start position.
+    pub fn shredder_fen(&self) -> String {
+        self.write_fen(true)
+    }
+
+    fn write_fen(&self, by_file: bool) -> String {
+        let mut text = String::with_capacity(80);
+        for rank in Rank::ALL.into_iter().rev() {
+            let mut empty = 0;
+            for file in File::ALL {
+                match self.piece_at(Square::new(file, rank)) {
+                    None => empty += 1,
+                    Some(piece) => {
+                        if empty > 0 {
+                            text += &empty.to_string();
+                            empty = 0;
+                        }
+                        text.push(piece.char());
+                    }
+                }
+            }
+            if empty > 0 {
+                text += &empty.to_string();
+            }
+            if rank != Rank::First {
+                text.push('/');
+            }
+        }
+        text.push(' ');
+        text.push(self.turn.char());
+        text.push(' ');
+        if self.castling.is_empty() {
+            text.push('-');
+        }
+        for color in Color::ALL {
+            for side in CastlingSide::ALL {
+                if let Some(rook) = self.castling_rook(color, side) {
+                    let letter = self.castling_letter(color, side, rook, by_file);
+                    text.push(if color.is_white() {
+                        letter.to_ascii_uppercase()
+                    } else {
+                        letter
+                    });
+                }
+            }
+        }
+        let en_passant = self
+            .en_passant
+            .map_or("-".to_owned(), |square| square.to_string());
+        text + &format!(" {en_passant} {} {}", self.halfmoves, self.fullmoves)
+    }
+
+    fn castling_letter(
+        &self,
+        color: Color,
+        side: CastlingSide,
+        rook: Square,
+        by_file: bool,
+    ) -> char {
+        let rooks = self.pieces(color, Role::Rook) & Bitboard::rank(back_rank(color));
+        match side {
+            CastlingSide::King if !by_file && rooks.last() == Some(rook) => 'k',
+            CastlingSide::Queen if !by_file && rooks.first() == Some(rook) => 'q',
+            _ => rook.file().char(),
+        }
+    }
+}
+
+/// Puts a piece on the free square with this number, counted from the a-file.
+fn put_on_free(roles: &mut [Option<Role>; 8], number: usize, role: Role) {
+    if let Some(place) = roles.iter_mut().filter(|place| place.is_none()).nth(number) {
+        *place = Some(role);
+    }
+}
+
+fn read_counter(field: Option<&str>, default: u16) -> Result<u16, FenError> {
+    match field {
+        None | Some("-") => Ok(default),
+        Some(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            text.parse().map_err(|_| FenError::Counter(text.to_owned()))
+        }
+        Some(text) => Err(FenError::Counter(text.to_owned())),
+    }
+}

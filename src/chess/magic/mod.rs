@@ -1,0 +1,80 @@
+//! Attacks of rooks and bishops by fancy magic bitboards: the occupation of the squares that matter, multiplied
+//! by a number found by search, gives the index of the attacks in a table.
+//!
+//! The numbers and the table are made by `cargo run --release --example magics`.
+
+use super::{Bitboard, Square};
+
+#[cfg(test)]
+mod generator;
+
+/// How one square finds its attacks.
+struct Magic {
+    /// The squares whose occupation matters.
+    mask: u64,
+    factor: u64,
+    /// Where its part of the table begins.
+    offset: u32,
+    shift: u32,
+}
+
+impl Magic {
+    #[inline]
+    fn attacks(&self, occupied: Bitboard) -> Bitboard {
+        let index = (occupied.0 & self.mask).wrapping_mul(self.factor) >> self.shift;
+        let bytes = ATTACKS.0.as_chunks().0[self.offset as usize + index as usize];
+        Bitboard(u64::from_le_bytes(bytes))
+    }
+}
+
+/// The 64 squares of the rook, then of the bishop.
+static MAGICS: [Magic; 128] = include!("entries.in");
+
+/// Bytes that begin a cache line, so that no entry lies across two.
+#[repr(align(64))]
+struct Aligned<T>(T);
+
+static ATTACKS: Aligned<[u8; 107_648 * 8]> = Aligned(*include_bytes!("attacks.bin"));
+
+#[inline]
+pub(super) fn rook(square: Square, occupied: Bitboard) -> Bitboard {
+    MAGICS[square.index()].attacks(occupied)
+}
+
+#[inline]
+pub(super) fn bishop(square: Square, occupied: Bitboard) -> Bitboard {
+    MAGICS[64 + square.index()].attacks(occupied)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_tables_are_what_the_generator_makes() {
+        let tables = generator::generate();
+        assert_eq!(generator::entries_text(&tables), include_str!("entries.in"));
+        assert!(generator::attack_bytes(&tables) == ATTACKS.0);
+    }
+
+    #[test]
+    fn attacks_end_at_the_first_piece() {
+        let mut occupied = 0x9e37_79b9_7f4a_7c15u64;
+        for _ in 0..200 {
+            occupied = occupied.rotate_left(7).wrapping_mul(0xd6e8_feb8_6659_fd93);
+            for square in Square::all() {
+                let sparse = occupied & occupied.rotate_left(29);
+                for occupied in [occupied, sparse] {
+                    assert_eq!(
+                        rook(square, Bitboard(occupied)).0,
+                        generator::slide(square.index(), &generator::ROOK, occupied)
+                    );
+                    assert_eq!(
+                        bishop(square, Bitboard(occupied)).0,
+                        generator::slide(square.index(), &generator::BISHOP, occupied)
+                    );
+                }
+            }
+        }
+    }
+}

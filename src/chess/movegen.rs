@@ -1,0 +1,368 @@
+//! Legal moves, made directly: destinations are cut down by the check mask and the pin rays, not tried out.
+
+use super::position::back_rank;
+use super::{
+    Bitboard, Color, File, Move, MoveKind, MoveList, Position, Rank, Role, Square, attacks,
+};
+
+/// Which moves to generate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Generate {
+    /// Every legal move.
+    All,
+    /// Captures, en passant included, and promotions.
+    Noisy,
+    /// The other moves.
+    Quiet,
+}
+
+const ALL: u8 = 0;
+const NOISY: u8 = 1;
+const QUIET: u8 = 2;
+
+/// Takes the legal moves in sets, as the generator finds them.
+trait Sink {
+    /// The piece on `from`, no pawn, may go to each of `to`.
+    fn piece(&mut self, from: Square, to: Bitboard);
+    /// Pawns may move by `step` places to each of `to`, none on the last rank.
+    fn pawns(&mut self, to: Bitboard, step: i8, kind: MoveKind);
+    /// Pawns may move by `step` places to each of `to`, all on the last rank.
+    fn promotions(&mut self, to: Bitboard, step: i8, capture: bool);
+    /// One more move: castling or en passant.
+    fn single(&mut self, from: Square, to: Square, kind: MoveKind);
+}
+
+/// Writes the moves to a list.
+struct Lister<'a> {
+    list: &'a mut MoveList,
+    them: Bitboard,
+}
+
+/// The square that a pawn came from.
+#[inline]
+fn origin(to: Square, step: i8) -> Square {
+    Square::wrap((to.index() as i8).wrapping_sub(step) as u8)
+}
+
+impl Sink for Lister<'_> {
+    #[inline]
+    fn piece(&mut self, from: Square, to: Bitboard) {
+        for to in to & self.them {
+            self.list.push(Move::new(from, to, MoveKind::Capture));
+        }
+        for to in to & !self.them {
+            self.list.push(Move::new(from, to, MoveKind::Quiet));
+        }
+    }
+
+    #[inline]
+    fn pawns(&mut self, to: Bitboard, step: i8, kind: MoveKind) {
+        for to in to {
+            self.list.push(Move::new(origin(to, step), to, kind));
+        }
+    }
+
+    #[inline]
+    fn promotions(&mut self, to: Bitboard, step: i8, capture: bool) {
+        for to in to {
+            for role in [Role::Queen, Role::Knight, Role::Rook, Role::Bishop] {
+                let kind = if capture {
+                    MoveKind::CapturePromotion(role)
+                } else {
+                    MoveKind::Promotion(role)
+                };
+                self.list.push(Move::new(origin(to, step), to, kind));
+            }
+        }
+    }
+
+    #[inline]
+    fn single(&mut self, from: Square, to: Square, kind: MoveKind) {
+        self.list.push(Move::new(from, to, kind));
+    }
+}
+
+/// Counts the moves without making them.
+struct Counter(u64);
+
+impl Sink for Counter {
+    #[inline]
+    fn piece(&mut self, _from: Square, to: Bitboard) {
+        self.0 += u64::from(to.count());
+    }
+
+    #[inline]
+    fn pawns(&mut self, to: Bitboard, _step: i8, _kind: MoveKind) {
+        self.0 += u64::from(to.count());
+    }
+
+    #[inline]
+    fn promotions(&mut self, to: Bitboard, _step: i8, _capture: bool) {
+        self.0 += u64::from(to.count() * 4);
+    }
+
+    #[inline]
+    fn single(&mut self, _from: Square, _to: Square, _kind: MoveKind) {
+        self.0 += 1;
+    }
+}
+
+const fn color<const WHITE: bool>() -> Color {
+    if WHITE { Color::White } else { Color::Black }
+}
+
+/// Moves every square a step ahead, as the side sees it: -1 towards the a-file, 0 straight, 1 towards the h-file.
+#[inline]
+const fn ahead<const WHITE: bool>(pawns: Bitboard, sideways: i8) -> Bitboard {
+    let kept = match sideways {
+        -1 => pawns.0 & !Bitboard::file(File::A).0,
+        1 => pawns.0 & !Bitboard::file(File::H).0,
+        _ => pawns.0,
+    };
+    Bitboard(kept).shifted(step::<WHITE>(sideways))
+}
+
+const fn step<const WHITE: bool>(sideways: i8) -> i8 {
+    if WHITE { 8 + sideways } else { sideways - 8 }
+}
+
+/// Hands every legal move to the sink.
+#[inline]
+fn visit<const WHITE: bool, const WHICH: u8, S: Sink>(position: &Position, sink: &mut S) {
+    let us = position.by_color(color::<WHITE>());
+    let them = position.by_color(!color::<WHITE>());
+    let occupied = us | them;
+    let king = position.king(color::<WHITE>());
+    let wanted = match WHICH {
+        NOISY => them,
+        QUIET => !occupied,
+        _ => !us,
+    };
+
+    for to in attacks::king(king) & wanted {
+        if position.is_safe::<WHITE>(to, occupied ^ Bitboard::of(king)) {
+            sink.piece(king, Bitboard::of(to));
+        }
+    }
+    let checkers = position.checkers;
+    let allowed = if checkers.is_empty() {
+        if WHICH != NOISY {
+            castle::<WHITE, S>(position, king, sink);
+        }
+        Bitboard::FULL
+    } else if checkers.is_several() {
+        return;
+    } else {
+        match checkers.first() {
+            Some(checker) => attacks::between(king, checker) | checkers,
+            None => Bitboard::EMPTY,
+        }
+    };
+    let targets = wanted & allowed;
+    let pinned = position.pinned;
+
+    for from in position.by_role(Role::Knight) & us & !pinned {
+        sink.piece(from, attacks::knight(from) & targets);
+    }
+    let queens = position.by_role(Role::Queen);
+    let diagonal = (position.by_role(Role::Bishop) | queens) & us;
+    let straight = (position.by_role(Role::Rook) | queens) & us;
+    for from in diagonal & !pinned {
+        sink.piece(from, attacks::bishop(from, occupied) & targets);
+    }
+    for from in straight & !pinned {
+        sink.piece(from, attacks::rook(from, occupied) & targets);
+    }
+    // A pinned piece cannot meet a check.
+    if checkers.is_empty() {
+        for from in diagonal & pinned {
+            let line = attacks::line(king, from);
+            sink.piece(from, attacks::bishop(from, occupied) & targets & line);
+        }
+        for from in straight & pinned {
+            let line = attacks::line(king, from);
+            sink.piece(from, attacks::rook(from, occupied) & targets & line);
+        }
+    }
+    pawns::<WHITE, WHICH, S>(position, king, allowed, sink);
+}
+
+#[inline]
+fn pawns<const WHITE: bool, const WHICH: u8, S: Sink>(
+    position: &Position,
+    king: Square,
+    allowed: Bitboard,
+    sink: &mut S,
+) {
+    let us = position.by_color(color::<WHITE>());
+    let them = position.by_color(!color::<WHITE>());
+    let empty = !(us | them);
+    let pawns = position.by_role(Role::Pawn) & us;
+    let pinned = position.pinned;
+    let last = Bitboard::rank(if WHITE { Rank::Eighth } else { Rank::First });
+
+    // A pinned pawn may go on along its line, whichever of the king's lines that is.
+    let single = ahead::<WHITE>(pawns & (!pinned | attacks::vertical(king)), 0) & empty;
+    if WHICH != NOISY {
+        let third = Bitboard::rank(if WHITE { Rank::Third } else { Rank::Sixth });
+        let double = ahead::<WHITE>(single & third, 0) & empty;
+        sink.pawns(single & allowed & !last, step::<WHITE>(0), MoveKind::Quiet);
+        sink.pawns(double & allowed, 2 * step::<WHITE>(0), MoveKind::DoublePush);
+    }
+    if WHICH == QUIET {
+        return;
+    }
+    let promoting = single & allowed & last;
+    if !promoting.is_empty() {
+        sink.promotions(promoting, step::<WHITE>(0), false);
+    }
+    // Towards the h-file White's pawns follow the rising diagonals and Black's the falling ones.
+    let (to_a, to_h) = if WHITE {
+        (attacks::falling(king), attacks::rising(king))
+    } else {
+        (attacks::rising(king), attacks::falling(king))
+    };
+    for (sideways, line) in [(-1, to_a), (1, to_h)] {
+        let taken = ahead::<WHITE>(pawns & (!pinned | line), sideways) & them & allowed;
+        sink.pawns(taken & !last, step::<WHITE>(sideways), MoveKind::Capture);
+        let promoting = taken & last;
+        if !promoting.is_empty() {
+            sink.promotions(promoting, step::<WHITE>(sideways), true);
+        }
+    }
+    if let Some(to) = position.en_passant {
+        for from in attacks::pawn(!color::<WHITE>(), to) & pawns {
+            if position.en_passant_is_safe::<WHITE>(from, to) {
+                sink.single(from, to, MoveKind::EnPassant);
+            }
+        }
+    }
+}
+
+#[inline]
+fn castle<const WHITE: bool, S: Sink>(position: &Position, king: Square, sink: &mut S) {
+    let rooks = position.castling & Bitboard::rank(back_rank(color::<WHITE>()));
+    for rook in rooks {
+        if position.may_castle::<WHITE>(king, rook) {
+            sink.single(king, rook, MoveKind::Castle);
+        }
+    }
+}
+
+impl Position {
+    /// Whether no piece of the other side would attack a square, the board occupied so.
+    #[inline]
+    fn is_safe<const WHITE: bool>(&self, square: Square, occupied: Bitboard) -> bool {
+        let them = self.by_color(!color::<WHITE>());
+        let queens = self.by_role(Role::Queen);
+        let near = attacks::pawn(color::<WHITE>(), square) & self.by_role(Role::Pawn)
+            | attacks::knight(square) & self.by_role(Role::Knight)
+            | attacks::king(square) & self.by_role(Role::King);
+        let straight = (self.by_role(Role::Rook) | queens) & them;
+        let diagonal = (self.by_role(Role::Bishop) | queens) & them;
+        !near.meets(them)
+            && !attacks::rook(square, occupied).meets(straight)
+            && !attacks::bishop(square, occupied).meets(diagonal)
+    }
+
+    /// Whether taking in passing from `from` to `to` leaves the own king out of check: both pawns leave their
+    /// squares, so neither the pins nor the check mask can tell.
+    #[inline(never)]
+    fn en_passant_is_safe<const WHITE: bool>(&self, from: Square, to: Square) -> bool {
+        let king = self.king(color::<WHITE>());
+        let them = self.by_color(!color::<WHITE>());
+        let taken = Bitboard::of(origin(to, step::<WHITE>(0)));
+        let occupied = (self.occupied() ^ Bitboard::of(from) ^ taken) | Bitboard::of(to);
+        let queens = self.by_role(Role::Queen);
+        let sliders = attacks::rook(king, occupied) & (self.by_role(Role::Rook) | queens)
+            | attacks::bishop(king, occupied) & (self.by_role(Role::Bishop) | queens);
+        let leapers = self.by_role(Role::Pawn) | self.by_role(Role::Knight);
+        !sliders.meets(them) && !(self.checkers & leapers).meets(!taken)
+    }
+
+    /// Whether the king, not in check, may castle with a rook it has the right to castle with: the squares
+    /// between are empty, and none that the king passes is attacked.
+    #[inline(never)]
+    fn may_castle<const WHITE: bool>(&self, king: Square, rook: Square) -> bool {
+        let mv = Move::new(king, rook, MoveKind::Castle);
+        let (king_to, rook_to) = (mv.castled_king(), mv.castled_rook());
+        let path = attacks::between(king, king_to).with(king_to);
+        let squares =
+            path | attacks::between(rook, rook_to).with(rook_to) | attacks::between(king, rook);
+        let others = self.occupied().without(king).without(rook);
+        // A rook that shields its king on the back rank is pinned, and its leaving lays the king bare.
+        !squares.meets(others)
+            && !self.pinned.contains(rook)
+            && path.into_iter().all(|square| {
+                square == king || self.is_safe::<WHITE>(square, self.occupied().without(king))
+            })
+    }
+
+    /// [`may_castle`](Position::may_castle) for the side to move.
+    pub(super) fn castling_path_is_free(&self, king: Square, rook: Square) -> bool {
+        match self.turn {
+            Color::White => self.may_castle::<true>(king, rook),
+            Color::Black => self.may_castle::<false>(king, rook),
+        }
+    }
+
+    /// [`is_safe`](Position::is_safe) for the king of the side to move.
+    pub(super) fn is_safe_square(&self, square: Square, occupied: Bitboard) -> bool {
+        match self.turn {
+            Color::White => self.is_safe::<true>(square, occupied),
+            Color::Black => self.is_safe::<false>(square, occupied),
+        }
+    }
+
+    /// [`en_passant_is_safe`](Position::en_passant_is_safe) for the side to move.
+    pub(super) fn en_passant_leaves_no_check(&self, from: Square, to: Square) -> bool {
+        match self.turn {
+            Color::White => self.en_passant_is_safe::<true>(from, to),
+            Color::Black => self.en_passant_is_safe::<false>(from, to),
+        }
+    }
+
+    #[inline]
+    fn visit<const WHICH: u8, S: Sink>(&self, sink: &mut S) {
+        match self.turn {
+            Color::White => visit::<true, WHICH, S>(self, sink),
+            Color::Black => visit::<false, WHICH, S>(self, sink),
+        }
+    }
+
+    /// Appends the legal moves of the kind wanted to a list.
+    #[inline]
+    pub fn generate(&self, which: Generate, list: &mut MoveList) {
+        let mut sink = Lister {
+            list,
+            them: self.by_color(!self.turn),
+        };
+        match which {
+            Generate::All => self.visit::<ALL, _>(&mut sink),
+            Generate::Noisy => self.visit::<NOISY, _>(&mut sink),
+            Generate::Quiet => self.visit::<QUIET, _>(&mut sink),
+        }
+    }
+
+    /// All legal moves.
+    #[inline]
+    pub fn legal_moves(&self) -> MoveList {
+        let mut list = MoveList::new();
+        self.generate(Generate::All, &mut list);
+        list
+    }
+
+    /// The number of legal moves, faster than making a list of them.
+    #[inline]
+    pub fn count_legal_moves(&self) -> u64 {
+        let mut counter = Counter(0);
+        self.visit::<ALL, _>(&mut counter);
+        counter.0
+    }
+
+    /// Whether the side to move has a legal move.
+    #[inline]
+    pub fn has_legal_move(&self) -> bool {
+        self.count_legal_moves() != 0
+    }
+}

@@ -1,0 +1,93 @@
+//! Counting the positions that lie so many plies ahead: the proof of a move generator.
+
+use super::{Move, Position};
+
+/// The number of ways to play `depth` legal plies. The last ply is counted without being played.
+///
+/// ```
+/// use knightwatch::chess::{Position, perft::perft};
+///
+/// assert_eq!(perft(&Position::startpos(), 3), 8_902);
+/// ```
+pub fn perft(position: &Position, depth: u32) -> u64 {
+    match depth {
+        0 => 1,
+        1 => position.count_legal_moves(),
+        _ => position
+            .legal_moves()
+            .into_iter()
+            .map(|mv| perft(&position.after(mv), depth - 1))
+            .sum(),
+    }
+}
+
+/// [`perft`] told apart by the first move; with depth 0 there are no moves.
+pub fn divide(position: &Position, depth: u32) -> Vec<(Move, u64)> {
+    if depth == 0 {
+        return Vec::new();
+    }
+    position
+        .legal_moves()
+        .into_iter()
+        .map(|mv| (mv, perft(&position.after(mv), depth - 1)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The six well-known positions with their counts from depth 1.
+    const KNOWN: [(&str, &[u64]); 6] = [
+        (
+            "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+            &[20, 400, 8_902, 197_281, 4_865_609],
+        ),
+        (
+            "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+            &[48, 2_039, 97_862, 4_085_603],
+        ),
+        (
+            "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+            &[14, 191, 2_812, 43_238, 674_624, 11_030_083],
+        ),
+        (
+            "r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1",
+            &[6, 264, 9_467, 422_333, 15_833_292],
+        ),
+        (
+            "rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8",
+            &[44, 1_486, 62_379, 2_103_487],
+        ),
+        (
+            "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10",
+            &[46, 2_079, 89_890, 3_894_594],
+        ),
+    ];
+
+    #[test]
+    fn the_six_well_known_positions() {
+        let most = if cfg!(debug_assertions) {
+            200_000
+        } else {
+            16_000_000
+        };
+        for (fen, counts) in KNOWN {
+            let position = Position::from_fen(fen).expect("a well-known position");
+            assert_eq!(position.fen(), fen);
+            for (depth, &count) in (1..).zip(counts) {
+                if count <= most {
+                    assert_eq!(perft(&position, depth), count, "{fen} at depth {depth}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_parts_add_up() {
+        let position = Position::startpos();
+        let parts = divide(&position, 3);
+        assert_eq!(parts.len(), 20);
+        assert_eq!(parts.iter().map(|&(_, count)| count).sum::<u64>(), 8_902);
+    }
+}

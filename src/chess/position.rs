@@ -1,0 +1,457 @@
+//! The position: what stands where, who may do what, and how a move changes it.
+
+use std::fmt;
+
+use super::{Bitboard, Color, File, Move, MoveKind, Piece, Rank, Role, Square};
+use super::{attacks, zobrist};
+
+/// Towards which rook a king castles. In Chess960 the name tells where they end: on the g- and f-files or on the
+/// c- and d-files.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CastlingSide {
+    /// Short, `O-O`: with the rook nearer to the h-file.
+    King,
+    /// Long, `O-O-O`: with the rook nearer to the a-file.
+    Queen,
+}
+
+impl CastlingSide {
+    /// Short, then long.
+    pub const ALL: [CastlingSide; 2] = [CastlingSide::King, CastlingSide::Queen];
+}
+
+/// A position of standard chess or Chess960, with all that the rules and the search want to know of it. It is
+/// small and cheap to copy: a move is taken back by keeping the position from before.
+///
+/// ```
+/// use knightwatch::chess::Position;
+///
+/// let mut position = Position::startpos();
+/// for uci in ["e2e4", "c7c5", "g1f3"] {
+///     let mv = position.parse_uci(uci)?;
+///     position.play(mv);
+/// }
+/// assert_eq!(position.fen(), "rnbqkbnr/pp1ppppp/8/2p5/4P3/5N2/PPPP1PPP/RNBQKB1R b KQkq - 1 2");
+/// assert_eq!(position.legal_moves().len(), 22);
+/// # Ok::<(), knightwatch::chess::MoveError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Position {
+    pub(super) roles: [Bitboard; 6],
+    pub(super) colors: [Bitboard; 2],
+    /// The same once more by square; it halves the cost of asking what stands on one.
+    pub(super) board: [Option<Role>; 64],
+    pub(super) key: u64,
+    /// The pieces that give check to the side to move.
+    pub(super) checkers: Bitboard,
+    /// The pieces of the side to move that may not leave the line to their king.
+    pub(super) pinned: Bitboard,
+    /// The rooks with which their king may still castle.
+    pub(super) castling: Bitboard,
+    /// Where a pawn of the side to move stands ready to take in passing, legality aside.
+    pub(super) en_passant: Option<Square>,
+    pub(super) turn: Color,
+    pub(super) halfmoves: u16,
+    pub(super) fullmoves: u16,
+}
+
+impl Position {
+    /// A board without pieces, to be filled by the FEN reader.
+    pub(super) fn empty() -> Position {
+        Position {
+            roles: [Bitboard::EMPTY; 6],
+            colors: [Bitboard::EMPTY; 2],
+            board: [None; 64],
+            key: 0,
+            checkers: Bitboard::EMPTY,
+            pinned: Bitboard::EMPTY,
+            castling: Bitboard::EMPTY,
+            en_passant: None,
+            turn: Color::White,
+            halfmoves: 0,
+            fullmoves: 1,
+        }
+    }
+
+    /// The start position of standard chess.
+    pub fn startpos() -> Position {
+        Position::from_fen("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1")
+            .expect("the start position is legal")
+    }
+
+    /// Whose move it is.
+    #[inline]
+    pub fn turn(&self) -> Color {
+        self.turn
+    }
+
+    /// The squares of all pieces.
+    #[inline]
+    pub fn occupied(&self) -> Bitboard {
+        self.colors[0] | self.colors[1]
+    }
+
+    /// The squares of one side's pieces.
+    #[inline]
+    pub fn by_color(&self, color: Color) -> Bitboard {
+        self.colors[color.index()]
+    }
+
+    /// The squares of both sides' pieces of a role.
+    #[inline]
+    pub fn by_role(&self, role: Role) -> Bitboard {
+        self.roles[role.index()]
+    }
+
+    /// The squares of one side's pieces of a role.
+    #[inline]
+    pub fn pieces(&self, color: Color, role: Role) -> Bitboard {
+        self.colors[color.index()] & self.roles[role.index()]
+    }
+
+    /// What stands on a square.
+    #[inline]
+    pub fn piece_at(&self, square: Square) -> Option<Piece> {
+        let role = self.board[square.index()]?;
+        Some(Piece {
+            color: self.color_at(square),
+            role,
+        })
+    }
+
+    /// The role of what stands on a square.
+    #[inline]
+    pub fn role_at(&self, square: Square) -> Option<Role> {
+        self.board[square.index()]
+    }
+
+    /// The colour of what stands on an occupied square.
+    #[inline]
+    fn color_at(&self, square: Square) -> Color {
+        if self.colors[1].contains(square) {
+            Color::Black
+        } else {
+            Color::White
+        }
+    }
+
+    /// Where a side's king stands.
+    #[inline]
+    pub fn king(&self, color: Color) -> Square {
+        Square::wrap(self.pieces(color, Role::King).0.trailing_zeros() as u8)
+    }
+
+    /// The pieces that give check to the side to move.
+    #[inline]
+    pub fn checkers(&self) -> Bitboard {
+        self.checkers
+    }
+
+    /// Whether the side to move is in check.
+    #[inline]
+    pub fn in_check(&self) -> bool {
+        !self.checkers.is_empty()
+    }
+
+    /// The rooks of both sides with which their king may still castle, now or later.
+    #[inline]
+    pub fn castling_rooks(&self) -> Bitboard {
+        self.castling
+    }
+
+    /// The rook with which a king may still castle on this side, now or later.
+    pub fn castling_rook(&self, color: Color, side: CastlingSide) -> Option<Square> {
+        let king = self.king(color).index();
+        let rooks = self.castling & Bitboard::rank(back_rank(color));
+        rooks
+            .into_iter()
+            .find(|rook| (rook.index() > king) == (side == CastlingSide::King))
+    }
+
+    /// The square behind a pawn that has just moved two squares, if a pawn of the side to move stands ready to
+    /// take it there. Whether it may (it can be pinned) the legal moves know.
+    #[inline]
+    pub fn en_passant(&self) -> Option<Square> {
+        self.en_passant
+    }
+
+    /// Plies since the last capture or pawn move; at 100 the game is drawn.
+    #[inline]
+    pub fn halfmove_clock(&self) -> u32 {
+        self.halfmoves.into()
+    }
+
+    /// The number of the move, 1 at the start of the game and one more after each move of Black.
+    #[inline]
+    pub fn fullmove_number(&self) -> u32 {
+        self.fullmoves.into()
+    }
+
+    /// The Zobrist key, as the Polyglot book format defines it: pieces, turn, rights to castle, and en passant
+    /// when a pawn stands ready to take.
+    ///
+    /// ```
+    /// # use knightwatch::chess::Position;
+    /// assert_eq!(Position::startpos().key(), 0x463b96181691fc9c);
+    /// ```
+    #[inline]
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// The pieces of both sides that attack a square, if the board were occupied so; attackers outside `occupied`
+    /// count as well.
+    #[inline]
+    pub fn attackers_to(&self, square: Square, occupied: Bitboard) -> Bitboard {
+        let queens = self.by_role(Role::Queen);
+        attacks::pawn(Color::White, square) & self.pieces(Color::Black, Role::Pawn)
+            | attacks::pawn(Color::Black, square) & self.pieces(Color::White, Role::Pawn)
+            | attacks::knight(square) & self.by_role(Role::Knight)
+            | attacks::king(square) & self.by_role(Role::King)
+            | attacks::bishop(square, occupied) & (self.by_role(Role::Bishop) | queens)
+            | attacks::rook(square, occupied) & (self.by_role(Role::Rook) | queens)
+    }
+
+    /// The pieces of a side that may not leave the line between their king and an attacker of the other side.
+    #[inline]
+    pub fn pinned(&self, color: Color) -> Bitboard {
+        if color == self.turn {
+            self.pinned
+        } else {
+            self.slider_checks_and_pins(color).1
+        }
+    }
+
+    /// The sliders that attack a side's king, and that side's pieces that alone stand between it and a slider.
+    #[inline]
+    pub(super) fn slider_checks_and_pins(&self, color: Color) -> (Bitboard, Bitboard) {
+        let king = self.king(color);
+        let us = self.by_color(color);
+        let queens = self.by_role(Role::Queen);
+        let snipers = self.by_color(!color)
+            & (attacks::rook_rays(king) & (self.by_role(Role::Rook) | queens)
+                | attacks::bishop_rays(king) & (self.by_role(Role::Bishop) | queens));
+        let occupied = self.occupied();
+        let (mut checkers, mut pinned) = (Bitboard::EMPTY, Bitboard::EMPTY);
+        for sniper in snipers {
+            let blockers = attacks::between(king, sniper) & occupied;
+            if blockers.is_empty() {
+                checkers = checkers.with(sniper);
+            } else if !blockers.is_several() {
+                pinned |= blockers & us;
+            }
+        }
+        (checkers, pinned)
+    }
+
+    /// Works out checkers and pins of the side to move.
+    #[inline]
+    pub(super) fn refresh(&mut self) {
+        let king = self.king(self.turn);
+        let them = self.by_color(!self.turn);
+        let (checkers, pinned) = self.slider_checks_and_pins(self.turn);
+        self.checkers = checkers
+            | them
+                & (attacks::pawn(self.turn, king) & self.by_role(Role::Pawn)
+                    | attacks::knight(king) & self.by_role(Role::Knight));
+        self.pinned = pinned;
+    }
+
+    /// Puts a piece on an empty square.
+    #[inline]
+    pub(super) fn put(&mut self, color: Color, role: Role, square: Square) {
+        self.board[square.index()] = Some(role);
+        self.toggle(color, role, square);
+    }
+
+    /// Takes a piece off its square.
+    #[inline]
+    fn take(&mut self, color: Color, role: Role, square: Square) {
+        self.board[square.index()] = None;
+        self.toggle(color, role, square);
+    }
+
+    #[inline]
+    fn toggle(&mut self, color: Color, role: Role, square: Square) {
+        self.roles[role.index()] ^= Bitboard::of(square);
+        self.colors[color.index()] ^= Bitboard::of(square);
+        self.key ^= zobrist::piece(color, role, square);
+    }
+
+    /// The part of the key that stands for the rights to castle.
+    pub(super) fn castling_key(&self, rooks: Bitboard) -> u64 {
+        rooks.into_iter().fold(0, |key, rook| {
+            let color = if rook.rank() == Rank::First {
+                Color::White
+            } else {
+                Color::Black
+            };
+            key ^ zobrist::castling(color, rook.index() < self.king(color).index())
+        })
+    }
+
+    /// Gives up the rights to castle with these rooks. The king must still stand where it castles from.
+    #[inline]
+    fn lose_castling(&mut self, rooks: Bitboard) {
+        let lost = self.castling & rooks;
+        if !lost.is_empty() {
+            self.key ^= self.castling_key(lost);
+            self.castling ^= lost;
+        }
+    }
+
+    /// Makes a legal move. An illegal one leaves a position that is none; see
+    /// [`is_legal`](Position::is_legal) for moves of unknown origin.
+    #[inline]
+    pub fn play(&mut self, mv: Move) {
+        debug_assert!(self.is_legal(mv), "{mv:?} in {}", self.fen());
+        match self.turn {
+            Color::White => self.play_as::<true>(mv),
+            Color::Black => self.play_as::<false>(mv),
+        }
+    }
+
+    #[inline]
+    pub(super) fn play_as<const WHITE: bool>(&mut self, mv: Move) {
+        let (us, them) = if WHITE {
+            (Color::White, Color::Black)
+        } else {
+            (Color::Black, Color::White)
+        };
+        let (from, to) = (mv.from(), mv.to());
+        let Some(role) = self.board[from.index()] else {
+            return;
+        };
+
+        self.key ^= zobrist::WHITE_TO_MOVE;
+        if let Some(square) = self.en_passant.take() {
+            self.key ^= zobrist::en_passant(square.file());
+        }
+        if self.castling.meets(Bitboard::of(from) | Bitboard::of(to)) {
+            self.lose_castling(Bitboard::of(from) | Bitboard::of(to));
+        }
+        if role == Role::King && self.castling.meets(Bitboard::rank(back_rank(us))) {
+            self.lose_castling(Bitboard::rank(back_rank(us)));
+        }
+
+        self.halfmoves = self.halfmoves.saturating_add(1);
+        if role == Role::Pawn {
+            self.halfmoves = 0;
+        }
+        match mv.kind() {
+            MoveKind::Castle => {
+                self.take(us, Role::King, from);
+                self.take(us, Role::Rook, to);
+                self.put(us, Role::King, mv.castled_king());
+                self.put(us, Role::Rook, mv.castled_rook());
+            }
+            kind => {
+                if mv.is_capture() {
+                    let square = if kind == MoveKind::EnPassant {
+                        behind::<WHITE>(to)
+                    } else {
+                        to
+                    };
+                    if let Some(taken) = self.board[square.index()] {
+                        self.take(them, taken, square);
+                    }
+                    self.halfmoves = 0;
+                }
+                self.take(us, role, from);
+                self.put(us, mv.promotion().unwrap_or(role), to);
+                if kind == MoveKind::DoublePush {
+                    let passed = behind::<WHITE>(to);
+                    if attacks::pawn(us, passed).meets(self.pieces(them, Role::Pawn)) {
+                        self.en_passant = Some(passed);
+                        self.key ^= zobrist::en_passant(passed.file());
+                    }
+                }
+            }
+        }
+
+        self.turn = them;
+        if !WHITE {
+            self.fullmoves = self.fullmoves.saturating_add(1);
+        }
+        self.refresh();
+    }
+
+    /// Passes: the other side is to move and no en passant is left. For the search; the rules know no such move.
+    /// The side to move must not be in check.
+    #[inline]
+    pub fn play_null(&mut self) {
+        debug_assert!(!self.in_check());
+        self.key ^= zobrist::WHITE_TO_MOVE;
+        if let Some(square) = self.en_passant.take() {
+            self.key ^= zobrist::en_passant(square.file());
+        }
+        self.halfmoves = self.halfmoves.saturating_add(1);
+        if self.turn == Color::Black {
+            self.fullmoves = self.fullmoves.saturating_add(1);
+        }
+        self.turn = !self.turn;
+        self.refresh();
+    }
+
+    /// The position after a legal move.
+    #[inline]
+    pub fn after(&self, mv: Move) -> Position {
+        let mut next = self.clone();
+        next.play(mv);
+        next
+    }
+
+    /// Whether the side to move is checkmated.
+    pub fn is_checkmate(&self) -> bool {
+        self.in_check() && !self.has_legal_move()
+    }
+
+    /// Whether the side to move has no move without being in check.
+    pub fn is_stalemate(&self) -> bool {
+        !self.in_check() && !self.has_legal_move()
+    }
+}
+
+/// The rank on which a side's king castles.
+#[inline]
+pub(super) const fn back_rank(color: Color) -> Rank {
+    match color {
+        Color::White => Rank::First,
+        Color::Black => Rank::Eighth,
+    }
+}
+
+/// The square one step back from where a pawn went.
+#[inline]
+fn behind<const WHITE: bool>(square: Square) -> Square {
+    let index = square.index() as u8;
+    Square::wrap(if WHITE {
+        index.wrapping_sub(8)
+    } else {
+        index.wrapping_add(8)
+    })
+}
+
+impl fmt::Debug for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Position({})", self.fen())
+    }
+}
+
+impl fmt::Display for Position {
+    /// Draws the board for people, White at the bottom, with the FEN below.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for rank in Rank::ALL.into_iter().rev() {
+            write!(f, "{rank} ")?;
+            for file in File::ALL {
+                match self.piece_at(Square::new(file, rank)) {
+                    Some(piece) => write!(f, " {piece}")?,
+                    None => write!(f, " .")?,
+                }
+            }
+            writeln!(f)?;
+        }
+        writeln!(f, "\n   a b c d e f g h\n")?;
+        write!(f, "{}", self.fen())
+    }
+}

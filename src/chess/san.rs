@@ -1,0 +1,180 @@
+//! Moves as people write them: standard algebraic notation.
+
+use super::{File, Move, MoveError, MoveKind, Position, Rank, Role, Square};
+
+impl Position {
+    /// The legal move in standard algebraic notation, with `+` or `#`.
+    ///
+    /// ```
+    /// use knightwatch::chess::Position;
+    ///
+    /// let position = Position::from_fen("4k3/8/8/8/1n6/8/3N4/4KN2 w - - 0 1")?;
+    /// assert_eq!(position.san(position.parse_uci("d2b3")?), "Nb3");
+    /// let position = Position::from_fen("7k/R7/8/8/8/8/8/1R2K3 w - - 0 1")?;
+    /// assert_eq!(position.san(position.parse_uci("b1b8")?), "Rb8#");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn san(&self, mv: Move) -> String {
+        let mut text = String::new();
+        let (from, to) = (mv.from(), mv.to());
+        match self.role_at(from) {
+            _ if mv.is_castle() => {
+                text += if to.index() > from.index() {
+                    "O-O"
+                } else {
+                    "O-O-O"
+                }
+            }
+            Some(Role::Pawn) | None => {
+                if mv.is_capture() {
+                    text.push(from.file().char());
+                    text.push('x');
+                }
+                text += &to.to_string();
+                if let Some(role) = mv.promotion() {
+                    text.push('=');
+                    text.push(role.char().to_ascii_uppercase());
+                }
+            }
+            Some(role) => {
+                text.push(role.char().to_ascii_uppercase());
+                text += &self.disambiguation(mv, role);
+                if mv.is_capture() {
+                    text.push('x');
+                }
+                text += &to.to_string();
+            }
+        }
+        let next = self.after(mv);
+        if next.in_check() {
+            text.push(if next.has_legal_move() { '+' } else { '#' });
+        }
+        text
+    }
+
+    /// What tells the move from those of the other pieces of this role to the same square: nothing, the file, the
+    /// rank or both.
+    fn disambiguation(&self, mv: Move, role: Role) -> String {
+        let from = mv.from();
+        let (mut others, mut same_file, mut same_rank) = (false, false, false);
+        for other in &self.legal_moves() {
+            if other.to() == mv.to()
+                && other.from() != from
+                && !other.is_castle()
+                && self.role_at(other.from()) == Some(role)
+            {
+                others = true;
+                same_file |= other.from().file() == from.file();
+                same_rank |= other.from().rank() == from.rank();
+            }
+        }
+        match (others, same_file, same_rank) {
+            (false, _, _) => String::new(),
+            (true, false, _) => from.file().to_string(),
+            (true, true, false) => from.rank().to_string(),
+            (true, true, true) => from.to_string(),
+        }
+    }
+
+    /// Reads a move in standard algebraic notation. Check marks and annotations like `!?` may be there or not, right
+    /// or wrong; castling may be written with zeros; a promotion may lack its `=`.
+    ///
+    /// # Errors
+    ///
+    /// [`MoveError::Malformed`] for other text, [`MoveError::Illegal`] if no legal move is meant,
+    /// [`MoveError::Ambiguous`] if it fits several.
+    pub fn parse_san(&self, text: &str) -> Result<Move, MoveError> {
+        let wanted = Wanted::read(text).ok_or_else(|| MoveError::Malformed(text.to_owned()))?;
+        let list = self.legal_moves();
+        let mut fitting = list.into_iter().filter(|&mv| wanted.fits(self, mv));
+        match (fitting.next(), fitting.next()) {
+            (Some(mv), None) => Ok(mv),
+            (None, _) => Err(MoveError::Illegal(text.to_owned())),
+            (Some(_), Some(_)) => Err(MoveError::Ambiguous(text.to_owned())),
+        }
+    }
+}
+
+/// What a SAN move says.
+enum Wanted {
+    Castle {
+        short: bool,
+    },
+    Move {
+        role: Role,
+        file: Option<File>,
+        rank: Option<Rank>,
+        to: Square,
+        promotion: Option<Role>,
+    },
+}
+
+impl Wanted {
+    fn read(text: &str) -> Option<Wanted> {
+        let text = text.trim_end_matches(['+', '#', '!', '?']);
+        match text {
+            "O-O" | "0-0" | "o-o" => return Some(Wanted::Castle { short: true }),
+            "O-O-O" | "0-0-0" | "o-o-o" => return Some(Wanted::Castle { short: false }),
+            _ => {}
+        }
+        let (role, rest) = match text.chars().next()? {
+            letter @ ('N' | 'B' | 'R' | 'Q' | 'K' | 'P') => (Role::from_char(letter)?, &text[1..]),
+            _ => (Role::Pawn, text),
+        };
+        let (rest, promotion) = match rest.chars().next_back()? {
+            letter @ ('N' | 'B' | 'R' | 'Q') if role == Role::Pawn => {
+                let rest = &rest[..rest.len() - 1];
+                (
+                    rest.strip_suffix('=').unwrap_or(rest),
+                    Role::from_char(letter),
+                )
+            }
+            _ => (rest, None),
+        };
+        let split = rest.len().checked_sub(2)?;
+        let to = rest.get(split..)?.parse().ok()?;
+        let start = rest.get(..split)?;
+        let start = start.strip_suffix(['x', '-', ':']).unwrap_or(start);
+        let mut letters = start.chars();
+        let (file, rank) = match (letters.next(), letters.next(), letters.next()) {
+            (None, ..) => (None, None),
+            (Some(letter), None, _) if letter.is_ascii_digit() => {
+                (None, Some(Rank::from_char(letter)?))
+            }
+            (Some(letter), None, _) => (Some(File::from_char(letter)?), None),
+            (Some(file), Some(rank), None) => {
+                (Some(File::from_char(file)?), Some(Rank::from_char(rank)?))
+            }
+            _ => return None,
+        };
+        Some(Wanted::Move {
+            role,
+            file,
+            rank,
+            to,
+            promotion,
+        })
+    }
+
+    fn fits(&self, position: &Position, mv: Move) -> bool {
+        match *self {
+            Wanted::Castle { short } => {
+                mv.kind() == MoveKind::Castle && (mv.to().index() > mv.from().index()) == short
+            }
+            Wanted::Move {
+                role,
+                file,
+                rank,
+                to,
+                promotion,
+            } => {
+                !mv.is_castle()
+                    && mv.to() == to
+                    && position.role_at(mv.from()) == Some(role)
+                    && file.is_none_or(|file| mv.from().file() == file)
+                    && rank.is_none_or(|rank| mv.from().rank() == rank)
+                    && mv.promotion() == promotion
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Moves as UCI writes them.
+
+use std::fmt;
+
+use super::{CastlingSide, File, Move, MoveKind, Position, Role, Square, attacks};
+
+/// Why a text is not a legal move of a position.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MoveError {
+    /// It does not look like a move.
+    Malformed(String),
+    /// No legal move of the position is meant by it.
+    Illegal(String),
+    /// Several legal moves fit it.
+    Ambiguous(String),
+}
+
+impl fmt::Display for MoveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MoveError::Malformed(text) => write!(f, "\"{text}\" is no move"),
+            MoveError::Illegal(text) => write!(f, "\"{text}\" is not legal here"),
+            MoveError::Ambiguous(text) => write!(f, "\"{text}\" fits several legal moves"),
+        }
+    }
+}
+
+impl std::error::Error for MoveError {}
+
+/// The parts of a move like `e7e8q`.
+fn split(text: &str) -> Option<(Square, Square, Option<Role>)> {
+    let from = text.get(0..2)?.parse().ok()?;
+    let to = text.get(2..4)?.parse().ok()?;
+    let promotion = match text.get(4..)? {
+        "" => None,
+        "n" => Some(Role::Knight),
+        "b" => Some(Role::Bishop),
+        "r" => Some(Role::Rook),
+        "q" => Some(Role::Queen),
+        _ => return None,
+    };
+    Some((from, to, promotion))
+}
+
+impl Position {
+    /// Reads a move as UCI writes it. Castling is understood both as `e1g1` and as `e1h1`: it is castling if the
+    /// king goes onto its own rook, or from the e-file to the g- or c-file.
+    ///
+    /// # Errors
+    ///
+    /// [`MoveError::Malformed`] for other text, [`MoveError::Illegal`] if the move is not legal here.
+    pub fn parse_uci(&self, text: &str) -> Result<Move, MoveError> {
+        let (from, to, promotion) =
+            split(text).ok_or_else(|| MoveError::Malformed(text.to_owned()))?;
+        self.kind_of(from, to, promotion)
+            .filter(|_| from != to)
+            .map(|(to, kind)| Move::new(from, to, kind))
+            .filter(|&mv| self.is_legal(mv))
+            .ok_or_else(|| MoveError::Illegal(text.to_owned()))
+    }
+
+    /// What sort of move is meant, and where it goes as this program writes it.
+    fn kind_of(
+        &self,
+        from: Square,
+        to: Square,
+        promotion: Option<Role>,
+    ) -> Option<(Square, MoveKind)> {
+        let us = self.turn();
+        let role = self.role_at(from)?;
+        if role == Role::King && promotion.is_none() {
+            if self.castling_rooks().contains(to) && self.by_color(us).contains(to) {
+                return Some((to, MoveKind::Castle));
+            }
+            let side = match to.file() {
+                File::G => Some(CastlingSide::King),
+                File::C => Some(CastlingSide::Queen),
+                _ => None,
+            };
+            if let Some(side) = side
+                && from.file() == File::E
+                && from.rank() == to.rank()
+            {
+                return Some((self.castling_rook(us, side)?, MoveKind::Castle));
+            }
+        }
+        let capture = self.by_color(!us).contains(to);
+        let kind = match (role, promotion) {
+            (_, Some(promotion)) if capture => MoveKind::CapturePromotion(promotion),
+            (_, Some(promotion)) => MoveKind::Promotion(promotion),
+            (Role::Pawn, None) if !capture && from.file() != to.file() => MoveKind::EnPassant,
+            (Role::Pawn, None) if attacks::between(from, to).count() == 1 => MoveKind::DoublePush,
+            _ if capture => MoveKind::Capture,
+            _ => MoveKind::Quiet,
+        };
+        Some((to, kind))
+    }
+}
