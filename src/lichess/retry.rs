@@ -353,3 +353,277 @@ impl Reopen {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn status(code: u16, body: &str) -> Error {
+        Error::Status(Refusal::read(code, None, body.as_bytes()))
+    }
+
+    fn named(seconds: u64) -> Error {
+        status(
+            429,
+            &format!(r#"{{"error":"slow down","ratelimit":{{"key":"x","seconds":{seconds}}}}}"#),
+        )
+    }
+
+    fn broke() -> Error {
+        Error::Network {
+            connecting: false,
+            detail: "reset".to_owned(),
+        }
+    }
+
+    fn unreachable() -> Error {
+        Error::Network {
+            connecting: true,
+            detail: "refused".to_owned(),
+        }
+    }
+
+    #[test]
+    fn each_kind_is_tried_again_in_its_own_way() {
+        use Retry::{After, GiveUp};
+        let late = Error::Timeout(ms(2000));
+        let plain = status(429, r#"{"error":"Too many requests. Try again later."}"#);
+        let html = status(429, "<html></html>");
+        let down = status(502, "<html></html>");
+        let no = status(400, r#"{"error":"Not your turn, or game already over"}"#);
+        let table = [
+            (Kind::Move, named(3), 0, After(ms(3000))),
+            (Kind::Move, named(3), 9, After(ms(3000))),
+            (Kind::Move, plain.clone(), 0, After(ms(1000))),
+            (Kind::Move, html.clone(), 0, After(ms(1000))),
+            (Kind::Move, down.clone(), 0, After(ms(50))),
+            (Kind::Move, status(503, ""), 1, After(ms(100))),
+            (Kind::Move, down.clone(), 1000, After(ms(1000))),
+            (Kind::Move, broke(), 0, After(ms(0))),
+            (Kind::Move, unreachable(), 0, After(ms(50))),
+            (Kind::Move, late.clone(), 0, After(ms(0))),
+            (Kind::Move, no.clone(), 0, GiveUp),
+            (Kind::Move, status(401, ""), 0, GiveUp),
+            (Kind::Chat, down.clone(), 0, GiveUp),
+            (Kind::Chat, named(1), 0, GiveUp),
+            (Kind::Challenge, plain.clone(), 0, GiveUp),
+            (Kind::Challenge, late.clone(), 0, GiveUp),
+            (Kind::Challenge, unreachable(), 0, After(ms(1000))),
+            (Kind::Answer, down.clone(), 0, After(ms(250))),
+            (Kind::Answer, down.clone(), 6, GiveUp),
+            (Kind::Answer, plain.clone(), 0, After(ms(60_000))),
+            (Kind::Answer, named(7200), 0, GiveUp),
+            (Kind::Answer, no, 0, GiveUp),
+            (Kind::Command, broke(), 0, After(ms(250))),
+            (
+                Kind::Query,
+                Error::Paused(Kind::Query, ms(1500)),
+                0,
+                After(ms(1500)),
+            ),
+            (Kind::Query, Error::Decode("x".to_owned()), 0, GiveUp),
+            (Kind::Query, late, 4, After(ms(8000))),
+            (Kind::Query, html, 3, GiveUp),
+        ];
+        for (kind, error, attempt, expected) in table {
+            assert_eq!(
+                decide(kind, &error, attempt),
+                expected,
+                "{kind} {error} {attempt}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_move_is_back_within_a_tenth_of_a_second_and_never_given_up() {
+        for error in [
+            status(502, ""),
+            status(500, ""),
+            broke(),
+            unreachable(),
+            Error::Timeout(ms(2000)),
+        ] {
+            assert!(
+                matches!(decide(Kind::Move, &error, 0), Retry::After(wait) if wait <= ms(50)),
+                "{error}"
+            );
+            for attempt in 0..10_000 {
+                assert!(
+                    matches!(decide(Kind::Move, &error, attempt), Retry::After(wait) if wait <= ms(1000))
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_429_pauses_its_own_kind_and_no_other() {
+        let now = Instant::now();
+        let mut gate = Gate::default();
+        gate.refused(Kind::Chat, named(5).refusal().expect("a status"), now);
+        assert_eq!(gate.closed_for(Kind::Chat, now), Some(ms(5000)));
+        assert_eq!(gate.closed_for(Kind::Chat, now + ms(4000)), Some(ms(1000)));
+        assert_eq!(gate.closed_for(Kind::Chat, now + ms(5000)), None);
+        for kind in Kind::ALL.into_iter().filter(|&kind| kind != Kind::Chat) {
+            assert_eq!(gate.closed_for(kind, now), None, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_429_that_names_no_time_pauses_for_a_minute_and_a_shorter_one_does_not_end_it() {
+        let now = Instant::now();
+        let mut gate = Gate::default();
+        gate.refused(
+            Kind::Challenge,
+            status(429, r#"{"error":"no"}"#)
+                .refusal()
+                .expect("a status"),
+            now,
+        );
+        gate.refused(Kind::Challenge, named(1).refusal().expect("a status"), now);
+        gate.refused(
+            Kind::Challenge,
+            status(502, "").refusal().expect("a status"),
+            now,
+        );
+        assert_eq!(gate.closed_for(Kind::Challenge, now), Some(UNNAMED_WAIT));
+    }
+
+    #[test]
+    fn a_429_from_the_proxy_pauses_all_but_moves_and_streams() {
+        let now = Instant::now();
+        let mut gate = Gate::default();
+        gate.refused(
+            Kind::Move,
+            status(429, "<html>429</html>").refusal().expect("a status"),
+            now,
+        );
+        for kind in Kind::ALL {
+            let free = matches!(kind, Kind::Move | Kind::EventStream | Kind::GameStream);
+            assert_eq!(gate.closed_for(kind, now).is_none(), free, "{kind}");
+        }
+    }
+
+    #[test]
+    fn no_429_ever_pauses_a_move() {
+        let now = Instant::now();
+        let mut gate = Gate::default();
+        for kind in Kind::ALL {
+            gate.refused(kind, named(100).refusal().expect("a status"), now);
+            gate.refused(kind, status(429, "").refusal().expect("a status"), now);
+        }
+        assert_eq!(gate.closed_for(Kind::Move, now), None);
+    }
+
+    #[test]
+    fn the_day_limit_between_bots_does_not_keep_humans_out() {
+        let body = r#"{"error":"You played 100 games","ratelimit":{"key":"bot.vsBot.day","seconds":40000}}"#;
+        let (now, mut gate) = (Instant::now(), Gate::default());
+        let limit = status(429, body);
+        gate.refused(Kind::Answer, limit.refusal().expect("a status"), now);
+        assert_eq!(gate.closed_for(Kind::Answer, now), None);
+        gate.refused(Kind::Challenge, limit.refusal().expect("a status"), now);
+        assert!(gate.closed_for(Kind::Challenge, now).is_some());
+    }
+
+    #[test]
+    fn the_event_stream_is_back_at_once_and_allows_more_silence_the_second_time() {
+        let mut reopen = Reopen::events();
+        let mut now = Instant::now();
+        assert_eq!(reopen.silence(), ms(8500));
+        reopen.opening(now);
+        now += ms(8500);
+        assert_eq!(reopen.ended(Ended::Silent, ms(8500), now), Duration::ZERO);
+        assert_eq!(reopen.silence(), Duration::from_secs(15));
+        reopen.opening(now);
+        let day = Duration::from_secs(3600);
+        now += day;
+        let wait = reopen.ended(Ended::Eof, day, now);
+        assert!(wait <= ms(2000), "{wait:?}");
+        assert_eq!(
+            reopen.silence(),
+            ms(8500),
+            "an hour without trouble is a fresh start"
+        );
+    }
+
+    #[test]
+    fn a_game_stream_is_back_within_half_a_second() {
+        for how in [Ended::Eof, Ended::Broke, Ended::Silent] {
+            let mut reopen = Reopen::game();
+            let now = Instant::now();
+            reopen.opening(now);
+            assert!(
+                reopen.ended(how, Duration::from_secs(60), now) <= ms(400),
+                "{how:?}"
+            );
+            assert_eq!(reopen.silence(), ms(8500));
+        }
+    }
+
+    #[test]
+    fn there_are_never_more_than_twenty_event_streams_in_ten_minutes() {
+        let ways = [
+            Ended::Eof,
+            Ended::Broke,
+            Ended::Silent,
+            Ended::Refused(None),
+        ];
+        for seed in 0..200 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut reopen = Reopen::new(&EVENT, fastrand::Rng::with_seed(seed));
+            let mut now = Instant::now();
+            let mut opens = Vec::new();
+            for _ in 0..300 {
+                reopen.opening(now);
+                opens.push(now);
+                // Sometimes long enough to look well, which is how a backoff alone could be fooled.
+                let most = if random.u8(0..4) == 0 { 70_000 } else { 2_000 };
+                let lived = ms(random.u64(0..most));
+                now += lived;
+                now += reopen.ended(ways[random.usize(0..ways.len())], lived, now);
+            }
+            for (first, later) in opens.iter().zip(&opens[20..]) {
+                assert!(later.duration_since(*first) >= WINDOW, "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn waits_grow_to_their_limit_and_start_over() {
+        let mut reopen = Reopen::game();
+        let now = Instant::now();
+        let waits: Vec<Duration> = (0..20)
+            .map(|_| reopen.ended(Ended::Broke, ms(1), now))
+            .collect();
+        assert!(
+            waits[0] == ms(100) && waits[1] <= ms(200) && waits[1] >= ms(150),
+            "{waits:?}"
+        );
+        assert!(
+            waits[19] <= Duration::from_secs(5) && waits[19] >= ms(3750),
+            "{waits:?}"
+        );
+        assert_eq!(
+            reopen.ended(Ended::Broke, Duration::from_secs(11), now),
+            ms(100)
+        );
+    }
+
+    #[test]
+    fn a_refused_stream_waits_as_long_as_it_is_told() {
+        let mut reopen = Reopen::events();
+        let now = Instant::now();
+        let wait = reopen.ended(Ended::failed(&named(90)), Duration::ZERO, now);
+        assert_eq!(wait, Duration::from_secs(90));
+        assert_eq!(
+            Ended::failed(&status(429, "<html>")),
+            Ended::Refused(Some(UNNAMED_WAIT))
+        );
+        assert_eq!(Ended::failed(&status(502, "")), Ended::Refused(None));
+        assert_eq!(Ended::failed(&Error::Timeout(ms(1))), Ended::Silent);
+    }
+}

@@ -212,3 +212,193 @@ impl<T> std::fmt::Debug for Ndjson<T> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt;
+    use futures::stream;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::lichess::model::GameState;
+
+    const GAME: &[u8] = include_bytes!("../../tests/fixtures/game-stream.ndjson");
+
+    fn split(limit: usize, pieces: &[&[u8]]) -> Vec<Line> {
+        let mut lines = Lines::new(limit);
+        let mut all = Vec::new();
+        for piece in pieces {
+            lines.push(piece, |line| all.push(line));
+            assert!(lines.rest.len() <= limit);
+        }
+        all.extend(lines.finish());
+        assert!(lines.rest.is_empty());
+        all
+    }
+
+    fn text(line: &str) -> Line {
+        Line::Text(line.to_owned())
+    }
+
+    #[test]
+    fn lines_are_the_same_however_they_come() {
+        let table: &[(&[&[u8]], &[&str])] = &[
+            (&[b"{}\n"], &["{}"]),
+            (&[b"{", b"}", b"\n"], &["{}"]),
+            (&[b"{}\n[]\n\n1\n"], &["{}", "[]", "1"]),
+            (&[b"\n", b"\n", b"\r\n", b"  \n"], &[]),
+            (&[b"{}\r\n{}\r", b"\n"], &["{}", "{}"]),
+            (&[b"{}\n{}"], &["{}", "{}"]),
+            (&[b"\xe2\x99", b"\x9e\n"], &["♞"]),
+            (&[b"\xff\n"], &["\u{fffd}"]),
+            (&[], &[]),
+        ];
+        for (pieces, lines) in table {
+            let expected: Vec<Line> = lines.iter().map(|line| text(line)).collect();
+            assert_eq!(split(100, pieces), expected, "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
+        let expected = [text("abcde"), Line::TooLong, text("fg")];
+        assert_eq!(split(5, &[b"abcde\nabcdef\nfg\n"]), expected);
+        assert_eq!(
+            split(5, &[b"abc", b"de\nabc", b"def", b"ghi\nfg"]),
+            expected
+        );
+        assert_eq!(split(5, &[b"abcdefgh"]), [Line::TooLong]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_pieces_of_the_same_bytes_are_the_same_lines(
+            bytes in prop::collection::vec(prop_oneof![3 => Just(b'\n'), 9 => any::<u8>(), 1 => Just(b'\r')], 0..300),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
+            limit in 1usize..40,
+        ) {
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|ends| &bytes[ends[0]..ends[1]]).collect();
+            prop_assert_eq!(split(limit, &pieces), split(limit, &[&bytes]));
+        }
+
+        #[test]
+        fn any_bytes_become_events_of_bounded_size(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+            for line in split(LONGEST_LINE, &[&bytes]) {
+                let (a, b): (Event, GameEvent) = match line {
+                    Line::Text(line) => (Event::from_line(&line), GameEvent::from_line(&line)),
+                    Line::TooLong => unreachable!("2,000 bytes are not"),
+                };
+                let shown = format!("{a:?}{b:?}");
+                prop_assert!(shown.len() < 100_000);
+            }
+        }
+
+        #[test]
+        fn a_damaged_line_panics_nowhere(line in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), byte: u8) {
+            let lines: Vec<&[u8]> = GAME.split(|&b| b == b'\n').filter(|line| !line.is_empty()).collect();
+            let mut damaged = lines[line.index(lines.len())].to_vec();
+            let at = at.index(damaged.len());
+            damaged[at] = byte;
+            let _ = GameEvent::from_line(&String::from_utf8_lossy(&damaged));
+            let _ = Event::from_line(&String::from_utf8_lossy(&damaged));
+        }
+    }
+
+    const STATE: &str =
+        r#"{"type":"gameState","moves":"e2e4","wtime":1000,"btime":1000,"status":"started"}"#;
+
+    fn game(pieces: Vec<Result<Bytes, String>>) -> GameStream {
+        Ndjson::new(stream::iter(pieces).boxed(), Duration::from_secs(60))
+    }
+
+    fn moves(event: Option<Result<GameEvent, StreamError>>) -> String {
+        match event {
+            Some(Ok(GameEvent::State(GameState { moves, .. }))) => moves,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_clean_end_gives_the_last_line_and_then_nothing() {
+        let mut stream = game(vec![Ok(Bytes::from("\n")), Ok(Bytes::from(STATE))]);
+        assert_eq!(moves(stream.next().await), "e2e4");
+        assert!(stream.next().await.is_none());
+        assert!(stream.next().await.is_none(), "and it stays ended");
+    }
+
+    #[tokio::test]
+    async fn a_break_gives_what_was_whole_and_then_the_error() {
+        let mut stream = game(vec![
+            Ok(Bytes::from(format!("{STATE}\n{{\"type\""))),
+            Err("reset".to_owned()),
+        ]);
+        assert_eq!(moves(stream.next().await), "e2e4");
+        assert_eq!(
+            stream.next().await.expect("an error").unwrap_err(),
+            StreamError::Io("reset".to_owned())
+        );
+        assert!(stream.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_bad_line_and_one_too_long_do_not_end_the_stream() {
+        let long = "x".repeat(LONGEST_LINE + 1);
+        let mut stream = game(vec![Ok(Bytes::from(format!("{{oops\n{long}\n{STATE}\n")))]);
+        assert!(matches!(
+            stream.next().await,
+            Some(Ok(GameEvent::Skipped(_)))
+        ));
+        assert!(matches!(
+            stream.next().await,
+            Some(Ok(GameEvent::Skipped(_)))
+        ));
+        assert_eq!(moves(stream.next().await), "e2e4");
+    }
+
+    #[tokio::test]
+    async fn keep_alive_lines_hold_silence_off() {
+        let beats = stream::unfold(0, |n| async move {
+            tokio::time::sleep(Duration::from_millis(40)).await;
+            let piece = if n < 6 {
+                Bytes::from("\n")
+            } else {
+                Bytes::from(format!("{STATE}\n"))
+            };
+            (n < 7).then_some((Ok(piece), n + 1))
+        });
+        let mut stream = GameStream::new(beats.boxed(), Duration::from_millis(150));
+        assert_eq!(moves(stream.next().await), "e2e4");
+    }
+
+    #[tokio::test]
+    async fn silence_is_told_once_after_the_time_it_is_allowed() {
+        let told = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let silence = Duration::from_millis(50);
+        let ear = std::sync::Arc::clone(&told);
+        let mut stream = GameStream::new(stream::pending().boxed(), silence)
+            .on_silence(move || _ = ear.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        let start = Instant::now();
+        assert_eq!(
+            stream.next().await.expect("an error").unwrap_err(),
+            StreamError::Silent(silence)
+        );
+        assert!(start.elapsed() >= silence && start.elapsed() < silence * 20);
+        assert!(stream.next().await.is_none());
+        assert_eq!(told.load(std::sync::atomic::Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn a_reader_who_was_away_takes_what_waits_before_he_calls_it_silence() {
+        let (tx, rx) = futures::channel::mpsc::unbounded();
+        let mut stream = GameStream::new(rx.boxed(), Duration::from_millis(30));
+        tx.unbounded_send(Ok(Bytes::from(format!("{STATE}\n"))))
+            .expect("the stream listens");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(moves(stream.next().await), "e2e4");
+        drop(tx);
+        assert!(stream.next().await.is_none());
+    }
+}

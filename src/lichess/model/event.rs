@@ -71,7 +71,7 @@ pub trait FromLine: Sized {
 
 #[derive(Deserialize)]
 struct Tag {
-    #[serde(rename = "type", default)]
+    #[serde(rename = "type")]
     kind: String,
 }
 

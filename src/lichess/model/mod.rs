@@ -8,9 +8,12 @@ mod challenge;
 mod event;
 mod game;
 mod ids;
+#[cfg(test)]
+mod tests;
 mod text;
 mod user;
 
+pub use crate::chess::Color;
 pub use challenge::{
     Challenge, Challenger, Challenges, ColorWish, Direction, NewChallenge, TimeControl,
 };
@@ -25,10 +28,3 @@ pub use ids::{
 };
 pub use text::{UNLIMITED, clean, clip};
 pub use user::{Count, Perf, Profile, TokenInfo, User, UserStatus};
-
-/// White or Black.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Color {
-    White,
-    Black,
-}
