@@ -20,3 +20,4 @@ pub mod demo;
 pub mod doctor;
 pub mod init;
 pub mod logging;
+pub mod perft;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use knightwatch::cli::{Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
-use knightwatch::{init, logging};
+use knightwatch::{init, logging, perft};
 
 fn main() -> ExitCode {
     if let Some(missing) = missing_cpu_feature() {
@@ -27,6 +27,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             logging::start(LogLevel::Warn);
             init::run(config)?;
         }
+        Command::Perft { depth, fen, divide } => perft::run(depth, fen.as_deref(), divide)?,
         _ => anyhow::bail!("not there yet"),
     }
     Ok(ExitCode::SUCCESS)

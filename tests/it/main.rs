@@ -1,1 +1,3 @@
 //! Drives the real program and the real HTTP.
+
+mod rules;
