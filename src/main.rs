@@ -28,13 +28,15 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             init::run(config)?;
         }
         Command::Perft { depth, fen, divide } => perft::run(depth, fen.as_deref(), divide)?,
+        Command::Run(arguments) => {
+            settings(arguments)?;
+        }
         _ => anyhow::bail!("not there yet"),
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The settings of a command, with logging as they say.
-#[expect(dead_code)]
 fn settings(arguments: ConfigArgs) -> anyhow::Result<Settings> {
     let settings = Settings::load(&Sources::of_process(arguments.config, arguments.set))?;
     logging::start(settings.daemon.log);

@@ -123,9 +123,8 @@ impl Reader<'_> {
                 return None;
             }
         };
-        // The elements of a list are looked at one by one, so that each can be pointed at.
-        let places = elements.into_iter().map(at);
-        self.leaf(section, key, value, at(span), places.collect(), base)
+        let elements = elements.into_iter().map(at).collect();
+        self.leaf(section, key, value, at(span), elements, base)
     }
 
     /// The layer of the environment: `KNIGHTWATCH__SECTION__KEY`.
@@ -186,13 +185,12 @@ impl Reader<'_> {
         base: &Path,
     ) -> Option<Leaf> {
         let before = self.problems.len();
-        for (element, place) in value.as_array().into_iter().flatten().zip(elements) {
-            let alone = Value::Array(vec![element.clone()]);
-            if schema::complaint(section, key, &alone).is_some() {
-                self.complain(section, key, &alone, place);
-            }
+        // The elements of a list are looked at one by one, so that each can be named and pointed at.
+        let places = elements.into_iter().chain(std::iter::repeat(place.clone()));
+        for (element, place) in value.as_array().into_iter().flatten().zip(places) {
+            self.complain(section, key, &Value::Array(vec![element.clone()]), place);
         }
-        if self.problems.len() == before {
+        if !value.is_array() || self.problems.len() == before {
             self.complain(section, key, &value, place.clone());
         }
         let paths = match (section, key, &mut value) {
@@ -284,7 +282,7 @@ impl Reader<'_> {
 }
 
 fn token() -> (String, String) {
-    let message = "a token does not belong into the settings";
+    let message = "a token does not belong in the settings";
     let hint = "put it into a file of its own with mode 0600 and name that with token_file in [lichess], \
                 or set the environment variable LICHESS_TOKEN";
     (message.to_owned(), hint.to_owned())

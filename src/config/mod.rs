@@ -118,10 +118,12 @@ impl Settings {
                 .problems
                 .push(Problem::new(place, contradiction.sentence));
         }
-        match reader.problems {
-            problems if problems.is_empty() => Ok(settings),
-            problems => Err(Error::new(problems)),
+        let mut problems = reader.problems;
+        if problems.is_empty() {
+            return Ok(settings);
         }
+        problems.sort_by_key(|problem| problem.place.order());
+        Err(Error::new(problems))
     }
 }
 
@@ -144,10 +146,11 @@ fn read(path: &Path) -> Result<String, Problem> {
 fn merge(layers: &[Layer]) -> Settings {
     let layered = layers
         .iter()
-        .try_fold(config::Config::builder(), |builder, layer| {
-            Ok(builder.add_source(config::Config::try_from(&layer.table())?))
+        .fold(config::Config::builder(), |builder, layer| {
+            let document = layer.table().to_string();
+            builder.add_source(config::File::from_str(&document, config::FileFormat::Toml))
         });
-    let merged = layered.and_then(|builder| builder.build()?.try_deserialize());
+    let merged = layered.build().and_then(config::Config::try_deserialize);
     merged.expect("every value was found to fit its key")
 }
 

@@ -69,6 +69,18 @@ pub(super) struct Excerpt {
     text: String,
 }
 
+impl Place {
+    /// A key that sorts places as an operator looks at them: by layer, in a file from top to bottom.
+    pub(super) fn order(&self) -> (u8, usize, usize) {
+        match self {
+            Self::Nowhere => (0, 0, 0),
+            Self::File(at) => (1, at.line, at.column),
+            Self::Environment(_) => (2, 0, 0),
+            Self::Argument(_) => (3, 0, 0),
+        }
+    }
+}
+
 impl Excerpt {
     /// The line of `text` where the byte range `span` begins.
     pub(super) fn new(path: PathBuf, text: &str, span: Range<usize>) -> Self {

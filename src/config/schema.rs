@@ -75,7 +75,13 @@ pub(super) struct Complaint {
 
 impl Complaint {
     fn new(section: &str, key: &str, value: &Value, error: &str) -> Self {
-        let shown = match value {
+        // A list of one stands for its element.
+        let one = match value {
+            Value::Array(elements) if elements.len() == 1 => &elements[0],
+            other => other,
+        };
+        let given = one.as_str().unwrap_or_default();
+        let shown = match one {
             Value::String(text) => format!("`{text}`"),
             Value::Array(_) => "the list".to_owned(),
             Value::Table(_) => "the table".to_owned(),
@@ -92,7 +98,7 @@ impl Complaint {
             let names: Vec<&str> = expected.split('`').skip(3).step_by(2).collect();
             return Self {
                 message: format!("{shown} is not a valid value of `{key}`"),
-                hint: Some(choices("valid are", key_of(value), &names)),
+                hint: Some(choices("valid are", given, &names)),
             };
         }
         let expected = match error.trim_end().rsplit_once("expected ") {
@@ -109,10 +115,6 @@ impl Complaint {
             hint: Some(format!("`{key}` is {expected}")),
         }
     }
-}
-
-fn key_of(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 /// "did you mean ...?" if one name is close, and all the names.

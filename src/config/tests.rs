@@ -135,3 +135,10 @@ fn the_user_s_own_file_is_looked_for() {
             .contains(&"/etc/anna/knightwatch/config.toml".into())
     );
 }
+
+#[test]
+fn an_empty_list_is_a_list() {
+    let (_directory, sources) = written("[challenge]\nspeeds = []\naccept = false\n");
+    let settings = Settings::load(&sources).expect("valid settings");
+    assert_eq!(settings.challenge.speeds, []);
+}

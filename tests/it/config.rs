@@ -1,0 +1,207 @@
+//! `config.example.toml` against the defaults, and what is said about bad configurations, word for word.
+
+use std::path::Path;
+use std::process::Command;
+
+use knightwatch::config::{Settings, Sources};
+
+const EXAMPLE: &str = include_str!("../../config.example.toml");
+
+fn load(file: &Path) -> Result<Settings, String> {
+    let sources = Sources {
+        file: Some(file.to_owned()),
+        environment: [
+            (
+                "CREDENTIALS_DIRECTORY".to_owned(),
+                "/run/credentials".to_owned(),
+            ),
+            ("HOME".to_owned(), "/home/me".to_owned()),
+        ]
+        .into(),
+        set: Vec::new(),
+    };
+    Settings::load(&sources).map_err(|error| error.to_string())
+}
+
+fn load_text(text: &str) -> Result<Settings, String> {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("config.toml");
+    std::fs::write(&file, text).unwrap();
+    load(&file).map(|settings| Settings {
+        file: None,
+        ..settings
+    })
+}
+
+/// The examples: each line `#key = value` below the heading of its section.
+fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let mut section = "";
+    EXAMPLE.lines().filter_map(move |line| {
+        if line.starts_with('[') {
+            section = line;
+        }
+        let example = line
+            .strip_prefix('#')
+            .filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))?;
+        Some((section, example))
+    })
+}
+
+#[test]
+fn the_example_is_the_defaults() {
+    assert_eq!(load_text(EXAMPLE), Ok(Settings::default()));
+}
+
+#[test]
+fn the_example_has_every_key() {
+    let example: toml::Table = EXAMPLE.parse().unwrap();
+    let defaults = toml::Table::try_from(Settings::default()).unwrap();
+    for (section, keys) in &defaults {
+        for key in keys.as_table().unwrap().keys() {
+            let there = example.get(section).and_then(|section| section.get(key));
+            assert!(there.is_some(), "[{section}] {key} is missing");
+        }
+    }
+    assert!(
+        examples().any(|(section, line)| section == "[lichess]" && line.starts_with("token_file"))
+    );
+}
+
+#[test]
+fn every_key_of_the_example_has_its_line_of_why() {
+    let lines: Vec<&str> = EXAMPLE.lines().collect();
+    for pair in lines.windows(2) {
+        let is_key =
+            pair[1].starts_with(|c: char| c.is_ascii_lowercase()) || pair[1].starts_with('[');
+        assert!(
+            !is_key || pair[0].starts_with("# "),
+            "nothing is said about `{}`",
+            pair[1]
+        );
+    }
+}
+
+#[test]
+fn the_commented_examples_are_valid() {
+    assert!(examples().count() >= 5);
+    for (section, example) in examples() {
+        let settings =
+            load_text(&format!("{section}\n{example}\n")).unwrap_or_else(|error| panic!("{error}"));
+        assert_ne!(
+            settings,
+            Settings::default(),
+            "`{example}` only says the default"
+        );
+    }
+}
+
+/// What the real program says about a configuration file, as it is shown on the terminal.
+fn complaint(text: &str, environment: &[(&str, &str)], arguments: &[&str]) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("bad.toml"), text).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+        .args(["run", "--config", "bad.toml"])
+        .args(arguments)
+        .current_dir(directory.path())
+        .env_clear()
+        .envs(environment.iter().copied())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(78), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn unknown_keys_name_the_valid_ones() {
+    insta::assert_snapshot!(complaint(
+        "[engin]\nhash_mib = 64\n\n[engine]\nhash = 64\nconcurrency = 2\nfrobnicate = 1\n",
+        &[],
+        &[]
+    ));
+}
+
+#[test]
+fn wrong_values_name_the_valid_ones() {
+    let text = "[challenge]\nspeeds = [\n  \"blitz\",\n  \"blizt\",\n  \"ultraBullet\",\n]\nrated = \"yes\"\nmin_rating = -5\n\n\
+                [book]\nselection = \"randomly\"\nmin_weight = 70000\nfiles = \"one.bin\"\n\n[lichess]\nurl = \"lichess.org\"\n";
+    insta::assert_snapshot!(complaint(text, &[], &[]));
+}
+
+#[test]
+fn contradictions_are_sentences() {
+    let text = "[challenge]\nrated = false\ncasual = false\nvariants = []\nmin_base_s = 600\nmax_base_s = 300\n\n\
+                [book]\ndefault = false\n\n[games]\nconcurrency = 0\n\n[chat]\ngreeting = \"Hello {name}!\"\n\n\
+                [resign]\nenabled = true\nscore_cp = 5\n";
+    insta::assert_snapshot!(complaint(text, &[], &[]));
+}
+
+#[test]
+fn a_speed_that_no_time_control_has_is_a_contradiction() {
+    insta::assert_snapshot!(complaint(
+        "[challenge]\nspeeds = [\"bullet\"]\nmin_base_s = 600\n",
+        &[],
+        &[]
+    ));
+}
+
+#[test]
+fn broken_syntax_is_pointed_at() {
+    insta::assert_snapshot!(complaint(
+        "[engine]\nhash_mib = \nthreads = 1\n\n[book\nenabled = maybe\n\n[draw]\nofer = true\n",
+        &[],
+        &[]
+    ));
+}
+
+#[test]
+fn the_token_is_kept_out_and_never_shown() {
+    let said = complaint(
+        "[lichess]\ntoken = \"lip_verysecret\"\ntoken_fil = \"lip_alsosecret\"\n",
+        &[("KNIGHTWATCH__LICHESS__TOKEN", "lip_mostsecret")],
+        &[],
+    );
+    assert!(!said.contains("secret"), "{said}");
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn two_tokens_are_one_too_many() {
+    insta::assert_snapshot!(complaint(
+        "lichess = { token_file = \"/etc/token\" }\n",
+        &[("LICHESS_TOKEN", "lip_me")],
+        &[]
+    ));
+}
+
+#[test]
+fn several_accounts_are_reserved() {
+    insta::assert_snapshot!(complaint(
+        "[[account]]\nname = \"one\"\ntoken_file = \"one\"\n\n[[account]]\nname = \"two\"\n",
+        &[],
+        &[]
+    ));
+}
+
+#[test]
+fn environment_and_arguments_are_checked_like_the_file() {
+    let environment = [
+        ("KNIGHTWATCH__ENGINE__HASH_MIB", "lots"),
+        ("KNIGHTWATCH__GAME__CONCURRENCY", "1"),
+        ("KNIGHTWATCH__HASH", "1"),
+        ("KNIGHTWATCH__CHALLENGE__SPEEDS", "blitz,blizt"),
+    ];
+    let arguments = [
+        "--set",
+        "engine.threads=1000",
+        "--set",
+        "threads=1",
+        "--set",
+        "daemon.log=loud",
+    ];
+    insta::assert_snapshot!(complaint(
+        "[engine]\nthreads = 2\n",
+        &environment,
+        &arguments
+    ));
+}

@@ -1,0 +1,172 @@
+//! Who names whom: each room names only the rooms that it may.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// The rooms, and which other rooms each may name. `*` is every one.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("chess", &[]),
+    ("events", &["chess"]),
+    ("book", &["chess"]),
+    ("engine", &["chess"]),
+    ("lichess", &["chess"]),
+    ("sim", &["chess", "engine"]),
+    ("uci", &["chess", "engine", "book"]),
+    ("config", &["lichess"]),
+    (
+        "bot",
+        &["chess", "book", "engine", "lichess", "events", "config"],
+    ),
+    ("logging", &["config"]),
+    ("cli", &["*"]),
+    ("daemon", &["*"]),
+    ("demo", &["*"]),
+    ("doctor", &["*"]),
+    ("init", &["*"]),
+];
+
+/// What a room is made of: `src/room.rs` or everything in `src/room/`.
+fn sources(room: &str) -> Vec<(String, String)> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    let mut open = vec![src.join(room), src.join(format!("{room}.rs"))];
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(
+                fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+        } else if path.extension().is_some_and(|extension| extension == "rs") && path.exists() {
+            found.push((
+                path.display().to_string(),
+                fs::read_to_string(&path).unwrap(),
+            ));
+        }
+    }
+    assert!(!found.is_empty(), "there is no room `{room}`");
+    found
+}
+
+/// The rooms that a text names by `crate::room` or `crate::{room, ...}`.
+fn named(text: &str) -> BTreeSet<String> {
+    let code: String = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let mut rooms = BTreeSet::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            rooms.insert(first_name(rest));
+            continue;
+        };
+        // Only the outermost names of the group are rooms.
+        let mut depth = 0;
+        let mut item = String::new();
+        for c in group.chars() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => rooms
+                    .insert(first_name(&std::mem::take(&mut item)))
+                    .then_some(())
+                    .unwrap_or_default(),
+                c if depth == 0 => item.push(c),
+                _ => {}
+            }
+        }
+        rooms.insert(first_name(&item));
+    }
+    rooms.remove("");
+    rooms
+}
+
+fn first_name(text: &str) -> String {
+    text.trim_start()
+        .chars()
+        .take_while(|c| c.is_alphanumeric() || *c == '_')
+        .collect()
+}
+
+/// The modules that `lib.rs` declares.
+fn declared() -> Vec<String> {
+    let lib = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
+    let name = |line: &str| {
+        Some(
+            line.trim()
+                .strip_prefix("pub mod ")?
+                .strip_suffix(';')?
+                .to_owned(),
+        )
+    };
+    lib.lines().filter_map(name).collect()
+}
+
+#[test]
+fn every_room_names_only_whom_it_may() {
+    let allowed: BTreeMap<_, _> = ALLOWED.iter().copied().collect();
+    let mut wrong = Vec::new();
+    for room in declared() {
+        let Some(may) = allowed.get(room.as_str()) else {
+            wrong.push(format!("`{room}` has no row in the table of this test"));
+            continue;
+        };
+        for (file, text) in sources(&room) {
+            for other in named(&text) {
+                if other != room && !may.contains(&"*") && !may.contains(&other.as_str()) {
+                    wrong.push(format!("{file}: `{room}` may not name `{other}`"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_rules_of_chess_depend_on_nothing() {
+    for (file, text) in sources("chess") {
+        for foreign in [
+            "tokio",
+            "serde",
+            "tracing",
+            "std::io",
+            "std::fs",
+            "std::net",
+            "std::time",
+        ] {
+            let used = text
+                .split("#[cfg(test)]")
+                .next()
+                .unwrap()
+                .lines()
+                .any(|line| {
+                    !line.trim_start().starts_with("//") && line.contains(&format!("{foreign}::"))
+                });
+            assert!(!used, "{file} uses {foreign}");
+        }
+    }
+}
+
+#[test]
+fn only_the_client_speaks_http() {
+    for room in declared() {
+        for (file, text) in sources(&room) {
+            let is_client = file.ends_with("lichess/client.rs");
+            assert!(
+                is_client || !text.contains("reqwest::"),
+                "{file} names reqwest"
+            );
+        }
+    }
+}
+
+#[test]
+fn names_are_found_in_all_spellings() {
+    let text = "use crate::{chess::{Move, Square}, book};\nuse crate::engine::Engine;\n// crate::sim\nfn f(x: crate::bot::Bot) {}";
+    let found: Vec<String> = named(text).into_iter().collect();
+    assert_eq!(found, ["book", "bot", "chess", "engine"]);
+}
