@@ -12,6 +12,7 @@ use anyhow::{Context, bail};
 use url::Url;
 
 use crate::config::{Settings, Sources};
+use crate::lichess::Endpoint;
 
 /// What a token for this bot must allow.
 const SCOPES: [&str; 3] = ["bot:play", "challenge:read", "challenge:write"];
@@ -54,9 +55,9 @@ impl<I: BufRead, O: Write> Talk<I, O> {
         }
 
         let url: Url = self.ask("Which server?", &defaults.lichess.url, |url: &Url| {
-            matches!(url.scheme(), "http" | "https")
-                .then_some(())
-                .ok_or("write it in full, as in https://lichess.org")
+            Endpoint::new(url.clone())
+                .map(drop)
+                .map_err(|error| error.to_string())
         })?;
         writeln!(
             self.output,
@@ -67,7 +68,7 @@ impl<I: BufRead, O: Write> Talk<I, O> {
         let games = self.ask(
             "How many games at once?",
             &defaults.games.concurrency,
-            |n| (*n > 0).then_some(()).ok_or("at least 1"),
+            |n| (*n > 0).then_some(()).ok_or("at least 1".to_owned()),
         )?;
         let hash = self.ask(
             "How much memory for the engine's hash table, in MiB?",
@@ -76,7 +77,7 @@ impl<I: BufRead, O: Write> Talk<I, O> {
                 (1..=65_536)
                     .contains(n)
                     .then_some(())
-                    .ok_or("from 1 to 65536")
+                    .ok_or("from 1 to 65536".to_owned())
             },
         )?;
         let bots = self.yes("Play against other bots?", defaults.challenge.bots)?;
@@ -186,7 +187,7 @@ impl<I: BufRead, O: Write> Talk<I, O> {
         &mut self,
         question: &str,
         default: &T,
-        check: impl Fn(&T) -> Result<(), &'static str>,
+        check: impl Fn(&T) -> Result<(), String>,
     ) -> io::Result<T>
     where
         T: Clone + FromStr + std::fmt::Display,
@@ -203,7 +204,7 @@ impl<I: BufRead, O: Write> Talk<I, O> {
             }
             match line
                 .parse::<T>()
-                .map_err(|_| "that is not understood")
+                .map_err(|_| "that is not understood".to_owned())
                 .and_then(|value| check(&value).map(|()| value))
             {
                 Ok(value) => return Ok(value),

@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use crate::lichess::Endpoint;
+
 use super::settings::{
     Book, Challenge, Chat, Draw, Engine, Games, Lichess, Resign, Settings, Speed, Variant,
 };
@@ -45,27 +47,9 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
 }
 
 fn lichess(lichess: &Lichess, found: &mut Findings) {
-    let url = &lichess.url;
-    let web = matches!(url.scheme(), "http" | "https") && url.has_host();
-    found.when(
-        !web,
-        &["lichess.url"],
-        format!(
-            "`{url}` is not the address of a web server: it must begin with https:// or http://"
-        ),
-    );
-    let more = url.query().is_some() || url.fragment().is_some();
-    found.when(
-        more,
-        &["lichess.url"],
-        format!("`{url}` has a part after `?` or `#`, but requests go below it"),
-    );
-    let user = !url.username().is_empty() || url.password().is_some();
-    found.when(
-        user,
-        &["lichess.url"],
-        "the URL has a user or a password in it, but the account is known by its token",
-    );
+    if let Err(error) = Endpoint::new(lichess.url.clone()) {
+        found.when(true, &["lichess.url"], error.to_string());
+    }
 }
 
 fn engine(engine: &Engine, found: &mut Findings) {

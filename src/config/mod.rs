@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::lichess::{Token, TokenError, TokenFault};
 use layers::{Layer, Reader};
 use problem::{Place, Problem};
 
@@ -86,6 +87,25 @@ pub enum TokenSource {
     Environment,
     /// In a file of its own.
     File(PathBuf),
+}
+
+impl TokenSource {
+    /// Reads the token. Call it before there are threads, or at least seldom: the environment is the process's own.
+    ///
+    /// # Errors
+    /// When it is not there or is no token; the error never quotes it.
+    pub fn read(&self) -> Result<Token, TokenError> {
+        match self {
+            Self::File(path) => Token::from_file(path),
+            Self::Environment => match Token::from_env(TOKEN_VARIABLE)? {
+                Some(token) => Ok(token),
+                None => Err(TokenError::InEnvironment {
+                    name: TOKEN_VARIABLE.to_owned(),
+                    why: TokenFault::Empty,
+                }),
+            },
+        }
+    }
 }
 
 impl Settings {

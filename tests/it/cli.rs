@@ -118,3 +118,28 @@ fn init_takes_piped_answers() {
             .contains("knightwatch check")
     );
 }
+
+#[test]
+fn perft_counts() {
+    let counted = stdout(&["perft", "4"]);
+    assert!(counted.starts_with("Nodes: 197281\n"), "{counted}");
+    let kiwipete = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
+    let divided = stdout(&["perft", "2", "--divide", "--fen", kiwipete]);
+    assert!(divided.contains("\nNodes: 2039\n"), "{divided}");
+    assert!(divided.contains("e1g1: 43\n"), "{divided}");
+    let failed = output(&["perft", "2", "--fen", "8/8"]);
+    assert_eq!(failed.status.code(), Some(1), "{failed:?}");
+}
+
+#[test]
+fn a_closed_stdout_is_no_reason_to_complain() {
+    let mut child = knightwatch(&["perft", "5", "--divide"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(output.status.success(), "{output:?}");
+}

@@ -20,6 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("logging", &["config"]),
     ("cli", &["*"]),
+    ("perft", &["*"]),
     ("daemon", &["*"]),
     ("demo", &["*"]),
     ("doctor", &["*"]),
@@ -71,10 +72,9 @@ fn named(text: &str) -> BTreeSet<String> {
                 '{' => depth += 1,
                 '}' if depth == 0 => break,
                 '}' => depth -= 1,
-                ',' if depth == 0 => rooms
-                    .insert(first_name(&std::mem::take(&mut item)))
-                    .then_some(())
-                    .unwrap_or_default(),
+                ',' if depth == 0 => {
+                    rooms.insert(first_name(&std::mem::take(&mut item)));
+                }
                 c if depth == 0 => item.push(c),
                 _ => {}
             }
