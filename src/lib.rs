@@ -9,6 +9,7 @@ pub mod book;
 pub mod engine;
 pub mod lichess;
 pub mod sim;
+pub mod train;
 pub mod uci;
 
 pub mod bot;

@@ -4,6 +4,8 @@
 //! table and one set of threads ([`threads`]). A search is started with a [`Task`] and lives as long as the
 //! [`Thinking`] that [`Engine::start`] hands back.
 
+pub mod nnue;
+
 mod thought;
 
 pub use thought::{Bound, Clock, Limits, Score, Thought};

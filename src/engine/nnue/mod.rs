@@ -1,0 +1,26 @@
+//! The network: a small efficiently updatable evaluation, trained only on games that Knightwatch played against itself.
+//!
+//! Shape: `(768 -> H) x 2 -> 1 x B`. Each side sees the board from its own end, mirrored so that its own king always stands on
+//! files a to d; 768 inputs (colour, role, square) feed `H` units; the two halves, side to move first, are squared after clipping
+//! (SCReLU) and summed by one of `B` output rows, chosen by the number of pieces on the board.
+//!
+//! [`Network`] is the file and its weights, [`Accumulators`] the state of one search thread, [`Kernels`] the arithmetic for the
+//! processor at hand; [`features`] says which input a piece is. Everything is integer arithmetic and the same on every machine.
+
+mod accumulator;
+pub mod features;
+mod network;
+mod simd;
+#[cfg(test)]
+mod tests;
+
+pub use accumulator::Accumulators;
+pub use network::{Lane, Network, NetworkError, Shape};
+pub use simd::Kernels;
+
+/// One unit of the first layer's clipped activation.
+pub const QA: i32 = 255;
+/// One unit of an output weight.
+pub const QB: i32 = 64;
+/// Values in one [`Lane`], the step in which layers grow.
+pub const LANE: usize = 32;

@@ -1,0 +1,296 @@
+//! The network's arithmetic for the processor at hand: plain, AVX2 and AVX-512, chosen once at run time, all with the same results.
+//!
+//! The plain functions are the reference. The update is the same source for all three (the compiler vectorises it for each); only
+//! the output sum, where the compiler's code is twice as slow, is written with intrinsics. All `unsafe` of the network is here: the
+//! calls into functions compiled for another processor than the build's, and aligned loads.
+
+use std::sync::LazyLock;
+
+use super::{Lane, QA};
+
+type Refresh = unsafe fn(&mut [Lane], &[Lane], &[Lane], &[u16]);
+type Update = unsafe fn(&mut [Lane], &[Lane], &[Lane], &[u16], &[u16]);
+type Forward = unsafe fn(&[Lane], &[Lane]) -> i32;
+
+/// The three operations of inference. A value of this type exists only where the processor can run it.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernels {
+    name: &'static str,
+    refresh: Refresh,
+    update: Update,
+    forward: Forward,
+}
+
+impl Kernels {
+    /// The fastest kernels that this processor can run.
+    #[must_use]
+    pub fn best() -> &'static Kernels {
+        Kernels::all()
+            .last()
+            .expect("the plain kernels are always there")
+    }
+
+    /// All kernels that this processor can run, the plain ones first, the fastest last.
+    #[must_use]
+    pub fn all() -> &'static [Kernels] {
+        static ALL: LazyLock<Vec<Kernels>> = LazyLock::new(detect);
+        &ALL
+    }
+
+    /// `scalar`, `avx2` or `avx512`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// `into` = `biases` + the rows of `features`; `weights` has a row of `into.len()` lanes for each input.
+    pub fn refresh(&self, into: &mut [Lane], biases: &[Lane], weights: &[Lane], features: &[u16]) {
+        // SAFETY: `detect` gives out kernels only after it has seen the instructions that they are compiled for.
+        unsafe { (self.refresh)(into, biases, weights, features) }
+    }
+
+    /// `into` = `from` + the rows of `added` - the rows of `removed`.
+    pub fn update(
+        &self,
+        into: &mut [Lane],
+        from: &[Lane],
+        weights: &[Lane],
+        added: &[u16],
+        removed: &[u16],
+    ) {
+        // SAFETY: as in `refresh`.
+        unsafe { (self.update)(into, from, weights, added, removed) }
+    }
+
+    /// The sum of clamp(value, 0, 255)^2 * weight over one perspective.
+    #[must_use]
+    pub fn forward(&self, values: &[Lane], weights: &[Lane]) -> i32 {
+        // SAFETY: as in `refresh`.
+        unsafe { (self.forward)(values, weights) }
+    }
+}
+
+fn detect() -> Vec<Kernels> {
+    let mut kernels = vec![Kernels {
+        name: "scalar",
+        refresh: plain::refresh,
+        update: plain::update,
+        forward: plain::forward,
+    }];
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx2") {
+            kernels.push(Kernels {
+                name: "avx2",
+                refresh: avx2::refresh,
+                update: avx2::update,
+                forward: avx2::forward,
+            });
+        }
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
+            kernels.push(Kernels {
+                name: "avx512",
+                refresh: avx512::refresh,
+                update: avx512::update,
+                forward: avx512::forward,
+            });
+        }
+    }
+    kernels
+}
+
+mod plain {
+    use super::{Lane, QA};
+
+    /// The row of `feature`.
+    #[inline(always)]
+    fn row(weights: &[Lane], feature: u16, stride: usize) -> &[Lane] {
+        &weights[usize::from(feature) * stride..][..stride]
+    }
+
+    #[inline(always)]
+    fn add(to: &mut Lane, lane: &Lane) {
+        for (to, value) in to.0.iter_mut().zip(lane.0) {
+            *to = to.wrapping_add(value);
+        }
+    }
+
+    #[inline(always)]
+    fn subtract(from: &mut Lane, lane: &Lane) {
+        for (from, value) in from.0.iter_mut().zip(lane.0) {
+            *from = from.wrapping_sub(value);
+        }
+    }
+
+    /// One lane at a time, so that the sum stays in registers.
+    #[inline(always)]
+    pub fn refresh(into: &mut [Lane], biases: &[Lane], weights: &[Lane], features: &[u16]) {
+        let stride = into.len();
+        for (at, (into, bias)) in into.iter_mut().zip(biases).enumerate() {
+            let mut sum = *bias;
+            for feature in features {
+                add(&mut sum, &row(weights, *feature, stride)[at]);
+            }
+            *into = sum;
+        }
+    }
+
+    #[inline(always)]
+    fn fused<const ADDED: usize, const REMOVED: usize>(
+        into: &mut [Lane],
+        from: &[Lane],
+        added: [&[Lane]; ADDED],
+        removed: [&[Lane]; REMOVED],
+    ) {
+        for (at, (into, from)) in into.iter_mut().zip(from).enumerate() {
+            let mut sum = *from;
+            for row in added {
+                add(&mut sum, &row[at]);
+            }
+            for row in removed {
+                subtract(&mut sum, &row[at]);
+            }
+            *into = sum;
+        }
+    }
+
+    #[inline(always)]
+    pub fn update(
+        into: &mut [Lane],
+        from: &[Lane],
+        weights: &[Lane],
+        added: &[u16],
+        removed: &[u16],
+    ) {
+        let stride = into.len();
+        let row = |feature: u16| row(weights, feature, stride);
+        match (added, removed) {
+            (&[a], &[r]) => fused(into, from, [row(a)], [row(r)]),
+            (&[a], &[r, s]) => fused(into, from, [row(a)], [row(r), row(s)]),
+            (&[a, b], &[r, s]) => fused(into, from, [row(a), row(b)], [row(r), row(s)]),
+            _ => {
+                into.copy_from_slice(from);
+                for (at, into) in into.iter_mut().enumerate() {
+                    added
+                        .iter()
+                        .for_each(|feature| add(into, &row(*feature)[at]));
+                    removed
+                        .iter()
+                        .for_each(|feature| subtract(into, &row(*feature)[at]));
+                }
+            }
+        }
+    }
+
+    pub fn forward(values: &[Lane], weights: &[Lane]) -> i32 {
+        let mut sum = 0;
+        for (values, weights) in values.iter().zip(weights) {
+            for (value, weight) in values.0.iter().zip(weights.0) {
+                let clipped = i32::from(*value).clamp(0, QA);
+                sum += clipped * clipped * i32::from(weight);
+            }
+        }
+        sum
+    }
+}
+
+/// In both vector kernels, clipped value times weight fits 16 bits (255 * 128), as `Network` checks when it is loaded.
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64::*;
+
+    use super::{Lane, QA, plain};
+
+    #[target_feature(enable = "avx2")]
+    pub fn refresh(into: &mut [Lane], biases: &[Lane], weights: &[Lane], features: &[u16]) {
+        plain::refresh(into, biases, weights, features);
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub fn update(
+        into: &mut [Lane],
+        from: &[Lane],
+        weights: &[Lane],
+        added: &[u16],
+        removed: &[u16],
+    ) {
+        plain::update(into, from, weights, added, removed);
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub fn forward(values: &[Lane], weights: &[Lane]) -> i32 {
+        let zero = _mm256_setzero_si256();
+        let one = _mm256_set1_epi16(QA as i16);
+        let mut sums = [zero; 2];
+        for (values, weights) in values.iter().zip(weights) {
+            for (half, sum) in sums.iter_mut().enumerate() {
+                // SAFETY: a lane is 64 bytes on a 64-byte boundary; `half` picks its lower or upper 32 bytes.
+                let (value, weight) = unsafe {
+                    let value = _mm256_load_si256(values.0.as_ptr().cast::<__m256i>().add(half));
+                    (
+                        value,
+                        _mm256_load_si256(weights.0.as_ptr().cast::<__m256i>().add(half)),
+                    )
+                };
+                let clipped = _mm256_min_epi16(_mm256_max_epi16(value, zero), one);
+                *sum = _mm256_add_epi32(
+                    *sum,
+                    _mm256_madd_epi16(clipped, _mm256_mullo_epi16(clipped, weight)),
+                );
+            }
+        }
+        let sum = _mm256_add_epi32(sums[0], sums[1]);
+        let sum = _mm_add_epi32(
+            _mm256_castsi256_si128(sum),
+            _mm256_extracti128_si256::<1>(sum),
+        );
+        let sum = _mm_add_epi32(sum, _mm_shuffle_epi32::<0b01_00_11_10>(sum));
+        let sum = _mm_add_epi32(sum, _mm_shuffle_epi32::<0b10_11_00_01>(sum));
+        _mm_cvtsi128_si32(sum)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use std::arch::x86_64::*;
+
+    use super::{Lane, QA, plain};
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub fn refresh(into: &mut [Lane], biases: &[Lane], weights: &[Lane], features: &[u16]) {
+        plain::refresh(into, biases, weights, features);
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub fn update(
+        into: &mut [Lane],
+        from: &[Lane],
+        weights: &[Lane],
+        added: &[u16],
+        removed: &[u16],
+    ) {
+        plain::update(into, from, weights, added, removed);
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub fn forward(values: &[Lane], weights: &[Lane]) -> i32 {
+        let zero = _mm512_setzero_si512();
+        let one = _mm512_set1_epi16(QA as i16);
+        let mut sum = zero;
+        for (values, weights) in values.iter().zip(weights) {
+            // SAFETY: a lane is 64 bytes on a 64-byte boundary.
+            let (value, weight) = unsafe {
+                (
+                    _mm512_load_si512(values.0.as_ptr().cast()),
+                    _mm512_load_si512(weights.0.as_ptr().cast()),
+                )
+            };
+            let clipped = _mm512_min_epi16(_mm512_max_epi16(value, zero), one);
+            sum = _mm512_add_epi32(
+                sum,
+                _mm512_madd_epi16(clipped, _mm512_mullo_epi16(clipped, weight)),
+            );
+        }
+        _mm512_reduce_add_epi32(sum)
+    }
+}

@@ -1,0 +1,95 @@
+//! Files of games: records one after another, compressed as `.xz`.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use lzma_rust2::{LzmaOptions, XzOptions, XzReader, XzWriter};
+
+use super::trainer::write_aside;
+
+/// What the name of a file of games ends in.
+pub const ENDING: &str = ".viri.xz";
+
+/// Compresses games and writes them to `path`, aside first, so that the file is whole or not there. Returns its size.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn store(path: &Path, games: &[u8]) -> anyhow::Result<usize> {
+    let compressed = compress(games)?;
+    write_aside(path, &compressed)?;
+    Ok(compressed.len())
+}
+
+fn compress(games: &[u8]) -> io::Result<Vec<u8>> {
+    let mut lzma = LzmaOptions::with_preset(6);
+    // Everything in the files is aligned to four bytes.
+    (lzma.lc, lzma.lp, lzma.pb) = (2, 2, 2);
+    lzma.dict_size = 1 << 24;
+    let options = XzOptions {
+        lzma_options: lzma,
+        ..XzOptions::with_preset(6)
+    };
+    let mut writer = XzWriter::new(Vec::new(), options)?;
+    writer.write_all(games)?;
+    writer.finish()
+}
+
+/// The games of a file, compressed or not.
+///
+/// # Errors
+/// When the file cannot be opened.
+pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    let file = BufReader::with_capacity(1 << 16, File::open(path)?);
+    if path.extension().is_some_and(|ending| ending == "xz") {
+        Ok(Box::new(BufReader::with_capacity(
+            1 << 16,
+            XzReader::new(file, true),
+        )))
+    } else {
+        Ok(Box::new(file))
+    }
+}
+
+/// The files of games in a folder, by name; a path to a file is that file.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if path.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path)? {
+        let path = entry?.path();
+        if path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().ends_with(ENDING))
+        {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stored_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(format!("a{ENDING}"));
+        let games: Vec<u8> = (0..100_000u32)
+            .flat_map(|n| (n % 977).to_le_bytes())
+            .collect();
+        assert!(store(&path, &games).unwrap() < games.len() / 4);
+        let mut read = Vec::new();
+        open(&path).unwrap().read_to_end(&mut read).unwrap();
+        assert_eq!(read, games);
+        let expected = vec![path.clone()];
+        assert_eq!(files(folder.path()).unwrap(), expected);
+        assert_eq!(files(&path).unwrap(), expected);
+    }
+}

@@ -1,0 +1,130 @@
+//! Games from files to shuffled positions in memory.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Context;
+
+use super::archive;
+use super::record::Record;
+use super::sample::Sample;
+use crate::chess::{Move, Position};
+
+/// Scores beyond this, in centipawns, are not learnt: the game is decided.
+const MAX_SCORE: i16 = 3000;
+
+/// Whether a position says something about quiet play: not in check, no capture or promotion to be made, not decided.
+#[must_use]
+pub fn is_quiet(position: &Position, mv: Move, score: i16) -> bool {
+    !mv.is_noisy() && score.unsigned_abs() <= MAX_SCORE as u16 && !position.in_check()
+}
+
+/// Positions in memory.
+#[derive(Debug, Default)]
+pub struct Dataset {
+    /// Shuffled.
+    pub training: Vec<Sample>,
+    /// From other games than those of `training`.
+    pub validation: Vec<Sample>,
+    pub games: usize,
+    pub plies: usize,
+}
+
+/// The files to read.
+pub struct Sources {
+    files: Vec<PathBuf>,
+}
+
+impl Sources {
+    /// All files of games in the given folders (or files).
+    ///
+    /// # Errors
+    /// When a folder cannot be read or there is no file.
+    pub fn find(paths: &[PathBuf]) -> anyhow::Result<Sources> {
+        let mut files = Vec::new();
+        for path in paths {
+            files.extend(
+                archive::files(path).with_context(|| format!("cannot read {}", path.display()))?,
+            );
+        }
+        anyhow::ensure!(
+            !files.is_empty(),
+            "no files of games ({}) there",
+            archive::ENDING
+        );
+        Ok(Sources { files })
+    }
+
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Reads everything; a share of about `validation` (0.0 to 1.0) of the games is set apart, always the same games.
+    ///
+    /// # Errors
+    /// When a file cannot be read or is damaged.
+    pub fn load(&self, threads: usize, validation: f64, seed: u64) -> anyhow::Result<Dataset> {
+        let next = AtomicUsize::new(0);
+        let parts = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for _ in 0..threads.min(self.files.len()) {
+                scope.spawn(|| {
+                    while let Some(path) = self.files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let part =
+                            read_file(path, validation).with_context(|| path.display().to_string());
+                        parts
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .push((path, part));
+                    }
+                });
+            }
+        });
+        let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        parts.sort_by_key(|(path, _)| *path);
+        let mut data = Dataset::default();
+        for (_, part) in parts {
+            let part = part?;
+            data.training.extend(part.training);
+            data.validation.extend(part.validation);
+            data.games += part.games;
+            data.plies += part.plies;
+        }
+        fastrand::Rng::with_seed(seed).shuffle(&mut data.training);
+        Ok(data)
+    }
+}
+
+fn read_file(path: &Path, validation: f64) -> anyhow::Result<Dataset> {
+    let mut from = archive::open(path)?;
+    let mut data = Dataset::default();
+    while let Some(record) = Record::read(&mut from)? {
+        let apart = share_of(&record) < validation;
+        let into = if apart {
+            &mut data.validation
+        } else {
+            &mut data.training
+        };
+        record.replay(|position, mv, score| {
+            if is_quiet(position, mv, score) {
+                let turn = position.turn();
+                let ours = if turn.is_white() { score } else { -score };
+                into.push(Sample::new(position, ours, record.outcome().points(turn)));
+            }
+        })?;
+        data.games += 1;
+        data.plies += record.len();
+    }
+    Ok(data)
+}
+
+/// A number from 0.0 to 1.0 that depends on the game alone.
+fn share_of(record: &Record) -> f64 {
+    let mut bytes = Vec::new();
+    record.write(&mut bytes);
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash >> 11) as f64 / (1u64 << 53) as f64
+}

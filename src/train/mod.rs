@@ -1,0 +1,16 @@
+//! From games to a network: the archive of games ([`record`], [`archive`]) and the trainer ([`trainer`]).
+//!
+//! `knightwatch datagen` plays games and stores them; `knightwatch train` reads them and writes a network file that the engine
+//! loads. Nothing comes from anywhere else.
+
+pub mod archive;
+
+mod dataset;
+mod kernel;
+mod model;
+mod options;
+pub mod record;
+mod sample;
+pub mod trainer;
+
+pub use options::{DatagenOptions, TrainOptions};

@@ -1,0 +1,179 @@
+//! The network in floating point: where each weight lies, how it starts, and how it becomes a [`Network`].
+//!
+//! All parameters lie in one vector of rows of 32 values. The first layer is blocked: for each 32 hidden units the 768 rows of all
+//! inputs, so that one block (98 kB) stays in the second-level cache while a tile of positions runs through it.
+
+use crate::engine::nnue::features::INPUTS;
+use crate::engine::nnue::{LANE, Lane, Network, NetworkError, QA, QB, Shape};
+
+/// Weights stay within this bound, so that they fit the integers of the engine (128 / 64, with room for rounding).
+pub const CLIP: f32 = 1.98;
+
+/// Thirty-two values, two cache lines.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C, align(128))]
+pub struct Row(pub [f32; LANE]);
+
+impl Row {
+    pub const ZERO: Row = Row([0.0; LANE]);
+}
+
+/// Where the parameters lie in the vector of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    pub shape: Shape,
+    /// Rows of one perspective: hidden units / 32.
+    pub blocks: usize,
+}
+
+impl Layout {
+    pub fn new(shape: Shape) -> Layout {
+        Layout {
+            shape,
+            blocks: shape.hidden / LANE,
+        }
+    }
+
+    /// The first of the 768 rows of a block.
+    pub fn inputs(self, block: usize) -> usize {
+        block * INPUTS
+    }
+
+    /// The first of the `blocks` rows of biases.
+    pub fn biases(self) -> usize {
+        self.blocks * INPUTS
+    }
+
+    /// The first of the `2 * blocks` rows of an output: the side to move's half, then the other's.
+    pub fn output(self, bucket: usize) -> usize {
+        self.biases() + self.blocks + bucket * 2 * self.blocks
+    }
+
+    /// The row whose first values are the output biases.
+    pub fn output_biases(self) -> usize {
+        self.output(self.shape.buckets)
+    }
+
+    /// Rows of all parameters.
+    pub fn rows(self) -> usize {
+        self.output_biases() + 1
+    }
+}
+
+/// All parameters, in the order of [`Layout`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    pub layout: Layout,
+    pub rows: Vec<Row>,
+}
+
+impl Model {
+    /// Small random weights; `seed` decides them all.
+    pub fn random(shape: Shape, seed: u64) -> Model {
+        let layout = Layout::new(shape);
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut rows = vec![Row::ZERO; layout.rows()];
+        for (at, row) in rows.iter_mut().enumerate() {
+            let bound = match at {
+                at if at < layout.biases() => 0.0625,
+                at if at < layout.output(0) => 0.05,
+                at if at < layout.output_biases() => 1.0 / (2.0 * shape.hidden as f32).sqrt(),
+                _ => 0.0,
+            };
+            row.0 = std::array::from_fn(|_| (rng.f32() * 2.0 - 1.0) * bound);
+            if (layout.biases()..layout.output(0)).contains(&at) {
+                row.0.iter_mut().for_each(|bias| *bias += 0.1);
+            }
+        }
+        Model { layout, rows }
+    }
+
+    /// A network taken up again; the output's scale is undone as far as `scale` (centipawns of one unit) asks for it.
+    pub fn from_network(network: &Network, scale: f32) -> Model {
+        let layout = Layout::new(network.shape());
+        let blocks = layout.blocks;
+        let mut rows = vec![Row::ZERO; layout.rows()];
+        let (weights, biases, outputs, output_biases) = network.quantised();
+        let float = |lane: &Lane, unit: f32| Row(lane.0.map(|value| f32::from(value) / unit));
+        for (at, lane) in weights.iter().enumerate() {
+            rows[layout.inputs(at % blocks) + at / blocks] = float(lane, QA as f32);
+        }
+        for (at, lane) in biases.iter().enumerate() {
+            rows[layout.biases() + at] = float(lane, QA as f32);
+        }
+        let ratio = network.scale() as f32 / scale;
+        for (at, lane) in outputs.iter().enumerate() {
+            rows[layout.output(0) + at] = float(lane, QB as f32 / ratio);
+        }
+        for (at, bias) in output_biases.iter().enumerate() {
+            rows[layout.output_biases()].0[at] = *bias as f32 / (QA * QB) as f32 * ratio;
+        }
+        rows.iter_mut()
+            .take(layout.output_biases())
+            .for_each(|row| row.0 = row.0.map(|value| value.clamp(-CLIP, CLIP)));
+        Model { layout, rows }
+    }
+
+    /// The integer network, one unit of whose output is worth `scale` centipawns.
+    ///
+    /// # Errors
+    /// When a weight is out of the integers' range, which [`CLIP`] prevents for all but absurd networks.
+    pub fn quantise(&self, name: &str, scale: i32) -> Result<Network, NetworkError> {
+        let Layout { shape, blocks } = self.layout;
+        let whole = |value: f32, unit: i32| (value * unit as f32).round();
+        let quantise = |row: &Row, unit: i32| row.0.map(|value| whole(value, unit) as i16);
+        let mut weights = Vec::with_capacity(INPUTS * shape.hidden);
+        for input in 0..INPUTS {
+            for block in 0..blocks {
+                weights.extend(quantise(&self.rows[self.layout.inputs(block) + input], QA));
+            }
+        }
+        let part = |from: usize, to: usize, unit: i32| {
+            self.rows[from..to]
+                .iter()
+                .flat_map(move |row| quantise(row, unit))
+        };
+        let biases: Vec<i16> = part(self.layout.biases(), self.layout.output(0), QA).collect();
+        let outputs: Vec<i16> =
+            part(self.layout.output(0), self.layout.output_biases(), QB).collect();
+        let output_biases: Vec<i32> = self.rows[self.layout.output_biases()].0[..shape.buckets]
+            .iter()
+            .map(|value| whole(*value, QA * QB) as i32)
+            .collect();
+        Network::from_weights(
+            name,
+            shape,
+            scale,
+            &weights,
+            &biases,
+            &outputs,
+            &output_biases,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_taken_up_again_is_the_same_network() {
+        let model = Model::random(
+            Shape {
+                hidden: 64,
+                buckets: 4,
+            },
+            1,
+        );
+        let network = model.quantise("a", 400).unwrap();
+        assert_eq!(
+            Model::from_network(&network, 400.0)
+                .quantise("a", 400)
+                .unwrap(),
+            network
+        );
+        let halved = Model::from_network(&network, 800.0);
+        let at = model.layout.output(2);
+        assert!((halved.rows[at].0[5] * 2.0 - model.rows[at].0[5]).abs() < 0.02);
+    }
+}

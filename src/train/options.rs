@@ -1,0 +1,96 @@
+//! The arguments of `datagen` and `train`.
+
+use std::path::PathBuf;
+
+/// `knightwatch datagen`
+#[derive(Clone, Debug, clap::Args)]
+pub struct DatagenOptions {
+    /// The folder for the games; each run adds files
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
+    /// Games at once [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Nodes after which no deeper iteration is begun; eight times as many end the search at once
+    #[arg(long, value_name = "SOFT", default_value_t = 500)]
+    pub nodes: u64,
+    /// Stop after so many minutes [default: never]
+    #[arg(long, value_name = "M")]
+    pub minutes: Option<f64>,
+    /// Stop after so many games
+    #[arg(long, value_name = "N")]
+    pub games: Option<u64>,
+    /// A network to play with [default: the embedded one, if there is one]
+    #[arg(long, value_name = "FILE")]
+    pub network: Option<PathBuf>,
+    /// Play with the hand-made evaluation even where a network is embedded
+    #[arg(long, conflicts_with = "network")]
+    pub classical: bool,
+    /// Write a file at least every so many minutes
+    #[arg(long, value_name = "M", default_value_t = 5.0)]
+    pub file_minutes: f64,
+    /// Write a file when so many MiB of games are there; compressed they take about 0.6 of that
+    #[arg(long, value_name = "MIB", default_value_t = 20)]
+    pub file_mib: usize,
+    /// Share of games that start from a Chess960 position, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub chess960: u8,
+    /// Seed of the run; one that the folder has seen is refused [default: a fresh one]
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u32>,
+    /// A word for the names of the files, such as the generation
+    #[arg(long, value_name = "WORD", default_value = "games")]
+    pub label: String,
+}
+
+/// `knightwatch train`
+#[derive(Clone, Debug, clap::Args)]
+pub struct TrainOptions {
+    /// Folders (or files) of games
+    #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// The network to write; a log of the run is written beside it
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Hidden units, a multiple of 32
+    #[arg(long, value_name = "H", default_value_t = 128)]
+    pub hidden: usize,
+    /// Output rows, chosen by the number of pieces
+    #[arg(long, value_name = "B", default_value_t = 8)]
+    pub buckets: usize,
+    /// [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Times that the positions are gone through
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    pub epochs: usize,
+    /// End after so many minutes, if the epochs have not; the learning rate follows whichever comes first
+    #[arg(long, value_name = "M")]
+    pub minutes: Option<f64>,
+    /// Share of the game's result in the target, the rest is the score (0.0 to 1.0)
+    #[arg(long, value_name = "W", default_value_t = 0.1)]
+    pub wdl: f64,
+    /// First learning rate; it falls to a hundredth of it along a cosine
+    #[arg(long, value_name = "RATE", default_value_t = 0.001)]
+    pub rate: f64,
+    /// Weight decay
+    #[arg(long, value_name = "D", default_value_t = 0.01)]
+    pub decay: f64,
+    /// Positions of a step [default: 4096 below five million positions, else 16384]
+    #[arg(long, value_name = "N")]
+    pub batch: Option<usize>,
+    /// Centipawns of one unit of output [default: fitted on the data]
+    #[arg(long, value_name = "K")]
+    pub scale: Option<u32>,
+    /// Share of the games that is set apart to measure with (0.0 to 1.0)
+    #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
+    pub validation: f64,
+    /// Go on from this network instead of random weights
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// What the network is called [default: the name of its file]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+}

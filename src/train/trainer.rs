@@ -1,0 +1,615 @@
+//! The trainer: threads that each push their share of a batch through the network, add up their gradients and take a step.
+//!
+//! Every thread owns a replica of the weights and a gradient. A batch has two meetings: after the first, each thread sums all
+//! gradients over its own range of the parameters and moves that range (AdamW); after the second, each copies the others' ranges
+//! into its replica. No thread waits for a main thread, and no lock is ever contended.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+
+use super::dataset::{Dataset, Sources};
+use super::kernel::{Level, Loss, TILE, Target, Tile};
+use super::model::{CLIP, Model, Row};
+use super::options::TrainOptions;
+use super::sample::Sample;
+use crate::engine::nnue::{Kernels, Network, Shape};
+
+const BETA1: f32 = 0.9;
+const BETA2: f32 = 0.999;
+/// The last learning rate, as a share of the first.
+const LAST_RATE: f32 = 0.01;
+/// Positions at most that the integer network is compared on at the end.
+const COMPARED: usize = 50_000;
+
+/// What a training run is, data apart.
+#[derive(Clone, Debug)]
+struct Plan {
+    target: Target,
+    batch: usize,
+    epochs: usize,
+    limit: Option<Duration>,
+    rate: f32,
+    decay: f32,
+    threads: usize,
+    seed: u64,
+}
+
+/// Reads the games, trains a network and writes it to `options.out`, after every epoch that was the best so far.
+///
+/// # Errors
+/// When there are no games, a file cannot be read or written, or the options make no network.
+pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
+    let shape = Shape {
+        hidden: options.hidden,
+        buckets: options.buckets,
+    };
+    shape.check()?;
+    let threads = options
+        .threads
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+        .max(1);
+    let began = Instant::now();
+    let sources = Sources::find(&options.data)?;
+    let data = sources.load(threads, options.validation, options.seed)?;
+    let mut log = Log::new(&options.out.with_extension("log"))?;
+    log.line(&format!(
+        "data: {} files, {} games, {} plies, {} positions kept ({:.1} a game, {:.1} %), {} for validation; read in {:.1} s",
+        sources.len(),
+        data.games,
+        data.plies,
+        data.training.len() + data.validation.len(),
+        (data.training.len() + data.validation.len()) as f64 / data.games.max(1) as f64,
+        (data.training.len() + data.validation.len()) as f64 * 100.0 / data.plies.max(1) as f64,
+        data.validation.len(),
+        began.elapsed().as_secs_f64()
+    ))?;
+    ensure!(
+        data.training.len() >= 64 && !data.validation.is_empty(),
+        "too few positions to train on ({})",
+        data.training.len()
+    );
+    let scale = options
+        .scale
+        .map_or_else(|| fit_scale(&data.training), |scale| scale as f32);
+    let batch = options.batch.unwrap_or(if data.training.len() < 5_000_000 {
+        4096
+    } else {
+        16_384
+    });
+    let plan = Plan {
+        target: Target {
+            wdl: options.wdl as f32,
+            scale,
+        },
+        batch: batch.clamp(1, data.training.len()),
+        epochs: options.epochs.max(1),
+        limit: options
+            .minutes
+            .map(|minutes| Duration::from_secs_f64(minutes * 60.0)),
+        rate: options.rate as f32,
+        decay: options.decay as f32,
+        threads,
+        seed: options.seed,
+    };
+    let model = match &options.from {
+        Some(path) => {
+            let bytes =
+                fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let network =
+                Network::from_bytes(&bytes).with_context(|| path.display().to_string())?;
+            ensure!(
+                network.shape() == shape,
+                "{} has another shape than --hidden and --buckets ask for",
+                path.display()
+            );
+            Model::from_network(&network, scale)
+        }
+        None => Model::random(shape, options.seed),
+    };
+    log.line(&format!(
+        "network: (768 -> {}) x 2 -> 1 x {}; wdl {}, K {scale:.0}, batch {}, epochs {}, minutes {:?}, rate {}, decay {}, seed {}, {} threads, {:?}",
+        shape.hidden, shape.buckets, options.wdl, plan.batch, plan.epochs, options.minutes, plan.rate, plan.decay, plan.seed, threads,
+        Level::best()
+    ))?;
+    let name = options.name.clone().unwrap_or_else(|| stem(&options.out));
+    let mut best: Option<(f64, Network)> = None;
+    let mut failed = None;
+    train(model, &data, &plan, |report| {
+        if failed.is_some() {
+            return;
+        }
+        let result = (|| {
+            log.line(&report.line)?;
+            if best
+                .as_ref()
+                .is_none_or(|(loss, _)| report.validation.mean() < *loss)
+            {
+                let network = report.model.quantise(&name, report.scale(scale))?;
+                write_aside(&options.out, &network.to_bytes())?;
+                best = Some((report.validation.mean(), network));
+            }
+            anyhow::Ok(())
+        })();
+        failed = result.err();
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let (loss, network) = best.context("no epoch was finished")?;
+    let (integer, magnitude) = compare(&network, &data.validation, plan.target);
+    log.line(&format!(
+        "best: validation {loss:.6}, as integers {integer:.6} (on up to {COMPARED}); scale {}, mean |evaluation| {magnitude:.0}; {} in {:.0} s",
+        network.scale(),
+        options.out.display(),
+        began.elapsed().as_secs_f64()
+    ))
+}
+
+/// What one thread tells after an epoch.
+struct Report<'a> {
+    model: &'a Model,
+    validation: Loss,
+    line: String,
+}
+
+impl Report<'_> {
+    /// Centipawns of one unit of output, so that evaluations are as large as the scores they were trained on.
+    fn scale(&self, trained: f32) -> i32 {
+        let ratio = if self.validation.outputs > 0.0 {
+            self.validation.scores / self.validation.outputs
+        } else {
+            1.0
+        };
+        (f64::from(trained) * ratio.clamp(0.5, 2.0)).round() as i32
+    }
+}
+
+/// One thread's range of the parameters.
+struct Shard {
+    from: usize,
+    weights: Vec<Row>,
+    first: Vec<Row>,
+    second: Vec<Row>,
+}
+
+/// What the threads share.
+struct Shared<'a> {
+    data: &'a Dataset,
+    plan: &'a Plan,
+    gradients: Vec<RwLock<Vec<Row>>>,
+    shards: Vec<RwLock<Shard>>,
+    losses: Vec<Mutex<(Loss, Loss)>>,
+    meeting: Meeting,
+    /// The learning rate of the next step, as bits of an `f32`.
+    rate: AtomicU32,
+    over: AtomicBool,
+}
+
+/// Trains `model`; `report` is called after every epoch, from one thread.
+fn train(model: Model, data: &Dataset, plan: &Plan, report: impl FnMut(&Report) + Send) {
+    let rows = model.layout.rows();
+    let share = rows.div_ceil(plan.threads);
+    let shared = Shared {
+        data,
+        plan,
+        gradients: (0..plan.threads)
+            .map(|_| RwLock::new(vec![Row::ZERO; rows]))
+            .collect(),
+        shards: (0..plan.threads)
+            .map(|at| {
+                let range = (at * share).min(rows)..((at + 1) * share).min(rows);
+                let zeros = vec![Row::ZERO; range.len()];
+                RwLock::new(Shard {
+                    from: range.start,
+                    weights: model.rows[range].to_vec(),
+                    first: zeros.clone(),
+                    second: zeros,
+                })
+            })
+            .collect(),
+        losses: (0..plan.threads).map(|_| Mutex::default()).collect(),
+        meeting: Meeting::new(plan.threads),
+        rate: AtomicU32::new(plan.rate.to_bits()),
+        over: AtomicBool::new(false),
+    };
+    let mut report = Some(report);
+    std::thread::scope(|scope| {
+        for thread in 0..plan.threads {
+            let (shared, model) = (&shared, model.clone());
+            let report = report.take();
+            scope.spawn(move || {
+                let _leave = Leave(&shared.meeting);
+                Worker {
+                    thread,
+                    tile: Tile::new(model.layout, Level::best()),
+                    model,
+                    shared,
+                }
+                .run(report);
+            });
+        }
+    });
+}
+
+struct Worker<'a> {
+    thread: usize,
+    tile: Tile,
+    model: Model,
+    shared: &'a Shared<'a>,
+}
+
+impl Worker<'_> {
+    /// The first thread has `report` and leads: it sets the rate, decides on the end and speaks.
+    fn run<F: FnMut(&Report)>(&mut self, mut report: Option<F>) {
+        let (shared, plan) = (self.shared, self.shared.plan);
+        let count = shared.data.training.len();
+        let batches = count.div_ceil(plan.batch);
+        let began = Instant::now();
+        let mut spoken = began;
+        let mut step = 0u32;
+        for epoch in 0..plan.epochs {
+            let order = Order::new(count, plan.seed ^ (epoch as u64 + 1));
+            let mut loss = Loss::default();
+            for batch in 0..batches {
+                let range = batch * plan.batch..((batch + 1) * plan.batch).min(count);
+                let size = range.len();
+                loss.add(&self.gradient(&order, range));
+                shared.meeting.wait();
+                step += 1;
+                self.step(step, size);
+                if report.is_some() {
+                    let progress = self.progress(
+                        began,
+                        (epoch * batches + batch + 1) as f32 / (plan.epochs * batches) as f32,
+                    );
+                    shared
+                        .rate
+                        .store(cosine(plan.rate, progress).to_bits(), Ordering::Relaxed);
+                    shared.over.store(progress >= 1.0, Ordering::Relaxed);
+                    if spoken.elapsed() > Duration::from_secs(10) {
+                        spoken = Instant::now();
+                        let done = (epoch * count + (batch + 1) * plan.batch) as f64;
+                        eprintln!(
+                            "  {:.1} % {}, {:.2} M positions/s",
+                            progress * 100.0,
+                            left(began, progress),
+                            done / began.elapsed().as_secs_f64() / 1e6
+                        );
+                    }
+                }
+                shared.meeting.wait();
+                self.gather();
+                if shared.over.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+            let validation = self.validate();
+            *lock(&shared.losses[self.thread]) = (loss, validation);
+            shared.meeting.wait();
+            if let Some(report) = &mut report {
+                let (mut training, mut validation) = (Loss::default(), Loss::default());
+                for losses in &shared.losses {
+                    let losses = lock(losses);
+                    training.add(&losses.0);
+                    validation.add(&losses.1);
+                }
+                let progress = self.progress(began, (epoch + 1) as f32 / plan.epochs as f32);
+                let seconds = began.elapsed().as_secs_f64();
+                let speed = step as f64 * plan.batch as f64 / seconds;
+                let line = format!(
+                    "epoch {:>3}: loss {:.6}, validation {:.6}; {:.2} M positions/s, {:.2} M a thread; {seconds:.0} s, {}",
+                    epoch + 1,
+                    training.mean(),
+                    validation.mean(),
+                    speed / 1e6,
+                    speed / 1e6 / plan.threads as f64,
+                    left(began, progress)
+                );
+                report(&Report {
+                    model: &self.model,
+                    validation,
+                    line,
+                });
+            }
+            shared.meeting.wait();
+            if shared.over.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+    }
+
+    /// This thread's share of a batch, into its gradient.
+    fn gradient(&mut self, order: &Order, batch: std::ops::Range<usize>) -> Loss {
+        let (shared, threads) = (self.shared, self.shared.plan.threads);
+        let mut gradient = write(&shared.gradients[self.thread]);
+        gradient.fill(Row::ZERO);
+        let mut loss = Loss::default();
+        let share = batch.len().div_ceil(threads);
+        let from = (batch.start + self.thread * share).min(batch.end);
+        let to = (from + share).min(batch.end);
+        let mut samples = Vec::with_capacity(TILE);
+        for start in (from..to).step_by(TILE) {
+            samples.clear();
+            samples.extend(
+                (start..(start + TILE).min(to)).map(|at| shared.data.training[order.at(at)]),
+            );
+            loss.add(&self.tile.run(
+                &self.model.rows,
+                &samples,
+                shared.plan.target,
+                Some(&mut gradient),
+            ));
+        }
+        loss
+    }
+
+    /// AdamW on this thread's range of the parameters.
+    fn step(&mut self, step: u32, batch: usize) {
+        let (shared, plan) = (self.shared, self.shared.plan);
+        let gradients: Vec<RwLockReadGuard<Vec<Row>>> = shared.gradients.iter().map(read).collect();
+        let mut shard = write(&shared.shards[self.thread]);
+        let Shard {
+            from,
+            weights,
+            first,
+            second,
+        } = &mut *shard;
+        let rate = f32::from_bits(shared.rate.load(Ordering::Relaxed));
+        let correction = |beta: f32| 1.0 / (1.0 - beta.powi(step.min(100_000) as i32));
+        let (first_correction, second_correction) = (correction(BETA1), correction(BETA2));
+        let mean = 1.0 / batch as f32;
+        let biases = self.model.layout.output_biases();
+        for (at, ((weights, first), second)) in
+            weights.iter_mut().zip(first).zip(second).enumerate()
+        {
+            let at = *from + at;
+            let mut sum = gradients[0][at].0;
+            for gradient in &gradients[1..] {
+                for (sum, value) in sum.iter_mut().zip(gradient[at].0) {
+                    *sum += value;
+                }
+            }
+            let clip = if at == biases { f32::INFINITY } else { CLIP };
+            for (lane, sum) in sum.into_iter().enumerate() {
+                let slope = sum * mean;
+                first.0[lane] = BETA1 * first.0[lane] + (1.0 - BETA1) * slope;
+                second.0[lane] = BETA2 * second.0[lane] + (1.0 - BETA2) * slope * slope;
+                let direction = first.0[lane] * first_correction
+                    / ((second.0[lane] * second_correction).sqrt() + 1e-8);
+                let weight = weights.0[lane] * (1.0 - rate * plan.decay) - rate * direction;
+                weights.0[lane] = weight.clamp(-clip, clip);
+            }
+        }
+    }
+
+    /// Copies all ranges into this thread's replica.
+    fn gather(&mut self) {
+        for shard in &self.shared.shards {
+            let shard = read(shard);
+            self.model.rows[shard.from..][..shard.weights.len()].copy_from_slice(&shard.weights);
+        }
+    }
+
+    /// The loss on this thread's share of the validation set.
+    fn validate(&mut self) -> Loss {
+        let samples = &self.shared.data.validation;
+        let share = samples.len().div_ceil(self.shared.plan.threads);
+        let from = (self.thread * share).min(samples.len());
+        let mut loss = Loss::default();
+        for tile in samples[from..(from + share).min(samples.len())].chunks(TILE) {
+            loss.add(
+                &self
+                    .tile
+                    .run(&self.model.rows, tile, self.shared.plan.target, None),
+            );
+        }
+        loss
+    }
+
+    /// How far the run is (0.0 to 1.0): by epochs, or by time where that is further.
+    fn progress(&self, began: Instant, epochs: f32) -> f32 {
+        let time = self.shared.plan.limit.map_or(0.0, |limit| {
+            began.elapsed().as_secs_f32() / limit.as_secs_f32()
+        });
+        epochs.max(time).min(1.0)
+    }
+}
+
+/// The learning rate after `progress` of the run.
+fn cosine(rate: f32, progress: f32) -> f32 {
+    let share = 0.5 * (1.0 + (std::f32::consts::PI * progress).cos());
+    rate * (LAST_RATE + (1.0 - LAST_RATE) * share)
+}
+
+fn left(began: Instant, progress: f32) -> String {
+    let seconds = began.elapsed().as_secs_f32() * (1.0 / progress.max(1e-6) - 1.0);
+    format!(
+        "{:.0} min {:02.0} s left",
+        (seconds / 60.0).floor(),
+        seconds % 60.0
+    )
+}
+
+/// A permutation of `0..count` that costs no memory: the set is shuffled once when it is read, and every epoch strides through
+/// it differently, so that batches never repeat.
+struct Order {
+    count: u64,
+    stride: u64,
+    offset: u64,
+}
+
+impl Order {
+    fn new(count: usize, seed: u64) -> Order {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let count = count as u64;
+        let mut stride = rng.u64(0..count) | 1;
+        while gcd(stride, count) != 1 {
+            stride = rng.u64(0..count) | 1;
+        }
+        Order {
+            count,
+            stride,
+            offset: rng.u64(0..count),
+        }
+    }
+
+    fn at(&self, index: usize) -> usize {
+        ((index as u64 * self.stride + self.offset) % self.count) as usize
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The scale K for which `sigmoid(score / K)` best foretells the results: golden-section search on a part of the data.
+fn fit_scale(samples: &[Sample]) -> f32 {
+    let step = samples.len().div_ceil(500_000);
+    let error = |scale: f32| -> f64 {
+        let squares = samples.iter().step_by(step).map(|sample| {
+            let expected = super::kernel::sigmoid(f32::from(sample.score()) / scale);
+            f64::from((expected - sample.result()).powi(2))
+        });
+        squares.sum()
+    };
+    let golden = 0.618_034;
+    let (mut low, mut high) = (40.0f32, 2000.0f32);
+    while high - low > 0.5 {
+        let (left, right) = (high - golden * (high - low), low + golden * (high - low));
+        if error(left) < error(right) {
+            high = right;
+        } else {
+            low = left;
+        }
+    }
+    (low + high) / 2.0
+}
+
+/// The integer network's loss on a part of the validation set, and its mean magnitude in centipawns.
+fn compare(network: &Network, samples: &[Sample], target: Target) -> (f64, f64) {
+    let kernels = Kernels::best();
+    let (mut loss, mut magnitude) = (0.0, 0.0);
+    let step = samples.len().div_ceil(COMPARED).max(1);
+    let chosen: Vec<&Sample> = samples.iter().step_by(step).collect();
+    for sample in &chosen {
+        let (mut ours, mut theirs) = ([0; 32], [0; 32]);
+        sample.features(&mut ours, &mut theirs);
+        let count = sample.count();
+        let value = network.evaluate_inputs(kernels, &ours[..count], &theirs[..count]);
+        let expected = super::kernel::sigmoid(value as f32 / network.scale() as f32);
+        loss += f64::from((expected - target.of(sample)).powi(2));
+        magnitude += f64::from(value.abs());
+    }
+    (loss / chosen.len() as f64, magnitude / chosen.len() as f64)
+}
+
+/// What the run says, on the terminal and in a file beside the network.
+struct Log {
+    file: fs::File,
+}
+
+impl Log {
+    fn new(path: &Path) -> anyhow::Result<Log> {
+        let file =
+            fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Log { file })
+    }
+
+    fn line(&mut self, text: &str) -> anyhow::Result<()> {
+        println!("{text}");
+        writeln!(self.file, "{text}").context("cannot write the log")
+    }
+}
+
+fn stem(path: &Path) -> String {
+    let mut name = String::new();
+    let _ = write!(
+        name,
+        "{}",
+        path.file_stem().unwrap_or_default().to_string_lossy()
+    );
+    name
+}
+
+/// Writes a file aside and renames it, so that it is never half there.
+pub(super) fn write_aside(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".part");
+    fs::write(&aside, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    fs::rename(&aside, path).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A meeting of all threads, at which they wait in a loop: it takes place thousands of times a second.
+struct Meeting {
+    threads: usize,
+    arrived: AtomicUsize,
+    round: AtomicUsize,
+    broken: AtomicBool,
+}
+
+impl Meeting {
+    fn new(threads: usize) -> Meeting {
+        Meeting {
+            threads,
+            arrived: AtomicUsize::new(0),
+            round: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+        }
+    }
+
+    fn wait(&self) {
+        let round = self.round.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.arrived.store(0, Ordering::Release);
+            self.round.store(round + 1, Ordering::Release);
+            return;
+        }
+        let mut turns = 0u32;
+        while self.round.load(Ordering::Acquire) == round {
+            assert!(
+                !self.broken.load(Ordering::Relaxed),
+                "another training thread panicked"
+            );
+            turns += 1;
+            if turns < 20_000 {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+/// A thread that panics lets the others go.
+struct Leave<'a>(&'a Meeting);
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[path = "trainer_tests.rs"]
+mod tests;
