@@ -15,12 +15,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::broadcast;
 pub use tokio::sync::broadcast::error::RecvError;
 
-/// White or Black; gives way to the rules' own type as soon as that is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Color {
-    White,
-    Black,
-}
+pub use crate::chess::Color;
 
 /// How many events a subscriber may be behind before it loses the oldest.
 const CAPACITY: usize = 4096;
