@@ -442,3 +442,181 @@ fn read_counter(field: Option<&str>, default: u16) -> Result<u16, FenError> {
         Some(text) => Err(FenError::Counter(text.to_owned())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sentence(fen: &str) -> String {
+        Position::from_fen(fen)
+            .expect_err("no chess position")
+            .to_string()
+    }
+
+    #[test]
+    fn what_programs_write_is_read() {
+        let cases = [
+            // Missing fields, blanks, dashes for counters, a move number of 0.
+            ("4k3/8/8/8/8/8/8/4K3", "4k3/8/8/8/8/8/8/4K3 w - - 0 1"),
+            (
+                "  4k3/8/8/8/8/8/8/4K3   b\t-  -\n",
+                "4k3/8/8/8/8/8/8/4K3 b - - 0 1",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/4K3 b - - - -",
+                "4k3/8/8/8/8/8/8/4K3 b - - 0 1",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/4K3 b - - 7 0",
+                "4k3/8/8/8/8/8/8/4K3 b - - 7 1",
+            ),
+            // Castling by letters in any order and by files.
+            (
+                "r3k2r/8/8/8/8/8/8/R3K2R w qkQK - 0 1",
+                "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1",
+            ),
+            (
+                "r3k2r/8/8/8/8/8/8/R3K2R w HAha - 0 1",
+                "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1",
+            ),
+            // An inner rook castles: its file says so.
+            (
+                "4k3/8/8/8/8/8/8/RR2K1RR w GB - 0 1",
+                "4k3/8/8/8/8/8/8/RR2K1RR w GB - 0 1",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/RR2K1RR w KQ - 0 1",
+                "4k3/8/8/8/8/8/8/RR2K1RR w KQ - 0 1",
+            ),
+            // En passant without a pawn to take is dropped.
+            (
+                "4k3/8/8/8/4P3/8/8/4K3 b - e3 0 1",
+                "4k3/8/8/8/4P3/8/8/4K3 b - - 0 1",
+            ),
+            (
+                "4k3/8/8/8/3pP3/8/8/4K3 b - e3 0 1",
+                "4k3/8/8/8/3pP3/8/8/4K3 b - e3 0 1",
+            ),
+        ];
+        for (given, expected) in cases {
+            let position = Position::from_fen(given).unwrap_or_else(|e| panic!("{given}: {e}"));
+            assert_eq!(position.fen(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_position_is_refused_with_a_sentence() {
+        let cases = [
+            ("", "the FEN is empty"),
+            ("8/8/8/8/8/8/8 w - - 0 1", "this one has 7"),
+            (
+                "4k3/8/8/7/8/8/8/4K3 w - - 0 1",
+                "rank 5 of the board does not have 8 squares",
+            ),
+            ("4k3/8/8/8/8/88/8/4K3 w - - 0 1", "rank 3"),
+            ("4k3/8/8/8/8/8/8/ppppkppppp w - - 0 1", "rank 1"),
+            ("4k3/8/8/8/8/8/8/4X3 w - - 0 1", "\"X\" is no piece"),
+            ("4k3/8/8/8/8/8/8/4é3 w - - 0 1", "\"é\" is no piece"),
+            ("8/8/8/8/8/8/8/4K3 w - - 0 1", "Black has no king"),
+            ("4k3/8/8/8/8/8/8/3KK3 w - - 0 1", "White has 2 kings"),
+            (
+                "4k3/8/8/8/8/8/8/P3K3 w - - 0 1",
+                "a pawn cannot stand on a1",
+            ),
+            (
+                "4k3/8/8/8/8/P7/PPPPPPPP/4K3 w - - 0 1",
+                "White has 9 pawns, more than 8",
+            ),
+            (
+                "4k3/8/8/8/QQQQQQQQ/QQQQQQQQ/8/4K3 w - - 0 1",
+                "White has 17 pieces, more than 16",
+            ),
+            (
+                "4k3/8/8/8/8/QQQ5/PPPPPPPP/4K3 w - - 0 1",
+                "White has 2 promoted pieces",
+            ),
+            ("4k3/8/8/8/8/8/8/4K3 x - - 0 1", "not \"x\""),
+            (
+                "4k3/8/8/8/8/8/8/4K3 w KX - 0 1",
+                "castling \"K\" is not possible",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/4K2R w KX - 0 1",
+                "\"KX\" is no castling field",
+            ),
+            (
+                "4k3/8/8/8/8/8/4K3/7R w K - 0 1",
+                "castling \"K\" is not possible",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/4K1RR w GH - 0 1",
+                "castling \"H\" is not possible",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/4K3 w - e9 0 1",
+                "\"e9\" is no en passant square",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/4K3 w - e6 0 1",
+                "no pawn can just have passed over the en passant square e6",
+            ),
+            ("4k3/4p3/8/3Pp3/8/8/8/4K3 w - e6 0 1", "square e6"),
+            ("4k3/8/8/8/3pP3/8/8/4K3 w - e3 0 1", "square e3"),
+            ("4k3/8/8/8/8/8/8/4K3 w - - x 1", "\"x\" is no counter"),
+            (
+                "4k3/8/8/8/8/8/8/4K3 w - - 0 65536",
+                "\"65536\" is no counter",
+            ),
+            ("4k3/8/8/8/8/8/8/4K3 w - - -1 1", "\"-1\" is no counter"),
+            (
+                "4k3/8/8/8/8/8/8/4K3 w - - 0 1 hmm",
+                "what is \"hmm\" after them?",
+            ),
+            (
+                "4k3/8/8/8/8/8/8/4RK2 w - - 0 1",
+                "Black is in check but not to move",
+            ),
+            ("8/8/8/8/8/8/4k3/4K3 w - - 0 1", "Black is in check"),
+            (
+                "4k3/8/5N2/8/8/8/2b5/1R2R1K1 b - - 0 1",
+                "", // Two checkers, one of them a slider: that can be.
+            ),
+            (
+                "4k3/8/3N1N2/8/8/8/8/4K3 b - - 0 1",
+                "no move can have given this check",
+            ),
+            (
+                "R3k2R/8/8/8/8/8/8/4K3 b - - 0 1",
+                "no move can have given this check",
+            ),
+            (
+                "4k3/8/5N2/1B6/8/8/8/4RK2 b - - 0 1",
+                "no move can have given this check",
+            ),
+        ];
+        for (fen, part) in cases {
+            if part.is_empty() {
+                assert!(Position::from_fen(fen).is_ok(), "{fen}");
+            } else {
+                let said = sentence(fen);
+                assert!(said.contains(part), "{fen}: {said}");
+            }
+        }
+    }
+
+    #[test]
+    fn start_positions_of_chess960() {
+        let rank = |number| Position::chess960_start(number).map(|position| position.fen());
+        let first = "bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1";
+        let last = "rkrnnqbb/pppppppp/8/8/8/8/PPPPPPPP/RKRNNQBB w KQkq - 0 1";
+        assert_eq!(rank(0).as_deref(), Some(first));
+        assert_eq!(rank(959).as_deref(), Some(last));
+        let all: std::collections::HashSet<_> = (0..960).map(rank).collect();
+        assert_eq!(all.len(), 960);
+        let shredder = Position::startpos().shredder_fen();
+        assert_eq!(
+            shredder,
+            "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w HAha - 0 1"
+        );
+    }
+}

@@ -148,3 +148,103 @@ impl Game {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn game(fen: &str, moves: &str) -> Game {
+        let position = Position::from_fen(fen).expect("a position");
+        Game::from_moves(position, moves.split_whitespace()).expect("legal moves")
+    }
+
+    const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+    const SHUFFLE: &str = "g1f3 g8f6 f3g1 f6g8 ";
+
+    #[test]
+    fn repetitions_are_counted_up_to_the_fifth() {
+        assert_eq!(game(START, "").repetitions(), 1);
+        assert_eq!(game(START, SHUFFLE).repetitions(), 2);
+        let third = game(START, &SHUFFLE.repeat(2));
+        assert_eq!((third.repetitions(), third.ending()), (3, None));
+        let fifth = game(START, &SHUFFLE.repeat(4));
+        assert_eq!(fifth.ending(), Some(Ending::FivefoldRepetition));
+    }
+
+    #[test]
+    fn lost_rights_to_castle_make_another_position() {
+        let moves = "h1g1 a8b8 g1h1 b8a8 ";
+        let game = game("r3k3/8/8/8/8/8/8/4K2R w Kq - 0 1", &moves.repeat(2));
+        assert_eq!(game.repetitions(), 2);
+    }
+
+    #[test]
+    fn an_en_passant_that_is_not_legal_makes_no_other_position() {
+        // Both pawns would leave the fourth rank to the rook.
+        let pinned = "8/8/8/8/k3p2R/8/3P4/7K w - - 0 1";
+        let first = game(pinned, "d2d4");
+        assert!(first.position().en_passant().is_some());
+        assert_eq!(game(pinned, "d2d4 a4a5 h1g1 a5a4 g1h1").repetitions(), 2);
+        // Without the rook the capture is possible the first time only.
+        let free = "8/8/8/8/k3p3/8/3P4/7K w - - 0 1";
+        assert_eq!(game(free, "d2d4 a4a5 h1g1 a5a4 g1h1").repetitions(), 1);
+    }
+
+    #[test]
+    fn endings() {
+        let cases = [
+            (START, "", None),
+            (
+                "7k/8/5KQ1/8/8/8/8/8 w - - 0 1",
+                "g6g7",
+                Some(Ending::Checkmate),
+            ),
+            (
+                "7k/8/5KQ1/8/8/8/8/8 w - - 0 1",
+                "g6f7",
+                Some(Ending::Stalemate),
+            ),
+            (
+                "7k/8/8/8/8/8/1p6/K7 w - - 0 1",
+                "a1b2",
+                Some(Ending::InsufficientMaterial),
+            ),
+            (
+                "7k/8/8/8/8/8/8/KR6 w - - 99 80",
+                "b1b2",
+                Some(Ending::FiftyMoves),
+            ),
+            ("7k/8/8/8/8/8/8/KR6 w - - 98 80", "b1b2", None),
+            // A mate with the last move of the fifty counts.
+            (
+                "7k/8/6K1/8/8/8/8/R7 w - - 99 80",
+                "a1a8",
+                Some(Ending::Checkmate),
+            ),
+        ];
+        for (fen, moves, ending) in cases {
+            assert_eq!(game(fen, moves).ending(), ending, "{fen} {moves}");
+        }
+    }
+
+    #[test]
+    fn moves_can_be_taken_back() {
+        let mut long = game(START, "e2e4 e7e5 g1f3 b8c6");
+        let short = game(START, "e2e4 e7e5");
+        long.truncate(7);
+        assert_eq!(long.moves().len(), 4);
+        long.truncate(2);
+        assert_eq!(long.moves(), short.moves());
+        assert_eq!(long.keys(), short.keys());
+        assert_eq!(long.position(), short.position());
+    }
+
+    #[test]
+    fn a_wrong_move_leaves_the_game_as_it_was() {
+        let mut game = game(START, "e2e4");
+        for wrong in ["e2e4", "e7e6q", "0000", "", "e8g8", "a9a1", "é2e4"] {
+            assert!(game.push_uci(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(game.moves().len(), 1);
+    }
+}

@@ -178,3 +178,75 @@ impl Wanted {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moves_are_told_apart_by_file_then_rank_then_both() {
+        let position = Position::from_fen("2k5/8/8/8/Q6Q/8/8/K6Q w - - 0 1").expect("a position");
+        let san = |uci| position.san(position.parse_uci(uci).expect("legal"));
+        assert_eq!(san("h4e4"), "Qh4e4");
+        assert_eq!(san("a4e4"), "Qae4");
+        assert_eq!(san("h1e4"), "Q1e4");
+        assert_eq!(san("h4h8"), "Qh8+");
+    }
+
+    #[test]
+    fn sloppy_text_is_understood() {
+        let fen = "r3k2r/1P6/8/3pP3/8/5n2/6P1/R3K2R w KQkq d6 0 1";
+        let position = Position::from_fen(fen).expect("a position");
+        for (text, uci) in [
+            ("gxf3", "g2f3"),
+            ("gf3", "g2f3"),
+            ("g2xf3!?", "g2f3"),
+            ("Pgxf3", "g2f3"),
+            ("g2-f3", "g2f3"),
+        ] {
+            assert_eq!(position.parse_san(text), position.parse_uci(uci), "{text}");
+        }
+        let fen = "r3k2r/1P6/8/3pP3/8/8/6P1/R3K2R w KQkq d6 0 1";
+        let position = Position::from_fen(fen).expect("a position");
+        for (text, uci) in [
+            ("0-0-0", "e1c1"),
+            ("O-O+", "e1h1"),
+            ("b8Q", "b7b8q"),
+            ("bxa8=N#", "b7a8n"),
+            ("ba8R", "b7a8r"),
+            ("exd6", "e5d6"),
+            ("Rhf1", "h1f1"),
+            ("R1a2", "a1a2"),
+        ] {
+            let expected = position.parse_uci(uci);
+            assert!(expected.is_ok(), "{uci}");
+            assert_eq!(position.parse_san(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_move_is_told_from_what_is_not_legal() {
+        let position = Position::from_fen("4k3/P7/8/8/8/8/8/RN2K2R w K - 0 1").expect("a position");
+        for text in [
+            "", "x", "e", "Z4", "Nx", "e9", "O-O-O-O", "héé", "Kéé", "=Q", "a8=", "Nbb1c3d",
+        ] {
+            assert!(
+                matches!(position.parse_san(text), Err(MoveError::Malformed(_))),
+                "{text}"
+            );
+        }
+        for text in ["e4", "Nf3", "O-O-O", "a8", "a8=K", "Qd1"] {
+            assert!(position.parse_san(text).is_err(), "{text}");
+        }
+        let position = Position::from_fen("4k3/8/8/8/8/8/8/R3K2R w - - 0 1").expect("a position");
+        assert!(matches!(
+            position.parse_san("O-O"),
+            Err(MoveError::Illegal(_))
+        ));
+        let position = Position::from_fen("4k3/8/8/8/8/8/4K3/R6R w - - 0 1").expect("a position");
+        assert!(matches!(
+            position.parse_san("Rd1"),
+            Err(MoveError::Ambiguous(_))
+        ));
+    }
+}

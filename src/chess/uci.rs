@@ -96,3 +96,62 @@ impl Position {
         Some((to, kind))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::CastlingNotation;
+
+    fn reads(fen: &str, uci: &str) -> Option<MoveKind> {
+        let position = Position::from_fen(fen).expect("a position");
+        position.parse_uci(uci).ok().map(Move::kind)
+    }
+
+    #[test]
+    fn castling_is_understood_in_both_notations() {
+        let fen = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1";
+        for uci in ["e1g1", "e1h1", "e1c1", "e1a1"] {
+            assert_eq!(reads(fen, uci), Some(MoveKind::Castle), "{uci}");
+        }
+        assert_eq!(reads(fen, "e1b1"), None);
+        let position = Position::from_fen(fen).expect("a position");
+        assert_eq!(position.parse_uci("e1g1"), position.parse_uci("e1h1"));
+    }
+
+    #[test]
+    fn a_king_beside_the_g_file_just_steps() {
+        let fen = "4k3/8/8/8/8/8/8/1R3K1R w HB - 0 1";
+        assert_eq!(reads(fen, "f1g1"), Some(MoveKind::Quiet));
+        assert_eq!(reads(fen, "f1h1"), Some(MoveKind::Castle));
+        assert_eq!(reads(fen, "f1b1"), Some(MoveKind::Castle));
+        // King and rook change places.
+        let fen = "4k3/8/8/8/8/8/8/5KR1 w G - 0 1";
+        let position = Position::from_fen(fen).expect("a position");
+        let mv = position.parse_uci("f1g1").expect("legal");
+        assert_eq!(mv.kind(), MoveKind::Castle);
+        assert_eq!(mv.uci(CastlingNotation::KingTakesRook).to_string(), "f1g1");
+        assert_eq!(position.after(mv).fen(), "4k3/8/8/8/8/8/8/5RK1 b - - 1 1");
+    }
+
+    #[test]
+    fn a_rook_that_shields_its_king_may_not_leave_by_castling() {
+        assert_eq!(reads("4k3/8/8/8/8/8/8/qR1K4 w B - 0 1", "d1b1"), None);
+        assert_eq!(
+            reads("4k3/8/8/8/8/8/8/1R1K4 w B - 0 1", "d1b1"),
+            Some(MoveKind::Castle)
+        );
+    }
+
+    #[test]
+    fn only_the_right_letters_promote() {
+        let fen = "1n5k/P7/8/8/8/8/8/K7 w - - 0 1";
+        assert_eq!(reads(fen, "a7a8r"), Some(MoveKind::Promotion(Role::Rook)));
+        assert_eq!(
+            reads(fen, "a7b8n"),
+            Some(MoveKind::CapturePromotion(Role::Knight))
+        );
+        for uci in ["a7a8", "a7a8k", "a7a8p", "a7a8Q", "a7a8qq", "a1a2q"] {
+            assert_eq!(reads(fen, uci), None, "{uci}");
+        }
+    }
+}
