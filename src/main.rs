@@ -4,9 +4,9 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use clap::Parser;
-use knightwatch::cli::{Cli, Command, ConfigArgs};
+use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
-use knightwatch::{init, logging, perft};
+use knightwatch::{book, init, logging, perft};
 
 fn main() -> ExitCode {
     if let Some(missing) = missing_cpu_feature() {
@@ -31,9 +31,21 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Run(arguments) => {
             settings(arguments)?;
         }
+        Command::Book(command) => {
+            logging::start(LogLevel::Warn);
+            book_command(command)?;
+        }
         _ => anyhow::bail!("not there yet"),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn book_command(command: BookCommand) -> Result<(), book::CommandError> {
+    let mut out = io::stdout().lock();
+    match command {
+        BookCommand::Probe { book, fen } => book::probe_command(&book, &fen, &mut out),
+        BookCommand::Build { lines, output } => book::build_command(&lines, &output, &mut out),
+    }
 }
 
 /// The settings of a command, with logging as they say.

@@ -1,0 +1,214 @@
+use std::fs;
+
+use super::*;
+
+const LINES: &str = include_str!("repertoire.txt");
+
+fn record(position: &Position, san: &str, weight: u16) -> Record {
+    Record {
+        key: position.key(),
+        mv: Record::write_move(position.parse_san(san).unwrap()),
+        weight,
+        learn: 0,
+    }
+}
+
+fn book(records: &[Record]) -> Result<Book, Error> {
+    let bytes: Vec<u8> = records.iter().flat_map(|r| r.to_bytes()).collect();
+    Book::from_bytes("test.bin", bytes)
+}
+
+/// How often each move is picked, of so many times.
+fn picks(book: &Book, choice: &Choice, times: u32) -> Vec<(String, u32)> {
+    let start = Position::startpos();
+    let mut rng = fastrand::Rng::with_seed(7);
+    let mut counts: Vec<_> = book.entries(&start).iter().map(|e| (e.mv, 0)).collect();
+    for _ in 0..times {
+        if let Some(mv) = book.pick(&start, choice, &mut rng) {
+            counts.iter_mut().find(|(known, _)| *known == mv).unwrap().1 += 1;
+        }
+    }
+    let named = |(mv, count): &(Move, u32)| (start.san(*mv), *count);
+    counts.iter().map(named).collect()
+}
+
+fn four_moves() -> Book {
+    let start = Position::startpos();
+    let moves = [("g4", 0), ("c4", 1), ("e4", 6), ("d4", 3)];
+    book(&moves.map(|(san, weight)| record(&start, san, weight))).unwrap()
+}
+
+#[test]
+fn entries_are_found_among_many_positions() {
+    let mut position = Position::startpos();
+    let mut records = Vec::new();
+    let mut visited = Vec::new();
+    for san in "e4 e5 Nf3 Nc6 Bb5 a6 Ba4 Nf6 O-O Be7".split(' ') {
+        records.push(record(&position, san, 5));
+        visited.push((position.clone(), san));
+        position.play(position.parse_san(san).unwrap());
+    }
+    records.sort_by_key(|record| record.key);
+    let book = book(&records).unwrap();
+    for (position, san) in visited {
+        let entries = book.entries(&position);
+        assert_eq!(entries.len(), 1);
+        assert_eq!(position.san(entries[0].mv), san);
+    }
+    assert_eq!(book.entries(&position), []);
+    assert_eq!(
+        book.pick(
+            &position,
+            &Choice::default(),
+            &mut fastrand::Rng::with_seed(1)
+        ),
+        None
+    );
+}
+
+#[test]
+fn entries_come_by_weight() {
+    let start = Position::startpos();
+    let entries = four_moves().entries(&start);
+    let weights: Vec<_> = entries.iter().map(|entry| entry.weight).collect();
+    assert_eq!(weights, [6, 3, 1, 0]);
+}
+
+#[test]
+fn illegal_entries_are_left_out() {
+    let start = Position::startpos();
+    let good = record(&start, "e4", 1);
+    // Nothing at all, the black king's pawn, a pawn that becomes a queen too soon, two moves with bits of no meaning.
+    let bad = [0, 0x0d24, 0x431c, 0x831c, 0xf31c].map(|mv| Record { mv, ..good });
+    let mut records = bad.to_vec();
+    records.insert(2, good);
+    let book = book(&records).unwrap();
+    let entries = book.entries(&start);
+    assert_eq!(entries.len(), 1);
+    assert_eq!(start.san(entries[0].mv), "e4");
+}
+
+#[test]
+fn best_is_the_heaviest() {
+    let choice = Choice {
+        selection: Selection::Best,
+        min_weight: 1,
+    };
+    let counts = picks(&four_moves(), &choice, 100);
+    assert_eq!(counts[0], ("e4".to_owned(), 100));
+}
+
+#[test]
+fn weighted_follows_the_weights() {
+    let choice = Choice {
+        selection: Selection::Weighted,
+        min_weight: 0,
+    };
+    let counts = picks(&four_moves(), &choice, 10_000);
+    for ((san, count), expected) in counts.into_iter().zip([6000, 3000, 1000, 0]) {
+        assert!(u32::abs_diff(expected, count) < 200, "{san}: {count}");
+    }
+}
+
+#[test]
+fn uniform_does_not() {
+    let choice = Choice {
+        selection: Selection::Uniform,
+        min_weight: 1,
+    };
+    let counts = picks(&four_moves(), &choice, 9000);
+    for ((san, count), expected) in counts.into_iter().zip([3000, 3000, 3000, 0]) {
+        assert!(u32::abs_diff(expected, count) < 200, "{san}: {count}");
+    }
+}
+
+#[test]
+fn light_moves_are_passed_over() {
+    for selection in [Selection::Best, Selection::Weighted, Selection::Uniform] {
+        let choice = Choice {
+            selection,
+            min_weight: 6,
+        };
+        let counts = picks(&four_moves(), &choice, 100);
+        assert_eq!(counts[0], ("e4".to_owned(), 100), "{selection:?}");
+        let choice = Choice {
+            selection,
+            min_weight: 7,
+        };
+        let counts = picks(&four_moves(), &choice, 100);
+        assert!(counts.iter().all(|(_, count)| *count == 0), "{selection:?}");
+    }
+}
+
+#[test]
+fn moves_of_weight_0_need_permission() {
+    let start = Position::startpos();
+    let book = book(&[record(&start, "g4", 0)]).unwrap();
+    let pick = |selection, min_weight| {
+        let mut rng = fastrand::Rng::with_seed(1);
+        book.pick(
+            &start,
+            &Choice {
+                selection,
+                min_weight,
+            },
+            &mut rng,
+        )
+    };
+    assert!(pick(Selection::Best, 0).is_some());
+    assert!(pick(Selection::Uniform, 0).is_some());
+    assert_eq!(pick(Selection::Weighted, 0), None);
+    assert_eq!(pick(Selection::Best, 1), None);
+}
+
+#[test]
+fn selections_have_names() {
+    assert_eq!("best".parse(), Ok(Selection::Best));
+    assert_eq!("weighted".parse(), Ok(Selection::Weighted));
+    assert_eq!("uniform".parse(), Ok(Selection::Uniform));
+    let error = "Best".parse::<Selection>().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "\"Best\" is not one of best, weighted, uniform"
+    );
+}
+
+#[test]
+fn a_damaged_file_is_named_with_its_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("broken.bin");
+    let open = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        let error = Book::open(&path).unwrap_err().to_string();
+        assert!(error.contains("broken.bin"), "{error}");
+        error
+    };
+    let whole = build("e4 e5\nd4 d5").unwrap();
+    let cut = open(&whole[..whole.len() - 5]);
+    assert!(cut.contains("its 59 bytes are no multiple of 16"), "{cut}");
+    let mut swapped = whole.clone();
+    swapped.rotate_left(Record::SIZE);
+    assert!(open(&swapped).contains("out of order"));
+    assert!(open(b"").contains("empty"));
+    fs::write(&path, whole).unwrap();
+    assert_eq!(Book::open(&path).unwrap().records().len(), 4);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    for path in [dir.path().join("missing.bin"), dir.path().to_owned()] {
+        let error = Book::open(&path).unwrap_err();
+        assert!(matches!(error, Error::Unreadable { .. }));
+        assert!(error.to_string().contains(path.to_str().unwrap()));
+    }
+}
+
+#[test]
+fn the_embedded_book_is_what_the_builder_makes_of_the_repertoire() {
+    let built = build(LINES).unwrap_or_else(|error| panic!("{error}"));
+    assert!(
+        built == include_bytes!("repertoire.bin"),
+        "make it anew: knightwatch book build src/book/repertoire.txt -o src/book/repertoire.bin"
+    );
+}
