@@ -3,14 +3,20 @@
 //! [`Client`] has a method for each endpoint. [`EventStream`] and [`GameStream`] are the two NDJSON streams as typed
 //! events. [`retry`] decides what to do after a failure, and never does it itself.
 
+mod api;
 mod client;
+mod endpoint;
 mod error;
 pub mod model;
+mod reopen;
 pub mod retry;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod token;
 
-pub use client::{Client, Endpoint, EndpointError};
+pub use client::Client;
+pub use endpoint::{Endpoint, EndpointError};
 pub use error::{Error, RateLimit, Refusal};
 pub use stream::{EventStream, GameStream, LONGEST_LINE, Line, Lines, Ndjson, StreamError};
 pub use token::{Token, TokenError, TokenFault, readable_by_others};

@@ -1,0 +1,328 @@
+//! One method per endpoint.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::client::{Client, Request};
+use super::error::Error;
+use super::model::{
+    Challenge, ChallengeId, Challenges, ChatLine, DeclineReason, GameId, GameInfo, NewChallenge,
+    Room, TokenInfo, User, UserStatus, Username, clip,
+};
+use super::retry::Kind;
+use super::stream::{EventStream, GameStream};
+
+/// How long an ordinary request may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a move may take before it is asked again whether it was played.
+const MOVE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The longest line of chat, in the units in which the server counts.
+const LONGEST_CHAT: usize = 140;
+
+impl Client {
+    // ---- the account
+
+    /// Who we are.
+    pub async fn account(&self) -> Result<User, Error> {
+        self.question(self.get(&["api", "account"])).await
+    }
+
+    /// What our token may do; nothing when Lichess does not know it.
+    pub async fn token_test(&self) -> Result<Option<TokenInfo>, Error> {
+        let token = self.token().reveal();
+        let request = self.post_anonymously(&["api", "token", "test"]).text(token);
+        let body = self.send(Kind::Query, PATIENCE, request).await?;
+        let mut answer: HashMap<String, Option<TokenInfo>> = serde_json::from_slice(&body)
+            .map_err(|_| Error::Decode("the answer to a token test".to_owned()))?;
+        Ok(answer.remove(token).flatten())
+    }
+
+    /// Our games that are on, at most `nb` (1 to 50), the most urgent first.
+    pub async fn playing(&self, nb: u32) -> Result<Vec<GameInfo>, Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Playing {
+            now_playing: Vec<GameInfo>,
+        }
+        let request = self
+            .get(&["api", "account", "playing"])
+            .query(&[("nb", nb.clamp(1, 50))]);
+        Ok(self.question::<Playing>(request).await?.now_playing)
+    }
+
+    /// Makes the account a bot account. Cannot be undone.
+    pub async fn upgrade(&self) -> Result<(), Error> {
+        self.command(
+            Kind::Command,
+            self.post(&["api", "bot", "account", "upgrade"]),
+        )
+        .await
+    }
+
+    // ---- streams
+
+    /// Opens the account's stream, which closes the one before it. It may be silent for as long as `silence`, see
+    /// [`super::retry::Reopen::silence`]; so may the opening.
+    pub async fn events(&self, silence: Duration) -> Result<EventStream, Error> {
+        self.open(Kind::EventStream, &["api", "stream", "event"], silence)
+            .await
+    }
+
+    /// Opens a game's stream; as [`events`](Self::events).
+    pub async fn game(&self, id: &GameId, silence: Duration) -> Result<GameStream, Error> {
+        self.open(
+            Kind::GameStream,
+            &["api", "bot", "game", "stream", id.as_str()],
+            silence,
+        )
+        .await
+    }
+
+    // ---- a game
+
+    /// Plays a move, in UCI. The answer comes once the move was applied, or the flag had fallen; what counts is the
+    /// game's stream. With `offering_draw` the offer is shown before the move is, and accepts the opponent's.
+    pub async fn play(&self, id: &GameId, uci: &str, offering_draw: bool) -> Result<(), Error> {
+        self.play_within(MOVE_PATIENCE, id, uci, offering_draw)
+            .await
+    }
+
+    /// [`play`](Self::play) with another limit than two seconds.
+    pub async fn play_within(
+        &self,
+        patience: Duration,
+        id: &GameId,
+        uci: &str,
+        offering_draw: bool,
+    ) -> Result<(), Error> {
+        let mut request = self.in_game(id, &["move", uci]);
+        if offering_draw {
+            request = request.query(&[("offeringDraw", true)]);
+        }
+        self.send(Kind::Move, patience, request).await.map(drop)
+    }
+
+    /// Says something, cut to the 140 characters that are allowed.
+    pub async fn chat(&self, id: &GameId, room: Room, text: &str) -> Result<(), Error> {
+        let form = [("room", room.key()), ("text", cut(text))];
+        self.command(Kind::Chat, self.in_game(id, &["chat"]).form(&form))
+            .await
+    }
+
+    /// What was said between the players so far.
+    pub async fn chat_log(&self, id: &GameId) -> Result<Vec<ChatLine>, Error> {
+        let request = self.get(&["api", "bot", "game", id.as_str(), "chat"]);
+        let body = self.send(Kind::Query, PATIENCE, request).await?;
+        // An array from the server, a line for each in its documentation.
+        if body.trim_ascii_start().starts_with(b"[") {
+            decode(&body)
+        } else {
+            Ok(lines(&body))
+        }
+    }
+
+    /// Ends a game that has not begun: fewer than two moves.
+    pub async fn abort(&self, id: &GameId) -> Result<(), Error> {
+        self.command(Kind::Command, self.in_game(id, &["abort"]))
+            .await
+    }
+
+    /// Resigns, or aborts when that is still possible.
+    pub async fn resign(&self, id: &GameId) -> Result<(), Error> {
+        self.command(Kind::Command, self.in_game(id, &["resign"]))
+            .await
+    }
+
+    /// Offers a draw, accepts one or claims one by threefold repetition; or declines. Succeeds even if nothing came of it.
+    pub async fn draw(&self, id: &GameId, yes: bool) -> Result<(), Error> {
+        self.command(Kind::Command, self.in_game(id, &["draw", yes_or_no(yes)]))
+            .await
+    }
+
+    /// Proposes or accepts a takeback; or declines it. Succeeds even if nothing came of it.
+    pub async fn takeback(&self, id: &GameId, yes: bool) -> Result<(), Error> {
+        self.command(
+            Kind::Command,
+            self.in_game(id, &["takeback", yes_or_no(yes)]),
+        )
+        .await
+    }
+
+    /// Claims the win against an opponent who left. Only on the opponent's turn; the stream says whether it worked.
+    pub async fn claim_victory(&self, id: &GameId) -> Result<(), Error> {
+        self.command(Kind::Command, self.in_game(id, &["claim-victory"]))
+            .await
+    }
+
+    /// Claims a draw against an opponent who left. Only on the opponent's turn.
+    pub async fn claim_draw(&self, id: &GameId) -> Result<(), Error> {
+        self.command(Kind::Command, self.in_game(id, &["claim-draw"]))
+            .await
+    }
+
+    // ---- challenges
+
+    /// The challenges that wait for an answer, ours and other people's.
+    pub async fn challenges(&self) -> Result<Challenges, Error> {
+        self.question(self.get(&["api", "challenge"])).await
+    }
+
+    /// One challenge.
+    pub async fn show_challenge(&self, id: &ChallengeId) -> Result<Challenge, Error> {
+        self.question::<Wrapped>(self.get(&["api", "challenge", id.as_str(), "show"]))
+            .await
+            .map(Wrapped::open)
+    }
+
+    /// Challenges somebody. A second one to the same user takes the first one's place, and nothing tells so. What comes
+    /// back may differ from what was asked: `rated` above all.
+    pub async fn challenge(
+        &self,
+        user: &Username,
+        what: &NewChallenge,
+    ) -> Result<Challenge, Error> {
+        let request = self
+            .post(&["api", "challenge", user.as_str()])
+            .form(&what.form());
+        let body = self.send(Kind::Challenge, PATIENCE, request).await?;
+        decode(&body).map(Wrapped::open)
+    }
+
+    pub async fn accept(&self, id: &ChallengeId) -> Result<(), Error> {
+        self.command(
+            Kind::Answer,
+            self.post(&["api", "challenge", id.as_str(), "accept"]),
+        )
+        .await
+    }
+
+    pub async fn decline(&self, id: &ChallengeId, reason: DeclineReason) -> Result<(), Error> {
+        let request = self
+            .post(&["api", "challenge", id.as_str(), "decline"])
+            .form(&[("reason", reason.key())]);
+        self.command(Kind::Answer, request).await
+    }
+
+    /// Takes a challenge back. One that is merely left alone can still be accepted for hours.
+    pub async fn cancel(&self, id: &ChallengeId) -> Result<(), Error> {
+        self.command(
+            Kind::Answer,
+            self.post(&["api", "challenge", id.as_str(), "cancel"]),
+        )
+        .await
+    }
+
+    // ---- others
+
+    /// The bots that are online and have a bio, at most `nb` (1 to 512).
+    pub async fn online_bots(&self, nb: u32) -> Result<Vec<User>, Error> {
+        let request = self
+            .get(&["api", "bot", "online"])
+            .query(&[("nb", nb.clamp(1, 512))]);
+        Ok(lines(&self.send(Kind::Query, PATIENCE, request).await?))
+    }
+
+    /// Who of these is there. Users that do not exist are left out.
+    pub async fn users_status(&self, users: &[Username]) -> Result<Vec<UserStatus>, Error> {
+        let mut all = Vec::with_capacity(users.len());
+        for some in users.chunks(100) {
+            let ids: Vec<String> = some.iter().map(Username::id).collect();
+            let request = self
+                .get(&["api", "users", "status"])
+                .query(&[("ids", ids.join(","))]);
+            all.extend(self.question::<Vec<UserStatus>>(request).await?);
+        }
+        Ok(all)
+    }
+
+    /// A user.
+    pub async fn user(&self, name: &Username) -> Result<User, Error> {
+        self.question(self.get(&["api", "user", name.as_str()]))
+            .await
+    }
+
+    /// How long a small request takes, there and back. Any answer counts, a refusal too.
+    pub async fn ping(&self) -> Result<Duration, Error> {
+        let start = Instant::now();
+        match self
+            .send(Kind::Query, PATIENCE, self.get_anonymously(&["__ping"]))
+            .await
+        {
+            Ok(_) => Ok(start.elapsed()),
+            Err(Error::Status(refusal)) if refusal.code < 500 => Ok(start.elapsed()),
+            Err(error) => Err(error),
+        }
+    }
+
+    // ---- how they are asked
+
+    fn in_game(&self, id: &GameId, rest: &[&str]) -> Request {
+        let path: Vec<&str> = ["api", "bot", "game", id.as_str()]
+            .iter()
+            .chain(rest)
+            .copied()
+            .collect();
+        self.post(&path)
+    }
+
+    async fn question<T: DeserializeOwned>(&self, request: Request) -> Result<T, Error> {
+        decode(&self.send(Kind::Query, PATIENCE, request).await?)
+    }
+
+    /// Sends what is answered by `{"ok":true}`. Any success will do, whatever its body.
+    async fn command(&self, kind: Kind, request: Request) -> Result<(), Error> {
+        self.send(kind, PATIENCE, request).await.map(drop)
+    }
+}
+
+/// A challenge, alone or inside an object as older servers send it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Wrapped {
+    Inside { challenge: Box<Challenge> },
+    Flat(Box<Challenge>),
+}
+
+impl Wrapped {
+    fn open(self) -> Challenge {
+        match self {
+            Self::Inside { challenge } | Self::Flat(challenge) => *challenge,
+        }
+    }
+}
+
+fn yes_or_no(yes: bool) -> &'static str {
+    if yes { "yes" } else { "no" }
+}
+
+/// The beginning of a text that is short enough to be said.
+fn cut(text: &str) -> &str {
+    let mut units = 0;
+    let too_far = |c: char| {
+        units += c.len_utf16();
+        units > LONGEST_CHAT
+    };
+    let end = text.find(too_far).unwrap_or(text.len());
+    &text[..end]
+}
+
+fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(body).map_err(|error| {
+        Error::Decode(format!(
+            "{error}: {}",
+            clip(&String::from_utf8_lossy(body), 120)
+        ))
+    })
+}
+
+/// Every line that can be read.
+fn lines<T: DeserializeOwned>(body: &[u8]) -> Vec<T> {
+    body.split(|&byte| byte == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect()
+}

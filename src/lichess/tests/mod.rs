@@ -1,0 +1,546 @@
+//! The client against a server that does as it is told.
+
+mod server;
+
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use tokio::net::TcpListener;
+
+use self::server::{Act, After, OK, Server};
+use super::model::*;
+use super::retry::Kind;
+use super::*;
+
+fn id() -> GameId {
+    "AAAAAAAA".parse().expect("an id")
+}
+
+const STATE: &str = "{\"type\":\"gameState\",\"moves\":\"e2e4\",\"wtime\":1000,\"btime\":1000,\"status\":\"started\"}\n";
+
+#[tokio::test]
+async fn requests_are_what_the_documentation_says() {
+    let server = Server::new(|_| OK).await;
+    let client = server.client();
+    let bruno = Username::new("Bruno");
+    client.play(&id(), "e7e8q", false).await.expect("ok");
+    client.play(&id(), "e1h1", true).await.expect("ok");
+    client
+        .chat(&id(), Room::Player, "Good luck & have fun")
+        .await
+        .expect("ok");
+    client.abort(&id()).await.expect("ok");
+    client.resign(&id()).await.expect("ok");
+    client.draw(&id(), true).await.expect("ok");
+    client.takeback(&id(), false).await.expect("ok");
+    client.claim_victory(&id()).await.expect("ok");
+    client.claim_draw(&id()).await.expect("ok");
+    client.accept(&id()).await.expect("ok");
+    client
+        .decline(&id(), DeclineReason::TooFast)
+        .await
+        .expect("ok");
+    client.cancel(&id()).await.expect("ok");
+    client.upgrade().await.expect("ok");
+    let new = NewChallenge {
+        time_control: TimeControl::Clock {
+            limit: 60,
+            increment: 0,
+        },
+        rated: true,
+        color: ColorWish::Random,
+        variant: Variant::Standard,
+        fen: None,
+    };
+    client
+        .challenge(&bruno, &new)
+        .await
+        .expect_err("`ok` is no challenge");
+
+    let seen = server.seen();
+    let lines: Vec<(&str, &str)> = seen
+        .iter()
+        .map(|seen| (seen.line(), seen.body.as_str()))
+        .collect();
+    let expected = [
+        ("POST /api/bot/game/AAAAAAAA/move/e7e8q", ""),
+        (
+            "POST /api/bot/game/AAAAAAAA/move/e1h1?offeringDraw=true",
+            "",
+        ),
+        (
+            "POST /api/bot/game/AAAAAAAA/chat",
+            "room=player&text=Good+luck+%26+have+fun",
+        ),
+        ("POST /api/bot/game/AAAAAAAA/abort", ""),
+        ("POST /api/bot/game/AAAAAAAA/resign", ""),
+        ("POST /api/bot/game/AAAAAAAA/draw/yes", ""),
+        ("POST /api/bot/game/AAAAAAAA/takeback/no", ""),
+        ("POST /api/bot/game/AAAAAAAA/claim-victory", ""),
+        ("POST /api/bot/game/AAAAAAAA/claim-draw", ""),
+        ("POST /api/challenge/AAAAAAAA/accept", ""),
+        ("POST /api/challenge/AAAAAAAA/decline", "reason=tooFast"),
+        ("POST /api/challenge/AAAAAAAA/cancel", ""),
+        ("POST /api/bot/account/upgrade", ""),
+        (
+            "POST /api/challenge/Bruno",
+            "rated=true&color=random&variant=standard&clock.limit=60&clock.increment=0",
+        ),
+    ];
+    assert_eq!(lines, expected);
+    for request in &seen {
+        assert_eq!(request.header("authorization"), Some("Bearer lip_secret"));
+        assert_eq!(
+            request.header("user-agent"),
+            Some(concat!(
+                "knightwatch/",
+                env!("CARGO_PKG_VERSION"),
+                " user:Kestrel"
+            ))
+        );
+        assert_eq!(
+            request.connection, 0,
+            "one warm connection carries them all"
+        );
+    }
+}
+
+#[tokio::test]
+async fn questions_are_answered_as_types() {
+    let server = Server::new(|line| {
+        let body = match line {
+            "GET /api/account" => {
+                r#"{"id":"kestrel","username":"Kestrel","title":"BOT","count":{"all":3}}"#
+            }
+            "POST /api/token/test" => {
+                r#"{"lip_secret":{"userId":"kestrel","scopes":"bot:play","expires":null}}"#
+            }
+            "GET /api/account/playing?nb=50" => {
+                r#"{"nowPlaying":[{"gameId":"AAAAAAAA","color":"black"}]}"#
+            }
+            "GET /api/challenge" => r#"{"in":[],"out":[]}"#,
+            "GET /api/bot/online?nb=2" => {
+                "{\"username\":\"A\"}\nnot json\n{\"username\":\"B\",\"title\":null}"
+            }
+            "GET /api/users/status?ids=bruno%2Canna" => {
+                r#"[{"id":"bruno","name":"Bruno","online":true}]"#
+            }
+            "GET /api/user/Bruno" => r#"{"id":"bruno","username":"Bruno"}"#,
+            "GET /api/bot/game/AAAAAAAA/chat" => r#" [{"text":"hi","user":"anna"}]"#,
+            "GET /api/bot/game/BBBBBBBB/chat" => {
+                "{\"text\":\"hi\",\"user\":\"anna\"}\n{\"text\":\"ho\",\"user\":\"bruno\"}\n"
+            }
+            other => panic!("{other}"),
+        };
+        Act::Say("200 OK", "application/json", body)
+    })
+    .await;
+    let client = server.client();
+    let account = client.account().await.expect("an account");
+    assert!(account.is_bot() && account.username.as_str() == "Kestrel");
+    assert!(
+        client
+            .token_test()
+            .await
+            .expect("an answer")
+            .expect("a token")
+            .has("bot:play")
+    );
+    assert_eq!(
+        client.playing(1000).await.expect("games")[0].color,
+        Color::Black
+    );
+    assert!(
+        client
+            .challenges()
+            .await
+            .expect("challenges")
+            .incoming
+            .is_empty()
+    );
+    assert_eq!(
+        client.online_bots(2).await.expect("bots").len(),
+        2,
+        "what cannot be read is left out"
+    );
+    let users = [Username::new("Bruno"), Username::new("Anna")];
+    assert!(client.users_status(&users).await.expect("users")[0].online);
+    assert_eq!(
+        client.user(&users[0]).await.expect("a user").username,
+        users[0]
+    );
+    assert_eq!(client.chat_log(&id()).await.expect("an array").len(), 1);
+    assert_eq!(
+        client
+            .chat_log(&"BBBBBBBB".parse().expect("an id"))
+            .await
+            .expect("lines")
+            .len(),
+        2
+    );
+
+    let test = server
+        .seen()
+        .into_iter()
+        .find(|seen| seen.line().contains("token/test"))
+        .expect("a test");
+    assert_eq!(
+        (test.body.as_str(), test.header("authorization")),
+        ("lip_secret", None)
+    );
+}
+
+#[tokio::test]
+async fn a_base_address_may_have_a_path_and_a_name_comes_later() {
+    let server = Server::new(|_| OK).await;
+    for path in ["/box", "/box/"] {
+        let endpoint = Endpoint::parse(&format!("{}{path}", server.base)).expect("loopback");
+        let client =
+            Client::new(&endpoint, "lip_secret".parse().expect("a token"), None).expect("a client");
+        client.abort(&id()).await.expect("ok");
+        client
+            .named(&Username::new("Kestrel"))
+            .abort(&id())
+            .await
+            .expect("ok");
+        client
+            .named(&Username::new("not a name\r\n"))
+            .abort(&id())
+            .await
+            .expect("ok");
+    }
+    let seen = server.seen();
+    assert!(
+        seen.iter()
+            .all(|seen| seen.line() == "POST /box/api/bot/game/AAAAAAAA/abort")
+    );
+    let agents: Vec<&str> = seen
+        .iter()
+        .filter_map(|seen| seen.header("user-agent")?.split_once(' '))
+        .map(|(_, user)| user)
+        .collect();
+    assert_eq!(agents, ["user:Kestrel", "user:Kestrel"]);
+}
+
+#[tokio::test]
+async fn a_429_pauses_its_kind_without_another_request_and_never_a_move() {
+    let server = Server::new(|line| {
+        if line.contains("/move/") {
+            return OK;
+        }
+        Act::Say(
+            "429 Too Many Requests",
+            "application/json",
+            r#"{"error":"slow down","ratelimit":{"key":"chat","seconds":30}}"#,
+        )
+    })
+    .await;
+    let client = server.client();
+    let error = client
+        .chat(&id(), Room::Player, "hi")
+        .await
+        .expect_err("429");
+    assert_eq!(
+        error.refusal().expect("a status").named_wait(),
+        Some(Duration::from_secs(30))
+    );
+    let paused = client
+        .chat(&id(), Room::Player, "hi")
+        .await
+        .expect_err("a pause");
+    assert!(
+        matches!(paused, Error::Paused(Kind::Chat, left) if left > Duration::from_secs(29)),
+        "{paused}"
+    );
+    client.play(&id(), "e2e4", false).await.expect("a move");
+    assert!(
+        client
+            .accept(&id())
+            .await
+            .expect_err("429")
+            .is_rate_limited(),
+        "answers were not paused"
+    );
+    client.play(&id(), "e7e5", false).await.expect("a move");
+    assert_eq!(server.seen().len(), 4);
+}
+
+#[tokio::test]
+async fn a_429_in_html_pauses_everything_but_moves_and_streams() {
+    let server = Server::new(|line| match line {
+        "GET /api/account" => Act::Say(
+            "429 Too Many Requests",
+            "text/html",
+            "<html><title>429</title></html>",
+        ),
+        "GET /api/stream/event" => Act::Stream(&["\n"], After::End),
+        _ => OK,
+    })
+    .await;
+    let client = server.client();
+    assert!(client.account().await.expect_err("429").is_rate_limited());
+    assert!(matches!(client.accept(&id()).await, Err(Error::Paused(..))));
+    assert!(matches!(
+        client.chat(&id(), Room::Player, "hi").await,
+        Err(Error::Paused(..))
+    ));
+    client.play(&id(), "e2e4", false).await.expect("a move");
+    client
+        .events(Duration::from_secs(5))
+        .await
+        .expect("a stream");
+}
+
+#[tokio::test]
+async fn failures_are_told_apart() {
+    let server = Server::new(|line| match line.rsplit('/').next() {
+        Some("e2e4") => Act::Hang,
+        Some("d2d4") => Act::Say(
+            "502 Bad Gateway",
+            "text/html",
+            "<html><head><title>502 Bad Gateway</title></head></html>",
+        ),
+        Some("c2c4") => Act::Say(
+            "400 Bad Request",
+            "application/json",
+            r#"{"error":"Not your turn, or game already over"}"#,
+        ),
+        Some("f2f4") => Act::Say("302 Found", "text/html", ""),
+        Some("account") => Act::Say("200 OK", "text/html", "<html>Welcome</html>"),
+        _ => OK,
+    })
+    .await;
+    let client = server.client();
+    let error = client
+        .play(&id(), "e2e4", false)
+        .await
+        .expect_err("a reset");
+    assert!(
+        matches!(
+            error,
+            Error::Network {
+                connecting: false,
+                ..
+            }
+        ) && error.may_have_worked(),
+        "{error:?}"
+    );
+    let error = client.play(&id(), "d2d4", false).await.expect_err("502");
+    assert_eq!(error.to_string(), "Lichess answered 502: 502 Bad Gateway");
+    let error = client.play(&id(), "c2c4", false).await.expect_err("400");
+    assert_eq!(
+        error.to_string(),
+        "Lichess answered 400: Not your turn, or game already over"
+    );
+    assert_eq!(
+        client
+            .play(&id(), "f2f4", false)
+            .await
+            .expect_err("a redirect")
+            .code(),
+        Some(302)
+    );
+    assert!(
+        !server
+            .seen()
+            .iter()
+            .any(|seen| seen.line().contains("elsewhere")),
+        "the token goes nowhere else"
+    );
+    assert!(matches!(client.account().await, Err(Error::Decode(_))));
+
+    let unused = TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port")
+        .local_addr()
+        .expect("an address");
+    let endpoint = Endpoint::parse(&format!("http://{unused}")).expect("loopback");
+    let nobody =
+        Client::new(&endpoint, "lip_secret".parse().expect("a token"), None).expect("a client");
+    let error = nobody
+        .play(&id(), "e2e4", false)
+        .await
+        .expect_err("nobody there");
+    assert!(
+        matches!(
+            error,
+            Error::Network {
+                connecting: true,
+                ..
+            }
+        ) && !error.may_have_worked(),
+        "{error:?}"
+    );
+    assert!(!format!("{error} {error:?} {nobody:?}").contains("lip_secret"));
+}
+
+#[tokio::test]
+async fn a_request_that_is_not_answered_gives_up_in_time_and_the_next_goes_another_way() {
+    let server = Server::new(|line| {
+        if line.ends_with("e2e4") {
+            Act::Stall
+        } else {
+            OK
+        }
+    })
+    .await;
+    let client = server.client();
+    let (start, patience) = (Instant::now(), Duration::from_millis(100));
+    let error = client
+        .play_within(patience, &id(), "e2e4", false)
+        .await
+        .expect_err("nothing");
+    assert_eq!(error, Error::Timeout(patience));
+    assert!(start.elapsed() < Duration::from_secs(1));
+    client.play(&id(), "d2d4", false).await.expect("a move");
+    let seen = server.seen();
+    assert_ne!(seen[0].connection, seen[1].connection);
+}
+
+#[tokio::test]
+async fn streams_and_moves_have_connections_of_their_own() {
+    let server = Server::new(|line| match line {
+        "GET /api/bot/game/stream/AAAAAAAA" => Act::Stream(&[STATE], After::Stall),
+        "GET /api/bot/game/stream/STALLED1" => Act::Stall,
+        _ => OK,
+    })
+    .await;
+    let client = server.client();
+    let silence = Duration::from_millis(300);
+    let mut stream = client.game(&id(), silence).await.expect("a stream");
+    assert!(matches!(stream.next().await, Some(Ok(GameEvent::State(_)))));
+    let stalled = client.clone();
+    let opening = tokio::spawn(async move {
+        stalled
+            .game(&"STALLED1".parse().expect("an id"), silence)
+            .await
+            .map(drop)
+    });
+    let start = Instant::now();
+    for _ in 0..10 {
+        client.play(&id(), "e7e5", false).await.expect("a move");
+    }
+    assert!(
+        start.elapsed() < Duration::from_millis(200),
+        "{:?}",
+        start.elapsed()
+    );
+    let error = stream.next().await.expect("an error").expect_err("silence");
+    assert_eq!(error, StreamError::Silent(silence));
+    assert_eq!(
+        opening.await.expect("no panic"),
+        Err(Error::Timeout(silence))
+    );
+
+    let seen = server.seen();
+    let moves: Vec<usize> = seen
+        .iter()
+        .filter(|seen| seen.line().contains("/move/"))
+        .map(|seen| seen.connection)
+        .collect();
+    assert!(moves.iter().all(|connection| *connection == moves[0]));
+    assert!(
+        seen.iter()
+            .filter(|seen| seen.line().contains("stream"))
+            .all(|seen| seen.connection != moves[0])
+    );
+}
+
+#[tokio::test]
+async fn a_stream_is_joined_from_its_chunks_and_ends_as_the_server_ends_it() {
+    let server = Server::new(|line| match line {
+        "GET /api/bot/game/stream/CLEAN001" => Act::Stream(
+            &[
+                "\n",
+                "{\"type\":\"gameState\",\"moves\":\"e2",
+                "e4\",\"wtime\":1,\"btime\":1,\"status\":\"started\"}\n\n",
+                STATE,
+            ],
+            After::End,
+        ),
+        "GET /api/bot/game/stream/BROKEN01" => Act::Stream(&[STATE], After::Break),
+        "GET /api/stream/event" => Act::Say(
+            "404 Not Found",
+            "application/json",
+            r#"{"error":"No such game"}"#,
+        ),
+        other => panic!("{other}"),
+    })
+    .await;
+    let client = server.client();
+    let silence = Duration::from_secs(5);
+    let clean: Vec<_> = client
+        .game(&"CLEAN001".parse().expect("an id"), silence)
+        .await
+        .expect("a stream")
+        .collect()
+        .await;
+    assert_eq!(clean.len(), 2);
+    assert!(
+        clean
+            .iter()
+            .all(|event| matches!(event, Ok(GameEvent::State(state)) if state.moves == "e2e4"))
+    );
+    let broken: Vec<_> = client
+        .game(&"BROKEN01".parse().expect("an id"), silence)
+        .await
+        .expect("a stream")
+        .collect()
+        .await;
+    assert!(
+        matches!(
+            broken.as_slice(),
+            [Ok(GameEvent::State(_)), Err(StreamError::Io(_))]
+        ),
+        "{broken:?}"
+    );
+    let error = client.events(silence).await.expect_err("404");
+    assert_eq!(error.to_string(), "Lichess answered 404: No such game");
+}
+
+#[tokio::test]
+async fn a_ping_is_answered_by_anything() {
+    let server = Server::new(|_| Act::Say("404 Not Found", "text/html", "")).await;
+    assert!(server.client().ping().await.expect("an answer") < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn chat_is_cut_to_what_is_allowed() {
+    let server = Server::new(|_| OK).await;
+    let client = server.client();
+    client
+        .chat(&id(), Room::Spectator, &"x".repeat(500))
+        .await
+        .expect("ok");
+    client
+        .chat(&id(), Room::Spectator, &"𝄞".repeat(500))
+        .await
+        .expect("ok");
+    let seen = server.seen();
+    assert_eq!(
+        seen[0].body,
+        format!("room=spectator&text={}", "x".repeat(140))
+    );
+    assert_eq!(
+        seen[1].body,
+        format!("room=spectator&text={}", "%F0%9D%84%9E".repeat(70)),
+        "two units each"
+    );
+}
+
+#[test]
+fn a_certificate_file_that_is_none_is_named() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), "not a certificate").expect("written");
+    for path in [file.path().to_owned(), "/nowhere/ca.pem".into()] {
+        let endpoint = Endpoint::parse("https://localhost")
+            .expect("https")
+            .with_ca_file(Some(path.clone()));
+        let error = Client::new(&endpoint, "lip_secret".parse().expect("a token"), None)
+            .expect_err("no certificates");
+        assert!(
+            error.to_string().contains(&path.display().to_string()),
+            "{error}"
+        );
+    }
+}
