@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
-use knightwatch::{book, init, logging, perft};
+use knightwatch::{book, engine::bench, init, logging, perft, uci};
 
 fn main() -> ExitCode {
     if let Some(missing) = missing_cpu_feature() {
@@ -35,6 +35,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             logging::start(LogLevel::Warn);
             book_command(command)?;
         }
+        Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
+        Command::Bench => bench::run(&mut io::stdout().lock())?,
         _ => anyhow::bail!("not there yet"),
     }
     Ok(ExitCode::SUCCESS)

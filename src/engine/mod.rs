@@ -4,16 +4,30 @@
 //! table and one set of threads ([`threads`]). A search is started with a [`Task`] and lives as long as the
 //! [`Thinking`] that [`Engine::start`] hands back.
 
+pub mod bench;
 pub mod nnue;
 
+mod control;
+mod eval;
+mod history;
+mod iterate;
+mod ordering;
+mod params;
+mod quiescence;
+mod search;
+mod see;
+mod table;
 mod thought;
+mod threads;
+mod time;
+mod value;
 
 pub use thought::{Bound, Clock, Limits, Score, Thought};
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, mpsc};
 
-use crate::chess::Game;
+use self::threads::{Job, Pool};
+use crate::chess::{Game, Position};
 
 /// How an engine is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,76 +59,113 @@ pub struct Task {
     pub on_done: Box<dyn FnOnce(Thought) + Send>,
 }
 
-/// A handle on the engine; clones are the same engine.
+/// A handle on the engine; clones are the same engine. With the last one the engine ends: searches that are
+/// still on are stopped and answer.
 #[derive(Clone)]
 pub struct Engine {
-    options: Arc<Mutex<EngineOptions>>,
+    owner: Arc<Owner>,
+}
+
+struct Owner {
+    pool: Arc<Pool>,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.pool.close();
+    }
 }
 
 /// A search that is on. Dropping it stops the search; the answer still comes.
 #[must_use = "dropping it stops the search"]
 pub struct Thinking {
-    stopped: Arc<AtomicBool>,
+    job: Arc<Job>,
 }
 
 impl Engine {
     /// An engine with a table and threads of its own.
+    ///
+    /// ```
+    /// use knightwatch::chess::{Game, Position};
+    /// use knightwatch::engine::{Engine, EngineOptions, Limits, Score};
+    ///
+    /// let engine = Engine::new(EngineOptions { hash_mib: 1, threads: 1 });
+    /// let game = Game::new(Position::from_fen("6k1/5ppp/8/8/8/8/8/R6K w - - 0 1")?);
+    /// let thought = engine.think(&game, Limits { depth: Some(3), ..Limits::default() });
+    /// assert_eq!(thought.score, Score::Mate(1));
+    /// # Ok::<(), knightwatch::chess::FenError>(())
+    /// ```
     pub fn new(options: EngineOptions) -> Engine {
         Engine {
-            options: Arc::new(Mutex::new(options)),
+            owner: Arc::new(Owner {
+                pool: Pool::new(options.hash_mib, options.threads),
+            }),
         }
     }
 
-    /// Resizes the table, in MiB; what is in it is lost.
+    fn pool(&self) -> &Arc<Pool> {
+        &self.owner.pool
+    }
+
+    /// Resizes the table, in MiB; what is in it is lost. If there is not that much memory, it becomes smaller:
+    /// see [`hash_mib`](Engine::hash_mib).
     pub fn set_hash(&self, mib: usize) {
-        self.lock().hash_mib = mib;
+        self.pool().set_hash(mib);
     }
 
-    /// Changes the number of threads.
+    /// The size of the table in MiB.
+    pub fn hash_mib(&self) -> usize {
+        self.pool().table().mib()
+    }
+
+    /// Changes the number of threads, at least 1, for searches that are on as well.
     pub fn set_threads(&self, threads: usize) {
-        self.lock().threads = threads;
+        self.pool().set_threads(threads);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, EngineOptions> {
-        self.options
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// Forgets what was learnt in earlier games. Searches that are on suffer a little, but no harm.
+    pub fn new_game(&self) {
+        self.pool().new_game();
     }
 
-    /// Forgets what was learnt in earlier games.
-    pub fn new_game(&self) {}
-
-    /// Starts a search and returns at once.
+    /// Starts a search and returns at once, also when others are on: they give threads up for it.
+    ///
+    /// The answer comes exactly once, with a legal move if there is one, even when the search is stopped at
+    /// once or fails. The callbacks run on an engine thread and must not wait for the engine.
     pub fn start(&self, task: Task) -> Thinking {
-        let stopped = Arc::new(AtomicBool::new(false));
-        let first = task.game.position().legal_moves().iter().copied().next();
-        std::thread::spawn(move || {
-            (task.on_done)(Thought::unconsidered(first, Score::Centipawns(0)))
-        });
-        Thinking { stopped }
+        let job = Arc::new(Job::new(task, self.pool().table()));
+        self.pool().start(job.clone());
+        Thinking { job }
     }
 
-    /// Searches and waits for the answer.
+    /// Searches and waits for the answer, which without any limit never comes.
     pub fn think(&self, game: &Game, limits: Limits) -> Thought {
-        let (sender, receiver) = std::sync::mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let _thinking = self.start(Task {
             game: game.clone(),
             limits,
             on_info: Box::new(|_| {}),
             on_done: Box::new(move |thought| drop(sender.send(thought))),
         });
-        receiver.recv().expect("the answer always comes")
+        receiver.recv().expect("an answer always comes")
+    }
+
+    /// The static evaluation in centipawns, from the side to move's view; for the curious.
+    pub fn evaluate(pos: &Position) -> i32 {
+        eval::Evaluator::new().evaluate(pos)
     }
 }
 
 impl Thinking {
     /// Ends the search: the answer comes at once.
     pub fn stop(&self) {
-        self.stopped.store(true, Relaxed);
+        self.job.control.stop();
     }
 
-    /// The expected move was played: the clock runs from now on.
-    pub fn ponderhit(&self) {}
+    /// The expected move was played: our clock runs from now on.
+    pub fn ponderhit(&self) {
+        self.job.control.ponder_hit();
+    }
 }
 
 impl Drop for Thinking {

@@ -1,0 +1,278 @@
+//! Static evaluation: what a position is worth without looking ahead.
+//!
+//! [`Evaluator`] is the seam: search asks it for a number and knows nothing of how it comes about. Inside is a
+//! tapered sum of terms by hand; every term has a weight for the middlegame and one for the endgame, and the
+//! material on the board says how far the game has gone from one to the other.
+
+mod king;
+mod pawns;
+mod phased;
+mod pieces;
+mod weights;
+
+use self::phased::Phased;
+use super::history::pawn_hash;
+use super::value::{EVAL_LIMIT, Value};
+use crate::chess::{Bitboard, Color, Position, Role, Square, attacks};
+
+/// Evaluates positions, and remembers what is worth remembering in between.
+pub(crate) struct Evaluator {
+    pawns: pawns::Cache,
+}
+
+impl Evaluator {
+    pub fn new() -> Evaluator {
+        Evaluator {
+            pawns: pawns::Cache::new(),
+        }
+    }
+
+    /// From the view of the side to move, in centipawns, never as much as a mate. Not for positions in check.
+    pub fn evaluate(&mut self, pos: &Position) -> Value {
+        let structure = self.pawns.get(pos, pawn_hash(pos));
+        let sides = [Side::new(pos, Color::White), Side::new(pos, Color::Black)];
+        let mut reach = [Reach::default(), Reach::default()];
+        let mut score = structure.score;
+        for us in Color::ALL {
+            let (side, other) = (&sides[us.index()], &sides[(!us).index()]);
+            let part = pieces::score(pos, us, side, other, &structure, &mut reach[us.index()]);
+            score += signed(us, part);
+        }
+        for us in Color::ALL {
+            let (own, theirs) = (&reach[us.index()], &reach[(!us).index()]);
+            let part = pieces::threats(pos, us, own, theirs)
+                + pieces::passed(pos, us, structure.passed[us.index()])
+                + king::safety(pos, us, own, theirs);
+            score += signed(us, part);
+        }
+
+        let endgame = score.endgame() * scale(pos, score.endgame()) / FULL_SCALE;
+        let phase = phase(pos);
+        let white = (score.middlegame() * phase + endgame * (FULL_PHASE - phase)) / FULL_PHASE;
+        let ours = if pos.turn() == Color::White {
+            white
+        } else {
+            -white
+        };
+        (ours + weights::TEMPO + mop_up(pos)).clamp(-EVAL_LIMIT, EVAL_LIMIT)
+    }
+}
+
+fn signed(color: Color, score: Phased) -> Phased {
+    if color == Color::White { score } else { -score }
+}
+
+/// What the terms of one side need again and again.
+struct Side {
+    king: Square,
+    pawn_attacks: Bitboard,
+    /// The king's surroundings, which it is dangerous to have attacked.
+    king_zone: Bitboard,
+}
+
+impl Side {
+    fn new(pos: &Position, color: Color) -> Side {
+        let king = pos.king(color);
+        let around = attacks::king(king).with(king);
+        let ahead = match color {
+            Color::White => around.0 << 8,
+            Color::Black => around.0 >> 8,
+        };
+        Side {
+            king,
+            pawn_attacks: pawn_attacks(color, pos.pieces(color, Role::Pawn)),
+            king_zone: around | Bitboard(ahead),
+        }
+    }
+}
+
+/// The squares that one side's pieces reach.
+#[derive(Default)]
+struct Reach {
+    /// By role.
+    by: [Bitboard; 6],
+    all: Bitboard,
+    /// Reached at least twice.
+    twice: Bitboard,
+    /// Danger to the enemy's king so far, and pieces that take part.
+    danger: i32,
+    attackers: u32,
+}
+
+impl Reach {
+    fn add(&mut self, role: Role, squares: Bitboard) {
+        self.twice = self.twice | (self.all & squares);
+        self.all = self.all | squares;
+        self.by[role.index()] = self.by[role.index()] | squares;
+    }
+}
+
+/// Material that makes a middlegame.
+const FULL_PHASE: i32 = 24;
+
+/// How much of the middlegame is left, 0 to [`FULL_PHASE`].
+fn phase(pos: &Position) -> i32 {
+    let count = |role| pos.by_role(role).count() as i32;
+    let minors = count(Role::Knight) + count(Role::Bishop);
+    (minors + 2 * count(Role::Rook) + 4 * count(Role::Queen)).min(FULL_PHASE)
+}
+
+const FULL_SCALE: i32 = 64;
+
+/// How much of an advantage in the endgame can be made something of, in 64ths.
+fn scale(pos: &Position, endgame: i32) -> i32 {
+    let strong = if endgame >= 0 {
+        Color::White
+    } else {
+        Color::Black
+    };
+    let pawns = pos.pieces(strong, Role::Pawn).count() as i32;
+    let value = |color| {
+        let worth = [
+            (Role::Knight, 3),
+            (Role::Bishop, 3),
+            (Role::Rook, 5),
+            (Role::Queen, 10),
+        ];
+        worth
+            .iter()
+            .map(|&(role, worth)| worth * pos.pieces(color, role).count() as i32)
+            .sum::<i32>()
+    };
+    let (ours, theirs) = (value(strong), value(!strong));
+    if pawns == 0 && ours - theirs <= 3 {
+        // A minor piece more does not win without pawns; a lone minor piece or two knights never do.
+        let two_knights = ours == 6 && pos.pieces(strong, Role::Knight).count() == 2;
+        return if ours <= 3 || two_knights && theirs == 0 {
+            0
+        } else {
+            10
+        };
+    }
+    let bishops = pos.by_role(Role::Bishop);
+    let dark = Bitboard(0xaa55_aa55_aa55_aa55);
+    let one_each = Color::ALL
+        .iter()
+        .all(|&color| pos.pieces(color, Role::Bishop).count() == 1);
+    if one_each && (bishops & dark).count() == 1 {
+        return if ours == 3 && theirs == 3 {
+            26 + 3 * pawns
+        } else {
+            48
+        };
+    }
+    (44 + 4 * pawns).min(FULL_SCALE)
+}
+
+/// Against a bare king: drive it to the edge and bring the own king near.
+fn mop_up(pos: &Position) -> Value {
+    for us in Color::ALL {
+        let bare = pos.by_color(!us).count() == 1;
+        let majors = pos.pieces(us, Role::Queen) | pos.pieces(us, Role::Rook);
+        let minors = pos.pieces(us, Role::Bishop) | pos.pieces(us, Role::Knight);
+        if bare && (!majors.is_empty() || minors.count() >= 2) {
+            let (own, theirs) = (pos.king(us), pos.king(!us));
+            let bonus = 20 * centre_distance(theirs) + 8 * (14 - distance(own, theirs));
+            return if pos.turn() == us { bonus } else { -bonus };
+        }
+    }
+    0
+}
+
+/// King steps between two squares.
+fn distance(a: Square, b: Square) -> i32 {
+    let file = (a.index() % 8).abs_diff(b.index() % 8);
+    let rank = (a.index() / 8).abs_diff(b.index() / 8);
+    file.max(rank) as i32
+}
+
+/// Steps from the four squares in the middle, 0 to 6.
+fn centre_distance(square: Square) -> i32 {
+    let off = |x: usize| if x < 4 { 3 - x } else { x - 4 };
+    (off(square.index() % 8) + off(square.index() / 8)) as i32
+}
+
+fn file_index(square: Square) -> usize {
+    square.index() % 8
+}
+
+/// The rank as the side sees it: 0 is its own first rank.
+fn forward_rank(color: Color, square: Square) -> usize {
+    let rank = square.index() / 8;
+    if color == Color::White {
+        rank
+    } else {
+        7 - rank
+    }
+}
+
+/// The squares that pawns attack.
+fn pawn_attacks(color: Color, pawns: Bitboard) -> Bitboard {
+    const NOT_A: u64 = 0xfefe_fefe_fefe_fefe;
+    const NOT_H: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    Bitboard(match color {
+        Color::White => (pawns.0 & NOT_A) << 7 | (pawns.0 & NOT_H) << 9,
+        Color::Black => (pawns.0 & NOT_A) >> 9 | (pawns.0 & NOT_H) >> 7,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn eval(fen: &str) -> Value {
+        Evaluator::new().evaluate(&Position::from_fen(fen).expect("a good FEN"))
+    }
+
+    /// The same position with the colours exchanged.
+    fn mirrored(fen: &str) -> String {
+        let fields: Vec<&str> = fen.split(' ').collect();
+        let swap = |c: char| {
+            if c.is_ascii_lowercase() {
+                c.to_ascii_uppercase()
+            } else {
+                c.to_ascii_lowercase()
+            }
+        };
+        let board = fields[0]
+            .split('/')
+            .rev()
+            .map(|rank| rank.chars().map(swap).collect::<String>());
+        let board = board.collect::<Vec<_>>().join("/");
+        let turn = if fields[1] == "w" { "b" } else { "w" };
+        let castling: String = fields[2].chars().map(swap).collect();
+        format!("{board} {turn} {castling} - 0 1")
+    }
+
+    #[test]
+    fn colours_are_treated_alike() {
+        for fen in [
+            "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+            "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+            "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+            "r1bq1rk1/pp2bppp/2n1pn2/3p4/3P1B2/2NBPN2/PP3PPP/R2Q1RK1 b - - 0 1",
+            "2k5/8/8/3P4/8/2B5/5b2/6K1 w - - 0 1",
+        ] {
+            assert_eq!(eval(fen), eval(&mirrored(fen)), "{fen}");
+        }
+    }
+
+    #[test]
+    fn the_start_is_worth_the_move() {
+        assert_eq!(
+            eval("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"),
+            weights::TEMPO
+        );
+    }
+
+    #[test]
+    fn material_matters_where_it_can_win() {
+        assert!(eval("rnb1kbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1") > 700);
+        assert!(eval("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1") > 50);
+        let lone_bishop = eval("4k3/4p3/8/8/8/8/3B4/4K3 w - - 0 1");
+        assert!(
+            lone_bishop < 100,
+            "a lone bishop does not win: {lone_bishop}"
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! Pawn structure, remembered by the pawns that make it.
+
+use super::phased::Phased;
+use super::weights::{BACKWARD, CONNECTED, DOUBLED, ISOLATED, PASSED};
+use super::{file_index, forward_rank, pawn_attacks};
+use crate::chess::{Bitboard, Color, Position, Role, Square, attacks};
+
+/// What the pawns alone say.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Structure {
+    hash: u64,
+    /// From White's view.
+    pub score: Phased,
+    /// Pawns that no enemy pawn can stop or take on their way, by colour.
+    pub passed: [Bitboard; 2],
+}
+
+const SLOTS: usize = 1 << 14;
+
+/// Structures seen lately.
+pub(super) struct Cache {
+    slots: Vec<Structure>,
+}
+
+impl Cache {
+    pub fn new() -> Cache {
+        Cache {
+            slots: vec![
+                Structure {
+                    hash: 0,
+                    score: Phased::ZERO,
+                    passed: [Bitboard(0); 2]
+                };
+                SLOTS
+            ],
+        }
+    }
+
+    pub fn get(&mut self, pos: &Position, hash: u64) -> Structure {
+        // The low bits of the hash are its weak ones.
+        let slot = &mut self.slots[(hash >> 40) as usize % SLOTS];
+        if slot.hash != hash {
+            *slot = structure(pos);
+            slot.hash = hash;
+        }
+        *slot
+    }
+}
+
+fn structure(pos: &Position) -> Structure {
+    let (white, white_passed) = side(pos, Color::White);
+    let (black, black_passed) = side(pos, Color::Black);
+    Structure {
+        hash: 0,
+        score: white - black,
+        passed: [white_passed, black_passed],
+    }
+}
+
+fn side(pos: &Position, us: Color) -> (Phased, Bitboard) {
+    let own = pos.pieces(us, Role::Pawn);
+    let theirs = pos.pieces(!us, Role::Pawn);
+    let mut score = Phased::ZERO;
+    let mut passed = Bitboard(0);
+    for square in own {
+        let rank = forward_rank(us, square);
+        let ahead = Bitboard(FORWARD_FILE[us.index()][square.index()]);
+        let neighbours = Bitboard(ADJACENT_FILES[file_index(square)]);
+        let front_span = Bitboard(FRONT_SPAN[us.index()][square.index()]);
+        let guards = attacks::pawn(!us, square) & own;
+        let beside = neighbours & own & Bitboard(0xff << (8 * (square.index() / 8)));
+
+        let doubled = !(ahead & own).is_empty();
+        if doubled {
+            score += DOUBLED;
+        }
+        if (neighbours & own).is_empty() {
+            score += ISOLATED;
+        } else if !guards.is_empty() || !beside.is_empty() {
+            score += CONNECTED[rank];
+        } else if (neighbours & own & !front_span).is_empty() && is_held(us, square, theirs) {
+            score += BACKWARD;
+        }
+        if !doubled && ((front_span | ahead) & theirs).is_empty() {
+            score += PASSED[rank];
+            passed = passed.with(square);
+        }
+    }
+    (score, passed)
+}
+
+/// Whether an enemy pawn would take the pawn on its next step.
+fn is_held(us: Color, square: Square, theirs: Bitboard) -> bool {
+    let step = match us {
+        Color::White => 1 << square.index() << 8,
+        Color::Black => 1 << square.index() >> 8,
+    };
+    !(pawn_attacks(!us, theirs) & Bitboard(step)).is_empty()
+}
+
+const FILE_A: u64 = 0x0101_0101_0101_0101;
+
+static ADJACENT_FILES: [u64; 8] = {
+    let mut table = [0; 8];
+    let mut file = 0;
+    while file < 8 {
+        if file > 0 {
+            table[file] |= FILE_A << (file - 1);
+        }
+        if file < 7 {
+            table[file] |= FILE_A << (file + 1);
+        }
+        file += 1;
+    }
+    table
+};
+
+/// The squares of ranks ahead of a square, for White and Black.
+const fn ahead(color: usize, square: usize) -> u64 {
+    let rank = square / 8;
+    if color == 0 {
+        if rank == 7 {
+            0
+        } else {
+            u64::MAX << (8 * (rank + 1))
+        }
+    } else {
+        (1 << (8 * rank)) - 1
+    }
+}
+
+/// The squares before a pawn on its own file.
+pub(super) static FORWARD_FILE: [[u64; 64]; 2] = {
+    let mut table = [[0; 64]; 2];
+    let mut square = 0;
+    while square < 64 {
+        table[0][square] = ahead(0, square) & (FILE_A << (square % 8));
+        table[1][square] = ahead(1, square) & (FILE_A << (square % 8));
+        square += 1;
+    }
+    table
+};
+
+/// The squares before a pawn on the files next to it.
+pub(super) static FRONT_SPAN: [[u64; 64]; 2] = {
+    let mut table = [[0; 64]; 2];
+    let mut square = 0;
+    while square < 64 {
+        table[0][square] = ahead(0, square) & ADJACENT_FILES[square % 8];
+        table[1][square] = ahead(1, square) & ADJACENT_FILES[square % 8];
+        square += 1;
+    }
+    table
+};

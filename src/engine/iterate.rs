@@ -1,0 +1,235 @@
+//! Iterative deepening with aspiration windows: from the root position to the answer.
+
+use std::time::Duration;
+
+use super::search::{Root, Search};
+use super::time::Progress;
+use super::value::{DRAW, INFINITE, MATE, MAX_PLY, Value, is_mate, mate_in, mated_in, to_score};
+use super::{Bound, Thought, params, value};
+use crate::chess::Move;
+
+/// A move of the root and what is known about it.
+pub(crate) struct RootMove {
+    pub mv: Move,
+    /// In the present iteration; `-INFINITE` unless it was better than what was known before.
+    pub value: Value,
+    /// In the last iteration.
+    pub previous: Value,
+    pub bound: Bound,
+    /// The line that begins with the move.
+    pub line: Vec<Move>,
+    pub seldepth: usize,
+    /// Visited below it, in all iterations.
+    pub nodes: u64,
+}
+
+impl RootMove {
+    pub fn new(mv: Move) -> RootMove {
+        RootMove {
+            mv,
+            value: -INFINITE,
+            previous: -INFINITE,
+            bound: Bound::Exact,
+            line: vec![mv],
+            seldepth: 0,
+            nodes: 0,
+        }
+    }
+}
+
+/// No reports of mere bounds before; they would only be noise.
+const BOUNDS_AFTER: Duration = Duration::from_secs(3);
+
+impl Search<'_> {
+    /// Searches deeper and deeper until a limit is met, and reports every iteration, each line of it.
+    /// Returns the answer. The first thread watches the clock; others go on until they are told to stop.
+    pub fn iterate(&mut self, report: &mut dyn FnMut(&Thought)) -> Thought {
+        let pos = self.game.position().clone();
+        if self.root.is_empty() {
+            let value = if pos.in_check() && !pos.has_legal_move() {
+                mated_in(0)
+            } else {
+                DRAW
+            };
+            let nothing = Thought::unconsidered(None, to_score(value));
+            report(&nothing);
+            return nothing;
+        }
+        let leads = self.seat == 0;
+        let lines = self.limits.multi_pv.clamp(1, self.root.len());
+        let deepest = match self.limits.depth {
+            Some(depth) if leads => (depth.max(1) as usize).min(MAX_PLY - 1),
+            _ => MAX_PLY - 1,
+        };
+        let mut progress = Progress::default();
+        let mut completed = 0;
+        // Every second helper begins one ply deeper, so that they do not all do the same.
+        for depth in 1 + self.seat % 2..=deepest {
+            self.iteration = depth;
+            let best_before = self.root[0].mv;
+            for root in &mut self.root {
+                root.previous = root.value;
+            }
+            for rank in 0..lines {
+                self.rank = rank;
+                self.seldepth = 0;
+                self.aspire(&pos, depth as i32, report);
+                self.root[..=rank].sort_by_key(|root| -root.value);
+                if self.aborted {
+                    break;
+                }
+            }
+            if self.aborted {
+                break;
+            }
+            completed = depth;
+            for rank in 0..lines {
+                let thought = self.thought(rank, depth);
+                report(&thought);
+            }
+            if leads && self.is_enough(depth, best_before, &mut progress) {
+                break;
+            }
+        }
+        self.leave();
+        let mut answer = self.thought(0, completed);
+        answer.ponder = answer.ponder.or_else(|| self.expected_reply());
+        answer
+    }
+
+    /// Whether the iterations so far will do.
+    fn is_enough(&self, depth: usize, best_before: Move, progress: &mut Progress) -> bool {
+        let best = &self.root[0];
+        progress.stable_for = if best.mv == best_before {
+            progress.stable_for + 1
+        } else {
+            0
+        };
+        progress.best_share = best.nodes as f64 / self.nodes.max(1) as f64;
+        progress.fallen = if is_mate(best.value) {
+            0
+        } else {
+            best.previous.min(MATE) - best.value
+        };
+        let mate_wanted = self
+            .limits
+            .mate
+            .is_some_and(|moves| best.value >= mate_in(2 * moves as usize));
+        let forced = self.root.len() == 1 && depth >= params::FORCED_DEPTH;
+        let decided = is_mate(best.value) && 2 * (MATE - best.value.abs()) as usize <= depth;
+        mate_wanted
+            || self.control.is_on_a_clock() && (forced || decided)
+            || self.control.is_time_to_answer(progress)
+    }
+
+    /// One iteration of one line: a narrow window around the last value, opened on the side where it fails.
+    fn aspire(
+        &mut self,
+        pos: &crate::chess::Position,
+        depth: i32,
+        report: &mut dyn FnMut(&Thought),
+    ) {
+        let expected = self.root[self.rank].previous;
+        let mut delta = params::ASPIRATION_WINDOW;
+        let (mut alpha, mut beta) = (-INFINITE, INFINITE);
+        if depth >= params::ASPIRATION_DEPTH && !is_mate(expected) && expected > -INFINITE {
+            (alpha, beta) = (expected - delta, expected + delta);
+        }
+        let mut reduced = 0;
+        loop {
+            for root in &mut self.root[self.rank..] {
+                root.value = -INFINITE;
+            }
+            self.moves.clear();
+            let value = self.search::<Root>(pos, 0, (depth - reduced).max(1), alpha, beta, false);
+            let rank = self.rank;
+            self.root[rank..].sort_by_key(|root| -root.value);
+            if self.aborted || value > alpha && value < beta {
+                return;
+            }
+            if value <= alpha {
+                beta = (alpha + beta) / 2;
+                alpha = (value - delta).max(-INFINITE);
+                reduced = 0;
+            } else {
+                beta = (value + delta).min(INFINITE);
+                reduced = (reduced + 1).min(params::FAIL_HIGH_REDUCTION_MAX);
+            }
+            delta += delta / 2;
+            if value::is_mate(value) {
+                (alpha, beta) = (-INFINITE, INFINITE);
+            }
+            if self.control.elapsed() >= BOUNDS_AFTER && self.seat == 0 {
+                let thought = self.thought(rank, depth as usize);
+                report(&thought);
+            }
+        }
+    }
+
+    /// A root move was searched: the first one and those that are better become known by value.
+    pub(super) fn note_root_move(
+        &mut self,
+        mv: Move,
+        value: Value,
+        alpha: Value,
+        beta: Value,
+        count: usize,
+        nodes: u64,
+    ) {
+        let seldepth = self.seldepth;
+        let below: Vec<Move> = if count == 1 || value > alpha {
+            self.lines[1].iter().collect()
+        } else {
+            Vec::new()
+        };
+        let Some(root) = self.root.iter_mut().find(|root| root.mv == mv) else {
+            return;
+        };
+        root.nodes += nodes;
+        if count == 1 || value > alpha {
+            root.value = value;
+            root.seldepth = seldepth;
+            root.bound = match value {
+                _ if value >= beta => Bound::Lower,
+                _ if value <= alpha => Bound::Upper,
+                _ => Bound::Exact,
+            };
+            root.line.truncate(1);
+            root.line.extend(below);
+        } else {
+            root.value = -INFINITE;
+        }
+    }
+
+    fn thought(&self, rank: usize, depth: usize) -> Thought {
+        let root = &self.root[rank];
+        // A line that was not reached in this iteration stands with its last value.
+        let value = if root.value > -INFINITE {
+            root.value
+        } else {
+            root.previous
+        };
+        Thought {
+            mv: Some(root.mv),
+            ponder: root.line.get(1).copied(),
+            score: to_score(if value > -INFINITE { value } else { DRAW }),
+            depth: depth as u32,
+            seldepth: root.seldepth as u32 + 1,
+            nodes: self.nodes_of_all(),
+            elapsed: self.control.elapsed(),
+            hashfull: self.table.hashfull(),
+            pv: root.line.clone(),
+            rank: rank + 1,
+            bound: root.bound,
+        }
+    }
+
+    /// The table's move after the best move, to ponder on when the line has none.
+    fn expected_reply(&self) -> Option<Move> {
+        let after = self.game.position().after(self.root[0].mv);
+        self.table
+            .probe(after.key(), 0)
+            .and_then(|hit| hit.mv)
+            .filter(|&mv| after.is_legal(mv))
+    }
+}

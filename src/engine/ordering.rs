@@ -1,0 +1,194 @@
+//! The order in which moves are tried, made stage by stage so that no work goes into moves never searched.
+//!
+//! The move of the table, the captures and promotions that do not lose material, the quiet moves by history,
+//! the losing captures.
+
+use super::history::{History, Past};
+use super::see;
+use super::value::Value;
+use crate::chess::{Generate, Move, MoveList, Position, Role};
+
+/// A move and what it promises.
+#[derive(Clone, Copy)]
+pub(crate) struct Scored {
+    mv: Move,
+    score: i32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Table,
+    MakeNoisy,
+    Winning,
+    MakeQuiet,
+    Quiet,
+    Losing,
+    Done,
+}
+
+/// What the picker orders by.
+pub(crate) struct Knowledge<'a> {
+    pub history: &'a History,
+    pub past: &'a Past,
+    pub killer: Option<Move>,
+}
+
+/// Hands out the moves of one node, best first.
+///
+/// Its moves lie in a list that all nodes of a line share, from `base` on; [`Picker::close`] gives the place
+/// back.
+pub(crate) struct Picker {
+    table_move: Option<Move>,
+    stage: Stage,
+    /// Captures that bring less are losing.
+    threshold: Value,
+    with_quiets: bool,
+    base: usize,
+    /// End of the losing captures, which gather from `base` on.
+    losing: usize,
+    next: usize,
+}
+
+impl Picker {
+    /// All moves. The move of the table must be legal.
+    pub fn all(table_move: Option<Move>, list: &[Scored]) -> Picker {
+        Picker {
+            table_move,
+            stage: Stage::Table,
+            threshold: 0,
+            with_quiets: true,
+            base: list.len(),
+            losing: list.len(),
+            next: list.len(),
+        }
+    }
+
+    /// Only the captures and promotions that bring at least `threshold`, in order.
+    pub fn noisy(table_move: Option<Move>, threshold: Value, list: &[Scored]) -> Picker {
+        Picker {
+            threshold,
+            with_quiets: false,
+            ..Picker::all(table_move, list)
+        }
+    }
+
+    /// No quiet moves from now on.
+    pub fn skip_quiets(&mut self) {
+        self.with_quiets = false;
+    }
+
+    /// The next move; `None` when there is none left.
+    pub fn next(
+        &mut self,
+        pos: &Position,
+        list: &mut Vec<Scored>,
+        known: &Knowledge,
+    ) -> Option<Move> {
+        loop {
+            match self.stage {
+                Stage::Table => {
+                    self.stage = Stage::MakeNoisy;
+                    if self.table_move.is_some() {
+                        return self.table_move;
+                    }
+                }
+                Stage::MakeNoisy => {
+                    self.make(pos, list, Generate::Noisy, |mv| noisy_score(pos, mv, known));
+                    self.stage = Stage::Winning;
+                }
+                Stage::Winning => {
+                    while let Some(mv) = self.pick(list) {
+                        if see::wins(pos, mv, self.threshold) {
+                            return Some(mv);
+                        }
+                        list[self.losing].mv = mv;
+                        self.losing += 1;
+                    }
+                    self.stage = Stage::MakeQuiet;
+                }
+                Stage::MakeQuiet => {
+                    if self.with_quiets {
+                        self.make(pos, list, Generate::Quiet, |mv| quiet_score(pos, mv, known));
+                    }
+                    self.stage = Stage::Quiet;
+                }
+                Stage::Quiet => {
+                    if self.with_quiets
+                        && let Some(mv) = self.pick(list)
+                    {
+                        return Some(mv);
+                    }
+                    self.next = self.base;
+                    self.stage = if self.threshold == 0 {
+                        Stage::Losing
+                    } else {
+                        Stage::Done
+                    };
+                }
+                Stage::Losing => {
+                    if self.next < self.losing {
+                        self.next += 1;
+                        return Some(list[self.next - 1].mv);
+                    }
+                    self.stage = Stage::Done;
+                }
+                Stage::Done => return None,
+            }
+        }
+    }
+
+    /// Gives the list back as it was.
+    pub fn close(&self, list: &mut Vec<Scored>) {
+        list.truncate(self.base);
+    }
+
+    fn make(
+        &mut self,
+        pos: &Position,
+        list: &mut Vec<Scored>,
+        what: Generate,
+        score: impl Fn(Move) -> i32,
+    ) {
+        let mut moves = MoveList::new();
+        pos.generate(what, &mut moves);
+        self.next = list.len();
+        let scored = moves.iter().filter(|&&mv| Some(mv) != self.table_move);
+        list.extend(scored.map(|&mv| Scored {
+            mv,
+            score: score(mv),
+        }));
+    }
+
+    /// The best of what is left: a step of selection sort, since most nodes need only the first few.
+    fn pick(&mut self, list: &mut [Scored]) -> Option<Move> {
+        let rest = &mut list[self.next..];
+        let best = (0..rest.len()).max_by_key(|&i| (rest[i].score, std::cmp::Reverse(i)))?;
+        rest.swap(0, best);
+        self.next += 1;
+        Some(rest[0].mv)
+    }
+}
+
+/// The most valuable victim first; history decides between attackers.
+fn noisy_score(pos: &Position, mv: Move, known: &Knowledge) -> i32 {
+    const VICTIM_SCALE: i32 = 16;
+    let captured = see::captured_role(pos, mv);
+    let victim = captured.map_or(0, see::worth);
+    let promotion = match mv.promotion() {
+        Some(Role::Queen) => see::worth(Role::Queen),
+        Some(_) => -see::worth(Role::Queen),
+        None => 0,
+    };
+    let history = pos
+        .piece_at(mv.from())
+        .map_or(0, |piece| known.history.noisy(piece, mv, captured));
+    VICTIM_SCALE * (victim + promotion) + history
+}
+
+fn quiet_score(pos: &Position, mv: Move, known: &Knowledge) -> i32 {
+    const KILLER: i32 = 1 << 20;
+    let history = pos
+        .piece_at(mv.from())
+        .map_or(0, |piece| known.history.quiet(piece, mv, known.past));
+    history + if Some(mv) == known.killer { KILLER } else { 0 }
+}

@@ -1,0 +1,397 @@
+//! The transposition table: what the search found out about positions it has met.
+//!
+//! Shared by all threads without locks. An entry is two atomic words, the data and the key xor the data: a
+//! read that catches half of another thread's write does not match any key and counts as a miss (Hyatt and
+//! Mann, "A lock-less transposition table implementation for parallel search", 2002). Four entries make a
+//! cluster of one cache line; a position may live in any entry of its cluster.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+
+use super::value::{INFINITE, Value};
+use super::{Bound, value};
+use crate::chess::Move;
+
+const ENTRIES_PER_CLUSTER: usize = 4;
+const AGE_BITS: u32 = 5;
+const AGE_MASK: u8 = (1 << AGE_BITS) - 1;
+
+/// In the table for "no static evaluation known" (the side to move was in check).
+const NO_EVAL: Value = INFINITE;
+
+/// Plies that an entry loses against others for every search that it is old.
+const PLIES_PER_AGE: i32 = 4;
+
+/// Never below this: a table of one cluster would be of no use to anyone.
+const MIN_BYTES: usize = 1 << 16;
+
+#[derive(Default)]
+struct Entry {
+    checksum: AtomicU64,
+    data: AtomicU64,
+}
+
+#[derive(Default)]
+#[repr(align(64))]
+struct Cluster {
+    entries: [Entry; ENTRIES_PER_CLUSTER],
+}
+
+const _: () = assert!(size_of::<Cluster>() == 64);
+
+/// What the table knows about a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hit {
+    /// The best move, or the one that failed high. From another position, if two share a key's cluster and
+    /// checksum: to be tested for legality.
+    pub mv: Option<Move>,
+    /// As seen from the probing ply.
+    pub value: Value,
+    /// The static evaluation; `None` when the side to move is in check.
+    pub eval: Option<Value>,
+    /// Plies; 0 is quiescence.
+    pub depth: i32,
+    pub bound: Bound,
+    /// The position was once on a principal variation.
+    pub pv: bool,
+}
+
+/// The word of an [`Entry`], from the lowest bit: move 16, value 16, eval 16, depth 8, bound 2, pv 1, age 5.
+#[derive(Clone, Copy)]
+struct Data(u64);
+
+impl Data {
+    fn pack(hit: &Hit, age: u8) -> Data {
+        let mv = hit.mv.map_or(0, Move::bits);
+        let bound: u64 = match hit.bound {
+            Bound::Upper => 1,
+            Bound::Lower => 2,
+            Bound::Exact => 3,
+        };
+        let word = |value: Value| u64::from(value as i16 as u16);
+        Data(
+            u64::from(mv)
+                | word(hit.value) << 16
+                | word(hit.eval.unwrap_or(NO_EVAL)) << 32
+                | u64::from(hit.depth.clamp(0, 255) as u8) << 48
+                | bound << 56
+                | u64::from(hit.pv) << 58
+                | u64::from(age) << 59,
+        )
+    }
+
+    /// No entry ever written has bound 0.
+    fn is_empty(self) -> bool {
+        (self.0 >> 56) & 3 == 0
+    }
+
+    fn mv_bits(self) -> u16 {
+        self.0 as u16
+    }
+
+    fn depth(self) -> i32 {
+        i32::from((self.0 >> 48) as u8)
+    }
+
+    fn age(self) -> u8 {
+        (self.0 >> 59) as u8
+    }
+
+    fn unpack(self) -> Hit {
+        let word = |shift: u32| Value::from((self.0 >> shift) as u16 as i16);
+        Hit {
+            mv: Move::from_bits(self.mv_bits()),
+            value: word(16),
+            eval: (word(32) != NO_EVAL).then(|| word(32)),
+            depth: self.depth(),
+            bound: match (self.0 >> 56) & 3 {
+                1 => Bound::Upper,
+                2 => Bound::Lower,
+                _ => Bound::Exact,
+            },
+            pv: (self.0 >> 58) & 1 == 1,
+        }
+    }
+
+    /// What the entry is worth keeping, in plies; the least is replaced.
+    fn worth(self, age: u8) -> i32 {
+        if self.is_empty() {
+            return i32::MIN;
+        }
+        let years = age.wrapping_sub(self.age()) & AGE_MASK;
+        self.depth() - PLIES_PER_AGE * i32::from(years)
+    }
+}
+
+/// The shared table. See the module's own text.
+pub(crate) struct Table {
+    clusters: NonNull<Cluster>,
+    count: usize,
+    age: AtomicU8,
+}
+
+// SAFETY: the table owns its clusters, which are nothing but atomics.
+unsafe impl Send for Table {}
+// SAFETY: as above: shared access goes through atomics alone.
+unsafe impl Sync for Table {}
+
+impl Table {
+    /// A table of `mib` MiB, or of a half, a quarter, ... of it when there is not that much memory.
+    ///
+    /// Memory comes zeroed from the system and is touched when used, so that 16 GiB start as fast as one.
+    pub fn new(mib: usize) -> Table {
+        let mut bytes = mib
+            .saturating_mul(1 << 20)
+            .clamp(MIN_BYTES, isize::MAX as usize / 2);
+        loop {
+            let count = bytes / size_of::<Cluster>();
+            let layout = Self::layout(count);
+            // SAFETY: the layout is not empty, since `count` is at least MIN_BYTES / 64.
+            let memory = unsafe { alloc_zeroed(layout) };
+            match NonNull::new(memory.cast::<Cluster>()) {
+                Some(clusters) => {
+                    return Table {
+                        clusters,
+                        count,
+                        age: AtomicU8::new(0),
+                    };
+                }
+                None if bytes > MIN_BYTES => bytes = (bytes / 2).max(MIN_BYTES),
+                None => handle_alloc_error(layout),
+            }
+        }
+    }
+
+    fn layout(count: usize) -> Layout {
+        Layout::array::<Cluster>(count).expect("below isize::MAX bytes")
+    }
+
+    /// The size in MiB that it really has.
+    pub fn mib(&self) -> usize {
+        (self.count * size_of::<Cluster>()) >> 20
+    }
+
+    fn clusters(&self) -> &[Cluster] {
+        // SAFETY: allocated in `new` for `count` clusters and freed in `drop`; all bits zero is a valid
+        // cluster of atomics, and nobody ever makes a `&mut` of it.
+        unsafe { std::slice::from_raw_parts(self.clusters.as_ptr(), self.count) }
+    }
+
+    fn cluster(&self, key: u64) -> &Cluster {
+        let index = (u128::from(key) * self.count as u128) >> 64;
+        &self.clusters()[index as usize]
+    }
+
+    /// Forgets everything, on as many threads as the size is worth.
+    pub fn clear(&self) {
+        const CLUSTERS_PER_THREAD: usize = 1 << 20;
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        let chunk = self.count.div_ceil(workers).max(CLUSTERS_PER_THREAD);
+        let wipe = |clusters: &[Cluster]| {
+            for entry in clusters.iter().flat_map(|cluster| &cluster.entries) {
+                entry.data.store(0, Relaxed);
+                entry.checksum.store(0, Relaxed);
+            }
+        };
+        if self.count <= CLUSTERS_PER_THREAD {
+            wipe(self.clusters());
+        } else {
+            std::thread::scope(|scope| {
+                for clusters in self.clusters().chunks(chunk) {
+                    scope.spawn(move || wipe(clusters));
+                }
+            });
+        }
+        self.age.store(0, Relaxed);
+    }
+
+    /// A new search begins: what is there counts a little less from now on.
+    pub fn grow_older(&self) {
+        let age = self.age.load(Relaxed);
+        self.age.store((age + 1) & AGE_MASK, Relaxed);
+    }
+
+    /// Asks for the cluster of a position that will be probed soon.
+    pub fn prefetch(&self, key: u64) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let address = std::ptr::from_ref(self.cluster(key)).cast::<i8>();
+            // SAFETY: a prefetch reads nothing; SSE is part of every x86-64.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(address) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = key;
+    }
+
+    /// What is known about a position, its value as seen `ply` plies from the root.
+    pub fn probe(&self, key: u64, ply: usize) -> Option<Hit> {
+        self.cluster(key).entries.iter().find_map(|entry| {
+            let data = entry.data.load(Relaxed);
+            let found = entry.checksum.load(Relaxed) ^ data == key && !Data(data).is_empty();
+            found.then(|| {
+                let hit = Data(data).unpack();
+                Hit {
+                    value: value::from_table(hit.value, ply),
+                    ..hit
+                }
+            })
+        })
+    }
+
+    /// Remembers what was found `ply` plies from the root. A known move is kept when the new result has none.
+    pub fn store(&self, key: u64, ply: usize, hit: &Hit) {
+        let age = self.age.load(Relaxed);
+        let cluster = self.cluster(key);
+        let mut slot = &cluster.entries[0];
+        let mut least = i32::MAX;
+        let mut mv = hit.mv;
+        for entry in &cluster.entries {
+            let old = Data(entry.data.load(Relaxed));
+            if entry.checksum.load(Relaxed) ^ old.0 == key && !old.is_empty() {
+                if !replaces(hit, old, age) {
+                    return;
+                }
+                mv = mv.or_else(|| Move::from_bits(old.mv_bits()));
+                slot = entry;
+                break;
+            }
+            let worth = old.worth(age);
+            if worth < least {
+                (slot, least) = (entry, worth);
+            }
+        }
+        let value = value::to_table(hit.value, ply);
+        let data = Data::pack(&Hit { mv, value, ..*hit }, age).0;
+        slot.data.store(data, Relaxed);
+        slot.checksum.store(key ^ data, Relaxed);
+    }
+
+    /// Entries of this search, in permille, from a sample.
+    pub fn hashfull(&self) -> u32 {
+        const SAMPLE: usize = 250;
+        let age = self.age.load(Relaxed);
+        let used = self
+            .clusters()
+            .iter()
+            .take(SAMPLE)
+            .flat_map(|cluster| &cluster.entries)
+            .map(|entry| Data(entry.data.load(Relaxed)))
+            .filter(|data| !data.is_empty() && data.age() == age)
+            .count();
+        (used * 1000 / (SAMPLE * ENTRIES_PER_CLUSTER)) as u32
+    }
+}
+
+/// Whether a new result for the same position is worth more than the old one.
+fn replaces(new: &Hit, old: Data, age: u8) -> bool {
+    const MARGIN: i32 = 4;
+    new.bound == Bound::Exact
+        || old.age() != age
+        || new.depth + MARGIN + 2 * i32::from(new.pv) > old.depth()
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout; atomics need no drop of their own.
+        unsafe { dealloc(self.clusters.as_ptr().cast(), Self::layout(self.count)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::Position;
+    use crate::engine::value::{mate_in, mated_in};
+
+    fn hit(depth: i32, value: Value) -> Hit {
+        let mv = Position::startpos().legal_moves().iter().copied().next();
+        Hit {
+            mv,
+            value,
+            eval: Some(-17),
+            depth,
+            bound: Bound::Exact,
+            pv: true,
+        }
+    }
+
+    #[test]
+    fn what_goes_in_comes_out() {
+        let table = Table::new(1);
+        let key = 0x463b_9618_1691_fc9c;
+        assert_eq!(table.probe(key, 0), None);
+        for bound in [Bound::Exact, Bound::Lower, Bound::Upper] {
+            for value in [0, -1, 250, -9999, mate_in(5), mated_in(8)] {
+                let stored = Hit {
+                    bound,
+                    ..hit(12, value)
+                };
+                table.clear();
+                table.store(key, 3, &stored);
+                assert_eq!(table.probe(key, 3), Some(stored));
+            }
+        }
+        table.clear();
+        let quiet = Hit {
+            eval: None,
+            mv: None,
+            pv: false,
+            ..hit(0, 5)
+        };
+        table.store(key, 0, &quiet);
+        assert_eq!(table.probe(key, 0), Some(quiet));
+        assert_eq!(table.probe(key ^ 1, 0), None);
+    }
+
+    #[test]
+    fn a_known_move_is_kept() {
+        let table = Table::new(1);
+        table.store(7, 0, &hit(3, 10));
+        table.store(
+            7,
+            0,
+            &Hit {
+                mv: None,
+                ..hit(9, 20)
+            },
+        );
+        let found = table.probe(7, 0).expect("stored");
+        assert_eq!((found.mv, found.depth), (hit(3, 10).mv, 9));
+    }
+
+    #[test]
+    fn the_shallowest_and_oldest_make_room() {
+        let table = Table::new(1);
+        // Keys of one cluster differ in the lowest bits only.
+        for (key, depth) in [(1, 9), (2, 3), (3, 8), (4, 7)] {
+            table.store(key, 0, &hit(depth, 0));
+        }
+        table.store(5, 0, &hit(5, 0));
+        assert_eq!(table.probe(2, 0), None, "the shallowest goes");
+        for _ in 0..4 {
+            table.grow_older();
+        }
+        table.store(1, 0, &hit(9, 0));
+        table.store(6, 0, &hit(1, 0));
+        assert!(table.probe(5, 0).is_none() && table.probe(1, 0).is_some());
+    }
+
+    #[test]
+    fn sizes_are_what_was_asked_for() {
+        assert_eq!(Table::new(1).mib(), 1);
+        assert_eq!(Table::new(33).mib(), 33);
+        assert_eq!(Table::new(0).mib(), 0);
+        assert_eq!(Table::new(0).hashfull(), 0);
+    }
+
+    #[test]
+    fn torn_writes_are_misses() {
+        let table = Table::new(1);
+        table.store(7, 0, &hit(3, 10));
+        let entry = &table.cluster(7).entries[0];
+        entry.data.fetch_xor(1 << 20, Relaxed);
+        assert_eq!(table.probe(7, 0), None);
+    }
+}

@@ -1,0 +1,371 @@
+//! The threads of the engine and how games share them.
+//!
+//! Every search has seats. The first seat leads: it deepens iteratively, watches the clock and answers. The
+//! others help by filling the table (lazy SMP). With `n` searches on, the threads are dealt out evenly; a helper
+//! whose seat is taken away leaves within a thousand nodes. A lead always finds a thread, an extra one if need be,
+//! so that a search never waits for another one to end.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+use super::control::Control;
+use super::search::{Memory, Search};
+use super::table::Table;
+use super::value::{DRAW, mated_in, to_score};
+use super::{Limits, Task, Thought};
+use crate::chess::Game;
+
+/// Enough for the deepest line in an unoptimised build.
+const STACK_BYTES: usize = 16 << 20;
+
+type OnInfo = Box<dyn FnMut(&Thought) + Send>;
+type OnDone = Box<dyn FnOnce(Thought) + Send>;
+
+/// A search and what belongs to it.
+pub(super) struct Job {
+    pub control: Control,
+    game: Game,
+    limits: Limits,
+    table: Arc<Table>,
+    /// For the lead, who takes it.
+    listener: Mutex<Option<(OnInfo, OnDone)>>,
+}
+
+impl Job {
+    pub fn new(task: Task, table: Arc<Table>) -> Job {
+        let Task {
+            game,
+            limits,
+            on_info,
+            on_done,
+        } = task;
+        let ply = u32::try_from(game.moves().len()).unwrap_or(u32::MAX);
+        Job {
+            control: Control::new(&limits, ply),
+            game,
+            limits,
+            table,
+            listener: Mutex::new(Some((on_info, on_done))),
+        }
+    }
+
+    /// What the lead does: search, wait until an answer is wanted. Whatever happens in the search, there is an
+    /// answer: of the last iteration, or any legal move.
+    fn lead(&self, memory: &mut Memory, on_info: &mut OnInfo) -> Thought {
+        let mut last = None;
+        let searched = catch_unwind(AssertUnwindSafe(|| {
+            let mut report = |thought: &Thought| {
+                if thought.rank == 1 {
+                    last = Some(thought.clone());
+                }
+                on_info(thought);
+            };
+            Search::new(
+                &self.control,
+                &self.table,
+                memory,
+                &self.game,
+                &self.limits,
+                0,
+            )
+            .iterate(&mut report)
+        }));
+        if searched.is_err() {
+            // It may have been left in any state.
+            *memory = Memory::new();
+        }
+        self.control.wait_until_asked();
+        self.control.stop();
+        searched.ok().or(last).unwrap_or_else(|| self.any_answer())
+    }
+
+    fn help(&self, memory: &mut Memory, seat: usize) {
+        let searched = catch_unwind(AssertUnwindSafe(|| {
+            Search::new(
+                &self.control,
+                &self.table,
+                memory,
+                &self.game,
+                &self.limits,
+                seat,
+            )
+            .iterate(&mut |_| {});
+        }));
+        if searched.is_err() {
+            *memory = Memory::new();
+        }
+    }
+
+    fn any_answer(&self) -> Thought {
+        let pos = self.game.position();
+        let wanted = &self.limits.search_moves;
+        let legal = pos.legal_moves();
+        let mv = legal
+            .iter()
+            .copied()
+            .find(|mv| wanted.is_empty() || wanted.contains(mv));
+        let value = if legal.is_empty() && pos.in_check() {
+            mated_in(0)
+        } else {
+            DRAW
+        };
+        Thought::unconsidered(mv.or_else(|| legal.first().copied()), to_score(value))
+    }
+
+    fn take_listener(&self) -> Option<(OnInfo, OnDone)> {
+        self.listener
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+}
+
+/// A search in the pool and who works on it.
+struct Seating {
+    job: Arc<Job>,
+    /// Whether a seat is taken; the first is the lead's.
+    taken: Vec<bool>,
+    /// How many seats there are for now.
+    share: usize,
+}
+
+impl Seating {
+    fn free_seat(&self) -> Option<usize> {
+        (0..self.share).find(|&seat| !self.taken.get(seat).copied().unwrap_or(false))
+    }
+
+    fn take(&mut self, seat: usize) {
+        if self.taken.len() <= seat {
+            self.taken.resize(seat + 1, false);
+        }
+        self.taken[seat] = true;
+    }
+}
+
+struct State {
+    /// The searches that are on, the oldest first.
+    seatings: VecDeque<Seating>,
+    /// Threads asked for.
+    wanted: usize,
+    /// Threads alive.
+    alive: usize,
+    handles: Vec<JoinHandle<()>>,
+    /// Counts the new games; threads whose memory is older forget it.
+    era: u64,
+    closing: bool,
+    table: Arc<Table>,
+}
+
+/// The threads of an engine.
+pub(super) struct Pool {
+    state: Mutex<State>,
+    work: Condvar,
+}
+
+impl Pool {
+    pub fn new(hash_mib: usize, threads: usize) -> Arc<Pool> {
+        Arc::new(Pool {
+            state: Mutex::new(State {
+                seatings: VecDeque::new(),
+                wanted: threads.max(1),
+                alive: 0,
+                handles: Vec::new(),
+                era: 0,
+                closing: false,
+                table: Arc::new(Table::new(hash_mib)),
+            }),
+            work: Condvar::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn table(&self) -> Arc<Table> {
+        self.lock().table.clone()
+    }
+
+    /// Searches that are on keep the old table until they end.
+    pub fn set_hash(&self, mib: usize) {
+        // The old one goes first, so that there is room for the new one.
+        self.lock().table = Arc::new(Table::new(0));
+        let table = Arc::new(Table::new(mib));
+        self.lock().table = table;
+    }
+
+    pub fn set_threads(self: &Arc<Pool>, threads: usize) {
+        let mut state = self.lock();
+        state.wanted = threads.max(1);
+        state.deal();
+        self.staff(&mut state);
+        self.work.notify_all();
+    }
+
+    pub fn new_game(&self) {
+        let mut state = self.lock();
+        state.era += 1;
+        state.table.clear();
+    }
+
+    /// Puts a search on the list. Returns at once.
+    pub fn start(self: &Arc<Pool>, job: Arc<Job>) {
+        let mut state = self.lock();
+        job.table.grow_older();
+        state.seatings.push_back(Seating {
+            job: job.clone(),
+            taken: Vec::new(),
+            share: 1,
+        });
+        state.deal();
+        self.staff(&mut state);
+        if state.alive == 0 {
+            // The system gives no threads at all: better any move than none.
+            state.seatings.pop_back();
+            drop(state);
+            if let Some((_, on_done)) = job.take_listener() {
+                on_done(job.any_answer());
+            }
+            return;
+        }
+        drop(state);
+        self.work.notify_all();
+    }
+
+    /// Makes the threads that the searches need.
+    fn staff(self: &Arc<Pool>, state: &mut State) {
+        if state.seatings.is_empty() {
+            return;
+        }
+        while state.alive < state.needed() {
+            let pool = self.clone();
+            let thread = Builder::new()
+                .name("search".to_owned())
+                .stack_size(STACK_BYTES);
+            match thread.spawn(move || pool.work()) {
+                Ok(handle) => {
+                    state.handles.retain(|handle| !handle.is_finished());
+                    state.handles.push(handle);
+                    state.alive += 1;
+                }
+                // Those that there are do what they can.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// The life of a thread.
+    fn work(&self) {
+        let mut memory = Memory::new();
+        let mut era = 0;
+        let mut state = self.lock();
+        loop {
+            if state.alive > state.needed() || state.closing && state.seatings.is_empty() {
+                state.alive -= 1;
+                return;
+            }
+            let Some((job, seat)) = state.seat() else {
+                state = self
+                    .work
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let renewed = std::mem::replace(&mut era, state.era) != state.era;
+            drop(state);
+            if renewed {
+                memory = Memory::new();
+            }
+            if seat == 0 {
+                self.lead(&job, &mut memory);
+            } else {
+                job.help(&mut memory, seat);
+            }
+            state = self.lock();
+            if seat > 0 {
+                state.leave(&job, seat);
+            }
+        }
+    }
+
+    fn lead(&self, job: &Arc<Job>, memory: &mut Memory) {
+        let Some((mut on_info, on_done)) = job.take_listener() else {
+            return;
+        };
+        let answer = job.lead(memory, &mut on_info);
+        // The seats go to the other searches before anybody is told.
+        let mut state = self.lock();
+        state
+            .seatings
+            .retain(|seating| !Arc::ptr_eq(&seating.job, job));
+        state.deal();
+        drop(state);
+        self.work.notify_all();
+        // A listener that panics harms nobody else.
+        let _ = catch_unwind(AssertUnwindSafe(|| on_done(answer)));
+    }
+
+    /// Stops all searches, lets them answer, and waits for the threads to end.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.closing = true;
+        for seating in &state.seatings {
+            seating.job.control.stop();
+        }
+        let handles = std::mem::take(&mut state.handles);
+        drop(state);
+        self.work.notify_all();
+        for handle in handles {
+            // The last handle on the engine may be dropped by a listener, on one of these very threads.
+            if handle.thread().id() != std::thread::current().id() {
+                let _ = handle.join();
+            }
+        }
+    }
+}
+
+impl State {
+    /// A thread for every lead at least.
+    fn needed(&self) -> usize {
+        self.wanted.max(self.seatings.len())
+    }
+
+    /// Deals the threads out evenly, the remainder to the oldest searches.
+    fn deal(&mut self) {
+        let searches = self.seatings.len().max(1);
+        for (number, seating) in self.seatings.iter_mut().enumerate() {
+            let share = self.wanted / searches + usize::from(number < self.wanted % searches);
+            seating.share = share.max(1);
+            seating.job.control.set_seats(seating.share);
+        }
+    }
+
+    /// A seat for a thread: leads first.
+    fn seat(&mut self) -> Option<(Arc<Job>, usize)> {
+        let leaderless = |seating: &&mut Seating| seating.free_seat() == Some(0);
+        let seating = match self.seatings.iter_mut().find(leaderless) {
+            Some(seating) => seating,
+            None => self.seatings.iter_mut().find(|seating| {
+                seating.free_seat().is_some() && !seating.job.control.is_stopped()
+            })?,
+        };
+        let seat = seating.free_seat()?;
+        seating.take(seat);
+        Some((seating.job.clone(), seat))
+    }
+
+    /// A helper gives its seat back if it was sent away; if it has searched all there is, the seat stays taken.
+    fn leave(&mut self, job: &Arc<Job>, seat: usize) {
+        let seating = self
+            .seatings
+            .iter_mut()
+            .find(|seating| Arc::ptr_eq(&seating.job, job));
+        if let Some(seating) = seating
+            && seat >= seating.share
+        {
+            seating.taken[seat] = false;
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! How long to think: a soft bound to aim at and a hard bound never to pass. Pure: durations in, durations out.
+
+use std::time::Duration;
+
+use super::{Clock, Limits, params};
+
+/// Longer times on a clock make no difference; keeps the arithmetic from overflowing.
+const FOREVER: Duration = Duration::from_secs(1_000_000_000);
+
+/// The time for one move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Budget {
+    /// No new iteration after this much, give or take [`Budget::stretched`].
+    pub soft: Duration,
+    /// Stop in mid-iteration.
+    pub hard: Duration,
+}
+
+/// How the search is going, which stretches or shrinks the soft bound.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    /// Iterations that the best move has been the best.
+    pub stable_for: u32,
+    /// Share of the nodes that went into the best move, 0 to 1.
+    pub best_share: f64,
+    /// By how much the score has fallen since the last iterations, in centipawns.
+    pub fallen: i32,
+}
+
+impl Budget {
+    /// `None` when neither a clock nor a time per move is set. `ply` counts from the start of the game.
+    pub fn new(limits: &Limits, ply: u32) -> Option<Budget> {
+        match (limits.movetime, &limits.clock) {
+            (Some(time), _) => Some(Budget {
+                soft: time,
+                hard: time,
+            }),
+            (None, Some(clock)) => Some(Budget::from_clock(clock, ply)),
+            (None, None) => None,
+        }
+    }
+
+    /// The rest of the game is to be played on the clock and its increments, less the overhead of every move.
+    /// No move takes more than a part of what is on the clock now.
+    fn from_clock(clock: &Clock, ply: u32) -> Budget {
+        let usable = clock.remaining.saturating_sub(clock.overhead).min(FOREVER);
+        let moves = match clock.moves_to_go {
+            Some(moves) => moves.clamp(1, params::MOVES_AHEAD_MAX),
+            None => moves_ahead(ply),
+        };
+        let future = clock.increment.min(FOREVER) * (moves - 1);
+        let lost = clock.overhead.min(FOREVER) * (moves - 1);
+        // Where the overhead alone would eat the clock, some of it is for thinking all the same.
+        let pool = (usable + future).saturating_sub(lost).max(usable / 2);
+        let fair = pool / moves;
+        let most = usable.mul_f64(if moves == 1 {
+            params::SHARE_OF_LAST
+        } else {
+            params::SHARE_OF_CLOCK
+        });
+        Budget {
+            soft: fair.mul_f64(params::SOFT_SCALE).min(most),
+            hard: fair.mul_f64(params::HARD_SCALE).min(most),
+        }
+    }
+
+    /// The soft bound in the light of how the search is going, never above the hard one.
+    pub fn stretched(&self, progress: &Progress) -> Duration {
+        let stability = 1.25 - 0.05 * f64::from(progress.stable_for.min(10));
+        let effort = (1.55 - 0.95 * progress.best_share).clamp(0.5, 1.5);
+        let falling = 1.0 + f64::from(progress.fallen.clamp(-20, 60)) * 0.01;
+        self.soft
+            .mul_f64(stability * effort * falling)
+            .min(self.hard)
+    }
+}
+
+/// Moves that the clock should last for when the rest of the game is played on it.
+fn moves_ahead(ply: u32) -> u32 {
+    let played = ply / 2;
+    params::MOVES_AHEAD_MAX
+        .saturating_sub(played / 2)
+        .max(params::MOVES_AHEAD_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn clock(remaining: u64, increment: u64, moves_to_go: Option<u32>, overhead: u64) -> Clock {
+        Clock {
+            remaining: ms(remaining),
+            increment: ms(increment),
+            moves_to_go,
+            overhead: ms(overhead),
+        }
+    }
+
+    #[test]
+    fn bounds_fit_the_clock() {
+        // (clock, ply, soft from, soft to, hard at most), all in milliseconds
+        let table = [
+            (clock(1_000, 10, None, 10), 0, 8, 40, 250),
+            (clock(60_000, 0, None, 10), 0, 600, 2_000, 12_000),
+            (clock(60_000, 0, None, 10), 100, 1_000, 3_500, 18_000),
+            (clock(180_000, 2_000, None, 50), 0, 3_000, 8_000, 60_000),
+            (clock(10_000, 0, Some(1), 50), 60, 3_000, 9_000, 9_000),
+            (clock(100, 0, None, 10), 40, 1, 10, 60),
+            (clock(100, 5_000, None, 10), 40, 20, 60, 60),
+            (clock(20, 0, None, 30), 40, 0, 0, 0),
+            (clock(1, 0, None, 0), 40, 0, 1, 1),
+            (clock(0, 0, None, 0), 0, 0, 0, 0),
+            (clock(u64::MAX, u64::MAX, None, 0), 0, 0, u64::MAX, u64::MAX),
+        ];
+        for (clock, ply, soft_from, soft_to, hard_to) in table {
+            let budget = Budget::from_clock(&clock, ply);
+            assert!(
+                budget.soft >= ms(soft_from) && budget.soft <= ms(soft_to),
+                "{clock:?}: {budget:?}"
+            );
+            assert!(
+                budget.hard <= ms(hard_to) && budget.soft <= budget.hard,
+                "{clock:?}: {budget:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_move_ever_takes_what_the_clock_does_not_have() {
+        for remaining in [0, 1, 5, 10, 50, 100, 1_000, 10_000, 3_600_000] {
+            for increment in [0, 10, 1_000, 30_000] {
+                for moves_to_go in [None, Some(0), Some(1), Some(2), Some(40), Some(1_000)] {
+                    for overhead in [0, 10, 100, 5_000] {
+                        let clock = clock(remaining, increment, moves_to_go, overhead);
+                        let left = clock.remaining.saturating_sub(clock.overhead);
+                        for ply in [0, 40, 400] {
+                            let budget = Budget::from_clock(&clock, ply);
+                            let hurried = Progress {
+                                stable_for: 0,
+                                best_share: 0.0,
+                                fallen: 500,
+                            };
+                            assert!(budget.hard <= left, "{clock:?}: {budget:?}");
+                            assert!(
+                                budget.stretched(&hurried) <= budget.hard,
+                                "{clock:?}: {budget:?}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn doubt_takes_longer_than_certainty() {
+        let budget = Budget::from_clock(&clock(60_000, 600, None, 10), 20);
+        let certain = Progress {
+            stable_for: 10,
+            best_share: 0.95,
+            fallen: 0,
+        };
+        let doubtful = Progress {
+            stable_for: 0,
+            best_share: 0.3,
+            fallen: 40,
+        };
+        assert!(budget.stretched(&certain) < budget.soft);
+        assert!(budget.stretched(&doubtful) > budget.soft);
+    }
+
+    #[test]
+    fn a_time_per_move_is_kept() {
+        let limits = Limits {
+            movetime: Some(ms(100)),
+            ..Limits::default()
+        };
+        assert_eq!(
+            Budget::new(&limits, 0),
+            Some(Budget {
+                soft: ms(100),
+                hard: ms(100)
+            })
+        );
+        assert_eq!(Budget::new(&Limits::default(), 0), None);
+    }
+}
