@@ -1,6 +1,7 @@
 //! Things that go wrong on purpose.
 
-use std::sync::Mutex;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The kinds of calls, as faults and statistics tell them apart.
@@ -118,6 +119,7 @@ impl Rule {
         }
     }
 
+    /// Only calls of this user.
     pub fn of_user(self, name: &str) -> Self {
         Self {
             user: Some(name.to_owned()),
@@ -125,6 +127,7 @@ impl Rule {
         }
     }
 
+    /// Only calls in this game or challenge.
     pub fn in_game(self, id: &str) -> Self {
         Self {
             game: Some(id.to_owned()),
@@ -132,43 +135,108 @@ impl Rule {
         }
     }
 
+    fn matches(&self, endpoint: Endpoint, user: Option<&str>, game: Option<&str>) -> bool {
+        let same_user = |mine: &String| user.is_some_and(|user| mine.eq_ignore_ascii_case(user));
+        self.endpoint.is_none_or(|mine| mine == endpoint)
+            && self.user.as_ref().is_none_or(same_user)
+            && self
+                .game
+                .as_ref()
+                .is_none_or(|mine| game == Some(mine.as_str()))
+    }
+
+    /// Strikes from this call on, counted from 1.
     pub fn nth(self, nth: usize) -> Self {
         Self { nth, ..self }
     }
 
+    /// Strikes so many calls in a row.
     pub fn times(self, times: usize) -> Self {
         Self { times, ..self }
     }
 }
 
-/// The faults that are planted in a site.
+/// The faults that are planted in a site, and how often it was called.
 #[derive(Default)]
 pub struct Faults {
-    rules: Mutex<Vec<Rule>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// With the number of calls that matched so far.
+    rules: Vec<(Rule, usize)>,
+    calls: HashMap<Endpoint, usize>,
 }
 
 impl Faults {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Plants a fault.
     pub fn add(&self, rule: Rule) {
-        self.rules
-            .lock()
-            .expect("no holder of this lock panics")
-            .push(rule);
+        self.state().rules.push((rule, 0));
     }
 
     /// Takes all planted faults away.
     pub fn clear(&self) {
-        self.rules
-            .lock()
-            .expect("no holder of this lock panics")
-            .clear();
+        self.state().rules.clear();
     }
 
-    /// Breaks the streams that are open now: of this user, or of all; of this game, or also the event streams.
-    pub fn cut(&self, _user: Option<&str>, _game: Option<&str>, _how: StreamFault) {}
+    /// How many calls of this kind were made so far, by whomever.
+    pub fn calls(&self, endpoint: Endpoint) -> usize {
+        self.state().calls.get(&endpoint).copied().unwrap_or(0)
+    }
 
-    /// How many calls of this kind were made so far.
-    pub fn calls(&self, _endpoint: Endpoint) -> usize {
-        0
+    /// Counts a call, and says what is wrong with it.
+    pub(super) fn strike(
+        &self,
+        endpoint: Endpoint,
+        user: Option<&str>,
+        game: Option<&str>,
+    ) -> Option<Fault> {
+        let mut state = self.state();
+        *state.calls.entry(endpoint).or_default() += 1;
+        let mut struck = None;
+        for (rule, seen) in &mut state.rules {
+            if !rule.matches(endpoint, user, game) {
+                continue;
+            }
+            *seen += 1;
+            let due = *seen >= rule.nth && *seen - rule.nth < rule.times;
+            if due && struck.is_none() {
+                struck = Some(rule.fault.clone());
+            }
+        }
+        struck
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_strikes_the_calls_it_counts() {
+        let faults = Faults::default();
+        faults.add(
+            Rule::on(Endpoint::Move, Fault::Reset)
+                .of_user("Bobby")
+                .nth(2)
+                .times(2),
+        );
+        let strike = |endpoint, user| {
+            faults
+                .strike(endpoint, Some(user), Some("abcdefgh"))
+                .is_some()
+        };
+        assert!(!strike(Endpoint::Move, "alice"));
+        assert!(!strike(Endpoint::Move, "bobby"));
+        assert!(!strike(Endpoint::Chat, "bobby"));
+        assert!(strike(Endpoint::Move, "bobby"));
+        assert!(strike(Endpoint::Move, "bobby"));
+        assert!(!strike(Endpoint::Move, "bobby"));
+        assert_eq!(faults.calls(Endpoint::Move), 5);
     }
 }

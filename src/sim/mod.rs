@@ -1,65 +1,164 @@
 //! A Lichess on localhost: routes, referee and clocks, sparring users, faults.
 //!
 //! The simulator answers what the documented contract of the Bot API says, never what our own bot would like. Its wire
-//! types are its own ([`wire`]), so that client and simulator are two independent readings of the same documents.
+//! types are its own, so that client and simulator are two independent readings of the same documents.
 //!
-//! The shape: one [`World`](world::World) behind one lock owns users, challenges, games and open streams. Everything that
-//! happens, over HTTP or from a sparring user, is a method call on it. The [`referee`] and the [`clock`] inside a game
-//! are pure. All timers read one [`time`] source, which can run faster than the wall.
+//! The shape: one `World` behind one lock owns users, challenges, games and open streams. Everything that happens, over
+//! HTTP or from a sparring user, is a method call on it. The referee and the clock inside a game are pure. All timers
+//! read one source of time, which can run faster than the wall.
 
+mod auth;
+mod body;
+mod call;
+mod challenge;
+mod clock;
 mod command;
+mod connection;
+mod export;
+mod failure;
 mod faults;
+mod form;
+mod id;
 mod options;
+mod presence;
+mod referee;
+mod resident;
+mod round;
+mod routes;
+mod server;
 mod sparring;
+mod stream;
+mod time;
+mod users;
+mod variant;
+mod wire;
+mod world;
 
 pub use command::run_command;
 pub use faults::{Endpoint, Fault, Faults, Rule, StreamFault};
 pub use options::{Castling, NewUser, SimOptions, TimeControl};
 pub use sparring::{ColorChoice, GameSummary, Kind, Plan, Sparring};
 
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+
+use crate::engine::{Engine, EngineOptions};
+
+use connection::{Connection, Doors};
+use id::UserId;
+use resident::Resident;
+use time::TimeSource;
+use world::World;
+
+/// What open connections get to finish when the site goes down.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// Between two rounds of housekeeping, in the site's time.
+const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
 /// A handle to one simulated Lichess; clones are the same site.
 #[derive(Clone)]
 pub struct Sim(Arc<Shared>);
 
 struct Shared {
+    time: TimeSource,
+    world: Mutex<World>,
     faults: Faults,
     finished: watch::Sender<usize>,
+    engine: OnceLock<Engine>,
+    moving_in: mpsc::UnboundedSender<Resident>,
+    /// Taken by whoever serves the site.
+    newcomers: Mutex<Option<mpsc::UnboundedReceiver<Resident>>>,
 }
 
 impl Sim {
     /// A site with these users, not yet reachable: see [`Sim::serve`].
-    pub fn new(_options: SimOptions) -> Self {
+    pub fn new(options: SimOptions) -> Self {
+        let time = TimeSource::new(options.speed);
+        let finished = watch::Sender::new(0);
+        let world = World::new(options, finished.clone(), time.now());
+        let (moving_in, newcomers) = mpsc::unbounded_channel();
         Self(Arc::new(Shared {
+            time,
+            world: Mutex::new(world),
             faults: Faults::default(),
-            finished: watch::Sender::new(0),
+            finished,
+            engine: OnceLock::new(),
+            moving_in,
+            newcomers: Mutex::new(Some(newcomers)),
         }))
     }
 
     /// Serves HTTP/1.1 until `stop` is done, then ends every stream and returns.
     ///
     /// # Errors
-    /// When the listener has no local address, or when the site is already being served.
+    /// When the listener has no local address, or when the site is or was already served.
     pub async fn serve(
         &self,
         listener: TcpListener,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> io::Result<()> {
-        listener.local_addr()?;
-        stop.await;
-        Ok(())
+        let address = listener.local_addr()?;
+        let newcomers = self
+            .0
+            .newcomers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let mut newcomers =
+            newcomers.ok_or_else(|| io::Error::other("this site is served only once"))?;
+        self.world().base = format!("http://{address}");
+
+        let (close, closing) = oneshot::channel::<()>();
+        let app = server::router(self.clone()).into_make_service_with_connect_info::<Connection>();
+        let server = axum::serve(Doors(listener), app).with_graceful_shutdown(async {
+            // A sender that is gone means the same.
+            let _ = closing.await;
+        });
+        let mut server = std::pin::pin!(server.into_future());
+        let mut stop = std::pin::pin!(stop);
+        let mut residents = JoinSet::new();
+        loop {
+            tokio::select! {
+                () = &mut stop => break,
+                ended = &mut server => return ended,
+                Some(newcomer) = newcomers.recv() => {
+                    residents.spawn(newcomer.live(self.clone()));
+                }
+                Some(left) = residents.join_next() => {
+                    if let Err(error) = left {
+                        tracing::error!("a sparring user is gone: {error}");
+                    }
+                }
+                () = self.time().sleep(HOUSEKEEPING) => self.world().tick(self.time().now()),
+            }
+        }
+        residents.shutdown().await;
+        self.world().close();
+        let _ = close.send(());
+        // Who keeps his connection open all the same is cut off with the process.
+        tokio::time::timeout(FAREWELL, server)
+            .await
+            .unwrap_or(Ok(()))
     }
 
     /// The personal token of a user: `lip_` and the lower-cased name.
     pub fn token_of(&self, name: &str) -> String {
-        format!("lip_{}", name.to_lowercase())
+        format!("lip_{}", UserId::of(name))
+    }
+
+    /// Makes a further token for a user, with these scopes only. Without such a user nothing happens.
+    pub fn add_token(&self, token: &str, name: &str, scopes: &[&str]) {
+        let mut world = self.world();
+        if let Some(id) = world.user_by_name(name).map(|user| user.id.clone()) {
+            let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
+            world.add_token(token.to_owned(), id, scopes);
+        }
     }
 
     /// Where tests plant their faults.
@@ -67,12 +166,22 @@ impl Sim {
         &self.0.faults
     }
 
-    /// Adds a built-in user that plays by itself once the site is served; makes the account if there is none.
-    pub fn spar(&self, _sparring: Sparring) {}
+    /// Breaks streams that are open now: those of this user, or of all; those of this game, or all and the event
+    /// streams too.
+    pub fn cut(&self, user: Option<&str>, game: Option<&str>, how: StreamFault) {
+        self.world().cut(user, game, how);
+    }
 
-    /// All games, in the order in which they were created.
+    /// Adds a built-in user that plays by itself while the site is served; makes the account if there is none.
+    pub fn spar(&self, sparring: Sparring) {
+        let resident = Resident::new(sparring, &mut self.world(), self.time().now());
+        // Nobody receives any more when the site is no longer served.
+        let _ = self.0.moving_in.send(resident);
+    }
+
+    /// The games that are over, the latest thousand of them, and then those that are on.
     pub fn games(&self) -> Vec<GameSummary> {
-        Vec::new()
+        self.world().summaries()
     }
 
     /// How many games are over, as it changes.
@@ -81,5 +190,25 @@ impl Sim {
     }
 
     /// Moves the site's time forward at once: every clock and timer sees it.
-    pub fn advance(&self, _by: Duration) {}
+    pub fn advance(&self, by: Duration) {
+        self.0.time.advance(by);
+    }
+
+    fn time(&self) -> &TimeSource {
+        &self.0.time
+    }
+
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.0.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The engine of all sparring users that play with one.
+    fn engine(&self) -> &Engine {
+        self.0.engine.get_or_init(|| {
+            Engine::new(EngineOptions {
+                hash_mib: 16,
+                threads: 1,
+            })
+        })
+    }
 }

@@ -1,0 +1,290 @@
+//! Clocks of a game: pure values that are told what time it is.
+//!
+//! Real-time clocks count hundredths of a second, as Lichess does. They stand still for the first two plies, and there
+//! is no lag compensation: bots get none.
+
+use std::time::Duration;
+
+use crate::chess::Color;
+
+use super::time::Moment;
+
+/// Hundredths of a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Centis(pub i64);
+
+impl Centis {
+    /// Rounded to the nearest.
+    pub fn of(duration: Duration) -> Self {
+        Self(i64::try_from((duration.as_millis() + 5) / 10).unwrap_or(i64::MAX / 100))
+    }
+
+    pub fn seconds(seconds: u32) -> Self {
+        Self(i64::from(seconds) * 100)
+    }
+
+    pub fn millis(self) -> i64 {
+        self.0 * 10
+    }
+}
+
+/// What Lichess shows where nobody runs out of time.
+pub(super) const UNLIMITED_MILLIS: i64 = 2_147_483_647;
+
+/// How a game is timed.
+#[derive(Clone, Debug)]
+pub(super) enum Timing {
+    Clock(Clock),
+    Days(DayClock),
+    Unlimited,
+}
+
+impl Timing {
+    /// Milliseconds that this side has left.
+    pub fn remaining_millis(&self, color: Color, now: Moment) -> i64 {
+        match self {
+            Self::Clock(clock) => clock.remaining(color, now).millis(),
+            Self::Days(days) => days.remaining_millis(color, now),
+            Self::Unlimited => UNLIMITED_MILLIS,
+        }
+    }
+
+    /// The increment in milliseconds as configured.
+    pub fn increment_millis(&self) -> i64 {
+        match self {
+            Self::Clock(clock) => clock.increment.millis(),
+            Self::Days(_) | Self::Unlimited => 0,
+        }
+    }
+
+    /// Whether the side to move has no time left.
+    pub fn flagged(&self, now: Moment) -> bool {
+        match self {
+            Self::Clock(clock) => clock.flagged(now),
+            Self::Days(days) => days.remaining_millis(days.turn, now) == 0,
+            Self::Unlimited => false,
+        }
+    }
+
+    /// The game is over without a further move.
+    pub fn stop(&mut self, now: Moment) {
+        match self {
+            Self::Clock(clock) => clock.stop(now),
+            Self::Days(days) => days.stopped = days.stopped.or(Some(now)),
+            Self::Unlimited => {}
+        }
+    }
+}
+
+/// A real-time clock.
+#[derive(Clone, Debug)]
+pub(super) struct Clock {
+    initial: Centis,
+    remaining: [Centis; 2],
+    increment: Centis,
+    turn: Color,
+    running: Option<Moment>,
+}
+
+impl Clock {
+    /// A clock that stands still. 0+N starts at N seconds, at least at 3.
+    pub fn new(limit: u32, increment: u32, turn: Color) -> Self {
+        let start = if limit == 0 { increment.max(3) } else { limit };
+        Self {
+            initial: Centis::seconds(start),
+            remaining: [Centis::seconds(start); 2],
+            increment: Centis::seconds(increment),
+            turn,
+            running: None,
+        }
+    }
+
+    /// What both sides start with.
+    pub fn initial(&self) -> Centis {
+        self.initial
+    }
+
+    pub fn remaining(&self, color: Color, now: Moment) -> Centis {
+        let left = self.remaining[color.index()];
+        match self.running {
+            Some(since) if color == self.turn => {
+                Centis((left.0 - Centis::of(now.since(since)).0).max(0))
+            }
+            _ => left,
+        }
+    }
+
+    pub fn flagged(&self, now: Moment) -> bool {
+        self.running.is_some() && self.remaining(self.turn, now) == Centis(0)
+    }
+
+    /// The side to move has moved. The move that ends the game earns no increment and stops the clock.
+    pub fn press(&mut self, now: Moment, game_goes_on: bool) {
+        if self.running.is_some() {
+            let left = &mut self.remaining[self.turn.index()];
+            left.0 -= self
+                .running
+                .map_or(0, |since| Centis::of(now.since(since)).0);
+            left.0 = left.0.max(0);
+            if game_goes_on {
+                left.0 += self.increment.0;
+            }
+            self.running = game_goes_on.then_some(now);
+        }
+        self.turn = !self.turn;
+    }
+
+    /// The clock of the side to move begins to run.
+    pub fn start(&mut self, now: Moment) {
+        self.running = Some(now);
+    }
+
+    pub fn stop(&mut self, now: Moment) {
+        self.remaining[self.turn.index()] = self.remaining(self.turn, now);
+        self.running = None;
+    }
+
+    /// After a takeback: this side is to move again with what it had then, and the clock runs from now.
+    pub fn rewind(&mut self, turn: Color, had: Centis, now: Moment) {
+        self.stop(now);
+        self.turn = turn;
+        self.remaining[turn.index()] = had;
+        self.running = Some(now);
+    }
+}
+
+/// A clock of days for each move. The side that waits always has its full allowance.
+#[derive(Clone, Debug)]
+pub(super) struct DayClock {
+    allowance: Duration,
+    turn: Color,
+    since: Moment,
+    stopped: Option<Moment>,
+}
+
+impl DayClock {
+    pub fn new(days: u32, turn: Color, now: Moment) -> Self {
+        Self {
+            allowance: Duration::from_secs(u64::from(days) * 86_400),
+            turn,
+            since: now,
+            stopped: None,
+        }
+    }
+
+    pub fn remaining_millis(&self, color: Color, now: Moment) -> i64 {
+        let spent = if color == self.turn {
+            self.stopped.unwrap_or(now).since(self.since)
+        } else {
+            Duration::ZERO
+        };
+        i64::try_from(self.allowance.saturating_sub(spent).as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// It is this side's turn from now on.
+    pub fn turn_to(&mut self, turn: Color, now: Moment) {
+        self.turn = turn;
+        self.since = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Moment {
+        Moment(1_000_000 + millis)
+    }
+
+    /// A clock after the two free plies, with White to move since `at(0)`.
+    fn running(limit: u32, increment: u32) -> Clock {
+        let mut clock = Clock::new(limit, increment, Color::White);
+        clock.press(at(-2000), true);
+        clock.press(at(0), true);
+        clock.start(at(0));
+        clock
+    }
+
+    #[test]
+    fn starts_with_the_limit_or_with_an_increment_of_at_least_three_seconds() {
+        for (limit, increment, millis) in [
+            (180, 2, 180_000),
+            (15, 0, 15_000),
+            (0, 1, 3_000),
+            (0, 3, 3_000),
+            (0, 20, 20_000),
+        ] {
+            let clock = Clock::new(limit, increment, Color::White);
+            assert_eq!(
+                clock.remaining(Color::Black, at(0)).millis(),
+                millis,
+                "{limit}+{increment}"
+            );
+        }
+    }
+
+    #[test]
+    fn first_plies_are_free() {
+        let mut clock = Clock::new(60, 5, Color::White);
+        assert!(!clock.flagged(at(3_600_000)));
+        clock.press(at(50_000), true);
+        clock.press(at(100_000), true);
+        for color in [Color::White, Color::Black] {
+            assert_eq!(clock.remaining(color, at(200_000)).millis(), 60_000);
+        }
+    }
+
+    #[test]
+    fn a_move_costs_its_time_and_earns_the_increment() {
+        // (limit, increment, milliseconds thought, goes on, left)
+        for (limit, increment, thought, goes_on, left) in [
+            (180, 2, 2_690, true, 179_310),
+            (180, 0, 0, true, 180_000),
+            (180, 2, 2_694, true, 179_310),
+            (180, 2, 2_695, true, 179_300),
+            (180, 2, 2_690, false, 177_310),
+            (1, 0, 999, true, 0),
+        ] {
+            let mut clock = running(limit, increment);
+            clock.press(at(thought), goes_on);
+            assert_eq!(
+                clock.remaining(Color::White, at(thought + 5_000)).millis(),
+                left
+            );
+            let black = if goes_on { 5_000 } else { 0 };
+            assert_eq!(
+                clock.remaining(Color::Black, at(thought + 5_000)).millis(),
+                i64::from(limit) * 1_000 - black.min(i64::from(limit) * 1_000)
+            );
+        }
+    }
+
+    #[test]
+    fn the_flag_falls_when_nothing_is_left() {
+        let clock = running(10, 0);
+        assert!(!clock.flagged(at(9_990)));
+        assert!(clock.flagged(at(10_000)));
+        assert_eq!(clock.remaining(Color::White, at(60_000)).millis(), 0);
+    }
+
+    #[test]
+    fn a_stopped_clock_keeps_what_was_left() {
+        let mut timing = Timing::Clock(running(10, 0));
+        timing.stop(at(4_000));
+        assert_eq!(timing.remaining_millis(Color::White, at(99_000)), 6_000);
+        assert!(!timing.flagged(at(99_000)));
+    }
+
+    #[test]
+    fn days_are_counted_for_the_side_to_move_alone() {
+        let mut days = DayClock::new(3, Color::White, at(0));
+        let day = 86_400_000;
+        let now = at(day);
+        assert_eq!(days.remaining_millis(Color::White, now), 2 * day);
+        assert_eq!(days.remaining_millis(Color::Black, now), 3 * day);
+        days.turn_to(Color::Black, now);
+        assert_eq!(days.remaining_millis(Color::White, at(2 * day)), 3 * day);
+        assert_eq!(days.remaining_millis(Color::Black, at(2 * day)), 2 * day);
+        assert!(Timing::Days(days).flagged(at(5 * day)));
+    }
+}

@@ -1,0 +1,137 @@
+//! TCP connections that can be reset on purpose.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+
+/// A handle with which a request can break the connection on which it came.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    broken: Arc<AtomicBool>,
+}
+
+impl Connection {
+    /// The next thing that is written, be it an answer or a line of a stream, becomes a TCP reset.
+    pub fn reset(&self) {
+        self.broken.store(true, Ordering::Release);
+    }
+}
+
+impl Connected<IncomingStream<'_, Doors>> for Connection {
+    fn connect_info(stream: IncomingStream<'_, Doors>) -> Self {
+        stream.remote_addr().clone()
+    }
+}
+
+/// The listener: hands out connections with their handles.
+pub(super) struct Doors(pub TcpListener);
+
+impl Listener for Doors {
+    type Io = Wire;
+    type Addr = Connection;
+
+    async fn accept(&mut self) -> (Wire, Connection) {
+        loop {
+            match self.0.accept().await {
+                Ok((stream, peer)) => return Wire::new(stream, peer),
+                Err(error) => {
+                    // Out of file descriptors, mostly: wait until some connection closes.
+                    tracing::warn!("cannot accept a connection: {error}");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<Connection> {
+        Ok(Connection {
+            broken: Arc::default(),
+        })
+    }
+}
+
+/// The bytes of one connection.
+pub(super) struct Wire {
+    stream: TcpStream,
+    connection: Connection,
+}
+
+impl Wire {
+    fn new(stream: TcpStream, peer: SocketAddr) -> (Self, Connection) {
+        // Every line has to leave at once; without it lines wait for the peer's acknowledgement.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!("{peer}: cannot set TCP_NODELAY: {error}");
+        }
+        let connection = Connection {
+            broken: Arc::default(),
+        };
+        let wire = Self {
+            stream,
+            connection: connection.clone(),
+        };
+        (wire, connection)
+    }
+
+    fn check(&self) -> io::Result<()> {
+        if self.connection.broken.load(Ordering::Acquire) {
+            // Closing a socket that does not linger sends a reset instead of a proper end.
+            self.stream.set_zero_linger()?;
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        Ok(())
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.check()?;
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.check()?;
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check()?;
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check()?;
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.check()?;
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

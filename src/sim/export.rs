@@ -1,0 +1,237 @@
+//! Games for the archive: PGN and JSON. A game that is on is shown three plies late.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::chess::pgn::{self, Note, Outcome, Tags};
+use crate::chess::{Color, Game};
+
+use super::body::Params;
+use super::options::TimeControl;
+use super::referee::Status;
+use super::round::{Round, Side};
+use super::time::Moment;
+use super::variant::Variant;
+use super::wire::{Ordered, color_name};
+
+/// Plies that outsiders see later.
+const DELAY: usize = 3;
+
+fn shown_game(round: &Round) -> Game {
+    let mut game = round.referee.game().clone();
+    if round.referee.is_on() {
+        game.truncate(game.moves().len().saturating_sub(DELAY));
+    }
+    game
+}
+
+/// Whether a part is wanted; what is not said is as given.
+fn wants(params: &Params, name: &str, otherwise: bool) -> bool {
+    params.get(name).map_or(otherwise, super::body::is_yes)
+}
+
+pub(super) fn pgn(round: &Round, params: &Params, base: &str) -> String {
+    let game = shown_game(round);
+    let mut tags = Tags::default();
+    if wants(params, "tags", true) {
+        fill_tags(&mut tags, round, base);
+    }
+    let clocks = if wants(params, "clocks", true) {
+        round.referee.clock_history()
+    } else {
+        &[]
+    };
+    let notes: Vec<Note> = clocks
+        .iter()
+        .take(game.moves().len())
+        .map(|left| Note {
+            clock: Some(Duration::from_millis(left.millis().max(0) as u64)),
+            ..Note::default()
+        })
+        .collect();
+    let outcome = match (round.referee.status(), round.referee.winner()) {
+        (Status::Started | Status::Aborted, _) => Outcome::Unknown,
+        (_, Some(winner)) => Outcome::Win(winner),
+        (_, None) => Outcome::Draw,
+    };
+    if wants(params, "moves", true) {
+        pgn::write(&tags, &game, &notes, outcome)
+    } else {
+        pgn::write(&tags, &Game::new(game.initial().clone()), &[], outcome)
+    }
+}
+
+fn fill_tags(tags: &mut Tags, round: &Round, base: &str) {
+    let rated = if round.rated { "rated" } else { "casual" };
+    tags.set("Event", format!("{rated} {} game", round.perf().key));
+    tags.set("Site", format!("{base}/{}", round.id));
+    let (date, time) = date_and_time(round.created_at);
+    tags.set("Date", date.clone());
+    tags.set("Round", "-");
+    tags.set("White", round.side(Color::White).name.clone());
+    tags.set("Black", round.side(Color::Black).name.clone());
+    tags.set("Result", round.result());
+    tags.set("GameId", round.id.to_string());
+    tags.set("UTCDate", date);
+    tags.set("UTCTime", time);
+    for color in [Color::White, Color::Black] {
+        let side = round.side(color);
+        let name = if color == Color::White {
+            "White"
+        } else {
+            "Black"
+        };
+        tags.set(&format!("{name}Elo"), side.rating.to_string());
+        if let Some(diff) = side.rating_diff {
+            tags.set(&format!("{name}RatingDiff"), format!("{diff:+}"));
+        }
+        if let Some(title) = side.title {
+            tags.set(&format!("{name}Title"), title);
+        }
+    }
+    tags.set("Variant", round.variant().name());
+    let time_control = match round.time_control() {
+        TimeControl::Clock { limit, increment } => format!("{limit}+{increment}"),
+        TimeControl::Days(_) | TimeControl::Unlimited => "-".to_owned(),
+    };
+    tags.set("TimeControl", time_control);
+    let termination = match round.referee.status() {
+        Status::Started => "Unterminated",
+        Status::Aborted => "Abandoned",
+        Status::OutOfTime | Status::Timeout => "Time forfeit",
+        _ => "Normal",
+    };
+    tags.set("Termination", termination);
+}
+
+fn date_and_time(moment: Moment) -> (String, String) {
+    let at = Timestamp::from_millisecond(moment.0).unwrap_or(Timestamp::UNIX_EPOCH);
+    let at = at.to_zoned(jiff::tz::TimeZone::UTC);
+    (
+        at.strftime("%Y.%m.%d").to_string(),
+        at.strftime("%H:%M:%S").to_string(),
+    )
+}
+
+#[derive(Serialize)]
+struct UserRef {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'static str>,
+    id: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Player {
+    user: UserRef,
+    rating: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rating_diff: Option<i32>,
+}
+
+impl From<&Side> for Player {
+    fn from(side: &Side) -> Self {
+        Self {
+            user: UserRef {
+                name: side.name.clone(),
+                title: side.title,
+                id: side.user.to_string(),
+            },
+            rating: side.rating,
+            rating_diff: side.rating_diff,
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClockInfo {
+    initial: u32,
+    increment: u32,
+    total_time: u32,
+}
+
+/// A game as JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct GameJson {
+    id: String,
+    rated: bool,
+    variant: &'static str,
+    speed: &'static str,
+    perf: &'static str,
+    created_at: i64,
+    last_move_at: i64,
+    status: &'static str,
+    source: &'static str,
+    players: Ordered<Player>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    initial_fen: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    winner: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moves: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clocks: Option<Vec<i64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock: Option<ClockInfo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    days_per_turn: Option<u32>,
+}
+
+pub(super) fn game_json(round: &Round, params: &Params) -> GameJson {
+    let game = shown_game(round);
+    let plies = game.moves().len();
+    let history = round.referee.clock_history();
+    let (clock, days_per_turn) = match round.time_control() {
+        TimeControl::Clock { limit, increment } => {
+            let total_time = limit + 40 * increment;
+            let clock = ClockInfo {
+                initial: limit,
+                increment,
+                total_time,
+            };
+            (Some(clock), None)
+        }
+        TimeControl::Days(days) => (None, Some(days)),
+        TimeControl::Unlimited => (None, None),
+    };
+    let players = [Color::White, Color::Black]
+        .map(|color| (color_name(color).to_owned(), round.side(color).into()));
+    GameJson {
+        id: round.id.to_string(),
+        rated: round.rated,
+        variant: round.variant().key(),
+        speed: round.speed().key(),
+        perf: round.perf().key,
+        created_at: round.created_at.0,
+        last_move_at: round.referee.moved_at().0,
+        status: round.referee.status().name(),
+        source: "friend",
+        players: Ordered(players.into()),
+        initial_fen: (round.variant() != Variant::Standard).then(|| game.initial().fen()),
+        winner: round.referee.winner().map(color_name),
+        moves: wants(params, "moves", true).then(|| san_line(&game)),
+        clocks: (wants(params, "clocks", false) && !history.is_empty())
+            .then(|| history.iter().take(plies).map(|left| left.0).collect()),
+        clock,
+        days_per_turn,
+    }
+}
+
+fn san_line(game: &Game) -> String {
+    let mut position = game.initial().clone();
+    let sans: Vec<String> = game
+        .moves()
+        .iter()
+        .map(|&mv| {
+            let san = position.san(mv);
+            position.play(mv);
+            san
+        })
+        .collect();
+    sans.join(" ")
+}

@@ -1,0 +1,122 @@
+//! The one source of time of a site. All clocks and timers read it, so all of them run faster together.
+
+use std::ops::{Add, Sub};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// A moment in the site's time: milliseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Moment(pub i64);
+
+impl Moment {
+    /// What passed since an earlier moment; zero when it is not earlier.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
+    }
+}
+
+impl Add<Duration> for Moment {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0 + i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4))
+    }
+}
+
+impl Sub<Duration> for Moment {
+    type Output = Self;
+
+    fn sub(self, duration: Duration) -> Self {
+        Self(self.0 - i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4))
+    }
+}
+
+/// Reads the site's time and waits in it.
+pub(super) struct TimeSource {
+    began: Instant,
+    epoch: i64,
+    speed: f64,
+    skipped: AtomicI64,
+    skips: watch::Sender<()>,
+}
+
+impl TimeSource {
+    /// Starts at the wall's time and runs `speed` times as fast.
+    pub fn new(speed: f64) -> Self {
+        let epoch = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(0));
+        Self {
+            began: Instant::now(),
+            epoch,
+            speed: if speed.is_finite() && speed > 0.0 {
+                speed
+            } else {
+                1.0
+            },
+            skipped: AtomicI64::new(0),
+            skips: watch::Sender::new(()),
+        }
+    }
+
+    pub fn now(&self) -> Moment {
+        let run = self.began.elapsed().as_secs_f64() * 1000.0 * self.speed;
+        Moment(self.epoch + run as i64 + self.skipped.load(Ordering::Acquire))
+    }
+
+    /// Moves time forward at once; who waits is woken.
+    pub fn advance(&self, by: Duration) {
+        let by = i64::try_from(by.as_millis()).unwrap_or(0);
+        self.skipped.fetch_add(by, Ordering::AcqRel);
+        self.skips.send_replace(());
+    }
+
+    /// Waits until the site's time has come to this moment.
+    pub async fn sleep_until(&self, moment: Moment) {
+        let mut skips = self.skips.subscribe();
+        loop {
+            let now = self.now();
+            if now >= moment {
+                return;
+            }
+            // One millisecond more, since both conversions round down.
+            let wall = moment.since(now).as_secs_f64() / self.speed + 0.001 / self.speed;
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_secs_f64(wall)) => {}
+                _ = skips.changed() => {}
+            }
+        }
+    }
+
+    /// Waits this long in the site's time.
+    pub async fn sleep(&self, duration: Duration) {
+        self.sleep_until(self.now() + duration).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn runs_as_many_times_faster_as_asked() {
+        let time = TimeSource::new(1_000.0);
+        let start = time.now();
+        let wall = Instant::now();
+        time.sleep(Duration::from_secs(20)).await;
+        assert!(time.now().since(start) >= Duration::from_secs(20));
+        assert!(wall.elapsed() >= Duration::from_millis(19));
+        assert!(wall.elapsed() < Duration::from_secs(10));
+    }
+
+    #[tokio::test]
+    async fn advancing_wakes_who_waits() {
+        let time = TimeSource::new(1.0);
+        let waiting = time.sleep(Duration::from_secs(3600));
+        let skipping = async { time.advance(Duration::from_secs(3601)) };
+        tokio::join!(waiting, skipping);
+    }
+}

@@ -1,0 +1,225 @@
+//! Accounts: who they are, how they are rated, whether they are here.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::id::{GameId, UserId};
+use super::options::NewUser;
+use super::time::Moment;
+use super::variant::PERF_KEYS;
+use super::wire::{
+    Count, Extended, Ordered, PlayTime, Profile, RatingJson, Relation, UserJson, UserStatus,
+};
+
+/// Who has just gone counts as online for a moment.
+const LINGER: Duration = Duration::from_secs(10);
+/// Ratings above this deviation are provisional.
+const PROVISIONAL: f64 = 110.0;
+
+/// One kind of rating of one account.
+#[derive(Clone, Debug)]
+pub(super) struct Rating {
+    pub games: u32,
+    value: f64,
+    deviation: f64,
+    progress: i32,
+}
+
+impl Rating {
+    fn new(rating: u32, games: u32) -> Self {
+        Self {
+            games,
+            value: f64::from(rating),
+            deviation: if games == 0 { 500.0 } else { 60.0 },
+            progress: 0,
+        }
+    }
+
+    pub fn value(&self) -> i32 {
+        self.value.round() as i32
+    }
+
+    pub fn is_provisional(&self) -> bool {
+        self.deviation > PROVISIONAL
+    }
+
+    /// What a result of 0, 0.5 or 1 against this opponent changes. Elo with a factor that shrinks as the account plays: the
+    /// site's Glicko-2 differs in the numbers, not in the shape of what is sent.
+    pub fn gain(&self, opponent: &Self, score: f64) -> i32 {
+        let expected = 1.0 / (1.0 + 10f64.powf((opponent.value - self.value) / 400.0));
+        let factor = (self.deviation * 0.3).clamp(10.0, 150.0);
+        (factor * (score - expected)).round() as i32
+    }
+
+    pub fn settle(&mut self, gain: i32) {
+        self.games += 1;
+        self.value = (self.value + f64::from(gain)).max(400.0);
+        self.deviation = (self.deviation * 0.93).max(45.0);
+        self.progress = gain;
+    }
+}
+
+/// How many games ended how.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub all: u32,
+    pub rated: u32,
+    pub win: u32,
+    pub loss: u32,
+    pub draw: u32,
+}
+
+/// An account.
+#[derive(Clone, Debug)]
+pub(super) struct User {
+    pub id: UserId,
+    pub name: String,
+    pub bot: bool,
+    pub bio: Option<String>,
+    pub takebacks: bool,
+    pub tally: Tally,
+    pub playing: Vec<GameId>,
+    pub play_time: Duration,
+    /// Lives in this process and is always here.
+    pub sparring: bool,
+    ratings: BTreeMap<&'static str, Rating>,
+    created_at: Moment,
+    seen_at: Moment,
+    streams: usize,
+}
+
+impl User {
+    pub fn new(user: NewUser, now: Moment) -> Self {
+        let ratings = PERF_KEYS.map(|key| (key, Rating::new(user.rating, user.games)));
+        Self {
+            id: UserId::of(&user.name),
+            name: user.name,
+            bot: user.bot,
+            bio: user.bio,
+            takebacks: user.takebacks,
+            tally: Tally {
+                all: user.games,
+                rated: user.games,
+                draw: user.games,
+                ..Tally::default()
+            },
+            playing: Vec::new(),
+            play_time: Duration::ZERO,
+            sparring: false,
+            ratings: ratings.into(),
+            created_at: now - Duration::from_secs(30 * 86_400),
+            seen_at: now - Duration::from_secs(3_600),
+            streams: 0,
+        }
+    }
+
+    pub fn title(&self) -> Option<&'static str> {
+        self.bot.then_some("BOT")
+    }
+
+    pub fn rating(&self, perf: &'static str) -> &Rating {
+        self.ratings
+            .get(perf)
+            .expect("every account has all ratings")
+    }
+
+    pub fn rating_mut(&mut self, perf: &'static str) -> &mut Rating {
+        self.ratings
+            .get_mut(perf)
+            .expect("every account has all ratings")
+    }
+
+    pub fn opens_stream(&mut self, now: Moment) {
+        self.streams += 1;
+        self.seen_at = now;
+    }
+
+    pub fn closes_stream(&mut self, now: Moment) {
+        self.streams = self.streams.saturating_sub(1);
+        self.seen_at = now;
+    }
+
+    pub fn is_online(&self, now: Moment) -> bool {
+        self.sparring || self.streams > 0 || now.since(self.seen_at) < LINGER
+    }
+
+    /// Whether the list of bots that are online shows this account.
+    pub fn is_listed(&self, now: Moment) -> bool {
+        self.bot && self.bio.is_some() && self.is_online(now)
+    }
+
+    /// Makes it a bot account, which refuses takebacks from then on.
+    pub fn become_bot(&mut self) {
+        self.bot = true;
+        self.takebacks = false;
+    }
+
+    pub fn json(&self) -> UserJson {
+        let perfs = self.ratings.iter().map(|(key, rating)| {
+            let shown = RatingJson {
+                games: rating.games,
+                rating: rating.value(),
+                rd: rating.deviation.round() as u32,
+                prog: rating.progress,
+                prov: rating.is_provisional(),
+            };
+            ((*key).to_owned(), shown)
+        });
+        UserJson {
+            id: self.id.to_string(),
+            username: self.name.clone(),
+            perfs: Ordered(perfs.collect()),
+            title: self.title(),
+            created_at: self.created_at.0,
+            profile: self.bio.clone().map(|bio| Profile { bio }),
+            seen_at: self.seen_at.0,
+            play_time: PlayTime {
+                total: self.play_time.as_secs(),
+                tv: 0,
+            },
+            extended: None,
+        }
+    }
+
+    /// With the links and counts of a profile page; `playing` is the address of the game that is on.
+    pub fn extended_json(
+        &self,
+        base: &str,
+        playing: Option<String>,
+        relation: Option<Relation>,
+    ) -> UserJson {
+        UserJson {
+            extended: Some(Extended {
+                url: format!("{base}/@/{}", self.name),
+                playing,
+                count: Count {
+                    all: self.tally.all,
+                    rated: self.tally.rated,
+                    draw: self.tally.draw,
+                    loss: self.tally.loss,
+                    win: self.tally.win,
+                    bookmark: 0,
+                    playing: u32::try_from(self.playing.len()).unwrap_or(u32::MAX),
+                    import: 0,
+                    me: 0,
+                },
+                relation,
+            }),
+            ..self.json()
+        }
+    }
+
+    pub fn status(&self, now: Moment, with_signal: bool, with_game_ids: bool) -> UserStatus {
+        let online = self.is_online(now);
+        let game = self.playing.last();
+        UserStatus {
+            id: self.id.to_string(),
+            name: self.name.clone(),
+            title: self.title(),
+            online,
+            playing: game.is_some(),
+            signal: (with_signal && online).then_some(4),
+            playing_id: game.filter(|_| with_game_ids).map(GameId::to_string),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Everything that the site knows, behind one lock: accounts, tokens, challenges, games, open streams.
+//!
+//! Its methods are spread over the files of their subjects. None of them waits; each is told what time it is.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use bytes::Bytes;
+use tokio::sync::{mpsc, watch};
+
+use super::SimOptions;
+use super::challenge::Challenge;
+use super::failure::Failure;
+use super::faults::StreamFault;
+use super::id::{GameId, UserId};
+use super::options::{Castling, NewUser};
+use super::round::Round;
+use super::sparring::GameSummary;
+use super::stream::{Feed, Topic};
+use super::time::Moment;
+use super::users::User;
+use super::wire::{self, Relation, UserJson};
+
+/// Finished games that are kept.
+const ARCHIVE: usize = 1_000;
+
+/// What a token stands for.
+#[derive(Clone, Debug)]
+pub(super) struct Grant {
+    pub user: UserId,
+    pub scopes: Vec<String>,
+}
+
+/// What a user who lives in this process is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Notice {
+    /// Somebody challenges him.
+    Challenged(GameId),
+    /// His challenge came to nothing.
+    Refused(GameId),
+    /// Something happened in his game, or it has begun.
+    Game(GameId),
+}
+
+struct EventStream {
+    token: String,
+    user: UserId,
+    feed: Feed,
+}
+
+pub(super) struct World {
+    pub users: BTreeMap<UserId, User>,
+    pub challenges: HashMap<GameId, Challenge>,
+    /// Challenges that are created or offline, oldest first.
+    pub open_challenges: Vec<GameId>,
+    pub rounds: HashMap<GameId, Round>,
+    /// Games that are on.
+    pub running: Vec<GameId>,
+    pub rng: fastrand::Rng,
+    pub castling: Castling,
+    /// Where the site is, as `http://host:port`.
+    pub base: String,
+    pub residents: HashMap<UserId, mpsc::UnboundedSender<Notice>>,
+    tokens: HashMap<String, Grant>,
+    event_streams: Vec<EventStream>,
+    finished: VecDeque<GameId>,
+    finished_count: watch::Sender<usize>,
+}
+
+impl World {
+    pub fn new(options: SimOptions, finished_count: watch::Sender<usize>, now: Moment) -> Self {
+        let mut world = Self {
+            users: BTreeMap::new(),
+            challenges: HashMap::new(),
+            open_challenges: Vec::new(),
+            rounds: HashMap::new(),
+            running: Vec::new(),
+            rng: fastrand::Rng::with_seed(options.seed),
+            castling: options.castling,
+            base: "http://127.0.0.1".to_owned(),
+            residents: HashMap::new(),
+            tokens: HashMap::new(),
+            event_streams: Vec::new(),
+            finished: VecDeque::new(),
+            finished_count,
+        };
+        for user in options.users {
+            world.add_user(user, now);
+        }
+        world
+    }
+
+    /// Makes the account if there is none of this name, with its personal token.
+    pub fn add_user(&mut self, user: NewUser, now: Moment) {
+        let id = UserId::of(&user.name);
+        if self.users.contains_key(&id) {
+            return;
+        }
+        self.add_token(format!("lip_{id}"), id.clone(), user.scopes.clone());
+        self.users.insert(id, User::new(user, now));
+    }
+
+    pub fn add_token(&mut self, token: String, user: UserId, scopes: Vec<String>) {
+        self.tokens.insert(token, Grant { user, scopes });
+    }
+
+    pub fn grant(&self, token: &str) -> Option<&Grant> {
+        self.tokens.get(token)
+    }
+
+    pub fn user_by_name(&self, name: &str) -> Option<&User> {
+        self.users.get(&UserId::of(name))
+    }
+
+    pub fn user(&self, id: &UserId) -> &User {
+        self.users.get(id).expect("accounts are never deleted")
+    }
+
+    pub fn user_mut(&mut self, id: &UserId) -> &mut User {
+        self.users.get_mut(id).expect("accounts are never deleted")
+    }
+
+    /// An id that no game and no challenge bears.
+    pub fn fresh_id(&mut self) -> GameId {
+        loop {
+            let id = GameId::random(&mut self.rng);
+            if !self.rounds.contains_key(&id) && !self.challenges.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// Opens the event stream of a token and ends the one that it had. First come the games that are on, the most
+    /// urgent first, then the challenges that wait for an answer.
+    pub fn open_events(&mut self, token: &str, user: &UserId, now: Moment) -> Feed {
+        self.event_streams.retain(|old| {
+            if old.token == token {
+                old.feed.end();
+            }
+            old.token != token
+        });
+        let feed = Feed::default();
+        for event in self.games_on(user, now) {
+            feed.push(wire::line(&event));
+        }
+        for challenge in self.challenges_for_replay(user, now) {
+            feed.push(wire::line(&challenge));
+        }
+        self.user_mut(user).opens_stream(now);
+        self.event_streams.push(EventStream {
+            token: token.to_owned(),
+            user: user.clone(),
+            feed: feed.clone(),
+        });
+        feed
+    }
+
+    /// A line for every event stream of this user.
+    pub fn tell(&self, user: &UserId, line: &Bytes) {
+        for stream in self
+            .event_streams
+            .iter()
+            .filter(|stream| stream.user == *user)
+        {
+            stream.feed.push(line.clone());
+        }
+    }
+
+    pub fn notify(&self, user: &UserId, notice: Notice) {
+        if let Some(resident) = self.residents.get(user) {
+            // A resident that is gone misses nothing.
+            let _ = resident.send(notice);
+        }
+    }
+
+    /// A stream had its keep-alive line; that is also when the site looks at clocks.
+    pub fn beat(&mut self, topic: &Topic, now: Moment) {
+        if let Topic::Game { id, .. } = topic {
+            self.check_flag(*id, now);
+        }
+    }
+
+    /// The reader of a stream is gone.
+    pub fn left(&mut self, topic: &Topic, feed: &Feed, now: Moment) {
+        match topic {
+            Topic::Events { user } => {
+                self.event_streams.retain(|stream| !stream.feed.is(feed));
+                self.user_mut(user).closes_stream(now);
+            }
+            Topic::Game { user, id, color } => self.leave_game(user, *id, *color, feed, now),
+            Topic::Challenge { id } => {
+                if let Some(challenge) = self.challenges.get_mut(id) {
+                    challenge.leave(now);
+                }
+            }
+        }
+    }
+
+    /// Breaks open streams: those of this user or of all; of this game, or the event streams too.
+    pub fn cut(&self, user: Option<&str>, game: Option<&str>, how: StreamFault) {
+        let user = user.map(UserId::of);
+        let meant = |id: &UserId| user.as_ref().is_none_or(|user| user == id);
+        if game.is_none() {
+            for stream in self
+                .event_streams
+                .iter()
+                .filter(|stream| meant(&stream.user))
+            {
+                stream.feed.break_off(how);
+            }
+        }
+        let only = game.and_then(GameId::parse_any);
+        for (id, round) in &self.rounds {
+            if game.is_none() || only == Some(*id) {
+                round.cut(&meant, how);
+            }
+        }
+    }
+
+    /// Ends all streams, also those that are broken and silent.
+    pub fn close(&self) {
+        for stream in &self.event_streams {
+            stream.feed.close();
+        }
+        for round in self.rounds.values() {
+            round.close();
+        }
+        for challenge in self.challenges.values() {
+            challenge.close();
+        }
+    }
+
+    /// The page of an account.
+    pub fn profile(&self, user: &User, relation: Option<Relation>) -> UserJson {
+        let playing = user.playing.last().and_then(|id| self.rounds.get(id));
+        let playing = playing.and_then(|round| {
+            let color = wire::color_name(round.color_of(&user.id)?);
+            Some(format!("{}/{}/{color}", self.base, round.id))
+        });
+        user.extended_json(&self.base, playing, relation)
+    }
+
+    /// The housekeeping of every second.
+    pub fn tick(&mut self, now: Moment) {
+        self.tick_challenges(now);
+        for id in self.running.clone() {
+            self.tick_round(id, now);
+        }
+    }
+
+    /// A game is over: it goes to the archive, where the oldest makes place.
+    pub fn archive(&mut self, id: GameId) {
+        self.running.retain(|other| *other != id);
+        self.finished.push_back(id);
+        if self.finished.len() > ARCHIVE
+            && let Some(oldest) = self.finished.pop_front()
+        {
+            self.rounds.remove(&oldest);
+        }
+        self.finished_count.send_modify(|count| *count += 1);
+    }
+
+    pub fn summaries(&self) -> Vec<GameSummary> {
+        self.finished
+            .iter()
+            .chain(&self.running)
+            .filter_map(|id| self.rounds.get(id))
+            .map(|round| round.summary())
+            .collect()
+    }
+
+    /// The account behind a name in a request.
+    pub fn find_user(&self, name: &str) -> Result<&User, Failure> {
+        self.user_by_name(name).ok_or_else(Failure::not_found)
+    }
+}
