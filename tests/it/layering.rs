@@ -10,6 +10,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("events", &["chess"]),
     ("book", &["chess"]),
     ("engine", &["chess"]),
+    ("train", &["chess", "engine"]),
     ("lichess", &["chess"]),
     ("sim", &["chess", "engine"]),
     ("uci", &["chess", "engine", "book"]),

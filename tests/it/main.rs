@@ -1,6 +1,8 @@
 //! Drives the real program and the real HTTP.
 
 mod cli;
+#[expect(dead_code)]
+mod common;
 mod config;
 mod layering;
 mod rules;

@@ -1,0 +1,304 @@
+//! A Lichess in a box, the real program on it, and people who play against it.
+//!
+//! Tests wait for conditions with a deadline, never for time to pass.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use knightwatch::sim::{GameSummary, NewUser, Sim, SimOptions};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+
+/// The bot's account in every test.
+pub const BOT: &str = "Knightwatch";
+
+/// Nothing in these tests takes longer on a slow machine.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// Waits until `condition` gives something.
+pub fn wait<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = condition() {
+            return found;
+        }
+        assert!(start.elapsed() < DEADLINE, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A simulated Lichess that is served while this is alive.
+pub struct Site {
+    pub sim: Sim,
+    pub url: String,
+    runtime: Runtime,
+    stop: Option<oneshot::Sender<()>>,
+}
+
+impl Site {
+    /// A site with the bot's account and these.
+    pub fn new(users: impl IntoIterator<Item = NewUser>) -> Self {
+        let mut all = vec![NewUser::bot(BOT)];
+        all.extend(users);
+        let sim = Sim::new(SimOptions {
+            users: all,
+            ..SimOptions::default()
+        });
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let listener = runtime
+            .block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))
+            .unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (stop, stopped) = oneshot::channel();
+        let served = sim.clone();
+        runtime.spawn(async move {
+            served
+                .serve(listener, async {
+                    let _ = stopped.await;
+                })
+                .await
+                .unwrap();
+        });
+        Self {
+            sim,
+            url,
+            runtime,
+            stop: Some(stop),
+        }
+    }
+
+    /// A person at the board, by the name of an account of this site.
+    pub fn player(&self, name: &str) -> Player<'_> {
+        Player {
+            site: self,
+            name: name.to_owned(),
+            http: reqwest::Client::new(),
+        }
+    }
+
+    /// The game as it stands.
+    pub fn game(&self, id: &str) -> Option<GameSummary> {
+        self.sim.games().into_iter().find(|game| game.id == id)
+    }
+
+    /// Waits for the game to be over.
+    pub fn finished(&self, id: &str) -> GameSummary {
+        wait(&format!("game {id} is over"), || {
+            self.game(id)
+                .filter(|game| game.status != "created" && game.status != "started")
+        })
+    }
+
+    /// Waits for the game to be this long, in plies.
+    pub fn plies(&self, id: &str, plies: usize) -> GameSummary {
+        wait(&format!("game {id} has {plies} plies"), || {
+            self.game(id).filter(|game| game.plies >= plies)
+        })
+    }
+
+    /// Waits until this many games have been started, and gives all of them.
+    pub fn started(&self, count: usize) -> Vec<GameSummary> {
+        wait(&format!("{count} games have started"), || {
+            Some(self.sim.games()).filter(|games| games.len() >= count)
+        })
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+    }
+}
+
+/// An account that the test itself plays, over plain HTTP.
+pub struct Player<'a> {
+    site: &'a Site,
+    name: String,
+    http: reqwest::Client,
+}
+
+impl Player<'_> {
+    /// A call of the API with form fields: status and answer.
+    pub fn post(&self, path: &str, form: &[(&str, &str)]) -> (u16, Value) {
+        let request = self
+            .http
+            .post(format!("{}{path}", self.site.url))
+            .form(form);
+        self.send(request)
+    }
+
+    /// A call of the API: status and answer.
+    pub fn get(&self, path: &str) -> (u16, Value) {
+        self.send(self.http.get(format!("{}{path}", self.site.url)))
+    }
+
+    fn send(&self, request: reqwest::RequestBuilder) -> (u16, Value) {
+        let request = request
+            .bearer_auth(self.site.sim.token_of(&self.name))
+            .header("User-Agent", "a person at the board")
+            .timeout(Duration::from_secs(10));
+        self.site.runtime.block_on(async {
+            let answer = request.send().await.unwrap();
+            let status = answer.status().as_u16();
+            let text = answer.text().await.unwrap();
+            (
+                status,
+                serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            )
+        })
+    }
+
+    /// Challenges the bot; the id of the challenge is that of the game.
+    pub fn challenge(&self, form: &[(&str, &str)]) -> String {
+        let (status, answer) = self.post(&format!("/api/challenge/{BOT}"), form);
+        assert_eq!(status, 200, "{form:?}: {answer}");
+        let id = answer["id"].as_str().or(answer["challenge"]["id"].as_str());
+        id.unwrap_or_else(|| panic!("no id in {answer}")).to_owned()
+    }
+
+    /// Challenges the bot and waits until it has accepted.
+    pub fn start(&self, form: &[(&str, &str)]) -> String {
+        let id = self.challenge(form);
+        wait("the challenge is accepted", || self.site.game(&id));
+        id
+    }
+
+    /// Waits for the answer to a challenge: `accepted`, or the key of the reason for which it was declined.
+    pub fn answer(&self, id: &str) -> String {
+        wait("the challenge is answered", || {
+            let (_, answer) = self.get(&format!("/api/challenge/{id}/show"));
+            let challenge = answer.get("challenge").unwrap_or(&answer);
+            match challenge["status"].as_str()? {
+                "accepted" => Some("accepted".to_owned()),
+                "declined" => challenge["declineReasonKey"].as_str().map(str::to_owned),
+                _ => None,
+            }
+        })
+    }
+
+    /// Plays a move.
+    pub fn play(&self, id: &str, uci: &str) {
+        let (status, answer) = self.post(&format!("/api/bot/game/{id}/move/{uci}"), &[]);
+        assert_eq!(status, 200, "{uci}: {answer}");
+    }
+}
+
+/// The real program, running against a site; killed when this is dropped.
+pub struct Daemon {
+    child: Child,
+    log: PathBuf,
+    /// Holds the files of the program.
+    home: TempDir,
+    url: String,
+    config: String,
+}
+
+impl Daemon {
+    /// Starts the program with these lines in its configuration beside what every test needs, and waits until it listens for challenges.
+    pub fn start(site: &Site, config: &str) -> Self {
+        let bot = Self::launch(site, config);
+        bot.ready();
+        bot
+    }
+
+    /// The same, without waiting.
+    pub fn launch(site: &Site, config: &str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("token"), site.sim.token_of(BOT)).unwrap();
+        let mut text = format!(
+            "lichess = {{ url = \"{}\", token_file = \"token\" }}\n",
+            site.url
+        );
+        // A section that the test has something to say about stands in the test.
+        if !config.contains("[engine]") {
+            writeln!(text, "engine = {{ hash_mib = 16, threads = 1 }}").unwrap();
+        }
+        let config = text + config;
+        let log = home.path().join("log");
+        let child = spawn(&home, &config, &log);
+        Self {
+            child,
+            log,
+            home,
+            url: site.url.clone(),
+            config,
+        }
+    }
+
+    /// What the program has logged so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Waits until the program has its event stream.
+    pub fn ready(&self) {
+        wait("the bot is online", || {
+            self.log().contains("online").then_some(())
+        });
+    }
+
+    /// Ends the program as a crash of the machine would, and starts it again.
+    pub fn crash_and_restart(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.child = spawn(&self.home, &self.config, &self.log);
+    }
+
+    /// Sends a signal, such as `TERM`.
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill")
+            .args([format!("-{name}"), self.child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(status.success());
+    }
+
+    /// Waits for the program to end by itself.
+    pub fn ended(&mut self) -> ExitStatus {
+        let child = &mut self.child;
+        wait("the bot has ended", || child.try_wait().unwrap())
+    }
+
+    /// Whether the program still runs.
+    pub fn runs(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+}
+
+fn spawn(home: &TempDir, config: &str, log: &std::path::Path) -> Child {
+    std::fs::write(home.path().join("config.toml"), config).unwrap();
+    let log = File::options().create(true).append(true).open(log).unwrap();
+    Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+        .args(["run", "--config", "config.toml"])
+        .current_dir(home.path())
+        .env_remove("LICHESS_TOKEN")
+        .env("RUST_LOG", "knightwatch=debug")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .unwrap()
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!(
+                "--- what the bot at {} logged ---\n{}",
+                self.url,
+                self.log()
+            );
+        }
+    }
+}
