@@ -3,10 +3,13 @@
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
-use knightwatch::{book, engine::bench, init, logging, perft, uci};
+use knightwatch::{book, engine::bench, init, logging, perft, sim, uci};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
     if let Some(missing) = missing_cpu_feature() {
@@ -37,6 +40,11 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
         Command::Bench => bench::run(&mut io::stdout().lock())?,
+        Command::Sim { listen, users } => {
+            logging::start(LogLevel::Info);
+            let served = runtime()?.block_on(sim::run_command(listen, users, told_to_stop()));
+            served.with_context(|| format!("cannot serve on {listen}"))?;
+        }
         _ => anyhow::bail!("not there yet"),
     }
     Ok(ExitCode::SUCCESS)
@@ -47,6 +55,22 @@ fn book_command(command: BookCommand) -> Result<(), book::CommandError> {
     match command {
         BookCommand::Probe { book, fen } => book::probe_command(&book, &fen, &mut out),
         BookCommand::Build { lines, output } => book::build_command(&lines, &output, &mut out),
+    }
+}
+
+/// What asynchronous commands run on.
+fn runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+}
+
+/// Waits for Ctrl-C or SIGTERM.
+async fn told_to_stop() {
+    let mut terminate = signal(SignalKind::terminate()).expect("SIGTERM can be listened for");
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
     }
 }
 
