@@ -1,1 +1,248 @@
 //! Wiring of the daemon: build everything, signals, systemd, two-stage stop.
+
+use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+use tokio::runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, interval, sleep_until};
+use tracing::{info, warn};
+
+use crate::book::{self, Book};
+use crate::bot::{self, BotParts, Pulse, Shelf, Stage, Stopper};
+use crate::config::{Selection, Settings};
+use crate::engine::{Engine, EngineOptions};
+use crate::events::Bus;
+use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
+
+/// Threads that wait for the network; the engine has its own.
+const WORKERS: usize = 2;
+
+/// Why the daemon has stopped, or has not started.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no token.
+    #[error(
+        "no token: put it into the environment variable LICHESS_TOKEN, or into a file that \
+         lichess.token_file names"
+    )]
+    NoToken,
+    /// The token cannot be read.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The server's address cannot be used.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// The client cannot be made.
+    #[error("cannot set up the connection to Lichess: {0}")]
+    Client(lichess::Error),
+    /// A book cannot be used.
+    #[error("book {}: {error}", path.display())]
+    Book {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        error: book::Error,
+    },
+    /// The bot has given up.
+    #[error(transparent)]
+    Bot(#[from] bot::Error),
+    /// The system does not give us what we need.
+    #[error("cannot start")]
+    System(#[from] io::Error),
+    /// A part has failed that never should.
+    #[error("the bot has failed")]
+    Panic(#[from] tokio::task::JoinError),
+}
+
+impl Error {
+    /// What the process says to whoever supervises it.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Bot(bot::Error::AnotherInstance(_)) => 69,
+            Self::Bot(bot::Error::TokenRejected(_) | bot::Error::NotABot(_)) => 77,
+            Self::NoToken | Self::Token(_) | Self::Endpoint(_) | Self::Book { .. } => 78,
+            Self::Client(_) | Self::System(_) | Self::Panic(_) => 1,
+        }
+    }
+}
+
+/// Plays on Lichess until told to stop by SIGTERM or Ctrl-C: the first finishes the games within the grace, the
+/// second leaves at once.
+pub fn run(settings: Settings) -> Result<(), Error> {
+    let token = settings.token.as_ref().ok_or(Error::NoToken)?.read()?;
+    let settings = Arc::new(settings);
+    let parts = assemble(&settings, token, Bus::new())?;
+    let runtime = runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .thread_name("network")
+        .enable_all()
+        .build()?;
+    let outcome = runtime.block_on(supervise(parts, settings.daemon.grace()));
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    outcome
+}
+
+/// Builds a bot's parts as the settings say.
+pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<BotParts, Error> {
+    let endpoint = Endpoint::new(settings.lichess.url.clone())?;
+    Ok(BotParts {
+        client: Client::new(&endpoint, token, None).map_err(Error::Client)?,
+        engine: Engine::new(EngineOptions {
+            hash_mib: settings.engine.hash_mib,
+            threads: settings.engine.thread_count(),
+        }),
+        books: shelf(settings)?,
+        settings: Arc::clone(settings),
+        events,
+        pulse: Pulse::default(),
+    })
+}
+
+fn shelf(settings: &Settings) -> Result<Shelf, Error> {
+    let wanted = &settings.book;
+    if !wanted.enabled {
+        return Ok(Shelf::empty());
+    }
+    let open = |path: &PathBuf| {
+        Book::open(path).map_err(|error| Error::Book {
+            path: path.clone(),
+            error,
+        })
+    };
+    let mut books = wanted
+        .files
+        .iter()
+        .map(open)
+        .collect::<Result<Vec<_>, _>>()?;
+    if wanted.default {
+        books.push(Book::embedded());
+    }
+    let choice = book::Choice {
+        selection: match wanted.selection {
+            Selection::Best => book::Selection::Best,
+            Selection::Weighted => book::Selection::Weighted,
+            Selection::Uniform => book::Selection::Uniform,
+        },
+        min_weight: wanted.min_weight,
+    };
+    Ok(Shelf::new(books, choice, wanted.max_ply as usize))
+}
+
+/// Runs the bot, hands signals on to it, and tells systemd how it is doing.
+async fn supervise(parts: BotParts, grace: Duration) -> Result<(), Error> {
+    let (mut terminate, mut interrupt) = (
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::interrupt())?,
+    );
+    let (stopper, stop) = bot::stop();
+    let pulse = parts.pulse.clone();
+    let mut status = pulse.status();
+    let mut bot = tokio::spawn(bot::run(parts, stop));
+    let mut watchdog = Watchdog::new();
+    let mut deadline = pin!(sleep_until(far_away()));
+    // Ready without waiting for Lichess: an outage there is no reason to fail our start.
+    notify(&[
+        NotifyState::Ready,
+        NotifyState::Status("connecting to Lichess"),
+    ]);
+    loop {
+        tokio::select! {
+            outcome = &mut bot => {
+                notify(&[NotifyState::Stopping]);
+                return Ok(outcome??);
+            }
+            () = heard(&mut terminate, &mut interrupt) => match stopper.stage() {
+                Stage::Running => {
+                    info!("stopping: running games get {grace:.0?} to finish; once more to leave at once");
+                    stopper.drain();
+                    deadline.as_mut().reset(Instant::now() + grace);
+                    notify(&[NotifyState::Stopping]);
+                    tell(&pulse, &stopper);
+                }
+                Stage::Draining | Stage::Leaving => leave(&pulse, &stopper),
+            },
+            () = &mut deadline => {
+                leave(&pulse, &stopper);
+                deadline.as_mut().reset(far_away());
+            }
+            Ok(()) = status.changed() => tell(&pulse, &stopper),
+            () = watchdog.due() => watchdog.feed(pulse.beats()),
+        }
+    }
+}
+
+fn leave(pulse: &Pulse, stopper: &Stopper) {
+    let games = pulse.status().borrow().games;
+    if games > 0 {
+        warn!("leaving with {games} games on: they are taken up again at the next start");
+    }
+    stopper.leave();
+}
+
+fn far_away() -> Instant {
+    Instant::now() + Duration::from_secs(86_400 * 365)
+}
+
+async fn heard(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+/// One line for `systemctl status`.
+fn tell(pulse: &Pulse, stopper: &Stopper) {
+    let status = pulse.status().borrow().clone();
+    let games = match status.games {
+        1 => "1 game".into(),
+        n => format!("{n} games"),
+    };
+    let line = match (stopper.stage(), &status.account) {
+        (Stage::Running, None) => "connecting to Lichess".into(),
+        (Stage::Running, Some(me)) if status.online => format!("{me}: {games} on"),
+        (Stage::Running, Some(me)) => format!("{me}: offline, {games} on"),
+        _ => format!("stopping: {games} left to finish"),
+    };
+    notify(&[NotifyState::Status(&line)]);
+}
+
+/// Without systemd this does nothing.
+fn notify(state: &[NotifyState]) {
+    if let Err(error) = sd_notify::notify(state) {
+        warn!("cannot tell systemd: {error}");
+    }
+}
+
+/// Tells systemd that the bot's own loop is alive, not merely that the process is.
+struct Watchdog {
+    tick: Option<tokio::time::Interval>,
+    last: Option<u64>,
+}
+
+impl Watchdog {
+    fn new() -> Self {
+        let tick = sd_notify::watchdog_enabled().map(|patience| interval(patience / 3));
+        Self { tick, last: None }
+    }
+
+    async fn due(&mut self) {
+        match &mut self.tick {
+            Some(tick) => {
+                tick.tick().await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    fn feed(&mut self, beats: u64) {
+        if self.last != Some(beats) {
+            notify(&[NotifyState::Watchdog]);
+        }
+        self.last = Some(beats);
+    }
+}

@@ -3,13 +3,10 @@
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
-use knightwatch::{book, engine::bench, init, logging, perft, sim, uci};
-use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use knightwatch::{book, daemon, engine::bench, init, logging, perft, uci};
 
 fn main() -> ExitCode {
     if let Some(missing) = missing_cpu_feature() {
@@ -31,20 +28,13 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             init::run(config)?;
         }
         Command::Perft { depth, fen, divide } => perft::run(depth, fen.as_deref(), divide)?,
-        Command::Run(arguments) => {
-            settings(arguments)?;
-        }
+        Command::Run(arguments) => daemon::run(settings(arguments)?)?,
         Command::Book(command) => {
             logging::start(LogLevel::Warn);
             book_command(command)?;
         }
         Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
         Command::Bench => bench::run(&mut io::stdout().lock())?,
-        Command::Sim { listen, users } => {
-            logging::start(LogLevel::Info);
-            let served = runtime()?.block_on(sim::run_command(listen, users, told_to_stop()));
-            served.with_context(|| format!("cannot serve on {listen}"))?;
-        }
         _ => anyhow::bail!("not there yet"),
     }
     Ok(ExitCode::SUCCESS)
@@ -55,22 +45,6 @@ fn book_command(command: BookCommand) -> Result<(), book::CommandError> {
     match command {
         BookCommand::Probe { book, fen } => book::probe_command(&book, &fen, &mut out),
         BookCommand::Build { lines, output } => book::build_command(&lines, &output, &mut out),
-    }
-}
-
-/// What asynchronous commands run on.
-fn runtime() -> io::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-}
-
-/// Waits for Ctrl-C or SIGTERM.
-async fn told_to_stop() {
-    let mut terminate = signal(SignalKind::terminate()).expect("SIGTERM can be listened for");
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
     }
 }
 
@@ -105,7 +79,10 @@ fn report(error: &anyhow::Error) -> ExitCode {
         "error:"
     };
     eprintln!("{heading} {error:#}");
-    ExitCode::FAILURE
+    match error.downcast_ref::<daemon::Error>() {
+        Some(error) => ExitCode::from(error.exit_code()),
+        None => ExitCode::FAILURE,
+    }
 }
 
 /// `knightwatch perft 6 | head -1` is no reason to complain: whoever read stdout has seen enough.

@@ -1,1 +1,150 @@
-//! Behaviour: which challenges to take, and how one game is played from start to end.
+//! Behaviour: what the bot does with what Lichess sends.
+//!
+//! [`run`] follows the account's stream ([`account`]): challenges are judged ([`policy`]), and each game gets a task of
+//! its own ([`game`]) that lives until the game is over. The way of a move is in `game`; nothing here stands in it.
+
+mod account;
+mod budget;
+mod chat;
+mod choice;
+mod duty;
+mod game;
+mod head;
+mod lag;
+mod link;
+mod manners;
+pub mod policy;
+mod sheet;
+mod slots;
+mod stop;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use tokio::sync::{Notify, watch};
+
+pub use choice::Shelf;
+pub use stop::{Stage, Stop, Stopper, stop};
+
+use crate::config::Settings;
+use crate::engine::Engine;
+use crate::events::Bus;
+use crate::lichess::Client;
+use crate::lichess::model::Username;
+
+/// What a bot is made of.
+#[derive(Clone)]
+pub struct BotParts {
+    /// The account, by its token.
+    pub client: Client,
+    /// The engine, for all games.
+    pub engine: Engine,
+    /// Opening books.
+    pub books: Shelf,
+    /// How to behave.
+    pub settings: Arc<Settings>,
+    /// Where to tell what happens.
+    pub events: Bus,
+    /// How the bot is doing, for whoever supervises it.
+    pub pulse: Pulse,
+}
+
+/// Why a bot has stopped before it was told to.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Exit code 77.
+    #[error("Lichess rejects the token: {0}")]
+    TokenRejected(String),
+    /// Exit code 77.
+    #[error(
+        "{0} is not a bot account; turn it into one with `knightwatch upgrade` (this cannot be undone)"
+    )]
+    NotABot(Username),
+    /// Exit code 69.
+    #[error(
+        "another instance is using this token: Lichess has closed our event stream {0} times since we started; \
+         stop the other instance, or give each its own account"
+    )]
+    AnotherInstance(u32),
+}
+
+/// Plays until told to stop: returns when the stop has come to its end.
+pub async fn run(parts: BotParts, stop: Stop) -> Result<(), Error> {
+    account::run(parts, stop).await
+}
+
+/// How a bot is doing. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Pulse {
+    status: Arc<watch::Sender<Status>>,
+    beats: Arc<AtomicU64>,
+}
+
+/// How a bot is doing, in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Who we are, once that is known.
+    pub account: Option<Username>,
+    /// The account's stream is open.
+    pub online: bool,
+    /// Games that are on.
+    pub games: usize,
+}
+
+impl Default for Pulse {
+    fn default() -> Self {
+        Self {
+            status: Arc::new(watch::Sender::new(Status::default())),
+            beats: Arc::default(),
+        }
+    }
+}
+
+impl Pulse {
+    /// The status from now on.
+    pub fn status(&self) -> watch::Receiver<Status> {
+        self.status.subscribe()
+    }
+
+    /// Grows at least every second while the bot's loop is alive.
+    pub fn beats(&self) -> u64 {
+        self.beats.load(Ordering::Relaxed)
+    }
+
+    fn beat(&self) {
+        self.beats.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn set(&self, change: impl FnOnce(&mut Status)) {
+        self.status.send_if_modified(|status| {
+            let before = status.clone();
+            change(status);
+            *status != before
+        });
+    }
+}
+
+/// What a game needs of the house it is played in.
+#[derive(Clone)]
+struct House {
+    client: Client,
+    engine: Engine,
+    books: Shelf,
+    settings: Arc<Settings>,
+    events: Bus,
+    me: Username,
+    games: Arc<AtomicUsize>,
+    doubt: Arc<Notify>,
+}
+
+impl House {
+    /// Games that are on at this moment.
+    fn games_on(&self) -> usize {
+        self.games.load(Ordering::Relaxed)
+    }
+
+    /// A request was answered with 401: the account has to look into that.
+    fn doubt_token(&self) {
+        self.doubt.notify_one();
+    }
+}

@@ -1,0 +1,635 @@
+//! The account: follows its stream, answers challenges, and keeps one task for each game that is on.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, mpsc};
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tracing::{debug, error, info, warn};
+
+use super::game::{self, Ended, Order};
+use super::link::{Heard, Link};
+use super::policy::{self, Load, Verdict};
+use super::slots::Slots;
+use super::stop::{Stage, Stop};
+use super::{BotParts, Error, House, Pulse};
+use crate::events::{self, Decision};
+use crate::lichess::model::{
+    Challenge, ChallengeId, Challenger, Challenges, Compat, DeclineReason, Event, GameId, GameInfo,
+    Speed, TimeControl,
+};
+use crate::lichess::retry::{self, Kind, Reopen, Retry};
+use crate::lichess::{Error as Failure, EventStream, StreamError};
+
+/// How often the lists of games and challenges are compared with what we know, beside after each connect.
+const RECONCILE_EVERY: Duration = Duration::from_secs(60);
+
+/// The most games that Lichess lists.
+const LISTED: u32 = 50;
+
+/// An instance younger than this may find out that it is the second one.
+const YOUNG: Duration = Duration::from_secs(120);
+
+/// So many clean ends of a young instance's stream mean that another instance opens it again and again.
+const CLEAN_ENDS: u32 = 3;
+
+/// What is left of the games' tasks when we leave gets this long to post what it has.
+const LEAVE_WITHIN: Duration = Duration::from_secs(3);
+
+/// Challenges that were judged, by id: each is judged once, though it may come several times.
+const REMEMBERED: usize = 1000;
+
+/// Lichess said that it does not know a game; if a list names it after this, it is tried again.
+const GONE_FOR: Duration = Duration::from_secs(5);
+
+/// A game whose task has panicked is taken up again after this.
+const AFTER_PANIC: Duration = Duration::from_secs(1);
+
+/// Follows the account until the stop has come to its end.
+pub(super) async fn run(parts: BotParts, mut stop: Stop) -> Result<(), Error> {
+    let Some(house) = introduce(&parts, &mut stop).await? else {
+        return Ok(());
+    };
+    let mut account = Account::new(house, parts.pulse, stop.clone());
+    let outcome = account.follow(stop).await;
+    account.leave().await;
+    outcome
+}
+
+/// Asks Lichess who we are, as long as it takes. `None` when we are told to stop before it answers.
+async fn introduce(parts: &BotParts, stop: &mut Stop) -> Result<Option<House>, Error> {
+    let mut attempt = 0;
+    loop {
+        let asked = tokio::select! {
+            asked = parts.client.account() => asked,
+            () = stop.reached(Stage::Draining) => return Ok(None),
+        };
+        let failure = match asked {
+            Ok(user) if !user.is_bot() => return Err(Error::NotABot(user.username)),
+            Ok(user) => {
+                return Ok(Some(House {
+                    client: parts.client.named(&user.username),
+                    engine: parts.engine.clone(),
+                    books: parts.books.clone(),
+                    settings: Arc::clone(&parts.settings),
+                    events: parts.events.clone(),
+                    me: user.username,
+                    games: Arc::new(AtomicUsize::new(0)),
+                    doubt: Arc::new(Notify::new()),
+                }));
+            }
+            Err(failure) => failure,
+        };
+        if failure.is_unauthorized() {
+            return Err(Error::TokenRejected(failure.to_string()));
+        }
+        let wait = match retry::decide(Kind::Query, &failure, attempt) {
+            Retry::After(wait) => wait,
+            Retry::GiveUp => Duration::from_secs(30),
+        };
+        attempt += 1;
+        warn!("cannot ask Lichess who we are, again in {wait:.1?}: {failure}");
+        parts.events.send(events::Event::Offline {
+            reason: failure.to_string(),
+            retry_in: Some(wait),
+        });
+        tokio::select! {
+            () = sleep(wait) => {}
+            () = stop.reached(Stage::Draining) => return Ok(None),
+        }
+        parts.pulse.beat();
+    }
+}
+
+struct Account {
+    house: House,
+    pulse: Pulse,
+    stop: Stop,
+    link: Link<EventStream>,
+    /// By game id, so that no game ever gets two.
+    games: HashMap<GameId, mpsc::UnboundedSender<Order>>,
+    tasks: JoinSet<Ended>,
+    names: HashMap<Id, GameId>,
+    /// Games that are over or not ours to play, whatever a list that is older says; some only for a while.
+    done: VecDeque<(GameId, Option<Instant>)>,
+    slots: Slots,
+    judged: VecDeque<ChallengeId>,
+    /// Requests whose answers come back here.
+    errands: JoinSet<Errand>,
+    born: Instant,
+    clean_ends: u32,
+    idle_told: bool,
+    offline: Option<String>,
+}
+
+/// The answer to a request of the account.
+enum Errand {
+    Playing(Result<Vec<GameInfo>, Failure>),
+    Waiting(Result<Challenges, Failure>),
+    Accepted(Box<Challenge>, Result<(), Failure>),
+    Declined(ChallengeId, Result<(), Failure>),
+    /// Whether the token is still good.
+    Token(Result<(), Failure>),
+}
+
+impl Account {
+    fn new(house: House, pulse: Pulse, stop: Stop) -> Self {
+        let client = house.client.clone();
+        let link = Link::new(Reopen::events(), move |silence| {
+            let client = client.clone();
+            async move { client.events(silence).await }
+        });
+        info!("I am {}", house.me);
+        pulse.set(|status| status.account = Some(house.me.clone()));
+        Self {
+            slots: Slots::new(house.settings.games.concurrency),
+            house,
+            pulse,
+            stop,
+            link,
+            games: HashMap::new(),
+            tasks: JoinSet::new(),
+            names: HashMap::new(),
+            done: VecDeque::new(),
+            judged: VecDeque::new(),
+            errands: JoinSet::new(),
+            born: Instant::now(),
+            clean_ends: 0,
+            idle_told: false,
+            offline: None,
+        }
+    }
+
+    /// The loop. Nothing in it waits for an answer.
+    async fn follow(&mut self, mut stop: Stop) -> Result<(), Error> {
+        let mut beat = interval(Duration::from_secs(1));
+        let mut reconcile = interval(RECONCILE_EVERY);
+        reconcile.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let doubt = Arc::clone(&self.house.doubt);
+        let mut stage = stop.stage();
+        loop {
+            if stage == Stage::Leaving || (stage == Stage::Draining && self.is_empty()) {
+                return Ok(());
+            }
+            tokio::select! {
+                heard = self.link.next() => self.hear(heard)?,
+                Some(ended) = self.tasks.join_next_with_id() => self.ended(ended),
+                Some(errand) = self.errands.join_next() => self.back(errand)?,
+                now = stop.next() => {
+                    stage = now;
+                    self.draining(stage);
+                }
+                () = doubt.notified() => self.check_token(),
+                _ = reconcile.tick() => if self.offline.is_none() { self.reconcile() },
+                _ = beat.tick() => self.pulse.beat(),
+            }
+            self.tell_idle();
+        }
+    }
+
+    /// Whether no game is on, and none is about to be.
+    fn is_empty(&mut self) -> bool {
+        self.games.is_empty() && !self.slots.promised(Instant::now())
+    }
+
+    /// Leaves: what is being searched or posted is posted, then all tasks end.
+    async fn leave(&mut self) {
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if timeout(LEAVE_WITHIN, all).await.is_err() {
+            warn!("{} games did not let go in time", self.tasks.len());
+        }
+        self.tasks.shutdown().await;
+        self.errands.shutdown().await;
+    }
+
+    fn hear(&mut self, heard: Heard<Event>) -> Result<(), Error> {
+        match heard {
+            Heard::Opened => self.online(),
+            Heard::Item(event) => self.on_event(event),
+            Heard::Lost { error, wait } => self.lost(error, wait)?,
+            Heard::Refused { error, wait } => self.refused(&error, wait)?,
+        }
+        Ok(())
+    }
+
+    fn online(&mut self) {
+        self.offline = None;
+        let me = self.house.me.clone();
+        info!("online as {me}");
+        self.pulse.set(|status| status.online = true);
+        self.house.events.send(events::Event::Online {
+            account: events::Player {
+                name: me.to_string(),
+                title: Some("BOT".into()),
+                ..events::Player::default()
+            },
+            server: self.house.settings.lichess.url.to_string(),
+        });
+        self.reconcile();
+    }
+
+    fn lost(&mut self, error: Option<StreamError>, wait: Duration) -> Result<(), Error> {
+        if error.is_none() {
+            self.clean_ends += 1;
+            if self.born.elapsed() < YOUNG && self.clean_ends >= CLEAN_ENDS {
+                return Err(Error::AnotherInstance(self.clean_ends));
+            }
+        }
+        let why = error.map_or("Lichess closed the event stream".into(), |error| {
+            error.to_string()
+        });
+        self.went_offline(why, wait);
+        Ok(())
+    }
+
+    fn refused(&mut self, error: &Failure, wait: Duration) -> Result<(), Error> {
+        if error.is_unauthorized() {
+            self.check_token();
+        }
+        if error.code() == Some(403) {
+            return Err(Error::TokenRejected(error.to_string()));
+        }
+        self.went_offline(error.to_string(), wait);
+        Ok(())
+    }
+
+    fn went_offline(&mut self, reason: String, wait: Duration) {
+        warn!("offline, again in {wait:.1?}: {reason}");
+        self.pulse.set(|status| status.online = false);
+        let retry_in = Some(wait);
+        self.house.events.send(events::Event::Offline {
+            reason: reason.clone(),
+            retry_in,
+        });
+        self.offline = Some(reason);
+    }
+
+    /// A 401 on one request is looked into before everything is given up for it.
+    fn check_token(&mut self) {
+        let client = self.house.client.clone();
+        self.errands
+            .spawn(async move { Errand::Token(client.account().await.map(drop)) });
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::GameStart(info) => self.take_up(info),
+            Event::GameFinish(info) => {
+                if let Some(orders) = self.games.get(&info.id) {
+                    let _ = orders.send(Order::Finished(info));
+                } else {
+                    self.slots.free(&info.id);
+                }
+            }
+            Event::Challenge(challenge, compat) => self.judge(challenge, compat),
+            Event::ChallengeCanceled(challenge) | Event::ChallengeDeclined(challenge) => {
+                if !self.games.contains_key(&challenge.id) {
+                    self.slots.free(&challenge.id);
+                }
+            }
+            Event::Unknown(kind) => debug!(kind, "unknown event"),
+            Event::Skipped(skipped) => {
+                warn!("unreadable event: {}", skipped.why);
+                self.reconcile();
+            }
+        }
+    }
+
+    /// Plays a game, unless it is being played already. One beyond the number that the operator wants is played too:
+    /// a game that stands still is lost, one with less thinking need not be.
+    fn take_up(&mut self, info: Box<GameInfo>) {
+        let id = info.id.clone();
+        let now = Instant::now();
+        let done = |(other, until): &(GameId, Option<Instant>)| {
+            *other == id && until.is_none_or(|until| now < until)
+        };
+        if self.games.contains_key(&id) || self.done.iter().any(done) || info.status.is_over() {
+            return;
+        }
+        if info.compat.is_some_and(|compat| !compat.bot) {
+            return debug!(game = %id, "not a game for the bot API");
+        }
+        let clocked = info.time_left.is_some() && info.speed != Speed::Correspondence;
+        if self.games.len() >= self.house.settings.games.concurrency {
+            warn!(game = %id, "a game beyond the {} wanted at once: all think less", self.games.len());
+        }
+        self.slots
+            .take(id.clone(), Some(info.opponent.name.clone()), clocked);
+        let (orders, inbox) = mpsc::unbounded_channel();
+        self.games.insert(id.clone(), orders);
+        self.count();
+        let task = game::play(
+            self.house.clone(),
+            id.clone(),
+            Some(info),
+            inbox,
+            self.stop.clone(),
+        );
+        let handle = self.tasks.spawn(task);
+        self.names.insert(handle.id(), id);
+    }
+
+    /// A game's task has returned, or panicked.
+    fn ended(&mut self, ended: Result<(Id, Ended), JoinError>) {
+        let task = match &ended {
+            Ok((task, _)) => *task,
+            Err(failure) => failure.id(),
+        };
+        let Some(id) = self.names.remove(&task) else {
+            return;
+        };
+        self.games.remove(&id);
+        self.slots.free(&id);
+        self.count();
+        match ended {
+            Ok((_, Ended::Over | Ended::Unfit)) => remember(&mut self.done, (id, None)),
+            Ok((_, Ended::Gone)) => remember(&mut self.done, (id, Some(Instant::now() + GONE_FOR))),
+            Ok((_, Ended::Left)) => {}
+            Err(failure) => {
+                error!(game = %id, "the game's task has failed, taking the game up again: {failure}");
+                self.house.events.send(events::Event::Note {
+                    severity: events::Severity::Error,
+                    game: Some(id.to_string()),
+                    text: "an error of ours; the game is taken up again".into(),
+                });
+                self.ask_playing(AFTER_PANIC);
+            }
+        }
+    }
+
+    fn count(&self) {
+        self.house.games.store(self.games.len(), Ordering::Relaxed);
+        self.pulse.set(|status| status.games = self.games.len());
+    }
+
+    /// Compares what we know with what Lichess lists: the streams may have kept something back.
+    fn reconcile(&mut self) {
+        self.ask_playing(Duration::ZERO);
+        let client = self.house.client.clone();
+        self.errands
+            .spawn(async move { Errand::Waiting(client.challenges().await) });
+    }
+
+    fn ask_playing(&mut self, wait: Duration) {
+        let client = self.house.client.clone();
+        self.errands.spawn(async move {
+            sleep(wait).await;
+            Errand::Playing(client.playing(LISTED).await)
+        });
+    }
+
+    /// An errand is done.
+    fn back(&mut self, errand: Result<Errand, JoinError>) -> Result<(), Error> {
+        match errand {
+            Ok(Errand::Playing(Ok(list))) => self.compare(list),
+            Ok(Errand::Waiting(Ok(list))) => {
+                // Humans first: bots have more patience.
+                let (bots, humans): (Vec<_>, Vec<_>) =
+                    list.incoming.into_iter().partition(|challenge| {
+                        challenge
+                            .challenger
+                            .as_ref()
+                            .is_some_and(Challenger::is_bot)
+                    });
+                for challenge in humans.into_iter().chain(bots) {
+                    self.judge(Box::new(challenge), None);
+                }
+            }
+            Ok(Errand::Playing(Err(failure)) | Errand::Waiting(Err(failure))) => {
+                info!("cannot read a list, the stream has to do: {failure}");
+            }
+            Ok(Errand::Accepted(challenge, Ok(()))) => {
+                debug!(challenge = %challenge.id, "accepted")
+            }
+            Ok(Errand::Accepted(challenge, Err(failure))) => {
+                info!(challenge = %challenge.id, "cannot accept: {failure}");
+                // It may have been accepted all the same, and then the game takes its slot.
+                if !self.games.contains_key(&challenge.id) && !failure.may_have_worked() {
+                    self.slots.free(&challenge.id);
+                }
+                self.tell_challenge(&challenge, Decision::Dropped, failure.to_string());
+            }
+            Ok(Errand::Declined(id, Err(failure))) => {
+                info!(challenge = %id, "cannot decline: {failure}")
+            }
+            Ok(Errand::Declined(_, Ok(()))) => {}
+            Ok(Errand::Token(Err(failure))) if failure.is_unauthorized() => {
+                return Err(Error::TokenRejected(failure.to_string()));
+            }
+            Ok(Errand::Token(_)) => {}
+            Err(failure) => error!("an errand has failed: {failure}"),
+        }
+        Ok(())
+    }
+
+    /// Takes up what is on and not played, and has games look around that are played and not on.
+    fn compare(&mut self, list: Vec<GameInfo>) {
+        if list.len() < LISTED as usize {
+            for (id, orders) in &self.games {
+                if list.iter().all(|info| info.id != *id) {
+                    debug!(game = %id, "not listed as being played, looking at its stream");
+                    let _ = orders.send(Order::Look);
+                }
+            }
+        }
+        for info in list {
+            self.take_up(Box::new(info));
+        }
+    }
+
+    /// Answers a challenge that came to us, once.
+    fn judge(&mut self, challenge: Box<Challenge>, compat: Option<Compat>) {
+        let from = challenge
+            .challenger
+            .as_ref()
+            .map(|challenger| &challenger.name);
+        let to = challenge.dest_user.as_ref().map(|user| &user.name);
+        let outgoing = from == Some(&self.house.me) || to.is_some_and(|to| *to != self.house.me);
+        if outgoing || self.judged.contains(&challenge.id) || self.games.contains_key(&challenge.id)
+        {
+            return;
+        }
+        remember(&mut self.judged, challenge.id.clone());
+        let now = Instant::now();
+        let load = Load {
+            draining: self.stop.stage() != Stage::Running,
+            full: self.slots.full(now),
+            against: self.slots.against(from, now),
+        };
+        let settings = &self.house.settings;
+        match policy::judge(
+            &challenge,
+            compat,
+            &settings.challenge,
+            &settings.games,
+            load,
+        ) {
+            Verdict::Accept => self.accept(challenge),
+            Verdict::Decline { reason, why } => self.decline(&challenge, reason, why),
+        }
+    }
+
+    fn accept(&mut self, challenge: Box<Challenge>) {
+        let clocked = matches!(challenge.time_control, TimeControl::Clock { .. });
+        let from = challenge
+            .challenger
+            .as_ref()
+            .map(|challenger| challenger.name.clone());
+        info!(challenge = %challenge.id, "accepting {}", describe(&challenge));
+        self.slots
+            .promise(challenge.id.clone(), from, clocked, Instant::now());
+        self.tell_challenge(&challenge, Decision::Accepted, "it is what we play".into());
+        let client = self.house.client.clone();
+        self.errands.spawn(async move {
+            let answer = insist(Kind::Answer, || client.accept(&challenge.id)).await;
+            Errand::Accepted(challenge, answer)
+        });
+    }
+
+    fn decline(&mut self, challenge: &Challenge, reason: DeclineReason, why: String) {
+        info!(challenge = %challenge.id, "declining {} ({reason}): {why}", describe(challenge));
+        self.tell_challenge(challenge, Decision::Declined, why);
+        let (client, id) = (self.house.client.clone(), challenge.id.clone());
+        self.errands.spawn(async move {
+            let answer = insist(Kind::Answer, || client.decline(&id, reason)).await;
+            Errand::Declined(id, answer)
+        });
+    }
+
+    fn tell_challenge(&self, challenge: &Challenge, decision: Decision, reason: String) {
+        let from = challenge.challenger.as_ref();
+        self.house
+            .events
+            .send(events::Event::Challenge(events::Challenge {
+                id: challenge.id.to_string(),
+                from: events::Player {
+                    name: name(challenge).into(),
+                    title: from.and_then(|from| from.title.clone()),
+                    rating: from
+                        .and_then(|from| from.rating)
+                        .and_then(|rating| rating.try_into().ok()),
+                    provisional: from.is_some_and(|from| from.provisional),
+                },
+                to: challenge
+                    .dest_user
+                    .as_ref()
+                    .map(|user| user.name.to_string()),
+                time_control: match challenge.time_control {
+                    TimeControl::Clock { limit, increment } => events::TimeControl::Clock {
+                        base: Duration::from_secs(limit.into()),
+                        increment: Duration::from_secs(increment.into()),
+                    },
+                    TimeControl::Correspondence { days } => events::TimeControl::Days(days),
+                    TimeControl::Unlimited | TimeControl::Unknown => events::TimeControl::Unlimited,
+                },
+                variant: challenge.variant.key().into(),
+                rated: challenge.rated,
+                decision,
+                reason,
+            }));
+    }
+
+    fn draining(&mut self, stage: Stage) {
+        let games = self.games.len();
+        if stage == Stage::Draining {
+            info!("finishing {games} games, taking no new ones");
+            self.house.events.send(events::Event::Draining { games });
+        }
+    }
+
+    /// One line whenever there is nothing to play: why.
+    fn tell_idle(&mut self) {
+        let idle = self.games.is_empty() && self.stop.stage() == Stage::Running;
+        if !idle || self.offline.is_some() || !self.link.is_open() {
+            self.idle_told &= idle;
+            return;
+        }
+        if std::mem::replace(&mut self.idle_told, true) {
+            return;
+        }
+        let reason = if self.house.settings.challenge.accept {
+            "no game is on; waiting for challenges"
+        } else {
+            "no game is on, and challenges are switched off"
+        };
+        info!("idle: {reason}");
+        self.house.events.send(events::Event::Idle {
+            reason: reason.into(),
+            next: None,
+        });
+    }
+}
+
+/// Sends a request again as long as its kind is worth it.
+async fn insist<F, R>(kind: Kind, mut request: F) -> Result<(), Failure>
+where
+    F: FnMut() -> R,
+    R: Future<Output = Result<(), Failure>>,
+{
+    let mut attempt = 0;
+    loop {
+        let failure = match request().await {
+            Ok(()) => return Ok(()),
+            Err(failure) => failure,
+        };
+        match retry::decide(kind, &failure, attempt) {
+            Retry::After(wait) => sleep(wait).await,
+            Retry::GiveUp => return Err(failure),
+        }
+        attempt += 1;
+    }
+}
+
+fn remember<T>(list: &mut VecDeque<T>, item: T) {
+    if list.len() == REMEMBERED {
+        list.pop_front();
+    }
+    list.push_back(item);
+}
+
+fn name(challenge: &Challenge) -> &str {
+    challenge
+        .challenger
+        .as_ref()
+        .map_or("Anonymous", |from| from.name.as_str())
+}
+
+fn describe(challenge: &Challenge) -> String {
+    let rated = if challenge.rated { "rated" } else { "casual" };
+    let (name, time, variant) = (name(challenge), challenge.time_control, challenge.variant);
+    format!("{name}'s challenge to {time} {rated} {variant}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn answers_are_sent_again_while_it_is_worth_it() {
+        let mut calls = 0;
+        let answer = insist(Kind::Answer, || {
+            calls += 1;
+            let failed = calls < 3;
+            async move {
+                if failed {
+                    Err(Failure::Timeout(Duration::from_secs(1)))
+                } else {
+                    Ok(())
+                }
+            }
+        });
+        assert_eq!(answer.await, Ok(()));
+        assert_eq!(calls, 3);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut list = VecDeque::new();
+        (0..3 * REMEMBERED).for_each(|n| remember(&mut list, n));
+        assert_eq!(list.len(), REMEMBERED);
+        assert_eq!(list.back(), Some(&(3 * REMEMBERED - 1)));
+    }
+}

@@ -1,0 +1,206 @@
+//! Choosing a move: the only one, the book's, or the engine's.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::House;
+use crate::book;
+use crate::chess::{Game, Move, Position};
+use crate::engine::{self, Limits, Task, Thinking, Thought};
+use crate::events::{self, Event, Report, Source};
+use crate::lichess::model::GameId;
+
+/// Between two reports of a search that is on.
+const REPORT_EVERY: Duration = Duration::from_millis(250);
+
+/// A move with what was thought about it.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The move.
+    pub mv: Move,
+    /// Where it comes from.
+    pub source: Source,
+    /// What the engine thought, when it did.
+    pub thought: Option<Thought>,
+}
+
+/// The books in the order in which they are asked.
+#[derive(Clone)]
+pub struct Shelf {
+    books: Arc<[book::Book]>,
+    choice: book::Choice,
+    max_ply: usize,
+}
+
+impl Shelf {
+    /// Books, how to choose from them, and the ply from which they are no longer asked.
+    pub fn new(books: Vec<book::Book>, choice: book::Choice, max_ply: usize) -> Self {
+        Self {
+            books: books.into(),
+            choice,
+            max_ply,
+        }
+    }
+
+    /// No books at all.
+    pub fn empty() -> Self {
+        Self::new(Vec::new(), book::Choice::default(), 0)
+    }
+
+    fn pick(&self, game: &Game, rng: &mut fastrand::Rng) -> Option<Move> {
+        if game.moves().len() >= self.max_ply {
+            return None;
+        }
+        self.books
+            .iter()
+            .find_map(|book| book.pick(game.position(), &self.choice, rng))
+    }
+}
+
+/// A move that needs no thinking, if there is one: the only legal one, or one of the book's. `barred` moves are none.
+pub fn at_once(
+    shelf: &Shelf,
+    game: &Game,
+    barred: &[Move],
+    rng: &mut fastrand::Rng,
+) -> Option<Choice> {
+    let of = |mv, source| Choice {
+        mv,
+        source,
+        thought: None,
+    };
+    let legal = game.position().legal_moves();
+    if let [only] = legal[..] {
+        return Some(of(only, Source::Only));
+    }
+    // A book does not know what has happened before: a move that repeats the position may give a win away.
+    let book = shelf
+        .pick(game, rng)
+        .filter(|mv| !barred.contains(mv) && legal.contains(mv))?;
+    Some(of(book, Source::Book))
+}
+
+/// A search that is on. Dropping it stops it.
+pub struct Search {
+    thinking: Thinking,
+    done: oneshot::Receiver<Thought>,
+    game: Game,
+    barred: Vec<Move>,
+}
+
+impl Search {
+    /// Starts a search on the engine's own threads.
+    pub fn start(house: &House, id: &GameId, game: &Game, barred: &[Move], limits: Limits) -> Self {
+        let (tell, done) = oneshot::channel();
+        let mut search_moves = Vec::new();
+        if !barred.is_empty() {
+            let legal = game.position().legal_moves();
+            search_moves.extend(legal.iter().filter(|mv| !barred.contains(mv)));
+        }
+        let thinking = house.engine.start(Task {
+            game: game.clone(),
+            limits: Limits {
+                search_moves,
+                ..limits
+            },
+            on_info: reporter(house, id, game),
+            // Nobody listens any more when the search was given up.
+            on_done: Box::new(move |thought| drop(tell.send(thought))),
+        });
+        Self {
+            thinking,
+            done,
+            game: game.clone(),
+            barred: barred.to_vec(),
+        }
+    }
+
+    /// Asks for the move now.
+    pub fn hurry(&self) {
+        self.thinking.stop();
+    }
+
+    /// The move, when it is found. Any legal one if the engine has failed. `None` if there is none.
+    pub async fn done(&mut self) -> Option<Choice> {
+        let thought = (&mut self.done).await.ok();
+        let found = thought.as_ref().and_then(|thought| thought.mv);
+        let legal = self.game.position().legal_moves();
+        let any = || {
+            let free = legal.iter().find(|mv| !self.barred.contains(mv));
+            free.or(legal.first()).copied()
+        };
+        let mv = found.filter(|mv| legal.contains(mv)).or_else(any)?;
+        Some(Choice {
+            mv,
+            source: Source::Search,
+            thought,
+        })
+    }
+}
+
+fn reporter(house: &House, id: &GameId, game: &Game) -> Box<dyn FnMut(&Thought) + Send> {
+    let (bus, id, position) = (
+        house.events.clone(),
+        id.to_string(),
+        game.position().clone(),
+    );
+    let ply = game.moves().len() as u32;
+    let mut last = Instant::now();
+    Box::new(move |thought| {
+        if thought.rank > 1 || last.elapsed() < REPORT_EVERY {
+            return;
+        }
+        last = Instant::now();
+        let report = report(&position, Source::Search, Some(thought));
+        bus.send(Event::Thinking {
+            game: id.clone(),
+            ply,
+            report,
+        });
+    })
+}
+
+/// A thought in the words of [`events`].
+pub fn report(position: &Position, source: Source, thought: Option<&Thought>) -> Report {
+    let Some(thought) = thought else {
+        return Report {
+            source,
+            score: None,
+            depth: 0,
+            seldepth: 0,
+            nodes: 0,
+            hashfull: 0,
+            elapsed: Duration::ZERO,
+            pv: Vec::new(),
+        };
+    };
+    Report {
+        source,
+        score: Some(match thought.score {
+            engine::Score::Centipawns(cp) => events::Score::Centipawns(cp),
+            engine::Score::Mate(moves) => events::Score::Mate(moves),
+        }),
+        depth: thought.depth,
+        seldepth: thought.seldepth,
+        nodes: thought.nodes,
+        hashfull: thought.hashfull,
+        elapsed: thought.elapsed,
+        pv: line(position, &thought.pv),
+    }
+}
+
+/// A line of moves as people write it; cut where it stops being legal.
+fn line(position: &Position, moves: &[Move]) -> Vec<String> {
+    let mut position = position.clone();
+    let mut sans = Vec::with_capacity(moves.len());
+    for &mv in moves {
+        if !position.is_legal(mv) {
+            break;
+        }
+        sans.push(position.san(mv));
+        position.play(mv);
+    }
+    sans
+}

@@ -1,0 +1,422 @@
+//! What a game owes, as a value.
+//!
+//! ```text
+//!              our turn              a move             200
+//!     Free ──────────────► Thinking ──────► Posting ──────────► Posted
+//!      ▲                      ▲              │  ▲  ▲               │
+//!      │           refused    │     429, 5xx,│  │  │ not there     │ not shown
+//!      │           three times│     reset    ▼  │  │               ▼ in time
+//!      │                      │           Resting  └─────────── Looking
+//!      │                      │              400, 404, in doubt ──► ▲ │
+//!      │                      └───────────────────────────────────────┘
+//!      └── from anywhere: the stream shows another list of moves, or the end (Over)
+//! ```
+//!
+//! The invariant: our turn implies that a search or a POST is in flight, or a wait with a deadline is, after which
+//! one of them is. Only the stream settles a debt. A list of moves that has changed voids everything that was
+//! owed for the old one, so that nothing is ever posted for a position that is gone.
+//!
+//! Nothing here waits or talks: every input yields the one [`Step`] to take next, which replaces whatever was in
+//! flight. [`game`](super::game) takes the steps.
+
+use std::time::Duration;
+
+use crate::chess::Move;
+
+/// How long a move that was answered with 200 may take to show up on the stream.
+const SHOWN_WITHIN: Duration = Duration::from_millis(1_500);
+
+/// How long to look for the truth before sending again all the same.
+const LOOK_WITHIN: Duration = Duration::from_millis(1_500);
+
+/// After this many refusals of a move in a position that stays as it is, another move has to do.
+const REFUSALS: u32 = 3;
+
+/// See the module's text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Duty {
+    state: State,
+    /// Moves for this very position that the server does not take.
+    barred: Vec<Move>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// Nothing: not our turn, or the board has not been seen yet.
+    #[default]
+    Free,
+    /// A search is on.
+    Thinking,
+    /// A POST is in flight.
+    Posting(Owed),
+    /// The POST has failed; it goes again after a wait.
+    Resting(Owed),
+    /// The POST was answered with 200; the stream is about to show the move.
+    Posted(Owed),
+    /// The stream is being opened anew, to see what is true.
+    Looking(Owed),
+    /// The game is over.
+    Over,
+}
+
+/// A move that was chosen and does not stand on the board yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Owed {
+    mv: Move,
+    /// POSTs that failed on their way, in a row.
+    failed: u32,
+    /// POSTs that were refused.
+    refused: u32,
+}
+
+/// What is to be done next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Go on with what is in flight.
+    Keep,
+    /// Nothing is owed: whatever is in flight is dropped.
+    Drop,
+    /// Choose a move for the position on the board, but none of [`Duty::barred`].
+    Think,
+    /// Post this move.
+    Post {
+        /// The move.
+        mv: Move,
+        /// How many POSTs of it were refused: castling has two spellings.
+        refused: u32,
+    },
+    /// Wait this long, then [`Duty::due`].
+    Wait(Duration),
+    /// Open the stream anew, wait this long for what it says, then [`Duty::due`].
+    Look(Duration),
+}
+
+/// What the stream says about the board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Board {
+    /// The list of moves is another than before.
+    pub changed: bool,
+    /// It is our turn.
+    pub ours: bool,
+    /// The game is over.
+    pub over: bool,
+    /// The first line of a new stream.
+    pub fresh: bool,
+}
+
+/// Why a POST of a move did not do its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// It may be sent again after this wait.
+    Again(Duration),
+    /// The answer is lost: the move may have been played or not. May be sent again after this wait.
+    Lost(Duration),
+    /// The server does not want it: the board may be another than we think.
+    Refused,
+}
+
+impl Duty {
+    /// The moves that the server has refused in this position.
+    pub fn barred(&self) -> &[Move] {
+        &self.barred
+    }
+
+    /// Whether we owe the server a move.
+    pub fn owes(&self) -> bool {
+        !matches!(self.state, State::Free | State::Over)
+    }
+
+    /// Whether the server has taken our move, though the stream has not shown it yet.
+    pub fn posted(&self) -> bool {
+        matches!(self.state, State::Posted(_))
+    }
+
+    /// The move that was chosen and is on its way, if it is.
+    pub fn chosen(&self) -> Option<Move> {
+        self.owed().map(|owed| owed.mv)
+    }
+
+    /// The stream has spoken.
+    pub fn board(&mut self, board: Board) -> Step {
+        if board.over {
+            self.state = State::Over;
+            return Step::Drop;
+        }
+        if board.changed {
+            self.barred.clear();
+            self.state = State::Free;
+        }
+        if !board.ours {
+            self.state = State::Free;
+            return Step::Drop;
+        }
+        match self.state {
+            State::Free | State::Over => self.think(),
+            State::Looking(owed) if board.fresh => self.not_there(owed),
+            _ => Step::Keep,
+        }
+    }
+
+    /// A move was chosen.
+    pub fn chose(&mut self, mv: Move) -> Step {
+        if self.state != State::Thinking {
+            return Step::Keep;
+        }
+        self.post(Owed {
+            mv,
+            failed: 0,
+            refused: 0,
+        })
+    }
+
+    /// The server has answered a POST.
+    pub fn answered(&mut self, answer: Result<(), Trouble>) -> Step {
+        let State::Posting(owed) = self.state else {
+            return Step::Keep;
+        };
+        match answer {
+            Ok(()) => {
+                self.state = State::Posted(owed);
+                Step::Wait(SHOWN_WITHIN)
+            }
+            // The same spelling can mean another legal move later only where the king stays on his square as he
+            // castles (Chess960: g1h1 with the king on g1). So castling is never sent twice on a guess.
+            Err(Trouble::Lost(_)) if owed.mv.is_castle() => self.look(owed),
+            Err(Trouble::Again(wait) | Trouble::Lost(wait)) => {
+                self.state = State::Resting(Owed {
+                    failed: owed.failed + 1,
+                    ..owed
+                });
+                Step::Wait(wait)
+            }
+            Err(Trouble::Refused) => self.look(Owed {
+                refused: owed.refused + 1,
+                ..owed
+            }),
+        }
+    }
+
+    /// POSTs of the present move that failed on their way, in a row.
+    pub fn failed(&self) -> u32 {
+        self.owed().map_or(0, |owed| owed.failed)
+    }
+
+    /// The wait is over.
+    pub fn due(&mut self) -> Step {
+        match self.state {
+            State::Resting(owed) => self.post(owed),
+            State::Posted(owed) => self.look(owed),
+            // The stream does not come back. Better once too often than never, except for castling.
+            State::Looking(owed) if owed.mv.is_castle() => self.look(owed),
+            State::Looking(owed) => self.post(owed),
+            State::Free | State::Thinking | State::Posting(_) | State::Over => Step::Keep,
+        }
+    }
+
+    fn owed(&self) -> Option<Owed> {
+        match self.state {
+            State::Posting(owed)
+            | State::Resting(owed)
+            | State::Posted(owed)
+            | State::Looking(owed) => Some(owed),
+            State::Free | State::Thinking | State::Over => None,
+        }
+    }
+
+    fn think(&mut self) -> Step {
+        self.state = State::Thinking;
+        Step::Think
+    }
+
+    fn post(&mut self, owed: Owed) -> Step {
+        self.state = State::Posting(owed);
+        Step::Post {
+            mv: owed.mv,
+            refused: owed.refused,
+        }
+    }
+
+    fn look(&mut self, owed: Owed) -> Step {
+        self.state = State::Looking(owed);
+        Step::Look(LOOK_WITHIN)
+    }
+
+    /// We looked, and the move does not stand on the board.
+    fn not_there(&mut self, owed: Owed) -> Step {
+        if owed.refused < REFUSALS {
+            return self.post(Owed { failed: 0, ..owed });
+        }
+        self.barred.push(owed.mv);
+        self.think()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::Position;
+
+    const OURS: Board = Board {
+        changed: true,
+        ours: true,
+        over: false,
+        fresh: false,
+    };
+    const THEIRS: Board = Board {
+        ours: false,
+        ..OURS
+    };
+    const SAME: Board = Board {
+        changed: false,
+        ..OURS
+    };
+    const FRESH: Board = Board {
+        fresh: true,
+        ..SAME
+    };
+    const SOON: Duration = Duration::from_millis(50);
+
+    fn mv(uci: &str) -> Move {
+        Position::startpos().parse_uci(uci).unwrap()
+    }
+
+    fn castle() -> Move {
+        Position::from_fen("4k3/8/8/8/8/8/8/4K2R w K - 0 1")
+            .unwrap()
+            .parse_uci("e1g1")
+            .unwrap()
+    }
+
+    fn post(mv: Move) -> Step {
+        Step::Post { mv, refused: 0 }
+    }
+
+    fn posting(mv: Move) -> Duty {
+        let mut duty = Duty::default();
+        assert_eq!(duty.board(OURS), Step::Think);
+        assert_eq!(duty.chose(mv), post(mv));
+        duty
+    }
+
+    #[test]
+    fn a_move_is_owed_until_the_stream_shows_it() {
+        let e4 = mv("e2e4");
+        let mut duty = posting(e4);
+        assert_eq!(duty.answered(Ok(())), Step::Wait(SHOWN_WITHIN));
+        assert!(duty.owes());
+        assert_eq!(duty.board(THEIRS), Step::Drop);
+        assert!(!duty.owes());
+    }
+
+    #[test]
+    fn the_echo_may_come_before_the_answer() {
+        let mut duty = posting(mv("e2e4"));
+        assert_eq!(duty.board(THEIRS), Step::Drop);
+        assert_eq!(duty.answered(Ok(())), Step::Keep);
+        assert!(!duty.owes());
+    }
+
+    #[test]
+    fn a_state_with_the_same_moves_disturbs_nothing() {
+        let mut duty = Duty::default();
+        duty.board(OURS);
+        assert_eq!(duty.board(SAME), Step::Keep);
+        duty.chose(mv("e2e4"));
+        assert_eq!(duty.board(SAME), Step::Keep);
+        assert_eq!(duty.board(FRESH), Step::Keep, "the answer is still to come");
+        duty.answered(Ok(()));
+        assert_eq!(
+            duty.board(FRESH),
+            Step::Keep,
+            "this stream was opened before the answer"
+        );
+    }
+
+    #[test]
+    fn failures_are_sent_again() {
+        let e4 = mv("e2e4");
+        let mut duty = posting(e4);
+        for trouble in [
+            Trouble::Again(SOON),
+            Trouble::Lost(SOON),
+            Trouble::Again(SOON),
+        ] {
+            assert_eq!(duty.answered(Err(trouble)), Step::Wait(SOON));
+            assert_eq!(duty.due(), post(e4));
+        }
+        assert_eq!(duty.failed(), 3);
+    }
+
+    #[test]
+    fn nothing_is_sent_for_a_position_that_is_gone() {
+        let mut duty = posting(mv("e2e4"));
+        duty.answered(Err(Trouble::Lost(SOON)));
+        // It was played after all, and so was the reply.
+        assert_eq!(duty.board(OURS), Step::Think);
+        assert_eq!(duty.due(), Step::Keep);
+    }
+
+    #[test]
+    fn a_takeback_while_thinking_starts_anew() {
+        let mut duty = Duty::default();
+        duty.board(OURS);
+        assert_eq!(duty.board(OURS), Step::Think);
+        assert_eq!(duty.board(THEIRS), Step::Drop);
+        assert_eq!(duty.chose(mv("e2e4")), Step::Keep, "stale");
+    }
+
+    #[test]
+    fn a_move_that_does_not_show_up_is_looked_for() {
+        let e4 = mv("e2e4");
+        let mut duty = posting(e4);
+        duty.answered(Ok(()));
+        assert_eq!(duty.due(), Step::Look(LOOK_WITHIN));
+        assert_eq!(duty.board(SAME), Step::Keep, "an old stream proves nothing");
+        assert_eq!(duty.board(FRESH), post(e4));
+    }
+
+    #[test]
+    fn a_refused_move_is_tried_thrice_then_another_is_sought() {
+        let (e4, d4) = (mv("e2e4"), mv("d2d4"));
+        let mut duty = posting(e4);
+        for refused in 1..REFUSALS {
+            assert_eq!(
+                duty.answered(Err(Trouble::Refused)),
+                Step::Look(LOOK_WITHIN)
+            );
+            assert_eq!(duty.board(FRESH), Step::Post { mv: e4, refused });
+        }
+        duty.answered(Err(Trouble::Refused));
+        assert_eq!(duty.board(FRESH), Step::Think);
+        assert_eq!(duty.barred(), [e4]);
+        assert_eq!(duty.chose(d4), post(d4));
+        duty.board(THEIRS);
+        assert!(duty.barred().is_empty());
+    }
+
+    #[test]
+    fn castling_is_never_sent_twice_on_a_guess() {
+        let castle = castle();
+        let mut duty = posting(castle);
+        assert_eq!(
+            duty.answered(Err(Trouble::Lost(SOON))),
+            Step::Look(LOOK_WITHIN)
+        );
+        assert_eq!(duty.due(), Step::Look(LOOK_WITHIN));
+        assert_eq!(duty.board(FRESH), post(castle));
+        // Another move is, when there is nothing to see.
+        let e4 = mv("e2e4");
+        let mut duty = posting(e4);
+        duty.answered(Err(Trouble::Refused));
+        assert_eq!(duty.due(), Step::Post { mv: e4, refused: 1 });
+    }
+
+    #[test]
+    fn the_end_ends_everything() {
+        let mut duty = posting(mv("e2e4"));
+        assert_eq!(duty.board(Board { over: true, ..SAME }), Step::Drop);
+        assert_eq!(duty.answered(Err(Trouble::Refused)), Step::Keep);
+        assert_eq!(duty.due(), Step::Keep);
+        assert!(!duty.owes());
+    }
+}

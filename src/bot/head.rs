@@ -1,0 +1,205 @@
+//! What does not change in a game: who plays whom, how fast, from where.
+
+use std::time::Duration;
+
+use super::budget::Pace;
+use crate::chess::{CastlingNotation, Color, Position};
+use crate::events;
+use crate::lichess::model::{GameFull, GameId, GameInfo, Player, Username, Variant};
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// The game's id.
+    pub id: GameId,
+    /// Our colour.
+    pub us: Color,
+    /// The opponent, as he is called.
+    pub opponent: String,
+    /// Where the game starts.
+    pub initial: Position,
+    /// How it measures time.
+    pub pace: Pace,
+    /// How we spell castling: Lichess takes the ordinary way in ordinary games only.
+    pub castling: CastlingNotation,
+    /// Part of a tournament: never aborted, no chat.
+    pub tournament: bool,
+    /// Against Lichess's own engine: no chat.
+    pub against_ai: bool,
+}
+
+/// Why a game cannot be played.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// Not by these rules.
+    #[error("{0} is not a variant we play")]
+    Variant(Variant),
+    /// We are neither of the players.
+    #[error("neither player is {0}")]
+    NotOurs(Username),
+    /// The start is no position.
+    #[error("its first position cannot be played: {0}")]
+    Position(String),
+}
+
+impl Head {
+    /// Reads the first line of a game's stream. `info` is what the account's stream said about the game.
+    pub fn read(full: &GameFull, me: &Username, info: Option<&GameInfo>) -> Result<Self, Unfit> {
+        let castling = match full.variant {
+            Variant::Standard => CastlingNotation::Standard,
+            Variant::Chess960 | Variant::FromPosition => CastlingNotation::KingTakesRook,
+            other => return Err(Unfit::Variant(other)),
+        };
+        let us = full
+            .color_of(me)
+            .or(info.map(|info| info.color))
+            .ok_or_else(|| Unfit::NotOurs(me.clone()))?;
+        let initial = match &full.initial_fen {
+            Some(fen) => {
+                Position::from_fen(fen).map_err(|error| Unfit::Position(error.to_string()))?
+            }
+            None => Position::startpos(),
+        };
+        let them = full.player(!us);
+        Ok(Self {
+            id: full.id.clone(),
+            us,
+            opponent: them.shown(),
+            initial,
+            pace: pace(full),
+            castling,
+            tournament: full.tournament_id.is_some(),
+            against_ai: them.ai_level.is_some(),
+        })
+    }
+
+    /// Whether there is a chess clock.
+    pub fn clocked(&self) -> bool {
+        matches!(self.pace, Pace::Clock { .. })
+    }
+
+    /// The event that tells of the game.
+    pub fn started(&self, full: &GameFull, plies: usize) -> events::GameStarted {
+        events::GameStarted {
+            game: self.id.to_string(),
+            white: player(&full.white),
+            black: player(&full.black),
+            our_color: self.us,
+            speed: full.speed.key().into(),
+            time_control: time_control(full),
+            rated: full.rated,
+            variant: full.variant.key().into(),
+            initial_fen: full.initial_fen.clone(),
+            tournament: full.tournament_id.as_ref().map(ToString::to_string),
+            plies: plies as u32,
+        }
+    }
+}
+
+fn pace(full: &GameFull) -> Pace {
+    match (full.clock, full.days_per_turn) {
+        (Some(clock), _) => Pace::Clock {
+            increment: clock.increment,
+        },
+        (None, Some(_)) => Pace::Correspondence,
+        (None, None) => Pace::Unlimited,
+    }
+}
+
+fn time_control(full: &GameFull) -> events::TimeControl {
+    match (full.clock, full.days_per_turn) {
+        (Some(clock), _) => events::TimeControl::Clock {
+            base: clock.initial,
+            increment: clock.increment,
+        },
+        (None, Some(days)) => events::TimeControl::Days(days),
+        (None, None) => events::TimeControl::Unlimited,
+    }
+}
+
+fn player(player: &Player) -> events::Player {
+    events::Player {
+        name: player.shown(),
+        title: player.title.clone(),
+        rating: player.rating.and_then(|rating| rating.try_into().ok()),
+        provisional: player.provisional,
+    }
+}
+
+/// A clock of the stream in milliseconds, where there is one.
+pub fn millis(pace: Pace, time: Duration) -> Option<u64> {
+    (pace != Pace::Unlimited).then(|| time.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn full(patch: Value) -> GameFull {
+        let mut full = json!({
+            "id": "abcdefgh", "variant": {"key": "standard"}, "speed": "blitz", "rated": false,
+            "white": {"id": "ann", "name": "Ann", "title": null, "rating": 1500},
+            "black": {"id": "rob", "name": "Rob", "title": "BOT", "rating": 2000},
+            "initialFen": "startpos", "clock": {"initial": 180_000, "increment": 2_000}, "type": "gameFull",
+            "state": {"type": "gameState", "moves": "", "wtime": 180_000, "btime": 180_000,
+                      "winc": 2_000, "binc": 2_000, "status": "started"},
+        });
+        for (key, value) in patch.as_object().unwrap() {
+            full[key] = value.clone();
+        }
+        serde_json::from_value(full).unwrap()
+    }
+
+    fn read(patch: Value) -> Result<Head, Unfit> {
+        Head::read(&full(patch), &Username::new("rob"), None)
+    }
+
+    #[test]
+    fn an_ordinary_game() {
+        let head = read(json!({})).unwrap();
+        assert_eq!((head.us, head.opponent.as_str()), (Color::Black, "Ann"));
+        assert_eq!(
+            head.pace,
+            Pace::Clock {
+                increment: Duration::from_secs(2)
+            }
+        );
+        assert!(head.clocked() && !head.tournament && !head.against_ai);
+    }
+
+    #[test]
+    fn games_without_a_clock() {
+        assert_eq!(
+            read(json!({"clock": null, "daysPerTurn": 3})).unwrap().pace,
+            Pace::Correspondence
+        );
+        assert_eq!(read(json!({"clock": null})).unwrap().pace, Pace::Unlimited);
+    }
+
+    #[test]
+    fn castling_is_spelled_as_the_variant_wants_it() {
+        let fen = "bqnbrnkr/pppppppp/8/8/8/8/PPPPPPPP/BQNBRNKR w KQkq - 0 1";
+        for key in ["chess960", "fromPosition"] {
+            let head = read(json!({"variant": {"key": key}, "initialFen": fen})).unwrap();
+            assert_eq!(head.castling, CastlingNotation::KingTakesRook);
+        }
+        assert_eq!(
+            read(json!({})).unwrap().castling,
+            CastlingNotation::Standard
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_played_is_said() {
+        let atomic = read(json!({"variant": {"key": "atomic"}}));
+        assert_eq!(atomic.unwrap_err(), Unfit::Variant(Variant::Atomic));
+        let strangers = read(json!({"black": {"aiLevel": 3}}));
+        assert_eq!(strangers.unwrap_err(), Unfit::NotOurs(Username::new("rob")));
+        assert!(matches!(
+            read(json!({"initialFen": "nonsense"})),
+            Err(Unfit::Position(_))
+        ));
+    }
+}
