@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
-use knightwatch::{book, daemon, engine::bench, init, logging, perft, uci};
+use knightwatch::{book, daemon, doctor, engine::bench, init, logging, perft, uci};
 
 fn main() -> ExitCode {
     if let Some(missing) = missing_cpu_feature() {
@@ -32,6 +32,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Book(command) => {
             logging::start(LogLevel::Warn);
             book_command(command)?;
+        }
+        Command::Check(arguments) => return doctor::check_command(&settings(arguments)?),
+        Command::Upgrade { config, yes } => {
+            return doctor::upgrade_command(&settings(config)?, yes);
         }
         Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
         Command::Bench => bench::run(&mut io::stdout().lock())?,

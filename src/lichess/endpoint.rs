@@ -23,6 +23,8 @@ pub enum EndpointError {
         "`{0}` would send the token unencrypted; only https is possible, and http to this machine itself"
     )]
     Unencrypted(String),
+    #[error("`{0}` must begin with https://")]
+    Scheme(String),
     #[error("the address must not contain a user name or password")]
     Credentials,
     #[error("`{0}` must end after the path, without ? or #")]
@@ -53,12 +55,7 @@ impl Endpoint {
             "https" => {}
             "http" if is_loopback(&base) => {}
             "http" => return Err(EndpointError::Unencrypted(shown())),
-            _ => {
-                return Err(EndpointError::NotAnUrl(
-                    shown(),
-                    url::ParseError::RelativeUrlWithoutBase,
-                ));
-            }
+            _ => return Err(EndpointError::Scheme(shown())),
         }
         if base.query().is_some() || base.fragment().is_some() {
             return Err(EndpointError::Trailing(shown()));
@@ -124,7 +121,7 @@ mod tests {
         }
         let table = [
             ("lichess.org", "is not an address"),
-            ("ftp://lichess.org", "is not an address"),
+            ("ftp://lichess.org", "must begin with https://"),
             ("http://lichess.org", "unencrypted"),
             ("http://192.168.0.7:9663", "unencrypted"),
             ("http://localhost.example.org", "unencrypted"),

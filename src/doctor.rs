@@ -1,1 +1,0 @@
-//! `knightwatch check` and `knightwatch upgrade`: is everything ready to play on Lichess?

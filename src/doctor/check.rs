@@ -1,0 +1,250 @@
+//! Looks at everything that the bot needs. One thing that is bad does not keep the others from being looked at.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::report::{Fault, Finding, Report};
+use super::{connect, token_page};
+use crate::book::Book;
+use crate::chess::{Game, Position};
+use crate::config::{Settings, TokenSource};
+use crate::engine::{Engine, EngineOptions, Limits};
+use crate::lichess::model::{TokenInfo, User};
+use crate::lichess::{Client, Error, readable_by_others};
+
+/// How long the engine is tried for.
+const TRIAL: Duration = Duration::from_millis(300);
+
+/// A move that takes this long to be told is told too late in fast games.
+const FAR_AWAY: Duration = Duration::from_millis(300);
+
+/// A token that ends sooner than this is spoken of.
+const SOON: Duration = Duration::from_secs(14 * 24 * 3600);
+
+/// Looks at configuration, token, Lichess, account, book and engine. Needs a tokio runtime.
+pub async fn check(settings: &Settings) -> Report {
+    let mut findings = vec![configuration(settings)];
+    findings.extend(open_token_file(settings));
+    match connect(settings) {
+        Ok(client) => online(settings, &client, &mut findings).await,
+        Err(finding) => findings.push(finding),
+    }
+    findings.extend(books(settings));
+    findings.push(engine(settings).await);
+    Report { findings }
+}
+
+/// Settings that could be read have been checked: what is wrong with them is told where they are read.
+fn configuration(settings: &Settings) -> Finding {
+    let text = match &settings.file {
+        Some(file) => file.display().to_string(),
+        None => "no file; every setting has its default or comes from the environment".to_owned(),
+    };
+    Finding::good("configuration", text)
+}
+
+fn open_token_file(settings: &Settings) -> Option<Finding> {
+    let Some(TokenSource::File(path)) = &settings.token else {
+        return None;
+    };
+    let mode = readable_by_others(path)?;
+    let (text, path) = (
+        format!("others can read {} (mode {mode:04o})", path.display()),
+        path.display(),
+    );
+    Some(Finding::warning("token", text).advice(format!("chmod 600 {path}")))
+}
+
+/// What Lichess says to the token.
+async fn online(settings: &Settings, client: &Client, findings: &mut Vec<Finding>) {
+    match latency(client).await {
+        Ok(finding) => findings.push(finding),
+        Err(error) => {
+            let text = format!("{} cannot be reached: {error}", settings.lichess.url);
+            let advice = "look at the network, the proxy and lichess.url; lichess.org itself may be restarting";
+            findings.push(Finding::bad("lichess", Fault::Failure, text).advice(advice));
+            return;
+        }
+    }
+    match client.token_test().await {
+        Ok(Some(info)) => {
+            findings.extend(scopes(settings, &info));
+            match client.named(&info.user).account().await {
+                Ok(user) => findings.extend(account(settings, &user)),
+                Err(error) => findings.push(no_answer("account", &error)),
+            }
+        }
+        Ok(None) => {
+            let advice = format!(
+                "it was revoked or has ended; make one at {}",
+                token_page(settings)
+            );
+            findings.push(
+                Finding::bad("token", Fault::Token, "Lichess does not know it").advice(advice),
+            );
+        }
+        Err(error) => findings.push(no_answer("token", &error)),
+    }
+}
+
+fn no_answer(topic: &'static str, error: &Error) -> Finding {
+    let fault = if error.is_unauthorized() {
+        Fault::Token
+    } else {
+        Fault::Failure
+    };
+    Finding::bad(topic, fault, error.to_string()).advice("try again in a minute")
+}
+
+/// The middle one of five round trips, after one that makes the connection.
+async fn latency(client: &Client) -> Result<Finding, Error> {
+    client.ping().await?;
+    let mut trips = [Duration::ZERO; 5];
+    for trip in &mut trips {
+        *trip = client.ping().await?;
+    }
+    trips.sort_unstable();
+    let millis = |trip: Duration| format!("{:.0} ms", trip.as_secs_f64() * 1e3);
+    let text = format!(
+        "answers in {} ({} to {})",
+        millis(trips[2]),
+        millis(trips[0]),
+        millis(trips[4])
+    );
+    Ok(if trips[2] < FAR_AWAY {
+        Finding::good("lichess", text)
+    } else {
+        let advice = "Lichess gives bots no time back for their network; leave out the fastest games (challenge.speeds)";
+        Finding::warning("lichess", text).advice(advice)
+    })
+}
+
+fn scopes(settings: &Settings, info: &TokenInfo) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let page = token_page(settings);
+    if info.has("bot:play") {
+        findings.push(Finding::good(
+            "token",
+            format!("of {}, with {}", info.user, info.scopes.join(", ")),
+        ));
+    } else {
+        let text = format!("of {}, lacks the scope bot:play", info.user);
+        findings.push(
+            Finding::bad("token", Fault::Token, text).advice(format!("make another at {page}")),
+        );
+    }
+    if !info.has("challenge:read") {
+        let text = "lacks the scope challenge:read: challenges that wait while the bot is away may be missed";
+        findings.push(Finding::warning("token", text).advice(format!("make another at {page}")));
+    }
+    if let Some(left) = info.expires.and_then(time_until)
+        && left < SOON
+    {
+        let text = format!("ends in {} days", left.as_secs() / (24 * 3600));
+        findings.push(Finding::warning("token", text).advice(format!("make another at {page}")));
+    }
+    findings
+}
+
+/// How far off a moment is, in milliseconds since 1970. Nothing when it is past.
+fn time_until(millis: i64) -> Option<Duration> {
+    let then = UNIX_EPOCH + Duration::from_millis(u64::try_from(millis).ok()?);
+    then.duration_since(SystemTime::now()).ok()
+}
+
+fn account(settings: &Settings, user: &User) -> Vec<Finding> {
+    let name = &user.username;
+    let mut findings = Vec::new();
+    if user.disabled {
+        let text = format!("{name} is closed");
+        findings.push(
+            Finding::bad("account", Fault::Token, text).advice("use the token of another account"),
+        );
+    } else if user.is_bot() {
+        findings.push(Finding::good("account", format!("{name} is a bot account")));
+    } else {
+        let played = user.count.map_or(0, |count| count.all);
+        let text = format!("{name} is no bot account");
+        let advice = if played > 0 {
+            "it has played games, so it cannot become one: make a new account, and a token for it"
+        } else {
+            "knightwatch upgrade makes it one"
+        };
+        findings.push(Finding::bad("account", Fault::Token, text).advice(advice));
+    }
+    if user.tos_violation {
+        let text = format!("{name} is marked for breaking the terms of service");
+        findings.push(
+            Finding::warning("account", text).advice("many will not play it; lichess.org/appeal"),
+        );
+    }
+    if !user.has_bio() {
+        let mut page = settings.lichess.url.clone();
+        if let Ok(mut path) = page.path_segments_mut() {
+            path.pop_if_empty().extend(["account", "profile"]);
+        }
+        let text = format!("{name} has no biography, so it is not among the bots that are online");
+        findings.push(
+            Finding::warning("account", text)
+                .advice(format!("say at {page} who runs the bot and what it plays")),
+        );
+    }
+    findings
+}
+
+fn books(settings: &Settings) -> Vec<Finding> {
+    let settings = &settings.book;
+    if !settings.enabled {
+        return vec![Finding::good("book", "off")];
+    }
+    let mut findings: Vec<Finding> = settings
+        .files
+        .iter()
+        .map(|file| match Book::open(file) {
+            Ok(book) => Finding::good(
+                "book",
+                format!("{}: {} entries", file.display(), book.records().len()),
+            ),
+            Err(error) => Finding::bad("book", Fault::Configuration, error.to_string())
+                .advice("put it right, or take it out of book.files"),
+        })
+        .collect();
+    if settings.default {
+        let entries = Book::embedded().records().len();
+        findings.push(Finding::good("book", format!("our own: {entries} entries")));
+    } else if settings.files.is_empty() {
+        let advice = "set book.default = true, or book.enabled = false";
+        findings.push(Finding::warning("book", "on, but without a single book").advice(advice));
+    }
+    findings
+}
+
+/// A short search with the hash and the threads of the configuration.
+async fn engine(settings: &Settings) -> Finding {
+    let options = EngineOptions {
+        hash_mib: settings.engine.hash_mib,
+        threads: settings.engine.thread_count(),
+    };
+    let (hash, threads) = (options.hash_mib, options.threads);
+    let search = move || {
+        let limits = Limits {
+            movetime: Some(TRIAL),
+            ..Limits::default()
+        };
+        Engine::new(options).think(&Game::new(Position::startpos()), limits)
+    };
+    match tokio::task::spawn_blocking(search).await {
+        Ok(thought) if thought.mv.is_some() => {
+            let text = format!(
+                "{threads} threads, {hash} MiB: {:.1} million positions per second, depth {}",
+                thought.nps() as f64 / 1e6,
+                thought.depth
+            );
+            Finding::good("engine", text)
+        }
+        Ok(_) | Err(_) => {
+            let text = format!("finds no move with {threads} threads and {hash} MiB");
+            Finding::bad("engine", Fault::Failure, text)
+                .advice("try a smaller engine.hash_mib and fewer engine.threads")
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! `knightwatch check` and `knightwatch upgrade`: is everything ready to play on Lichess?
+
+mod check;
+mod report;
+mod upgrade;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::check;
+pub use report::{Fault, Finding, Report, Verdict};
+pub use upgrade::{UpgradeError, upgrade};
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::process::ExitCode;
+
+use crate::config::Settings;
+use crate::lichess::{Client, Endpoint};
+
+/// Everything is ready.
+const READY: u8 = 0;
+/// Lichess cannot be reached, or does not do what it was asked to.
+const FAILED: u8 = 1;
+/// The token is missing, unknown or not enough, or the account is no bot account.
+const NOT_PERMITTED: u8 = 77;
+/// The configuration cannot be used.
+const MISCONFIGURED: u8 = 78;
+
+/// The body of `knightwatch check`: looks at everything, prints what it finds and gives the exit code.
+///
+/// # Errors
+/// When the terminal cannot be written to, or no runtime started.
+pub fn check_command(settings: &Settings) -> anyhow::Result<ExitCode> {
+    let report = runtime()?.block_on(check(settings));
+    writeln!(io::stdout(), "{report}")?;
+    Ok(ExitCode::from(report.exit_code()))
+}
+
+/// The body of `knightwatch upgrade`: asks on the terminal unless told not to, and makes the account a bot account.
+///
+/// # Errors
+/// When the terminal cannot be written to, or no runtime started.
+pub fn upgrade_command(settings: &Settings, without_asking: bool) -> anyhow::Result<ExitCode> {
+    let ask = |warning: &str| -> io::Result<Option<String>> {
+        println!("{warning}");
+        if without_asking || !io::stdin().is_terminal() {
+            return Ok(None);
+        }
+        print!("> ");
+        io::stdout().flush()?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        Ok(Some(answer))
+    };
+    match runtime()?.block_on(upgrade(settings, without_asking, ask)) {
+        Ok(done) => {
+            writeln!(io::stdout(), "{done}")?;
+            Ok(ExitCode::from(READY))
+        }
+        Err(error) => {
+            writeln!(io::stderr(), "{error}")?;
+            Ok(ExitCode::from(error.exit_code()))
+        }
+    }
+}
+
+fn runtime() -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+}
+
+/// Where the token is made, with what it needs already chosen.
+fn token_page(settings: &Settings) -> String {
+    let mut page = settings.lichess.url.clone();
+    if let Ok(mut path) = page.path_segments_mut() {
+        path.pop_if_empty()
+            .extend(["account", "oauth", "token", "create"]);
+    }
+    format!(
+        "{page}?scopes[]=bot:play&scopes[]=challenge:read&scopes[]=challenge:write&description=knightwatch"
+    )
+}
+
+/// The line to Lichess, or what keeps it from being made.
+fn connect(settings: &Settings) -> Result<Client, Finding> {
+    let no_token =
+        |text: String, advice: String| Finding::bad("token", Fault::Token, text).advice(advice);
+    let Some(source) = &settings.token else {
+        return Err(no_token(
+            "there is none".to_owned(),
+            format!(
+                "make one at {} and put it into a file that lichess.token_file names, or into LICHESS_TOKEN",
+                token_page(settings)
+            ),
+        ));
+    };
+    let token = source.read().map_err(|error| {
+        no_token(
+            error.to_string(),
+            format!("make one at {}", token_page(settings)),
+        )
+    })?;
+    let bad = |text: String| Finding::bad("configuration", Fault::Configuration, text);
+    let endpoint =
+        Endpoint::new(settings.lichess.url.clone()).map_err(|error| bad(error.to_string()))?;
+    Client::new(&endpoint, token, None).map_err(|error| bad(error.to_string()))
+}

@@ -1,0 +1,247 @@
+//! Against a Lichess in a box.
+
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::config::TokenSource;
+use crate::sim::{NewUser, Sim, SimOptions};
+
+/// A site with these users, and settings that lead to it.
+struct Site {
+    settings: Settings,
+    sim: Sim,
+    token: NamedTempFile,
+}
+
+impl Site {
+    async fn new(users: Vec<NewUser>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let token = NamedTempFile::new().unwrap();
+        let mut settings = Settings::default();
+        settings.lichess.url = format!("http://{}", listener.local_addr().unwrap())
+            .parse()
+            .unwrap();
+        settings.token = Some(TokenSource::File(token.path().to_owned()));
+        settings.engine.hash_mib = 1;
+        settings.engine.threads = 1;
+        let sim = Sim::new(SimOptions {
+            users,
+            ..SimOptions::default()
+        });
+        let site = sim.clone();
+        tokio::spawn(async move { site.serve(listener, std::future::pending()).await });
+        Self {
+            settings,
+            sim,
+            token,
+        }
+    }
+
+    /// The settings with the token of a user.
+    fn of(&self, user: &str) -> &Settings {
+        std::fs::write(self.token.path(), self.sim.token_of(user)).unwrap();
+        &self.settings
+    }
+}
+
+/// Every verdict that is not good, with topic and text.
+fn troubles(report: &Report) -> Vec<String> {
+    let bad = report
+        .findings
+        .iter()
+        .filter(|finding| finding.verdict != Verdict::Good);
+    bad.map(|finding| {
+        assert!(finding.advice.is_some(), "what to do about it: {finding}");
+        format!("{}: {}", finding.topic, finding.text)
+    })
+    .collect()
+}
+
+#[tokio::test]
+async fn a_bot_account_with_all_it_needs_is_ready() {
+    let site = Site::new(vec![NewUser::bot("Kestrel")]).await;
+    let report = check(site.of("Kestrel")).await;
+    assert_eq!(troubles(&report), [""; 0], "{report}");
+    assert_eq!(report.exit_code(), 0);
+    let topics: Vec<&str> = report
+        .findings
+        .iter()
+        .map(|finding| finding.topic)
+        .collect();
+    assert_eq!(
+        topics,
+        [
+            "configuration",
+            "lichess",
+            "token",
+            "account",
+            "book",
+            "engine"
+        ]
+    );
+    assert!(
+        report
+            .to_string()
+            .ends_with("Ready to play: knightwatch run"),
+        "{report}"
+    );
+    assert!(
+        !format!("{report} {report:?}").contains("lip_"),
+        "the token is told nowhere"
+    );
+}
+
+#[tokio::test]
+async fn every_problem_is_told_at_once() {
+    let mut site = Site::new(vec![NewUser::human("Anna")]).await;
+    site.sim
+        .add_token("lip_narrow", "Anna", &["challenge:write"]);
+    std::fs::write(site.token.path(), "lip_narrow").unwrap();
+    site.settings.book.files = vec!["/nowhere/book.bin".into()];
+    let report = check(&site.settings).await;
+    let troubles = troubles(&report);
+    let expected = [
+        "token: of anna, lacks the scope bot:play",
+        "token: lacks the scope challenge:read",
+        "account: Anna is no bot account",
+        "account: Anna has no biography",
+        "book: ",
+    ];
+    assert_eq!(troubles.len(), expected.len(), "{report}");
+    for (trouble, beginning) in troubles.iter().zip(expected) {
+        assert!(trouble.starts_with(beginning), "{trouble}");
+    }
+    assert!(troubles[4].contains("/nowhere/book.bin"), "{}", troubles[4]);
+    assert_eq!(report.exit_code(), 78, "the configuration comes first");
+    assert!(
+        report
+            .to_string()
+            .ends_with("Not ready to play: 3 problems"),
+        "{report}"
+    );
+}
+
+#[tokio::test]
+async fn the_exit_code_says_whose_fault_it_is() {
+    let site = Site::new(vec![NewUser::bot("Kestrel"), NewUser::human("Anna")]).await;
+    assert_eq!(check(site.of("Anna")).await.exit_code(), 77, "no title");
+
+    site.of("Nobody");
+    let report = check(&site.settings).await;
+    assert_eq!(report.exit_code(), 77, "{report}");
+    assert!(
+        troubles(&report)[0].contains("Lichess does not know it"),
+        "{report}"
+    );
+
+    let mut nameless = site.settings.clone();
+    nameless.token = None;
+    let report = check(&nameless).await;
+    assert_eq!(report.exit_code(), 77, "{report}");
+    assert!(
+        report
+            .to_string()
+            .contains("/account/oauth/token/create?scopes[]=bot:play"),
+        "{report}"
+    );
+
+    let mut away = site.of("Kestrel").clone();
+    let unused = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    away.lichess.url = format!("http://{unused}").parse().unwrap();
+    let report = check(&away).await;
+    assert_eq!(report.exit_code(), 1, "{report}");
+    assert!(
+        troubles(&report)[0].contains("cannot be reached"),
+        "{report}"
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_token_that_others_can_read_is_a_warning() {
+    use std::os::unix::fs::PermissionsExt;
+    let site = Site::new(vec![NewUser::bot("Kestrel")]).await;
+    let settings = site.of("Kestrel");
+    let open = |path: &Path| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644));
+    open(site.token.path()).unwrap();
+    let report = check(settings).await;
+    assert!(troubles(&report)[0].contains("(mode 0644)"), "{report}");
+    assert_eq!(report.exit_code(), 0);
+}
+
+fn nobody_asks(_: &str) -> io::Result<Option<String>> {
+    panic!("there is nothing to ask")
+}
+
+#[tokio::test]
+async fn an_upgrade_is_made_when_the_name_is_typed() {
+    let site = Site::new(vec![NewUser::human("Anna")]).await;
+    let settings = site.of("Anna");
+    let answer = |words: &'static str| {
+        move |warning: &str| {
+            assert!(
+                warning.contains("cannot be undone") && warning.contains("Anna"),
+                "{warning}"
+            );
+            Ok(Some(words.to_owned()))
+        }
+    };
+    let error = upgrade(settings, false, answer("yes\n")).await.unwrap_err();
+    assert!(matches!(error, UpgradeError::NotConfirmed(_)), "{error}");
+    assert_eq!(error.exit_code(), 1);
+    let error = upgrade(settings, false, |_| Ok(None)).await.unwrap_err();
+    assert!(matches!(error, UpgradeError::Unasked), "{error}");
+
+    let done = upgrade(settings, false, answer("anna\n")).await.unwrap();
+    assert!(done.starts_with("Anna is a bot account now."), "{done}");
+    let again = upgrade(settings, false, nobody_asks).await.unwrap();
+    assert_eq!(again, "Anna is a bot account already.");
+}
+
+#[tokio::test]
+async fn a_script_upgrades_without_being_asked() {
+    let site = Site::new(vec![NewUser::human("Anna")]).await;
+    upgrade(site.of("Anna"), true, |_| Ok(None)).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_account_that_has_played_is_not_upgraded() {
+    let played = NewUser {
+        games: 3,
+        ..NewUser::human("Anna")
+    };
+    let site = Site::new(vec![played]).await;
+    let error = upgrade(site.of("Anna"), true, nobody_asks)
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("Anna has played 3 games"),
+        "{error}"
+    );
+    assert_eq!(error.exit_code(), 77);
+}
+
+#[tokio::test]
+async fn a_token_that_will_not_do_upgrades_nothing() {
+    let site = Site::new(vec![NewUser::human("Anna")]).await;
+    site.sim
+        .add_token("lip_narrow", "Anna", &["challenge:write"]);
+    for (token, why) in [
+        ("lip_narrow", "lacks the scope bot:play"),
+        ("lip_unknown", "does not know"),
+    ] {
+        std::fs::write(site.token.path(), token).unwrap();
+        let error = upgrade(&site.settings, true, nobody_asks)
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+        assert_eq!(error.exit_code(), 77);
+    }
+}
