@@ -17,6 +17,8 @@ mod quiescence;
 mod search;
 mod see;
 mod table;
+#[cfg(test)]
+mod tests;
 mod thought;
 mod threads;
 mod time;
