@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::train::{DatagenOptions, TrainOptions};
+
 use crate::sim::NewUser;
 
 /// An always-on Lichess bot with its own chess engine, in one binary.
@@ -113,6 +115,19 @@ pub enum Command {
         #[arg(long)]
         divide: bool,
     },
+
+    /// Let the engine play itself and store the games, for training
+    #[command(
+        after_help = "Example: knightwatch datagen --data games --threads 2 --nodes 500 --minutes 60\n\n\
+        Ctrl-C ends it at the end of the games that are on; the next run adds to what is there."
+    )]
+    Datagen(DatagenOptions),
+
+    /// Train a network on stored games
+    #[command(
+        after_help = "Example: knightwatch train --data games --hidden 128 --buckets 8 --out new.kwnn"
+    )]
+    Train(TrainOptions),
 
     /// Look into Polyglot books and build them
     #[command(

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
-use knightwatch::{book, daemon, doctor, engine::bench, init, logging, perft, uci};
+use knightwatch::{book, daemon, doctor, engine::bench, init, logging, perft, train, uci};
 
 fn main() -> ExitCode {
     if let Some(missing) = missing_cpu_feature() {
@@ -39,6 +39,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
         Command::Bench => bench::run(&mut io::stdout().lock())?,
+        Command::Datagen(options) => train::datagen::run(&options)?,
+        Command::Train(options) => train::trainer::run(&options)?,
         _ => anyhow::bail!("not there yet"),
     }
     Ok(ExitCode::SUCCESS)

@@ -6,12 +6,18 @@
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use crate::chess::{CastlingNotation, Color, File, Game, Move, Position, Rank, Square, perft};
+use crate::engine::nnue::{self, Network};
 use crate::engine::{Bound, Clock, Engine, EngineOptions, Limits, Task, Thinking, Thought, bench};
+
+/// Values of `EvalFile` that are no files: the network in the binary, and none at all.
+const EMBEDDED: &str = "<embedded>";
+const BY_HAND: &str = "<none>";
 
 const DEFAULT_HASH_MIB: usize = 16;
 const MAX_HASH_MIB: usize = 1 << 20;
@@ -189,8 +195,11 @@ impl Session {
              option name MultiPV type spin default 1 min 1 max {MAX_MULTI_PV}\n\
              option name Ponder type check default false\n\
              option name UCI_Chess960 type check default false\n\
+             option name EvalFile type string default {EMBEDDED}\n\
+             info string {}\n\
              uciok",
-            env!("CARGO_PKG_VERSION")
+            env!("CARGO_PKG_VERSION"),
+            nnue::describe(self.engine.network().as_deref())
         ));
     }
 
@@ -228,6 +237,18 @@ impl Session {
                     true => CastlingNotation::KingTakesRook,
                     false => CastlingNotation::Standard,
                 };
+            }
+            "evalfile" => {
+                let network = match value.as_str() {
+                    "" | EMBEDDED => Network::embedded(),
+                    BY_HAND => None,
+                    path => Some(Arc::new(
+                        Network::open(Path::new(path)).map_err(|e| format!("EvalFile: {e}"))?,
+                    )),
+                };
+                self.stop();
+                self.output.complain(&nnue::describe(network.as_deref()));
+                self.engine.set_network(network);
             }
             _ => return Err(format!("no such option: {name}")),
         }

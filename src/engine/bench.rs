@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::Limits;
 use super::control::Control;
+use super::nnue::Network;
 use super::search::{Memory, Search};
 use super::table::Table;
 use crate::chess::{Game, Position};
@@ -79,7 +80,7 @@ impl Report {
 /// Searches all positions to a depth, each afresh in history but with one table, and tells of each.
 pub fn search(depth: u32, mut on_position: impl FnMut(usize, &str, u64)) -> Report {
     let table = Table::new(HASH_MIB);
-    let mut memory = Memory::new();
+    let mut memory = Memory::new(Network::embedded());
     let started = Instant::now();
     let mut nodes = 0;
     for (number, fen) in POSITIONS.iter().enumerate() {

@@ -117,7 +117,12 @@ impl Search<'_> {
             .is_some_and(|moves| best.value >= mate_in(2 * moves as usize));
         let forced = self.root.len() == 1 && depth >= params::FORCED_DEPTH;
         let decided = is_mate(best.value) && 2 * (MATE - best.value.abs()) as usize <= depth;
+        let soft_end = self
+            .limits
+            .soft_nodes
+            .is_some_and(|nodes| self.nodes_of_all() >= nodes);
         mate_wanted
+            || soft_end
             || self.control.is_on_a_clock() && (forced || decided)
             || self.control.is_time_to_answer(progress)
     }

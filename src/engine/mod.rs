@@ -5,17 +5,17 @@
 //! [`Thinking`] that [`Engine::start`] hands back.
 
 pub mod bench;
-pub mod nnue;
-
 mod control;
 mod eval;
 mod history;
 mod iterate;
+pub mod nnue;
 mod ordering;
 mod params;
 mod quiescence;
 mod search;
 mod see;
+mod solo;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -24,6 +24,7 @@ mod threads;
 mod time;
 mod value;
 
+pub use solo::Solo;
 pub use thought::{Bound, Clock, Limits, Score, Thought};
 
 use std::sync::{Arc, mpsc};
@@ -130,6 +131,17 @@ impl Engine {
         self.pool().new_game();
     }
 
+    /// What to evaluate positions with in searches to come; `None` is the evaluation by hand. What was learnt
+    /// so far is forgotten. A new engine has the embedded network, if there is one.
+    pub fn set_network(&self, network: Option<Arc<nnue::Network>>) {
+        self.pool().set_network(network);
+    }
+
+    /// What positions are evaluated with.
+    pub fn network(&self) -> Option<Arc<nnue::Network>> {
+        self.pool().network()
+    }
+
     /// Starts a search and returns at once, also when others are on: they give threads up for it.
     ///
     /// The answer comes exactly once, with a legal move if there is one, even when the search is stopped at
@@ -154,7 +166,9 @@ impl Engine {
 
     /// The static evaluation in centipawns, from the side to move's view; for the curious.
     pub fn evaluate(pos: &Position) -> i32 {
-        eval::Evaluator::new().evaluate(pos)
+        let mut evaluator = eval::Evaluator::new(nnue::Network::embedded());
+        evaluator.begin(pos);
+        evaluator.evaluate(pos)
     }
 }
 

@@ -109,7 +109,7 @@ impl Search<'_> {
             } else {
                 -self.quiesce::<Zero>(&child, ply + 1, -beta, -alpha)
             };
-            self.keys.pop();
+            self.ascend();
             if self.aborted {
                 return DRAW;
             }

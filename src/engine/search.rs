@@ -4,10 +4,13 @@
 //! table and the [`Control`]. Iterative deepening is in [`iterate`](super::iterate), the end of the lines in
 //! [`quiescence`](super::quiescence).
 
+use std::sync::Arc;
+
 use super::control::Control;
 use super::eval::Evaluator;
 use super::history::{CorrectionKeys, Corrections, History, Moved, Past};
 use super::iterate::RootMove;
+use super::nnue::Network;
 use super::ordering::{Knowledge, Picker, Scored};
 use super::params;
 use super::see;
@@ -55,11 +58,12 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub fn new() -> Memory {
+    /// For searches with this network, or with the evaluation by hand.
+    pub fn new(network: Option<Arc<Network>>) -> Memory {
         Memory {
             history: History::new(),
             corrections: Corrections::new(),
-            evaluator: Evaluator::new(),
+            evaluator: Evaluator::new(network),
         }
     }
 }
@@ -208,6 +212,7 @@ impl<'a> Search<'a> {
         limits: &'a Limits,
         seat: usize,
     ) -> Search<'a> {
+        memory.evaluator.begin(game.position());
         let keys = game.keys().to_vec();
         let wanted =
             |mv: &&Move| limits.search_moves.is_empty() || limits.search_moves.contains(mv);
@@ -592,7 +597,7 @@ impl<'a> Search<'a> {
                 value =
                     -self.search::<Zero>(&child, ply + 1, shallow, -raised, 1 - raised, !facts.cut);
             }
-            self.keys.pop();
+            self.ascend();
             if self.aborted {
                 break;
             }
@@ -717,7 +722,7 @@ impl<'a> Search<'a> {
             if N::PV && (count == 1 || value > alpha) {
                 value = -self.search::<Open>(&child, ply + 1, new_depth, -beta, -alpha, false);
             }
-            self.keys.pop();
+            self.ascend();
             if self.aborted {
                 return DRAW;
             }
@@ -908,15 +913,22 @@ impl<'a> Search<'a> {
         terms - history * 1024 / scale
     }
 
-    /// Plays a move on a copy. The counterpart is `self.keys.pop()`.
+    /// Plays a move on a copy. The counterpart is [`ascend`](Self::ascend).
     pub(super) fn descend(&mut self, pos: &Position, mv: Move, ply: usize) -> Position {
         let piece = pos.piece_at(mv.from()).expect("a legal move has a piece");
         let child = pos.after(mv);
         self.table.prefetch(child.key());
         self.frame(ply).moved = Moved::new(piece, mv);
         self.keys.push(child.key());
+        self.memory.evaluator.push(pos, mv);
         self.nodes += 1;
         child
+    }
+
+    /// Leaves the position that [`descend`](Self::descend) led to.
+    pub(super) fn ascend(&mut self) {
+        self.keys.pop();
+        self.memory.evaluator.pop();
     }
 
     /// The best line from here is the move and the best line after it.

@@ -25,6 +25,8 @@ pub struct Limits {
     pub depth: Option<u32>,
     /// Positions visited by all threads of this search together.
     pub nodes: Option<u64>,
+    /// No iteration is begun after so many positions; the one that is on is finished.
+    pub soft_nodes: Option<u64>,
     /// Stop as soon as a mate in at most so many moves is found.
     pub mate: Option<u32>,
     /// Exactly this long.

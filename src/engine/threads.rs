@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use super::control::Control;
+use super::nnue::Network;
 use super::search::{Memory, Search};
 use super::table::Table;
 use super::value::{DRAW, mated_in, to_score};
@@ -74,7 +75,7 @@ impl Job {
         }));
         if searched.is_err() {
             // It may have been left in any state.
-            *memory = Memory::new();
+            *memory = Memory::new(memory.evaluator.network());
         }
         self.control.wait_until_asked();
         self.control.stop();
@@ -94,7 +95,7 @@ impl Job {
             .iterate(&mut |_| {});
         }));
         if searched.is_err() {
-            *memory = Memory::new();
+            *memory = Memory::new(memory.evaluator.network());
         }
     }
 
@@ -156,6 +157,8 @@ struct State {
     era: u64,
     closing: bool,
     table: Arc<Table>,
+    /// What to evaluate with; by hand if it is none.
+    network: Option<Arc<Network>>,
 }
 
 /// The threads of an engine.
@@ -175,6 +178,7 @@ impl Pool {
                 era: 0,
                 closing: false,
                 table: Arc::new(Table::new(hash_mib)),
+                network: Network::embedded(),
             }),
             work: Condvar::new(),
         })
@@ -202,6 +206,18 @@ impl Pool {
         state.deal();
         self.staff(&mut state);
         self.work.notify_all();
+    }
+
+    /// What searches to come evaluate with; forgets everything, since scores may mean something else.
+    pub fn set_network(&self, network: Option<Arc<Network>>) {
+        let mut state = self.lock();
+        state.network = network;
+        state.era += 1;
+        state.table.clear();
+    }
+
+    pub fn network(&self) -> Option<Arc<Network>> {
+        self.lock().network.clone()
     }
 
     pub fn new_game(&self) {
@@ -258,9 +274,9 @@ impl Pool {
 
     /// The life of a thread.
     fn work(&self) {
-        let mut memory = Memory::new();
-        let mut era = 0;
         let mut state = self.lock();
+        let mut memory = Memory::new(state.network.clone());
+        let mut era = state.era;
         loop {
             if state.alive > state.needed() || state.closing && state.seatings.is_empty() {
                 state.alive -= 1;
@@ -274,9 +290,10 @@ impl Pool {
                 continue;
             };
             let renewed = std::mem::replace(&mut era, state.era) != state.era;
+            let network = state.network.clone();
             drop(state);
             if renewed {
-                memory = Memory::new();
+                memory = Memory::new(network);
             }
             if seat == 0 {
                 self.lead(&job, &mut memory);

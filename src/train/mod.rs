@@ -1,9 +1,10 @@
-//! From games to a network: the archive of games ([`record`], [`archive`]) and the trainer ([`trainer`]).
+//! From games to a network: self-play ([`datagen`]), the archive of games ([`record`], [`archive`]) and the trainer ([`trainer`]).
 //!
 //! `knightwatch datagen` plays games and stores them; `knightwatch train` reads them and writes a network file that the engine
 //! loads. Nothing comes from anywhere else.
 
 pub mod archive;
+pub mod datagen;
 
 mod dataset;
 mod kernel;

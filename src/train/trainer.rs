@@ -100,10 +100,7 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
     };
     let model = match &options.from {
         Some(path) => {
-            let bytes =
-                fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-            let network =
-                Network::from_bytes(&bytes).with_context(|| path.display().to_string())?;
+            let network = Network::open(path)?;
             ensure!(
                 network.shape() == shape,
                 "{} has another shape than --hidden and --buckets ask for",

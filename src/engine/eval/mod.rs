@@ -1,7 +1,7 @@
 //! Static evaluation: what a position is worth without looking ahead.
 //!
-//! [`Evaluator`] is the seam: search asks it for a number and knows nothing of how it comes about. Inside is a
-//! tapered sum of terms by hand; every term has a weight for the middlegame and one for the endgame, and the
+//! [`Evaluator`] is the seam: search asks it for a number and knows nothing of how it comes about. Inside is the
+//! [network](super::nnue) where there is one, and for when there is none, a tapered sum of terms by hand; every term has a weight for the middlegame and one for the endgame, and the
 //! material on the board says how far the game has gone from one to the other.
 
 mod king;
@@ -11,24 +11,65 @@ mod pieces;
 mod weights;
 
 use self::phased::Phased;
+use std::sync::Arc;
+
 use super::history::pawn_hash;
+use super::nnue::{Accumulators, Network};
 use super::value::{EVAL_LIMIT, Value};
-use crate::chess::{Bitboard, Color, Position, Role, Square, attacks};
+use crate::chess::{Bitboard, Color, Move, Position, Role, Square, attacks};
 
 /// Evaluates positions, and remembers what is worth remembering in between.
 pub(crate) struct Evaluator {
+    /// Follows the search move by move; without a network, the evaluation by hand answers.
+    network: Option<Accumulators>,
     pawns: pawns::Cache,
 }
 
 impl Evaluator {
-    pub fn new() -> Evaluator {
+    pub fn new(network: Option<Arc<Network>>) -> Evaluator {
         Evaluator {
+            network: network.map(|network| Accumulators::new(network, &Position::startpos())),
             pawns: pawns::Cache::new(),
         }
     }
 
+    /// The network that answers, if it is one.
+    pub fn network(&self) -> Option<Arc<Network>> {
+        self.network.as_ref().map(|sums| sums.network().clone())
+    }
+
+    /// A search begins at `root`.
+    pub fn begin(&mut self, root: &Position) {
+        if let Some(sums) = &mut self.network {
+            sums.reset(root);
+        }
+    }
+
+    /// The search makes `mv` in `pos`.
+    pub fn push(&mut self, pos: &Position, mv: Move) {
+        if let Some(sums) = &mut self.network {
+            sums.push(pos, mv);
+        }
+    }
+
+    /// The search takes its last move back.
+    pub fn pop(&mut self) {
+        if let Some(sums) = &mut self.network {
+            sums.pop();
+        }
+    }
+
     /// From the view of the side to move, in centipawns, never as much as a mate. Not for positions in check.
+    /// `pos` is where [`begin`](Self::begin), [`push`](Self::push) and [`pop`](Self::pop) have led.
     pub fn evaluate(&mut self, pos: &Position) -> Value {
+        match &mut self.network {
+            // How to mate a bare king is not in the games that networks learn from.
+            Some(sums) if !has_bare_king(pos) => sums.evaluate(pos).clamp(-EVAL_LIMIT, EVAL_LIMIT),
+            _ => self.by_hand(pos),
+        }
+    }
+
+    fn by_hand(&mut self, pos: &Position) -> Value {
         let structure = self.pawns.get(pos, pawn_hash(pos));
         let sides = [Side::new(pos, Color::White), Side::new(pos, Color::Black)];
         let mut reach = [Reach::default(), Reach::default()];
@@ -56,6 +97,12 @@ impl Evaluator {
         };
         (ours + weights::TEMPO + mop_up(pos)).clamp(-EVAL_LIMIT, EVAL_LIMIT)
     }
+}
+
+fn has_bare_king(pos: &Position) -> bool {
+    Color::ALL
+        .iter()
+        .any(|&color| pos.by_color(color).count() == 1)
 }
 
 fn signed(color: Color, score: Phased) -> Phased {
@@ -221,7 +268,7 @@ mod tests {
     use super::*;
 
     fn eval(fen: &str) -> Value {
-        Evaluator::new().evaluate(&Position::from_fen(fen).expect("a good FEN"))
+        Evaluator::new(None).evaluate(&Position::from_fen(fen).expect("a good FEN"))
     }
 
     /// The same position with the colours exchanged.

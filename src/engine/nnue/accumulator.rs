@@ -67,6 +67,11 @@ impl Accumulators {
         accumulators
     }
 
+    #[must_use]
+    pub fn network(&self) -> &Arc<Network> {
+        &self.network
+    }
+
     /// Starts again from `root`.
     pub fn reset(&mut self, root: &Position) {
         let nothing = (

@@ -15,8 +15,24 @@ mod simd;
 mod tests;
 
 pub use accumulator::Accumulators;
-pub use network::{Lane, Network, NetworkError, Shape};
+pub use network::{Lane, Network, NetworkError, OpenError, Shape};
 pub use simd::Kernels;
+
+/// What positions are evaluated with, in a line for people.
+#[must_use]
+pub fn describe(network: Option<&Network>) -> String {
+    match network {
+        Some(network) => {
+            let Shape { hidden, buckets } = network.shape();
+            format!(
+                "evaluation: network {}, (768 -> {hidden}) x 2 -> {buckets}, {} kernels",
+                network.name(),
+                Kernels::best().name()
+            )
+        }
+        None => "evaluation: by hand".to_owned(),
+    }
+}
 
 /// One unit of the first layer's clipped activation.
 pub const QA: i32 = 255;

@@ -16,6 +16,7 @@
 //! | 32..64 | name, UTF-8, padded with zeros |
 //! | then | `i16` weights `[768][H]`, `i16` biases `[H]`, `i16` output weights `[B][2][H]`, `i32` output biases `[B]` |
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use super::features::{self, INPUTS};
@@ -56,6 +57,22 @@ pub enum NetworkError {
     Checksum,
     #[error("a weight of the network is out of range: {0}")]
     Range(&'static str),
+}
+
+/// A network file that could not be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {why}", path.display())]
+pub struct OpenError {
+    path: PathBuf,
+    why: Why,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Why {
+    #[error(transparent)]
+    Read(std::io::Error),
+    #[error(transparent)]
+    Bad(NetworkError),
 }
 
 /// The sizes of a network.
@@ -229,6 +246,21 @@ impl Network {
             &values(outputs_at, 2 * shape.buckets * shape.hidden),
             &output_biases,
         )
+    }
+
+    /// Reads a network file from disk; the error names it.
+    ///
+    /// # Errors
+    /// When it cannot be read or is no good network.
+    pub fn open(path: &Path) -> Result<Network, OpenError> {
+        let bytes = std::fs::read(path).map_err(|error| OpenError {
+            path: path.to_owned(),
+            why: Why::Read(error),
+        })?;
+        Network::from_bytes(&bytes).map_err(|error| OpenError {
+            path: path.to_owned(),
+            why: Why::Bad(error),
+        })
     }
 
     /// The file of this network.

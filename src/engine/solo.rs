@@ -1,0 +1,41 @@
+//! One search after another on the caller's own thread, with a table of its own: for self-play by the thousands.
+
+use std::sync::Arc;
+
+use super::control::Control;
+use super::nnue::Network;
+use super::search::{Memory, Search};
+use super::table::Table;
+use super::{Limits, Thought};
+use crate::chess::Game;
+
+/// An engine without threads. The same calls on a fresh one give the same answers, unless a limit is a time.
+pub struct Solo {
+    table: Table,
+    memory: Memory,
+}
+
+impl Solo {
+    /// With a table of `hash_mib` MiB; evaluates with `network`, or by hand if it is none.
+    #[must_use]
+    pub fn new(hash_mib: usize, network: Option<Arc<Network>>) -> Solo {
+        Solo {
+            table: Table::new(hash_mib),
+            memory: Memory::new(network),
+        }
+    }
+
+    /// Forgets everything.
+    pub fn new_game(&mut self) {
+        self.table.clear();
+        self.memory = Memory::new(self.memory.evaluator.network());
+    }
+
+    /// Searches until a limit is met; without any that is at the greatest depth.
+    pub fn think(&mut self, game: &Game, limits: &Limits) -> Thought {
+        self.table.grow_older();
+        let ply = u32::try_from(game.moves().len()).unwrap_or(u32::MAX);
+        let control = Control::new(limits, ply);
+        Search::new(&control, &self.table, &mut self.memory, game, limits, 0).iterate(&mut |_| {})
+    }
+}
