@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::Limits;
 use super::control::Control;
-use super::nnue::Network;
+use super::nnue::{self, Network};
 use super::search::{Memory, Search};
 use super::table::Table;
 use crate::chess::{Game, Position};
@@ -108,6 +108,8 @@ pub fn search(depth: u32, mut on_position: impl FnMut(usize, &str, u64)) -> Repo
 ///
 /// When the output cannot be written.
 pub fn run(output: &mut impl Write) -> io::Result<()> {
+    let network = Network::embedded();
+    writeln!(output, "{}", nnue::describe(network.as_deref()))?;
     let mut written = Ok(());
     let report = search(DEPTH, |number, fen, nodes| {
         if written.is_ok() {
