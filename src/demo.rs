@@ -1,1 +1,0 @@
-//! Simulator, bot and sparring partners in one process, told in the terminal.

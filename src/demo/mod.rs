@@ -1,0 +1,239 @@
+//! Simulator, bot and sparring partners in one process, told in the terminal.
+
+mod story;
+
+use std::io::{self, IsTerminal, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use tokio::net::TcpListener;
+use tokio::sync::{broadcast, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use url::Url;
+
+use crate::bot::{self, BotParts, Pulse, Stopper};
+use crate::config::Settings;
+use crate::daemon;
+use crate::events::{Bus, Event, RecvError};
+use crate::lichess::{Client, Endpoint, Token};
+use crate::sim::{ColorChoice, Kind, NewUser, Plan, Sim, SimOptions, Sparring, TimeControl};
+use story::{Story, Style};
+
+/// The name of our bot on its own server.
+const NAME: &str = "Knightwatch";
+
+/// The hash table of the demo, small enough for any machine.
+const HASH_MIB: usize = 64;
+
+/// How long bot and server get to say goodbye.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// What the demo is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Games to play before it ends by itself; `None` plays until Ctrl-C.
+    pub games: Option<u32>,
+    /// Where the server listens; port 0 takes a free one.
+    pub listen: SocketAddr,
+}
+
+/// Plays, and tells it on stdout, until enough games are over or Ctrl-C; ends with a table of the results.
+///
+/// # Errors
+/// When the address cannot be bound, when stdout is closed, or when the bot stops by itself.
+pub async fn run(options: Options) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(options.listen).await.with_context(|| {
+        format!(
+            "cannot listen on {}: choose another address with --listen, or port 0 for any free one",
+            options.listen
+        )
+    })?;
+    let address = listener.local_addr()?;
+    let sim = site();
+    let (close, closed) = oneshot::channel::<()>();
+    let server = tokio::spawn({
+        let sim = sim.clone();
+        async move { sim.serve(listener, async { closed.await.unwrap_or(()) }).await }
+    });
+    let events = Bus::new();
+    let watch = events.subscribe();
+    let (stopper, bot) = start_bot(&sim, address, events)?;
+    invite(&sim, options.games);
+
+    let mut out = io::stdout();
+    writeln!(
+        out,
+        "Knightwatch {} plays on its own Lichess in a box, http://{address}; Ctrl-C ends it.\n\
+         Columns: the moves, Knightwatch's clock and its opponent's, and the engine's score for \
+         Knightwatch, depth, nodes and line.\n",
+        env!("CARGO_PKG_VERSION")
+    )?;
+    let mut story = Story::new(style());
+    let outcome = tell(&mut story, watch, options.games, bot, &stopper).await;
+
+    let table = writeln!(out, "\n{}", story.table().trim_end());
+    drop(close);
+    // A server that does not end by itself ends with the process.
+    let _ = timeout(FAREWELL, server).await;
+    outcome?;
+    Ok(table?)
+}
+
+/// Tells what happens until enough games are over, somebody presses Ctrl-C, or the bot gives up.
+async fn tell(
+    story: &mut Story,
+    mut watch: broadcast::Receiver<Arc<Event>>,
+    games: Option<u32>,
+    mut bot: JoinHandle<Result<(), bot::Error>>,
+    stopper: &Stopper,
+) -> anyhow::Result<()> {
+    let mut out = io::stdout();
+    let enough = games.map_or(usize::MAX, |games| games as usize);
+    while story.finished() < enough {
+        let event = tokio::select! {
+            event = watch.recv() => event,
+            ended = &mut bot => {
+                ended.context("the bot has failed")??;
+                anyhow::bail!("the bot has stopped by itself");
+            }
+            _ = tokio::signal::ctrl_c() => break,
+        };
+        match event {
+            Ok(event) => {
+                for line in story.tell(&event, Instant::now()) {
+                    writeln!(out, "{line}")?;
+                }
+                out.flush()?;
+            }
+            Err(RecvError::Lagged(missed)) => {
+                writeln!(out, "-- {missed} lines left out: the terminal is too slow")?;
+            }
+            Err(RecvError::Closed) => break,
+        }
+    }
+    stopper.leave();
+    // It may be in the middle of a move; the demo does not wait for ever.
+    if let Ok(ended) = timeout(FAREWELL, &mut bot).await {
+        ended.context("the bot has failed")??;
+    }
+    Ok(())
+}
+
+/// The server with our account on it.
+fn site() -> Sim {
+    Sim::new(SimOptions {
+        users: vec![NewUser::bot(NAME).rating(2500)],
+        seed: fastrand::u64(..),
+        ..SimOptions::default()
+    })
+}
+
+/// Our bot, as the daemon would run it, on that server.
+fn start_bot(
+    sim: &Sim,
+    address: SocketAddr,
+    events: Bus,
+) -> anyhow::Result<(Stopper, JoinHandle<Result<(), bot::Error>>)> {
+    let mut settings = Settings::default();
+    settings.lichess.url = Url::parse(&format!("http://{address}"))?;
+    settings.engine.hash_mib = HASH_MIB;
+    settings.games.concurrency = 8;
+    let endpoint = Endpoint::new(settings.lichess.url.clone())?;
+    let token: Token = sim.token_of(NAME).parse()?;
+    let parts = BotParts {
+        client: Client::new(&endpoint, token, Some(NAME))?,
+        engine: daemon::engine(&settings),
+        books: daemon::shelf(&settings)?,
+        settings: Arc::new(settings),
+        events,
+        pulse: Pulse::default(),
+    };
+    let (stopper, stop) = bot::stop();
+    Ok((stopper, tokio::spawn(bot::run(parts, stop))))
+}
+
+/// Sets sparring partners on our bot: so many games in all, or one after another for ever.
+fn invite(sim: &Sim, games: Option<u32>) {
+    let partners = partners();
+    let count = partners.len() as u32;
+    for (i, mut partner) in (0..).zip(partners) {
+        let share = games.map(|games| (games / count + u32::from(i < games % count)) as usize);
+        if share == Some(0) {
+            continue;
+        }
+        if let Some(plan) = &mut partner.challenges {
+            plan.count = share;
+        }
+        sim.spar(partner);
+    }
+}
+
+/// Who plays against us, the quickest first.
+fn partners() -> Vec<Sparring> {
+    let plan = |time_controls: &[(u32, u32)], colors: &[ColorChoice]| Plan {
+        time_controls: time_controls
+            .iter()
+            .map(|&(limit, increment)| TimeControl::clock(limit, increment))
+            .collect(),
+        colors: colors.to_vec(),
+        rated: true,
+        ..Plan::against(NAME, TimeControl::clock(60, 0))
+    };
+    let alternate = [ColorChoice::White, ColorChoice::Black];
+    let turned = [ColorChoice::Black, ColorChoice::White];
+    let sparring = |name: &str, rating, kind, delay_ms, plan| Sparring {
+        rating,
+        delay_ms,
+        ..Sparring::new(name, kind).challenging(plan)
+    };
+    vec![
+        sparring(
+            "Rookie",
+            800,
+            Kind::Random,
+            300,
+            plan(&[(30, 0), (30, 1)], &alternate),
+        ),
+        sparring(
+            "Magpie",
+            1200,
+            Kind::Greedy,
+            400,
+            plan(&[(60, 0), (30, 1)], &turned),
+        ),
+        Sparring {
+            resigns: Some(9),
+            ..sparring(
+                "Echo",
+                1900,
+                Kind::Engine { nodes: 2_000 },
+                300,
+                plan(&[(60, 0), (60, 1), (120, 1)], &alternate),
+            )
+        },
+        sparring(
+            "Shuffle",
+            1500,
+            Kind::Engine { nodes: 200 },
+            300,
+            Plan {
+                variant: "chess960".to_owned(),
+                ..plan(&[(60, 0)], &turned)
+            },
+        ),
+    ]
+}
+
+/// How this terminal wants its lines.
+fn style() -> Style {
+    let terminal = io::stdout().is_terminal();
+    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let width = terminal_size::terminal_size().map_or(120, |(width, _)| usize::from(width.0));
+    Style {
+        colour: terminal && !no_colour,
+        width,
+    }
+}

@@ -1,0 +1,562 @@
+//! The games as a chess player reads them: events in, lines of text out. No I/O and no clock.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::chess::{Color, Game, Position};
+use crate::events::{Event, GameFinished, GameStarted, Moved, Player, Report, Severity, Source};
+use crate::lichess::model::clip;
+
+/// The longest name that is printed whole.
+const NAME: usize = 20;
+
+/// How lines are laid out.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// Whether escape sequences for colour may be used.
+    pub colour: bool,
+    /// Columns of the terminal; lines are cut to it.
+    pub width: usize,
+}
+
+/// A game that is over, as a row of the table.
+#[derive(Clone, Debug)]
+struct Row {
+    tag: usize,
+    white: String,
+    black: String,
+    time_control: String,
+    result: String,
+    reason: String,
+    plies: u32,
+    took: Duration,
+    /// 1 for a win of ours, 0.5 for a draw; `None` for a game that does not count.
+    points: Option<f32>,
+}
+
+/// A game that is on.
+struct Live {
+    tag: usize,
+    white: Player,
+    black: Player,
+    ours: Color,
+    time_control: String,
+    began: Instant,
+    /// The board, followed for the reason of a draw; `None` if the moves made no sense to us.
+    board: Option<Game>,
+    /// The opponent's last move, until ours joins it on one line.
+    waiting: Option<String>,
+}
+
+/// What has been told so far.
+pub struct Story {
+    style: Style,
+    live: BTreeMap<String, Live>,
+    rows: Vec<Row>,
+    tags: usize,
+}
+
+impl Story {
+    /// A story without games.
+    pub fn new(style: Style) -> Self {
+        Self {
+            style,
+            live: BTreeMap::new(),
+            rows: Vec::new(),
+            tags: 0,
+        }
+    }
+
+    /// The games that have ended so far.
+    pub fn finished(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The lines that an event is worth; `now` is when it came.
+    pub fn tell(&mut self, event: &Event, now: Instant) -> Vec<String> {
+        match event {
+            Event::GameStarted(start) => self.started(start, now),
+            Event::Moved(moved) => self.moved(moved).into_iter().collect(),
+            Event::TakenBack { game, ply } => self.taken_back(game, *ply),
+            Event::GameFinished(end) => self.ended(end, now),
+            Event::Offline { reason, .. } => vec![self.aside("offline", reason)],
+            Event::Note { severity, text, .. } if *severity >= Severity::Warning => {
+                vec![self.aside("note", text)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn started(&mut self, start: &GameStarted, now: Instant) -> Vec<String> {
+        if self.live.contains_key(&start.game) {
+            return Vec::new();
+        }
+        self.tags += 1;
+        let initial = match &start.initial_fen {
+            Some(fen) => Position::from_fen(fen).ok(),
+            None => Some(Position::startpos()),
+        };
+        let live = Live {
+            tag: self.tags,
+            white: start.white.clone(),
+            black: start.black.clone(),
+            ours: start.our_color,
+            time_control: start.time_control.to_string(),
+            began: now,
+            board: initial.map(Game::new),
+            waiting: None,
+        };
+        let kind = match start.variant.as_str() {
+            "standard" => String::new(),
+            "chess960" => " Chess960".to_owned(),
+            other => format!(" {}", clip(other, NAME)),
+        };
+        let line = format!(
+            "{} – {}   {} {}{kind}, {}",
+            full_name(&live.white),
+            full_name(&live.black),
+            live.time_control,
+            clip(&start.speed, NAME),
+            if start.rated { "rated" } else { "casual" },
+        );
+        let line = self.line(live.tag, &self.bold(&line));
+        self.live.insert(start.game.clone(), live);
+        vec![line]
+    }
+
+    fn moved(&mut self, moved: &Moved) -> Option<String> {
+        let live = self.live.get_mut(&moved.game)?;
+        if let Some(board) = &mut live.board
+            && board.push_uci(&moved.uci).is_err()
+        {
+            live.board = None;
+        }
+        let number = numbered(moved);
+        if !moved.ours {
+            live.waiting = Some(number);
+            return None;
+        }
+        let moves = match live.waiting.take() {
+            // Our own number would only repeat that of the opponent's move.
+            Some(theirs) if live.ours == Color::Black => format!("{theirs} {}", moved.san),
+            Some(theirs) => format!("{theirs}  {number}"),
+            None => number,
+        };
+        let (our_clock, their_clock) = match live.ours {
+            Color::White => (moved.wtime, moved.btime),
+            Color::Black => (moved.btime, moved.wtime),
+        };
+        let clocks = format!("{:>7} {:>7}", clock(our_clock), clock(their_clock));
+        let thought = moved.thought.as_ref().map(thinking).unwrap_or_default();
+        let line = format!("{moves:<25} {clocks}  {thought}");
+        Some(self.line(self.live[&moved.game].tag, line.trim_end()))
+    }
+
+    fn taken_back(&mut self, game: &str, ply: u32) -> Vec<String> {
+        let Some(live) = self.live.get_mut(game) else {
+            return Vec::new();
+        };
+        if let Some(board) = &mut live.board {
+            board.truncate(ply as usize);
+        }
+        live.waiting = None;
+        vec![self.line(self.live[game].tag, &format!("taken back to ply {ply}"))]
+    }
+
+    fn ended(&mut self, end: &GameFinished, now: Instant) -> Vec<String> {
+        let Some(live) = self.live.remove(&end.game) else {
+            return Vec::new();
+        };
+        let mut lines = Vec::new();
+        if let Some(last) = &live.waiting {
+            lines.push(self.line(live.tag, last));
+        }
+        let reason = reason(end, live.board.as_ref());
+        let winner = end.winner.map(|color| match color {
+            Color::White => clip(&live.white.name, NAME),
+            Color::Black => clip(&live.black.name, NAME),
+        });
+        let sentence = match winner {
+            Some(winner) => format!("{}  {winner} wins: {reason}", end.result),
+            None if end.result == "1/2-1/2" => format!("{}  draw: {reason}", end.result),
+            None => format!("{}  {reason}", end.result),
+        };
+        lines.push(self.line(live.tag, &self.bold(&sentence)));
+        self.rows.push(Row {
+            tag: live.tag,
+            white: short_name(&live.white),
+            black: short_name(&live.black),
+            time_control: live.time_control,
+            result: end.result.clone(),
+            reason,
+            plies: end.plies,
+            took: now.saturating_duration_since(live.began),
+            points: match (end.winner, end.result.as_str()) {
+                (Some(winner), _) => Some(if winner == live.ours { 1.0 } else { 0.0 }),
+                (None, "1/2-1/2") => Some(0.5),
+                (None, _) => None,
+            },
+        });
+        lines
+    }
+
+    /// All games that are over, a line each, with our score below.
+    pub fn table(&self) -> String {
+        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        rows.sort_by_key(|row| row.tag);
+        let wide = |of: fn(&Row) -> &str, least: usize| {
+            rows.iter()
+                .map(|row| of(row).chars().count())
+                .fold(least, usize::max)
+        };
+        let white = wide(|row| &row.white, 5);
+        let black = wide(|row| &row.black, 5);
+        let reason = wide(|row| &row.reason, 6);
+        let head = format!(
+            "{:>4}  {:white$}  {:black$}  {:>5}  {:>7}  {:reason$}  {:>5}  {:>6}",
+            "game", "White", "Black", "clock", "result", "reason", "moves", "time"
+        );
+        let mut text = format!("{}\n", self.bold(&head));
+        for row in &rows {
+            text.push_str(&format!(
+                "{:>4}  {:white$}  {:black$}  {:>5}  {:>7}  {:reason$}  {:>5}  {:>6}\n",
+                row.tag,
+                row.white,
+                row.black,
+                row.time_control,
+                row.result,
+                row.reason,
+                row.plies.div_ceil(2),
+                minutes(row.took),
+            ));
+        }
+        let count = |points: f32| rows.iter().filter(|r| r.points == Some(points)).count();
+        text.push_str(&format!(
+            "\nKnightwatch: {} won, {} drawn, {} lost\n",
+            count(1.0),
+            count(0.5),
+            count(0.0)
+        ));
+        text
+    }
+
+    /// A line of a game, cut to the terminal's width, with the game's number in its own colour in front.
+    fn line(&self, tag: usize, text: &str) -> String {
+        let marker = format!("[{tag}]");
+        let room = self.style.width.saturating_sub(6);
+        let text = cut(text, room);
+        if self.style.colour {
+            // Six colours that can be read on dark and on light ground.
+            let colour = 31 + (tag - 1) % 6;
+            format!("\x1b[{colour}m{marker:<5}\x1b[0m {text}")
+        } else {
+            format!("{marker:<5} {text}")
+        }
+    }
+
+    /// A line that belongs to no game.
+    fn aside(&self, what: &str, text: &str) -> String {
+        cut(&format!("-- {what}: {}", clip(text, 200)), self.style.width)
+    }
+
+    fn bold(&self, text: &str) -> String {
+        if self.style.colour {
+            format!("\x1b[1m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// `BOT Rookie (1000)`
+fn full_name(player: &Player) -> String {
+    let rating = player
+        .rating
+        .map(|rating| format!(" ({rating})"))
+        .unwrap_or_default();
+    format!("{}{rating}", short_name(player))
+}
+
+/// `BOT Rookie`
+fn short_name(player: &Player) -> String {
+    let name = clip(&player.name, NAME);
+    match &player.title {
+        Some(title) => format!("{} {name}", clip(title, 5)),
+        None => name,
+    }
+}
+
+/// `12. Nf3` or `12... Nf6`, by the ply; a game from a position where Black moves first counts from `1...` too.
+fn numbered(moved: &Moved) -> String {
+    let offset = match (moved.by, moved.ply % 2) {
+        (Color::White, 1) | (Color::Black, 0) => 0,
+        _ => 1,
+    };
+    let number = (moved.ply + offset).div_ceil(2);
+    let dots = match moved.by {
+        Color::White => ".",
+        Color::Black => "...",
+    };
+    format!("{number}{dots} {}", moved.san)
+}
+
+/// Milliseconds as `1:05.3`; a dash where there is no clock.
+fn clock(ms: Option<u64>) -> String {
+    match ms {
+        None => "-".to_owned(),
+        Some(ms) if ms >= 3_600_000 => {
+            let minutes = ms / 60_000;
+            format!("{}h{:02}m", minutes / 60, minutes % 60)
+        }
+        Some(ms) => format!("{}:{:02}.{}", ms / 60_000, ms / 1000 % 60, ms % 1000 / 100),
+    }
+}
+
+/// `+0.35 d14/22  Nf3 Nc6 Bb5`, or where else the move comes from.
+fn thinking(report: &Report) -> String {
+    match report.source {
+        Source::Book => "book".to_owned(),
+        Source::Only => "only move".to_owned(),
+        Source::Search => {
+            let score = report
+                .score
+                .map(|score| score.to_string())
+                .unwrap_or_default();
+            format!(
+                "{score:>7} d{:<2} {:>5}  {}",
+                report.depth,
+                count(report.nodes),
+                report.pv.join(" ")
+            )
+        }
+    }
+}
+
+/// `850`, `12k`, `3.4M`
+fn count(nodes: u64) -> String {
+    match nodes {
+        0..1_000 => nodes.to_string(),
+        1_000..1_000_000 => format!("{}k", nodes / 1_000),
+        _ => format!("{}.{}M", nodes / 1_000_000, nodes / 100_000 % 10),
+    }
+}
+
+/// `2:05`
+fn minutes(time: Duration) -> String {
+    let seconds = time.as_secs();
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+/// Lichess's status in words; what kind of draw it was, the board tells.
+fn reason(end: &GameFinished, board: Option<&Game>) -> String {
+    let reason = match end.status.as_str() {
+        "mate" => "checkmate",
+        "resign" => "resignation",
+        "stalemate" => "stalemate",
+        "outoftime" if end.winner.is_none() => "time against bare king",
+        "outoftime" => "out of time",
+        "timeout" => "opponent left",
+        "noStart" => "never started",
+        "aborted" => "aborted",
+        "draw" => match board {
+            Some(board) if board.position().insufficient_material() => "insufficient material",
+            Some(board) if board.position().halfmove_clock() >= 100 => "fifty moves",
+            Some(board) if board.repetitions() >= 3 => "threefold repetition",
+            _ => "agreement",
+        },
+        other => return clip(other, 30),
+    };
+    reason.to_owned()
+}
+
+/// The text cut to so many visible characters; escape sequences take no room.
+fn cut(text: &str, most: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut room = most;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c == '\x1b' {
+            out.push(c);
+            for c in chars.by_ref() {
+                out.push(c);
+                if c.is_ascii_alphabetic() {
+                    break;
+                }
+            }
+        } else if room > 0 {
+            out.push(c);
+            room -= 1;
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::{Score, TimeControl};
+
+    const PLAIN: Style = Style {
+        colour: false,
+        width: 100,
+    };
+
+    fn player(name: &str, rating: u32) -> Player {
+        Player {
+            name: name.to_owned(),
+            title: Some("BOT".to_owned()),
+            rating: Some(rating),
+            provisional: false,
+        }
+    }
+
+    fn start(game: &str, ours: Color) -> Event {
+        Event::GameStarted(GameStarted {
+            game: game.to_owned(),
+            white: player("Rookie", 1000),
+            black: player("Knightwatch", 2500),
+            our_color: ours,
+            speed: "bullet".to_owned(),
+            time_control: TimeControl::Clock {
+                base: Duration::from_secs(60),
+                increment: Duration::from_secs(1),
+            },
+            rated: true,
+            variant: "standard".to_owned(),
+            initial_fen: None,
+            tournament: None,
+            plies: 0,
+        })
+    }
+
+    fn moved(ply: u32, san: &str, uci: &str, ours: bool, thought: Option<Report>) -> Event {
+        Event::Moved(Moved {
+            game: "abcdefgh".to_owned(),
+            ply,
+            san: san.to_owned(),
+            uci: uci.to_owned(),
+            by: if ply % 2 == 1 {
+                Color::White
+            } else {
+                Color::Black
+            },
+            ours,
+            wtime: Some(60_000),
+            btime: Some(59_140),
+            thought,
+            timing: None,
+        })
+    }
+
+    fn end(status: &str, winner: Option<Color>, result: &str) -> Event {
+        Event::GameFinished(GameFinished {
+            game: "abcdefgh".to_owned(),
+            status: status.to_owned(),
+            winner,
+            result: result.to_owned(),
+            plies: 4,
+        })
+    }
+
+    #[test]
+    fn a_short_game_reads_like_a_score_sheet() {
+        let now = Instant::now();
+        let mut story = Story::new(PLAIN);
+        let searched = Report {
+            source: Source::Search,
+            score: Some(Score::Mate(1)),
+            depth: 9,
+            seldepth: 12,
+            nodes: 12_345,
+            hashfull: 0,
+            elapsed: Duration::from_millis(300),
+            pv: vec!["Qh4#".to_owned()],
+        };
+        let events = [
+            start("abcdefgh", Color::Black),
+            moved(1, "f3", "f2f3", false, None),
+            moved(2, "e5", "e7e5", true, None),
+            moved(3, "g4", "g2g4", false, None),
+            moved(4, "Qh4#", "d8h4", true, Some(searched)),
+            end("mate", Some(Color::Black), "0-1"),
+        ];
+        let told: Vec<String> = events.iter().flat_map(|e| story.tell(e, now)).collect();
+        assert_eq!(
+            told,
+            [
+                "[1]   BOT Rookie (1000) – BOT Knightwatch (2500)   1+1 bullet, rated",
+                "[1]   1. f3 e5                   0:59.1  1:00.0",
+                "[1]   2. g4 Qh4#                 0:59.1  1:00.0       #1 d9    12k  Qh4#",
+                "[1]   0-1  Knightwatch wins: checkmate",
+            ]
+        );
+        assert_eq!(
+            story.table(),
+            "game  White       Black            clock   result  reason     moves    time\n   \
+             1  BOT Rookie  BOT Knightwatch    1+1      0-1  checkmate      2    0:00\n\n\
+             Knightwatch: 1 won, 0 drawn, 0 lost\n"
+        );
+    }
+
+    #[test]
+    fn as_white_the_opponents_reply_stands_before_our_next_move() {
+        let now = Instant::now();
+        let mut story = Story::new(PLAIN);
+        story.tell(&start("abcdefgh", Color::White), now);
+        story.tell(&moved(1, "e4", "e2e4", true, None), now);
+        assert!(
+            story
+                .tell(&moved(2, "e5", "e7e5", false, None), now)
+                .is_empty()
+        );
+        let told = story.tell(&moved(3, "Nf3", "g1f3", true, None), now);
+        assert!(told[0].starts_with("[1]   1... e5  2. Nf3 "), "{told:?}");
+        story.tell(&moved(4, "Nc6", "b8c6", false, None), now);
+        let told = story.tell(&end("draw", None, "1/2-1/2"), now);
+        assert_eq!(told, ["[1]   2... Nc6", "[1]   1/2-1/2  draw: agreement"]);
+    }
+
+    #[test]
+    fn nothing_that_a_name_carries_reaches_the_terminal() {
+        let mut story = Story::new(PLAIN);
+        let Event::GameStarted(mut begin) = start("abcdefgh", Color::Black) else {
+            unreachable!("made above")
+        };
+        begin.white.name = "Ev\x1b[2Jil\n".to_owned();
+        let told = story.tell(&Event::GameStarted(begin), Instant::now());
+        assert!(!told[0].contains(char::is_control), "{told:?}");
+    }
+
+    #[test]
+    fn lines_end_where_the_terminal_ends() {
+        let mut story = Story::new(Style {
+            colour: true,
+            width: 40,
+        });
+        let told = story.tell(&start("abcdefgh", Color::Black), Instant::now());
+        let visible = told[0].replace("\x1b[31m", "").replace("\x1b[1m", "");
+        let visible = visible.replace("\x1b[0m", "");
+        assert_eq!(visible.chars().count(), 40);
+        assert!(told[0].ends_with("\x1b[0m"), "{told:?}");
+    }
+
+    #[test]
+    fn a_second_start_of_the_same_game_changes_nothing() {
+        let now = Instant::now();
+        let mut story = Story::new(PLAIN);
+        assert_eq!(story.tell(&start("abcdefgh", Color::Black), now).len(), 1);
+        assert!(story.tell(&start("abcdefgh", Color::Black), now).is_empty());
+    }
+
+    #[test]
+    fn an_aborted_game_is_no_draw() {
+        let now = Instant::now();
+        let mut story = Story::new(PLAIN);
+        story.tell(&start("abcdefgh", Color::Black), now);
+        assert_eq!(
+            story.tell(&end("aborted", None, "*"), now),
+            ["[1]   *  aborted"]
+        );
+        assert!(story.table().ends_with("0 won, 0 drawn, 0 lost\n"));
+    }
+}
