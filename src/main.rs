@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
-use knightwatch::{book, daemon, doctor, engine::bench, init, logging, perft, train, uci};
+use knightwatch::{book, daemon, demo, doctor, engine::bench, init, logging, perft, train, uci};
 
 fn main() -> ExitCode {
     if let Some(missing) = missing_cpu_feature() {
@@ -36,6 +36,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Check(arguments) => return doctor::check_command(&settings(arguments)?),
         Command::Upgrade { config, yes } => {
             return doctor::upgrade_command(&settings(config)?, yes);
+        }
+        Command::Demo { games, listen } => {
+            logging::start(LogLevel::Warn);
+            tokio::runtime::Runtime::new()?.block_on(demo::run(demo::Options { games, listen }))?;
         }
         Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
         Command::Bench => bench::run(&mut io::stdout().lock())?,

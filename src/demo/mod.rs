@@ -14,11 +14,11 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::bot::{self, BotParts, Pulse, Stopper};
+use crate::bot::{self, Stopper};
 use crate::config::Settings;
 use crate::daemon;
 use crate::events::{Bus, Event, RecvError};
-use crate::lichess::{Client, Endpoint, Token};
+use crate::lichess::Token;
 use crate::sim::{ColorChoice, Kind, NewUser, Plan, Sim, SimOptions, Sparring, TimeControl};
 use story::{Story, Style};
 
@@ -56,7 +56,10 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let (close, closed) = oneshot::channel::<()>();
     let server = tokio::spawn({
         let sim = sim.clone();
-        async move { sim.serve(listener, async { closed.await.unwrap_or(()) }).await }
+        async move {
+            sim.serve(listener, async { closed.await.unwrap_or(()) })
+                .await
+        }
     });
     let events = Bus::new();
     let watch = events.subscribe();
@@ -141,16 +144,8 @@ fn start_bot(
     settings.lichess.url = Url::parse(&format!("http://{address}"))?;
     settings.engine.hash_mib = HASH_MIB;
     settings.games.concurrency = 8;
-    let endpoint = Endpoint::new(settings.lichess.url.clone())?;
     let token: Token = sim.token_of(NAME).parse()?;
-    let parts = BotParts {
-        client: Client::new(&endpoint, token, Some(NAME))?,
-        engine: daemon::engine(&settings),
-        books: daemon::shelf(&settings)?,
-        settings: Arc::new(settings),
-        events,
-        pulse: Pulse::default(),
-    };
+    let parts = daemon::assemble(&Arc::new(settings), token, events)?;
     let (stopper, stop) = bot::stop();
     Ok((stopper, tokio::spawn(bot::run(parts, stop))))
 }
