@@ -16,7 +16,7 @@ pub(super) struct Caller {
     pub user_agent: String,
 }
 
-fn header<'a>(headers: &'a HeaderMap, name: impl axum::http::header::AsHeaderName) -> &'a str {
+fn header(headers: &HeaderMap, name: impl axum::http::header::AsHeaderName) -> &str {
     headers
         .get(name)
         .and_then(|value| value.to_str().ok())

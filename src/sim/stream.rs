@@ -23,6 +23,9 @@ pub(super) const HEARTBEAT: Duration = Duration::from_secs(7);
 /// Between the empty lines of other streams.
 pub(super) const SLOW_HEARTBEAT: Duration = Duration::from_secs(50);
 
+/// Wall time that written lines need to leave, with much to spare.
+const FLUSH: Duration = Duration::from_millis(20);
+
 /// The writing side of a stream. Clones write to the same stream.
 #[derive(Clone, Default)]
 pub(super) struct Feed(Arc<Inner>);
@@ -171,6 +174,8 @@ impl Lines {
                 Some(Next::Line(line)) => return Some(Ok(line)),
                 Some(Next::End | Next::Broken(StreamFault::Eof)) => return None,
                 Some(Next::Broken(StreamFault::Reset)) => {
+                    // The lines before it are let out first; they leave while nothing new is ready.
+                    tokio::time::sleep(FLUSH).await;
                     self.connection.reset();
                     return Some(Err(io::ErrorKind::ConnectionReset.into()));
                 }

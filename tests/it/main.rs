@@ -6,3 +6,4 @@ mod common;
 mod config;
 mod layering;
 mod rules;
+mod sim;

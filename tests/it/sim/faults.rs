@@ -1,0 +1,122 @@
+//! Faults on purpose.
+
+use std::time::{Duration, Instant};
+
+use knightwatch::sim::{Endpoint, Fault, Rule, StreamFault};
+use reqwest::Method;
+
+use super::site::Site;
+
+const BLITZ: &str = "clock.limit=180&clock.increment=2";
+
+#[tokio::test]
+async fn a_planted_status_answers_instead_of_the_site() {
+    let site = Site::start().await;
+    let id = site.game(BLITZ).await;
+    let limited = Fault::json(429, r#"{"error":"Too many requests. Try again later."}"#);
+    site.sim.faults().add(
+        Rule::on(Endpoint::Move, limited)
+            .of_user("whitey")
+            .in_game(&id),
+    );
+    let path = format!("/api/bot/game/{id}/move/e2e4");
+    site.refused(
+        "Whitey",
+        &path,
+        "",
+        429,
+        "Too many requests. Try again later.",
+    )
+    .await;
+    assert_eq!(site.full("Whitey", &id).await["state"]["moves"], "");
+    site.play("Whitey", &id, "e2e4").await;
+    assert_eq!(site.sim.faults().calls(Endpoint::Move), 2);
+}
+
+#[tokio::test]
+async fn a_reset_does_nothing_and_a_lost_answer_does_it_all_the_same() {
+    let site = Site::start().await;
+    let id = site.game(BLITZ).await;
+    let path = format!("/api/bot/game/{id}/move/e2e4");
+    for (fault, moves) in [(Fault::Reset, ""), (Fault::AnswerLost, "e2e4")] {
+        site.sim.faults().clear();
+        site.sim.faults().add(Rule::on(Endpoint::Move, fault));
+        let answer = site.request(Method::POST, "Whitey", &path).send().await;
+        let error = format!("{:?}", answer.unwrap_err()).to_lowercase();
+        assert!(error.contains("reset"), "{error}");
+        assert_eq!(site.full("Whitey", &id).await["state"]["moves"], moves);
+    }
+}
+
+#[tokio::test]
+async fn stalls_come_before_and_late_answers_after_the_deed() {
+    let site = Site::start().await;
+    let id = site.game(BLITZ).await;
+    let wait = Duration::from_millis(400);
+    for (fault, uci, user, soon) in [
+        (Fault::Stall(wait), "e2e4", "Whitey", ""),
+        (Fault::AnswerLate(wait), "e7e5", "Blacky", "e2e4 e7e5"),
+    ] {
+        site.sim.faults().clear();
+        site.sim.faults().add(Rule::on(Endpoint::Move, fault));
+        let began = Instant::now();
+        let looking = async {
+            tokio::time::sleep(wait / 2).await;
+            let full = site.full("Whitey", &id).await;
+            assert_eq!(full["state"]["moves"], soon);
+        };
+        tokio::join!(site.play(user, &id, uci), looking);
+        assert!(began.elapsed() >= wait);
+    }
+}
+
+#[tokio::test]
+async fn streams_break_after_so_many_lines() {
+    let site = Site::start().await;
+    let id = site.game(BLITZ).await;
+    let plant = |how| {
+        site.sim.faults().clear();
+        let fault = Fault::Stream { after: 2, how };
+        site.sim.faults().add(Rule::on(Endpoint::GameStream, fault));
+    };
+    plant(StreamFault::Eof);
+    let mut ends = site.game_stream("Whitey", &id).await;
+    ends.line().await;
+    site.play("Whitey", &id, "e2e4").await;
+    ends.line().await;
+    assert_eq!(ends.next().await, None);
+
+    plant(StreamFault::Reset);
+    let mut resets = site.game_stream("Whitey", &id).await;
+    resets.line().await;
+    site.play("Blacky", &id, "e7e5").await;
+    resets.line().await;
+    assert!(resets.try_raw().await.is_err());
+
+    plant(StreamFault::Silence);
+    let mut silent = site.game_stream("Whitey", &id).await;
+    silent.line().await;
+    site.play("Whitey", &id, "g1f3").await;
+    silent.line().await;
+    site.play("Blacky", &id, "b8c6").await;
+    silent.quiet(Duration::from_millis(200)).await;
+}
+
+#[tokio::test]
+async fn open_streams_can_be_cut() {
+    let site = Site::start().await;
+    let id = site.game(BLITZ).await;
+    let mut game = site.game_stream("Whitey", &id).await;
+    let mut other = site.game_stream("Blacky", &id).await;
+    let mut events = site.stream("Whitey", "/api/stream/event").await;
+    game.line().await;
+    other.line().await;
+    events.line().await;
+    site.sim.cut(Some("Whitey"), Some(&id), StreamFault::Eof);
+    assert_eq!(game.next().await, None);
+    site.play("Whitey", &id, "e2e4").await;
+    other.state().await;
+    site.sim.cut(None, None, StreamFault::Reset);
+    assert!(other.try_raw().await.is_err());
+    assert!(events.try_raw().await.is_err());
+}

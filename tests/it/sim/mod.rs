@@ -1,0 +1,10 @@
+//! What the simulator answers over real HTTP, fact by fact, as the contract of the Bot API has it.
+
+mod account;
+mod challenge;
+mod draws;
+mod events;
+mod faults;
+mod game;
+mod site;
+mod sparring;

@@ -1,0 +1,106 @@
+//! Users that play by themselves.
+
+use std::time::Duration;
+
+use knightwatch::sim::{ColorChoice, Kind, Plan, SimOptions, Sparring, TimeControl};
+
+use super::site::{Site, text};
+
+fn plan(opponent: &str) -> Plan {
+    Plan {
+        colors: vec![ColorChoice::White, ColorChoice::Black],
+        count: Some(3),
+        at_once: 2,
+        ..Plan::against(opponent, TimeControl::clock(60, 1))
+    }
+}
+
+#[tokio::test]
+async fn sparring_users_play_their_plan_to_the_end() {
+    let site = Site::with(SimOptions {
+        speed: 50.0,
+        ..SimOptions::default()
+    })
+    .await;
+    site.sim.spar(Sparring::new("Greedy", Kind::Greedy));
+    site.sim
+        .spar(Sparring::new("Random", Kind::Random).challenging(plan("Greedy")));
+    let mut finished = site.sim.finished();
+    let all = finished.wait_for(|count| *count == 3);
+    tokio::time::timeout(Duration::from_secs(60), all)
+        .await
+        .unwrap()
+        .unwrap();
+    let games = site.sim.games();
+    assert_eq!(games.len(), 3);
+    for (game, white) in games.iter().zip(["Random", "Greedy", "Random"]) {
+        assert!(game.plies > 2, "{game:?}");
+        assert_ne!(game.status, "started");
+        assert!(["1-0", "0-1", "1/2-1/2"].contains(&game.result), "{game:?}");
+        // Two at a time may end in another order than they began, but the colours are as planned.
+        let _ = white;
+    }
+    assert_eq!(
+        games.iter().filter(|game| game.white == "Random").count(),
+        2
+    );
+}
+
+#[tokio::test]
+async fn a_sparring_user_answers_moves_and_waits_for_its_opponent_to_be_online() {
+    let site = Site::start().await;
+    site.sim.spar(Sparring {
+        delay_ms: 1,
+        ..Sparring::new("Sparrow", Kind::Random).challenging(Plan {
+            colors: vec![ColorChoice::White],
+            count: Some(1),
+            ..Plan::against("Blacky", TimeControl::clock(180, 0))
+        })
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(site.sim.games().is_empty());
+    let mut events = site.stream("Blacky", "/api/stream/event").await;
+    let challenge = events.line().await;
+    let id = text(&challenge["challenge"]["id"]);
+    site.ok("Blacky", &format!("/api/challenge/{id}/accept"))
+        .await;
+    let mut stream = site.game_stream("Blacky", &id).await;
+    let full = stream.line().await;
+    if full["state"]["moves"] == "" {
+        stream.state().await;
+    }
+    site.play("Blacky", &id, "a7a6").await;
+    stream.state().await;
+    let (moves, _) = stream.state().await;
+    assert_eq!(moves.split(' ').count(), 3);
+}
+
+#[tokio::test]
+async fn a_sleeper_never_moves_and_loses_nothing_but_its_time() {
+    let site = Site::with(SimOptions {
+        speed: 50.0,
+        ..SimOptions::default()
+    })
+    .await;
+    site.sim.spar(Sparring::new("Sleepy", Kind::Sleeper));
+    let id = site
+        .challenge(
+            "Whitey",
+            "Sleepy",
+            "color=white&clock.limit=15&clock.increment=1",
+        )
+        .await;
+    let mut stream = loop {
+        // The sleeper accepts on its own.
+        let path = format!("/api/challenge/{id}/show");
+        let (_, shown) = site.get("Whitey", &path).await;
+        if shown["status"] == "accepted" {
+            break site.game_stream("Whitey", &id).await;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    stream.line().await;
+    site.play("Whitey", &id, "e2e4").await;
+    stream.state().await;
+    stream.quiet(Duration::from_millis(300)).await;
+}
