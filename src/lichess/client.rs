@@ -115,9 +115,12 @@ impl Client {
             |build: fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder| -> Result<Lane, Error> {
                 let set = || {
                     let common = connections(endpoint.is_plain(), &roots);
-                    build(common)
-                        .build()
-                        .map_err(|error| Error::Setup(chain(&error)))
+                    build(common).build().map_err(|error| {
+                        Error::Setup(format!(
+                            "{}. Install the package ca-certificates",
+                            root(&error)
+                        ))
+                    })
                 };
                 Ok(Lane {
                     sets: [set()?, set()?],
@@ -271,7 +274,7 @@ impl Client {
             Ok(Ok(response)) => {
                 let bytes = response
                     .bytes_stream()
-                    .map_err(|error| chain(&error))
+                    .map_err(|error| root(&error))
                     .boxed();
                 let shared = Arc::clone(&self.shared);
                 Ok(Ndjson::new(bytes, silence).on_silence(move || shared.streams.distrust(set)))
@@ -358,8 +361,7 @@ fn certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, Error> {
     let fault =
         |why: String| Error::Setup(format!("the certificate file {}: {why}", file.display()));
     let pem = std::fs::read(file).map_err(|error| fault(error.to_string()))?;
-    let roots =
-        reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| fault(chain(&error)))?;
+    let roots = reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| fault(root(&error)))?;
     if roots.is_empty() {
         Err(fault("no certificate in it".to_owned()))
     } else {
@@ -419,20 +421,15 @@ async fn refusal(mut response: Response) -> Error {
 fn broken(error: reqwest::Error) -> Error {
     Error::Network {
         connecting: error.is_connect(),
-        detail: chain(&error.without_url()),
+        detail: root(&error.without_url()),
     }
 }
 
-/// An error with everything that caused it, without what one cause repeats of the next.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        if !text.contains(&next) {
-            text = format!("{text}: {next}");
-        }
-        cause = error.source();
+/// What an error comes down to: its first cause. What lies between only says in which layer it was met.
+fn root(error: &dyn std::error::Error) -> String {
+    let mut root = error;
+    while let Some(cause) = root.source() {
+        root = cause;
     }
-    clip(&text, 300)
+    clip(&root.to_string(), 300)
 }

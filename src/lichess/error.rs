@@ -24,9 +24,7 @@ pub enum Error {
     #[error("Lichess answered something unreadable: {0}")]
     Decode(String),
     /// Encryption cannot be set up on this machine.
-    #[error(
-        "TLS cannot be set up: {0}. Install the package ca-certificates, or name a file with lichess.ca_file"
-    )]
+    #[error("TLS cannot be set up: {0}")]
     Setup(String),
     /// Not sent: an earlier 429 asked for a pause of this kind of request, which lasts this much longer.
     #[error("{0} requests pause for another {1:.0?}, as Lichess asked")]
