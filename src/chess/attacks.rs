@@ -104,6 +104,12 @@ static LINE: [[Bitboard; 64]; 64] = {
     table
 };
 
+/// What rooks and bishops attack on the empty board.
+static RAYS: [[Bitboard; 64]; 2] = [
+    steps(&[(0, 1), (0, -1), (1, 0), (-1, 0)], 7),
+    steps(&[(1, 1), (-1, -1), (1, -1), (-1, 1)], 7),
+];
+
 /// The squares that a pawn of this colour on `square` attacks.
 #[inline]
 pub fn pawn(color: Color, square: Square) -> Bitboard {
@@ -181,13 +187,13 @@ pub(super) fn falling(square: Square) -> Bitboard {
 /// What a rook attacks on the empty board.
 #[inline]
 pub(super) fn rook_rays(square: Square) -> Bitboard {
-    LINES[0][square.index()] | LINES[1][square.index()]
+    RAYS[0][square.index()]
 }
 
 /// What a bishop attacks on the empty board.
 #[inline]
 pub(super) fn bishop_rays(square: Square) -> Bitboard {
-    LINES[2][square.index()] | LINES[3][square.index()]
+    RAYS[1][square.index()]
 }
 
 #[cfg(test)]

@@ -179,7 +179,7 @@ impl Position {
                 } else {
                     let piece = Piece::from_char(letter).ok_or(FenError::Letter(letter))?;
                     let place = File::from_index(file).ok_or(FenError::RankWidth(rank))?;
-                    self.put(piece.color, piece.role, Square::new(place, rank));
+                    self.toggle(piece.color, piece.role, Square::new(place, rank));
                     file += 1;
                 }
                 if file > 8 {

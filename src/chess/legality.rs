@@ -19,7 +19,7 @@ impl Position {
             return role == Role::King
                 && !self.in_check()
                 && (self.castling_rooks() & Bitboard::rank(back_rank(us))).contains(to)
-                && self.castling_path_is_free(from, to);
+                && self.castling_is_free(from, to);
         }
         if self.by_color(us).contains(to) {
             return false;
@@ -28,7 +28,9 @@ impl Position {
             return !mv.is_promotion()
                 && mv.kind() == plain(them.contains(to))
                 && attacks::king(from).contains(to)
-                && self.is_safe_square(to, self.occupied().without(from));
+                && !self
+                    .attackers_to(to, self.occupied().without(from))
+                    .meets(them);
         }
         if mv.kind() == MoveKind::EnPassant {
             return role == Role::Pawn

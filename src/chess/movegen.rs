@@ -32,9 +32,9 @@ trait Sink {
     fn single(&mut self, from: Square, to: Square, kind: MoveKind);
 }
 
-/// Writes the moves to a list.
-struct Lister<'a> {
-    list: &'a mut MoveList,
+/// Hands the moves on one by one.
+struct Each<F> {
+    take: F,
     them: Bitboard,
 }
 
@@ -44,21 +44,21 @@ fn origin(to: Square, step: i8) -> Square {
     Square::wrap((to.index() as i8).wrapping_sub(step) as u8)
 }
 
-impl Sink for Lister<'_> {
+impl<F: FnMut(Move)> Sink for Each<F> {
     #[inline]
     fn piece(&mut self, from: Square, to: Bitboard) {
         for to in to & self.them {
-            self.list.push(Move::new(from, to, MoveKind::Capture));
+            (self.take)(Move::new(from, to, MoveKind::Capture));
         }
         for to in to & !self.them {
-            self.list.push(Move::new(from, to, MoveKind::Quiet));
+            (self.take)(Move::new(from, to, MoveKind::Quiet));
         }
     }
 
     #[inline]
     fn pawns(&mut self, to: Bitboard, step: i8, kind: MoveKind) {
         for to in to {
-            self.list.push(Move::new(origin(to, step), to, kind));
+            (self.take)(Move::new(origin(to, step), to, kind));
         }
     }
 
@@ -71,14 +71,14 @@ impl Sink for Lister<'_> {
                 } else {
                     MoveKind::Promotion(role)
                 };
-                self.list.push(Move::new(origin(to, step), to, kind));
+                (self.take)(Move::new(origin(to, step), to, kind));
             }
         }
     }
 
     #[inline]
     fn single(&mut self, from: Square, to: Square, kind: MoveKind) {
-        self.list.push(Move::new(from, to, kind));
+        (self.take)(Move::new(from, to, kind));
     }
 }
 
@@ -139,24 +139,31 @@ fn visit<const WHITE: bool, const WHICH: u8, S: Sink>(position: &Position, sink:
         _ => !us,
     };
 
-    for to in attacks::king(king) & wanted {
-        if position.is_safe::<WHITE>(to, occupied ^ Bitboard::of(king)) {
-            sink.piece(king, Bitboard::of(to));
+    let checkers = position.checkers;
+    let steps = attacks::king(king) & wanted;
+    let mut rooks = Bitboard::EMPTY;
+    if WHICH != NOISY && checkers.is_empty() {
+        for rook in position.castling & Bitboard::rank(back_rank(color::<WHITE>())) {
+            if !attacks::between(king, rook).meets(occupied) {
+                rooks = rooks.with(rook);
+            }
         }
     }
-    let checkers = position.checkers;
-    let allowed = if checkers.is_empty() {
-        if WHICH != NOISY {
-            castle::<WHITE, S>(position, king, sink);
+    if !(steps | rooks).is_empty() {
+        let danger = position.danger::<WHITE>(king);
+        sink.piece(king, steps & !danger);
+        for rook in rooks {
+            if position.may_castle(king, rook, danger) {
+                sink.single(king, rook, MoveKind::Castle);
+            }
         }
-        Bitboard::FULL
-    } else if checkers.is_several() {
+    }
+    if checkers.is_several() {
         return;
-    } else {
-        match checkers.first() {
-            Some(checker) => attacks::between(king, checker) | checkers,
-            None => Bitboard::EMPTY,
-        }
+    }
+    let allowed = match checkers.first() {
+        Some(checker) => attacks::between(king, checker) | checkers,
+        None => Bitboard::FULL,
     };
     let targets = wanted & allowed;
     let pinned = position.pinned;
@@ -239,30 +246,30 @@ fn pawns<const WHITE: bool, const WHICH: u8, S: Sink>(
     }
 }
 
-#[inline]
-fn castle<const WHITE: bool, S: Sink>(position: &Position, king: Square, sink: &mut S) {
-    let rooks = position.castling & Bitboard::rank(back_rank(color::<WHITE>()));
-    for rook in rooks {
-        if position.may_castle::<WHITE>(king, rook) {
-            sink.single(king, rook, MoveKind::Castle);
-        }
-    }
-}
-
 impl Position {
-    /// Whether no piece of the other side would attack a square, the board occupied so.
+    /// The squares that the other side attacks, this side's king lifted so that it cannot hide behind itself.
     #[inline]
-    fn is_safe<const WHITE: bool>(&self, square: Square, occupied: Bitboard) -> bool {
+    fn danger<const WHITE: bool>(&self, king: Square) -> Bitboard {
         let them = self.by_color(!color::<WHITE>());
+        let occupied = self.occupied().without(king);
+        let pawns = self.by_role(Role::Pawn) & them;
         let queens = self.by_role(Role::Queen);
-        let near = attacks::pawn(color::<WHITE>(), square) & self.by_role(Role::Pawn)
-            | attacks::knight(square) & self.by_role(Role::Knight)
-            | attacks::king(square) & self.by_role(Role::King);
-        let straight = (self.by_role(Role::Rook) | queens) & them;
-        let diagonal = (self.by_role(Role::Bishop) | queens) & them;
-        !near.meets(them)
-            && !attacks::rook(square, occupied).meets(straight)
-            && !attacks::bishop(square, occupied).meets(diagonal)
+        let mut danger = attacks::king(self.king(!color::<WHITE>()));
+        if WHITE {
+            danger |= ahead::<false>(pawns, -1) | ahead::<false>(pawns, 1);
+        } else {
+            danger |= ahead::<true>(pawns, -1) | ahead::<true>(pawns, 1);
+        }
+        for knight in self.by_role(Role::Knight) & them {
+            danger |= attacks::knight(knight);
+        }
+        for slider in (self.by_role(Role::Bishop) | queens) & them {
+            danger |= attacks::bishop(slider, occupied);
+        }
+        for slider in (self.by_role(Role::Rook) | queens) & them {
+            danger |= attacks::rook(slider, occupied);
+        }
+        danger
     }
 
     /// Whether taking in passing from `from` to `to` leaves the own king out of check: both pawns leave their
@@ -281,37 +288,27 @@ impl Position {
     }
 
     /// Whether the king, not in check, may castle with a rook it has the right to castle with: the squares
-    /// between are empty, and none that the king passes is attacked.
-    #[inline(never)]
-    fn may_castle<const WHITE: bool>(&self, king: Square, rook: Square) -> bool {
+    /// between are empty, and none that the king passes is in danger.
+    #[inline]
+    fn may_castle(&self, king: Square, rook: Square, danger: Bitboard) -> bool {
         let mv = Move::new(king, rook, MoveKind::Castle);
         let (king_to, rook_to) = (mv.castled_king(), mv.castled_rook());
         let path = attacks::between(king, king_to).with(king_to);
-        let squares =
-            path | attacks::between(rook, rook_to).with(rook_to) | attacks::between(king, rook);
+        let squares = path | attacks::between(rook, rook_to).with(rook_to);
         let others = self.occupied().without(king).without(rook);
         // A rook that shields its king on the back rank is pinned, and its leaving lays the king bare.
-        !squares.meets(others)
+        !(squares | attacks::between(king, rook)).meets(others)
+            && !path.without(king).meets(danger)
             && !self.pinned.contains(rook)
-            && path.into_iter().all(|square| {
-                square == king || self.is_safe::<WHITE>(square, self.occupied().without(king))
-            })
     }
 
     /// [`may_castle`](Position::may_castle) for the side to move.
-    pub(super) fn castling_path_is_free(&self, king: Square, rook: Square) -> bool {
-        match self.turn {
-            Color::White => self.may_castle::<true>(king, rook),
-            Color::Black => self.may_castle::<false>(king, rook),
-        }
-    }
-
-    /// [`is_safe`](Position::is_safe) for the king of the side to move.
-    pub(super) fn is_safe_square(&self, square: Square, occupied: Bitboard) -> bool {
-        match self.turn {
-            Color::White => self.is_safe::<true>(square, occupied),
-            Color::Black => self.is_safe::<false>(square, occupied),
-        }
+    pub(super) fn castling_is_free(&self, king: Square, rook: Square) -> bool {
+        let danger = match self.turn {
+            Color::White => self.danger::<true>(king),
+            Color::Black => self.danger::<false>(king),
+        };
+        self.may_castle(king, rook, danger)
     }
 
     /// [`en_passant_is_safe`](Position::en_passant_is_safe) for the side to move.
@@ -333,8 +330,8 @@ impl Position {
     /// Appends the legal moves of the kind wanted to a list.
     #[inline]
     pub fn generate(&self, which: Generate, list: &mut MoveList) {
-        let mut sink = Lister {
-            list,
+        let mut sink = Each {
+            take: |mv| list.push(mv),
             them: self.by_color(!self.turn),
         };
         match which {
@@ -350,6 +347,13 @@ impl Position {
         let mut list = MoveList::new();
         self.generate(Generate::All, &mut list);
         list
+    }
+
+    /// Shows each legal move, without a list of them.
+    #[inline]
+    pub fn for_each_move(&self, take: impl FnMut(Move)) {
+        let them = self.by_color(!self.turn);
+        self.visit::<ALL, _>(&mut Each { take, them });
     }
 
     /// The number of legal moves, faster than making a list of them.
