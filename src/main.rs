@@ -3,10 +3,15 @@
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
-use knightwatch::{book, daemon, demo, doctor, engine::bench, init, logging, perft, train, uci};
+use knightwatch::{
+    book, daemon, demo, doctor, engine::bench, init, logging, perft, sim, train, uci,
+};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
     if let Some(missing) = missing_cpu_feature() {
@@ -39,13 +44,17 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Demo { games, listen } => {
             logging::start(LogLevel::Warn);
-            tokio::runtime::Runtime::new()?.block_on(demo::run(demo::Options { games, listen }))?;
+            runtime()?.block_on(demo::run(demo::Options { games, listen }))?;
         }
         Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
         Command::Bench => bench::run(&mut io::stdout().lock())?,
         Command::Datagen(options) => train::datagen::run(&options)?,
         Command::Train(options) => train::trainer::run(&options)?,
-        _ => anyhow::bail!("not there yet"),
+        Command::Sim { listen, users } => {
+            logging::start(LogLevel::Info);
+            let served = runtime()?.block_on(sim::run_command(listen, users, told_to_stop()));
+            served.with_context(|| format!("cannot serve on {listen}"))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -55,6 +64,22 @@ fn book_command(command: BookCommand) -> Result<(), book::CommandError> {
     match command {
         BookCommand::Probe { book, fen } => book::probe_command(&book, &fen, &mut out),
         BookCommand::Build { lines, output } => book::build_command(&lines, &output, &mut out),
+    }
+}
+
+/// What asynchronous commands run on.
+fn runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+}
+
+/// Waits for Ctrl-C or SIGTERM.
+async fn told_to_stop() {
+    let mut terminate = signal(SignalKind::terminate()).expect("SIGTERM can be listened for");
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
     }
 }
 

@@ -211,9 +211,14 @@ impl Daemon {
     }
 
     /// The same, without waiting.
-    pub fn launch(site: &Site, config: &str) -> Self {
+    fn launch(site: &Site, config: &str) -> Self {
+        Self::launch_as(site, &site.sim.token_of(BOT), config)
+    }
+
+    /// The same with this token.
+    pub fn launch_as(site: &Site, token: &str, config: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
-        std::fs::write(home.path().join("token"), site.sim.token_of(BOT)).unwrap();
+        std::fs::write(home.path().join("token"), token).unwrap();
         let mut text = format!(
             "lichess = {{ url = \"{}\", token_file = \"token\" }}\n",
             site.url

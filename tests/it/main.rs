@@ -2,9 +2,9 @@
 
 mod cli;
 mod client;
-#[expect(dead_code)]
 mod common;
 mod config;
+mod games;
 mod layering;
 mod rules;
 mod sim;

@@ -1,0 +1,365 @@
+//! The real program plays on the simulator, over real HTTP, through everything that can go wrong.
+
+use std::time::Duration;
+
+use knightwatch::sim::{
+    ColorChoice, Endpoint, Fault, GameSummary, Kind, NewUser, Plan, Rule, Sparring, StreamFault,
+    TimeControl,
+};
+
+use crate::common::{BOT, Daemon, Player, Site, wait};
+
+/// White, who is the bot, mates, but not at once.
+const WON: &str = "8/8/8/4k3/8/8/8/1Q2K3 w - - 0 1";
+
+/// Half a minute for each: quick games, and no premature flag on a slow machine.
+const CLOCK: [(&str, &str); 2] = [("clock.limit", "30"), ("clock.increment", "0")];
+
+/// A sparring user that challenges the bot to one game.
+fn once(name: &str, kind: Kind) -> Sparring {
+    let plan = Plan {
+        count: Some(1),
+        ..Plan::against(BOT, TimeControl::clock(30, 0))
+    };
+    Sparring {
+        delay_ms: 0,
+        ..Sparring::new(name, kind).challenging(plan)
+    }
+}
+
+/// One that challenges the bot to a game that the bot wins in a few moves.
+fn lost(name: &str) -> Sparring {
+    let sparring = once(name, Kind::Random);
+    let plan = sparring.challenges.clone().map(|plan| Plan {
+        variant: "fromPosition".to_owned(),
+        fen: Some(WON.to_owned()),
+        colors: vec![ColorChoice::Black],
+        ..plan
+    });
+    Sparring {
+        challenges: plan,
+        ..sparring
+    }
+}
+
+fn winner(game: &GameSummary) -> Option<&str> {
+    match game.result {
+        "1-0" => Some(&game.white),
+        "0-1" => Some(&game.black),
+        _ => None,
+    }
+}
+
+/// Waits until the only game of the site is over, and expects that the bot has mated.
+fn bot_mates(site: &Site) -> GameSummary {
+    let game = site.started(1).remove(0);
+    let game = site.finished(&game.id);
+    assert_eq!(
+        (game.status, winner(&game)),
+        ("mate", Some(BOT)),
+        "{game:?}"
+    );
+    game
+}
+
+/// The number of moves that the bot made in a game.
+fn moves_of_bot(game: &GameSummary) -> usize {
+    if game.white == BOT {
+        game.plies.div_ceil(2)
+    } else {
+        game.plies / 2
+    }
+}
+
+/// The bot wins although this goes wrong.
+fn wins_despite(rule: Rule) -> (Site, Daemon, GameSummary) {
+    let site = Site::new([]);
+    site.sim.faults().add(rule.of_user(BOT));
+    let bot = Daemon::start(&site, "");
+    site.sim.spar(lost("Randy"));
+    let game = bot_mates(&site);
+    (site, bot, game)
+}
+
+#[test]
+fn a_whole_game_from_challenge_to_mate() {
+    let site = Site::new([NewUser::human("Randy")]);
+    let bot = Daemon::start(&site, "");
+    site.sim.spar(once("Randy", Kind::Random));
+    let game = bot_mates(&site);
+    assert!(game.plies >= 8, "{game:?}");
+    // Nothing was sent twice.
+    assert_eq!(site.sim.faults().calls(Endpoint::Move), moves_of_bot(&game));
+    assert!(!bot.log().contains("WARN"), "{}", bot.log());
+}
+
+#[test]
+fn four_games_at_once() {
+    let site = Site::new([]);
+    let _bot = Daemon::start(&site, "games = { concurrency = 4 }");
+    let names = ["Anna", "Bert", "Carl", "Dora"];
+    for name in names {
+        // A move takes long enough that the games overlap.
+        site.sim.spar(Sparring {
+            delay_ms: 300,
+            ..lost(name)
+        });
+    }
+    wait("four games are on at once", || {
+        let on = site
+            .sim
+            .games()
+            .iter()
+            .filter(|game| game.status == "started")
+            .count();
+        (on == 4).then_some(())
+    });
+    for game in site.started(4) {
+        let game = site.finished(&game.id);
+        assert_eq!(
+            (game.status, winner(&game)),
+            ("mate", Some(BOT)),
+            "{game:?}"
+        );
+    }
+}
+
+#[test]
+fn a_challenge_beyond_the_places_is_for_later() {
+    let site = Site::new([NewUser::bot("Anna"), NewUser::bot("Bert")]);
+    let _bot = Daemon::start(&site, "games = { concurrency = 1 }");
+    let (anna, bert) = (site.player("Anna"), site.player("Bert"));
+    anna.start(&CLOCK);
+    assert_eq!(bert.answer(&bert.challenge(&CLOCK)), "later");
+}
+
+#[test]
+fn an_opponent_that_never_moves_is_not_waited_for() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let _bot = Daemon::start(&site, "games = { concurrency = 1, abort_after_s = 1 }");
+    site.sim.spar(once("Sleepy", Kind::Sleeper));
+    let game = site.started(1).remove(0);
+    assert_eq!(site.finished(&game.id).status, "aborted");
+    // The place is free again.
+    place_is_free(&site.player("Anna"));
+}
+
+/// Challenges until the bot has a place, which it has as soon as it has seen the end of its last game.
+fn place_is_free(player: &Player<'_>) {
+    wait("the bot has a place", || {
+        (player.answer(&player.challenge(&CLOCK)) == "accepted").then_some(())
+    });
+}
+
+#[test]
+fn a_game_goes_on_after_a_crash() {
+    let site = Site::new([]);
+    let mut bot = Daemon::start(&site, "");
+    site.sim.spar(Sparring {
+        delay_ms: 100,
+        ..once("Randy", Kind::Random)
+    });
+    let game = site.started(1).remove(0);
+    site.plies(&game.id, 6);
+    bot.crash_and_restart();
+    let before = site.game(&game.id).unwrap();
+    assert_eq!(before.status, "started", "{before:?}");
+    let game = bot_mates(&site);
+    assert!(game.plies > before.plies, "{game:?}");
+}
+
+#[test]
+fn a_game_goes_on_when_its_stream_ends() {
+    let (site, ..) = wins_despite(Rule::on(
+        Endpoint::GameStream,
+        Fault::Stream {
+            after: 3,
+            how: StreamFault::Eof,
+        },
+    ));
+    assert!(site.sim.faults().calls(Endpoint::GameStream) >= 2);
+}
+
+#[test]
+fn a_game_goes_on_when_its_stream_is_cut() {
+    let (site, ..) = wins_despite(Rule::on(
+        Endpoint::GameStream,
+        Fault::Stream {
+            after: 3,
+            how: StreamFault::Reset,
+        },
+    ));
+    assert!(site.sim.faults().calls(Endpoint::GameStream) >= 2);
+}
+
+#[test]
+fn no_game_is_played_twice_when_the_event_stream_is_cut() {
+    // Its second line is the start of the game; the stream that is opened then says it again.
+    let fault = Fault::Stream {
+        after: 2,
+        how: StreamFault::Reset,
+    };
+    let (site, _bot, game) = wins_despite(Rule::on(Endpoint::EventStream, fault));
+    assert!(site.sim.faults().calls(Endpoint::EventStream) >= 2);
+    assert_eq!(site.sim.faults().calls(Endpoint::Move), moves_of_bot(&game));
+}
+
+#[test]
+fn a_move_that_is_too_many_requests_is_sent_again() {
+    let fault = Fault::Status {
+        code: 429,
+        headers: vec![("Retry-After".to_owned(), "1".to_owned())],
+        body: r#"{"error":"Too many requests"}"#.to_owned(),
+    };
+    let (site, _bot, game) = wins_despite(Rule::on(Endpoint::Move, fault).nth(2));
+    assert_eq!(
+        site.sim.faults().calls(Endpoint::Move),
+        moves_of_bot(&game) + 1
+    );
+}
+
+#[test]
+fn a_move_whose_answer_is_lost_has_been_played() {
+    let (site, _bot, game) = wins_despite(Rule::on(Endpoint::Move, Fault::AnswerLost).nth(2));
+    let calls = site.sim.faults().calls(Endpoint::Move);
+    assert!(
+        (0..=1).contains(&(calls - moves_of_bot(&game))),
+        "{calls} calls for {game:?}"
+    );
+}
+
+#[test]
+fn a_move_that_the_proxy_refuses_is_sent_again() {
+    let (site, _bot, game) = wins_despite(Rule::on(Endpoint::Move, Fault::html(502)).times(2));
+    assert_eq!(
+        site.sim.faults().calls(Endpoint::Move),
+        moves_of_bot(&game) + 2
+    );
+}
+
+#[test]
+fn chat_that_is_refused_harms_no_game() {
+    let (.., game) = wins_despite(
+        Rule::on(Endpoint::Chat, Fault::json(429, r#"{"error":"slow down"}"#)).times(9),
+    );
+    assert!(game.plies > 4, "{game:?}");
+}
+
+#[test]
+fn an_opponent_whose_flag_falls_has_lost() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let _bot = Daemon::start(&site, "games = { concurrency = 1 }");
+    let anna = site.player("Anna");
+    let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
+    anna.play(&id, "e2e4");
+    site.plies(&id, 2);
+    site.sim.advance(Duration::from_secs(31));
+    let game = site.finished(&id);
+    assert_eq!(
+        (game.status, winner(&game)),
+        ("outoftime", Some(BOT)),
+        "{game:?}"
+    );
+    place_is_free(&anna);
+}
+
+#[test]
+fn what_is_not_wanted_is_declined_with_the_reason() {
+    let rated = [CLOCK[0], CLOCK[1], ("rated", "true")];
+    let blitz = [("clock.limit", "180"), ("clock.increment", "2")];
+    let rapid = [("clock.limit", "600"), ("clock.increment", "0")];
+    let chess960 = [CLOCK[0], CLOCK[1], ("variant", "chess960")];
+    let days = [("days", "3")];
+    let cases: [(&str, &str, &[(&str, &str)], &str); 12] = [
+        ("", "Anna", &CLOCK, "accepted"),
+        ("", "Robot", &rated, "accepted"),
+        ("", "Anna", &days, "tooslow"),
+        ("accept = false", "Anna", &CLOCK, "generic"),
+        ("rated = false", "Anna", &rated, "casual"),
+        ("casual = false", "Anna", &CLOCK, "rated"),
+        ("bots = false", "Robot", &CLOCK, "nobot"),
+        ("humans = false", "Anna", &CLOCK, "onlybot"),
+        ("variants = [\"standard\"]", "Anna", &chess960, "standard"),
+        ("speeds = [\"rapid\"]", "Anna", &blitz, "toofast"),
+        ("max_base_s = 300", "Anna", &rapid, "tooslow"),
+        ("block = [\"anna\"]", "Anna", &CLOCK, "generic"),
+    ];
+    for (config, name, challenge, expected) in cases {
+        let site = Site::new([NewUser::human("Anna"), NewUser::bot("Robot")]);
+        let _bot = Daemon::start(&site, &format!("[challenge]\n{config}\n"));
+        let player = site.player(name);
+        let answer = player.answer(&player.challenge(challenge));
+        assert_eq!(
+            answer, expected,
+            "{name} with {challenge:?} against `{config}`"
+        );
+    }
+}
+
+#[test]
+fn running_games_are_finished_before_the_end() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let mut bot = Daemon::start(&site, "");
+    site.sim.spar(Sparring {
+        delay_ms: 200,
+        ..lost("Randy")
+    });
+    let game = site.started(1).remove(0);
+    site.plies(&game.id, 1);
+    bot.signal("TERM");
+    let game = site.finished(&game.id);
+    assert_eq!(
+        (game.status, winner(&game)),
+        ("mate", Some(BOT)),
+        "{game:?}"
+    );
+    assert_eq!(bot.ended().code(), Some(0));
+}
+
+#[test]
+fn a_second_signal_leaves_at_once_and_the_game_stands() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let mut bot = Daemon::start(&site, "");
+    let anna = site.player("Anna");
+    let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
+    anna.play(&id, "e2e4");
+    site.plies(&id, 2);
+    bot.signal("INT");
+    wait("the bot drains", || {
+        bot.log().contains("stopping").then_some(())
+    });
+    assert!(bot.runs());
+    bot.signal("INT");
+    assert_eq!(bot.ended().code(), Some(0));
+    assert_eq!(site.game(&id).unwrap().status, "started");
+}
+
+#[test]
+fn a_rejected_token_is_77() {
+    let site = Site::new([]);
+    let mut bot = Daemon::launch_as(&site, "lip_nobody", "");
+    assert_eq!(bot.ended().code(), Some(77), "{}", bot.log());
+    assert!(bot.log().contains("token"), "{}", bot.log());
+}
+
+#[test]
+fn an_account_that_is_no_bot_is_77() {
+    let site = Site::new([NewUser::human("Anna")]);
+    let mut bot = Daemon::launch_as(&site, "lip_anna", "");
+    assert_eq!(bot.ended().code(), Some(77), "{}", bot.log());
+    assert!(bot.log().contains("knightwatch upgrade"), "{}", bot.log());
+}
+
+#[test]
+fn of_two_instances_on_one_token_one_stays() {
+    let site = Site::new([]);
+    let mut one = Daemon::start(&site, "");
+    let mut two = Daemon::start(&site, "");
+    wait("one of them gives up", || {
+        (!one.runs() || !two.runs()).then_some(())
+    });
+    let (mut gone, mut stays) = if one.runs() { (two, one) } else { (one, two) };
+    assert_eq!(gone.ended().code(), Some(69), "{}", gone.log());
+    assert!(gone.log().contains("another instance"), "{}", gone.log());
+    assert!(stays.runs());
+}
