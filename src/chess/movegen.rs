@@ -139,6 +139,7 @@ fn visit<const WHITE: bool, const WHICH: u8, S: Sink>(position: &Position, sink:
         _ => !us,
     };
 
+    // What is in danger takes a look at every enemy piece: only if the king has somewhere to go.
     let checkers = position.checkers;
     let steps = attacks::king(king) & wanted;
     let mut rooks = Bitboard::EMPTY;
