@@ -98,7 +98,7 @@ mod tests {
         stopper.leave();
         stopper.drain();
         assert_eq!(stop.stage(), Stage::Leaving);
-        stop.reached(Stage::Draining).await;
+        stop.clone().reached(Stage::Draining).await;
         assert_eq!(stop.next().await, Stage::Leaving);
     }
 }
