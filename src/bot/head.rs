@@ -128,7 +128,7 @@ fn player(player: &Player) -> events::Player {
 
 /// A clock of the stream in milliseconds, where there is one.
 pub fn millis(pace: Pace, time: Duration) -> Option<u64> {
-    (pace != Pace::Unlimited).then(|| time.as_millis() as u64)
+    (pace != Pace::Unlimited).then_some(time.as_millis() as u64)
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ const OFFER_EVERY: usize = 40;
 pub struct Mood {
     /// Moves of ours in a row with a score near zero.
     level: u32,
+    /// Moves of ours in a row with a score near zero or below.
+    modest: u32,
     /// Moves of ours in a row with a lost position.
     lost: u32,
     /// The ply of our last draw offer.
@@ -31,20 +33,29 @@ pub enum Manner {
 impl Mood {
     /// Takes up the score of a search of ours.
     pub fn feel(&mut self, score: Score, draw: &config::Draw, resign: &config::Resign) {
-        let (level, lost) = match score {
+        let (level, lost, worse) = match score {
             Score::Centipawns(cp) => (
                 cp.unsigned_abs() <= draw.score_cp,
                 cp < 0 && cp.unsigned_abs() >= resign.score_cp,
+                cp < 0,
             ),
-            Score::Mate(moves) => (false, moves <= 0),
+            Score::Mate(moves) => (false, moves <= 0, moves <= 0),
         };
-        self.level = if level { self.level + 1 } else { 0 };
-        self.lost = if lost { self.lost + 1 } else { 0 };
+        let count = |so_far: u32, is: bool| if is { so_far + 1 } else { 0 };
+        self.level = count(self.level, level);
+        self.modest = count(self.modest, level || worse);
+        self.lost = count(self.lost, lost);
     }
 
-    /// Whether a draw is fine with us at this ply.
-    pub fn content(&self, ply: usize, draw: &config::Draw) -> bool {
-        self.level >= draw.moves.max(1) && ply >= 2 * draw.min_move as usize
+    /// Whether we take a draw that is offered at this ply: nothing better has been in sight for a while.
+    pub fn takes(&self, ply: usize, draw: &config::Draw) -> bool {
+        draw.accept && self.modest >= draw.moves.max(1) && late_enough(ply, draw)
+    }
+
+    /// Whether we offer a draw at this ply.
+    fn offers(&self, ply: usize, draw: &config::Draw) -> bool {
+        let lately = self.offered.is_some_and(|last| ply < last + OFFER_EVERY);
+        draw.offer && !lately && self.level >= draw.moves.max(1) && late_enough(ply, draw)
     }
 
     /// What to do with the move that is about to be played. `offered` is the opponent's offer.
@@ -58,22 +69,23 @@ impl Mood {
         if resign.enabled && self.lost >= resign.moves.max(1) {
             return Manner::Resign;
         }
-        if !self.content(ply, draw) {
-            return Manner::Play;
-        }
         if offered {
-            return if draw.accept {
+            return if self.takes(ply, draw) {
                 Manner::Draw
             } else {
                 Manner::Play
             };
         }
-        if draw.offer && self.offered.is_none_or(|last| ply >= last + OFFER_EVERY) {
+        if self.offers(ply, draw) {
             self.offered = Some(ply);
             return Manner::Draw;
         }
         Manner::Play
     }
+}
+
+fn late_enough(ply: usize, draw: &config::Draw) -> bool {
+    ply >= 2 * draw.min_move as usize
 }
 
 #[cfg(test)]
@@ -112,11 +124,7 @@ mod tests {
     #[test]
     fn no_draw_is_given_away() {
         let (draw, resign) = (config::Draw::default(), config::Resign::default());
-        for last in [
-            Score::Centipawns(80),
-            Score::Mate(3),
-            Score::Centipawns(-90),
-        ] {
+        for last in [Score::Centipawns(80), Score::Mate(3)] {
             let mut mood = felt(&[&LEVEL[..], &[last]].concat());
             assert_eq!(
                 mood.manner(100, true, &draw, &resign),
@@ -124,6 +132,17 @@ mod tests {
                 "{last:?}"
             );
         }
+        let bad = [Score::Centipawns(-90), Score::Mate(-9)].repeat(3);
+        assert_eq!(
+            felt(&bad).manner(100, true, &draw, &resign),
+            Manner::Draw,
+            "with thanks"
+        );
+        assert_eq!(
+            felt(&bad).manner(100, false, &draw, &resign),
+            Manner::Play,
+            "nobody would take it"
+        );
         let never = config::Draw {
             offer: false,
             accept: false,

@@ -1,5 +1,7 @@
 //! The account: follows its stream, answers challenges, and keeps one task for each game that is on.
 
+mod challenges;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,14 +14,12 @@ use tracing::{debug, error, info, warn};
 
 use super::game::{self, Ended, Order};
 use super::link::{Heard, Link};
-use super::policy::{self, Load, Verdict};
 use super::slots::Slots;
 use super::stop::{Stage, Stop};
 use super::{BotParts, Error, House, Pulse};
-use crate::events::{self, Decision};
+use crate::events;
 use crate::lichess::model::{
-    Challenge, ChallengeId, Challenger, Challenges, Compat, DeclineReason, Event, GameId, GameInfo,
-    Speed, TimeControl,
+    Challenge, ChallengeId, Challenger, Challenges, Event, GameId, GameInfo, Speed,
 };
 use crate::lichess::retry::{self, Kind, Reopen, Retry};
 use crate::lichess::{Error as Failure, EventStream, StreamError};
@@ -55,7 +55,13 @@ pub(super) async fn run(parts: BotParts, mut stop: Stop) -> Result<(), Error> {
     };
     let mut account = Account::new(house, parts.pulse, stop.clone());
     let outcome = account.follow(stop).await;
-    account.leave().await;
+    // Without the token, or beside another instance, nothing can be finished.
+    let patience = if outcome.is_ok() {
+        LEAVE_WITHIN
+    } else {
+        Duration::ZERO
+    };
+    account.leave(patience).await;
     outcome
 }
 
@@ -196,10 +202,10 @@ impl Account {
     }
 
     /// Leaves: what is being searched or posted is posted, then all tasks end.
-    async fn leave(&mut self) {
+    async fn leave(&mut self, patience: Duration) {
         let all = async { while self.tasks.join_next().await.is_some() {} };
-        if timeout(LEAVE_WITHIN, all).await.is_err() {
-            warn!("{} games did not let go in time", self.tasks.len());
+        if timeout(patience, all).await.is_err() {
+            warn!("{} games are left as they are", self.tasks.len());
         }
         self.tasks.shutdown().await;
         self.errands.shutdown().await;
@@ -404,14 +410,7 @@ impl Account {
             Ok(Errand::Accepted(challenge, Ok(()))) => {
                 debug!(challenge = %challenge.id, "accepted")
             }
-            Ok(Errand::Accepted(challenge, Err(failure))) => {
-                info!(challenge = %challenge.id, "cannot accept: {failure}");
-                // It may have been accepted all the same, and then the game takes its slot.
-                if !self.games.contains_key(&challenge.id) && !failure.may_have_worked() {
-                    self.slots.free(&challenge.id);
-                }
-                self.tell_challenge(&challenge, Decision::Dropped, failure.to_string());
-            }
+            Ok(Errand::Accepted(challenge, Err(failure))) => self.not_accepted(&challenge, failure),
             Ok(Errand::Declined(id, Err(failure))) => {
                 info!(challenge = %id, "cannot decline: {failure}")
             }
@@ -438,98 +437,6 @@ impl Account {
         for info in list {
             self.take_up(Box::new(info));
         }
-    }
-
-    /// Answers a challenge that came to us, once.
-    fn judge(&mut self, challenge: Box<Challenge>, compat: Option<Compat>) {
-        let from = challenge
-            .challenger
-            .as_ref()
-            .map(|challenger| &challenger.name);
-        let to = challenge.dest_user.as_ref().map(|user| &user.name);
-        let outgoing = from == Some(&self.house.me) || to.is_some_and(|to| *to != self.house.me);
-        if outgoing || self.judged.contains(&challenge.id) || self.games.contains_key(&challenge.id)
-        {
-            return;
-        }
-        remember(&mut self.judged, challenge.id.clone());
-        let now = Instant::now();
-        let load = Load {
-            draining: self.stop.stage() != Stage::Running,
-            full: self.slots.full(now),
-            against: self.slots.against(from, now),
-        };
-        let settings = &self.house.settings;
-        match policy::judge(
-            &challenge,
-            compat,
-            &settings.challenge,
-            &settings.games,
-            load,
-        ) {
-            Verdict::Accept => self.accept(challenge),
-            Verdict::Decline { reason, why } => self.decline(&challenge, reason, why),
-        }
-    }
-
-    fn accept(&mut self, challenge: Box<Challenge>) {
-        let clocked = matches!(challenge.time_control, TimeControl::Clock { .. });
-        let from = challenge
-            .challenger
-            .as_ref()
-            .map(|challenger| challenger.name.clone());
-        info!(challenge = %challenge.id, "accepting {}", describe(&challenge));
-        self.slots
-            .promise(challenge.id.clone(), from, clocked, Instant::now());
-        self.tell_challenge(&challenge, Decision::Accepted, "it is what we play".into());
-        let client = self.house.client.clone();
-        self.errands.spawn(async move {
-            let answer = insist(Kind::Answer, || client.accept(&challenge.id)).await;
-            Errand::Accepted(challenge, answer)
-        });
-    }
-
-    fn decline(&mut self, challenge: &Challenge, reason: DeclineReason, why: String) {
-        info!(challenge = %challenge.id, "declining {} ({reason}): {why}", describe(challenge));
-        self.tell_challenge(challenge, Decision::Declined, why);
-        let (client, id) = (self.house.client.clone(), challenge.id.clone());
-        self.errands.spawn(async move {
-            let answer = insist(Kind::Answer, || client.decline(&id, reason)).await;
-            Errand::Declined(id, answer)
-        });
-    }
-
-    fn tell_challenge(&self, challenge: &Challenge, decision: Decision, reason: String) {
-        let from = challenge.challenger.as_ref();
-        self.house
-            .events
-            .send(events::Event::Challenge(events::Challenge {
-                id: challenge.id.to_string(),
-                from: events::Player {
-                    name: name(challenge).into(),
-                    title: from.and_then(|from| from.title.clone()),
-                    rating: from
-                        .and_then(|from| from.rating)
-                        .and_then(|rating| rating.try_into().ok()),
-                    provisional: from.is_some_and(|from| from.provisional),
-                },
-                to: challenge
-                    .dest_user
-                    .as_ref()
-                    .map(|user| user.name.to_string()),
-                time_control: match challenge.time_control {
-                    TimeControl::Clock { limit, increment } => events::TimeControl::Clock {
-                        base: Duration::from_secs(limit.into()),
-                        increment: Duration::from_secs(increment.into()),
-                    },
-                    TimeControl::Correspondence { days } => events::TimeControl::Days(days),
-                    TimeControl::Unlimited | TimeControl::Unknown => events::TimeControl::Unlimited,
-                },
-                variant: challenge.variant.key().into(),
-                rated: challenge.rated,
-                decision,
-                reason,
-            }));
     }
 
     fn draining(&mut self, stage: Stage) {
@@ -563,26 +470,6 @@ impl Account {
     }
 }
 
-/// Sends a request again as long as its kind is worth it.
-async fn insist<F, R>(kind: Kind, mut request: F) -> Result<(), Failure>
-where
-    F: FnMut() -> R,
-    R: Future<Output = Result<(), Failure>>,
-{
-    let mut attempt = 0;
-    loop {
-        let failure = match request().await {
-            Ok(()) => return Ok(()),
-            Err(failure) => failure,
-        };
-        match retry::decide(kind, &failure, attempt) {
-            Retry::After(wait) => sleep(wait).await,
-            Retry::GiveUp => return Err(failure),
-        }
-        attempt += 1;
-    }
-}
-
 fn remember<T>(list: &mut VecDeque<T>, item: T) {
     if list.len() == REMEMBERED {
         list.pop_front();
@@ -590,40 +477,9 @@ fn remember<T>(list: &mut VecDeque<T>, item: T) {
     list.push_back(item);
 }
 
-fn name(challenge: &Challenge) -> &str {
-    challenge
-        .challenger
-        .as_ref()
-        .map_or("Anonymous", |from| from.name.as_str())
-}
-
-fn describe(challenge: &Challenge) -> String {
-    let rated = if challenge.rated { "rated" } else { "casual" };
-    let (name, time, variant) = (name(challenge), challenge.time_control, challenge.variant);
-    format!("{name}'s challenge to {time} {rated} {variant}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[tokio::test]
-    async fn answers_are_sent_again_while_it_is_worth_it() {
-        let mut calls = 0;
-        let answer = insist(Kind::Answer, || {
-            calls += 1;
-            let failed = calls < 3;
-            async move {
-                if failed {
-                    Err(Failure::Timeout(Duration::from_secs(1)))
-                } else {
-                    Ok(())
-                }
-            }
-        });
-        assert_eq!(answer.await, Ok(()));
-        assert_eq!(calls, 3);
-    }
 
     #[test]
     fn memory_is_bounded() {

@@ -1,0 +1,83 @@
+//! What is in flight for the move we owe, and what is to happen at a certain time.
+
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::time::Instant;
+
+use tokio::time::sleep_until;
+
+use crate::bot::choice::{Choice, Search};
+use crate::lichess::Error;
+
+/// The one thing that is in flight for the move we owe.
+pub(super) enum Flight {
+    None,
+    Search(Box<Search>),
+    Post(Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>),
+    Wait(Pin<Box<dyn Future<Output = ()> + Send>>),
+}
+
+/// What came of it.
+pub(super) enum Landed {
+    Found(Option<Choice>),
+    Answered(Result<(), Error>),
+    Due,
+}
+
+impl Flight {
+    /// May be dropped and called again.
+    pub(super) async fn landed(&mut self) -> Landed {
+        match self {
+            Self::None => pending().await,
+            Self::Search(search) => Landed::Found(search.done().await),
+            Self::Post(post) => Landed::Answered(post.await),
+            Self::Wait(wait) => {
+                wait.await;
+                Landed::Due
+            }
+        }
+    }
+}
+
+/// What is to happen at a certain time.
+#[derive(Debug, Default)]
+pub(super) struct Alarms {
+    /// Our flag is about to fall, and the engine has not answered.
+    pub(super) hurry: Option<Instant>,
+    /// The opponent has not begun.
+    pub(super) abort: Option<Instant>,
+    /// The opponent is gone, and the game may be claimed.
+    pub(super) claim: Option<Instant>,
+    /// The game is over by the account's stream, its own has not said so.
+    pub(super) last_words: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Alarm {
+    Hurry,
+    Abort,
+    Claim,
+    LastWords,
+}
+
+impl Alarms {
+    pub(super) async fn next(&self) -> Alarm {
+        let all = [
+            (self.hurry, Alarm::Hurry),
+            (self.abort, Alarm::Abort),
+            (self.claim, Alarm::Claim),
+            (self.last_words, Alarm::LastWords),
+        ];
+        let first = all
+            .into_iter()
+            .filter_map(|(at, alarm)| Some((at?, alarm)))
+            .min_by_key(|&(at, _)| at);
+        match first {
+            Some((at, alarm)) => {
+                sleep_until(at.into()).await;
+                alarm
+            }
+            None => pending().await,
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! From "it is our turn" to "our move is posted": takes the steps that [`Duty`](crate::bot::duty::Duty) says.
+
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+use tracing::{debug, warn};
+
+use super::Play;
+use super::flight::{Flight, Landed};
+use crate::bot::budget::Budget;
+use crate::bot::choice::{self, Choice, Search};
+use crate::bot::duty::{Step, Trouble};
+use crate::bot::head::Head;
+use crate::bot::manners::Manner;
+use crate::bot::sheet::Sheet;
+use crate::bot::stop::Stage;
+use crate::chess::CastlingNotation;
+use crate::engine::Limits;
+use crate::lichess::Error;
+use crate::lichess::retry::{self, Kind, Retry};
+
+/// Waits before looking at the stream once more, while a position stays as it is.
+const LOOKS: [Duration; 5] = [
+    Duration::ZERO,
+    Duration::from_millis(100),
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+    Duration::from_secs(5),
+];
+
+impl Play {
+    /// What the duty says is to be done replaces what was in flight.
+    pub(super) fn step(&mut self, step: Step) {
+        match step {
+            Step::Keep => {}
+            Step::Drop => self.flight = Flight::None,
+            Step::Think => self.think(),
+            Step::Post { mv: _, refused } => self.post(refused),
+            Step::Wait(wait) => self.flight = Flight::Wait(Box::pin(sleep(wait))),
+            Step::Look(within) => {
+                let wait = LOOKS[self.turn.looks.min(LOOKS.len() - 1)];
+                self.turn.looks += 1;
+                self.link.reopen(wait);
+                self.flight = Flight::Wait(Box::pin(sleep(wait + within)));
+            }
+        }
+    }
+
+    pub(super) fn think(&mut self) {
+        let Some((head, sheet)) = &self.table else {
+            return;
+        };
+        let (game, barred) = (sheet.game(), self.duty.barred());
+        if let Some(choice) = choice::at_once(&self.house.books, game, barred, &mut self.rng) {
+            return self.found(Some(choice));
+        }
+        let limits = self.limits(head, sheet);
+        let (remaining, at) = self.turn.clock;
+        let running = head.clocked() && sheet.ply() >= 2;
+        self.alarms.hurry = running.then(|| at + remaining.saturating_sub(self.lag.typical()));
+        let search = Search::start(&self.house, &self.id, game, barred, limits);
+        self.flight = Flight::Search(Box::new(search));
+        if self.stage == Stage::Leaving {
+            self.hurry();
+        }
+    }
+
+    pub(super) fn limits(&self, head: &Head, sheet: &Sheet) -> Limits {
+        let settings = &self.house.settings;
+        let (remaining, at) = self.turn.clock;
+        Budget {
+            pace: head.pace,
+            remaining,
+            since: at.elapsed(),
+            ply: sheet.ply(),
+            lag: &self.lag,
+            safety: settings.engine.overhead(),
+            games: self.house.games_on(),
+            concurrency: settings.games.concurrency,
+        }
+        .limits()
+    }
+
+    /// The flight for the owed move has come to its end.
+    pub(super) fn land(&mut self, landed: Landed) {
+        self.flight = Flight::None;
+        match landed {
+            Landed::Found(choice) => self.found(choice),
+            Landed::Answered(answer) => self.answered(answer),
+            Landed::Due => {
+                let step = self.duty.due();
+                self.step(step);
+            }
+        }
+        self.greet();
+    }
+
+    pub(super) fn found(&mut self, choice: Option<Choice>) {
+        let Some(choice) = choice else {
+            // No legal move: the game is over, and the stream is about to say so.
+            return warn!(game = %self.id, "our turn, and no legal move");
+        };
+        let settings = &self.house.settings;
+        if let Some(thought) = choice.thought.as_ref().filter(|thought| thought.depth > 0) {
+            self.mood
+                .feel(thought.score, &settings.draw, &settings.resign);
+            let ply = self.table.as_ref().map_or(0, |(_, sheet)| sheet.ply());
+            let offered = self.draw_offered;
+            self.turn.manner = self
+                .mood
+                .manner(ply, offered, &settings.draw, &settings.resign);
+        }
+        let step = self.duty.chose(choice.mv);
+        self.choice = Some(choice);
+        self.step(step);
+    }
+
+    pub(super) fn post(&mut self, refused: u32) {
+        let (Some((head, _)), Some(mv)) = (&self.table, self.duty.chosen()) else {
+            return;
+        };
+        // Castling that was refused once is tried in the other spelling.
+        let castling = match (head.castling, refused % 2) {
+            (CastlingNotation::Standard, 0) | (CastlingNotation::KingTakesRook, 1) => {
+                CastlingNotation::Standard
+            }
+            _ => CastlingNotation::KingTakesRook,
+        };
+        let uci = mv.uci(castling).to_string();
+        let (client, id) = (self.house.client.clone(), self.id.clone());
+        let manner = std::mem::replace(&mut self.turn.manner, Manner::Play);
+        self.turn.posted.get_or_insert_with(Instant::now);
+        self.turn.posts += 1;
+        debug!(game = %self.id, uci, ?manner, posts = self.turn.posts, "posting");
+        self.flight = Flight::Post(match manner {
+            Manner::Resign => Box::pin(async move { client.resign(&id).await }),
+            manner => Box::pin(async move { client.play(&id, &uci, manner == Manner::Draw).await }),
+        });
+    }
+
+    pub(super) fn answered(&mut self, answer: Result<(), Error>) {
+        if let (Ok(()), Some(posted)) = (&answer, self.turn.posted) {
+            self.turn.round_trip.get_or_insert(posted.elapsed());
+        }
+        let answer = answer.map_err(|error| {
+            let trouble = self.trouble(&error);
+            warn!(game = %self.id, ?trouble, "the move did not get through: {error}");
+            trouble
+        });
+        let step = self.duty.answered(answer);
+        self.step(step);
+    }
+
+    /// What a failed POST of a move means.
+    pub(super) fn trouble(&self, error: &Error) -> Trouble {
+        if error.is_unauthorized() {
+            self.house.doubt_token();
+            return Trouble::Again(Duration::from_secs(1));
+        }
+        match retry::decide(Kind::Move, error, self.duty.failed()) {
+            // However long the server wants us to wait: our clock runs.
+            Retry::After(wait) if error.may_have_worked() => {
+                Trouble::Lost(wait.min(self.patience()))
+            }
+            Retry::After(wait) => Trouble::Again(wait.min(self.patience())),
+            Retry::GiveUp => Trouble::Refused,
+        }
+    }
+
+    /// The longest that we can afford to wait with a move in hand.
+    pub(super) fn patience(&self) -> Duration {
+        let (remaining, at) = self.turn.clock;
+        (remaining.saturating_sub(at.elapsed()) / 10)
+            .clamp(Duration::from_millis(250), Duration::from_secs(60))
+    }
+
+    /// The stream shows our move before the POST is answered: the answer is awaited beside, since giving up a
+    /// request would close a warm connection.
+    pub(super) fn let_it_land(&mut self) {
+        match std::mem::replace(&mut self.flight, Flight::None) {
+            Flight::Post(post) => {
+                self.beside.spawn(async move { drop(post.await) });
+            }
+            other => self.flight = other,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What a game tells of itself, when the move is on its way.
+
+use tracing::info;
+
+use super::{Ended, Play, Turn};
+use crate::bot::choice::report;
+use crate::bot::head::millis;
+use crate::bot::sheet::Change;
+use crate::chess::Color;
+use crate::events::{Event, GameFinished, Moved, Report, Timing};
+use crate::lichess::model::{GameState, Status};
+
+impl Play {
+    /// Our move stands on the board: what it cost, and what to tell about it.
+    pub(super) fn settle(&mut self, before: Turn, state: &GameState) -> Option<(Report, Timing)> {
+        let (head, sheet) = self.table.as_ref()?;
+        let choice = self.choice.take()?;
+        let posted = before.posted?;
+        let ply = sheet.ply();
+        // One POST, on a running clock: the server's bill can be compared with our own.
+        if before.posts == 1 && ply > 2 && head.clocked() {
+            let (clock, at) = before.clock;
+            let increment = state.increment(head.us);
+            let own = posted.saturating_duration_since(at);
+            self.lag.measure(clock, state.time(head.us), increment, own);
+        }
+        let timing = Timing {
+            to_post: posted.saturating_duration_since(before.since),
+            round_trip: before.round_trip.unwrap_or_else(|| posted.elapsed()),
+        };
+        let mut past = sheet.game().clone();
+        past.truncate(ply - 1);
+        Some((
+            report(past.position(), choice.source, choice.thought.as_ref()),
+            timing,
+        ))
+    }
+
+    /// Tells of the moves that are new on the board.
+    pub(super) fn tell(
+        &mut self,
+        change: Change,
+        state: &GameState,
+        mut shown: Option<(Report, Timing)>,
+    ) {
+        let Some((head, sheet)) = &self.table else {
+            return;
+        };
+        let from = match change {
+            Change::Same => return,
+            Change::Grew { from } => from,
+            Change::Rewritten { common } => {
+                let (game, ply) = (self.id.to_string(), common as u32);
+                self.house.events.send(Event::TakenBack { game, ply });
+                common
+            }
+        };
+        let moves = sheet.game().moves();
+        let mut past = sheet.game().clone();
+        past.truncate(from);
+        for (ply, &mv) in moves.iter().enumerate().skip(from) {
+            let by = past.position().turn();
+            let ours = by == head.us;
+            let last = ply + 1 == moves.len();
+            let clock = |time| if last { millis(head.pace, time) } else { None };
+            let (thought, timing) = if ours {
+                shown.take().unzip()
+            } else {
+                (None, None)
+            };
+            self.house.events.send(Event::Moved(Moved {
+                game: self.id.to_string(),
+                ply: ply as u32 + 1,
+                san: past.position().san(mv),
+                uci: mv.uci(head.castling).to_string(),
+                by,
+                ours,
+                wtime: clock(state.wtime),
+                btime: clock(state.btime),
+                thought,
+                timing,
+            }));
+            past.play(mv);
+        }
+    }
+
+    pub(super) fn finish(&mut self, status: Status, winner: Option<Color>) {
+        if self.over.is_some() {
+            return;
+        }
+        let plies = self.table.as_ref().map_or(0, |(_, sheet)| sheet.ply());
+        let result = result(status, winner);
+        info!(game = %self.id, "{result} ({status}) after {plies} plies");
+        self.house.events.send(Event::GameFinished(GameFinished {
+            game: self.id.to_string(),
+            status: status.key().into(),
+            winner,
+            result: result.into(),
+            plies: plies as u32,
+        }));
+        self.over = Some(Ended::Over);
+    }
+}
+
+/// How a game ended, as people write it.
+fn result(status: Status, winner: Option<Color>) -> &'static str {
+    match (winner, status) {
+        (Some(Color::White), _) => "1-0",
+        (Some(Color::Black), _) => "0-1",
+        (None, Status::Aborted | Status::NoStart | Status::UnknownFinish | Status::Unknown) => "*",
+        (None, _) => "1/2-1/2",
+    }
+}

@@ -1,0 +1,366 @@
+//! Challenges as tables.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A human's ordinary challenge with some fields replaced.
+fn challenge(patch: Value) -> Challenge {
+    let mut challenge = json!({
+        "id": "abcdefgh", "status": "created",
+        "challenger": {"id": "ann", "name": "Ann", "rating": 1500},
+        "destUser": {"id": "bot", "name": "Bot", "title": "BOT", "rating": 2000},
+        "variant": {"key": "standard", "name": "Standard", "short": "Std"},
+        "rated": false, "speed": "blitz",
+        "timeControl": {"type": "clock", "limit": 180, "increment": 2, "show": "3+2"},
+        "color": "random", "finalColor": "white",
+    });
+    for (key, value) in patch.as_object().unwrap() {
+        challenge[key] = value.clone();
+    }
+    serde_json::from_value(challenge).unwrap()
+}
+
+fn clock(limit: u32, increment: u32) -> Value {
+    json!({
+        "speed": Speed::of_clock(limit, increment).key(),
+        "timeControl": {"type": "clock", "limit": limit, "increment": increment},
+    })
+}
+
+fn bot() -> Value {
+    json!({"challenger": {"id": "rob", "name": "Rob", "title": "BOT", "rating": 2200}})
+}
+
+fn verdict(patch: Value, rules: &config::Challenge) -> Option<DeclineReason> {
+    let games = config::Games::default();
+    match judge(&challenge(patch), None, rules, &games, Load::default()) {
+        Verdict::Accept => None,
+        Verdict::Decline { reason, why } => {
+            assert!(!why.is_empty());
+            Some(reason)
+        }
+    }
+}
+
+#[test]
+fn the_defaults_play_with_everybody() {
+    let rules = config::Challenge::default();
+    for patch in [
+        json!({}),
+        bot(),
+        json!({"rated": true}),
+        clock(60, 0),
+        clock(30, 0),
+        clock(0, 1),
+        clock(600, 5),
+        clock(10_800, 0),
+        json!({"challenger": null}),
+        json!({"variant": {"key": "chess960"}}),
+        json!({"variant": {"key": "fromPosition"}, "initialFen": "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"}),
+        json!({"rules": ["noRematch"]}),
+        json!({"rematchOf": "hgfedcba"}),
+    ] {
+        assert_eq!(verdict(patch.clone(), &rules), None, "{patch}");
+    }
+}
+
+#[test]
+fn every_refusal_has_its_reason() {
+    use DeclineReason::*;
+    let rules = config::Challenge::default;
+    let table: Vec<(&str, Value, config::Challenge, DeclineReason)> = vec![
+        (
+            "off",
+            json!({}),
+            config::Challenge {
+                accept: false,
+                ..rules()
+            },
+            Generic,
+        ),
+        (
+            "blocked",
+            json!({}),
+            config::Challenge {
+                block: vec!["aNN".into()],
+                ..rules()
+            },
+            Generic,
+        ),
+        (
+            "bots",
+            bot(),
+            config::Challenge {
+                bots: false,
+                ..rules()
+            },
+            NoBot,
+        ),
+        (
+            "humans",
+            json!({}),
+            config::Challenge {
+                humans: false,
+                ..rules()
+            },
+            OnlyBot,
+        ),
+        (
+            "weak",
+            json!({}),
+            config::Challenge {
+                min_rating: 1600,
+                ..rules()
+            },
+            Generic,
+        ),
+        (
+            "strong",
+            json!({}),
+            config::Challenge {
+                max_rating: 1400,
+                ..rules()
+            },
+            Generic,
+        ),
+        (
+            "unrated player",
+            json!({"challenger": null}),
+            config::Challenge {
+                min_rating: 1,
+                ..rules()
+            },
+            Generic,
+        ),
+        (
+            "variant",
+            json!({"variant": {"key": "atomic"}}),
+            rules(),
+            Variant,
+        ),
+        (
+            "variant of tomorrow",
+            json!({"variant": {"key": "bughouse"}}),
+            rules(),
+            Variant,
+        ),
+        (
+            "only standard",
+            json!({"variant": {"key": "chess960"}}),
+            config::Challenge {
+                variants: vec![config::Variant::Standard],
+                ..rules()
+            },
+            Standard,
+        ),
+        (
+            "only 960",
+            json!({}),
+            config::Challenge {
+                variants: vec![config::Variant::Chess960],
+                ..rules()
+            },
+            Variant,
+        ),
+        (
+            "no position",
+            json!({"variant": {"key": "fromPosition"}}),
+            rules(),
+            Variant,
+        ),
+        (
+            "bad position",
+            json!({"variant": {"key": "fromPosition"}, "initialFen": "8/8/8/8/8/8/8/8 w - - 0 1"}),
+            rules(),
+            Variant,
+        ),
+        ("trap", json!({"rules": ["noAbort"]}), rules(), Generic),
+        ("ultra", clock(15, 0), rules(), TooFast),
+        (
+            "too fast",
+            clock(60, 0),
+            config::Challenge {
+                speeds: vec![config::Speed::Blitz, config::Speed::Rapid],
+                ..rules()
+            },
+            TooFast,
+        ),
+        (
+            "too slow",
+            clock(1800, 0),
+            config::Challenge {
+                speeds: vec![config::Speed::Blitz, config::Speed::Rapid],
+                ..rules()
+            },
+            TooSlow,
+        ),
+        (
+            "between",
+            clock(180, 2),
+            config::Challenge {
+                speeds: vec![config::Speed::Bullet, config::Speed::Rapid],
+                ..rules()
+            },
+            TimeControl,
+        ),
+        (
+            "no speed",
+            clock(60, 0),
+            config::Challenge {
+                speeds: vec![],
+                ..rules()
+            },
+            TimeControl,
+        ),
+        (
+            "short",
+            clock(180, 2),
+            config::Challenge {
+                min_base_s: 300,
+                ..rules()
+            },
+            TooFast,
+        ),
+        (
+            "long",
+            clock(180, 2),
+            config::Challenge {
+                max_base_s: 60,
+                ..rules()
+            },
+            TooSlow,
+        ),
+        (
+            "no increment",
+            clock(180, 0),
+            config::Challenge {
+                min_increment_s: 1,
+                ..rules()
+            },
+            TooFast,
+        ),
+        (
+            "much increment",
+            clock(180, 9),
+            config::Challenge {
+                max_increment_s: 5,
+                ..rules()
+            },
+            TooSlow,
+        ),
+        (
+            "correspondence",
+            json!({"speed": "correspondence", "timeControl": {"type": "correspondence", "daysPerTurn": 3}}),
+            rules(),
+            TooSlow,
+        ),
+        (
+            "unlimited",
+            json!({"speed": "correspondence", "timeControl": {"type": "unlimited"}}),
+            rules(),
+            TooSlow,
+        ),
+        (
+            "many days",
+            json!({"speed": "correspondence", "timeControl": {"type": "correspondence", "daysPerTurn": 14}}),
+            config::Challenge {
+                speeds: vec![config::Speed::Correspondence],
+                max_days: 3,
+                ..rules()
+            },
+            TooSlow,
+        ),
+        (
+            "rated",
+            json!({"rated": true}),
+            config::Challenge {
+                rated: false,
+                ..rules()
+            },
+            Casual,
+        ),
+        (
+            "casual",
+            json!({}),
+            config::Challenge {
+                casual: false,
+                ..rules()
+            },
+            Rated,
+        ),
+    ];
+    for (name, patch, rules, reason) in table {
+        assert_eq!(verdict(patch, &rules), Some(reason), "{name}");
+    }
+}
+
+#[test]
+fn lichess_has_the_last_word_on_what_bots_may_play() {
+    let compat = Compat {
+        bot: false,
+        board: false,
+    };
+    let rules = config::Challenge::default();
+    let games = config::Games::default();
+    let verdict = judge(
+        &challenge(json!({})),
+        Some(compat),
+        &rules,
+        &games,
+        Load::default(),
+    );
+    assert!(matches!(
+        verdict,
+        Verdict::Decline {
+            reason: DeclineReason::TooFast,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn a_busy_house_says_later_but_only_to_what_it_would_play() {
+    let rules = config::Challenge::default();
+    let games = config::Games {
+        per_opponent: 2,
+        ..config::Games::default()
+    };
+    let answer = |patch, load| match judge(&challenge(patch), None, &rules, &games, load) {
+        Verdict::Accept => None,
+        Verdict::Decline { reason, .. } => Some(reason),
+    };
+    let full = Load {
+        full: true,
+        ..Load::default()
+    };
+    for load in [
+        full,
+        Load {
+            draining: true,
+            ..full
+        },
+        Load {
+            against: 2,
+            ..Load::default()
+        },
+    ] {
+        assert_eq!(
+            answer(json!({}), load),
+            Some(DeclineReason::Later),
+            "{load:?}"
+        );
+    }
+    assert_eq!(
+        answer(
+            json!({}),
+            Load {
+                against: 1,
+                ..Load::default()
+            }
+        ),
+        None
+    );
+    let never = json!({"variant": {"key": "horde"}});
+    assert_eq!(answer(never, full), Some(DeclineReason::Variant));
+}
