@@ -9,6 +9,7 @@ pub mod perft;
 pub mod pgn;
 
 mod bitboard;
+mod chess960;
 mod fen;
 mod game;
 mod legality;

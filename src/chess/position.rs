@@ -121,7 +121,7 @@ impl Position {
     pub fn role_at(&self, square: Square) -> Option<Role> {
         self.occupied()
             .contains(square)
-            .then(|| self.role_on(square))
+            .then_some(self.role_on(square))
     }
 
     /// The role of what stands on an occupied square. There is no board by squares to ask: copying one with each move
