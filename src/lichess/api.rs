@@ -193,6 +193,7 @@ impl Client {
         decode(&body).map(Wrapped::open)
     }
 
+    /// Accepts a challenge. The game may be told by the event stream before this is answered.
     pub async fn accept(&self, id: &ChallengeId) -> Result<(), Error> {
         self.command(
             Kind::Answer,
@@ -201,6 +202,7 @@ impl Client {
         .await
     }
 
+    /// Declines a challenge, and says why.
     pub async fn decline(&self, id: &ChallengeId, reason: DeclineReason) -> Result<(), Error> {
         let request = self
             .post(&["api", "challenge", id.as_str(), "decline"])

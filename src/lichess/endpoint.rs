@@ -8,6 +8,14 @@ use url::{Host, Url};
 use super::model::clip;
 
 /// Where Lichess is: `https://lichess.org`, or any other address with any path before `/api`.
+///
+/// ```
+/// use knightwatch::lichess::Endpoint;
+///
+/// assert!(Endpoint::parse("https://lichess.org").is_ok());
+/// assert!(Endpoint::parse("http://127.0.0.1:9663/box").is_ok());
+/// assert!(Endpoint::parse("http://lichess.org").is_err(), "the token would be read on the way");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     base: Url,
@@ -72,6 +80,7 @@ impl Endpoint {
         self
     }
 
+    /// The address, with its path.
     pub fn base(&self) -> &Url {
         &self.base
     }

@@ -207,6 +207,7 @@ fn initial_fen<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::
 }
 
 impl GameFull {
+    /// Who plays a colour.
     pub fn player(&self, color: Color) -> &Player {
         match color {
             Color::White => &self.white,

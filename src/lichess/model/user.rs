@@ -118,6 +118,7 @@ pub struct TokenInfo {
 }
 
 impl TokenInfo {
+    /// Whether the token has a scope.
     pub fn has(&self, scope: &str) -> bool {
         self.scopes.iter().any(|s| s == scope)
     }
