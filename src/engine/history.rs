@@ -117,7 +117,7 @@ pub(crate) struct Corrections {
 const CORRECTIONS: usize = 1 << 14;
 
 /// Entries are in this fraction of a centipawn.
-const CORRECTION_GRAIN: i32 = 128;
+const CORRECTION_GRAIN: i32 = 800;
 
 /// Where a position's corrections are.
 #[derive(Clone, Copy)]
@@ -187,7 +187,7 @@ impl Corrections {
 
     /// The search found the evaluation to be off by `error` centipawns at `depth` plies.
     pub fn add(&mut self, keys: &CorrectionKeys, depth: i32, error: Value) {
-        let bonus = (error * depth * 8).clamp(-LIMIT / 4, LIMIT / 4);
+        let bonus = (error * depth * 4).clamp(-LIMIT / 4, LIMIT / 4);
         let side = keys.side;
         add(&mut self.pawns[side][keys.pawns], bonus);
         add(&mut self.pieces[0][side][keys.pieces[0]], bonus);

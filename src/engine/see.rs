@@ -68,12 +68,12 @@ pub(crate) fn wins(pos: &Position, mv: Move, threshold: Value) -> bool {
             break;
         }
         if matches!(role, Role::Pawn | Role::Bishop | Role::Queen) {
-            attackers = attackers | (attacks::bishop(to, occupied) & diagonal);
+            attackers |= attacks::bishop(to, occupied) & diagonal;
         }
         if matches!(role, Role::Rook | Role::Queen) {
-            attackers = attackers | (attacks::rook(to, occupied) & straight);
+            attackers |= attacks::rook(to, occupied) & straight;
         }
-        attackers = attackers & occupied;
+        attackers &= occupied;
     }
     // Who cannot or need not reply any more has lost the argument.
     side != mover.color

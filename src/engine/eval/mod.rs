@@ -148,9 +148,9 @@ struct Reach {
 
 impl Reach {
     fn add(&mut self, role: Role, squares: Bitboard) {
-        self.twice = self.twice | (self.all & squares);
-        self.all = self.all | squares;
-        self.by[role.index()] = self.by[role.index()] | squares;
+        self.twice |= self.all & squares;
+        self.all |= squares;
+        self.by[role.index()] |= squares;
     }
 }
 
