@@ -91,8 +91,8 @@ fn fill_tags(tags: &mut Tags, round: &Round, base: &str) {
             tags.set(&format!("{name}Title"), title);
         }
     }
-    tags.set("Variant", round.variant().name());
-    let time_control = match round.time_control() {
+    tags.set("Variant", round.variant.name());
+    let time_control = match round.time_control {
         TimeControl::Clock { limit, increment } => format!("{limit}+{increment}"),
         TimeControl::Days(_) | TimeControl::Unlimited => "-".to_owned(),
     };
@@ -186,7 +186,7 @@ pub(super) fn game_json(round: &Round, params: &Params) -> GameJson {
     let game = shown_game(round);
     let plies = game.moves().len();
     let history = round.referee.clock_history();
-    let (clock, days_per_turn) = match round.time_control() {
+    let (clock, days_per_turn) = match round.time_control {
         TimeControl::Clock { limit, increment } => {
             let total_time = limit + 40 * increment;
             let clock = ClockInfo {
@@ -204,7 +204,7 @@ pub(super) fn game_json(round: &Round, params: &Params) -> GameJson {
     GameJson {
         id: round.id.to_string(),
         rated: round.rated,
-        variant: round.variant().key(),
+        variant: round.variant.key(),
         speed: round.speed().key(),
         perf: round.perf().key,
         created_at: round.created_at.0,
@@ -212,7 +212,7 @@ pub(super) fn game_json(round: &Round, params: &Params) -> GameJson {
         status: round.referee.status().name(),
         source: "friend",
         players: Ordered(players.into()),
-        initial_fen: (round.variant() != Variant::Standard).then(|| game.initial().fen()),
+        initial_fen: (round.variant != Variant::Standard).then(|| game.initial().fen()),
         winner: round.referee.winner().map(color_name),
         moves: wants(params, "moves", true).then(|| san_line(&game)),
         clocks: (wants(params, "clocks", false) && !history.is_empty())

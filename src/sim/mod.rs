@@ -11,7 +11,7 @@ mod auth;
 mod body;
 mod call;
 mod challenge;
-mod clock;
+mod chat;
 mod command;
 mod connection;
 mod export;
@@ -31,6 +31,7 @@ mod stream;
 mod time;
 mod users;
 mod variant;
+mod view;
 mod wire;
 mod world;
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::chess::{CastlingNotation, Color, Game, Position};
+use crate::chess::{Color, Position};
 
 use super::challenge::Challenge;
+use super::chat::Said;
 use super::failure::Failure;
 use super::faults::StreamFault;
 use super::id::{GameId, Secrets, UserId};
@@ -15,10 +16,7 @@ use super::sparring::GameSummary;
 use super::stream::{Feed, HEARTBEAT};
 use super::time::Moment;
 use super::variant::{Perf, Speed, Variant};
-use super::wire::{
-    self, ChatEntry, ChatLine, ClockJson, Compat, GameEvent, GameFull, GamePlayer, GamePreview,
-    GameState, NowPlaying, Opponent, PerfJson, VariantJson, color_name,
-};
+use super::wire::{self, GameEvent, GameState, NowPlaying};
 use super::world::{Notice, World};
 
 /// A game in which nobody has moved is deleted after this.
@@ -34,37 +32,15 @@ pub(super) struct Side {
     pub title: Option<&'static str>,
     pub rating: i32,
     pub rating_diff: Option<i32>,
-    provisional: bool,
+    pub provisional: bool,
     pub presence: Presence,
 }
 
-struct Watcher {
+pub(super) struct Watcher {
+    pub color: Color,
     user: UserId,
-    color: Color,
     user_agent: String,
     feed: Feed,
-}
-
-/// Which of the two chats of a game.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
-    Player,
-    Spectator,
-}
-
-impl Room {
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Player => "player",
-            Self::Spectator => "spectator",
-        }
-    }
-}
-
-struct Said {
-    room: Room,
-    name: String,
-    text: String,
 }
 
 pub(super) struct Round {
@@ -73,11 +49,11 @@ pub(super) struct Round {
     pub rated: bool,
     pub created_at: Moment,
     pub referee: Referee,
-    secrets: Secrets,
-    variant: Variant,
-    time_control: TimeControl,
+    pub secrets: Secrets,
+    pub variant: Variant,
+    pub time_control: TimeControl,
     watchers: Vec<Watcher>,
-    chat: Vec<Said>,
+    pub chat: Vec<Said>,
     next_look: Moment,
 }
 
@@ -88,14 +64,6 @@ impl Round {
 
     pub fn perf(&self) -> Perf {
         Perf::of(self.variant, self.speed())
-    }
-
-    pub fn variant(&self) -> Variant {
-        self.variant
-    }
-
-    pub fn time_control(&self) -> TimeControl {
-        self.time_control
     }
 
     pub fn side(&self, color: Color) -> &Side {
@@ -113,14 +81,7 @@ impl Round {
         self.speed() >= Speed::Bullet
     }
 
-    fn initial_fen(&self) -> String {
-        match self.variant {
-            Variant::Standard => "startpos".to_owned(),
-            Variant::Chess960 | Variant::FromPosition => self.referee.terms().start.fen(),
-        }
-    }
-
-    fn push(&self, line: &bytes::Bytes, to: impl Fn(&Watcher) -> bool) {
+    pub fn push(&self, line: &bytes::Bytes, to: impl Fn(&Watcher) -> bool) {
         for watcher in self.watchers.iter().filter(|watcher| to(watcher)) {
             watcher.feed.push(line.clone());
         }
@@ -151,97 +112,6 @@ impl Round {
         }
     }
 
-    fn preview(&self, color: Color, now: Moment) -> GamePreview {
-        let (mine, theirs) = (self.side(color), self.side(!color));
-        let referee = &self.referee;
-        let over = !referee.is_on();
-        let game = referee.game();
-        let name = match theirs.title {
-            Some(title) => format!("{title} {}", theirs.name),
-            None => theirs.name.clone(),
-        };
-        GamePreview {
-            full_id: self.secrets.full_id(self.id, color),
-            game_id: self.id.to_string(),
-            fen: game.position().fen(),
-            color: color_name(color),
-            last_move: game.moves().last().map_or_else(String::new, |mv| {
-                mv.uci(CastlingNotation::Standard).to_string()
-            }),
-            source: "friend",
-            status: referee.status().into(),
-            variant: VariantJson::brief(self.variant),
-            speed: self.speed().key(),
-            perf: self.perf().key,
-            rated: self.rated,
-            has_moved: has_moved(game, color),
-            opponent: Opponent {
-                id: theirs.user.to_string(),
-                username: name,
-                rating: theirs.rating,
-                rating_diff: theirs.rating_diff,
-            },
-            is_my_turn: !over && referee.turn() == color,
-            seconds_left: referee.seconds_left(color, now),
-            winner: referee.winner().map(color_name),
-            rating: over.then_some(mine.rating),
-            rating_diff: mine.rating_diff,
-            compat: None,
-            id: None,
-        }
-    }
-
-    fn event(&self, kind: &'static str, color: Color, now: Moment) -> GameEvent {
-        let mut game = self.preview(color, now);
-        let clockless = !matches!(self.time_control, TimeControl::Clock { .. });
-        game.compat = Some(Compat {
-            bot: self.side(color).title == Some("BOT") && self.suits_bots(),
-            board: clockless || self.speed() >= Speed::Blitz,
-        });
-        game.id = Some(self.id.to_string());
-        GameEvent { kind, game }
-    }
-
-    fn full_line(&self, now: Moment) -> bytes::Bytes {
-        let view = self.referee.view(now);
-        let player = |color| {
-            let side = self.side(color);
-            GamePlayer {
-                id: side.user.to_string(),
-                name: side.name.clone(),
-                title: side.title,
-                rating: side.rating,
-                provisional: side.provisional,
-            }
-        };
-        let (clock, days_per_turn) = match self.time_control {
-            TimeControl::Clock { limit, increment } => {
-                let clock = ClockJson {
-                    initial: u64::from(limit) * 1_000,
-                    increment: u64::from(increment) * 1_000,
-                };
-                (Some(clock), None)
-            }
-            TimeControl::Days(days) => (None, Some(days)),
-            TimeControl::Unlimited => (None, None),
-        };
-        wire::line(&GameFull {
-            id: self.id.to_string(),
-            variant: VariantJson::full(self.variant),
-            speed: self.speed().key(),
-            perf: PerfJson::named(self.perf()),
-            rated: self.rated,
-            created_at: self.created_at.0,
-            white: player(Color::White),
-            black: player(Color::Black),
-            initial_fen: self.initial_fen(),
-            clock,
-            days_per_turn,
-            kind: "gameFull",
-            state: GameState::from(&view),
-        })
-    }
-
     pub fn result(&self) -> &'static str {
         match (self.referee.status(), self.referee.winner()) {
             (Status::Started | Status::Aborted, _) => "*",
@@ -264,11 +134,6 @@ impl Round {
             result: self.result(),
         }
     }
-}
-
-fn has_moved(game: &Game, color: Color) -> bool {
-    let first = game.initial().turn() == color;
-    game.moves().len() > usize::from(!first)
 }
 
 impl World {
@@ -553,59 +418,6 @@ impl World {
             }
             Some(_) => Ok(self.rule(id, |referee| referee.call_off(now), now)?),
         }
-    }
-
-    /// Somebody says something. Links of bots vanish without a word.
-    pub fn say(&mut self, user: &UserId, id: GameId, room: Room, text: &str) {
-        let (name, bot) = {
-            let user = self.user(user);
-            (user.name.clone(), user.bot)
-        };
-        if bot
-            && ["http://", "https://", "www."]
-                .iter()
-                .any(|link| text.contains(link))
-        {
-            return;
-        }
-        let bots = COLORS.map(|color| {
-            self.rounds
-                .get(&id)
-                .is_some_and(|round| self.user(&round.side(color).user).bot)
-        });
-        let Some(round) = self.rounds.get_mut(&id) else {
-            return;
-        };
-        let line = wire::line(&ChatLine {
-            kind: "chatLine",
-            room: room.key(),
-            username: &name,
-            text,
-        });
-        round.push(&line, |watcher| {
-            room == Room::Player || bots[watcher.color.index()]
-        });
-        round.chat.push(Said {
-            room,
-            name,
-            text: text.to_owned(),
-        });
-    }
-
-    /// What the players said to each other.
-    pub fn chat_log(&self, id: GameId) -> String {
-        let entries: Vec<ChatEntry<'_>> = self
-            .rounds
-            .get(&id)
-            .iter()
-            .flat_map(|round| &round.chat)
-            .filter(|said| said.room == Room::Player)
-            .map(|said| ChatEntry {
-                text: &said.text,
-                user: &said.name,
-            })
-            .collect();
-        wire::json(&entries)
     }
 
     /// Looks whether a flag has fallen.

@@ -10,11 +10,11 @@ use super::auth::Caller;
 use super::body::{Params, is_yes};
 use super::call::{Call, ChallengeCall, GameCall};
 use super::challenge::DeclineReason;
+use super::chat::Room;
 use super::export;
 use super::failure::Failure;
 use super::form;
 use super::id::{GameId, UserId};
-use super::round::Room;
 use super::stream::{Feed, Topic};
 use super::wire::{self, Ordered, Relation, TokenInfo};
 

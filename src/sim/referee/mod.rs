@@ -3,16 +3,25 @@
 //! It is told who wants what at which moment, and answers with a refusal or with the states that everybody who watches
 //! has to be shown, in order. It knows nothing of HTTP, of streams and of ratings.
 
-use std::fmt;
+mod clock;
+mod ruling;
+#[cfg(test)]
+mod tests;
+mod wish;
+
 use std::time::Duration;
 
-use crate::chess::{CastlingNotation, Color, Ending, Game, Move, Position, Role, Square};
+use crate::chess::{CastlingNotation, Color, Ending, Game, Move, Position};
 
-use super::Castling;
-use super::clock::{Centis, Clock, DayClock, Timing, UNLIMITED_MILLIS};
-use super::options::TimeControl;
-use super::time::Moment;
-use super::variant::Variant;
+use crate::sim::options::{Castling, TimeControl};
+use crate::sim::time::Moment;
+use crate::sim::variant::Variant;
+
+pub use clock::Centis;
+pub use ruling::{Refusal, Ruling, Status, View};
+
+use clock::{Clock, DayClock, Timing, UNLIMITED_MILLIS};
+use wish::Wish;
 
 /// A game that reaches this ply is drawn.
 const MAX_PLY: usize = 600;
@@ -21,120 +30,9 @@ const DRAW_OFFER_PAUSE: usize = 20;
 /// An unlimited game in which nothing moves for so long is lost for the side to move.
 const UNLIMITED_PATIENCE: Duration = Duration::from_secs(21 * 86_400);
 
-/// How a game stands, with the words and numbers of scalachess.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
-    Started,
-    Aborted,
-    Mate,
-    Resign,
-    Stalemate,
-    Timeout,
-    Draw,
-    OutOfTime,
-    InsufficientMaterialClaim,
-}
-
-impl Status {
-    pub fn id(self) -> u8 {
-        match self {
-            Self::Started => 20,
-            Self::Aborted => 25,
-            Self::Mate => 30,
-            Self::Resign => 31,
-            Self::Stalemate => 32,
-            Self::Timeout => 33,
-            Self::Draw => 34,
-            Self::OutOfTime => 35,
-            Self::InsufficientMaterialClaim => 39,
-        }
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Started => "started",
-            Self::Aborted => "aborted",
-            Self::Mate => "mate",
-            Self::Resign => "resign",
-            Self::Stalemate => "stalemate",
-            Self::Timeout => "timeout",
-            Self::Draw => "draw",
-            Self::OutOfTime => "outoftime",
-            Self::InsufficientMaterialClaim => "insufficientMaterialClaim",
-        }
-    }
-}
-
-/// Why a request was refused. Its text is the one of the site.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
-    InvalidUci(String),
-    NotYourTurn,
-    NoPiece(Square),
-    NotMyPiece(Square),
-    Illegal(Square, Square),
-    IllegalDrop(String),
-    CannotAbort,
-    CannotResign,
-    CannotClaimVictory,
-    CannotClaimDraw,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::InvalidUci(text) => write!(f, "Invalid UCI: {text}"),
-            Self::NotYourTurn => f.write_str("Not your turn, or game already over"),
-            Self::NoPiece(from) => write!(f, "No piece on {from}"),
-            Self::NotMyPiece(from) => write!(f, "Not my piece on {from}"),
-            Self::Illegal(from, to) => write!(f, "Piece on {from} cannot move to {to}"),
-            Self::IllegalDrop(text) => write!(f, "Cannot drop {text}"),
-            Self::CannotAbort => f.write_str("This game can no longer be aborted"),
-            Self::CannotResign => f.write_str("This game cannot be resigned"),
-            Self::CannotClaimVictory => f.write_str("You cannot claim the win on this game"),
-            Self::CannotClaimDraw => f.write_str("You cannot claim draw on this game"),
-        }
-    }
-}
-
-/// What a watcher is shown: the changing part of a game at one moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct View {
-    pub moves: String,
-    pub millis: [i64; 2],
-    pub increment: i64,
-    pub status: Status,
-    pub winner: Option<Color>,
-    pub draw_offers: [bool; 2],
-    pub takeback_offers: [bool; 2],
-}
-
-/// The answer to a command: what watchers are shown, in order, and whether the asker gets what he wanted.
-#[derive(Clone, Debug)]
-pub(super) struct Ruling {
-    pub shown: Vec<View>,
-    pub verdict: Result<(), Refusal>,
-}
-
-impl Ruling {
-    fn granted(shown: Vec<View>) -> Self {
-        Self {
-            shown,
-            verdict: Ok(()),
-        }
-    }
-
-    fn refused(refusal: Refusal) -> Self {
-        Self {
-            shown: Vec::new(),
-            verdict: Err(refusal),
-        }
-    }
-}
-
 /// What is agreed before the first move.
 #[derive(Clone, Debug)]
-pub(super) struct Terms {
+pub struct Terms {
     pub variant: Variant,
     pub start: Position,
     pub time_control: TimeControl,
@@ -157,7 +55,7 @@ struct TakebackTalk {
 
 /// The referee of one game.
 #[derive(Clone, Debug)]
-pub(super) struct Referee {
+pub struct Referee {
     terms: Terms,
     game: Game,
     moves: String,
@@ -274,7 +172,7 @@ impl Referee {
             self.finish(Status::Draw, None, now, &mut shown);
             return Ruling::granted(shown);
         }
-        match self.legal(&wish) {
+        match wish.find(self.game.position(), self.terms.variant) {
             Err(refusal) => {
                 return Ruling {
                     shown,
@@ -583,80 +481,5 @@ impl Referee {
         let before = 2 * (start.fullmove_number().max(1) as usize - 1)
             + usize::from(start.turn() == Color::Black);
         before + self.plies()
-    }
-
-    /// The legal move that is meant. Standard games take both spellings of castling, Chess960 only the king that takes
-    /// his rook, games from a position both where king and rook stand as at home.
-    fn legal(&self, wish: &Wish) -> Result<Move, Refusal> {
-        let position = self.game.position();
-        let (from, to, promotion) = match wish {
-            Wish::Drop(text) => return Err(Refusal::IllegalDrop(text.clone())),
-            Wish::Move {
-                from,
-                to,
-                promotion,
-            } => (*from, *to, *promotion),
-        };
-        let piece = position.piece_at(from).ok_or(Refusal::NoPiece(from))?;
-        if piece.color != position.turn() {
-            return Err(Refusal::NotMyPiece(from));
-        }
-        let moves = position.legal_moves();
-        let found = moves.iter().copied().find(|mv| {
-            if mv.from() != from {
-                return false;
-            }
-            if mv.is_castle() {
-                return promotion.is_none()
-                    && (mv.to() == to || self.takes_short_spelling(*mv, to));
-            }
-            let wanted = promotion.or(mv.is_promotion().then_some(Role::Queen));
-            mv.to() == to && mv.promotion() == wanted
-        });
-        found.ok_or(Refusal::Illegal(from, to))
-    }
-
-    fn takes_short_spelling(&self, castle: Move, to: Square) -> bool {
-        let at_home = |square: Square, files: &[usize]| files.contains(&(square.index() % 8));
-        self.terms.variant != Variant::Chess960
-            && at_home(castle.from(), &[4])
-            && at_home(castle.to(), &[0, 7])
-            && castle.uci(CastlingNotation::Standard).to_string()[2..] == to.to_string()
-    }
-}
-
-/// A move as it was written, before anybody looked at the board.
-enum Wish {
-    Move {
-        from: Square,
-        to: Square,
-        promotion: Option<Role>,
-    },
-    Drop(String),
-}
-
-impl Wish {
-    fn parse(text: &str) -> Option<Self> {
-        if !text.is_ascii() {
-            return None;
-        }
-        if let [b'P' | b'N' | b'B' | b'R' | b'Q', b'@', ..] = text.as_bytes() {
-            let square: Square = text[2..].parse().ok()?;
-            return Some(Self::Drop(square.to_string()));
-        }
-        let promotion = match text.as_bytes() {
-            [_, _, _, _] => None,
-            [_, _, _, _, b'q'] => Some(Role::Queen),
-            [_, _, _, _, b'r'] => Some(Role::Rook),
-            [_, _, _, _, b'b'] => Some(Role::Bishop),
-            [_, _, _, _, b'n'] => Some(Role::Knight),
-            [_, _, _, _, b'k'] => Some(Role::King),
-            _ => return None,
-        };
-        Some(Self::Move {
-            from: text[..2].parse().ok()?,
-            to: text[2..4].parse().ok()?,
-            promotion,
-        })
     }
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::chess::Color;
 
-use super::time::Moment;
+use crate::sim::time::Moment;
 
 /// Hundredths of a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Centis(pub i64);
+pub struct Centis(pub i64);
 
 impl Centis {
     /// Rounded to the nearest.
@@ -29,11 +29,11 @@ impl Centis {
 }
 
 /// What Lichess shows where nobody runs out of time.
-pub(super) const UNLIMITED_MILLIS: i64 = 2_147_483_647;
+pub const UNLIMITED_MILLIS: i64 = 2_147_483_647;
 
 /// How a game is timed.
 #[derive(Clone, Debug)]
-pub(super) enum Timing {
+pub enum Timing {
     Clock(Clock),
     Days(DayClock),
     Unlimited,
@@ -78,7 +78,7 @@ impl Timing {
 
 /// A real-time clock.
 #[derive(Clone, Debug)]
-pub(super) struct Clock {
+pub struct Clock {
     initial: Centis,
     remaining: [Centis; 2],
     increment: Centis,
@@ -155,7 +155,7 @@ impl Clock {
 
 /// A clock of days for each move. The side that waits always has its full allowance.
 #[derive(Clone, Debug)]
-pub(super) struct DayClock {
+pub struct DayClock {
     allowance: Duration,
     turn: Color,
     since: Moment,

@@ -1,0 +1,116 @@
+//! What a referee says: how a game stands, what watchers are shown, why something is refused.
+
+use std::fmt;
+
+use crate::chess::{Color, Square};
+
+/// How a game stands, with the words and numbers of scalachess.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Started,
+    Aborted,
+    Mate,
+    Resign,
+    Stalemate,
+    Timeout,
+    Draw,
+    OutOfTime,
+    InsufficientMaterialClaim,
+}
+
+impl Status {
+    pub fn id(self) -> u8 {
+        match self {
+            Self::Started => 20,
+            Self::Aborted => 25,
+            Self::Mate => 30,
+            Self::Resign => 31,
+            Self::Stalemate => 32,
+            Self::Timeout => 33,
+            Self::Draw => 34,
+            Self::OutOfTime => 35,
+            Self::InsufficientMaterialClaim => 39,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Aborted => "aborted",
+            Self::Mate => "mate",
+            Self::Resign => "resign",
+            Self::Stalemate => "stalemate",
+            Self::Timeout => "timeout",
+            Self::Draw => "draw",
+            Self::OutOfTime => "outoftime",
+            Self::InsufficientMaterialClaim => "insufficientMaterialClaim",
+        }
+    }
+}
+
+/// Why a request was refused. Its text is the one of the site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    InvalidUci(String),
+    NotYourTurn,
+    NoPiece(Square),
+    NotMyPiece(Square),
+    Illegal(Square, Square),
+    IllegalDrop(String),
+    CannotAbort,
+    CannotResign,
+    CannotClaimVictory,
+    CannotClaimDraw,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidUci(text) => write!(f, "Invalid UCI: {text}"),
+            Self::NotYourTurn => f.write_str("Not your turn, or game already over"),
+            Self::NoPiece(from) => write!(f, "No piece on {from}"),
+            Self::NotMyPiece(from) => write!(f, "Not my piece on {from}"),
+            Self::Illegal(from, to) => write!(f, "Piece on {from} cannot move to {to}"),
+            Self::IllegalDrop(text) => write!(f, "Cannot drop {text}"),
+            Self::CannotAbort => f.write_str("This game can no longer be aborted"),
+            Self::CannotResign => f.write_str("This game cannot be resigned"),
+            Self::CannotClaimVictory => f.write_str("You cannot claim the win on this game"),
+            Self::CannotClaimDraw => f.write_str("You cannot claim draw on this game"),
+        }
+    }
+}
+
+/// What a watcher is shown: the changing part of a game at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    pub moves: String,
+    pub millis: [i64; 2],
+    pub increment: i64,
+    pub status: Status,
+    pub winner: Option<Color>,
+    pub draw_offers: [bool; 2],
+    pub takeback_offers: [bool; 2],
+}
+
+/// The answer to a command: what watchers are shown, in order, and whether the asker gets what he wanted.
+#[derive(Clone, Debug)]
+pub struct Ruling {
+    pub shown: Vec<View>,
+    pub verdict: Result<(), Refusal>,
+}
+
+impl Ruling {
+    pub fn granted(shown: Vec<View>) -> Self {
+        Self {
+            shown,
+            verdict: Ok(()),
+        }
+    }
+
+    pub fn refused(refusal: Refusal) -> Self {
+        Self {
+            shown: Vec::new(),
+            verdict: Err(refusal),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! A game as its players are shown it.
+
+use crate::chess::{CastlingNotation, Color, Game};
+
+use super::options::TimeControl;
+use super::round::Round;
+use super::time::Moment;
+use super::variant::{Speed, Variant};
+use super::wire::{
+    self, ClockJson, Compat, GameEvent, GameFull, GamePlayer, GamePreview, GameState, Opponent,
+    PerfJson, VariantJson, color_name,
+};
+
+impl Round {
+    fn initial_fen(&self) -> String {
+        match self.variant {
+            Variant::Standard => "startpos".to_owned(),
+            Variant::Chess960 | Variant::FromPosition => self.referee.terms().start.fen(),
+        }
+    }
+
+    pub fn preview(&self, color: Color, now: Moment) -> GamePreview {
+        let (mine, theirs) = (self.side(color), self.side(!color));
+        let referee = &self.referee;
+        let over = !referee.is_on();
+        let game = referee.game();
+        let name = match theirs.title {
+            Some(title) => format!("{title} {}", theirs.name),
+            None => theirs.name.clone(),
+        };
+        GamePreview {
+            full_id: self.secrets.full_id(self.id, color),
+            game_id: self.id.to_string(),
+            fen: game.position().fen(),
+            color: color_name(color),
+            last_move: game.moves().last().map_or_else(String::new, |mv| {
+                mv.uci(CastlingNotation::Standard).to_string()
+            }),
+            source: "friend",
+            status: referee.status().into(),
+            variant: VariantJson::brief(self.variant),
+            speed: self.speed().key(),
+            perf: self.perf().key,
+            rated: self.rated,
+            has_moved: has_moved(game, color),
+            opponent: Opponent {
+                id: theirs.user.to_string(),
+                username: name,
+                rating: theirs.rating,
+                rating_diff: theirs.rating_diff,
+            },
+            is_my_turn: !over && referee.turn() == color,
+            seconds_left: referee.seconds_left(color, now),
+            winner: referee.winner().map(color_name),
+            rating: over.then_some(mine.rating),
+            rating_diff: mine.rating_diff,
+            compat: None,
+            id: None,
+        }
+    }
+
+    pub fn event(&self, kind: &'static str, color: Color, now: Moment) -> GameEvent {
+        let mut game = self.preview(color, now);
+        let clockless = !matches!(self.time_control, TimeControl::Clock { .. });
+        game.compat = Some(Compat {
+            bot: self.side(color).title == Some("BOT") && self.suits_bots(),
+            board: clockless || self.speed() >= Speed::Blitz,
+        });
+        game.id = Some(self.id.to_string());
+        GameEvent { kind, game }
+    }
+
+    pub fn full_line(&self, now: Moment) -> bytes::Bytes {
+        let view = self.referee.view(now);
+        let player = |color| {
+            let side = self.side(color);
+            GamePlayer {
+                id: side.user.to_string(),
+                name: side.name.clone(),
+                title: side.title,
+                rating: side.rating,
+                provisional: side.provisional,
+            }
+        };
+        let (clock, days_per_turn) = match self.time_control {
+            TimeControl::Clock { limit, increment } => {
+                let clock = ClockJson {
+                    initial: u64::from(limit) * 1_000,
+                    increment: u64::from(increment) * 1_000,
+                };
+                (Some(clock), None)
+            }
+            TimeControl::Days(days) => (None, Some(days)),
+            TimeControl::Unlimited => (None, None),
+        };
+        wire::line(&GameFull {
+            id: self.id.to_string(),
+            variant: VariantJson::full(self.variant),
+            speed: self.speed().key(),
+            perf: PerfJson::named(self.perf()),
+            rated: self.rated,
+            created_at: self.created_at.0,
+            white: player(Color::White),
+            black: player(Color::Black),
+            initial_fen: self.initial_fen(),
+            clock,
+            days_per_turn,
+            kind: "gameFull",
+            state: GameState::from(&view),
+        })
+    }
+}
+
+fn has_moved(game: &Game, color: Color) -> bool {
+    let first = game.initial().turn() == color;
+    game.moves().len() > usize::from(!first)
+}
