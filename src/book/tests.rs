@@ -1,6 +1,7 @@
 use std::fs;
 
 use super::*;
+use crate::chess::Game;
 
 const LINES: &str = include_str!("repertoire.txt");
 
@@ -202,6 +203,35 @@ fn a_file_that_cannot_be_read_is_named() {
         assert!(matches!(error, Error::Unreadable { .. }));
         assert!(error.to_string().contains(path.to_str().unwrap()));
     }
+}
+
+#[test]
+fn the_repertoire_has_a_hundred_lines_of_ten_plies() {
+    let plies = |line: &str| {
+        let moves = line.split(" # ").next().unwrap_or_default();
+        moves
+            .split(' ')
+            .filter(|word| word.starts_with(char::is_alphabetic))
+            .count()
+    };
+    let lines = LINES.lines().filter(|line| !line.starts_with('#'));
+    assert!(lines.filter(|line| plies(line) >= 10).count() >= 100);
+}
+
+#[test]
+fn the_embedded_book_opens_in_many_ways_and_answers_each() {
+    let book = Book::embedded();
+    let mut rng = fastrand::Rng::with_seed(3);
+    let mut games = std::collections::HashSet::new();
+    for _ in 0..100 {
+        let mut game = Game::new(Position::startpos());
+        while let Some(mv) = book.pick(game.position(), &Choice::default(), &mut rng) {
+            game.play(mv);
+        }
+        assert!(game.moves().len() >= 10, "{}", game.position().fen());
+        games.insert(game.moves()[..10].to_vec());
+    }
+    assert!(games.len() >= 40, "{}", games.len());
 }
 
 #[test]
