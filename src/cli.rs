@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::train::{DatagenOptions, TrainOptions};
+use crate::train::{DatagenOptions, DuelOptions, TrainOptions};
 
 use crate::sim::NewUser;
 
@@ -128,6 +128,10 @@ pub enum Command {
         after_help = "Example: knightwatch train --data games --hidden 128 --buckets 8 --out new.kwnn"
     )]
     Train(TrainOptions),
+
+    /// Let two networks play a match at a fixed number of nodes
+    #[command(after_help = "Example: knightwatch duel new.kwnn embedded --nodes 5000 --games 400")]
+    Duel(DuelOptions),
 
     /// Look into Polyglot books and build them
     #[command(

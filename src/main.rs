@@ -49,6 +49,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
         Command::Bench => bench::run(&mut io::stdout().lock())?,
         Command::Datagen(options) => train::datagen::run(&options)?,
+        Command::Duel(options) => train::duel::run(&options)?,
         Command::Train(options) => train::trainer::run(&options)?,
         Command::Sim { listen, users } => {
             logging::start(LogLevel::Info);

@@ -41,9 +41,9 @@ const MAX_PLIES: usize = 400;
 /// One game in so many is played out to mate.
 const PLAYED_OUT: u32 = 10;
 /// Table of a thread, in MiB.
-const HASH: usize = 2;
+pub(super) const HASH: usize = 2;
 /// Enough for the deepest line in an unoptimised build.
-const STACK: usize = 16 << 20;
+pub(super) const STACK: usize = 16 << 20;
 /// Stored where the search gave no score; too large for any filter.
 const NO_SCORE: i16 = i16::MAX;
 
@@ -228,7 +228,7 @@ impl Player {
 
     /// One game; `None` when the opening was bad.
     fn play(&mut self) -> Option<Played> {
-        let opening = self.opening()?;
+        let opening = opening(&mut self.rng, self.chess960)?;
         self.solo.new_game();
         let mut game = Game::new(opening.clone());
         let look = self.solo.think(&game, &self.opening_limits);
@@ -284,22 +284,22 @@ impl Player {
         played.record.finish(outcome);
         Some(played)
     }
+}
 
-    /// A position some random plies into a game; `None` when the game ended there.
-    fn opening(&mut self) -> Option<Position> {
-        let mut position = Position::startpos();
-        if self.rng.u8(0..100) < self.chess960 {
-            position = Position::chess960_start(self.rng.u32(0..960))?;
-        }
-        for _ in 0..RANDOM_PLIES + self.rng.usize(0..2) {
-            position.play(self.rng.choice(position.legal_moves().iter().copied())?);
-        }
-        position.has_legal_move().then_some(position)
+/// A position some random plies into a game, of Chess960 in `chess960` percent; `None` when the game ended there.
+pub(super) fn opening(rng: &mut fastrand::Rng, chess960: u8) -> Option<Position> {
+    let mut position = Position::startpos();
+    if rng.u8(0..100) < chess960 {
+        position = Position::chess960_start(rng.u32(0..960))?;
     }
+    for _ in 0..RANDOM_PLIES + rng.usize(0..2) {
+        position.play(rng.choice(position.legal_moves().iter().copied())?);
+    }
+    position.has_legal_move().then_some(position)
 }
 
 /// The result that the rules give; the third repetition counts as the end.
-fn by_rule(game: &Game) -> Option<Outcome> {
+pub(super) fn by_rule(game: &Game) -> Option<Outcome> {
     let position = game.position();
     if position.is_checkmate() {
         let loser = position.turn();

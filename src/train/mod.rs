@@ -7,6 +7,7 @@ pub mod archive;
 pub mod datagen;
 
 mod dataset;
+pub mod duel;
 mod kernel;
 mod model;
 mod options;
@@ -14,4 +15,4 @@ pub mod record;
 mod sample;
 pub mod trainer;
 
-pub use options::{DatagenOptions, TrainOptions};
+pub use options::{DatagenOptions, DuelOptions, TrainOptions};

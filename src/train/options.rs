@@ -43,6 +43,32 @@ pub struct DatagenOptions {
     pub label: String,
 }
 
+/// `knightwatch duel`
+#[derive(Clone, Debug, clap::Args)]
+pub struct DuelOptions {
+    /// A network file, `embedded`, or `none` for the evaluation by hand
+    #[arg(value_name = "NETWORK")]
+    pub network: String,
+    /// Its opponent
+    #[arg(value_name = "AGAINST")]
+    pub against: String,
+    /// Nodes after which no deeper iteration is begun
+    #[arg(long, value_name = "SOFT", default_value_t = 5000)]
+    pub nodes: u64,
+    /// Games, two for every opening
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    pub games: u64,
+    /// Games at once [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Share of openings that start from a Chess960 position, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub chess960: u8,
+    /// Decides on the openings
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+}
+
 /// `knightwatch train`
 #[derive(Clone, Debug, clap::Args)]
 pub struct TrainOptions {

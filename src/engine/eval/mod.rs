@@ -64,7 +64,15 @@ impl Evaluator {
     pub fn evaluate(&mut self, pos: &Position) -> Value {
         match &mut self.network {
             // How to mate a bare king is not in the games that networks learn from.
-            Some(sums) if !has_bare_king(pos) => sums.evaluate(pos).clamp(-EVAL_LIMIT, EVAL_LIMIT),
+            Some(sums) if !has_bare_king(pos) => {
+                let value = sums.evaluate(pos);
+                #[cfg(test)]
+                if pos.key().is_multiple_of(64) {
+                    let mut fresh = Accumulators::new(sums.network().clone(), pos);
+                    assert_eq!(value, fresh.evaluate(pos), "the search has lost its way");
+                }
+                value.clamp(-EVAL_LIMIT, EVAL_LIMIT)
+            }
             _ => self.by_hand(pos),
         }
     }
@@ -266,6 +274,51 @@ fn pawn_attacks(color: Color, pawns: Bitboard) -> Bitboard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chess::Game;
+    use crate::engine::Limits;
+    use crate::engine::control::Control;
+    use crate::engine::nnue::{Kernels, tests::random_network};
+    use crate::engine::search::{Memory, Search};
+    use crate::engine::table::Table;
+
+    /// Nodes of a few searches with a network and these kernels.
+    fn nodes_with(network: &Arc<Network>, kernels: &'static Kernels) -> u64 {
+        let positions = [
+            "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+            "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+            "bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9",
+            "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N b - - 0 1",
+        ];
+        let limits = Limits {
+            depth: Some(7),
+            ..Limits::default()
+        };
+        let nodes = positions.map(|fen| {
+            let game = Game::new(Position::from_fen(fen).expect("a good FEN"));
+            let mut memory = Memory::new(None);
+            let sums = Accumulators::with_kernels(network.clone(), kernels, game.position());
+            memory.evaluator.network = Some(sums);
+            let (control, table) = (Control::new(&limits, 0), Table::new(1));
+            Search::new(&control, &table, &mut memory, &game, &limits, 0)
+                .iterate(&mut |_| {})
+                .nodes
+        });
+        nodes.into_iter().sum()
+    }
+
+    #[test]
+    fn all_kernels_search_the_same_tree() {
+        let network = Arc::new(random_network(9, 32, 8));
+        let expected = nodes_with(&network, &Kernels::all()[0]);
+        for kernels in Kernels::all() {
+            assert_eq!(
+                nodes_with(&network, kernels),
+                expected,
+                "{}",
+                kernels.name()
+            );
+        }
+    }
 
     fn eval(fen: &str) -> Value {
         Evaluator::new(None).evaluate(&Position::from_fen(fen).expect("a good FEN"))

@@ -12,7 +12,7 @@ pub mod features;
 mod network;
 mod simd;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use accumulator::Accumulators;
 pub use network::{Lane, Network, NetworkError, OpenError, Shape};
