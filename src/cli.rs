@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::train::{DatagenOptions, DuelOptions, TrainOptions};
-
 use crate::sim::NewUser;
+use crate::train::{DatagenOptions, DuelOptions, TrainOptions};
 
 /// An always-on Lichess bot with its own chess engine, in one binary.
 #[derive(Debug, Parser)]

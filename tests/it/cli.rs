@@ -1,6 +1,7 @@
 //! The command line of the real program.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
 
 use clap::CommandFactory;
@@ -142,4 +143,113 @@ fn a_closed_stdout_is_no_reason_to_complain() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn bench_ends_with_its_signature() {
+    let printed = stdout(&["bench"]);
+    let last: Vec<&str> = printed.lines().last().unwrap().split(' ').collect();
+    let [nodes, "nodes", speed, "nps"] = last[..] else {
+        panic!("the last line is {last:?}");
+    };
+    assert!(nodes.parse::<u64>().unwrap() > 100_000);
+    assert!(speed.parse::<u64>().unwrap() > 0);
+}
+
+#[test]
+fn uci_talks() {
+    let mut child = knightwatch(&["uci"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let talk = b"uci\nisready\nsetoption name Hash value 1\nposition startpos moves e2e4 e7e5\ngo depth 3\n";
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(talk).unwrap();
+    let mut heard = Vec::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        heard.push(line.unwrap());
+        if heard.last().unwrap().starts_with("bestmove ") {
+            break;
+        }
+    }
+    stdin.write_all(b"quit\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(
+        heard.contains(&"uciok".to_owned()) && heard.contains(&"readyok".to_owned()),
+        "{heard:?}"
+    );
+    assert!(
+        heard
+            .iter()
+            .any(|line| line.starts_with("info depth 3 ") && line.contains(" pv ")),
+        "{heard:?}"
+    );
+}
+
+#[test]
+fn books_are_built_and_probed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("lines.txt"), "e4 e5 Nf3\n").unwrap();
+    let built = stdout(&["book", "build", &path("lines.txt"), "-o", &path("mine.bin")]);
+    assert!(built.contains("3 moves"), "{built}");
+    let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+    let probed = stdout(&["book", "probe", &path("mine.bin"), start]);
+    assert!(probed.contains("e4"), "{probed}");
+    assert!(stdout(&["book", "probe", "default", start]).lines().count() >= 3);
+
+    std::fs::write(path("broken.bin"), [0; 17]).unwrap();
+    let broken = output(&["book", "probe", &path("broken.bin"), start]);
+    assert_eq!(broken.status.code(), Some(1));
+    assert!(
+        String::from_utf8(broken.stderr)
+            .unwrap()
+            .contains("broken.bin")
+    );
+}
+
+#[test]
+fn the_site_tells_where_it_is_and_ends_on_sigterm() {
+    let mut child = knightwatch(&[
+        "sim",
+        "--listen",
+        "127.0.0.1:0",
+        "--user",
+        "Tester:bot",
+        "--user",
+        "Anna",
+    ])
+    .stdout(Stdio::piped())
+    .stderr(Stdio::null())
+    .spawn()
+    .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    let address = lines.next().unwrap();
+    let address = address.split("http://").nth(1).unwrap().trim();
+    let users = [lines.next().unwrap(), lines.next().unwrap()];
+    assert!(
+        users[0].contains("lip_tester") && users[1].contains("lip_anna"),
+        "{users:?}"
+    );
+
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = format!(
+        "GET /api/account HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer lip_tester\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(
+        answer.starts_with("HTTP/1.1 200") && answer.contains("\"Tester\""),
+        "{answer}"
+    );
+
+    Command::new("kill")
+        .arg(child.id().to_string())
+        .status()
+        .unwrap();
+    assert!(child.wait().unwrap().success());
 }

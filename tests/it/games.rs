@@ -15,6 +15,9 @@ const WON: &str = "8/8/8/4k3/8/8/8/1Q2K3 w - - 0 1";
 /// Half a minute for each: quick games, and no premature flag on a slow machine.
 const CLOCK: [(&str, &str); 2] = [("clock.limit", "30"), ("clock.increment", "0")];
 
+/// Fields of a challenge.
+type Form<'a> = &'a [(&'a str, &'a str)];
+
 /// A sparring user that challenges the bot to one game.
 fn once(name: &str, kind: Kind) -> Sparring {
     let plan = Plan {
@@ -270,7 +273,7 @@ fn what_is_not_wanted_is_declined_with_the_reason() {
     let rapid = [("clock.limit", "600"), ("clock.increment", "0")];
     let chess960 = [CLOCK[0], CLOCK[1], ("variant", "chess960")];
     let days = [("days", "3")];
-    let cases: [(&str, &str, &[(&str, &str)], &str); 12] = [
+    let cases: [(&str, &str, Form<'_>, &str); 12] = [
         ("", "Anna", &CLOCK, "accepted"),
         ("", "Robot", &rated, "accepted"),
         ("", "Anna", &days, "tooslow"),

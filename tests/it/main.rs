@@ -4,6 +4,8 @@ mod cli;
 mod client;
 mod common;
 mod config;
+mod docs;
+mod doctor;
 mod games;
 mod layering;
 mod rules;

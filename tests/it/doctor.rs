@@ -1,0 +1,144 @@
+//! `check`, `upgrade` and `demo` of the real program.
+
+use std::process::{Command, Output, Stdio};
+
+use knightwatch::sim::{Endpoint, Fault, NewUser, Rule};
+
+use crate::common::{BOT, Site};
+
+fn knightwatch(site: &Site, user: &str, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+        .args(arguments)
+        .env("LICHESS_TOKEN", site.sim.token_of(user))
+        .env("KNIGHTWATCH__LICHESS__URL", &site.url)
+        .env("KNIGHTWATCH__ENGINE__HASH_MIB", "8")
+        .env("HOME", "/nonexistent")
+        .env_remove("XDG_CONFIG_HOME")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn code_and_text(output: &Output) -> (Option<i32>, String) {
+    let text = [&output.stdout[..], &output.stderr[..]].concat();
+    (output.status.code(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn check_is_content_with_a_bot() {
+    let site = Site::new([]);
+    let (code, text) = code_and_text(&knightwatch(&site, BOT, &["check"]));
+    assert_eq!(code, Some(0), "{text}");
+    for part in [
+        "configuration",
+        "lichess",
+        "token",
+        "account",
+        "book",
+        "engine",
+    ] {
+        assert!(
+            text.contains(&format!("ok       {part}")),
+            "{part} in {text}"
+        );
+    }
+}
+
+#[test]
+fn check_finds_what_is_wrong_with_the_account() {
+    let site = Site::new([
+        NewUser::human("Anna"),
+        NewUser {
+            scopes: vec!["email:read".to_owned()],
+            ..NewUser::bot("Scopeless")
+        },
+    ]);
+    for (user, told) in [
+        ("Anna", "knightwatch upgrade"),
+        ("Scopeless", "bot:play"),
+        ("Nobody", "token"),
+    ] {
+        let (code, text) = code_and_text(&knightwatch(&site, user, &["check"]));
+        assert_eq!(code, Some(77), "{user}: {text}");
+        assert!(
+            text.contains("problem") && text.contains(told),
+            "{user}: {text}"
+        );
+        assert!(text.contains("hint:"), "{user}: {text}");
+    }
+}
+
+#[test]
+fn check_says_when_lichess_cannot_be_reached() {
+    let site = Site::new([]);
+    site.sim.faults().add(
+        Rule {
+            endpoint: None,
+            ..Rule::on(Endpoint::Account, Fault::html(502))
+        }
+        .times(1000),
+    );
+    let (code, text) = code_and_text(&knightwatch(&site, BOT, &["check"]));
+    assert_eq!(code, Some(1), "{text}");
+}
+
+#[test]
+fn check_finds_a_broken_book() {
+    let site = Site::new([]);
+    let book = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(book.path(), [0; 17]).unwrap();
+    let set = format!("book.files={}", book.path().display());
+    let (code, text) = code_and_text(&knightwatch(&site, BOT, &["check", "--set", &set]));
+    assert_eq!(code, Some(78), "{text}");
+    assert!(text.contains(&book.path().display().to_string()), "{text}");
+}
+
+#[test]
+fn an_account_becomes_a_bot_only_when_that_is_meant() {
+    let site = Site::new([NewUser::human("Anna")]);
+    let (code, text) = code_and_text(&knightwatch(&site, "Anna", &["upgrade"]));
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("cannot be undone"), "{text}");
+    assert_eq!(site.sim.faults().calls(Endpoint::Upgrade), 0);
+
+    let (code, text) = code_and_text(&knightwatch(&site, "Anna", &["upgrade", "--yes"]));
+    assert_eq!(code, Some(0), "{text}");
+    let (code, text) = code_and_text(&knightwatch(&site, "Anna", &["check"]));
+    assert_eq!(code, Some(0), "{text}");
+}
+
+#[test]
+fn an_account_that_has_played_cannot_become_a_bot() {
+    let site = Site::new([NewUser {
+        games: 3,
+        ..NewUser::human("Anna")
+    }]);
+    let (code, text) = code_and_text(&knightwatch(&site, "Anna", &["upgrade", "--yes"]));
+    assert_eq!(code, Some(77), "{text}");
+    assert!(text.contains("games"), "{text}");
+}
+
+#[test]
+fn the_demo_ends_with_a_table() {
+    let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+        .args(["demo", "--games", "1"])
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let (code, text) = code_and_text(&output);
+    assert_eq!(code, Some(0), "{text}");
+    let table = text
+        .split("\ngame  White")
+        .nth(1)
+        .unwrap_or_else(|| panic!("no table in {text}"));
+    let games = table.lines().skip(1).take_while(|line| !line.is_empty());
+    let results: Vec<&str> = games
+        .filter(|line| {
+            ["1-0", "0-1", "1/2-1/2"]
+                .iter()
+                .any(|result| line.contains(result))
+        })
+        .collect();
+    assert_eq!(results.len(), 1, "{text}");
+}
