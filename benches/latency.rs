@@ -1,0 +1,170 @@
+//! How long our bot takes for a move that costs no thought: 1,000 book moves on the simulator, over real HTTP, as its
+//! opponent sees it; `cargo bench --bench latency`. An argument is another number of moves.
+//!
+//! Measured from the moment at which the opponent's client begins to send its move to the one at which its game stream
+//! shows our reply: two requests through the server and two lines through streams. Beside it, the bot's own part: from
+//! the line of the stream that makes it our turn to the start of the POST.
+
+use std::error::Error;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use knightwatch::book::{Book, Choice, Selection};
+use knightwatch::bot;
+use knightwatch::chess::{CastlingNotation, Game, Position};
+use knightwatch::config::Settings;
+use knightwatch::daemon;
+use knightwatch::events::{Bus, Event, RecvError, Source};
+use knightwatch::lichess::model::{
+    ColorWish, GameEvent, GameId, GameState, NewChallenge, TimeControl, Username, Variant,
+};
+use knightwatch::lichess::{Client, Endpoint};
+use knightwatch::sim::{NewUser, Sim, SimOptions};
+use tokio::net::TcpListener;
+
+const BOT: &str = "Knightwatch";
+const OPPONENT: &str = "Librarian";
+/// A stream that is silent for longer is dead: the keep-alives come every 7 seconds.
+const SILENCE: Duration = Duration::from_secs(10);
+
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+#[tokio::main]
+async fn main() -> Outcome<()> {
+    // Cargo passes `--bench`.
+    let wanted = std::env::args().find_map(|argument| argument.parse().ok());
+    let wanted = wanted.unwrap_or(1_000);
+    let sim = Sim::new(SimOptions {
+        users: vec![NewUser::bot(BOT), NewUser::bot(OPPONENT)],
+        ..SimOptions::default()
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let base = format!("http://{}", listener.local_addr()?);
+    let site = sim.clone();
+    tokio::spawn(async move { site.serve(listener, pending()).await });
+
+    let mut settings = Settings::default();
+    settings.lichess.url = base.parse()?;
+    settings.engine.hash_mib = 16;
+    let events = Bus::new();
+    let mut watch = events.subscribe();
+    let parts = daemon::assemble(&Arc::new(settings), sim.token_of(BOT).parse()?, events)?;
+    let (_stopper, stop) = bot::stop();
+    tokio::spawn(bot::run(parts, stop));
+    while !matches!(*watch.recv().await?, Event::Online { .. }) {}
+    let own = tokio::spawn(async move {
+        let mut own = Vec::new();
+        loop {
+            match watch.recv().await {
+                Ok(event) => own.extend(own_part(&event)),
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return own,
+            }
+            if own.len() >= wanted {
+                return own;
+            }
+        }
+    });
+
+    let client = Client::new(
+        &Endpoint::parse(&base)?,
+        sim.token_of(OPPONENT).parse()?,
+        Some(OPPONENT),
+    )?;
+    let mut replies = Vec::with_capacity(wanted);
+    while replies.len() < wanted {
+        replies.extend(one_game(&client).await?);
+    }
+    replies.truncate(wanted);
+    print("the opponent's move to our reply on his stream", replies);
+    print("of it, our stream's line to our POST", own.await?);
+    Ok(())
+}
+
+/// How long one of our book moves waited for its POST.
+fn own_part(event: &Event) -> Option<Duration> {
+    match event {
+        Event::Moved(moved) if moved.thought.as_ref()?.source == Source::Book => {
+            Some(moved.timing?.to_post)
+        }
+        _ => None,
+    }
+}
+
+/// Plays White against the bot for as long as the book knows a move for both, then resigns.
+async fn one_game(client: &Client) -> Outcome<Vec<Duration>> {
+    let challenge = NewChallenge {
+        time_control: TimeControl::Clock {
+            limit: 600,
+            increment: 0,
+        },
+        rated: false,
+        color: ColorWish::White,
+        variant: Variant::Standard,
+        fen: None,
+    };
+    let challenge = client.challenge(&Username::new(BOT), &challenge).await?;
+    let id: GameId = challenge.id.as_str().parse()?;
+    let mut stream = loop {
+        // Until the bot has accepted, there is no such game.
+        match client.game(&id, SILENCE).await {
+            Ok(stream) => break stream,
+            Err(error) if error.code() == Some(404) => tokio::task::yield_now().await,
+            Err(error) => return Err(error.into()),
+        }
+    };
+    let (book, choice) = (
+        Book::embedded(),
+        Choice {
+            selection: Selection::Uniform,
+            min_weight: 1,
+        },
+    );
+    let mut rng = fastrand::Rng::new();
+    let mut replies = Vec::new();
+    let mut sent: Option<Instant> = None;
+    while let Some(event) = stream.next().await {
+        let state: GameState = match event? {
+            GameEvent::Full(full) => full.state,
+            GameEvent::State(state) => state,
+            _ => continue,
+        };
+        let shown = Instant::now();
+        let game = Game::from_moves(Position::startpos(), state.moves())?;
+        if state.status.is_over() {
+            break;
+        }
+        if game.moves().len() % 2 == 1 {
+            continue;
+        }
+        replies.extend(sent.take().map(|sent| shown - sent));
+        let next = book.pick(game.position(), &choice, &mut rng);
+        let in_book = |mv| !book.entries(&game.position().after(mv)).is_empty();
+        match next.filter(|&mv| in_book(mv)) {
+            Some(mv) => {
+                let uci = mv.uci(CastlingNotation::Standard).to_string();
+                sent = Some(Instant::now());
+                client.play(&id, &uci, false).await?;
+            }
+            None => client.resign(&id).await?,
+        }
+    }
+    Ok(replies)
+}
+
+fn print(what: &str, mut times: Vec<Duration>) {
+    times.sort();
+    let at = |share: f64| {
+        let index = (times.len() as f64 * share) as usize;
+        times[index.min(times.len() - 1)].as_secs_f64() * 1e3
+    };
+    println!(
+        "{what}: median {:.2} ms, p99 {:.2} ms, worst {:.2} ms of {} book moves",
+        at(0.5),
+        at(0.99),
+        at(1.0),
+        times.len()
+    );
+}
