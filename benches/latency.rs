@@ -124,7 +124,8 @@ async fn one_game(client: &Client) -> Outcome<Vec<Duration>> {
     );
     let mut rng = fastrand::Rng::new();
     let mut replies = Vec::new();
-    let mut sent: Option<Instant> = None;
+    // When our move went out, and how many moves there are once it is answered.
+    let mut sent: Option<(Instant, usize)> = None;
     while let Some(event) = stream.next().await {
         let state: GameState = match event? {
             GameEvent::Full(full) => full.state,
@@ -136,16 +137,17 @@ async fn one_game(client: &Client) -> Outcome<Vec<Duration>> {
         if state.status.is_over() {
             break;
         }
-        if game.moves().len() % 2 == 1 {
+        let plies = game.moves().len();
+        if sent.is_some_and(|(_, answered)| plies != answered) {
             continue;
         }
-        replies.extend(sent.take().map(|sent| shown - sent));
+        replies.extend(sent.take().map(|(sent, _)| shown - sent));
         let next = book.pick(game.position(), &choice, &mut rng);
         let in_book = |mv| !book.entries(&game.position().after(mv)).is_empty();
         match next.filter(|&mv| in_book(mv)) {
             Some(mv) => {
                 let uci = mv.uci(CastlingNotation::Standard).to_string();
-                sent = Some(Instant::now());
+                sent = Some((Instant::now(), plies + 2));
                 client.play(&id, &uci, false).await?;
             }
             None => client.resign(&id).await?,
