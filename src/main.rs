@@ -54,7 +54,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Sim { listen, users } => {
             logging::start(LogLevel::Info);
             let served = runtime()?.block_on(sim::run_command(listen, users, told_to_stop()));
-            served.with_context(|| format!("cannot serve on {listen}"))?;
+            served
+                .with_context(|| format!("cannot serve on {listen}, try --listen 127.0.0.1:0"))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -115,10 +116,15 @@ fn report(error: &anyhow::Error) -> ExitCode {
         "error:"
     };
     eprintln!("{heading} {error:#}");
-    match error.downcast_ref::<daemon::Error>() {
-        Some(error) => ExitCode::from(error.exit_code()),
-        None => ExitCode::FAILURE,
+    let code = error
+        .downcast_ref::<daemon::Error>()
+        .map_or(1, daemon::Error::exit_code);
+    if matches!(code, 77 | 78) {
+        eprintln!(
+            "hint: knightwatch check finds everything that is missing, knightwatch init asks for it"
+        );
     }
+    ExitCode::from(code)
 }
 
 /// `knightwatch perft 6 | head -1` is no reason to complain: whoever read stdout has seen enough.

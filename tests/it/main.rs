@@ -9,4 +9,5 @@ mod doctor;
 mod games;
 mod layering;
 mod rules;
+mod service;
 mod sim;

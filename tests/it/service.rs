@@ -1,0 +1,141 @@
+//! What a service manager sees: notifications, the watchdog, the journal, and the unit itself.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixDatagram;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use knightwatch::config::Settings;
+
+use crate::common::{BOT, Site, wait};
+
+const UNIT: &str = include_str!("../../systemd/knightwatch.service");
+
+/// The bot's process, with these variables in its environment; killed when this is dropped.
+struct Service(Child);
+
+impl Service {
+    fn start(url: &str, variables: &[(&str, &str)]) -> Self {
+        let command = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+            .args([
+                "run",
+                "--set",
+                "engine.hash_mib=8",
+                "--set",
+                "engine.threads=1",
+            ])
+            .env("LICHESS_TOKEN", format!("lip_{}", BOT.to_lowercase()))
+            .env("KNIGHTWATCH__LICHESS__URL", url)
+            .env("HOME", "/nonexistent")
+            .env_remove("XDG_CONFIG_HOME")
+            .envs(variables.iter().copied())
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn();
+        Self(command.unwrap())
+    }
+
+    fn terminate(&self) {
+        Command::new("kill")
+            .arg(self.0.id().to_string())
+            .status()
+            .unwrap();
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn systemd_hears_how_it_is() {
+    let site = Site::new([]);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_millis(100)))
+        .unwrap();
+    let heard = |wanted: &str| {
+        wait(&format!("{wanted} is said"), || {
+            let mut buffer = [0; 1024];
+            let length = socket.recv(&mut buffer).ok()?;
+            let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
+            text.lines()
+                .any(|line| line.starts_with(wanted))
+                .then_some(())
+        });
+    };
+    let variables = [
+        ("NOTIFY_SOCKET", path.to_str().unwrap()),
+        ("WATCHDOG_USEC", "400000"),
+    ];
+    let mut service = Service::start(&site.url, &variables);
+    heard("READY=1");
+    heard("WATCHDOG=1");
+    heard("WATCHDOG=1");
+    service.terminate();
+    heard("STOPPING=1");
+    assert_eq!(service.0.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn the_journal_gets_levels_and_no_colours() {
+    // Nobody listens there, which is worth a warning.
+    let mut service = Service::start("http://127.0.0.1:9", &[("JOURNAL_STREAM", "8:1")]);
+    let first = BufReader::new(service.0.stderr.take().unwrap())
+        .lines()
+        .next()
+        .unwrap()
+        .unwrap();
+    assert!(
+        first.starts_with("<4>") && !first.contains('\x1b'),
+        "{first}"
+    );
+}
+
+/// The value of a setting of the unit.
+fn unit(name: &str) -> &'static str {
+    let mut values = UNIT
+        .lines()
+        .filter_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+    values
+        .next()
+        .unwrap_or_else(|| panic!("the unit has no {name}"))
+}
+
+#[test]
+fn the_unit_waits_longer_than_the_grace() {
+    let stop: u64 = unit("TimeoutStopSec").parse().unwrap();
+    assert!(stop > Settings::default().daemon.grace_s + 30);
+}
+
+#[test]
+fn the_unit_does_not_restart_what_only_a_person_can_help() {
+    assert_eq!(unit("RestartPreventExitStatus"), "69 77 78");
+}
+
+#[test]
+fn the_unit_is_locked_in() {
+    let analysis = Command::new("systemd-analyze")
+        .args([
+            "security",
+            "--offline=true",
+            "--threshold=15",
+            "--no-pager",
+            "systemd/knightwatch.service",
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output();
+    match analysis {
+        Ok(output) => assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stdout)
+        ),
+        Err(_) => eprintln!("skipped: there is no systemd-analyze"),
+    }
+}
