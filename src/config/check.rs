@@ -11,153 +11,191 @@ use super::settings::{
 /// The longest text that Lichess takes in a chat, in characters.
 const LONGEST_CHAT: usize = 140;
 
-/// A contradiction: the setting to point at, as `section.key`, and a sentence.
+/// A contradiction, in a sentence.
 pub(super) struct Contradiction {
+    pub section: &'static str,
+    /// The keys that have a part in it; the first one that was set at all is pointed at.
     pub keys: &'static [&'static str],
     pub sentence: String,
 }
 
 /// Gathers the contradictions in settings.
 #[derive(Default)]
-struct Findings(Vec<Contradiction>);
+struct Findings {
+    section: &'static str,
+    found: Vec<Contradiction>,
+}
 
 impl Findings {
-    /// Notes the sentence if it is `wrong`, pointing at whichever of the keys was set.
+    /// What follows is about this section.
+    fn of(&mut self, section: &'static str) -> &mut Self {
+        self.section = section;
+        self
+    }
+
+    /// Notes the sentence if it is `wrong`.
     fn when(&mut self, wrong: bool, keys: &'static [&'static str], sentence: impl Into<String>) {
         if wrong {
-            let sentence = sentence.into();
-            self.0.push(Contradiction { keys, sentence });
+            self.found.push(Contradiction {
+                section: self.section,
+                keys,
+                sentence: sentence.into(),
+            });
         }
     }
 }
 
 /// Everything in the settings that contradicts itself.
 pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
-    let mut found = Findings::default();
-    lichess(&settings.lichess, &mut found);
-    engine(&settings.engine, &mut found);
-    book(&settings.book, &mut found);
+    let mut findings = Findings::default();
+    lichess(&settings.lichess, findings.of("lichess"));
+    engine(&settings.engine, findings.of("engine"));
+    if settings.book.enabled {
+        book(&settings.book, findings.of("book"));
+    }
     if settings.challenge.accept {
-        challenge(&settings.challenge, &mut found);
+        challenge(&settings.challenge, findings.of("challenge"));
     }
-    games(&settings.games, &settings.challenge, &mut found);
-    manners(&settings.draw, &settings.resign, &mut found);
-    chat(&settings.chat, &mut found);
-    found.0
+    games(&settings.games, findings.of("games"));
+    let draws = settings.draw.offer || settings.draw.accept;
+    if draws {
+        draw(&settings.draw, findings.of("draw"));
+    }
+    if settings.resign.enabled {
+        resign(&settings.resign, findings.of("resign"));
+    }
+    if draws && settings.resign.enabled {
+        let changed = settings.draw.score_cp != Draw::default().score_cp;
+        let section = if changed { "draw" } else { "resign" };
+        scores(&settings.draw, &settings.resign, findings.of(section));
+    }
+    chat(&settings.chat, findings.of("chat"));
+    findings.found
 }
 
-fn lichess(lichess: &Lichess, found: &mut Findings) {
+fn lichess(lichess: &Lichess, findings: &mut Findings) {
     if let Err(error) = Endpoint::new(lichess.url.clone()) {
-        found.when(true, &["lichess.url"], error.to_string());
+        findings.when(true, &["url"], error.to_string());
     }
 }
 
-fn engine(engine: &Engine, found: &mut Findings) {
-    let hash = engine.hash_mib;
-    found.when(
+fn engine(engine: &Engine, findings: &mut Findings) {
+    let (hash, threads, overhead) = (engine.hash_mib, engine.threads, engine.overhead_ms);
+    findings.when(
         !(1..=65_536).contains(&hash),
-        &["engine.hash_mib"],
+        &["hash_mib"],
         format!("the hash is {hash} MiB, but it can be 1 to 65536"),
     );
-    let threads = engine.threads;
-    found.when(threads > 512, &["engine.threads"], format!("{threads} threads are more than the 512 that the engine can start; 0 takes one for each core"));
-    let overhead = engine.overhead_ms;
-    found.when(
+    findings.when(
+        threads > 512,
+        &["threads"],
+        format!("{threads} threads are more than the 512 that can be started; 0 takes one a core"),
+    );
+    findings.when(
         overhead > 10_000,
-        &["engine.overhead_ms"],
-        format!(
-            "{overhead} ms kept back on every move leave no time in most games; the most is 10000"
-        ),
+        &["overhead_ms"],
+        format!("{overhead} ms kept back on every move leave no time to think; the most is 10000"),
     );
 }
 
-fn book(book: &Book, found: &mut Findings) {
-    if book.enabled {
-        let none = book.files.is_empty() && !book.default;
-        found.when(none, &["book.default", "book.enabled"], "books are enabled, but there is none: `files` is empty and the embedded one is off (`default = false`); to play without books write enabled = false");
-        found.when(book.max_ply == 0, &["book.max_ply"], "books are enabled, but `max_ply = 0` never asks them; to play without books write enabled = false");
-    }
+fn book(book: &Book, findings: &mut Findings) {
+    const OTHERWISE: &str = "to play without books write enabled = false";
+    findings.when(
+        book.files.is_empty() && !book.default,
+        &["default", "enabled"],
+        format!(
+            "books are enabled, but there is none: `files` is empty and the embedded one is off \
+             (default = false); {OTHERWISE}"
+        ),
+    );
+    findings.when(
+        book.max_ply == 0,
+        &["max_ply"],
+        format!("books are enabled, but max_ply = 0 never asks them; {OTHERWISE}"),
+    );
 }
 
-fn challenge(challenge: &Challenge, found: &mut Findings) {
+fn challenge(challenge: &Challenge, findings: &mut Findings) {
     const OTHERWISE: &str =
         "so every challenge would be declined; to decline them all write accept = false";
-    found.when(
+    findings.when(
         !challenge.rated && !challenge.casual,
-        &["challenge.casual", "challenge.rated"],
+        &["casual", "rated"],
         format!("neither rated nor casual games are accepted, {OTHERWISE}"),
     );
-    found.when(
+    findings.when(
         !challenge.humans && !challenge.bots,
-        &["challenge.bots", "challenge.humans"],
+        &["bots", "humans"],
         format!("neither humans nor bots are accepted, {OTHERWISE}"),
     );
-    found.when(
+    findings.when(
         challenge.variants.is_empty(),
-        &["challenge.variants"],
+        &["variants"],
         format!("no variant is accepted, {OTHERWISE}"),
     );
-    found.when(
+    findings.when(
         challenge.speeds.is_empty(),
-        &["challenge.speeds"],
+        &["speeds"],
         format!("no speed is accepted, {OTHERWISE}"),
     );
-    let only_positions = challenge.variants == [Variant::FromPosition] && !challenge.casual;
-    found.when(only_positions, &["challenge.casual", "challenge.variants"], format!("only games from a position are accepted and only rated ones, but Lichess never rates them, {OTHERWISE}"));
+    findings.when(
+        challenge.variants == [Variant::FromPosition] && !challenge.casual,
+        &["casual", "variants"],
+        format!(
+            "only games from a position are accepted and only rated ones, but Lichess never rates \
+             them, {OTHERWISE}"
+        ),
+    );
 
-    let ranges: [(u32, u32, &[&str], &str); 4] = [
+    let (base, most_base) = (challenge.min_base_s, challenge.max_base_s);
+    let (increment, most_increment) = (challenge.min_increment_s, challenge.max_increment_s);
+    let (days, most_days) = (challenge.min_days, challenge.max_days);
+    let (rating, most_rating) = (challenge.min_rating, challenge.max_rating);
+    let ranges: [(u32, u32, &[&str]); 4] = [
+        (base, most_base, &["max_base_s", "min_base_s"]),
         (
-            challenge.min_base_s,
-            challenge.max_base_s,
-            &["challenge.max_base_s", "challenge.min_base_s"],
-            "base_s",
+            increment,
+            most_increment,
+            &["max_increment_s", "min_increment_s"],
         ),
-        (
-            challenge.min_increment_s,
-            challenge.max_increment_s,
-            &["challenge.max_increment_s", "challenge.min_increment_s"],
-            "increment_s",
-        ),
-        (
-            challenge.min_days,
-            challenge.max_days,
-            &["challenge.max_days", "challenge.min_days"],
-            "days",
-        ),
-        (
-            challenge.min_rating,
-            challenge.max_rating,
-            &["challenge.max_rating", "challenge.min_rating"],
-            "rating",
-        ),
+        (days, most_days, &["max_days", "min_days"]),
+        (rating, most_rating, &["max_rating", "min_rating"]),
     ];
-    let mut turned = false;
-    for (min, max, keys, name) in ranges {
-        turned |= min > max;
-        found.when(
-            min > max,
-            keys,
-            format!("min_{name} = {min} is more than max_{name} = {max}, {OTHERWISE}"),
-        );
+    for (min, max, keys) in ranges {
+        let (most, least) = (keys[0], keys[1]);
+        let sentence = format!("{least} = {min} is more than {most} = {max}, {OTHERWISE}");
+        findings.when(min > max, keys, sentence);
     }
-    if !turned {
-        let unreachable = unreachable(challenge);
-        found.when(unreachable, &["challenge.speeds", "challenge.max_base_s", "challenge.min_base_s", "challenge.max_increment_s", "challenge.min_increment_s"], format!("no time control within the limits of base and increment belongs to the accepted speeds, {OTHERWISE}"));
+    if base <= most_base && increment <= most_increment {
+        findings.when(
+            unreachable(challenge),
+            &[
+                "speeds",
+                "max_base_s",
+                "min_base_s",
+                "max_increment_s",
+                "min_increment_s",
+            ],
+            format!(
+                "no time control within the limits of base and increment belongs to the accepted \
+                 speeds, {OTHERWISE}"
+            ),
+        );
     }
 }
 
 /// Whether clock games are accepted, but every time control within the limits has another speed.
 fn unreachable(challenge: &Challenge) -> bool {
-    // Lichess's estimate of a game's length: 40 moves.
-    let least = challenge
-        .min_base_s
-        .saturating_add(challenge.min_increment_s.saturating_mul(40));
-    let most = challenge
-        .max_base_s
-        .saturating_add(challenge.max_increment_s.saturating_mul(40));
-    let mut bands = challenge.speeds.iter().copied().map(seconds);
-    !challenge.speeds.is_empty()
-        && bands.all(|band| band.is_some_and(|band| most < *band.start() || least > *band.end()))
+    // Lichess estimates the length of a game by 40 moves.
+    let estimate = |base: u32, increment: u32| base.saturating_add(increment.saturating_mul(40));
+    let least = estimate(challenge.min_base_s, challenge.min_increment_s);
+    let most = estimate(challenge.max_base_s, challenge.max_increment_s);
+    let outside = |band: RangeInclusive<u32>| most < *band.start() || least > *band.end();
+    let speeds = &challenge.speeds;
+    !speeds.is_empty()
+        && speeds
+            .iter()
+            .all(|speed| seconds(*speed).is_some_and(outside))
 }
 
 /// The estimated length in seconds of games of this speed, by Lichess's bounds; `None` without a clock.
@@ -171,62 +209,86 @@ fn seconds(speed: Speed) -> Option<RangeInclusive<u32>> {
     }
 }
 
-fn games(games: &Games, challenge: &Challenge, found: &mut Findings) {
-    found.when(games.concurrency == 0, &["games.concurrency"], if challenge.accept {
-        "no game at a time is allowed, so nothing can be played; to decline all challenges write accept = false in [challenge]"
-    } else {
-        "no game at a time is allowed, so nothing can be played"
-    });
-    found.when(
+fn games(games: &Games, findings: &mut Findings) {
+    findings.when(
+        games.concurrency == 0,
+        &["concurrency"],
+        "no game at a time is allowed, so nothing can be played; to decline all challenges write \
+         accept = false in [challenge]",
+    );
+    findings.when(
         games.per_opponent == 0,
-        &["games.per_opponent"],
-        "no game at a time against an opponent is allowed, so nothing can be played",
+        &["per_opponent"],
+        "no game at a time against the same opponent is allowed, so nothing can be played",
     );
 }
 
-fn manners(draw: &Draw, resign: &Resign, found: &mut Findings) {
-    let draws = draw.offer || draw.accept;
-    found.when(draws && draw.moves == 0, &["draw.moves"], "draws would be agreed after 0 level moves, that is before the engine has looked at the game; the least is 1");
-    if resign.enabled {
-        found.when(resign.moves == 0, &["resign.moves"], "games would be resigned after 0 lost moves, that is before the engine has looked at them; the least is 1");
-        found.when(resign.score_cp < 200, &["resign.score_cp"], format!("games would be resigned {} centipawns down, which is far from lost; the least is 200", resign.score_cp));
-        let both = draws && draw.score_cp >= resign.score_cp;
-        found.when(both, &["draw.score_cp", "resign.score_cp"], format!("the same score would be level and lost: [draw] score_cp = {} reaches [resign] score_cp = {}", draw.score_cp, resign.score_cp));
-    }
+fn draw(draw: &Draw, findings: &mut Findings) {
+    findings.when(
+        draw.moves == 0,
+        &["moves"],
+        "draws would be agreed after 0 level moves, that is before the engine has looked at the \
+         game; the least is 1",
+    );
 }
 
-fn chat(chat: &Chat, found: &mut Findings) {
+/// What holds for both kinds of score.
+fn scores(draw: &Draw, resign: &Resign, findings: &mut Findings) {
+    findings.when(
+        draw.score_cp >= resign.score_cp,
+        &["score_cp"],
+        format!(
+            "the same score would be level and lost: score_cp is {} in [draw] and {} in [resign]",
+            draw.score_cp, resign.score_cp
+        ),
+    );
+}
+
+fn resign(resign: &Resign, findings: &mut Findings) {
+    findings.when(
+        resign.moves == 0,
+        &["moves"],
+        "games would be resigned after 0 lost moves, that is before the engine has looked at \
+         them; the least is 1",
+    );
+    findings.when(
+        resign.score_cp < 200,
+        &["score_cp"],
+        format!(
+            "games would be resigned {} centipawns down, which is far from lost; the least is 200",
+            resign.score_cp
+        ),
+    );
+}
+
+fn chat(chat: &Chat, findings: &mut Findings) {
     let texts: [(&str, &[&str]); 4] = [
-        (&chat.greeting, &["chat.greeting"]),
-        (&chat.farewell, &["chat.farewell"]),
-        (&chat.greeting_spectators, &["chat.greeting_spectators"]),
-        (&chat.farewell_spectators, &["chat.farewell_spectators"]),
+        (&chat.greeting, &["greeting"]),
+        (&chat.farewell, &["farewell"]),
+        (&chat.greeting_spectators, &["greeting_spectators"]),
+        (&chat.farewell_spectators, &["farewell_spectators"]),
     ];
     for (text, keys) in texts {
         let length = text.chars().count();
-        found.when(
+        findings.when(
             length > LONGEST_CHAT,
             keys,
             format!("the text has {length} characters, but Lichess takes {LONGEST_CHAT} at most"),
         );
-        found.when(
+        findings.when(
             text.contains('\n'),
             keys,
             "the text has several lines, but Lichess takes one",
         );
-        for placeholder in text
+        let names = text
             .split('{')
             .skip(1)
-            .filter_map(|rest| rest.split_once('}'))
-            .map(|(name, _)| name)
-        {
-            let known = matches!(placeholder, "me" | "opponent");
-            found.when(
-                !known,
+            .filter_map(|rest| rest.split_once('}'));
+        for (name, _) in names {
+            findings.when(
+                !matches!(name, "me" | "opponent"),
                 keys,
-                format!(
-                    "`{{{placeholder}}}` stands for nothing; there are {{me}} and {{opponent}}"
-                ),
+                format!("`{{{name}}}` stands for nothing; there are {{me}} and {{opponent}}"),
             );
         }
     }

@@ -133,7 +133,7 @@ impl Settings {
         settings.file = file;
         settings.token = token_source(&settings, sources, &layers, &mut reader.problems);
         for contradiction in check::contradictions(&settings) {
-            let place = place_of(contradiction.keys, &layers);
+            let place = place_of(contradiction.section, contradiction.keys, &layers);
             reader
                 .problems
                 .push(Problem::new(place, contradiction.sentence));
@@ -186,7 +186,7 @@ fn token_source(
         .is_some_and(|token| !token.trim().is_empty());
     match (variable, &settings.lichess.token_file) {
         (true, Some(file)) => {
-            let place = place_of(&["lichess.token_file"], layers);
+            let place = place_of("lichess", &["token_file"], layers);
             let message = format!(
                 "there are two tokens: one in {TOKEN_VARIABLE} and one in {}",
                 file.display()
@@ -203,12 +203,11 @@ fn token_source(
     }
 }
 
-/// Where the first of these settings that was set at all was set last.
-fn place_of(keys: &[&str], layers: &[Layer]) -> Place {
-    let set = |wanted: &&str| {
+/// Where the first of these keys that was set at all was set last.
+fn place_of(section: &str, keys: &[&str], layers: &[Layer]) -> Place {
+    let set = |key: &&str| {
         let mut leaves = layers.iter().rev().flat_map(|layer| layer.0.iter().rev());
-        let (section, key) = wanted.split_once('.')?;
-        leaves.find(|leaf| (leaf.section, leaf.key) == (section, key))
+        leaves.find(|leaf| (leaf.section, leaf.key) == (section, *key))
     };
     keys.iter()
         .find_map(set)
