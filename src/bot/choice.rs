@@ -75,9 +75,10 @@ pub fn at_once(
     if let [only] = legal[..] {
         return Some(of(only, Source::Only));
     }
-    // A book does not know what has happened before: a move that repeats the position may give a win away.
-    let book = shelf
-        .pick(game, rng)
+    // A book does not know what has happened before: in a position that comes again its move has led nowhere.
+    let book = Some(game)
+        .filter(|game| game.repetitions() < 2)
+        .and_then(|game| shelf.pick(game, rng))
         .filter(|mv| !barred.contains(mv) && legal.contains(mv))?;
     Some(of(book, Source::Book))
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{Id, JoinError, JoinSet};
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, interval_at, sleep, timeout};
 use tracing::{debug, error, info, warn};
 
 use super::game::{self, Ended, Order};
@@ -24,6 +24,9 @@ use crate::lichess::model::{
 use crate::lichess::retry::{self, Kind, Reopen, Retry};
 use crate::lichess::{Error as Failure, EventStream, StreamError};
 
+/// How often the loop says that it is alive.
+const BEAT: Duration = Duration::from_secs(1);
+
 /// How often the lists of games and challenges are compared with what we know, beside after each connect.
 const RECONCILE_EVERY: Duration = Duration::from_secs(60);
 
@@ -32,6 +35,9 @@ const LISTED: u32 = 50;
 
 /// An instance younger than this may find out that it is the second one.
 const YOUNG: Duration = Duration::from_secs(120);
+
+/// Lichess allows 30 questions about the account in five minutes.
+const DOUBT_EVERY: Duration = Duration::from_secs(15);
 
 /// So many clean ends of a young instance's stream mean that another instance opens it again and again.
 const CLEAN_ENDS: u32 = 3;
@@ -102,11 +108,14 @@ async fn introduce(parts: &BotParts, stop: &mut Stop) -> Result<Option<House>, E
             reason: failure.to_string(),
             retry_in: Some(wait),
         });
-        tokio::select! {
-            () = sleep(wait) => {}
-            () = stop.reached(Stage::Draining) => return Ok(None),
+        let until = Instant::now() + wait;
+        while Instant::now() < until {
+            parts.pulse.beat();
+            tokio::select! {
+                () = sleep(BEAT.min(wait)) => {}
+                () = stop.reached(Stage::Draining) => return Ok(None),
+            }
         }
-        parts.pulse.beat();
     }
 }
 
@@ -127,7 +136,10 @@ struct Account {
     errands: JoinSet<Errand>,
     born: Instant,
     clean_ends: u32,
+    /// The list of games has been seen since the stream was opened.
+    informed: bool,
     idle_told: bool,
+    token_checked: Option<Instant>,
     offline: Option<String>,
 }
 
@@ -164,15 +176,17 @@ impl Account {
             errands: JoinSet::new(),
             born: Instant::now(),
             clean_ends: 0,
+            informed: false,
             idle_told: false,
+            token_checked: None,
             offline: None,
         }
     }
 
     /// The loop. Nothing in it waits for an answer.
     async fn follow(&mut self, mut stop: Stop) -> Result<(), Error> {
-        let mut beat = interval(Duration::from_secs(1));
-        let mut reconcile = interval(RECONCILE_EVERY);
+        let mut beat = interval(BEAT);
+        let mut reconcile = interval_at((Instant::now() + RECONCILE_EVERY).into(), RECONCILE_EVERY);
         reconcile.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let doubt = Arc::clone(&self.house.doubt);
         let mut stage = stop.stage();
@@ -223,6 +237,7 @@ impl Account {
 
     fn online(&mut self) {
         self.offline = None;
+        self.informed = false;
         let me = self.house.me.clone();
         info!("online as {me}");
         self.pulse.set(|status| status.online = true);
@@ -275,6 +290,13 @@ impl Account {
 
     /// A 401 on one request is looked into before everything is given up for it.
     fn check_token(&mut self) {
+        let lately = self
+            .token_checked
+            .is_some_and(|at| at.elapsed() < DOUBT_EVERY);
+        if lately {
+            return;
+        }
+        self.token_checked = Some(Instant::now());
         let client = self.house.client.clone();
         self.errands
             .spawn(async move { Errand::Token(client.account().await.map(drop)) });
@@ -390,7 +412,10 @@ impl Account {
     /// An errand is done.
     fn back(&mut self, errand: Result<Errand, JoinError>) -> Result<(), Error> {
         match errand {
-            Ok(Errand::Playing(Ok(list))) => self.compare(list),
+            Ok(Errand::Playing(Ok(list))) => {
+                self.informed = true;
+                self.compare(list);
+            }
             Ok(Errand::Waiting(Ok(list))) => {
                 // Humans first: bots have more patience.
                 let (bots, humans): (Vec<_>, Vec<_>) =
@@ -405,6 +430,7 @@ impl Account {
                 }
             }
             Ok(Errand::Playing(Err(failure)) | Errand::Waiting(Err(failure))) => {
+                self.informed = true;
                 info!("cannot read a list, the stream has to do: {failure}");
             }
             Ok(Errand::Accepted(challenge, Ok(()))) => {
@@ -442,7 +468,9 @@ impl Account {
     fn draining(&mut self, stage: Stage) {
         let games = self.games.len();
         if stage == Stage::Draining {
-            info!("finishing {games} games, taking no new ones");
+            if games > 0 {
+                info!("finishing {games} games, taking no new ones");
+            }
             self.house.events.send(events::Event::Draining { games });
         }
     }
@@ -450,7 +478,7 @@ impl Account {
     /// One line whenever there is nothing to play: why.
     fn tell_idle(&mut self) {
         let idle = self.games.is_empty() && self.stop.stage() == Stage::Running;
-        if !idle || self.offline.is_some() || !self.link.is_open() {
+        if !idle || !self.informed || !self.link.is_open() {
             self.idle_told &= idle;
             return;
         }

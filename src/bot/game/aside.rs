@@ -141,7 +141,7 @@ impl Play {
 
     /// Greets once, as soon as no move is owed.
     pub(super) fn greet(&mut self) {
-        if self.greeted || self.table.is_none() || self.duty.owes() {
+        if self.greeted || self.over.is_some() || self.table.is_none() || self.duty.owes() {
             return;
         }
         self.greeted = true;
@@ -168,7 +168,7 @@ impl Play {
         let polite = self
             .table
             .as_ref()
-            .is_some_and(|(head, _)| !head.tournament && !head.against_ai);
+            .is_some_and(|(head, sheet)| !head.tournament && !head.against_ai && sheet.ply() >= 2);
         if ended == Ended::Over && polite && self.stage != Stage::Leaving {
             let settings = self.house.settings.clone();
             self.say(Room::Player, &settings.chat.farewell);

@@ -25,7 +25,7 @@ use super::manners::{Manner, Mood};
 use super::sheet::{Change, Sheet};
 use super::stop::{Stage, Stop};
 use crate::events::{Event, GameStarted};
-use crate::lichess::model::{GameEvent, GameFull, GameId, GameInfo, GameState};
+use crate::lichess::model::{GameEvent, GameFull, GameId, GameInfo, GameState, Status};
 use crate::lichess::retry::Reopen;
 use crate::lichess::{Error, GameStream};
 use flight::{Alarms, Flight};
@@ -188,18 +188,23 @@ impl Play {
         self.greet();
     }
 
+    /// The stream was not opened. Only Lichess's own word counts, not that of a proxy in front of it.
     fn on_refused(&mut self, error: &Error, wait: Duration) {
-        match error.code() {
+        let word = error.refusal().filter(|refusal| refusal.json);
+        match word.map(|refusal| refusal.code) {
             Some(404) => {
                 warn!(game = %self.id, "the game is gone: {error}");
+                if self.table.is_some() {
+                    self.finish(Status::UnknownFinish, None);
+                }
                 self.over = Some(Ended::Gone);
             }
-            Some(400) => {
+            Some(400) if self.table.is_none() => {
                 warn!(game = %self.id, "Lichess does not let us play: {error}");
                 self.over = Some(Ended::Unfit);
             }
-            code => {
-                if code == Some(401) {
+            _ => {
+                if error.is_unauthorized() {
                     self.house.doubt_token();
                 }
                 warn!(game = %self.id, "cannot open the game stream, again in {wait:.1?}: {error}");
@@ -267,10 +272,10 @@ impl Play {
         let before = self.turn;
         let clock = state.time(head.us);
         let changed = change != Change::Same;
-        let echoed = self.duty.chosen().filter(|mv| match change {
-            Change::Grew { from } => sheet.game().moves()[from] == *mv,
-            _ => false,
-        });
+        let echoed = match (change, self.duty.chosen()) {
+            (Change::Grew { from }, Some(mv)) => (sheet.game().moves()[from] == mv).then_some(from),
+            _ => None,
+        };
         self.turn = match changed {
             true => Turn::begins(clock, arrived),
             false => Turn {
@@ -294,7 +299,7 @@ impl Play {
         if let Some(begun) = self.begun.take() {
             self.house.events.send(Event::GameStarted(begun));
         }
-        let shown = echoed.and_then(|_| self.settle(before, state));
+        let shown = echoed.and_then(|at| self.settle(at, before, state));
         self.tell(change, state, shown);
         self.on_offers(state, changed);
         self.set_abort(state, changed);

@@ -171,7 +171,7 @@ impl Play {
     pub(super) fn patience(&self) -> Duration {
         let (remaining, at) = self.turn.clock;
         (remaining.saturating_sub(at.elapsed()) / 10)
-            .clamp(Duration::from_millis(250), Duration::from_secs(60))
+            .clamp(Duration::from_millis(100), Duration::from_secs(60))
     }
 
     /// The stream shows our move before the POST is answered: the answer is awaited beside, since giving up a

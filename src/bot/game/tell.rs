@@ -11,17 +11,22 @@ use crate::events::{Event, GameFinished, Moved, Report, Timing};
 use crate::lichess::model::{GameState, Status};
 
 impl Play {
-    /// Our move stands on the board: what it cost, and what to tell about it.
-    pub(super) fn settle(&mut self, before: Turn, state: &GameState) -> Option<(Report, Timing)> {
+    /// Our move stands on the board, after `at` others: what it cost, and what to tell about it.
+    pub(super) fn settle(
+        &mut self,
+        at: usize,
+        before: Turn,
+        state: &GameState,
+    ) -> Option<(Report, Timing)> {
         let (head, sheet) = self.table.as_ref()?;
         let choice = self.choice.take()?;
         let posted = before.posted?;
-        let ply = sheet.ply();
+        let alone = sheet.ply() == at + 1;
         // One POST, on a running clock: the server's bill can be compared with our own.
-        if before.posts == 1 && ply > 2 && head.clocked() {
-            let (clock, at) = before.clock;
+        if before.posts == 1 && alone && at >= 2 && head.clocked() {
+            let (clock, since) = before.clock;
             let increment = state.increment(head.us);
-            let own = posted.saturating_duration_since(at);
+            let own = posted.saturating_duration_since(since);
             self.lag.measure(clock, state.time(head.us), increment, own);
         }
         let timing = Timing {
@@ -29,7 +34,7 @@ impl Play {
             round_trip: before.round_trip.unwrap_or_else(|| posted.elapsed()),
         };
         let mut past = sheet.game().clone();
-        past.truncate(ply - 1);
+        past.truncate(at);
         Some((
             report(past.position(), choice.source, choice.thought.as_ref()),
             timing,
@@ -109,5 +114,26 @@ fn result(status: Status, winner: Option<Color>) -> &'static str {
         (Some(Color::Black), _) => "0-1",
         (None, Status::Aborted | Status::NoStart | Status::UnknownFinish | Status::Unknown) => "*",
         (None, _) => "1/2-1/2",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_written_as_in_a_tournament_book() {
+        let table = [
+            (Status::Mate, Some(Color::White), "1-0"),
+            (Status::OutOfTime, Some(Color::Black), "0-1"),
+            (Status::OutOfTime, None, "1/2-1/2"),
+            (Status::Draw, None, "1/2-1/2"),
+            (Status::Aborted, None, "*"),
+            (Status::NoStart, Some(Color::Black), "0-1"),
+            (Status::Unknown, None, "*"),
+        ];
+        for (status, winner, expected) in table {
+            assert_eq!(result(status, winner), expected, "{status}");
+        }
     }
 }
