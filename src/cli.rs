@@ -1,6 +1,7 @@
 //! The command line: clap definitions only.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -102,7 +103,8 @@ pub enum Command {
     /// Count the positions that are DEPTH plies away
     #[command(after_help = "Examples:\n  \
         knightwatch perft 6\n  \
-        knightwatch perft 4 --divide --fen 'r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1'")]
+        knightwatch perft 4 --divide --fen 'r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1'\n  \
+        knightwatch perft 8 --threads 4 --hash 1024")]
     Perft {
         /// Depth in plies
         #[arg(value_name = "DEPTH")]
@@ -113,6 +115,12 @@ pub enum Command {
         /// Print the count below each move
         #[arg(long)]
         divide: bool,
+        /// Threads that share the work
+        #[arg(long, value_name = "N", default_value = "1")]
+        threads: NonZeroUsize,
+        /// Memory to remember counts in, in MiB; 0 counts every position anew
+        #[arg(long, value_name = "MIB", default_value = "0")]
+        hash: usize,
     },
 
     /// Let the engine play itself and store the games, for training

@@ -32,7 +32,19 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             logging::start(LogLevel::Warn);
             init::run(config)?;
         }
-        Command::Perft { depth, fen, divide } => perft::run(depth, fen.as_deref(), divide)?,
+        Command::Perft {
+            depth,
+            fen,
+            divide,
+            threads,
+            hash,
+        } => perft::run(&perft::Options {
+            depth,
+            fen,
+            by_move: divide,
+            threads,
+            hash_mib: hash,
+        })?,
         Command::Run(arguments) => daemon::run(settings(arguments)?)?,
         Command::Book(command) => {
             logging::start(LogLevel::Warn);

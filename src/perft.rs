@@ -1,36 +1,173 @@
 //! `knightwatch perft`: counts positions and says how fast.
 
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::chess::perft::{divide, perft};
-use crate::chess::{CastlingNotation, Position};
+use crate::chess::perft::perft;
+use crate::chess::{CastlingNotation, Move, Position};
 
-/// Counts the positions `depth` plies after `fen` (the start position if none), and prints count, time and speed; with
-/// `by_move` the count below each move before that.
+/// What to count, and with what.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// In plies.
+    pub depth: u32,
+    /// The position to start from; without one the start position.
+    pub fen: Option<String>,
+    /// Print the count below each move, too.
+    pub by_move: bool,
+    /// Threads that share the work.
+    pub threads: NonZeroUsize,
+    /// Memory for counts of positions that come again, in MiB; 0 counts each anew.
+    pub hash_mib: usize,
+}
+
+/// Counts the positions `depth` plies ahead, and prints count, time and speed, with `by_move` the count below each
+/// move before that.
 ///
 /// # Errors
 ///
-/// If the FEN is not one.
-pub fn run(depth: u32, fen: Option<&str>, by_move: bool) -> anyhow::Result<()> {
-    let position = match fen {
+/// If the FEN is not one, or there is not so much memory.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let position = match &options.fen {
         Some(fen) => Position::from_fen(fen).with_context(|| format!("cannot read \"{fen}\""))?,
         None => Position::startpos(),
     };
+    let table =
+        match options.hash_mib {
+            0 => None,
+            mib => Some(Table::new(mib).with_context(|| {
+                format!("there is no memory of {mib} MiB, try a smaller --hash")
+            })?),
+        };
     let start = Instant::now();
-    let nodes = if by_move && depth > 0 {
-        let parts = divide(&position, depth);
+    let parts = divide(&position, options.depth, options.threads, table.as_ref());
+    let nodes = if options.depth == 0 {
+        1
+    } else {
+        parts.iter().map(|(_, nodes)| nodes).sum()
+    };
+    let elapsed = start.elapsed();
+    if options.by_move && options.depth > 0 {
         for (mv, nodes) in &parts {
             println!("{}: {nodes}", mv.uci(CastlingNotation::Standard));
         }
         println!();
-        parts.iter().map(|(_, nodes)| nodes).sum()
-    } else {
-        perft(&position, depth)
-    };
-    println!("{}", summary(nodes, start.elapsed()));
+    }
+    println!("{}", summary(nodes, elapsed));
     Ok(())
+}
+
+/// The count below each move. Threads take the positions two plies ahead one by one, so that none idles long.
+fn divide(
+    position: &Position,
+    depth: u32,
+    threads: NonZeroUsize,
+    table: Option<&Table>,
+) -> Vec<(Move, u64)> {
+    let Some(below) = depth.checked_sub(1) else {
+        return Vec::new();
+    };
+    let moves = position.legal_moves();
+    let mut jobs = Vec::new();
+    for (part, &mv) in moves.iter().enumerate() {
+        let next = position.after(mv);
+        match below.checked_sub(1) {
+            None => jobs.push((part, next, 0)),
+            Some(below) => {
+                let replies = next.legal_moves();
+                jobs.extend(replies.iter().map(|&mv| (part, next.after(mv), below)));
+            }
+        }
+    }
+
+    let counts: Vec<AtomicU64> = moves.iter().map(|_| AtomicU64::new(0)).collect();
+    let taken = AtomicUsize::new(0);
+    let work = || {
+        while let Some((part, position, depth)) = jobs.get(taken.fetch_add(1, Relaxed)) {
+            let nodes = match table {
+                Some(table) => remembering(position, *depth, table),
+                None => perft(position, *depth),
+            };
+            counts[*part].fetch_add(nodes, Relaxed);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads.get().min(jobs.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let counts = counts.into_iter().map(AtomicU64::into_inner);
+    moves.into_iter().zip(counts).collect()
+}
+
+/// [`perft`] that looks counts up before it counts.
+fn remembering(position: &Position, depth: u32, table: &Table) -> u64 {
+    if depth < 2 {
+        return perft(position, depth);
+    }
+    if let Some(nodes) = table.get(position.key(), depth) {
+        return nodes;
+    }
+    let mut nodes = 0;
+    for mv in &position.legal_moves() {
+        nodes += remembering(&position.after(mv), depth - 1, table);
+    }
+    table.put(position.key(), depth, nodes);
+    nodes
+}
+
+/// Counts by position and depth, shared by all threads without a lock: the newest count takes the slot.
+struct Table {
+    slots: Vec<Slot>,
+}
+
+/// A count, and beside it the name of what was counted, mixed with the count. Where two threads wrote at once, one
+/// the name and the other the count, the two no longer fit, and the slot is as good as empty.
+#[derive(Default)]
+struct Slot {
+    mixed: AtomicU64,
+    nodes: AtomicU64,
+}
+
+impl Table {
+    /// A table of so many MiB, if there is the memory.
+    fn new(mib: usize) -> Option<Table> {
+        let count = mib.checked_mul(1 << 20)? / size_of::<Slot>();
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(count).ok()?;
+        slots.resize_with(count, Slot::default);
+        Some(Table { slots })
+    }
+
+    fn get(&self, key: u64, depth: u32) -> Option<u64> {
+        let name = name(key, depth);
+        let slot = self.slot(name);
+        let nodes = slot.nodes.load(Relaxed);
+        (nodes != 0 && slot.mixed.load(Relaxed) ^ nodes == name).then_some(nodes)
+    }
+
+    fn put(&self, key: u64, depth: u32, nodes: u64) {
+        let name = name(key, depth);
+        let slot = self.slot(name);
+        slot.mixed.store(name ^ nodes, Relaxed);
+        slot.nodes.store(nodes, Relaxed);
+    }
+
+    fn slot(&self, name: u64) -> &Slot {
+        let slot = (u128::from(name) * self.slots.len() as u128) >> 64;
+        &self.slots[slot as usize]
+    }
+}
+
+/// What stands for a position and a depth in the table; the same position has another one at each depth.
+fn name(key: u64, depth: u32) -> u64 {
+    // 2^64 by the golden ratio: multiples of it lie far apart.
+    key ^ u64::from(depth).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 fn summary(nodes: u64, elapsed: Duration) -> String {
@@ -45,6 +182,13 @@ fn summary(nodes: u64, elapsed: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chess;
+
+    const KIWIPETE: &str = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
+
+    fn threads(count: usize) -> NonZeroUsize {
+        NonZeroUsize::new(count).expect("not 0")
+    }
 
     #[test]
     fn the_summary_gives_count_time_and_speed() {
@@ -56,8 +200,70 @@ mod tests {
 
     #[test]
     fn a_wrong_fen_is_named() {
-        let error = run(1, Some("8/8 w"), false).expect_err("no position");
+        let options = Options {
+            depth: 1,
+            fen: Some("8/8 w".to_owned()),
+            by_move: false,
+            threads: threads(1),
+            hash_mib: 0,
+        };
+        let error = run(&options).expect_err("no position");
         let text = format!("{error:#}");
         assert!(text.contains("8/8 w") && text.contains("8 ranks"), "{text}");
+    }
+
+    #[test]
+    fn threads_and_table_count_what_the_plain_way_counts() {
+        let table = Table::new(1).expect("memory");
+        for fen in [
+            KIWIPETE,
+            "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+            "7k/8/5KQ1/8/8/8/8/8 b - - 0 1",
+        ] {
+            let position = Position::from_fen(fen).expect("a position");
+            // The depths follow each other on one table: the counts of one must not pass for those of another.
+            for depth in 0..=4 {
+                let plain = chess::perft::divide(&position, depth);
+                for count in [1, 3, 300] {
+                    for table in [None, Some(&table)] {
+                        let parts = divide(&position, depth, threads(count), table);
+                        assert_eq!(parts, plain, "{fen} to depth {depth}, {count} threads");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_slot_of_two_writers_is_empty() {
+        let table = Table::new(1).expect("memory");
+        table.put(1, 3, 42);
+        assert_eq!(table.get(1, 3), Some(42));
+        assert_eq!(table.get(1, 4), None);
+        table.slot(name(1, 3)).nodes.store(43, Relaxed);
+        assert_eq!(table.get(1, 3), None);
+    }
+
+    /// With a table it takes a minute or two in a release build.
+    #[test]
+    #[ignore = "takes minutes"]
+    fn the_start_position_to_depth_8() {
+        let known = [
+            20,
+            400,
+            8_902,
+            197_281,
+            4_865_609,
+            119_060_324,
+            3_195_901_860,
+            84_998_978_956,
+        ];
+        let table = Table::new(1024).expect("memory");
+        let all = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        for (depth, count) in (1..).zip(known) {
+            let parts = divide(&Position::startpos(), depth, all, Some(&table));
+            let nodes: u64 = parts.iter().map(|(_, nodes)| nodes).sum();
+            assert_eq!(nodes, count, "depth {depth}");
+        }
     }
 }

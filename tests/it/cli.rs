@@ -70,6 +70,7 @@ fn wrong_usage_exits_with_2() {
         &["fly"][..],
         &["perft"],
         &["perft", "deep"],
+        &["perft", "2", "--threads", "0"],
         &["demo", "--games", "0"],
         &["sim", "--listen", "here"],
         &["sim", "--user", "A:king"],
@@ -128,6 +129,8 @@ fn perft_counts() {
     let divided = stdout(&["perft", "2", "--divide", "--fen", kiwipete]);
     assert!(divided.contains("\nNodes: 2039\n"), "{divided}");
     assert!(divided.contains("e1g1: 43\n"), "{divided}");
+    let shared = stdout(&["perft", "4", "--threads", "2", "--hash", "1"]);
+    assert!(shared.starts_with("Nodes: 197281\n"), "{shared}");
     let failed = output(&["perft", "2", "--fen", "8/8"]);
     assert_eq!(failed.status.code(), Some(1), "{failed:?}");
 }
