@@ -281,6 +281,38 @@ fn perft_of_chess960() {
     }
 }
 
+/// The positions of the suites that each aim at one rule, to the depths that another program counted.
+#[test]
+fn perft_of_the_suites() {
+    let suites = [
+        include_str!("../suites/standard.perft"),
+        include_str!("../suites/chess960.perft"),
+    ];
+    for (suite, least) in suites.into_iter().zip([60, 30]) {
+        let mut rule = "";
+        let mut positions = 0;
+        for line in suite.lines().filter(|line| !line.is_empty()) {
+            if let Some(comment) = line.strip_prefix("# ") {
+                rule = comment;
+                continue;
+            }
+            let (fen, counts) = line.split_once(" ; ").expect("a FEN and its counts");
+            let position =
+                Position::from_fen(fen).unwrap_or_else(|error| panic!("{rule}: {fen}: {error}"));
+            for (depth, count) in (1..).zip(counts.split(' ')) {
+                let count: u64 = count.parse().expect("a count");
+                assert_eq!(
+                    knightwatch::chess::perft::perft(&position, depth),
+                    count,
+                    "{rule}: {fen} at depth {depth}"
+                );
+            }
+            positions += 1;
+        }
+        assert!(positions >= least, "{positions}");
+    }
+}
+
 /// Whatever the text, the reader answers, and what it takes can be played on with.
 #[test]
 fn no_text_upsets_the_fen_reader() {
