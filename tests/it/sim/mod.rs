@@ -6,5 +6,7 @@ mod draws;
 mod events;
 mod faults;
 mod game;
+mod shapes;
 mod site;
 mod sparring;
+mod time;

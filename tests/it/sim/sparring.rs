@@ -33,12 +33,10 @@ async fn sparring_users_play_their_plan_to_the_end() {
         .unwrap();
     let games = site.sim.games();
     assert_eq!(games.len(), 3);
-    for (game, white) in games.iter().zip(["Random", "Greedy", "Random"]) {
+    for game in &games {
         assert!(game.plies > 2, "{game:?}");
         assert_ne!(game.status, "started");
         assert!(["1-0", "0-1", "1/2-1/2"].contains(&game.result), "{game:?}");
-        // Two at a time may end in another order than they began, but the colours are as planned.
-        let _ = white;
     }
     assert_eq!(
         games.iter().filter(|game| game.white == "Random").count(),
@@ -76,7 +74,7 @@ async fn a_sparring_user_answers_moves_and_waits_for_its_opponent_to_be_online()
 }
 
 #[tokio::test]
-async fn a_sleeper_never_moves_and_loses_nothing_but_its_time() {
+async fn a_sleeper_accepts_and_never_moves() {
     let site = Site::with(SimOptions {
         speed: 50.0,
         ..SimOptions::default()
