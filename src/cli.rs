@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::chess::perft::MAX_DEPTH;
 use crate::sim::NewUser;
 use crate::train::{DatagenOptions, DuelOptions, TrainOptions};
 
@@ -78,7 +79,7 @@ pub enum Command {
 
     /// Serve a Lichess in a box on localhost, for any client
     #[command(
-        after_help = "Example: knightwatch sim --user MyBot:bot --user Anna\n\n\
+        after_help = "Example: knightwatch sim --user MyBot:bot --user Rival:bot\n\n\
         Point a client at the address with the token that is printed for its user."
     )]
     Sim {
@@ -107,7 +108,7 @@ pub enum Command {
         knightwatch perft 8 --threads 4 --hash 1024")]
     Perft {
         /// Depth in plies
-        #[arg(value_name = "DEPTH")]
+        #[arg(value_name = "DEPTH", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_DEPTH)))]
         depth: u32,
         /// The position to start from [default: the start position]
         #[arg(long, value_name = "FEN")]

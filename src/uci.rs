@@ -259,7 +259,7 @@ impl Session {
         self.stop();
         let mut limits = read_limits(words, &self.game, self.overhead, &self.output);
         limits.multi_pv = self.multi_pv;
-        let endless = limits.infinite || limits.ponder;
+        let endless = limits.infinite || limits.ponder || !ends(&limits);
         let (sender, done) = mpsc::channel();
         let (info, best) = (self.output.clone(), self.output.clone());
         let notation = self.notation;
@@ -304,6 +304,12 @@ impl Session {
     fn perft(&self, words: &[&str]) -> Result<(), String> {
         let depth = words.first().copied().unwrap_or("1");
         let depth: u32 = number("perft", depth)?;
+        if depth > perft::MAX_DEPTH {
+            return Err(format!(
+                "perft: at most {} plies, not {depth}",
+                perft::MAX_DEPTH
+            ));
+        }
         let started = Instant::now();
         let mut total = 0;
         for (mv, nodes) in perft::divide(self.game.position(), depth) {
@@ -379,6 +385,7 @@ fn read_limits(words: &[&str], game: &Game, overhead: Duration, output: &Output)
     let white = game.position().turn() == Color::White;
     let (mut remaining, mut increment, mut moves_to_go) = (None, Duration::ZERO, None);
     let mut words = words.iter().copied().peekable();
+    let mut misread = false;
     while let Some(word) = words.next() {
         let mut read = || -> Result<(), String> {
             let mut value = || {
@@ -426,6 +433,7 @@ fn read_limits(words: &[&str], game: &Game, overhead: Duration, output: &Output)
         };
         if let Err(complaint) = read() {
             output.complain(&complaint);
+            misread = true;
         }
     }
     // The overhead of a time per move is part of that time.
@@ -438,7 +446,20 @@ fn read_limits(words: &[&str], game: &Game, overhead: Duration, output: &Output)
         moves_to_go,
         overhead,
     });
+    // The word that was not understood may have been the one to end it: better a poor answer than none.
+    if misread && !ends(&limits) && !limits.infinite && !limits.ponder {
+        limits.depth = Some(1);
+    }
     limits
+}
+
+/// Whether the search is meant to end by itself.
+fn ends(limits: &Limits) -> bool {
+    limits.depth.is_some()
+        || limits.mate.is_some()
+        || limits.nodes.is_some()
+        || limits.movetime.is_some()
+        || limits.clock.is_some()
 }
 
 fn info_line(thought: &Thought, notation: CastlingNotation) -> String {
@@ -639,6 +660,19 @@ mod tests {
     }
 
     #[test]
+    fn no_search_outlives_its_session() {
+        for line in [
+            "go",
+            "go infinite",
+            "go ponder",
+            "go depth x",
+            "go movetime",
+        ] {
+            assert!(!best(&talk(&format!("{line}\n"))).is_empty(), "{line}");
+        }
+    }
+
+    #[test]
     fn perft_ends_with_its_total() {
         let output = talk("go perft 3\n");
         assert!(output.contains("e2e4: 600\n"));
@@ -674,6 +708,7 @@ mod tests {
             "go sideways",
             "go searchmoves e2e5",
             "go perft x",
+            "go perft 65536",
             "bench x",
             "\u{1f40e} \u{fffd}",
         ] {

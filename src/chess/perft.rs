@@ -2,7 +2,10 @@
 
 use super::{Move, Position};
 
-/// The number of ways to play `depth` legal plies. The last ply is counted without being played.
+/// Deeper counts end on no machine; the stack has room for as many plies.
+pub const MAX_DEPTH: u32 = 64;
+
+/// The number of ways to play `depth` legal plies, at most [`MAX_DEPTH`]. The last ply is counted without being played.
 ///
 /// ```
 /// use knightwatch::chess::{Position, perft::perft};

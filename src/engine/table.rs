@@ -126,6 +126,8 @@ impl Data {
 
 /// The shared table. See the module's own text.
 pub(crate) struct Table {
+    /// As the allocator gave it; the clusters begin at the first aligned place.
+    memory: NonNull<u8>,
     clusters: NonNull<Cluster>,
     count: usize,
     age: AtomicU8,
@@ -149,9 +151,13 @@ impl Table {
             let layout = Self::layout(count);
             // SAFETY: the layout is not empty, since `count` is at least MIN_BYTES / 64.
             let memory = unsafe { alloc_zeroed(layout) };
-            match NonNull::new(memory.cast::<Cluster>()) {
-                Some(clusters) => {
+            match NonNull::new(memory) {
+                Some(memory) => {
+                    let aligned = memory.align_offset(align_of::<Cluster>());
+                    // SAFETY: the layout has room for one cluster more than are used, which is more than `aligned`.
+                    let clusters = unsafe { memory.add(aligned) }.cast::<Cluster>();
                     return Table {
+                        memory,
                         clusters,
                         count,
                         age: AtomicU8::new(0),
@@ -163,8 +169,11 @@ impl Table {
         }
     }
 
+    /// Room for `count` clusters and to align them. The alignment asked for is a common one: for a greater one the
+    /// allocator would fill the memory itself instead of taking pages that the system has zeroed.
     fn layout(count: usize) -> Layout {
-        Layout::array::<Cluster>(count).expect("below isize::MAX bytes")
+        Layout::from_size_align((count + 1) * size_of::<Cluster>(), 16)
+            .expect("below isize::MAX bytes")
     }
 
     /// The size in MiB that it really has.
@@ -295,7 +304,7 @@ fn replaces(new: &Hit, old: Data, age: u8) -> bool {
 impl Drop for Table {
     fn drop(&mut self) {
         // SAFETY: allocated in `new` with this layout; atomics need no drop of their own.
-        unsafe { dealloc(self.clusters.as_ptr().cast(), Self::layout(self.count)) };
+        unsafe { dealloc(self.memory.as_ptr(), Self::layout(self.count)) };
     }
 }
 

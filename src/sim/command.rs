@@ -25,6 +25,8 @@ pub async fn run_command(
         .collect();
     let sim = Sim::new(SimOptions {
         users,
+        // No id is ever given twice, not even after a restart.
+        seed: fastrand::u64(..),
         ..SimOptions::default()
     });
     let mut out = io::stdout().lock();
