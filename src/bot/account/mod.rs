@@ -51,7 +51,7 @@ const REMEMBERED: usize = 1000;
 /// Lichess said that it does not know a game; if a list names it after this, it is tried again.
 const GONE_FOR: Duration = Duration::from_secs(5);
 
-/// A game whose task has panicked is taken up again after this.
+/// A game whose task has panicked is taken up again at once; when that happens again, after this, twice this, ...
 const AFTER_PANIC: Duration = Duration::from_secs(1);
 
 /// Follows the account until the stop has come to its end.
@@ -130,6 +130,8 @@ struct Account {
     names: HashMap<Id, GameId>,
     /// Games that are over or not ours to play, whatever a list that is older says; some only for a while.
     done: VecDeque<(GameId, Option<Instant>)>,
+    /// Games whose task has panicked, once for each time.
+    panicked: VecDeque<GameId>,
     slots: Slots,
     judged: VecDeque<ChallengeId>,
     /// Requests whose answers come back here.
@@ -172,6 +174,7 @@ impl Account {
             tasks: JoinSet::new(),
             names: HashMap::new(),
             done: VecDeque::new(),
+            panicked: VecDeque::new(),
             judged: VecDeque::new(),
             errands: JoinSet::new(),
             born: Instant::now(),
@@ -383,7 +386,10 @@ impl Account {
                     game: Some(id.to_string()),
                     text: "an error of ours; the game is taken up again".into(),
                 });
-                self.ask_playing(AFTER_PANIC);
+                let before = self.panicked.iter().filter(|other| **other == id).count();
+                self.ask_playing(AFTER_PANIC * before.min(30) as u32);
+                remember(&mut self.panicked, id);
+                self.informed = false;
             }
         }
     }
