@@ -170,9 +170,8 @@ const fn log2(n: u64) -> i32 {
 }
 
 /// From this number on, quiet moves are skipped.
-pub(crate) const fn late_move_count(depth: i32, improving: bool) -> usize {
-    let count = 4 + depth * depth;
-    (if improving { count } else { count / 2 }) as usize
+pub(crate) const fn late_move_count(depth: i32) -> usize {
+    (6 + 3 * depth * depth / 2) as usize
 }
 
 /// What a success at `depth` is worth in a history.

@@ -804,7 +804,7 @@ impl<'a> Search<'a> {
             };
         }
         // Late move pruning: after so many quiet moves none is expected to be better.
-        if count >= params::late_move_count(depth, facts.improving) {
+        if count >= params::late_move_count(depth) {
             return Verdict::SkipAllQuiets;
         }
         let reduced = (depth - reduction / 1024).max(1);
