@@ -19,12 +19,29 @@ pub(super) enum Call<'a> {
     Export(&'a str),
     Ping,
     /// Something in a game.
-    Game(&'a str, GameCall<'a>),
+    Game(Api, &'a str, GameCall<'a>),
     ChallengeList,
     ChallengeCreate(&'a str),
     Challenge(GameId, ChallengeCall),
     /// None of these.
     Unknown,
+}
+
+/// The two doors to a game: bots come through one, humans and their boards through the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Api {
+    Bot,
+    Board,
+}
+
+impl Api {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "bot" => Some(Self::Bot),
+            "board" => Some(Self::Board),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,10 +87,9 @@ impl<'a> Call<'a> {
                 ["bot", "online"] if get => Self::BotsOnline,
                 ["users", "status"] if get => Self::UsersStatus,
                 ["user", name] if get => Self::User(name),
-                ["bot", "game", "stream", id] if get => Self::Game(id, GameCall::Stream),
-                ["bot", "game", id, "chat"] if get => Self::Game(id, GameCall::ChatLog),
-                ["bot", "game", id, ref command @ ..] if post => {
-                    Self::Game(id, GameCall::parse(command))
+                [door, "game", ref rest @ ..] => {
+                    let game = Api::named(door).zip(GameCall::parse(get, post, rest));
+                    game.map_or(Self::Unknown, |(api, (id, call))| Self::Game(api, id, call))
                 }
                 ["challenge"] if get => Self::ChallengeList,
                 ["challenge", id, "show"] if get => Self::challenge(id, ChallengeCall::Show),
@@ -104,7 +120,7 @@ impl<'a> Call<'a> {
             Self::User(_) => Endpoint::User,
             Self::Export(_) => Endpoint::Export,
             Self::Ping => Endpoint::Ping,
-            Self::Game(_, call) => match call {
+            Self::Game(_, _, call) => match call {
                 GameCall::Stream => Endpoint::GameStream,
                 GameCall::Move(_) => Endpoint::Move,
                 GameCall::Say => Endpoint::Chat,
@@ -133,7 +149,7 @@ impl<'a> Call<'a> {
     /// The game or challenge that is meant.
     pub fn id(&self) -> Option<GameId> {
         match self {
-            Self::Game(id, _) | Self::Export(id) => GameId::parse_any(id),
+            Self::Game(_, id, _) | Self::Export(id) => GameId::parse_any(id),
             Self::Challenge(id, _) => Some(*id),
             _ => None,
         }
@@ -141,7 +157,17 @@ impl<'a> Call<'a> {
 }
 
 impl<'a> GameCall<'a> {
-    fn parse(command: &[&'a str]) -> Self {
+    /// The game and the call, from what follows the door.
+    fn parse(get: bool, post: bool, rest: &[&'a str]) -> Option<(&'a str, Self)> {
+        match *rest {
+            ["stream", id] if get => Some((id, Self::Stream)),
+            [id, "chat"] if get => Some((id, Self::ChatLog)),
+            [id, ref command @ ..] if post => Some((id, Self::command(command))),
+            _ => None,
+        }
+    }
+
+    fn command(command: &[&'a str]) -> Self {
         match *command {
             ["move", uci] => Self::Move(uci),
             ["chat"] => Self::Say,
@@ -165,7 +191,7 @@ mod tests {
     fn addresses_are_understood() {
         let post = |path| Call::parse(&Method::POST, path);
         let get = |path| Call::parse(&Method::GET, path);
-        let game = |call| Call::Game("abcdefgh", call);
+        let game = |call| Call::Game(Api::Bot, "abcdefgh", call);
         assert_eq!(
             post("/api/bot/game/abcdefgh/move/e2e4"),
             game(GameCall::Move("e2e4"))
@@ -180,6 +206,11 @@ mod tests {
         );
         assert_eq!(get("/api/bot/game/stream/abcdefgh"), game(GameCall::Stream));
         assert_eq!(get("/api/bot/game/abcdefgh/chat"), game(GameCall::ChatLog));
+        assert_eq!(
+            post("/api/board/game/abcdefgh/resign"),
+            Call::Game(Api::Board, "abcdefgh", GameCall::Resign)
+        );
+        assert_eq!(get("/api/bored/game/stream/abcdefgh"), Call::Unknown);
         assert_eq!(post("/api/challenge/bobby"), Call::ChallengeCreate("bobby"));
         assert_eq!(
             post("/api/challenge/tooshort/accept").endpoint(),

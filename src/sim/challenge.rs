@@ -7,6 +7,7 @@ use crate::chess::{Color, Position};
 use super::failure::Failure;
 use super::id::{GameId, UserId};
 use super::options::TimeControl;
+use super::round::{Setup, Source};
 use super::sparring::ColorChoice;
 use super::stream::Feed;
 use super::time::Moment;
@@ -127,6 +128,24 @@ impl Challenge {
 
     pub fn perf(&self) -> Perf {
         Perf::of(self.variant, self.speed())
+    }
+
+    /// The game that it becomes.
+    fn setup(&self) -> Setup {
+        let mut users = [self.challenger.clone(), self.dest.clone()];
+        if self.final_color == Color::Black {
+            users.swap(0, 1);
+        }
+        Setup {
+            id: self.id,
+            users,
+            source: Source::Friend,
+            variant: self.variant,
+            start: self.start.clone(),
+            time_control: self.time_control,
+            rated: self.rated,
+            rules: self.rules.clone(),
+        }
     }
 
     fn is_real_time(&self) -> bool {
@@ -290,7 +309,7 @@ impl World {
         }
         let challenge = challenge.clone();
         self.settle_challenge(id, ChallengeStatus::Accepted, now);
-        self.begin_round(&challenge, now);
+        self.begin_round(challenge.setup(), now);
         if let Some(challenge) = self.challenges.get_mut(&id) {
             challenge.done("accepted");
         }

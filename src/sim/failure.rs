@@ -35,6 +35,10 @@ impl Failure {
         Self::new(404, "Not found")
     }
 
+    pub fn not_for_bots() -> Self {
+        Self::new(403, "This API endpoint is not for Bot accounts.")
+    }
+
     /// No API here: the catch-all answers, and not in JSON.
     pub fn no_page() -> Self {
         Self {

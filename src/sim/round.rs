@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::chess::{Color, Position};
 
-use super::challenge::Challenge;
 use super::chat::Said;
 use super::failure::Failure;
 use super::faults::StreamFault;
@@ -15,6 +14,7 @@ use super::referee::{Referee, Refusal, Ruling, Status, Terms, View};
 use super::sparring::GameSummary;
 use super::stream::{Feed, HEARTBEAT};
 use super::time::Moment;
+use super::users::Face;
 use super::variant::{Perf, Speed, Variant};
 use super::wire::{self, GameEvent, GameState, NowPlaying};
 use super::world::{Notice, World};
@@ -24,10 +24,49 @@ const UNPLAYED_KEPT: Duration = Duration::from_secs(24 * 3_600);
 
 pub(super) const COLORS: [Color; 2] = [Color::White, Color::Black];
 
+/// Where a game comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// A challenge.
+    Friend,
+    /// The site's own engine was challenged.
+    Ai,
+    /// Somebody paired two others.
+    Api,
+    /// A tournament.
+    Arena,
+}
+
+impl Source {
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Friend => "friend",
+            Self::Ai => "ai",
+            Self::Api => "api",
+            Self::Arena => "arena",
+        }
+    }
+}
+
+/// A game that is about to begin.
+pub(super) struct Setup {
+    pub id: GameId,
+    /// White and Black.
+    pub users: [UserId; 2],
+    pub source: Source,
+    pub variant: Variant,
+    /// Where it starts; a Chess960 game without it gets a position by lot.
+    pub start: Option<Position>,
+    pub time_control: TimeControl,
+    pub rated: bool,
+    pub rules: Vec<&'static str>,
+}
+
 /// One of the two who play.
 #[derive(Clone, Debug)]
 pub(super) struct Side {
     pub user: UserId,
+    pub face: Face,
     pub name: String,
     pub title: Option<&'static str>,
     pub rating: i32,
@@ -46,6 +85,7 @@ pub(super) struct Watcher {
 pub(super) struct Round {
     pub id: GameId,
     pub sides: [Side; 2],
+    pub source: Source,
     pub rated: bool,
     pub created_at: Moment,
     pub referee: Referee,
@@ -79,6 +119,15 @@ impl Round {
     /// Bots may play it through the API.
     pub fn suits_bots(&self) -> bool {
         self.speed() >= Speed::Bullet
+    }
+
+    /// Humans may play it through the API.
+    pub fn suits_boards(&self) -> bool {
+        let least = match self.source {
+            Source::Friend | Source::Ai | Source::Api => Speed::Blitz,
+            Source::Arena => Speed::Rapid,
+        };
+        self.speed() >= least
     }
 
     pub fn push(&self, line: &bytes::Bytes, to: impl Fn(&Watcher) -> bool) {
@@ -137,26 +186,24 @@ impl Round {
 }
 
 impl World {
-    /// An accepted challenge becomes a game; both players are told.
-    pub fn begin_round(&mut self, challenge: &Challenge, now: Moment) {
-        let start = match (challenge.variant, &challenge.start) {
-            (_, Some(start)) => start.clone(),
+    /// A game begins; both players are told.
+    pub fn begin_round(&mut self, setup: Setup, now: Moment) {
+        let start = match (setup.variant, setup.start) {
+            (_, Some(start)) => start,
             (Variant::Chess960, None) => {
                 let number = self.rng.u32(0..960);
                 Position::chess960_start(number).unwrap_or_else(Position::startpos)
             }
             (_, None) => Position::startpos(),
         };
-        let mut users = [&challenge.challenger, &challenge.dest];
-        if challenge.final_color == Color::Black {
-            users.swap(0, 1);
-        }
-        let perf = challenge.perf();
-        let sides = users.map(|id| {
+        let perf = Perf::of(setup.variant, Speed::of(setup.time_control));
+        let users = setup.users;
+        let sides = users.each_ref().map(|id| {
             let user = self.user(id);
             let rating = user.rating(perf.key);
             Side {
                 user: id.clone(),
+                face: user.face,
                 name: user.name.clone(),
                 title: user.title(),
                 rating: rating.value(),
@@ -165,11 +212,11 @@ impl World {
                 presence: Presence::new(user.sparring, now),
             }
         });
-        let rule = |name: &str| challenge.rules.contains(&name);
+        let rule = |name: &str| setup.rules.contains(&name);
         let terms = Terms {
-            variant: challenge.variant,
+            variant: setup.variant,
             start,
-            time_control: challenge.time_control,
+            time_control: setup.time_control,
             bot_plays: users.iter().any(|id| self.user(id).bot),
             takebacks: users.iter().all(|id| self.user(id).takebacks),
             no_abort: rule("noAbort"),
@@ -178,29 +225,30 @@ impl World {
             castling: self.castling,
         };
         let round = Round {
-            id: challenge.id,
+            id: setup.id,
             sides,
-            rated: challenge.rated,
+            source: setup.source,
+            rated: setup.rated,
             created_at: now,
             referee: Referee::new(terms, now),
             secrets: Secrets::random(&mut self.rng),
-            variant: challenge.variant,
-            time_control: challenge.time_control,
+            variant: setup.variant,
+            time_control: setup.time_control,
             watchers: Vec::new(),
             chat: Vec::new(),
             next_look: now + HEARTBEAT,
         };
-        for user in users {
-            self.user_mut(user).playing.push(challenge.id);
+        for user in &users {
+            self.user_mut(user).playing.push(setup.id);
         }
         for color in COLORS {
             let user = &round.side(color).user;
             self.tell(user, &wire::line(&round.event("gameStart", color, now)));
         }
-        self.running.push(challenge.id);
-        self.rounds.insert(challenge.id, round);
-        for user in users {
-            self.notify(user, Notice::Game(challenge.id));
+        self.running.push(setup.id);
+        self.rounds.insert(setup.id, round);
+        for user in &users {
+            self.notify(user, Notice::Game(setup.id));
         }
     }
 

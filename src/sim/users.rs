@@ -59,6 +59,17 @@ impl Rating {
     }
 }
 
+/// As whom a player shows himself to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Face {
+    /// With his account.
+    User,
+    /// The engine that the site lends out, at this level.
+    Ai(u8),
+    /// Somebody without an account.
+    Anonymous,
+}
+
 /// How many games ended how.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
@@ -74,6 +85,7 @@ pub(super) struct Tally {
 pub(super) struct User {
     pub id: UserId,
     pub name: String,
+    pub face: Face,
     pub bot: bool,
     pub bio: Option<String>,
     pub takebacks: bool,
@@ -94,6 +106,7 @@ impl User {
         Self {
             id: UserId::of(&user.name),
             name: user.name,
+            face: Face::User,
             bot: user.bot,
             bio: user.bio,
             takebacks: user.takebacks,
@@ -110,6 +123,15 @@ impl User {
             created_at: now - Duration::from_secs(30 * 86_400),
             seen_at: now - Duration::from_secs(3_600),
             streams: 0,
+        }
+    }
+
+    /// Who plays without showing an account; he is always here.
+    pub fn faceless(face: Face, name: String, now: Moment) -> Self {
+        Self {
+            face,
+            sparring: true,
+            ..Self::new(NewUser::human(name), now)
         }
     }
 

@@ -3,9 +3,10 @@
 use crate::chess::{CastlingNotation, Color, Game};
 
 use super::options::TimeControl;
-use super::round::Round;
+use super::round::{Round, Side};
 use super::time::Moment;
-use super::variant::{Speed, Variant};
+use super::users::Face;
+use super::variant::Variant;
 use super::wire::{
     self, ClockJson, Compat, GameEvent, GameFull, GamePlayer, GamePreview, GameState, Opponent,
     PerfJson, VariantJson, color_name,
@@ -24,10 +25,6 @@ impl Round {
         let referee = &self.referee;
         let over = !referee.is_on();
         let game = referee.game();
-        let name = match theirs.title {
-            Some(title) => format!("{title} {}", theirs.name),
-            None => theirs.name.clone(),
-        };
         GamePreview {
             full_id: self.secrets.full_id(self.id, color),
             game_id: self.id.to_string(),
@@ -36,19 +33,14 @@ impl Round {
             last_move: game.moves().last().map_or_else(String::new, |mv| {
                 mv.uci(CastlingNotation::Standard).to_string()
             }),
-            source: "friend",
+            source: self.source.key(),
             status: referee.status().into(),
             variant: VariantJson::brief(self.variant),
             speed: self.speed().key(),
             perf: self.perf().key,
             rated: self.rated,
             has_moved: has_moved(game, color),
-            opponent: Opponent {
-                id: theirs.user.to_string(),
-                username: name,
-                rating: theirs.rating,
-                rating_diff: theirs.rating_diff,
-            },
+            opponent: theirs.opponent(),
             is_my_turn: !over && referee.turn() == color,
             seconds_left: referee.seconds_left(color, now),
             winner: referee.winner().map(color_name),
@@ -61,10 +53,9 @@ impl Round {
 
     pub fn event(&self, kind: &'static str, color: Color, now: Moment) -> GameEvent {
         let mut game = self.preview(color, now);
-        let clockless = !matches!(self.time_control, TimeControl::Clock { .. });
         game.compat = Some(Compat {
             bot: self.side(color).title == Some("BOT") && self.suits_bots(),
-            board: clockless || self.speed() >= Speed::Blitz,
+            board: self.suits_boards(),
         });
         game.id = Some(self.id.to_string());
         GameEvent { kind, game }
@@ -74,12 +65,16 @@ impl Round {
         let view = self.referee.view(now);
         let player = |color| {
             let side = self.side(color);
-            GamePlayer {
-                id: side.user.to_string(),
-                name: side.name.clone(),
-                title: side.title,
-                rating: side.rating,
-                provisional: side.provisional,
+            match side.face {
+                Face::User => GamePlayer::User {
+                    id: side.user.to_string(),
+                    name: side.name.clone(),
+                    title: side.title,
+                    rating: side.rating,
+                    provisional: side.provisional,
+                },
+                Face::Ai(ai_level) => GamePlayer::Ai { ai_level },
+                Face::Anonymous => GamePlayer::Anonymous {},
             }
         };
         let (clock, days_per_turn) = match self.time_control {
@@ -108,6 +103,28 @@ impl Round {
             kind: "gameFull",
             state: GameState::from(&view),
         })
+    }
+}
+
+impl Side {
+    /// As he is shown to the one he plays against.
+    fn opponent(&self) -> Opponent {
+        let known = self.face == Face::User;
+        Opponent {
+            id: known.then(|| self.user.to_string()),
+            username: match (self.face, self.title) {
+                (Face::User, Some(title)) => format!("{title} {}", self.name),
+                (Face::User, None) => self.name.clone(),
+                (Face::Ai(level), _) => format!("Stockfish level {level}"),
+                (Face::Anonymous, _) => "Anon.".to_owned(),
+            },
+            rating: known.then_some(self.rating),
+            rating_diff: self.rating_diff,
+            ai: match self.face {
+                Face::Ai(level) => Some(level),
+                Face::User | Face::Anonymous => None,
+            },
+        }
     }
 }
 

@@ -156,14 +156,23 @@ impl<'a> From<&'a View> for GameState<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct GamePlayer {
-    pub id: String,
-    pub name: String,
-    /// `null` for who has none.
-    pub title: Option<&'static str>,
-    pub rating: i32,
-    #[serde(skip_serializing_if = "is_false")]
-    pub provisional: bool,
+#[serde(untagged)]
+pub(super) enum GamePlayer {
+    User {
+        id: String,
+        name: String,
+        /// `null` for who has none.
+        title: Option<&'static str>,
+        rating: i32,
+        #[serde(skip_serializing_if = "is_false")]
+        provisional: bool,
+    },
+    Ai {
+        #[serde(rename = "aiLevel")]
+        ai_level: u8,
+    },
+    /// Nothing at all is said of who has no account.
+    Anonymous {},
 }
 
 #[derive(Serialize)]
@@ -221,12 +230,16 @@ pub(super) struct OpponentGone {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Opponent {
-    pub id: String,
+    /// `null` for who has no account.
+    pub id: Option<String>,
     /// With the title in front.
     pub username: String,
-    pub rating: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rating: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rating_diff: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ai: Option<u8>,
 }
 
 /// A game as one of its players sees it: in `nowPlaying` and in the event stream.

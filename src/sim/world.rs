@@ -17,7 +17,7 @@ use super::round::Round;
 use super::sparring::GameSummary;
 use super::stream::{Feed, Topic};
 use super::time::Moment;
-use super::users::User;
+use super::users::{Face, User};
 use super::wire::{self, Relation, UserJson};
 
 /// Finished games that are kept.
@@ -99,6 +99,19 @@ impl World {
         self.users.insert(id, User::new(user, now));
     }
 
+    /// The account behind somebody who shows none: the site's own engine, or a guest. Nobody can find or use it.
+    pub fn add_faceless(&mut self, face: Face, now: Moment) -> UserId {
+        let name = match face {
+            Face::Ai(level) => format!("@ai{level}"),
+            Face::User | Face::Anonymous => format!("@guest{}", self.users.len()),
+        };
+        let id = UserId::of(&name);
+        self.users
+            .entry(id.clone())
+            .or_insert_with(|| User::faceless(face, name, now));
+        id
+    }
+
     pub fn add_token(&mut self, token: String, user: UserId, scopes: Vec<String>) {
         self.tokens.insert(token, Grant { user, scopes });
     }
@@ -108,7 +121,9 @@ impl World {
     }
 
     pub fn user_by_name(&self, name: &str) -> Option<&User> {
-        self.users.get(&UserId::of(name))
+        self.users
+            .get(&UserId::of(name))
+            .filter(|user| user.face == Face::User)
     }
 
     pub fn user(&self, id: &UserId) -> &User {

@@ -1,0 +1,91 @@
+//! Calls about accounts and tokens.
+
+use super::{Answer, Asked, NDJSON, Reply};
+use crate::sim::Sim;
+use crate::sim::failure::Failure;
+use crate::sim::id::UserId;
+use crate::sim::wire::{self, Ordered, Relation, TokenInfo};
+
+pub(super) fn test_tokens(sim: &Sim, asked: &Asked<'_>) -> Reply {
+    let text = String::from_utf8_lossy(asked.body);
+    let world = sim.world();
+    let tokens = text.trim().split(',').filter(|token| !token.is_empty());
+    let known = tokens.take(1_000).map(|token| {
+        let info = world.grant(token).map(|grant| TokenInfo {
+            user_id: grant.user.to_string(),
+            scopes: grant.scopes.join(","),
+            expires: None,
+        });
+        (token.to_owned(), info)
+    });
+    Reply::json(&Ordered(known.collect()))
+}
+
+pub(super) fn bots_online(sim: &Sim, asked: &Asked<'_>) -> Reply {
+    let now = sim.time().now();
+    let world = sim.world();
+    let bots = world.users.values().filter(|user| user.is_listed(now));
+    let lines = bots
+        .take(asked.number("nb", 100, 512))
+        .map(|user| wire::json(&user.json()) + "\n");
+    Reply::Text {
+        kind: NDJSON,
+        text: lines.collect(),
+    }
+}
+
+pub(super) fn users_status(sim: &Sim, asked: &Asked<'_>) -> Answer {
+    let ids = asked.params.get("ids").unwrap_or_default();
+    let ids: Vec<&str> = ids
+        .split(',')
+        .map(str::trim)
+        .filter(|id| !id.is_empty())
+        .collect();
+    if ids.is_empty() {
+        return Err(Failure::bad("No user ids provided"));
+    }
+    let now = sim.time().now();
+    let world = sim.world();
+    let with = |name| asked.params.is_true(name);
+    let statuses: Vec<_> = ids
+        .into_iter()
+        .take(100)
+        .filter_map(|id| world.user_by_name(id))
+        .map(|user| user.status(now, with("withSignal"), with("withGameIds")))
+        .collect();
+    Ok(Reply::json(&statuses))
+}
+
+pub(super) fn user(sim: &Sim, asked: &Asked<'_>, name: &str) -> Answer {
+    let world = sim.world();
+    let user = world.find_user(name)?;
+    // Who shows a token is told how he stands to this user; a bad one is as good as none.
+    let relation = world.authorize(asked.headers, &[]).ok().map(|_| Relation {
+        followable: true,
+        following: false,
+        blocking: false,
+    });
+    Ok(Reply::json(&world.profile(user, relation)))
+}
+
+pub(super) fn account(sim: &Sim, me: &UserId) -> Reply {
+    let world = sim.world();
+    let relation = Relation {
+        followable: true,
+        following: false,
+        blocking: false,
+    };
+    Reply::json(&world.profile(world.user(me), Some(relation)))
+}
+
+pub(super) fn upgrade(sim: &Sim, me: &UserId) -> Answer {
+    let mut world = sim.world();
+    let user = world.user_mut(me);
+    if user.tally.all > 0 || !user.playing.is_empty() {
+        return Err(Failure::bad(
+            "You already have games played. Make a new account.",
+        ));
+    }
+    user.become_bot();
+    Ok(Reply::ok())
+}

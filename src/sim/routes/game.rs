@@ -1,0 +1,171 @@
+//! Calls about one game: what its players do in it, and how it is read afterwards.
+
+use std::time::Duration;
+
+use axum::http::header::ACCEPT;
+
+use super::{Answer, Asked, Reply};
+use crate::sim::Sim;
+use crate::sim::auth::Caller;
+use crate::sim::body::{Params, is_yes};
+use crate::sim::call::{Api, GameCall};
+use crate::sim::chat::Room;
+use crate::sim::export;
+use crate::sim::failure::Failure;
+use crate::sim::id::GameId;
+use crate::sim::stream::Topic;
+
+/// A claim is looked at after this.
+const CLAIM_WAIT: Duration = Duration::from_millis(500);
+/// Longest chat line, in characters.
+const CHAT_LENGTH: usize = 140;
+
+pub(super) fn exported(sim: &Sim, asked: &Asked<'_>, id: &str) -> Answer {
+    let world = sim.world();
+    let round = GameId::parse_any(id)
+        .and_then(|id| world.rounds.get(&id))
+        .ok_or_else(Failure::not_found)?;
+    let accept = asked
+        .headers
+        .get(ACCEPT)
+        .and_then(|value| value.to_str().ok());
+    if accept.is_some_and(|accept| accept.starts_with("application/json")) {
+        return Ok(Reply::json(&export::game_json(round, &asked.params)));
+    }
+    Ok(Reply::Text {
+        kind: "application/x-chess-pgn",
+        text: export::pgn(round, &asked.params, &world.base),
+    })
+}
+
+pub(super) async fn in_game(
+    sim: &Sim,
+    asked: &Asked<'_>,
+    me: &Caller,
+    api: Api,
+    id: &str,
+    call: GameCall<'_>,
+) -> Answer {
+    let now = sim.time().now();
+    let (id, color) = {
+        let world = sim.world();
+        let is_bot = world.user(&me.user).bot;
+        if api == Api::Board && is_bot {
+            return Err(Failure::not_for_bots());
+        }
+        let (round, color) = world.player_of(&me.user, GameId::parse_any(id))?;
+        match api {
+            Api::Bot if !is_bot => {
+                return Err(Failure::bad(
+                    "This endpoint can only be used with a Bot account. See \
+                     https://lichess.org/api#operation/botAccountUpgrade",
+                ));
+            }
+            Api::Bot if !round.suits_bots() => {
+                return Err(Failure::bad("This game cannot be played with the Bot API."));
+            }
+            Api::Board if !round.suits_boards() => {
+                return Err(Failure::bad(
+                    "This game cannot be played with the Board API.",
+                ));
+            }
+            Api::Bot | Api::Board => (round.id, color),
+        }
+    };
+    let mut world = sim.world();
+    match call {
+        GameCall::Stream => {
+            let (feed, color) = world.open_game(&me.user, id, &me.user_agent, now)?;
+            let user = me.user.clone();
+            return Ok(Reply::Stream {
+                topic: Topic::Game { user, id, color },
+                feed,
+            });
+        }
+        GameCall::Move(uci) => {
+            let offering = asked.params.is_true("offeringDraw");
+            world.rule(id, |referee| referee.play(color, uci, offering, now), now)?;
+        }
+        GameCall::Say => {
+            let (room, text) = chat_form(&asked.params)?;
+            world.say(&me.user, id, room, &text);
+        }
+        GameCall::ChatLog => return Ok(Reply::Json(world.chat_log(id))),
+        GameCall::Abort => world.rule(id, |referee| referee.abort(now), now)?,
+        GameCall::Resign => world.rule(id, |referee| referee.resign(color, now), now)?,
+        GameCall::Draw(answer) => {
+            world.rule(id, |referee| referee.draw(color, is_yes(answer), now), now)?;
+        }
+        GameCall::Takeback(answer) => {
+            let yes = is_yes(answer);
+            world.rule(id, |referee| referee.takeback(color, yes, now), now)?;
+        }
+        GameCall::ClaimVictory | GameCall::ClaimDraw => {
+            drop(world);
+            return claim(sim, me, id, call == GameCall::ClaimVictory).await;
+        }
+        GameCall::Berserk => return Err(Failure::bad("Cannot berserk")),
+        GameCall::Unknown => return Err(Failure::new(404, "No such command")),
+    }
+    Ok(Reply::ok())
+}
+
+/// Claims win or draw because the opponent left. What cannot be claimed at all is answered at once, the rest later.
+pub(super) async fn claim(sim: &Sim, me: &Caller, id: GameId, victory: bool) -> Answer {
+    let now = sim.time().now();
+    let (verdict, waits) = {
+        let mut world = sim.world();
+        let (round, color) = world.player_of(&me.user, Some(id))?;
+        let gone = round.is_gone(!color, now);
+        let waits = if victory {
+            round.referee.can_be_left() && round.referee.turn() != color
+        } else {
+            round.referee.is_drawable()
+        };
+        let verdict = world.rule(
+            id,
+            |referee| {
+                if victory {
+                    referee.claim_victory(color, gone, now)
+                } else {
+                    referee.claim_draw(color, gone, now)
+                }
+            },
+            now,
+        );
+        (verdict, waits)
+    };
+    if waits {
+        sim.time().sleep(CLAIM_WAIT).await;
+    }
+    verdict?;
+    Ok(Reply::ok())
+}
+
+pub(super) fn chat_form(params: &Params) -> Result<(Room, String), Failure> {
+    const REQUIRED: &str = "This field is required";
+    let mut errors = Vec::new();
+    let room = match params.get("room") {
+        Some("player") => Room::Player,
+        Some("spectator") => Room::Spectator,
+        Some(_) => {
+            errors.push(("room", "Invalid value".to_owned()));
+            Room::Player
+        }
+        None => {
+            errors.push(("room", REQUIRED.to_owned()));
+            Room::Player
+        }
+    };
+    let text = params.get("text").map(str::trim).unwrap_or_default();
+    if text.is_empty() {
+        errors.push(("text", REQUIRED.to_owned()));
+    } else if text.chars().count() > CHAT_LENGTH {
+        errors.push(("text", format!("Maximum length is {CHAT_LENGTH}")));
+    }
+    if errors.is_empty() {
+        Ok((room, text.to_owned()))
+    } else {
+        Err(Failure::form(&errors))
+    }
+}

@@ -1,0 +1,118 @@
+//! What each call does. Checks come in the order in which the site makes them.
+
+mod account;
+mod challenge;
+mod game;
+
+use axum::http::HeaderMap;
+
+use super::Sim;
+use super::auth::Caller;
+use super::body::Params;
+use super::call::{Api, Call, ChallengeCall};
+use super::failure::Failure;
+use super::stream::{Feed, Topic};
+use super::wire;
+
+const OK: &str = "{\"ok\":true}";
+const NDJSON: &str = "application/x-ndjson";
+
+/// A request beyond its address.
+pub(super) struct Asked<'a> {
+    pub headers: &'a HeaderMap,
+    pub params: Params,
+    pub body: &'a [u8],
+}
+
+impl Asked<'_> {
+    fn number(&self, name: &str, default: usize, most: usize) -> usize {
+        let asked = self.params.get(name).and_then(|text| text.parse().ok());
+        asked.unwrap_or(default).clamp(1, most)
+    }
+}
+
+/// A good answer.
+pub(super) enum Reply {
+    Json(String),
+    Text { kind: &'static str, text: String },
+    Stream { topic: Topic, feed: Feed },
+}
+
+impl Reply {
+    fn ok() -> Self {
+        Self::Json(OK.to_owned())
+    }
+
+    fn json(value: &impl serde::Serialize) -> Self {
+        Self::Json(wire::json(value))
+    }
+}
+
+type Answer = Result<Reply, Failure>;
+
+/// The scopes of which a token needs one; an empty list: any token; `None`: no token.
+pub(super) fn accepted_scopes(call: &Call<'_>) -> Option<&'static [&'static str]> {
+    match call {
+        Call::Ping
+        | Call::TokenTest
+        | Call::BotsOnline
+        | Call::UsersStatus
+        | Call::User(_)
+        | Call::Export(_)
+        | Call::Unknown => None,
+        Call::Account | Call::Playing => Some(&[]),
+        Call::Upgrade | Call::Game(Api::Bot, ..) => Some(&["bot:play"]),
+        Call::Game(Api::Board, ..) => Some(&["board:play"]),
+        Call::Events => Some(&["bot:play", "board:play", "challenge:read"]),
+        Call::ChallengeList | Call::Challenge(_, ChallengeCall::Show) => Some(&["challenge:read"]),
+        Call::ChallengeCreate(_) | Call::Challenge(..) => {
+            Some(&["challenge:write", "bot:play", "board:play"])
+        }
+    }
+}
+
+/// Answers a call. `caller` is there whenever the call needs a token.
+pub(super) async fn answer(
+    sim: &Sim,
+    call: &Call<'_>,
+    asked: &Asked<'_>,
+    caller: Option<&Caller>,
+) -> Answer {
+    match (call, caller) {
+        (Call::Ping, _) => Ok(Reply::Text {
+            kind: "text/plain; charset=utf-8",
+            text: "pong".to_owned(),
+        }),
+        (Call::TokenTest, _) => Ok(account::test_tokens(sim, asked)),
+        (Call::BotsOnline, _) => Ok(account::bots_online(sim, asked)),
+        (Call::UsersStatus, _) => account::users_status(sim, asked),
+        (Call::User(name), _) => account::user(sim, asked, name),
+        (Call::Export(id), _) => game::exported(sim, asked, id),
+        (Call::Account, Some(me)) => Ok(account::account(sim, &me.user)),
+        (Call::Playing, Some(me)) => {
+            let most = asked.number("nb", 9, 50);
+            let playing = sim.world().now_playing(&me.user, most, sim.time().now());
+            Ok(Reply::json(&playing))
+        }
+        (Call::Upgrade, Some(me)) => account::upgrade(sim, &me.user),
+        (Call::Events, Some(me)) => {
+            let now = sim.time().now();
+            let feed = sim.world().open_events(&me.token, &me.user, now);
+            let user = me.user.clone();
+            Ok(Reply::Stream {
+                topic: Topic::Events { user },
+                feed,
+            })
+        }
+        (Call::Game(api, id, call), Some(me)) => {
+            game::in_game(sim, asked, me, *api, id, *call).await
+        }
+        (Call::ChallengeList, Some(me)) => {
+            let list = sim.world().list_challenges(&me.user, sim.time().now());
+            Ok(Reply::json(&list))
+        }
+        (Call::ChallengeCreate(name), Some(me)) => challenge::create(sim, asked, &me.user, name),
+        (Call::Challenge(id, call), Some(me)) => challenge::about(sim, asked, &me.user, *id, *call),
+        (Call::Unknown, _) | (_, None) => Err(Failure::no_page()),
+    }
+}
