@@ -22,7 +22,6 @@ mod id;
 mod options;
 mod presence;
 mod referee;
-mod resident;
 mod round;
 mod routes;
 mod server;
@@ -53,7 +52,7 @@ use crate::engine::{Engine, EngineOptions};
 
 use connection::{Connection, Doors};
 use id::UserId;
-use resident::Resident;
+use sparring::Resident;
 use time::TimeSource;
 use world::World;
 

@@ -11,15 +11,17 @@ use tokio::task::JoinSet;
 use crate::chess::{CastlingNotation, Color, Game, Move, Position};
 use crate::engine::{Limits, Task};
 
-use super::Sim;
-use super::challenge::{DeclineReason, Wanted};
-use super::id::{GameId, UserId};
-use super::options::NewUser;
-use super::presence::material;
-use super::sparring::{Kind, Plan, Sparring, choose};
-use super::time::Moment;
-use super::variant::Variant;
-use super::world::{Notice, World};
+use crate::sim::Sim;
+use crate::sim::challenge::{DeclineReason, Wanted};
+use crate::sim::id::{GameId, UserId};
+use crate::sim::options::NewUser;
+use crate::sim::presence::material;
+use crate::sim::time::Moment;
+use crate::sim::variant::Variant;
+use crate::sim::world::{Notice, World};
+
+use super::choice::choose;
+use super::{Kind, Plan, Sparring};
 
 /// An own challenge that nobody answers is taken back after this.
 const PATIENCE: Duration = Duration::from_secs(25);
@@ -29,7 +31,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// A sparring user with its post.
-pub(super) struct Resident {
+pub(in crate::sim) struct Resident {
     me: UserId,
     sparring: Sparring,
     notices: mpsc::UnboundedReceiver<Notice>,
