@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::chess::perft::MAX_DEPTH;
-use crate::sim::NewUser;
+use crate::sim::SimArgs;
 use crate::train::{DatagenOptions, DuelOptions, TrainOptions};
 
 /// An always-on Lichess bot with its own chess engine, in one binary.
@@ -82,14 +82,7 @@ pub enum Command {
         after_help = "Example: knightwatch sim --user MyBot:bot --user Rival:bot\n\n\
         Point a client at the address with the token that is printed for its user."
     )]
-    Sim {
-        /// Where to listen; port 0 takes a free one
-        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9663")]
-        listen: SocketAddr,
-        /// A user of the server, a bot with `:bot`; its token is `lip_` and the name in lower case
-        #[arg(long = "user", value_name = "NAME[:bot]")]
-        users: Vec<NewUser>,
-    },
+    Sim(SimArgs),
 
     /// Speak UCI on stdin and stdout, for any chess program
     #[command(

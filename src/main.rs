@@ -63,9 +63,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Datagen(options) => train::datagen::run(&options)?,
         Command::Duel(options) => train::duel::run(&options)?,
         Command::Train(options) => train::trainer::run(&options)?,
-        Command::Sim { listen, users } => {
+        Command::Sim(args) => {
             logging::start(LogLevel::Info);
-            let served = runtime()?.block_on(sim::run_command(listen, users, told_to_stop()));
+            let listen = args.listen;
+            let served = runtime()?.block_on(sim::run_command(args, told_to_stop()));
             served
                 .with_context(|| format!("cannot serve on {listen}, try --listen 127.0.0.1:0"))?;
         }

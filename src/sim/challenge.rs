@@ -6,6 +6,7 @@ use crate::chess::{Color, Position};
 
 use super::failure::Failure;
 use super::id::{GameId, UserId};
+use super::limits::{BOT_GAMES, CHALLENGES, Exceeded};
 use super::options::TimeControl;
 use super::round::{Setup, Source};
 use super::sparring::ColorChoice;
@@ -193,7 +194,7 @@ impl World {
             .user_by_name(dest)
             .map(|user| user.id.clone())
             .ok_or_else(|| Failure::bad(format!("No such user: {dest}")))?;
-        self.may_challenge(me, &dest, &wanted)?;
+        self.may_challenge(me, &dest, &wanted, now)?;
         self.replace_challenge(me, &dest, now);
 
         let id = self.fresh_id();
@@ -238,14 +239,29 @@ impl World {
         Ok((id, feed))
     }
 
-    fn may_challenge(&self, me: &UserId, dest: &UserId, wanted: &Wanted) -> Result<(), Failure> {
+    fn may_challenge(
+        &mut self,
+        me: &UserId,
+        dest: &UserId,
+        wanted: &Wanted,
+        now: Moment,
+    ) -> Result<(), Failure> {
         if me == dest {
             return Err(Failure::bad("You cannot challenge yourself"));
         }
-        let (mine, other) = (self.user(me), self.user(dest));
+        let other = self.user(dest);
         if other.bot && !wanted.rules.is_empty() {
             return Err(Failure::bad("Rules not applicable for bots"));
         }
+        let cost = match other {
+            other if other.follows(me) => 0,
+            other if other.bot => 1,
+            _ => 5,
+        };
+        self.limits
+            .charge_all(&CHALLENGES, me.as_str(), cost, now)?;
+        self.may_play_bots(me, dest, now)?;
+        let (mine, other) = (self.user(me), self.user(dest));
         let too_fast = Speed::of(wanted.time_control) == Speed::UltraBullet;
         if too_fast && (mine.bot || other.bot) {
             return Err(Failure::bad(
@@ -261,6 +277,42 @@ impl World {
             return Err(Failure::bad("Challenge not created"));
         }
         Ok(())
+    }
+
+    /// Whether two bots may still play each other today: neither of them more than a hundred games. For anybody else
+    /// there is no such limit.
+    pub fn may_play_bots(
+        &mut self,
+        me: &UserId,
+        other: &UserId,
+        now: Moment,
+    ) -> Result<(), Failure> {
+        if !(self.user(me).bot && self.user(other).bot) {
+            return Ok(());
+        }
+        let refused = |status, text: String, exceeded: Exceeded| {
+            let seconds = exceeded.wait.as_millis().div_ceil(1_000);
+            Failure::limited(status, &text, exceeded.limit, seconds as u64)
+        };
+        let games = BOT_GAMES.credits;
+        self.limits
+            .check(&BOT_GAMES, me.as_str(), now)
+            .map_err(|exceeded| {
+                let text = format!(
+                    "You played {games} games against other bots today, please wait before challenging another bot."
+                );
+                refused(429, text, exceeded)
+            })?;
+        self.limits
+            .check(&BOT_GAMES, other.as_str(), now)
+            .map_err(|exceeded| {
+                let text = format!(
+                    "{} played {games} games against other bots today, please wait until {} to challenge them.",
+                    self.user(other).name,
+                    (now + exceeded.wait).iso(),
+                );
+                refused(400, text, exceeded)
+            })
     }
 
     /// Two people have one challenge in one direction: an older one that still waits is cancelled, and nobody is told.
@@ -308,6 +360,7 @@ impl World {
             return Err(Failure::bad("Game incompatible with a BOT account"));
         }
         let challenge = challenge.clone();
+        self.may_play_bots(me, &challenge.challenger, now)?;
         self.settle_challenge(id, ChallengeStatus::Accepted, now);
         self.begin_round(challenge.setup(), now);
         if let Some(challenge) = self.challenges.get_mut(&id) {

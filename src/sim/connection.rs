@@ -1,7 +1,7 @@
 //! TCP connections that can be reset on purpose.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 /// A handle with which a request can break the connection on which it came.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
+    /// Where it comes from.
+    pub address: IpAddr,
     broken: Arc<AtomicBool>,
 }
 
@@ -54,6 +56,7 @@ impl Listener for Doors {
 
     fn local_addr(&self) -> io::Result<Connection> {
         Ok(Connection {
+            address: Ipv4Addr::UNSPECIFIED.into(),
             broken: Arc::default(),
         })
     }
@@ -72,6 +75,7 @@ impl Wire {
             tracing::debug!("{peer}: cannot set TCP_NODELAY: {error}");
         }
         let connection = Connection {
+            address: peer.ip(),
             broken: Arc::default(),
         };
         let wire = Self {

@@ -1,5 +1,6 @@
 //! Answers that say no, in the shapes in which the site says it.
 
+use axum::http::StatusCode;
 use serde_json::json;
 
 use super::referee::Refusal;
@@ -16,6 +17,8 @@ pub(super) enum Body {
     Json(String),
     /// The site's page for addresses that it does not know.
     Page,
+    /// The bare page of the proxy in front of the site.
+    Proxy,
 }
 
 impl Failure {
@@ -39,6 +42,31 @@ impl Failure {
         Self::new(403, "This API endpoint is not for Bot accounts.")
     }
 
+    /// `{"error":"text","ratelimit":{"key":"key","seconds":N}}`: a limit that names itself.
+    pub fn limited(status: u16, text: &str, key: &str, seconds: u64) -> Self {
+        let ratelimit = format!("{{\"key\":{},\"seconds\":{seconds}}}", json!(key));
+        Self {
+            status,
+            body: Body::Json(format!(
+                "{{\"error\":{},\"ratelimit\":{ratelimit}}}",
+                json!(text)
+            )),
+        }
+    }
+
+    /// Too many of these run already.
+    pub fn busy(most: usize) -> Self {
+        Self::new(429, &format!("Please only run {most} request(s) at a time"))
+    }
+
+    /// The proxy in front of the site answers for it, and not in JSON.
+    pub fn proxy(status: u16) -> Self {
+        Self {
+            status,
+            body: Body::Proxy,
+        }
+    }
+
     /// No API here: the catch-all answers, and not in JSON.
     pub fn no_page() -> Self {
         Self {
@@ -60,6 +88,17 @@ impl Failure {
             body: Body::Json(format!("{{{fields},\"error\":{{{fields}}}}}")),
         }
     }
+}
+
+/// The page of the proxy for a status.
+pub(super) fn proxy_page(status: u16) -> String {
+    let code = StatusCode::from_u16(status).ok();
+    let reason = code.and_then(|code| code.canonical_reason());
+    let title = format!("{status} {}", reason.unwrap_or_default());
+    format!(
+        "<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n<center><h1>{title}</h1></center>\r\n\
+         <hr><center>nginx</center>\r\n</body>\r\n</html>\r\n"
+    )
 }
 
 impl From<Refusal> for Failure {

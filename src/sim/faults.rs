@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::failure::proxy_page;
+
 /// The kinds of calls, as faults and statistics tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
@@ -73,9 +75,7 @@ impl Fault {
         Self::Status {
             code,
             headers: vec![("Content-Type".to_owned(), "text/html".to_owned())],
-            body: format!(
-                "<html><head><title>{code}</title></head><body><center><h1>{code}</h1></center></body></html>"
-            ),
+            body: proxy_page(code),
         }
     }
 }

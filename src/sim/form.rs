@@ -188,7 +188,7 @@ mod tests {
     fn read(query: &str) -> Result<Wanted, String> {
         wanted(&Params::read(query, "", b"")).map_err(|failure| match failure.body {
             super::super::failure::Body::Json(text) => text,
-            super::super::failure::Body::Page => String::new(),
+            _ => String::new(),
         })
     }
 

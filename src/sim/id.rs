@@ -60,6 +60,10 @@ impl Secrets {
 pub(super) struct UserId(String);
 
 impl UserId {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
     pub fn of(name: &str) -> Self {
         Self(name.to_lowercase())
     }

@@ -19,6 +19,7 @@ mod failure;
 mod faults;
 mod form;
 mod id;
+mod limits;
 mod options;
 mod presence;
 mod referee;
@@ -34,9 +35,9 @@ mod view;
 mod wire;
 mod world;
 
-pub use command::run_command;
+pub use command::{SimArgs, run_command};
 pub use faults::{Endpoint, Fault, Faults, Rule, StreamFault};
-pub use options::{Castling, NewUser, SimOptions, TimeControl};
+pub use options::{Castling, Limiter, NewUser, Quirks, SimOptions, TimeControl};
 pub use sparring::{ColorChoice, GameSummary, Kind, Plan, Sparring};
 
 use std::future::{Future, IntoFuture};

@@ -11,8 +11,12 @@ pub struct SimOptions {
     pub speed: f64,
     /// Decides ids, colours and the choices of sparring users.
     pub seed: u64,
-    /// How castling is spelt in the moves of standard games.
-    pub castling: Castling,
+    /// What differs between what is told of the site.
+    pub quirks: Quirks,
+    /// Whether the site counts what is asked of it, and refuses what is too much.
+    pub limits: bool,
+    /// Requests in a minute from one address after which the proxy in front of the site refuses them.
+    pub nginx_limit: Option<u32>,
 }
 
 impl Default for SimOptions {
@@ -21,9 +25,20 @@ impl Default for SimOptions {
             users: Vec::new(),
             speed: 1.0,
             seed: 1,
-            castling: Castling::default(),
+            quirks: Quirks::default(),
+            limits: false,
+            nginx_limit: None,
         }
     }
+}
+
+/// Where no source settles what the site does, or two contradict each other: a switch for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Quirks {
+    /// How castling is spelt in the moves of standard games.
+    pub castling: Castling,
+    /// How a limit gives back what was used of it.
+    pub limiter: Limiter,
 }
 
 /// The spelling of castling that the site puts out in standard games. Elsewhere it is always the king taking his rook.
@@ -34,6 +49,16 @@ pub enum Castling {
     KingMoves,
     /// `e1h1`
     KingTakesRook,
+}
+
+/// How a limit gives back what was used of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Limiter {
+    /// All at once, at the end of a window that the first call has opened.
+    #[default]
+    Fixed,
+    /// One after the other, each when its own time is over.
+    Rolling,
 }
 
 /// An account to be made.
@@ -52,6 +77,8 @@ pub struct NewUser {
     pub bio: Option<String>,
     /// What the user's token may do.
     pub scopes: Vec<String>,
+    /// Names of the users whom this one follows: they challenge him free of charge.
+    pub follows: Vec<String>,
 }
 
 /// All that a bot's token usually carries.
@@ -78,6 +105,7 @@ impl NewUser {
             takebacks: false,
             bio: Some("A bot in the simulator".to_owned()),
             scopes: SCOPES.map(str::to_owned).to_vec(),
+            follows: Vec::new(),
         }
     }
 

@@ -8,6 +8,7 @@ use super::chat::Said;
 use super::failure::Failure;
 use super::faults::StreamFault;
 use super::id::{GameId, Secrets, UserId};
+use super::limits::BOT_GAMES;
 use super::options::TimeControl;
 use super::presence::Presence;
 use super::referee::{Referee, Refusal, Ruling, Status, Terms, View};
@@ -222,8 +223,13 @@ impl World {
             no_abort: rule("noAbort"),
             no_early_draw: rule("noEarlyDraw"),
             no_claim_win: rule("noClaimWin"),
-            castling: self.castling,
+            castling: self.quirks.castling,
         };
+        if users.iter().all(|id| self.user(id).bot) {
+            for user in &users {
+                self.limits.count(&BOT_GAMES, user.as_str(), 1, now);
+            }
+        }
         let round = Round {
             id: setup.id,
             sides,

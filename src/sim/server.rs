@@ -13,7 +13,7 @@ use super::auth::{Caller, bearer};
 use super::body::Params;
 use super::call::Call;
 use super::connection::Connection;
-use super::failure::{self, Failure};
+use super::failure::{self, Failure, proxy_page};
 use super::faults::{Fault, StreamFault};
 use super::routes::{self, Asked, Reply};
 use super::stream::Lines;
@@ -31,6 +31,10 @@ async fn handle(
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
+    let address = connection.address.to_string();
+    if !sim.world().limits.passes_proxy(&address, sim.time().now()) {
+        return refused(&Failure::proxy(429));
+    }
     let path = percent_decoded(parts.uri.path());
     let call = Call::parse(&parts.method, &path);
     let fault = strike(&sim, &parts, &call);
@@ -107,6 +111,7 @@ async fn answer(
         headers: &parts.headers,
         params: Params::read(parts.uri.query().unwrap_or_default(), content_type, &body),
         body: &body,
+        address: connection.address.to_string(),
     };
     let accepted = routes::accepted_scopes(call);
     let caller = match accepted {
@@ -116,6 +121,9 @@ async fn answer(
             Err(failure) => return refused(&failure),
         },
     };
+    if let Err(failure) = routes::charge(sim, call, &asked, caller.as_ref()) {
+        return refused(&failure);
+    }
     let mut response = match routes::answer(sim, call, &asked, caller.as_ref()).await {
         Ok(Reply::Stream { topic, feed }) => {
             let lines = Lines::new(sim.clone(), topic, feed, connection.clone(), breaks);
@@ -164,6 +172,7 @@ fn refused(failure: &Failure) -> Response {
             Body::from("<!DOCTYPE html><html><body><h1>Page not found!</h1></body></html>"),
             "text/html; charset=utf-8",
         ),
+        failure::Body::Proxy => with_type(Body::from(proxy_page(failure.status)), "text/html"),
     };
     *response.status_mut() =
         StatusCode::from_u16(failure.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -12,6 +12,13 @@ use tokio::time::Instant;
 pub(super) struct Moment(pub i64);
 
 impl Moment {
+    /// As in `2026-08-22T18:30:00.123Z`.
+    pub fn iso(self) -> String {
+        jiff::Timestamp::from_millisecond(self.0)
+            .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+            .to_string()
+    }
+
     /// What passed since an earlier moment; zero when it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))

@@ -94,6 +94,7 @@ pub(super) struct User {
     pub play_time: Duration,
     /// Lives in this process and is always here.
     pub sparring: bool,
+    follows: Vec<UserId>,
     ratings: BTreeMap<&'static str, Rating>,
     created_at: Moment,
     seen_at: Moment,
@@ -119,6 +120,7 @@ impl User {
             playing: Vec::new(),
             play_time: Duration::ZERO,
             sparring: false,
+            follows: user.follows.iter().map(|name| UserId::of(name)).collect(),
             ratings: ratings.into(),
             created_at: now - Duration::from_secs(30 * 86_400),
             seen_at: now - Duration::from_secs(3_600),
@@ -149,6 +151,10 @@ impl User {
         self.ratings
             .get_mut(perf)
             .expect("every account has all ratings")
+    }
+
+    pub fn follows(&self, other: &UserId) -> bool {
+        self.follows.contains(other)
     }
 
     pub fn opens_stream(&mut self, now: Moment) {

@@ -12,7 +12,8 @@ use super::challenge::Challenge;
 use super::failure::Failure;
 use super::faults::StreamFault;
 use super::id::{GameId, UserId};
-use super::options::{Castling, NewUser};
+use super::limits::Limits;
+use super::options::{NewUser, Quirks};
 use super::round::Round;
 use super::sparring::GameSummary;
 use super::stream::{Feed, Topic};
@@ -56,7 +57,8 @@ pub(super) struct World {
     /// Games that are on.
     pub running: Vec<GameId>,
     pub rng: fastrand::Rng,
-    pub castling: Castling,
+    pub quirks: Quirks,
+    pub limits: Limits,
     /// Where the site is, as `http://host:port`.
     pub base: String,
     pub residents: HashMap<UserId, mpsc::UnboundedSender<Notice>>,
@@ -75,7 +77,8 @@ impl World {
             rounds: HashMap::new(),
             running: Vec::new(),
             rng: fastrand::Rng::with_seed(options.seed),
-            castling: options.castling,
+            limits: Limits::new(options.limits, options.quirks.limiter, options.nginx_limit),
+            quirks: options.quirks,
             base: "http://127.0.0.1".to_owned(),
             residents: HashMap::new(),
             tokens: HashMap::new(),
@@ -257,6 +260,7 @@ impl World {
     /// The housekeeping of every second.
     pub fn tick(&mut self, now: Moment) {
         self.tick_challenges(now);
+        self.limits.tidy(now);
         for id in self.running.clone() {
             self.tick_round(id, now);
         }

@@ -74,6 +74,10 @@ fn wrong_usage_exits_with_2() {
         &["demo", "--games", "0"],
         &["sim", "--listen", "here"],
         &["sim", "--user", "A:king"],
+        &["sim", "--speed", "0"],
+        &["sim", "--speed", "1001"],
+        &["sim", "--speed", "NaN"],
+        &["sim", "--nginx-limit", "0"],
         &["run", "--set", "nothing"],
         &["book"],
         &[],
@@ -222,6 +226,9 @@ fn the_site_tells_where_it_is_and_ends_on_sigterm() {
         "Tester:bot",
         "--user",
         "Anna",
+        "--speed",
+        "10",
+        "--limits",
     ])
     .stdout(Stdio::piped())
     .stderr(Stdio::null())
@@ -237,6 +244,11 @@ fn the_site_tells_where_it_is_and_ends_on_sigterm() {
         users[0].contains("lip_tester") && users[1].contains("lip_anna"),
         "{users:?}"
     );
+
+    let speed = lines.next().unwrap();
+    assert!(speed.contains("10 times as fast"), "{speed}");
+    let limits = lines.next().unwrap();
+    assert!(limits.contains("limited"), "{limits}");
 
     let mut stream = TcpStream::connect(address).unwrap();
     let request = format!(

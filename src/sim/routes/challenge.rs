@@ -6,12 +6,16 @@ use crate::sim::call::ChallengeCall;
 use crate::sim::challenge::DeclineReason;
 use crate::sim::form;
 use crate::sim::id::{GameId, UserId};
+use crate::sim::limits::CHALLENGES_FROM;
 use crate::sim::stream::Topic;
 
 pub(super) fn create(sim: &Sim, asked: &Asked<'_>, me: &UserId, name: &str) -> Answer {
     let wanted = form::wanted(&asked.params)?;
     let now = sim.time().now();
     let mut world = sim.world();
+    world
+        .limits
+        .charge(&CHALLENGES_FROM, &asked.address, 1, now)?;
     let (id, feed) = world.challenge(me, name, wanted, now)?;
     match feed {
         Some(feed) => Ok(Reply::Stream {

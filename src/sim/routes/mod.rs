@@ -11,6 +11,7 @@ use super::auth::Caller;
 use super::body::Params;
 use super::call::{Api, Call, ChallengeCall};
 use super::failure::Failure;
+use super::limits::{ACCOUNT, EVENT_STREAMS, TOKENS, USERS};
 use super::stream::{Feed, Topic};
 use super::wire;
 
@@ -22,9 +23,17 @@ pub(super) struct Asked<'a> {
     pub headers: &'a HeaderMap,
     pub params: Params,
     pub body: &'a [u8],
+    /// Where the request comes from.
+    pub address: String,
 }
 
 impl Asked<'_> {
+    /// How many items the list in the body has, at least one.
+    fn listed(&self) -> u32 {
+        let commas = self.body.iter().filter(|byte| **byte == b',').count();
+        u32::try_from(commas).map_or(u32::MAX, |commas| commas + 1)
+    }
+
     fn number(&self, name: &str, default: usize, most: usize) -> usize {
         let asked = self.params.get(name).and_then(|text| text.parse().ok());
         asked.unwrap_or(default).clamp(1, most)
@@ -69,6 +78,26 @@ pub(super) fn accepted_scopes(call: &Call<'_>) -> Option<&'static [&'static str]
             Some(&["challenge:write", "bot:play", "board:play"])
         }
     }
+}
+
+/// What a call costs, of which limits, and whom: before anything of it is done.
+pub(super) fn charge(
+    sim: &Sim,
+    call: &Call<'_>,
+    asked: &Asked<'_>,
+    caller: Option<&Caller>,
+) -> Result<(), Failure> {
+    let now = sim.time().now();
+    let limits = &mut sim.world().limits;
+    let from = &asked.address;
+    match (call, caller) {
+        (Call::Account, Some(me)) => limits.charge(&ACCOUNT, me.user.as_str(), 1, now)?,
+        (Call::Events, Some(me)) => limits.charge(&EVENT_STREAMS, &me.token, 1, now)?,
+        (Call::TokenTest, _) => limits.charge(&TOKENS, from, asked.listed(), now)?,
+        (Call::User(_), _) => limits.charge_all(&USERS, from, 1, now)?,
+        _ => {}
+    }
+    Ok(())
 }
 
 /// Answers a call. `caller` is there whenever the call needs a token.

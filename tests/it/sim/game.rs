@@ -1,6 +1,6 @@
 //! Games and their streams.
 
-use knightwatch::sim::{Castling, SimOptions};
+use knightwatch::sim::{Castling, Quirks, SimOptions};
 use reqwest::Method;
 use reqwest::header::USER_AGENT;
 use serde_json::Value;
@@ -221,7 +221,10 @@ async fn castling_is_taken_in_both_spellings_and_put_out_as_configured() {
         (Castling::KingTakesRook, "e1h1 e8h8"),
     ] {
         let site = Site::with(SimOptions {
-            castling,
+            quirks: Quirks {
+                castling,
+                ..Quirks::default()
+            },
             ..SimOptions::default()
         })
         .await;

@@ -7,6 +7,7 @@ mod draws;
 mod events;
 mod faults;
 mod game;
+mod limits;
 mod shapes;
 mod site;
 mod sparring;
