@@ -18,6 +18,7 @@ mod export;
 mod failure;
 mod faults;
 mod form;
+mod glicko;
 mod id;
 mod limits;
 mod options;

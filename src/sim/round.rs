@@ -438,10 +438,11 @@ impl World {
             };
             *count += 1;
             if round.rated {
-                let gain = ratings[color.index()].gain(&ratings[(!color).index()], score);
+                let (before, other) = (&ratings[color.index()], &ratings[(!color).index()]);
+                let after = before.after(other, score, now);
                 user.tally.rated += 1;
-                user.rating_mut(key).settle(gain);
-                side.rating_diff = Some(gain);
+                side.rating_diff = Some(after.value() - before.value());
+                *user.rating_mut(key) = after;
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::glicko::Glicko;
 use super::id::{GameId, UserId};
 use super::options::NewUser;
 use super::time::Moment;
@@ -20,42 +21,51 @@ const PROVISIONAL: f64 = 110.0;
 #[derive(Clone, Debug)]
 pub(super) struct Rating {
     pub games: u32,
-    value: f64,
-    deviation: f64,
+    glicko: Glicko,
     progress: i32,
+    played_at: Option<Moment>,
 }
 
 impl Rating {
     fn new(rating: u32, games: u32) -> Self {
+        let unknown = Glicko::unknown(f64::from(rating));
+        let known = Glicko {
+            deviation: 60.0,
+            volatility: 0.06,
+            ..unknown
+        };
         Self {
             games,
-            value: f64::from(rating),
-            deviation: if games == 0 { 500.0 } else { 60.0 },
+            glicko: if games == 0 { unknown } else { known },
             progress: 0,
+            played_at: None,
         }
     }
 
     pub fn value(&self) -> i32 {
-        self.value.round() as i32
+        self.glicko.rating.round() as i32
     }
 
     pub fn is_provisional(&self) -> bool {
-        self.deviation > PROVISIONAL
+        self.glicko.deviation > PROVISIONAL
     }
 
-    /// What a result of 0, 0.5 or 1 against this opponent changes. Elo with a factor that shrinks as the account plays: the
-    /// site's Glicko-2 differs in the numbers, not in the shape of what is sent.
-    pub fn gain(&self, opponent: &Self, score: f64) -> i32 {
-        let expected = 1.0 / (1.0 + 10f64.powf((opponent.value - self.value) / 400.0));
-        let factor = (self.deviation * 0.3).clamp(10.0, 150.0);
-        (factor * (score - expected)).round() as i32
-    }
-
-    pub fn settle(&mut self, gain: i32) {
-        self.games += 1;
-        self.value = (self.value + f64::from(gain)).max(400.0);
-        self.deviation = (self.deviation * 0.93).max(45.0);
-        self.progress = gain;
+    /// After a result of 0, 0.5 or 1 against this opponent.
+    pub fn after(&self, opponent: &Self, score: f64, now: Moment) -> Self {
+        let idle = self
+            .played_at
+            .map_or(Duration::ZERO, |last| now.since(last));
+        let days = idle.as_secs_f64() / 86_400.0;
+        let after = Self {
+            games: self.games + 1,
+            glicko: self.glicko.after_game(opponent.glicko, score, days),
+            progress: 0,
+            played_at: Some(now),
+        };
+        Self {
+            progress: after.value() - self.value(),
+            ..after
+        }
     }
 }
 
@@ -187,7 +197,7 @@ impl User {
             let shown = RatingJson {
                 games: rating.games,
                 rating: rating.value(),
-                rd: rating.deviation.round() as u32,
+                rd: rating.glicko.deviation.round() as u32,
                 prog: rating.progress,
                 prov: rating.is_provisional(),
             };
