@@ -19,7 +19,9 @@ use crate::config::Settings;
 use crate::daemon;
 use crate::events::{Bus, Event, RecvError};
 use crate::lichess::Token;
-use crate::sim::{ColorChoice, Kind, NewUser, Plan, Sim, SimOptions, Sparring, TimeControl};
+use crate::sim::{
+    ColorChoice, Habits, Kind, NewUser, Plan, Sim, SimOptions, Sparring, TimeControl,
+};
 use story::{Story, Style};
 
 /// The name of our bot on its own server.
@@ -179,9 +181,9 @@ fn partners() -> Vec<Sparring> {
     };
     let alternate = [ColorChoice::White, ColorChoice::Black];
     let turned = [ColorChoice::Black, ColorChoice::White];
-    let sparring = |name: &str, rating, kind, delay_ms, plan| Sparring {
+    let sparring = |name: &str, rating, kind, delay, plan| Sparring {
         rating,
-        delay_ms,
+        delay: Duration::from_millis(delay)..=Duration::from_millis(delay + delay / 2),
         ..Sparring::new(name, kind).challenging(plan)
     };
     vec![
@@ -200,7 +202,10 @@ fn partners() -> Vec<Sparring> {
             plan(&[(60, 0), (30, 1)], &turned),
         ),
         Sparring {
-            resigns: Some(9),
+            habits: Habits {
+                resigns: Some(9),
+                ..Habits::default()
+            },
             ..sparring(
                 "Echo",
                 1900,

@@ -1,5 +1,6 @@
 //! Challenges: from the wish to the game, or to nothing.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::chess::{Color, Position};
@@ -57,7 +58,7 @@ impl ChallengeStatus {
 
 /// Why a challenge is declined: the key in a request, and the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct DeclineReason {
+pub struct DeclineReason {
     key: &'static str,
     text: &'static str,
 }
@@ -84,6 +85,26 @@ impl DeclineReason {
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case(key))
             .map_or(REASONS[0].1, |(_, reason)| *reason)
+    }
+
+    /// All that there are.
+    pub fn all() -> impl Iterator<Item = Self> {
+        REASONS.iter().map(|(_, reason)| *reason)
+    }
+}
+
+/// The key of a reason, in any case; others are refused.
+impl FromStr for DeclineReason {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = REASONS
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(text));
+        known.map(|(_, reason)| *reason).ok_or_else(|| {
+            let names = REASONS.map(|(name, _)| name).join(", ");
+            format!("`{text}` is no reason to decline: {names}")
+        })
     }
 }
 

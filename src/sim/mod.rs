@@ -36,25 +36,24 @@ mod view;
 mod wire;
 mod world;
 
+pub use challenge::DeclineReason;
 pub use command::{SimArgs, run_command};
 pub use faults::{Endpoint, Fault, Faults, Rule, StreamFault};
 pub use options::{Castling, Limiter, NewUser, Quirks, SimOptions, TimeControl};
-pub use sparring::{ColorChoice, GameSummary, Kind, Plan, Sparring};
+pub use sparring::{ColorChoice, GameSummary, Habits, Kind, Plan, Quit, Sparring, Talk};
 
 use std::future::{Future, IntoFuture};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use crate::engine::{Engine, EngineOptions};
-
 use connection::{Connection, Doors};
 use id::UserId;
-use sparring::Resident;
+use sparring::{Resident, Thinkers};
 use time::TimeSource;
 use world::World;
 
@@ -72,7 +71,7 @@ struct Shared {
     world: Mutex<World>,
     faults: Faults,
     finished: watch::Sender<usize>,
-    engine: OnceLock<Engine>,
+    thinkers: Thinkers,
     moving_in: mpsc::UnboundedSender<Resident>,
     /// Taken by whoever serves the site.
     newcomers: Mutex<Option<mpsc::UnboundedReceiver<Resident>>>,
@@ -90,7 +89,7 @@ impl Sim {
             world: Mutex::new(world),
             faults: Faults::default(),
             finished,
-            engine: OnceLock::new(),
+            thinkers: Thinkers::default(),
             moving_in,
             newcomers: Mutex::new(Some(newcomers)),
         }))
@@ -176,9 +175,11 @@ impl Sim {
 
     /// Adds a built-in user that plays by itself while the site is served; makes the account if there is none.
     pub fn spar(&self, sparring: Sparring) {
-        let resident = Resident::new(sparring, &mut self.world(), self.time().now());
-        // Nobody receives any more when the site is no longer served.
-        let _ = self.0.moving_in.send(resident);
+        for each in sparring.each() {
+            let resident = Resident::new(each, &mut self.world(), self.time().now());
+            // Nobody receives any more when the site is no longer served.
+            let _ = self.0.moving_in.send(resident);
+        }
     }
 
     /// The games that are over, the latest thousand of them, and then those that are on.
@@ -204,13 +205,7 @@ impl Sim {
         self.0.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The engine of all sparring users that play with one.
-    fn engine(&self) -> &Engine {
-        self.0.engine.get_or_init(|| {
-            Engine::new(EngineOptions {
-                hash_mib: 16,
-                threads: 1,
-            })
-        })
+    fn thinkers(&self) -> &Thinkers {
+        &self.0.thinkers
     }
 }

@@ -145,6 +145,30 @@ impl TimeControl {
     }
 }
 
+/// `60+0`: seconds at the start and per move; `3d`: days for each move; `unlimited`.
+impl FromStr for TimeControl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "unlimited" {
+            return Ok(Self::Unlimited);
+        }
+        let days = text.strip_suffix('d').and_then(|days| days.parse().ok());
+        let clock = text
+            .split_once('+')
+            .and_then(|(limit, increment)| Some((limit.parse().ok()?, increment.parse().ok()?)));
+        match (days, clock) {
+            (Some(days @ 1..=14), _) => Ok(Self::Days(days)),
+            (None, Some((limit @ 0..=10_800, increment @ 0..=60))) if limit + increment > 0 => {
+                Ok(Self::clock(limit, increment))
+            }
+            _ => Err(format!(
+                "`{text}` is no time control: SECONDS+SECONDS as in 60+1, DAYS as in 3d, or unlimited"
+            )),
+        }
+    }
+}
+
 /// `NAME` or `NAME:bot`, as on the command line.
 impl FromStr for NewUser {
     type Err = String;
@@ -159,15 +183,19 @@ impl FromStr for NewUser {
                 ));
             }
         };
-        if !(2..=30).contains(&name.len())
-            || !name
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
-        {
-            return Err(format!(
-                "`{name}` is no user name: 2 to 30 letters, digits, `_` and `-`"
-            ));
-        }
+        check_name(name)?;
         Ok(make(name.to_owned()))
+    }
+}
+
+/// Whether somebody can be called so.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    let good = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    if (2..=30).contains(&name.len()) && name.bytes().all(good) {
+        Ok(())
+    } else {
+        Err(format!(
+            "`{name}` is no user name: 2 to 30 letters, digits, `_` and `-`"
+        ))
     }
 }

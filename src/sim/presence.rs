@@ -52,13 +52,19 @@ impl Presence {
         }
     }
 
+    /// He leaves the game, wherever he lives.
+    pub fn walks_out(&mut self, now: Moment) {
+        self.away_since = Some(now);
+        self.next_tick = now;
+    }
+
     fn away(&self, now: Moment) -> Option<Duration> {
         Some(now.since(self.away_since?))
     }
 }
 
 /// `gone:false`
-pub(super) fn back_line() -> bytes::Bytes {
+fn back_line() -> bytes::Bytes {
     wire::line(&OpponentGone {
         kind: "opponentGone",
         gone: false,
@@ -105,6 +111,15 @@ impl Round {
         self.referee
             .can_be_left()
             .then(|| patience.saturating_sub(away))
+    }
+
+    /// A player is there again. His opponent hears of it if he could have claimed the game; not of a bot.
+    pub fn comes(&mut self, color: Color) {
+        let is_bot = self.side(color).title == Some("BOT");
+        let was_given_up = self.sides[color.index()].presence.comes();
+        if was_given_up && !is_bot {
+            self.push_to(!color, &back_line());
+        }
     }
 
     /// Tells the players every five seconds that their opponent is away.

@@ -337,11 +337,7 @@ impl World {
                 user_agent: user_agent.to_owned(),
                 feed: feed.clone(),
             });
-            let is_bot = round.side(color).title == Some("BOT");
-            let was_given_up = round.sides[color.index()].presence.comes();
-            if was_given_up && !is_bot {
-                round.push_to(!color, &super::presence::back_line());
-            }
+            round.comes(color);
         } else {
             feed.end();
         }

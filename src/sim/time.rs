@@ -104,9 +104,38 @@ impl TimeSource {
     }
 }
 
+/// `250ms`, `1.5s`, `2m`, `1h` or `3d`.
+pub(super) fn parse_span(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no time: write 250ms, 1.5s, 2m, 1h or 3d");
+    let unit = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(unit);
+    let factor = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3_600.0,
+        "d" => 86_400.0,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(number * factor).map_err(|_| wrong())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spans_are_read_with_their_units() {
+        for (text, millis) in [("250ms", 250), ("1.5s", 1_500), ("2m", 120_000), ("0s", 0)] {
+            assert_eq!(parse_span(text), Ok(Duration::from_millis(millis)));
+        }
+        for text in ["", "7", "s", "3 weeks", "-1s", "1e400s", "NaNs"] {
+            assert!(parse_span(text).is_err(), "{text}");
+        }
+    }
 
     #[tokio::test]
     async fn runs_as_many_times_faster_as_asked() {

@@ -57,6 +57,7 @@ pub(super) struct World {
     /// Games that are on.
     pub running: Vec<GameId>,
     pub rng: fastrand::Rng,
+    pub seed: u64,
     pub quirks: Quirks,
     pub limits: Limits,
     /// Where the site is, as `http://host:port`.
@@ -77,6 +78,7 @@ impl World {
             rounds: HashMap::new(),
             running: Vec::new(),
             rng: fastrand::Rng::with_seed(options.seed),
+            seed: options.seed,
             limits: Limits::new(options.limits, options.quirks.limiter, options.nginx_limit),
             quirks: options.quirks,
             base: "http://127.0.0.1".to_owned(),

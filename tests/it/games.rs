@@ -25,7 +25,7 @@ fn once(name: &str, kind: Kind) -> Sparring {
         ..Plan::against(BOT, TimeControl::clock(30, 0))
     };
     Sparring {
-        delay_ms: 0,
+        delay: Duration::ZERO..=Duration::ZERO,
         ..Sparring::new(name, kind).challenging(plan)
     }
 }
@@ -104,7 +104,7 @@ fn four_games_at_once() {
     for name in names {
         // A move takes long enough that the games overlap.
         site.sim.spar(Sparring {
-            delay_ms: 300,
+            delay: Duration::from_millis(300)..=Duration::from_millis(300),
             ..lost(name)
         });
     }
@@ -159,7 +159,7 @@ fn a_game_goes_on_after_a_crash() {
     let site = Site::new([]);
     let mut bot = Daemon::start(&site, "");
     site.sim.spar(Sparring {
-        delay_ms: 100,
+        delay: Duration::from_millis(100)..=Duration::from_millis(100),
         ..once("Randy", Kind::Random)
     });
     let game = site.started(1).remove(0);
@@ -304,7 +304,7 @@ fn running_games_are_finished_before_the_end() {
     let site = Site::new([NewUser::bot("Anna")]);
     let mut bot = Daemon::start(&site, "");
     site.sim.spar(Sparring {
-        delay_ms: 200,
+        delay: Duration::from_millis(200)..=Duration::from_millis(200),
         ..lost("Randy")
     });
     let game = site.started(1).remove(0);

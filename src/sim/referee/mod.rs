@@ -324,6 +324,16 @@ impl Referee {
         shown
     }
 
+    /// Whether this side's draw offer stands.
+    pub fn offers_draw(&self, color: Color) -> bool {
+        self.draw_offers[color.index()]
+    }
+
+    /// Whether this side's question for a takeback stands.
+    pub fn asks_takeback(&self, color: Color) -> bool {
+        self.takeback.proposed[color.index()]
+    }
+
     pub fn is_drawable(&self) -> bool {
         self.is_on() && self.plies() >= 2 && !(self.terms.no_early_draw && self.plies() < 60)
     }

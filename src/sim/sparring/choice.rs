@@ -1,8 +1,60 @@
 //! How a sparring user chooses its moves.
 
-use crate::chess::{Move, Position, Role};
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::Semaphore;
+
+use crate::chess::{Game, Move, Position, Role};
+use crate::engine::nnue::Network;
+use crate::engine::{Limits, Solo};
 
 use super::Kind;
+
+/// Searches with fewer nodes fill no more than this table, in MiB.
+const TABLE: usize = 1;
+
+/// Who thinks for the sparring users that play with our engine. Every search begins with an empty memory, so that its
+/// answer depends on nothing but the game and the nodes.
+pub(in crate::sim) struct Thinkers {
+    idle: Mutex<Vec<Solo>>,
+    /// As many as think at once.
+    seats: Semaphore,
+}
+
+impl Default for Thinkers {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            idle: Mutex::default(),
+            seats: Semaphore::new(cores),
+        }
+    }
+}
+
+impl Thinkers {
+    /// The engine's move after so many nodes; without any legal move there is none.
+    pub async fn think(&self, game: Game, nodes: u64) -> Option<Move> {
+        let _seat = self.seats.acquire().await.ok()?;
+        let idle = self.idle().pop();
+        let search = move || {
+            let mut solo = idle.unwrap_or_else(|| Solo::new(TABLE, Network::embedded()));
+            solo.new_game();
+            let limits = Limits {
+                nodes: Some(nodes),
+                ..Limits::default()
+            };
+            let mv = solo.think(&game, &limits).mv;
+            (solo, mv)
+        };
+        let (solo, mv) = tokio::task::spawn_blocking(search).await.ok()?;
+        self.idle().push(solo);
+        mv
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Solo>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// The move of a user who does not search.
 pub(super) fn choose(kind: Kind, position: &Position, rng: &mut fastrand::Rng) -> Option<Move> {

@@ -1,38 +1,60 @@
 //! Users that play by themselves.
+//!
+//! A [`Kind`] chooses the moves; [`Habits`] are what else a user does, good and bad, and go together with any kind. All
+//! choices follow the seed of the site and the user's name: against the same opponent's choices they are the same.
 
+mod challenger;
 mod choice;
+mod habits;
+mod keys;
 mod resident;
+mod seat;
+mod talk;
+mod words;
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use serde::Deserialize;
 
 use super::TimeControl;
 
+pub use habits::{Habits, Quit, Talk};
+
+pub(super) use choice::Thinkers;
 pub(super) use resident::Resident;
 
 /// What a sparring user is like.
-#[derive(Clone, Debug)]
+///
+/// It can be read from a text as on the command line, `NAME,key=value,key,...`, and from a table of the same keys.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "keys::Keys")]
 pub struct Sparring {
     pub name: String,
+    /// How many of them there are. More than one bear their number behind the name.
+    pub copies: usize,
+    /// Has the BOT title; otherwise it is a human to all appearances.
+    pub bot: bool,
     pub rating: u32,
     pub kind: Kind,
-    /// Takes every challenge; otherwise declines them all.
-    pub accepts: bool,
-    /// Resigns when this many pawns of material behind; `None`: plays on to the end.
-    pub resigns: Option<u32>,
-    /// Milliseconds of the site's time that a move takes, at least.
-    pub delay_ms: u64,
+    /// What a move takes, in the site's time.
+    pub delay: RangeInclusive<Duration>,
+    pub habits: Habits,
     /// Whom it challenges, and to what.
     pub challenges: Option<Plan>,
 }
 
 impl Sparring {
-    /// A bot that accepts every challenge, moves after 200 ms and plays on to the end.
+    /// A bot that accepts every challenge, moves after 200 to 300 ms and plays on to the end.
     pub fn new(name: impl Into<String>, kind: Kind) -> Self {
         Self {
             name: name.into(),
+            copies: 1,
+            bot: true,
             rating: 1500,
             kind,
-            accepts: true,
-            resigns: None,
-            delay_ms: 200,
+            delay: Duration::from_millis(200)..=Duration::from_millis(300),
+            habits: Habits::default(),
             challenges: None,
         }
     }
@@ -42,6 +64,20 @@ impl Sparring {
             challenges: Some(plan),
             ..self
         }
+    }
+
+    /// Each of its copies as a user of his own.
+    pub(super) fn each(self) -> Vec<Self> {
+        if self.copies <= 1 {
+            return vec![self];
+        }
+        (1..=self.copies)
+            .map(|number| Self {
+                name: format!("{}{number}", self.name),
+                copies: 1,
+                ..self.clone()
+            })
+            .collect()
     }
 }
 
@@ -59,7 +95,7 @@ pub enum Kind {
 }
 
 /// The challenges that a sparring user sends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub opponent: String,
     /// Taken in turn.
@@ -75,6 +111,10 @@ pub struct Plan {
     pub count: Option<usize>,
     /// Games and open challenges at once.
     pub at_once: usize,
+    /// Challenges that are sent in one go. Each replaces the one before it, unless that was accepted at once.
+    pub burst: usize,
+    /// Takes back every so-manieth challenge before long; `None`: none.
+    pub cancels: Option<usize>,
 }
 
 impl Plan {
@@ -89,12 +129,15 @@ impl Plan {
             fen: None,
             count: None,
             at_once: 1,
+            burst: 1,
+            cancels: None,
         }
     }
 }
 
 /// Which colour a challenger asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ColorChoice {
     White,
     Black,

@@ -1,289 +1,151 @@
-//! A sparring user at work: answers challenges, sends its own, moves.
+//! A sparring user at work: answers challenges, sends its own, sits down at its games.
 //!
 //! It uses the same commands as the routes do, and is told of its affairs by notices instead of streams.
 
-use std::collections::{HashMap, HashSet};
-use std::time::Duration;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
-use crate::chess::{CastlingNotation, Color, Game, Move, Position};
-use crate::engine::{Limits, Task};
-
 use crate::sim::Sim;
-use crate::sim::challenge::{DeclineReason, Wanted};
 use crate::sim::id::{GameId, UserId};
 use crate::sim::options::NewUser;
-use crate::sim::presence::material;
 use crate::sim::time::Moment;
-use crate::sim::variant::Variant;
 use crate::sim::world::{Notice, World};
 
-use super::choice::choose;
-use super::{Kind, Plan, Sparring};
-
-/// An own challenge that nobody answers is taken back after this.
-const PATIENCE: Duration = Duration::from_secs(25);
-/// Before the next challenge, when one came to nothing.
-const PAUSE: Duration = Duration::from_secs(5);
-/// How often the plan is looked at.
-const GLANCE: Duration = Duration::from_millis(100);
+use super::Sparring;
+use super::challenger::Challenger;
+use super::seat::Seat;
 
 /// A sparring user with its post.
 pub(in crate::sim) struct Resident {
     me: UserId,
-    sparring: Sparring,
+    sparring: Arc<Sparring>,
     notices: mpsc::UnboundedReceiver<Notice>,
     rng: fastrand::Rng,
-    /// Challenges and games of the plan that are open, with the time of the challenge while it is one.
-    open: HashMap<GameId, Option<Moment>>,
-    sent: usize,
-    not_before: Moment,
-    /// Positions that are being thought about: game and ply.
-    thinking: HashSet<(GameId, usize)>,
+    challenger: Option<Challenger>,
+    /// The games that it plays, and how to tell who plays them that something happened.
+    seats: HashMap<GameId, Arc<Notify>>,
+    declined: usize,
 }
 
 impl Resident {
     /// Makes the account if there is none.
     pub fn new(sparring: Sparring, world: &mut World, now: Moment) -> Self {
         let me = UserId::of(&sparring.name);
-        world.add_user(NewUser::bot(&sparring.name).rating(sparring.rating), now);
-        world.user_mut(&me).sparring = true;
+        let account = if sparring.bot {
+            NewUser::bot(&sparring.name)
+        } else {
+            NewUser::human(&sparring.name)
+        };
+        world.add_user(account.rating(sparring.rating), now);
+        let user = world.user_mut(&me);
+        user.sparring = true;
+        user.takebacks |= sparring.habits.minds_takebacks();
         let (sender, notices) = mpsc::unbounded_channel();
         world.residents.insert(me.clone(), sender);
+        let mut rng = fastrand::Rng::with_seed(world.seed ^ fingerprint(&sparring.name));
+        let plan = sparring.challenges.clone();
         Self {
+            challenger: plan.map(|plan| Challenger::new(me.clone(), plan, rng.fork(), now)),
             me,
-            sparring,
+            sparring: Arc::new(sparring),
             notices,
-            rng: world.rng.fork(),
-            open: HashMap::new(),
-            sent: 0,
-            not_before: now,
-            thinking: HashSet::new(),
+            rng,
+            seats: HashMap::new(),
+            declined: 0,
         }
     }
 
     /// Plays until dropped.
     pub async fn live(mut self, sim: Sim) {
-        let mut moves = JoinSet::new();
+        let mut games = JoinSet::new();
         loop {
+            let wake = self.challenger.as_ref().and_then(Challenger::wakes_at);
+            let alarm = async {
+                match wake {
+                    Some(moment) => sim.time().sleep_until(moment).await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 notice = self.notices.recv() => match notice {
-                    Some(notice) => self.hear(&sim, notice, &mut moves),
+                    Some(notice) => self.hear(&sim, notice, &mut games),
                     None => return,
                 },
-                Some(done) = moves.join_next() => match done {
-                    Ok(key) => {
-                        self.thinking.remove(&key);
+                Some(done) = games.join_next() => match done {
+                    Ok(id) => {
+                        self.seats.remove(&id);
+                        self.challenger.iter_mut().for_each(|challenger| challenger.is_over(id));
                     }
-                    Err(error) => tracing::error!("{}: a move was not made: {error}", self.me),
+                    Err(error) => tracing::error!("{} got up from a game: {error}", self.me),
                 },
-                () = sim.time().sleep(GLANCE), if self.sparring.challenges.is_some() => {
-                    self.follow_plan(&sim);
-                }
+                () = alarm => self.challenger.iter_mut().for_each(|challenger| challenger.work(&sim)),
             }
         }
     }
 
-    fn hear(&mut self, sim: &Sim, notice: Notice, moves: &mut JoinSet<(GameId, usize)>) {
-        let now = sim.time().now();
+    fn hear(&mut self, sim: &Sim, notice: Notice, games: &mut JoinSet<GameId>) {
         match notice {
-            Notice::Challenged(id) => {
-                let mut world = sim.world();
-                // It may have been taken back already.
-                let _ = if self.sparring.accepts {
-                    world.accept(&self.me, id, now)
-                } else {
-                    world.decline(&self.me, id, DeclineReason::from_key("generic"), now)
-                };
-            }
+            Notice::Challenged(id) => self.answer(sim, id),
             Notice::Refused(id) => {
-                if self.open.remove(&id).is_some() {
-                    self.sent -= 1;
-                    self.not_before = now + PAUSE;
+                if let Some(challenger) = &mut self.challenger {
+                    challenger.is_refused(id, sim.time().now());
                 }
             }
-            Notice::Game(id) => self.look_at(sim, id, moves),
-        }
-    }
-
-    /// Moves when it is our turn.
-    fn look_at(&mut self, sim: &Sim, id: GameId, moves: &mut JoinSet<(GameId, usize)>) {
-        let turn = {
-            let world = sim.world();
-            let round = world.rounds.get(&id).filter(|round| round.referee.is_on());
-            let Some(round) = round else {
-                self.open.remove(&id);
-                return;
-            };
-            if let Some(asked) = self.open.get_mut(&id) {
-                *asked = None;
-            }
-            let color = round.color_of(&self.me);
-            let game = round.referee.game().clone();
-            color
-                .filter(|color| *color == round.referee.turn())
-                .map(|color| (color, game))
-        };
-        let Some((color, game)) = turn else {
-            return;
-        };
-        let key = (id, game.moves().len());
-        if self.sparring.kind == Kind::Sleeper || !self.thinking.insert(key) {
-            return;
-        }
-        let mover = Mover {
-            sim: sim.clone(),
-            me: self.me.clone(),
-            id,
-            color,
-            kind: self.sparring.kind,
-            resigns: self.sparring.resigns,
-            delay: self.delay(),
-            rng: self.rng.fork(),
-        };
-        moves.spawn(async move {
-            mover.make_move(game).await;
-            key
-        });
-    }
-
-    /// The least time for a move, and up to half of it more.
-    fn delay(&mut self) -> Duration {
-        let least = self.sparring.delay_ms;
-        Duration::from_millis(least + self.rng.u64(0..=least / 2))
-    }
-
-    /// Takes back what nobody answers, and sends the next challenge when there is room for it.
-    fn follow_plan(&mut self, sim: &Sim) {
-        let now = sim.time().now();
-        let Some(plan) = self.sparring.challenges.clone() else {
-            return;
-        };
-        let stale: Vec<GameId> = self
-            .open
-            .iter()
-            .filter(|(_, asked)| asked.is_some_and(|asked| now.since(asked) > PATIENCE))
-            .map(|(id, _)| *id)
-            .collect();
-        for id in stale {
-            // Somebody may have accepted it just now.
-            let _ = sim.world().cancel(&self.me, id, None, now);
-        }
-        let waits = self.open.values().any(Option::is_some);
-        let room = self.open.len() < plan.at_once && plan.count.is_none_or(|most| self.sent < most);
-        // A second challenge to the same user would replace the first.
-        if waits || !room || now < self.not_before {
-            return;
-        }
-        let mut world = sim.world();
-        let opponent_is_here = world
-            .user_by_name(&plan.opponent)
-            .is_some_and(|user| user.is_online(now));
-        if !opponent_is_here {
-            return;
-        }
-        match next_challenge(&plan, self.sent)
-            .ok_or_else(|| "it makes no sense".to_owned())
-            .and_then(|wanted| {
-                world
-                    .challenge(&self.me, &plan.opponent, wanted, now)
-                    .map_err(|failure| format!("{failure:?}"))
-            }) {
-            Ok((id, _)) => {
-                self.sent += 1;
-                self.open.insert(id, Some(now));
-            }
-            Err(why) => {
-                tracing::warn!("{}: no challenge to {}: {why}", self.me, plan.opponent);
-                self.not_before = now + PAUSE;
-            }
-        }
-    }
-}
-
-/// The challenge of this number, counted from 0.
-fn next_challenge(plan: &Plan, number: usize) -> Option<Wanted> {
-    let mut variant = Variant::from_key(&plan.variant).ok()?;
-    let start = match &plan.fen {
-        Some(fen) => Some(Position::from_fen(fen).ok()?),
-        None => None,
-    };
-    if variant == Variant::Standard && start.is_some() {
-        variant = Variant::FromPosition;
-    }
-    if variant == Variant::FromPosition && start.is_none() {
-        return None;
-    }
-    Some(Wanted {
-        variant,
-        start,
-        rated: plan.rated && variant != Variant::FromPosition,
-        time_control: *plan
-            .time_controls
-            .get(number % plan.time_controls.len().max(1))?,
-        color: *plan.colors.get(number % plan.colors.len().max(1))?,
-        rules: Vec::new(),
-        keep_alive: false,
-    })
-}
-
-/// One move to be made.
-struct Mover {
-    sim: Sim,
-    me: UserId,
-    id: GameId,
-    color: Color,
-    kind: Kind,
-    resigns: Option<u32>,
-    delay: Duration,
-    rng: fastrand::Rng,
-}
-
-impl Mover {
-    async fn make_move(mut self, game: Game) {
-        let ready = self.sim.time().now() + self.delay;
-        let mv = match self.kind {
-            Kind::Engine { nodes } => self.searched(&game, nodes).await,
-            Kind::Random | Kind::Greedy => choose(self.kind, game.position(), &mut self.rng),
-            Kind::Sleeper => None,
-        };
-        self.sim.time().sleep_until(ready).await;
-        let Some(mv) = mv else {
-            return;
-        };
-        let now = self.sim.time().now();
-        let (me, id, color) = (&self.me, self.id, self.color);
-        let position = game.position();
-        let behind = material(position, !color).saturating_sub(material(position, color));
-        let mut world = self.sim.world();
-        // The game may have ended while we thought; then nothing is to be done.
-        let outcome = if self.resigns.is_some_and(|limit| behind >= limit) {
-            world.rule(id, |referee| referee.resign(color, now), now)
-        } else {
-            let uci = mv.uci(CastlingNotation::KingTakesRook).to_string();
-            world.rule(id, |referee| referee.play(color, &uci, false, now), now)
-        };
-        if let Err(refusal) = outcome {
-            tracing::debug!("{me} in {id}: {refusal}");
-        }
-    }
-
-    async fn searched(&self, game: &Game, nodes: u64) -> Option<Move> {
-        let (sender, answer) = oneshot::channel();
-        let _thinking = self.sim.engine().start(Task {
-            game: game.clone(),
-            limits: Limits {
-                nodes: Some(nodes),
-                ..Limits::default()
+            Notice::Game(id) => match self.seats.get(&id) {
+                Some(nudge) => nudge.notify_one(),
+                None => self.sit_down(sim, id, games),
             },
-            on_info: Box::new(|_| {}),
-            on_done: Box::new(move |thought| {
-                // Nobody waits any more when the site goes down.
-                let _ = sender.send(thought.mv);
-            }),
-        });
-        answer.await.ok().flatten()
+        }
     }
+
+    fn answer(&mut self, sim: &Sim, id: GameId) {
+        let now = sim.time().now();
+        let reasons = &self.sparring.habits.declines;
+        let reason = reasons.get(self.declined % reasons.len().max(1)).copied();
+        let mut world = sim.world();
+        let answered = match reason {
+            None => world.accept(&self.me, id, now),
+            Some(reason) => world.decline(&self.me, id, reason, now),
+        };
+        // Otherwise it was taken back already.
+        if answered.is_ok() {
+            self.declined += 1;
+        }
+    }
+
+    fn sit_down(&mut self, sim: &Sim, id: GameId, games: &mut JoinSet<GameId>) {
+        let color = {
+            let world = sim.world();
+            let round = world.rounds.get(&id);
+            round
+                .filter(|round| round.referee.is_on())
+                .and_then(|round| round.color_of(&self.me))
+        };
+        let Some(color) = color else {
+            // It was over before we came.
+            self.challenger
+                .iter_mut()
+                .for_each(|challenger| challenger.is_over(id));
+            return;
+        };
+        if let Some(challenger) = &mut self.challenger {
+            challenger.begins(id);
+        }
+        let who = (self.me.clone(), self.sparring.clone());
+        let seat = Seat::new(sim.clone(), who, (id, color), self.rng.u64(..));
+        self.seats.insert(id, seat.nudge.clone());
+        games.spawn(seat.play());
+    }
+}
+
+/// FNV-1a: the same number for the same name on every machine and in every version.
+fn fingerprint(name: &str) -> u64 {
+    name.to_lowercase()
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
 }

@@ -48,7 +48,7 @@ async fn sparring_users_play_their_plan_to_the_end() {
 async fn a_sparring_user_answers_moves_and_waits_for_its_opponent_to_be_online() {
     let site = Site::start().await;
     site.sim.spar(Sparring {
-        delay_ms: 1,
+        delay: Duration::ZERO..=Duration::ZERO,
         ..Sparring::new("Sparrow", Kind::Random).challenging(Plan {
             colors: vec![ColorChoice::White],
             count: Some(1),
