@@ -77,6 +77,21 @@ pub enum Command {
     )]
     Check(ConfigArgs),
 
+    /// Say how a running bot is doing
+    #[command(
+        after_help = "Examples:\n  knightwatch status\n  knightwatch status --json | jq .owed_ms\n  \
+        sudo knightwatch status --socket /run/knightwatch/control.sock\n\n\
+        Exits with 0 when all is well, 1 when somebody should look or no bot runs here."
+    )]
+    Status {
+        /// The bot's control socket [default: control.sock in the runtime directory]
+        #[arg(long, value_name = "PATH")]
+        socket: Option<PathBuf>,
+        /// Everything, as JSON
+        #[arg(long)]
+        json: bool,
+    },
+
     /// Serve a Lichess in a box on localhost, for any client
     #[command(
         after_help = "Example: knightwatch sim --user MyBot:bot --user Rival:bot\n\n\

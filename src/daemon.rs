@@ -9,15 +9,18 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep_until};
 use tracing::{info, warn};
 
 use crate::book::{self, Book};
 use crate::bot::{self, BotParts, Pulse, Shelf, Stage, Stopper};
-use crate::config::{Selection, Settings};
+use crate::config::{self, Selection, Settings};
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
 use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
+use crate::metrics::Metrics;
+use crate::{control, web};
 
 /// Threads that wait for the network; the engine has its own.
 const WORKERS: usize = 2;
@@ -82,7 +85,7 @@ pub fn run(settings: Settings) -> Result<(), Error> {
         .thread_name("network")
         .enable_all()
         .build()?;
-    let outcome = runtime.block_on(supervise(parts, settings.daemon.grace()));
+    let outcome = runtime.block_on(supervise(parts, &settings.daemon));
     runtime.shutdown_timeout(Duration::from_secs(1));
     outcome
 }
@@ -100,6 +103,7 @@ pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<B
         settings: Arc::clone(settings),
         events,
         pulse: Pulse::default(),
+        metrics: Metrics::default(),
     })
 }
 
@@ -134,7 +138,8 @@ fn shelf(settings: &Settings) -> Result<Shelf, Error> {
 }
 
 /// Runs the bot, hands signals on to it, and tells systemd how it is doing.
-async fn supervise(parts: BotParts, grace: Duration) -> Result<(), Error> {
+async fn supervise(parts: BotParts, daemon: &config::Daemon) -> Result<(), Error> {
+    let grace = daemon.grace();
     let (mut terminate, mut interrupt) = (
         signal(SignalKind::terminate())?,
         signal(SignalKind::interrupt())?,
@@ -142,6 +147,7 @@ async fn supervise(parts: BotParts, grace: Duration) -> Result<(), Error> {
     let (stopper, stop) = bot::stop();
     let pulse = parts.pulse.clone();
     let mut status = pulse.status();
+    let mut windows = windows(&parts, daemon).await;
     let mut bot = tokio::spawn(bot::run(parts, stop));
     let mut watchdog = Watchdog::new();
     let mut deadline = pin!(sleep_until(far_away()));
@@ -172,8 +178,45 @@ async fn supervise(parts: BotParts, grace: Duration) -> Result<(), Error> {
             }
             Ok(()) = status.changed() => tell(&pulse, &stopper),
             () = watchdog.due() => watchdog.feed(pulse.beats()),
+            Some(closed) = windows.join_next() => {
+                if let Err(error) = closed {
+                    warn!("one of the ways to look at this daemon is gone: {error}");
+                }
+            }
         }
     }
+}
+
+/// Opens what lets others see how the bot is doing. None of it is worth not playing for.
+async fn windows(parts: &BotParts, daemon: &config::Daemon) -> JoinSet<()> {
+    let mut windows = JoinSet::new();
+    let metrics = &parts.metrics;
+    windows.spawn(metrics.clone().follow(parts.events.subscribe()));
+    let path = daemon.socket.clone().unwrap_or_else(control::default_path);
+    match control::Server::bind(&path) {
+        Ok(server) => {
+            windows.spawn(server.serve(metrics.clone()));
+        }
+        Err(error) => warn!("knightwatch status will not reach this daemon: {error}"),
+    }
+    if let Ok(Some(address)) = daemon.address() {
+        match web::bind(address).await {
+            Ok(listener) => {
+                let address = listener.local_addr().unwrap_or(address);
+                info!("/metrics and /healthz are on http://{address}");
+                let metrics = metrics.clone();
+                windows.spawn(async move {
+                    if let Err(error) = web::serve(listener, metrics).await {
+                        warn!("/metrics and /healthz are gone: {error}");
+                    }
+                });
+            }
+            Err(error) => {
+                warn!("no /metrics and /healthz on {address}: {error}; see daemon.listen")
+            }
+        }
+    }
+    windows
 }
 
 fn leave(pulse: &Pulse, stopper: &Stopper) {

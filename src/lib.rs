@@ -8,12 +8,15 @@ pub mod events;
 pub mod book;
 pub mod engine;
 pub mod lichess;
+pub mod metrics;
 pub mod sim;
 pub mod train;
 pub mod uci;
 
 pub mod bot;
 pub mod config;
+pub mod control;
+pub mod web;
 
 pub mod cli;
 pub mod daemon;

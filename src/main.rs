@@ -8,7 +8,7 @@ use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::{
-    book, daemon, demo, doctor, engine::bench, init, logging, perft, sim, train, uci,
+    book, control, daemon, demo, doctor, engine::bench, init, logging, perft, sim, train, uci,
 };
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -57,6 +57,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Demo { games, listen } => {
             logging::start(LogLevel::Warn);
             runtime()?.block_on(demo::run(demo::Options { games, listen }))?;
+        }
+        Command::Status { socket, json } => {
+            return control::status_command(socket.as_deref(), json, &mut io::stdout().lock());
         }
         Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
         Command::Bench => bench::run(&mut io::stdout().lock())?,

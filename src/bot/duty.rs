@@ -157,6 +157,15 @@ impl Duty {
         }
     }
 
+    /// Something is owed and nothing is in flight, which never should be: begins anew.
+    pub fn mend(&mut self) -> Step {
+        match self.owed() {
+            Some(owed) => self.look(owed),
+            None if self.state == State::Thinking => Step::Think,
+            None => Step::Keep,
+        }
+    }
+
     /// A move was chosen.
     pub fn chose(&mut self, mv: Move) -> Step {
         if self.state != State::Thinking {

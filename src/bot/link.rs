@@ -68,6 +68,14 @@ impl<S> Link<S> {
         matches!(self.state, State::Open { .. })
     }
 
+    /// The stream, while it is open, and since when.
+    pub fn stream(&self) -> Option<(&S, Instant)> {
+        match &self.state {
+            State::Open { stream, since } => Some((stream, *since)),
+            State::Waiting(_) | State::Opening(_) => None,
+        }
+    }
+
     /// Gives up what there is and opens anew after a wait.
     pub fn reopen(&mut self, wait: Duration) {
         self.state = State::Waiting(Box::pin(sleep(wait)));

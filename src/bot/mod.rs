@@ -7,6 +7,7 @@ mod account;
 mod budget;
 mod chat;
 mod choice;
+mod desk;
 mod duty;
 mod game;
 mod head;
@@ -31,6 +32,7 @@ use crate::engine::Engine;
 use crate::events::Bus;
 use crate::lichess::Client;
 use crate::lichess::model::Username;
+use crate::metrics::Metrics;
 
 /// What a bot is made of.
 #[derive(Clone)]
@@ -47,6 +49,8 @@ pub struct BotParts {
     pub events: Bus,
     /// How the bot is doing, for whoever supervises it.
     pub pulse: Pulse,
+    /// How the bot is doing, in numbers.
+    pub metrics: Metrics,
 }
 
 /// Why a bot has stopped before it was told to.

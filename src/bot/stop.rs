@@ -16,6 +16,17 @@ pub enum Stage {
     Leaving,
 }
 
+impl Stage {
+    /// The word for it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Draining => "draining",
+            Self::Leaving => "leaving",
+        }
+    }
+}
+
 /// The hand that stops. Cheap to clone; dropping it stops nothing.
 #[derive(Clone, Debug)]
 pub struct Stopper(Arc<watch::Sender<Stage>>);

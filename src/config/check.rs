@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use crate::lichess::Endpoint;
 
 use super::settings::{
-    Book, Challenge, Chat, Draw, Engine, Games, Lichess, Resign, Settings, Speed, Variant,
+    Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, Resign, Settings, Speed, Variant,
 };
 
 /// The longest text that Lichess takes in a chat, in characters.
@@ -70,7 +70,14 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
         scores(&settings.draw, &settings.resign, findings.of(section));
     }
     chat(&settings.chat, findings.of("chat"));
+    daemon(&settings.daemon, findings.of("daemon"));
     findings.found
+}
+
+fn daemon(daemon: &Daemon, findings: &mut Findings) {
+    if let Err(sentence) = daemon.address() {
+        findings.when(true, &["listen"], sentence);
+    }
 }
 
 fn lichess(lichess: &Lichess, findings: &mut Findings) {

@@ -2,6 +2,7 @@
 //!
 //! `config.example.toml` carries the same list with one line of why for each key; a test keeps the two equal.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -196,6 +197,11 @@ pub struct Daemon {
     pub grace_s: u64,
     /// How much to log.
     pub log: LogLevel,
+    /// Loopback address and port of `/metrics` and `/healthz`; empty for none.
+    pub listen: String,
+    /// The control socket, for `knightwatch status`; by default `control.sock` in the runtime directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket: Option<PathBuf>,
 }
 
 /// Which of several book moves is played.
@@ -307,6 +313,29 @@ impl Daemon {
     pub fn grace(&self) -> Duration {
         Duration::from_secs(self.grace_s)
     }
+
+    /// Where `/metrics` and `/healthz` are served; `None` for nowhere.
+    ///
+    /// # Errors
+    /// A sentence about what is wrong with the address.
+    pub fn address(&self) -> Result<Option<SocketAddr>, String> {
+        if self.listen.is_empty() {
+            return Ok(None);
+        }
+        let address: SocketAddr = self.listen.parse().map_err(|_| {
+            format!(
+                "`{}` is no address with a port, such as 127.0.0.1:9664",
+                self.listen
+            )
+        })?;
+        if !address.ip().is_loopback() {
+            return Err(format!(
+                "`{address}` can be reached from outside; use 127.0.0.1 or [::1], and a proxy in front of it if others \
+                 have to see it"
+            ));
+        }
+        Ok(Some(address))
+    }
 }
 
 impl Default for Lichess {
@@ -413,6 +442,8 @@ impl Default for Daemon {
         Self {
             grace_s: 900,
             log: LogLevel::Info,
+            listen: "127.0.0.1:9664".into(),
+            socket: None,
         }
     }
 }

@@ -20,6 +20,7 @@ use super::error::{Error, Refusal};
 use super::model::{FromLine, Username, clip};
 use super::retry::{Gate, Kind};
 use super::stream::Ndjson;
+use super::tally::Tally;
 use super::token::Token;
 
 /// The most that is read of an answer. The longest, 500 bots online, is about 1 MB.
@@ -47,6 +48,7 @@ struct Shared {
     streams: Lane,
     gate: Mutex<Gate>,
     turns: Turns,
+    tally: Tally,
 }
 
 /// One at a time.
@@ -147,6 +149,7 @@ impl Client {
             })?,
             gate: Mutex::default(),
             turns: Turns::default(),
+            tally: Tally::default(),
         };
         Ok(Self {
             shared: Arc::new(shared),
@@ -160,6 +163,11 @@ impl Client {
             shared: Arc::clone(&self.shared),
             user_agent: user_agent(Some(username.as_str())),
         }
+    }
+
+    /// What became of the requests so far.
+    pub fn tally(&self) -> &Tally {
+        &self.shared.tally
     }
 
     pub(super) fn token(&self) -> &Token {
@@ -217,6 +225,17 @@ impl Client {
         patience: Duration,
         request: Request,
     ) -> Result<Bytes, Error> {
+        let outcome = self.exchange(kind, patience, request).await;
+        self.shared.tally.note(kind, &outcome);
+        outcome
+    }
+
+    async fn exchange(
+        &self,
+        kind: Kind,
+        patience: Duration,
+        request: Request,
+    ) -> Result<Bytes, Error> {
         let deadline = tokio::time::Instant::now() + patience;
         let late = Error::Timeout(patience);
         let _turn = match self.shared.turns.of(kind) {
@@ -255,6 +274,17 @@ impl Client {
 
     /// Opens a stream, which may be silent for as long as `silence`; so may the opening.
     pub(super) async fn open<T: FromLine>(
+        &self,
+        kind: Kind,
+        path: &[&str],
+        silence: Duration,
+    ) -> Result<Ndjson<T>, Error> {
+        let outcome = self.try_open(kind, path, silence).await;
+        self.shared.tally.note(kind, &outcome);
+        outcome
+    }
+
+    async fn try_open<T: FromLine>(
         &self,
         kind: Kind,
         path: &[&str],

@@ -11,6 +11,7 @@ pub mod model;
 mod reopen;
 pub mod retry;
 mod stream;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -19,4 +20,5 @@ pub use client::Client;
 pub use endpoint::{Endpoint, EndpointError};
 pub use error::{Error, RateLimit, Refusal};
 pub use stream::{EventStream, GameStream, LONGEST_LINE, Line, Lines, Ndjson, StreamError};
+pub use tally::{Fate, Tally};
 pub use token::{Token, TokenError, TokenFault, readable_by_others};

@@ -228,6 +228,15 @@ impl Daemon {
             writeln!(text, "engine = {{ hash_mib = 16, threads = 1 }}").unwrap();
         }
         let config = text + config;
+        let config = if config.contains("daemon = {") {
+            config
+        } else {
+            // Beside the other daemons of the tests.
+            format!(
+                "{config}\ndaemon = {{ listen = \"127.0.0.1:0\", socket = \"{}\" }}\n",
+                home.path().join("control.sock").display()
+            )
+        };
         let log = home.path().join("log");
         let child = spawn(&home, &config, &log);
         Self {
@@ -242,6 +251,11 @@ impl Daemon {
     /// What the program has logged so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Where the program's control socket is.
+    pub fn socket(&self) -> PathBuf {
+        self.home.path().join("control.sock")
     }
 
     /// Waits until the program has its event stream.

@@ -10,6 +10,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("events", &["chess"]),
     ("book", &["chess"]),
     ("engine", &["chess"]),
+    ("metrics", &["events"]),
+    ("control", &["bot", "events", "metrics"]),
+    ("web", &["chess", "events", "metrics", "control"]),
     ("train", &["chess", "engine"]),
     ("lichess", &["chess"]),
     ("sim", &["chess", "engine"]),
@@ -17,7 +20,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("config", &["lichess"]),
     (
         "bot",
-        &["chess", "book", "engine", "lichess", "events", "config"],
+        &[
+            "chess", "book", "engine", "lichess", "events", "metrics", "config",
+        ],
     ),
     ("logging", &["config"]),
     ("cli", &["*"]),

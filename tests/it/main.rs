@@ -8,6 +8,7 @@ mod docs;
 mod doctor;
 mod games;
 mod layering;
+mod monitor;
 mod rules;
 mod service;
 mod sim;

@@ -1,5 +1,6 @@
 //! The account: follows its stream, answers challenges, and keeps one task for each game that is on.
 
+mod audit;
 mod challenges;
 
 use std::collections::{HashMap, VecDeque};
@@ -12,6 +13,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, interval_at, sleep, timeout};
 use tracing::{debug, error, info, warn};
 
+use super::desk::{Desk, stream_status};
 use super::game::{self, Ended, Order};
 use super::link::{Heard, Link};
 use super::slots::Slots;
@@ -22,13 +24,18 @@ use crate::lichess::model::{
     Challenge, ChallengeId, Challenger, Challenges, Event, GameId, GameInfo, Speed,
 };
 use crate::lichess::retry::{self, Kind, Reopen, Retry};
-use crate::lichess::{Error as Failure, EventStream, StreamError};
+use crate::lichess::{Error as Failure, EventStream, Fate, StreamError};
+use crate::metrics::{EngineStatus, Live, Metrics, Requests};
 
 /// How often the loop says that it is alive.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// How often the lists of games and challenges are compared with what we know, beside after each connect.
 const RECONCILE_EVERY: Duration = Duration::from_secs(60);
+
+/// How often, while games are on, Lichess is asked whose turn it is in them: a question like any other, of which there
+/// is one at a time.
+const AUDIT_EVERY: Duration = Duration::from_secs(20);
 
 /// The most games that Lichess lists.
 const LISTED: u32 = 50;
@@ -59,7 +66,7 @@ pub(super) async fn run(parts: BotParts, mut stop: Stop) -> Result<(), Error> {
     let Some(house) = introduce(&parts, &mut stop).await? else {
         return Ok(());
     };
-    let mut account = Account::new(house, parts.pulse, stop.clone());
+    let mut account = Account::new(house, parts.pulse, parts.metrics, stop.clone());
     let outcome = account.follow(stop).await;
     // Without the token, or beside another instance, nothing can be finished.
     let patience = if outcome.is_ok() {
@@ -125,7 +132,7 @@ struct Account {
     stop: Stop,
     link: Link<EventStream>,
     /// By game id, so that no game ever gets two.
-    games: HashMap<GameId, mpsc::UnboundedSender<Order>>,
+    games: HashMap<GameId, Seat>,
     tasks: JoinSet<Ended>,
     names: HashMap<Id, GameId>,
     /// Games that are over or not ours to play, whatever a list that is older says; some only for a while.
@@ -143,11 +150,21 @@ struct Account {
     idle_told: bool,
     token_checked: Option<Instant>,
     offline: Option<String>,
+    metrics: Metrics,
+    /// Games that the auditor had to help.
+    repairs: u64,
+}
+
+/// A game that is on, as the account has it.
+struct Seat {
+    orders: mpsc::UnboundedSender<Order>,
+    desk: Desk,
 }
 
 /// The answer to a request of the account.
 enum Errand {
-    Playing(Result<Vec<GameInfo>, Failure>),
+    /// With the time at which it was asked.
+    Playing(Instant, Result<Vec<GameInfo>, Failure>),
     Waiting(Result<Challenges, Failure>),
     Accepted(Box<Challenge>, Result<(), Failure>),
     Declined(ChallengeId, Result<(), Failure>),
@@ -156,7 +173,7 @@ enum Errand {
 }
 
 impl Account {
-    fn new(house: House, pulse: Pulse, stop: Stop) -> Self {
+    fn new(house: House, pulse: Pulse, metrics: Metrics, stop: Stop) -> Self {
         let client = house.client.clone();
         let link = Link::new(Reopen::events(), move |silence| {
             let client = client.clone();
@@ -183,6 +200,8 @@ impl Account {
             idle_told: false,
             token_checked: None,
             offline: None,
+            metrics,
+            repairs: 0,
         }
     }
 
@@ -191,6 +210,8 @@ impl Account {
         let mut beat = interval(BEAT);
         let mut reconcile = interval_at((Instant::now() + RECONCILE_EVERY).into(), RECONCILE_EVERY);
         reconcile.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut audit = interval_at((Instant::now() + AUDIT_EVERY).into(), AUDIT_EVERY);
+        audit.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let doubt = Arc::clone(&self.house.doubt);
         let mut stage = stop.stage();
         loop {
@@ -207,7 +228,14 @@ impl Account {
                 }
                 () = doubt.notified() => self.check_token(),
                 _ = reconcile.tick() => if self.offline.is_none() { self.reconcile() },
-                _ = beat.tick() => self.pulse.beat(),
+                _ = audit.tick() => if self.offline.is_none() && !self.games.is_empty() {
+                    self.ask_playing(Duration::ZERO);
+                },
+                _ = beat.tick() => {
+                    self.pulse.beat();
+                    self.audit();
+                    self.report();
+                }
             }
             self.tell_idle();
         }
@@ -309,8 +337,8 @@ impl Account {
         match event {
             Event::GameStart(info) => self.take_up(info),
             Event::GameFinish(info) => {
-                if let Some(orders) = self.games.get(&info.id) {
-                    let _ = orders.send(Order::Finished(info));
+                if let Some(seat) = self.games.get(&info.id) {
+                    let _ = seat.orders.send(Order::Finished(info));
                 } else {
                     self.slots.free(&info.id);
                 }
@@ -350,13 +378,19 @@ impl Account {
         self.slots
             .take(id.clone(), Some(info.opponent.name.clone()), clocked);
         let (orders, inbox) = mpsc::unbounded_channel();
-        self.games.insert(id.clone(), orders);
+        let desk = Desk::default();
+        let seat = Seat {
+            orders,
+            desk: desk.clone(),
+        };
+        self.games.insert(id.clone(), seat);
         self.count();
         let task = game::play(
             self.house.clone(),
             id.clone(),
             Some(info),
             inbox,
+            desk,
             self.stop.clone(),
         );
         let handle = self.tasks.spawn(task);
@@ -399,6 +433,52 @@ impl Account {
         self.pulse.set(|status| status.games = self.games.len());
     }
 
+    /// Sees to it that every game does what it owes.
+    fn audit(&mut self) {
+        let now = Instant::now();
+        for (id, seat) in &self.games {
+            if audit::neglects(&seat.desk.look(), now) {
+                error!(game = %id, "a move was owed and nothing done about it");
+                self.repairs += 1;
+                let _ = seat.orders.send(Order::Mend);
+            }
+        }
+    }
+
+    /// Tells how things stand.
+    fn report(&self) {
+        let tally = self.house.client.tally();
+        let requests = Kind::ALL.map(|kind| Requests {
+            kind: kind.to_string(),
+            fates: Fate::ALL
+                .map(|fate| (fate.key().to_owned(), tally.count(kind, fate)))
+                .to_vec(),
+        });
+        let mut games: Vec<_> = self
+            .games
+            .iter()
+            .map(|(id, seat)| seat.desk.look().status(id.to_string()))
+            .collect();
+        games.sort_by(|a, b| a.id.cmp(&b.id));
+        let engine = &self.house.settings.engine;
+        self.metrics.live(Live {
+            account: Some(self.house.me.to_string()),
+            stage: self.stop.stage().key(),
+            stream: self
+                .link
+                .stream()
+                .map(|(stream, since)| stream_status((since, stream.last_heard()))),
+            games,
+            requests: requests.to_vec(),
+            repairs: self.repairs,
+            engine: EngineStatus {
+                hash_mib: engine.hash_mib as u64,
+                threads: engine.thread_count() as u64,
+                ..EngineStatus::default()
+            },
+        });
+    }
+
     /// Compares what we know with what Lichess lists: the streams may have kept something back.
     fn reconcile(&mut self) {
         self.ask_playing(Duration::ZERO);
@@ -411,16 +491,17 @@ impl Account {
         let client = self.house.client.clone();
         self.errands.spawn(async move {
             sleep(wait).await;
-            Errand::Playing(client.playing(LISTED).await)
+            let asked = Instant::now();
+            Errand::Playing(asked, client.playing(LISTED).await)
         });
     }
 
     /// An errand is done.
     fn back(&mut self, errand: Result<Errand, JoinError>) -> Result<(), Error> {
         match errand {
-            Ok(Errand::Playing(Ok(list))) => {
+            Ok(Errand::Playing(asked, Ok(list))) => {
                 self.informed = true;
-                self.compare(list);
+                self.compare(list, asked);
             }
             Ok(Errand::Waiting(Ok(list))) => {
                 // Humans first: bots have more patience.
@@ -435,7 +516,7 @@ impl Account {
                     self.judge(Box::new(challenge), None);
                 }
             }
-            Ok(Errand::Playing(Err(failure)) | Errand::Waiting(Err(failure))) => {
+            Ok(Errand::Playing(_, Err(failure)) | Errand::Waiting(Err(failure))) => {
                 self.informed = true;
                 info!("cannot read a list, the stream has to do: {failure}");
             }
@@ -457,13 +538,22 @@ impl Account {
     }
 
     /// Takes up what is on and not played, and has games look around that are played and not on.
-    fn compare(&mut self, list: Vec<GameInfo>) {
+    fn compare(&mut self, list: Vec<GameInfo>, asked: Instant) {
         if list.len() < LISTED as usize {
-            for (id, orders) in &self.games {
+            for (id, seat) in &self.games {
                 if list.iter().all(|info| info.id != *id) {
                     debug!(game = %id, "not listed as being played, looking at its stream");
-                    let _ = orders.send(Order::Look);
+                    let _ = seat.orders.send(Order::Look);
                 }
+            }
+        }
+        for info in &list {
+            if let Some(seat) = self.games.get(&info.id)
+                && audit::misses_a_turn(&seat.desk.look(), info, asked)
+            {
+                warn!(game = %info.id, "Lichess waits for our move, its stream has not said so: opening it again");
+                self.repairs += 1;
+                let _ = seat.orders.send(Order::Look);
             }
         }
         for info in list {

@@ -17,6 +17,7 @@ use tracing::{debug, info, warn};
 
 use super::House;
 use super::choice::Choice;
+use super::desk::{Desk, Doing};
 use super::duty::{Board, Duty};
 use super::head::{Head, Unfit};
 use super::lag::Lag;
@@ -40,6 +41,8 @@ pub enum Order {
     Finished(Box<GameInfo>),
     /// Something is odd: look at the stream again.
     Look,
+    /// A move is owed and nothing is in flight for it.
+    Mend,
 }
 
 /// Why a game's task has returned.
@@ -61,9 +64,10 @@ pub async fn play(
     id: GameId,
     info: Option<Box<GameInfo>>,
     mut orders: mpsc::UnboundedReceiver<Order>,
+    desk: Desk,
     mut stop: Stop,
 ) -> Ended {
-    let mut play = Play::new(house, id, info);
+    let mut play = Play::new(house, id, info, desk);
     play.obey(stop.stage());
     let ended = loop {
         tokio::select! {
@@ -76,6 +80,7 @@ pub async fn play(
             alarm = play.alarms.next() => play.ring(alarm),
             Some(_) = play.beside.join_next() => {}
         }
+        play.show();
         if let Some(ended) = play.ended() {
             break ended;
         }
@@ -101,6 +106,7 @@ struct Play {
     lag: Lag,
     mood: Mood,
     rng: fastrand::Rng,
+    desk: Desk,
     /// Offers of the opponent, as the last state has them.
     draw_offered: bool,
     takeback_asked: bool,
@@ -128,7 +134,7 @@ struct Turn {
 }
 
 impl Play {
-    fn new(house: House, id: GameId, info: Option<Box<GameInfo>>) -> Self {
+    fn new(house: House, id: GameId, info: Option<Box<GameInfo>>, desk: Desk) -> Self {
         let (client, game) = (house.client.clone(), id.clone());
         let link = Link::new(Reopen::game(), move |silence| {
             let (client, game) = (client.clone(), game.clone());
@@ -150,6 +156,7 @@ impl Play {
             lag: Lag::default(),
             mood: Mood::default(),
             rng: fastrand::Rng::new(),
+            desk,
             draw_offered: false,
             takeback_asked: false,
             greeted: false,
@@ -321,7 +328,36 @@ impl Play {
                 self.alarms.last_words = Some(Instant::now() + LAST_WORDS);
             }
             Order::Look => self.link.reopen(Duration::ZERO),
+            Order::Mend => {
+                let step = self.duty.mend();
+                self.step(step);
+            }
         }
+    }
+
+    /// Puts on the desk how the game is.
+    fn show(&self) {
+        let doing = match &self.flight {
+            Flight::None => Doing::Listening,
+            Flight::Search(_) => Doing::Searching,
+            Flight::Post(_) => Doing::Posting,
+            Flight::Wait(_) => Doing::Waiting,
+        };
+        self.desk.show(|sight| {
+            if let Some((head, sheet)) = &self.table {
+                if sight.opponent.is_empty() {
+                    sight.opponent = head.opponent.to_string();
+                    sight.clocked = head.clocked();
+                }
+                sight.ply = sheet.ply();
+            }
+            sight.owed_since = self.duty.owes().then_some(self.turn.since);
+            sight.doing = doing;
+            sight.stream = self
+                .link
+                .stream()
+                .map(|(stream, since)| (since, stream.last_heard()));
+        });
     }
 
     fn obey(&mut self, stage: Stage) {

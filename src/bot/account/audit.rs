@@ -1,0 +1,82 @@
+//! The auditor: looks every second whether each game does what it owes, and helps where one does not.
+//!
+//! A game's task keeps its own promises ([`duty`](crate::bot::duty)): our turn implies that a search, a POST or a wait
+//! with a deadline is in flight. This is the second pair of eyes, which trusts neither the task nor the stream. It finds
+//! a debt with nothing in flight, and a game of which Lichess says that it is our turn while the task believes that
+//! it is not. Either way the game opens its stream anew, and the first line of that settles what is true.
+
+use std::time::{Duration, Instant};
+
+use crate::bot::desk::{Doing, Sight};
+use crate::lichess::model::GameInfo;
+
+/// A debt with nothing in flight that lasts for this long is no mere moment between two steps.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// How far the list of games and a stream may be apart in time.
+const SKEW: Duration = Duration::from_secs(3);
+
+/// Whether a game owes a move and does nothing about it.
+pub(super) fn neglects(sight: &Sight, now: Instant) -> bool {
+    sight.owed_since.is_some()
+        && sight.doing == Doing::Listening
+        && now.saturating_duration_since(sight.changed) > GRACE
+}
+
+/// Whether Lichess waits for our move, by a list that was asked for at `asked`, while the game's task waits for theirs
+/// and has done so since well before.
+pub(super) fn misses_a_turn(sight: &Sight, listed: &GameInfo, asked: Instant) -> bool {
+    listed.is_my_turn
+        && !listed.status.is_over()
+        && sight.owed_since.is_none()
+        && asked.saturating_duration_since(sight.changed) > SKEW
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bot::desk::Desk;
+
+    fn sight(owes: bool, doing: Doing) -> Sight {
+        let desk = Desk::default();
+        desk.show(|sight| {
+            sight.owed_since = owes.then(Instant::now);
+            sight.doing = doing;
+        });
+        desk.look()
+    }
+
+    #[test]
+    fn a_debt_with_nothing_in_flight_is_neglect_but_not_at_once() {
+        let idle = sight(true, Doing::Listening);
+        assert!(!neglects(&idle, idle.changed + Duration::from_millis(100)));
+        assert!(neglects(&idle, idle.changed + Duration::from_secs(1)));
+        for doing in [Doing::Searching, Doing::Posting, Doing::Waiting] {
+            let busy = sight(true, doing);
+            assert!(!neglects(&busy, busy.changed + Duration::from_secs(60)));
+        }
+        let free = sight(false, Doing::Listening);
+        assert!(!neglects(&free, free.changed + Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn a_list_that_is_older_than_the_stream_proves_nothing() {
+        let listed = |is_my_turn: bool| -> GameInfo {
+            let line = format!(
+                r#"{{"gameId":"abcdefgh","fullId":"abcdefghxxxx","fen":"8/8/8/8/8/8/8/8 w - - 0 1","color":"white",
+                "lastMove":"","source":"friend","status":{{"id":20,"name":"started"}},
+                "variant":{{"key":"standard","name":"Standard"}},"speed":"blitz","perf":"blitz","rated":false,
+                "hasMoved":true,"opponent":{{"id":"anna","username":"Anna","rating":1500}},
+                "isMyTurn":{is_my_turn},"secondsLeft":60}}"#
+            );
+            serde_json::from_str(&line).unwrap()
+        };
+        let waiting = sight(false, Doing::Listening);
+        let late = waiting.changed + Duration::from_secs(10);
+        assert!(misses_a_turn(&waiting, &listed(true), late));
+        assert!(!misses_a_turn(&waiting, &listed(false), late));
+        assert!(!misses_a_turn(&waiting, &listed(true), waiting.changed));
+        let busy = sight(true, Doing::Searching);
+        assert!(!misses_a_turn(&busy, &listed(true), late));
+    }
+}

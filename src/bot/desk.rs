@@ -1,0 +1,114 @@
+//! What a game's task shows of itself while it runs, for the auditor and for whoever asks.
+//!
+//! The task writes, others read; nobody waits.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use crate::metrics::{GameStatus, StreamStatus};
+
+/// Where one game's task shows how it is. Clones are the same desk.
+#[derive(Clone, Debug)]
+pub struct Desk(Arc<Mutex<Sight>>);
+
+/// What is seen on a desk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sight {
+    /// Who plays against us; empty until the stream has said so.
+    pub opponent: String,
+    /// The game has a chess clock.
+    pub clocked: bool,
+    /// Half-moves on the board.
+    pub ply: usize,
+    /// Since when it is our turn; nothing when it is not.
+    pub owed_since: Option<Instant>,
+    /// What is in flight.
+    pub doing: Doing,
+    /// Since when the stream is open, and when it was last heard.
+    pub stream: Option<(Instant, Instant)>,
+    /// When any of this but the stream last changed.
+    pub changed: Instant,
+}
+
+/// What a game's task has in flight for the move it owes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// Nothing: it listens.
+    Listening,
+    /// A search is on.
+    Searching,
+    /// A POST is in flight.
+    Posting,
+    /// A wait with a deadline is on, after which one of these is.
+    Waiting,
+}
+
+impl Doing {
+    fn key(self) -> &'static str {
+        match self {
+            Self::Listening => "listening",
+            Self::Searching => "searching",
+            Self::Posting => "posting",
+            Self::Waiting => "waiting",
+        }
+    }
+}
+
+impl Default for Desk {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Sight {
+            opponent: String::new(),
+            clocked: true,
+            ply: 0,
+            owed_since: None,
+            doing: Doing::Listening,
+            stream: None,
+            changed: Instant::now(),
+        })))
+    }
+}
+
+impl Desk {
+    /// What is to be seen now.
+    pub fn look(&self) -> Sight {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Shows something else.
+    pub fn show(&self, change: impl FnOnce(&mut Sight)) {
+        let mut sight = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = (sight.ply, sight.owed_since, sight.doing);
+        change(&mut sight);
+        if before != (sight.ply, sight.owed_since, sight.doing) {
+            sight.changed = Instant::now();
+        }
+    }
+}
+
+impl Sight {
+    /// For people and metrics.
+    pub fn status(&self, id: String) -> GameStatus {
+        GameStatus {
+            id,
+            opponent: self.opponent.clone(),
+            clocked: self.clocked,
+            ply: self.ply,
+            doing: self.doing.key().to_owned(),
+            owed_ms: self
+                .owed_since
+                .map(|since| u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)),
+            stream: self.stream.map(stream_status),
+        }
+    }
+}
+
+/// How long a stream has been open, and how long it has been silent.
+pub fn stream_status((opened, heard): (Instant, Instant)) -> StreamStatus {
+    StreamStatus {
+        open_s: opened.elapsed().as_secs_f64(),
+        silent_s: heard.elapsed().as_secs_f64(),
+    }
+}

@@ -1,0 +1,109 @@
+//! The other side of the socket: `knightwatch status`.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use super::{Answer, Request, candidates};
+use crate::metrics::Health;
+
+/// A daemon that is alive answers at once.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nobody listens.
+    #[error("no daemon is running here: nobody listens on {}", list(.0))]
+    Nobody(Vec<PathBuf>),
+    /// The socket is there and cannot be used.
+    #[error("cannot talk to the daemon on {}: {error}", path.display())]
+    Io {
+        /// The socket.
+        path: PathBuf,
+        /// What went wrong.
+        error: io::Error,
+    },
+    /// The daemon is of another version.
+    #[error("the daemon answers something unreadable, is it of another version? {0}")]
+    Unreadable(String),
+    /// The daemon says no.
+    #[error("the daemon says: {0}")]
+    Refused(String),
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    let paths: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    paths.join(" or ")
+}
+
+/// Asks the daemon on this socket, or on one of the usual ones.
+///
+/// # Errors
+/// When there is none, or it does not answer within a few seconds.
+pub fn ask(socket: Option<&Path>, request: Request) -> Result<Answer, Error> {
+    let paths = socket.map_or_else(candidates, |path| vec![path.to_owned()]);
+    let mut refused = None;
+    for path in &paths {
+        match UnixStream::connect(path) {
+            Ok(stream) => return talk(stream, request).map_err(|error| broken(path, error))?,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+                ) => {}
+            Err(error) => refused = refused.or(Some(broken(path, error))),
+        }
+    }
+    Err(refused.unwrap_or(Error::Nobody(paths)))
+}
+
+fn broken(path: &Path, error: io::Error) -> Error {
+    Error::Io {
+        path: path.to_owned(),
+        error,
+    }
+}
+
+fn talk(mut stream: UnixStream, request: Request) -> io::Result<Result<Answer, Error>> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = serde_json::to_string(&request)?;
+    line.push('\n');
+    stream.write_all(line.as_bytes())?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer)?;
+    Ok(match serde_json::from_str(&answer) {
+        Ok(Answer::Error(why)) => Err(Error::Refused(why)),
+        Ok(answer) => Ok(answer),
+        Err(error) => Err(Error::Unreadable(error.to_string())),
+    })
+}
+
+/// Prints how the daemon is doing; the exit code is 0 when all is well and 1 when somebody should look.
+///
+/// # Errors
+/// When there is no daemon to ask, or nothing can be printed.
+pub fn status_command(
+    socket: Option<&Path>,
+    json: bool,
+    out: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
+    let Answer::Status(status) = ask(socket, Request::Status)? else {
+        return Err(Error::Unreadable("not a status".to_owned()).into());
+    };
+    if json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&status)?)?;
+    } else {
+        writeln!(out, "{status}")?;
+    }
+    Ok(match status.health {
+        Health::Ok => ExitCode::SUCCESS,
+        Health::Ill { .. } => ExitCode::FAILURE,
+    })
+}

@@ -1,0 +1,127 @@
+//! The daemon's side of the socket.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
+use tracing::debug;
+
+use super::{Answer, Request};
+use crate::metrics::Metrics;
+
+/// The longest request.
+const LONGEST: u64 = 64 * 1024;
+
+/// Clients at once; more than that are a mistake.
+const CLIENTS: usize = 16;
+
+/// After a failure to accept a client, mostly for want of file descriptors.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Why there is no socket.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Somebody answers there already.
+    #[error("another daemon has the control socket {}", .0.display())]
+    InUse(PathBuf),
+    /// The system does not let us.
+    #[error("cannot open the control socket {}: {error}", path.display())]
+    System {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+/// A socket that is open. Dropping it removes the file.
+#[derive(Debug)]
+pub struct Server {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Server {
+    /// Opens the socket, which only this user can use. What a daemon that has crashed left there is replaced.
+    ///
+    /// # Errors
+    /// When another daemon listens there, and when the file cannot be made.
+    pub fn bind(path: &Path) -> Result<Self, BindError> {
+        let system = |error| BindError::System {
+            path: path.to_owned(),
+            error,
+        };
+        if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(directory)
+                .map_err(system)?;
+        }
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(BindError::InUse(path.to_owned()));
+        }
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(system(error)),
+            _ => {}
+        }
+        let listener = UnixListener::bind(path).map_err(system)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(system)?;
+        Ok(Self {
+            listener,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Answers until dropped.
+    pub async fn serve(self, metrics: Metrics) {
+        let mut clients = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept(), if clients.len() < CLIENTS => match accepted {
+                    Ok((client, _)) => {
+                        clients.spawn(converse(client, metrics.clone()));
+                    }
+                    Err(error) => {
+                        debug!("cannot accept a client of the control socket: {error}");
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                },
+                Some(_) = clients.join_next() => {}
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Gone already is as good.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+async fn converse(mut client: UnixStream, metrics: Metrics) {
+    let (reader, mut writer) = client.split();
+    let mut lines = BufReader::new(reader.take(LONGEST)).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let answer = match serde_json::from_str(&line) {
+            Ok(Request::Status) => Answer::Status(Box::new(metrics.status())),
+            Err(error) => Answer::Error(format!("not a request: {error}")),
+        };
+        let mut text = serde_json::to_string(&answer).expect("plain data with string keys");
+        text.push('\n');
+        if writer.write_all(text.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}

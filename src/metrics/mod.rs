@@ -1,0 +1,273 @@
+//! How the daemon is doing, in numbers, for whoever looks from outside: `knightwatch status`, `/metrics`, `/healthz`.
+//!
+//! Two kinds of facts meet here. What happened is counted from the [`Event`]s, which nobody waits for. How things
+//! stand is written by the bot's own loop once a second, as a [`Live`]. Who asks gets both as one [`Status`].
+
+mod sample;
+mod status;
+mod text;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use prometheus_client::metrics::histogram::Histogram;
+use tokio::sync::broadcast;
+
+use crate::events::{Event, GameFinished, Moved, RecvError, Source};
+
+pub use sample::{Quantiles, Sample};
+pub use status::{
+    Counts, EngineStatus, GameStatus, Health, Latency, Requests, Status, StreamStatus,
+};
+
+/// The bot's loop writes every second; when it has not for this long, something is wrong with it.
+const STALE: Duration = Duration::from_secs(15);
+
+/// Being offline for longer than this is worth an alarm; a deploy of Lichess takes less.
+const DEAF: Duration = Duration::from_secs(120);
+
+/// A move owed for longer than this, whatever the clock says, is worth an alarm.
+const OWED: Duration = Duration::from_secs(120);
+
+/// Upper bounds of the latency histograms, in seconds.
+const BOUNDS: [f64; 14] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 1.0, 2.5, 5.0,
+];
+
+/// How things stand, as the bot's loop has it.
+#[derive(Clone, Debug, Default)]
+pub struct Live {
+    /// Who we are, once that is known.
+    pub account: Option<String>,
+    /// `running`, `draining` or `leaving`.
+    pub stage: &'static str,
+    /// The account's stream, while it is open.
+    pub stream: Option<StreamStatus>,
+    /// Games that are on.
+    pub games: Vec<GameStatus>,
+    /// Requests by kind.
+    pub requests: Vec<Requests>,
+    /// Games that the auditor had to help.
+    pub repairs: u64,
+    /// The engine's size.
+    pub engine: EngineStatus,
+}
+
+/// The numbers. Cheap to clone; clones are the same numbers.
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    born: Instant,
+    live: Mutex<(Live, Instant)>,
+    past: Mutex<Past>,
+    post: Histogram,
+    reaction: Histogram,
+}
+
+/// What was counted.
+#[derive(Default)]
+struct Past {
+    counts: Counts,
+    /// Our colour in each game that is on.
+    ours: BTreeMap<String, crate::events::Color>,
+    post: Sample,
+    reaction: Sample,
+    speed: Sample,
+    hashfull: u32,
+    offline_since: Option<Instant>,
+    missed: u64,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let now = Instant::now();
+        Self(Arc::new(Inner {
+            born: now,
+            live: Mutex::new((Live::default(), now)),
+            past: Mutex::new(Past {
+                offline_since: Some(now),
+                ..Past::default()
+            }),
+            post: Histogram::new(BOUNDS),
+            reaction: Histogram::new(BOUNDS),
+        }))
+    }
+}
+
+impl Metrics {
+    /// The bot's loop tells how things stand.
+    pub fn live(&self, live: Live) {
+        *lock(&self.0.live) = (live, Instant::now());
+    }
+
+    /// Counts what happens, until the last sender of events is gone.
+    pub async fn follow(self, mut events: broadcast::Receiver<Arc<Event>>) {
+        loop {
+            match events.recv().await {
+                Ok(event) => self.count(&event),
+                Err(RecvError::Lagged(missed)) => lock(&self.0.past).missed += missed,
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    fn count(&self, event: &Event) {
+        let mut past = lock(&self.0.past);
+        match event {
+            Event::Online { .. } => {
+                past.offline_since = None;
+                past.counts.connects += 1;
+            }
+            Event::Offline { .. } => {
+                past.offline_since.get_or_insert_with(Instant::now);
+            }
+            Event::Challenge(challenge) => {
+                use crate::events::Decision;
+                let counter = match challenge.decision {
+                    Decision::Accepted => &mut past.counts.accepted,
+                    Decision::Declined => &mut past.counts.declined,
+                    Decision::Queued | Decision::Dropped => return,
+                };
+                *counter += 1;
+            }
+            Event::GameStarted(started) => {
+                past.counts.started += 1;
+                past.ours.insert(started.game.clone(), started.our_color);
+            }
+            Event::Moved(moved) if moved.ours => self.moved(&mut past, moved),
+            Event::GameFinished(finished) => past.finished(finished),
+            Event::Note { severity, .. } if *severity == crate::events::Severity::Error => {
+                past.counts.errors += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn moved(&self, past: &mut Past, moved: &Moved) {
+        past.counts.moves += 1;
+        if let Some(timing) = moved.timing {
+            past.post.add(timing.round_trip);
+            self.0.post.observe(timing.round_trip.as_secs_f64());
+            let thinking = moved.thought.as_ref().map(|thought| thought.elapsed);
+            let reaction = timing.to_post.saturating_sub(thinking.unwrap_or_default());
+            past.reaction.add(reaction);
+            self.0.reaction.observe(reaction.as_secs_f64());
+        }
+        let Some(thought) = &moved.thought else {
+            return;
+        };
+        if thought.source == Source::Book {
+            past.counts.book_moves += 1;
+        }
+        // Short searches say nothing about the speed.
+        if thought.source == Source::Search && thought.elapsed >= Duration::from_millis(20) {
+            let per_second = thought.nodes as f64 / thought.elapsed.as_secs_f64();
+            past.speed.add_value(per_second);
+            past.hashfull = thought.hashfull;
+        }
+    }
+
+    /// Everything, as of now.
+    pub fn status(&self) -> Status {
+        let (live, told) = lock(&self.0.live).clone();
+        let past = lock(&self.0.past);
+        let owed = live.games.iter().filter_map(|game| game.owed_ms).max();
+        let mut status = Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            account: live.account,
+            stage: live.stage.to_owned(),
+            health: Health::Ok,
+            up_s: self.0.born.elapsed().as_secs(),
+            stream: live.stream,
+            games: live.games,
+            owed_ms: owed.unwrap_or(0),
+            counts: past.counts.clone(),
+            requests: live.requests,
+            repairs: live.repairs,
+            latency: Latency {
+                post_ms: past.post.quantiles(1_000.0),
+                reaction_ms: past.reaction.quantiles(1_000.0),
+            },
+            engine: EngineStatus {
+                nodes_per_second: past.speed.quantiles(1.0).p50 as u64,
+                hashfull_permille: past.hashfull,
+                ..live.engine
+            },
+            memory_mib: resident_mib(),
+        };
+        let offline = past.offline_since.map(|since| since.elapsed());
+        status.health = health(told.elapsed(), offline, &status);
+        status
+    }
+
+    /// Everything as Prometheus reads it.
+    pub fn text(&self) -> String {
+        text::encode(self)
+    }
+}
+
+impl Past {
+    fn finished(&mut self, finished: &GameFinished) {
+        let ours = self.ours.remove(&finished.game);
+        let counts = &mut self.counts;
+        match (finished.winner, ours) {
+            (Some(winner), Some(ours)) if winner == ours => counts.won += 1,
+            (Some(_), _) => {
+                counts.lost += 1;
+                if finished.status == "outoftime" {
+                    counts.flagged += 1;
+                }
+            }
+            (None, _) if finished.result == "*" => counts.aborted += 1,
+            (None, _) => counts.drawn += 1,
+        }
+    }
+}
+
+/// Whether somebody should look.
+fn health(silent: Duration, offline: Option<Duration>, status: &Status) -> Health {
+    let because = |why: String| Health::Ill { why };
+    if silent > STALE {
+        return because(format!(
+            "the bot's loop has not moved for {} s",
+            silent.as_secs()
+        ));
+    }
+    if let Some(offline) = offline.filter(|offline| *offline > DEAF) {
+        return because(format!(
+            "not connected to Lichess for {} s",
+            offline.as_secs()
+        ));
+    }
+    let slow = status.games.iter().find(|game| {
+        game.clocked
+            && game
+                .owed_ms
+                .is_some_and(|owed| owed > OWED.as_millis() as u64)
+    });
+    match slow {
+        Some(game) => because(format!(
+            "a move is owed in game {} for {} s",
+            game.id,
+            game.owed_ms.unwrap_or(0) / 1_000
+        )),
+        None => Health::Ok,
+    }
+}
+
+/// Resident memory of this process in MiB; 0 where the system does not tell.
+fn resident_mib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) / 1024
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

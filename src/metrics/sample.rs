@@ -1,0 +1,75 @@
+//! The latest values of something, and their quantiles.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Values remembered.
+const WINDOW: usize = 1_000;
+
+/// The latest thousand values.
+#[derive(Clone, Debug, Default)]
+pub struct Sample(VecDeque<f64>);
+
+/// Where half, 99 in a hundred, and all of the latest values lie below; zeros where there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Quantiles {
+    /// The median.
+    pub p50: f64,
+    /// 99 of 100 are no larger.
+    pub p99: f64,
+    /// The largest.
+    pub max: f64,
+    /// How many values there are, at most a thousand.
+    pub of: usize,
+}
+
+impl Sample {
+    /// Takes up a duration, in seconds.
+    pub fn add(&mut self, value: Duration) {
+        self.add_value(value.as_secs_f64());
+    }
+
+    /// Takes up a value.
+    pub fn add_value(&mut self, value: f64) {
+        if self.0.len() == WINDOW {
+            self.0.pop_front();
+        }
+        self.0.push_back(value);
+    }
+
+    /// The quantiles, each times `unit`, with three decimals.
+    pub fn quantiles(&self, unit: f64) -> Quantiles {
+        let mut sorted: Vec<f64> = self.0.iter().copied().collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| {
+            let index = (sorted.len() as f64 * share).ceil() as usize;
+            let value = sorted.get(index.saturating_sub(1)).copied().unwrap_or(0.0);
+            (value * unit * 1_000.0).round() / 1_000.0
+        };
+        Quantiles {
+            p50: at(0.5),
+            p99: at(0.99),
+            max: at(1.0),
+            of: sorted.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_the_latest_thousand() {
+        let mut sample = Sample::default();
+        assert_eq!(sample.quantiles(1.0), Quantiles::default());
+        (1..=1_500).for_each(|n| sample.add(Duration::from_millis(n)));
+        let found = sample.quantiles(1_000.0);
+        assert_eq!(
+            (found.p50, found.p99, found.max, found.of),
+            (1_000.0, 1_490.0, 1_500.0, 1_000)
+        );
+    }
+}

@@ -1,0 +1,263 @@
+//! How the daemon is doing, as one value: what `knightwatch status` gets and shows.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Quantiles;
+
+/// Everything at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The program's version.
+    pub version: String,
+    /// Who we are, once that is known.
+    pub account: Option<String>,
+    /// `running`, `draining` or `leaving`; empty before the bot's loop runs.
+    pub stage: String,
+    /// Whether somebody should look.
+    pub health: Health,
+    /// Seconds since the start.
+    pub up_s: u64,
+    /// The account's stream, while it is open.
+    pub stream: Option<StreamStatus>,
+    /// Games that are on.
+    pub games: Vec<GameStatus>,
+    /// The longest time for which a move is owed at this moment, in milliseconds, thinking included.
+    pub owed_ms: u64,
+    /// What was counted since the start.
+    pub counts: Counts,
+    /// Requests by kind since the start.
+    pub requests: Vec<Requests>,
+    /// Games that the auditor had to help since the start.
+    pub repairs: u64,
+    /// How quick we are.
+    pub latency: Latency,
+    /// The engine.
+    pub engine: EngineStatus,
+    /// Resident memory in MiB.
+    pub memory_mib: u64,
+}
+
+/// Whether somebody should look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "is")]
+pub enum Health {
+    /// No.
+    Ok,
+    /// Yes.
+    Ill {
+        /// Why, in words.
+        why: String,
+    },
+}
+
+/// A stream that is open.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamStatus {
+    /// Seconds since it was opened.
+    pub open_s: f64,
+    /// Seconds since the last byte came; Lichess sends an empty line every seven.
+    pub silent_s: f64,
+}
+
+/// A game that is on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GameStatus {
+    /// Its id.
+    pub id: String,
+    /// Who plays against us; empty until the stream has said so.
+    pub opponent: String,
+    /// Whether the game has a chess clock.
+    pub clocked: bool,
+    /// Half-moves on the board.
+    pub ply: usize,
+    /// `listening`, `searching`, `posting` or `waiting`.
+    pub doing: String,
+    /// For how many milliseconds we have owed a move; nothing when it is not our turn.
+    pub owed_ms: Option<u64>,
+    /// Its stream, while it is open.
+    pub stream: Option<StreamStatus>,
+}
+
+/// What was counted since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Times that the account's stream was opened.
+    pub connects: u64,
+    /// Challenges that were accepted.
+    pub accepted: u64,
+    /// Challenges that were declined.
+    pub declined: u64,
+    /// Games taken up.
+    pub started: u64,
+    /// Games won.
+    pub won: u64,
+    /// Games drawn.
+    pub drawn: u64,
+    /// Games lost, for whatever reason.
+    pub lost: u64,
+    /// Games that were aborted or do not count.
+    pub aborted: u64,
+    /// Games lost because our own flag fell.
+    pub flagged: u64,
+    /// Moves of ours.
+    pub moves: u64,
+    /// Of them out of the book.
+    pub book_moves: u64,
+    /// Things that the operator has to look at.
+    pub errors: u64,
+}
+
+/// Requests of one kind since the start, by what became of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requests {
+    /// What they are for.
+    pub kind: String,
+    /// How many had each fate: `done`, `limited` (429), `refused` (other 4xx), `down` (5xx), `lost` (no answer).
+    pub fates: Vec<(String, u64)>,
+}
+
+/// How quick we are, over the latest thousand moves.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// From the start of a move's POST to its answer.
+    pub post_ms: Quantiles,
+    /// From the line that makes it our turn to the start of the POST, less the thinking.
+    pub reaction_ms: Quantiles,
+}
+
+/// The engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineStatus {
+    /// The transposition table in MiB.
+    pub hash_mib: u64,
+    /// Search threads.
+    pub threads: u64,
+    /// Nodes per second of a game's search, the median of the latest.
+    pub nodes_per_second: u64,
+    /// How full the table was in the latest search, in permille.
+    pub hashfull_permille: u32,
+}
+
+/// As a person reads it.
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let account = self
+            .account
+            .as_deref()
+            .unwrap_or("not known to Lichess yet");
+        writeln!(
+            f,
+            "knightwatch {}, {account}, {}, up {}",
+            self.version,
+            if self.stage.is_empty() {
+                "starting"
+            } else {
+                &self.stage
+            },
+            span(self.up_s)
+        )?;
+        match &self.health {
+            Health::Ok => writeln!(f, "health   ok")?,
+            Health::Ill { why } => writeln!(f, "health   ILL: {why}")?,
+        }
+        match self.stream {
+            Some(stream) => writeln!(
+                f,
+                "stream   open for {}, last heard {:.1} s ago",
+                span(stream.open_s as u64),
+                stream.silent_s
+            )?,
+            None => writeln!(f, "stream   not open")?,
+        }
+        let c = &self.counts;
+        writeln!(
+            f,
+            "games    {} on; {} won, {} drawn, {} lost ({} by our flag), {} aborted",
+            self.games.len(),
+            c.won,
+            c.drawn,
+            c.lost,
+            c.flagged,
+            c.aborted
+        )?;
+        for game in &self.games {
+            let owed = match game.owed_ms {
+                Some(owed) => format!(
+                    "our move for {:.1} s, {}",
+                    owed as f64 / 1_000.0,
+                    game.doing
+                ),
+                None => "their move".to_owned(),
+            };
+            writeln!(
+                f,
+                "  {}  ply {:<3} against {}: {owed}",
+                game.id, game.ply, game.opponent
+            )?;
+        }
+        writeln!(
+            f,
+            "moves    {} ({} from the book); posts {}; our share {}",
+            c.moves,
+            c.book_moves,
+            quantiles(self.latency.post_ms),
+            quantiles(self.latency.reaction_ms)
+        )?;
+        writeln!(
+            f,
+            "engine   {} threads, {} MiB hash ({}.{} % full), {:.2} Mn/s; {} MiB of memory in all",
+            self.engine.threads,
+            self.engine.hash_mib,
+            self.engine.hashfull_permille / 10,
+            self.engine.hashfull_permille % 10,
+            self.engine.nodes_per_second as f64 / 1e6,
+            self.memory_mib
+        )?;
+        write!(f, "requests")?;
+        let mut any = false;
+        for requests in &self.requests {
+            let told: Vec<String> = requests
+                .fates
+                .iter()
+                .filter(|(_, count)| *count > 0)
+                .map(|(fate, count)| format!("{count} {fate}"))
+                .collect();
+            if !told.is_empty() {
+                write!(
+                    f,
+                    "{} {}: {}",
+                    if any { ";" } else { " " },
+                    requests.kind,
+                    told.join(", ")
+                )?;
+                any = true;
+            }
+        }
+        writeln!(f, "{}", if any { "" } else { " none" })?;
+        write!(
+            f,
+            "trouble  {} repairs, {} errors, {} challenges declined",
+            self.repairs, c.errors, c.declined
+        )
+    }
+}
+
+fn quantiles(of: Quantiles) -> String {
+    match of.of {
+        0 => "not measured yet".to_owned(),
+        _ => format!("{:.1} ms (median), {:.1} ms (99 %)", of.p50, of.p99),
+    }
+}
+
+/// `3 d 4 h`, `2 h 5 min`, `17 s`.
+fn span(seconds: u64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
+        (0, _, _) => format!("{hours} h {minutes} min"),
+        _ => format!("{days} d {hours} h"),
+    }
+}

@@ -1,0 +1,192 @@
+use super::*;
+use crate::events::{Color, GameStarted, Player, Report, TimeControl, Timing};
+
+fn started(game: &str, our_color: Color) -> Event {
+    Event::GameStarted(GameStarted {
+        game: game.to_owned(),
+        white: Player::default(),
+        black: Player::default(),
+        our_color,
+        speed: "blitz".to_owned(),
+        time_control: TimeControl::Unlimited,
+        rated: false,
+        variant: "standard".to_owned(),
+        initial_fen: None,
+        tournament: None,
+        plies: 0,
+    })
+}
+
+fn finished(game: &str, status: &str, winner: Option<Color>, result: &str) -> Event {
+    Event::GameFinished(GameFinished {
+        game: game.to_owned(),
+        status: status.to_owned(),
+        winner,
+        result: result.to_owned(),
+        plies: 40,
+    })
+}
+
+fn moved(source: Source, elapsed_ms: u64, to_post_ms: u64) -> Event {
+    Event::Moved(Moved {
+        game: "a".to_owned(),
+        ply: 1,
+        san: "e4".to_owned(),
+        uci: "e2e4".to_owned(),
+        by: Color::White,
+        ours: true,
+        wtime: None,
+        btime: None,
+        thought: Some(Report {
+            source,
+            score: None,
+            depth: 1,
+            seldepth: 1,
+            nodes: 100_000,
+            hashfull: 123,
+            elapsed: Duration::from_millis(elapsed_ms),
+            pv: Vec::new(),
+        }),
+        timing: Some(Timing {
+            to_post: Duration::from_millis(to_post_ms),
+            round_trip: Duration::from_millis(30),
+        }),
+    })
+}
+
+fn game(id: &str, owed_ms: Option<u64>) -> GameStatus {
+    GameStatus {
+        id: id.to_owned(),
+        opponent: "Anna".to_owned(),
+        clocked: true,
+        ply: 12,
+        doing: "searching".to_owned(),
+        owed_ms,
+        stream: None,
+    }
+}
+
+#[test]
+fn games_are_counted_by_what_they_were_for_us() {
+    let metrics = Metrics::default();
+    for (index, (ours, status, winner, result)) in [
+        (Color::White, "mate", Some(Color::White), "1-0"),
+        (Color::Black, "resign", Some(Color::White), "1-0"),
+        (Color::Black, "outoftime", Some(Color::White), "1-0"),
+        (Color::White, "draw", None, "1/2-1/2"),
+        (Color::White, "aborted", None, "*"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = index.to_string();
+        metrics.count(&started(&id, ours));
+        metrics.count(&finished(&id, status, winner, result));
+    }
+    let counts = metrics.status().counts;
+    assert_eq!(counts.started, 5);
+    assert_eq!((counts.won, counts.drawn, counts.lost), (1, 1, 2));
+    assert_eq!((counts.aborted, counts.flagged), (1, 1));
+}
+
+#[test]
+fn thinking_is_no_latency() {
+    let metrics = Metrics::default();
+    metrics.count(&moved(Source::Search, 2_000, 2_004));
+    metrics.count(&moved(Source::Book, 0, 2));
+    let status = metrics.status();
+    assert_eq!(status.latency.reaction_ms.max, 4.0);
+    assert_eq!(status.latency.post_ms.p50, 30.0);
+    assert_eq!((status.counts.moves, status.counts.book_moves), (2, 1));
+    assert_eq!(status.engine.nodes_per_second, 50_000);
+    assert_eq!(status.engine.hashfull_permille, 123);
+}
+
+#[test]
+fn the_longest_debt_is_the_one_that_counts() {
+    let metrics = Metrics::default();
+    metrics.live(Live {
+        games: vec![game("a", Some(40)), game("b", Some(900)), game("c", None)],
+        ..Live::default()
+    });
+    assert_eq!(metrics.status().owed_ms, 900);
+}
+
+#[test]
+fn somebody_has_to_look_when_a_move_is_owed_for_minutes() {
+    let metrics = Metrics::default();
+    let owing = |owed| {
+        metrics.live(Live {
+            games: vec![game("abcdefgh", Some(owed))],
+            ..Live::default()
+        });
+        metrics.status().health
+    };
+    assert_eq!(owing(100_000), Health::Ok);
+    let why = "a move is owed in game abcdefgh for 130 s".to_owned();
+    assert_eq!(owing(130_000), Health::Ill { why });
+}
+
+#[test]
+fn a_silent_loop_and_a_long_outage_are_ill() {
+    let status = Metrics::default().status();
+    let second = Duration::from_secs(1);
+    assert_eq!(health(second, None, &status), Health::Ok);
+    assert_eq!(health(second, Some(30 * second), &status), Health::Ok);
+    assert!(matches!(
+        health(16 * second, None, &status),
+        Health::Ill { .. }
+    ));
+    assert!(matches!(
+        health(second, Some(121 * second), &status),
+        Health::Ill { .. }
+    ));
+}
+
+#[test]
+fn prometheus_reads_it() {
+    let metrics = Metrics::default();
+    metrics.count(&started("a", Color::White));
+    metrics.count(&finished("a", "mate", Some(Color::White), "1-0"));
+    metrics.count(&moved(Source::Book, 0, 2));
+    metrics.live(Live {
+        games: vec![game("a", Some(40))],
+        requests: vec![Requests {
+            kind: "event stream".to_owned(),
+            fates: vec![("done".to_owned(), 3)],
+        }],
+        ..Live::default()
+    });
+    let text = metrics.text();
+    for line in [
+        "# TYPE knightwatch_games_finished counter",
+        "knightwatch_games_finished_total{result=\"won\"} 1",
+        "knightwatch_owed_ms 40.0",
+        "knightwatch_owed_moves 1.0",
+        "knightwatch_requests_total{kind=\"event_stream\",fate=\"done\"} 3",
+        "knightwatch_move_post_seconds_count 1",
+        "# EOF",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn status_survives_the_way_through_the_socket() {
+    let metrics = Metrics::default();
+    metrics.live(Live {
+        account: Some("MyBot".to_owned()),
+        stage: "running",
+        games: vec![game("abcdefgh", Some(40))],
+        ..Live::default()
+    });
+    let status = metrics.status();
+    let sent = serde_json::to_string(&status).unwrap();
+    assert_eq!(serde_json::from_str::<Status>(&sent).unwrap(), status);
+    let shown = status.to_string();
+    assert!(shown.contains("MyBot, running"), "{shown}");
+    assert!(
+        shown.contains("against Anna: our move for 0.0 s, searching"),
+        "{shown}"
+    );
+}

@@ -1,0 +1,143 @@
+//! A running bot, seen from outside: `knightwatch status`, `/metrics`, `/healthz`.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use knightwatch::sim::{Kind, NewUser, Plan, Sparring, TimeControl};
+use serde_json::Value;
+
+use crate::common::{BOT, Daemon, Site, wait};
+
+fn status(socket: &Path, json: bool) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+    command.arg("status").arg("--socket").arg(socket);
+    if json {
+        command.arg("--json");
+    }
+    command.output().unwrap()
+}
+
+fn parsed(socket: &Path) -> Value {
+    let output = status(socket, true);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// The address that the program has logged.
+fn address(bot: &Daemon) -> String {
+    wait("the address is logged", || {
+        let log = bot.log();
+        let (_, rest) = log.split_once("are on http://")?;
+        Some(rest.lines().next()?.trim().to_owned())
+    })
+}
+
+/// Status line and body of a request with this `Host`.
+fn get(address: &str, path: &str, host: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.lines().next().unwrap().to_owned(), body.to_owned())
+}
+
+fn opponent(name: &str) -> Sparring {
+    Sparring {
+        delay_ms: 50,
+        ..Sparring::new(name, Kind::Random).challenging(Plan {
+            count: Some(1),
+            ..Plan::against(BOT, TimeControl::clock(60, 0))
+        })
+    }
+}
+
+#[test]
+fn status_tells_what_the_bot_does() {
+    let site = Site::new([NewUser::human("Randy")]);
+    let bot = Daemon::start(&site, "");
+    bot.ready();
+    let socket = bot.socket();
+    let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    site.sim.spar(opponent("Randy"));
+    let game = wait("a game with moves is seen", || {
+        let status = parsed(&socket);
+        let game = status["games"][0].clone();
+        (game["ply"].as_u64()? >= 4).then_some(game)
+    });
+    assert!(game["opponent"].as_str().unwrap().contains("Randy"));
+    assert!(game["stream"]["open_s"].is_number(), "{game}");
+    site.finished(game["id"].as_str().unwrap());
+    let status = wait("the game is counted", || {
+        let status = parsed(&socket);
+        (status["counts"]["won"] == 1).then_some(status)
+    });
+    assert_eq!(status["account"], BOT);
+    assert_eq!(status["stage"], "running");
+    assert_eq!(status["health"]["is"], "ok");
+    assert_eq!(status["repairs"], 0);
+    assert!(status["latency"]["post_ms"]["of"].as_u64().unwrap() > 0);
+    assert!(status["memory_mib"].as_u64().unwrap() > 0);
+    let moves = status["requests"].as_array().unwrap().iter();
+    let moves = moves.filter(|requests| requests["kind"] == "move");
+    assert!(moves.count() == 1);
+    let shown = self::status(&socket, false);
+    assert!(shown.status.success());
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("1 won"), "{shown}");
+}
+
+#[test]
+fn metrics_and_health_are_served_to_this_machine_alone() {
+    let site = Site::new([]);
+    let bot = Daemon::start(&site, "");
+    bot.ready();
+    let address = address(&bot);
+    let (line, body) = get(&address, "/metrics", &address);
+    assert_eq!(line, "HTTP/1.1 200 OK");
+    assert!(body.contains("knightwatch_owed_ms 0.0"), "{body}");
+    let (line, body) = get(&address, "/healthz", "localhost");
+    assert_eq!((line.as_str(), body.as_str()), ("HTTP/1.1 200 OK", "ok\n"));
+    let (line, _) = get(&address, "/metrics", "evil.example");
+    assert_eq!(line, "HTTP/1.1 403 Forbidden");
+    let (line, _) = get(&address, "/", &address);
+    assert_eq!(line, "HTTP/1.1 404 Not Found");
+}
+
+#[test]
+fn status_without_a_bot_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = status(&directory.path().join("control.sock"), false);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("no daemon is running here"), "{said}");
+}
+
+#[test]
+fn the_socket_of_a_crashed_bot_is_taken_over_that_of_a_running_one_is_not() {
+    let site = Site::new([]);
+    let mut bot = Daemon::start(&site, "");
+    bot.ready();
+    bot.crash_and_restart();
+    wait("the new one answers", || {
+        status(&bot.socket(), true).status.success().then_some(())
+    });
+    let config = format!(
+        "daemon = {{ listen = \"\", socket = \"{}\" }}",
+        bot.socket().display()
+    );
+    let second = Daemon::start(&site, &config);
+    wait("the second one warns and goes on", || {
+        second
+            .log()
+            .contains("another daemon has the control socket")
+            .then_some(())
+    });
+}
