@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use knightwatch::sim::{Kind, NewUser, Plan, Sparring, TimeControl};
 use serde_json::Value;
@@ -50,7 +51,7 @@ fn get(address: &str, path: &str, host: &str) -> (String, String) {
 
 fn opponent(name: &str) -> Sparring {
     Sparring {
-        delay_ms: 50,
+        delay: Duration::from_millis(50)..=Duration::from_millis(50),
         ..Sparring::new(name, Kind::Random).challenging(Plan {
             count: Some(1),
             ..Plan::against(BOT, TimeControl::clock(60, 0))
