@@ -1,13 +1,13 @@
 //! `knightwatch sim`: the site alone, for any client.
 
-use std::future::Future;
+use std::future::{Future, pending};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use clap::Args;
 use tokio::net::TcpListener;
 
-use super::{NewUser, Sim, SimOptions};
+use super::{NewUser, Sim, SimOptions, Sparring};
 
 /// What the command line says about a site.
 #[derive(Args, Clone, Debug)]
@@ -29,6 +29,15 @@ pub struct SimArgs {
     /// Answer with the HTML page of a proxy when more than N requests come from one address within a minute
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub nginx_limit: Option<u32>,
+    /// A user that plays by itself, for as many as you like: see the end of this help
+    #[arg(long = "spar", value_name = "NAME[,KEY[=VALUE]]...")]
+    pub sparring: Vec<Sparring>,
+    /// Let sparring users choose as in another run with this seed; ids are those of that run, too
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Print no line for every game that is over
+    #[arg(long)]
+    pub quiet: bool,
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -58,7 +67,7 @@ pub async fn run_command(
         users: args.users,
         speed,
         // No id is ever given twice, not even after a restart.
-        seed: fastrand::u64(..),
+        seed: args.seed.unwrap_or_else(|| fastrand::u64(..)),
         limits: args.limits,
         nginx_limit: args.nginx_limit,
         ..SimOptions::default()
@@ -77,5 +86,40 @@ pub async fn run_command(
     }
     out.flush()?;
     drop(out);
-    sim.serve(listener, stop).await
+    for sparring in args.sparring {
+        sim.spar(sparring);
+    }
+    let teller = async {
+        match args.quiet {
+            true => pending().await,
+            false => tell(&sim).await,
+        }
+    };
+    tokio::select! {
+        served = sim.serve(listener, stop) => served,
+        error = teller => Err(error),
+    }
+}
+
+/// Prints a line for every game that is over, until that fails.
+async fn tell(sim: &Sim) -> io::Error {
+    let mut finished = sim.finished();
+    let mut told = 0;
+    loop {
+        let (games, total) = sim.finished_after(told);
+        told = total;
+        let mut out = io::stdout().lock();
+        for game in games {
+            if let Err(error) = writeln!(out, "{game}") {
+                return error;
+            }
+        }
+        if let Err(error) = out.flush() {
+            return error;
+        }
+        drop(out);
+        if finished.wait_for(|count| *count > told).await.is_err() {
+            return io::ErrorKind::BrokenPipe.into();
+        }
+    }
 }

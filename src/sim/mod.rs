@@ -187,6 +187,12 @@ impl Sim {
         self.world().summaries()
     }
 
+    /// The games that are over without the first so many of them, in the order in which they ended, and how many there
+    /// were in all. Of those that are no longer kept none is shown.
+    pub fn finished_after(&self, first: usize) -> (Vec<GameSummary>, usize) {
+        self.world().finished_after(first)
+    }
+
     /// How many games are over, as it changes.
     pub fn finished(&self) -> watch::Receiver<usize> {
         self.0.finished.subscribe()

@@ -1,5 +1,6 @@
 //! What a simulated site is made of.
 
+use std::fmt;
 use std::str::FromStr;
 
 /// How a simulator starts.
@@ -142,6 +143,17 @@ impl TimeControl {
     /// A real-time clock: seconds at the start, seconds per move.
     pub fn clock(limit: u32, increment: u32) -> Self {
         Self::Clock { limit, increment }
+    }
+}
+
+/// As it is read from a text.
+impl fmt::Display for TimeControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Clock { limit, increment } => write!(f, "{limit}+{increment}"),
+            Self::Days(days) => write!(f, "{days}d"),
+            Self::Unlimited => f.write_str("unlimited"),
+        }
     }
 }
 

@@ -289,6 +289,17 @@ impl World {
             .collect()
     }
 
+    /// The games that are over without the first so many, and how many there were in all.
+    pub fn finished_after(&self, first: usize) -> (Vec<GameSummary>, usize) {
+        let total = *self.finished_count.borrow();
+        let forgotten = total - self.finished.len();
+        let kept = self.finished.iter().skip(first.saturating_sub(forgotten));
+        let games = kept
+            .filter_map(|id| self.rounds.get(id))
+            .map(Round::summary);
+        (games.collect(), total)
+    }
+
     /// The account behind a name in a request.
     pub fn find_user(&self, name: &str) -> Result<&User, Failure> {
         self.user_by_name(name).ok_or_else(Failure::not_found)

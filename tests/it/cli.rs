@@ -78,6 +78,7 @@ fn wrong_usage_exits_with_2() {
         &["sim", "--speed", "1001"],
         &["sim", "--speed", "NaN"],
         &["sim", "--nginx-limit", "0"],
+        &["sim", "--spar", "Echo,kind=king"],
         &["run", "--set", "nothing"],
         &["book"],
         &[],
@@ -267,4 +268,49 @@ fn the_site_tells_where_it_is_and_ends_on_sigterm() {
         .status()
         .unwrap();
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn the_help_of_the_site_names_every_key_of_a_sparring_user() {
+    let refused = output(&["sim", "--spar", "Echo,wings=2"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let refused = String::from_utf8(refused.stderr).unwrap();
+    let help = stdout(&["sim", "--help"]);
+    let keys: Vec<&str> = refused.split('`').skip(3).step_by(2).collect();
+    assert!(keys.len() > 25, "{refused}");
+    for key in keys.into_iter().filter(|key| *key != "name") {
+        assert!(help.contains(key), "{key}");
+    }
+}
+
+#[test]
+fn the_site_prints_a_line_for_every_game_of_its_sparring_users() {
+    let mut child = knightwatch(&[
+        "sim",
+        "--listen",
+        "127.0.0.1:0",
+        "--speed",
+        "200",
+        "--seed",
+        "7",
+        "--spar",
+        "Fool,resigns=3",
+        "--spar",
+        "Wise,kind=greedy,challenges=Fool,clock=60+0,color=black,count=2",
+    ])
+    .stdout(Stdio::piped())
+    .stderr(Stdio::null())
+    .spawn()
+    .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let games: Vec<String> = lines
+        .map(Result::unwrap)
+        .filter(|line| line.contains("Fool - Wise"))
+        .take(2)
+        .collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for game in games {
+        assert!(game.contains("  0-1 ") && game.ends_with("60+0"), "{game}");
+    }
 }

@@ -12,6 +12,7 @@ mod seat;
 mod talk;
 mod words;
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -158,4 +159,23 @@ pub struct GameSummary {
     pub status: &'static str,
     /// `1-0`, `0-1`, `1/2-1/2`; `*` while it goes on or when it was aborted.
     pub result: &'static str,
+}
+
+/// `aBcDeFgH  Rookie - MyBot  0-1 mate  43 plies  60+0`
+impl fmt::Display for GameSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            id, white, black, ..
+        } = self;
+        let (result, status, plies) = (self.result, self.status, self.plies);
+        let clock = self.time_control;
+        write!(
+            f,
+            "{id}  {white} - {black}  {result} {status}  {plies} plies  {clock}"
+        )?;
+        if self.variant != "standard" {
+            write!(f, "  {}", self.variant)?;
+        }
+        Ok(())
+    }
 }
