@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::chess::{Color, Position};
 
 use super::failure::Failure;
+use super::faults::StreamFault;
 use super::id::{GameId, UserId};
 use super::limits::{BOT_GAMES, CHALLENGES, Exceeded};
 use super::options::TimeControl;
@@ -178,6 +179,13 @@ impl Challenge {
     pub fn leave(&mut self, now: Moment) {
         if self.waiting.take().is_some() {
             self.seen_at = now;
+        }
+    }
+
+    /// Breaks the stream on this challenge.
+    pub fn break_off(&self, how: StreamFault) {
+        if let Some(feed) = &self.waiting {
+            feed.break_off(how);
         }
     }
 

@@ -256,6 +256,11 @@ impl Limits {
         self.running
             .retain(|_, running| Arc::strong_count(running) > 1);
     }
+
+    /// The counts live in memory: a restart of the site forgets them.
+    pub fn forget(&mut self) {
+        self.used.clear();
+    }
 }
 
 /// A call that runs; it is counted as long as this is kept.

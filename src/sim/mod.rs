@@ -22,6 +22,7 @@ mod glicko;
 mod id;
 mod limits;
 mod options;
+mod outage;
 mod presence;
 mod referee;
 mod round;
@@ -38,7 +39,7 @@ mod world;
 
 pub use challenge::DeclineReason;
 pub use command::{SimArgs, run_command};
-pub use faults::{Endpoint, Fault, Faults, Rule, StreamFault};
+pub use faults::{Endpoint, Fault, Faults, Latency, Rule, Skew, StreamFault};
 pub use options::{Castling, Limiter, NewUser, Quirks, SimOptions, TimeControl};
 pub use sparring::{ColorChoice, GameSummary, Habits, Kind, Plan, Quit, Sparring, Talk};
 
@@ -48,7 +49,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use connection::{Connection, Doors};
@@ -70,6 +71,8 @@ struct Shared {
     time: TimeSource,
     world: Mutex<World>,
     faults: Faults,
+    /// Something was shown in a game.
+    moved: Arc<Notify>,
     finished: watch::Sender<usize>,
     thinkers: Thinkers,
     moving_in: mpsc::UnboundedSender<Resident>,
@@ -82,12 +85,15 @@ impl Sim {
     pub fn new(options: SimOptions) -> Self {
         let time = TimeSource::new(options.speed);
         let finished = watch::Sender::new(0);
-        let world = World::new(options, finished.clone(), time.now());
+        let moved = Arc::new(Notify::new());
+        let faults = Faults::new(options.seed);
+        let world = World::new(options, finished.clone(), moved.clone(), time.now());
         let (moving_in, newcomers) = mpsc::unbounded_channel();
         Self(Arc::new(Shared {
             time,
             world: Mutex::new(world),
-            faults: Faults::default(),
+            faults,
+            moved,
             finished,
             thinkers: Thinkers::default(),
             moving_in,
@@ -123,11 +129,13 @@ impl Sim {
         });
         let mut server = std::pin::pin!(server.into_future());
         let mut stop = std::pin::pin!(stop);
+        let mut faults = std::pin::pin!(self.keep_fault_clock());
         let mut residents = JoinSet::new();
         loop {
             tokio::select! {
                 () = &mut stop => break,
                 ended = &mut server => return ended,
+                () = &mut faults => {}
                 Some(newcomer) = newcomers.recv() => {
                     residents.spawn(newcomer.live(self.clone()));
                 }
@@ -170,7 +178,7 @@ impl Sim {
     /// Breaks streams that are open now: those of this user, or of all; those of this game, or all and the event
     /// streams too.
     pub fn cut(&self, user: Option<&str>, game: Option<&str>, how: StreamFault) {
-        self.world().cut(user, game, how);
+        self.world().cut(user, game, [game.is_none(), true], how);
     }
 
     /// Adds a built-in user that plays by itself while the site is served; makes the account if there is none.

@@ -40,6 +40,8 @@ pub struct Quirks {
     pub castling: Castling,
     /// How a limit gives back what was used of it.
     pub limiter: Limiter,
+    /// Whether players are shown at once that a restart of the site gave them time.
+    pub gifts_push: bool,
 }
 
 /// The spelling of castling that the site puts out in standard games. Elsewhere it is always the king taking his rook.

@@ -223,7 +223,7 @@ impl World {
             no_abort: rule("noAbort"),
             no_early_draw: rule("noEarlyDraw"),
             no_claim_win: rule("noClaimWin"),
-            castling: self.quirks.castling,
+            castling: self.castling,
         };
         if users.iter().all(|id| self.user(id).bot) {
             for user in &users {
@@ -329,7 +329,8 @@ impl World {
             }
             !same
         });
-        feed.push(round.full_line(now));
+        let view = self.outage.shown(round.referee.view(now), now);
+        feed.push(round.full_line(&view));
         if round.referee.is_on() {
             round.watchers.push(Watcher {
                 user: user.clone(),
@@ -386,8 +387,10 @@ impl World {
             return;
         };
         for view in shown {
-            round.push(&wire::line(&GameState::from(view)), |_| true);
+            let view = self.outage.shown(view.clone(), now);
+            round.push(&wire::line(&GameState::from(&view)), |_| true);
         }
+        self.moved.notify_one();
         let users = round.sides.each_ref().map(|side| side.user.clone());
         if was_on && !round.referee.is_on() {
             round.end_streams();

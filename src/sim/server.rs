@@ -1,12 +1,18 @@
 //! From a request to an answer: parameters, faults, headers. What is asked for is decided in [`routes`](super::routes).
 
+use std::convert::Infallible;
+use std::time::Duration;
+
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_TYPE};
+use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_TYPE, DATE};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
+use bytes::Bytes;
+use futures::StreamExt;
+use http_body::Body as _;
 
 use super::Sim;
 use super::auth::{Caller, bearer};
@@ -14,9 +20,9 @@ use super::body::Params;
 use super::call::Call;
 use super::connection::Connection;
 use super::failure::{self, Failure, proxy_page};
-use super::faults::{Fault, StreamFault};
+use super::faults::{Circumstances, Fault, Struck, Troubles};
 use super::routes::{self, Asked, Reply};
-use super::stream::Lines;
+use super::stream::{Lines, pieces};
 
 /// More than any request has to say.
 const MAX_BODY: usize = 64 * 1024;
@@ -31,44 +37,119 @@ async fn handle(
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let address = connection.address.to_string();
-    if !sim.world().limits.passes_proxy(&address, sim.time().now()) {
-        return refused(&Failure::proxy(429));
+    let mut response = respond(&sim, parts, body, connection).await;
+    let date = sim.world().outage.date(sim.time().now());
+    if let Ok(date) = HeaderValue::from_str(&date.http_date()) {
+        response.headers_mut().insert(DATE, date);
     }
-    let path = percent_decoded(parts.uri.path());
-    let call = Call::parse(&parts.method, &path);
-    let fault = strike(&sim, &parts, &call);
-    let mut breaks = None;
-    let mut late = None;
-    match &fault {
+    response
+}
+
+/// The answer of the site, or what goes wrong instead.
+async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) -> Response {
+    let mut struck = match come_in(sim, &parts, &connection) {
+        Ok(struck) => struck,
+        Err(failure) => return refused(&failure),
+    };
+    let Ok(body) = to_bytes(body, MAX_BODY).await else {
+        return refused(&Failure::new(413, "Request body too large"));
+    };
+    sim.time().sleep(struck.delay()).await;
+    let after = struck.delay();
+    let asked = Request::from_parts(parts, body);
+    let troubles = struck.troubles();
+    let done = answer(sim.clone(), asked, connection.clone(), troubles);
+    let response = match struck.fault {
         Some(Fault::Status {
             code,
             headers,
             body,
-        }) => return planted(*code, headers, body),
-        Some(Fault::Reset) => return reset(&connection),
-        Some(Fault::Stall(wait)) => sim.time().sleep(*wait).await,
-        Some(Fault::AnswerLate(wait)) => late = Some(*wait),
-        Some(Fault::Stream { after, how }) => breaks = Some((*after, *how)),
-        Some(Fault::AnswerLost) | None => {}
-    }
-    let response = answer(&sim, &parts, body, &call, &connection, breaks).await;
-    if let Some(wait) = late {
-        sim.time().sleep(wait).await;
-    }
-    match fault {
-        Some(Fault::AnswerLost) => reset(&connection),
-        _ => response,
-    }
+        }) => planted(code, &headers, &body),
+        Some(Fault::Reset) => reset(&connection),
+        Some(Fault::Restart { down, how }) => {
+            sim.restart(down, how);
+            refused(&Failure::proxy(502))
+        }
+        Some(Fault::Stall(wait)) => {
+            sim.time().sleep(wait).await;
+            done.await
+        }
+        Some(Fault::AppliedLate(wait)) => {
+            // It is done whether or not anybody waits for it, and nobody waits for longer than that.
+            let late = sim.clone();
+            let applied = tokio::spawn(async move {
+                late.time().sleep(wait).await;
+                done.await
+            });
+            applied
+                .await
+                .unwrap_or_else(|_| refused(&Failure::proxy(502)))
+        }
+        Some(Fault::AnswerLate(wait)) => {
+            let response = done.await;
+            sim.time().sleep(wait).await;
+            response
+        }
+        Some(Fault::AnswerLost) => {
+            drop(done.await);
+            reset(&connection)
+        }
+        Some(Fault::Drip(pause)) => dripping(sim, done.await, pause).await,
+        _ => done.await,
+    };
+    sim.time().sleep(after).await;
+    response
 }
 
-/// The one place where planted faults are looked up.
-fn strike(sim: &Sim, parts: &Parts, call: &Call<'_>) -> Option<Fault> {
-    let user = bearer(&parts.headers)
-        .and_then(|token| sim.world().grant(token).map(|grant| grant.user.to_string()));
-    let game = call.id().map(|id| id.to_string());
-    sim.faults()
-        .strike(call.endpoint(), user.as_deref(), game.as_deref())
+/// What stands before the site: the proxy, then the faults that are planted. This is the one place where they are looked
+/// up for calls.
+fn come_in(sim: &Sim, parts: &Parts, connection: &Connection) -> Result<Struck, Failure> {
+    let time = sim.time();
+    let path = percent_decoded(parts.uri.path());
+    let call = Call::parse(&parts.method, &path);
+    let id = call.id();
+    let game = id.map(|id| id.to_string());
+    let (user, ply) = {
+        let mut world = sim.world();
+        let address = connection.address.to_string();
+        if !world.limits.passes_proxy(&address, time.now()) {
+            return Err(Failure::proxy(429));
+        }
+        if world.is_down(time.now()) {
+            return Err(Failure::proxy(502));
+        }
+        let grant = bearer(&parts.headers).and_then(|token| world.grant(token));
+        let round = id.and_then(|id| world.rounds.get(&id));
+        (
+            grant.map(|grant| grant.user.to_string()),
+            round.map(|round| round.referee.plies()),
+        )
+    };
+    Ok(sim.faults().strike(&Circumstances {
+        endpoint: call.endpoint(),
+        user: user.as_deref(),
+        game: game.as_deref(),
+        ply,
+        time: time.elapsed(),
+    }))
+}
+
+/// The same answer, a few bytes at a time. A stream trickles by itself.
+async fn dripping(sim: &Sim, response: Response, pause: Duration) -> Response {
+    if response.body().size_hint().exact().is_none() {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let sim = sim.clone();
+    let drops = futures::stream::iter(pieces(&body)).then(move |piece| {
+        let sim = sim.clone();
+        async move {
+            sim.time().sleep(pause).await;
+            Ok::<_, Infallible>(piece)
+        }
+    });
+    Response::from_parts(parts, Body::from_stream(drops))
 }
 
 fn reset(connection: &Connection) -> Response {
@@ -91,17 +172,17 @@ fn planted(code: u16, headers: &[(String, String)], body: &str) -> Response {
     response
 }
 
+/// What the site itself answers.
 async fn answer(
-    sim: &Sim,
-    parts: &Parts,
-    body: Body,
-    call: &Call<'_>,
-    connection: &Connection,
-    breaks: Option<(usize, StreamFault)>,
+    sim: Sim,
+    request: Request<Bytes>,
+    connection: Connection,
+    troubles: Troubles,
 ) -> Response {
-    let Ok(body) = to_bytes(body, MAX_BODY).await else {
-        return refused(&Failure::new(413, "Request body too large"));
-    };
+    let sim = &sim;
+    let (parts, body) = request.into_parts();
+    let path = percent_decoded(parts.uri.path());
+    let call = &Call::parse(&parts.method, &path);
     let content_type = parts
         .headers
         .get(CONTENT_TYPE)
@@ -126,7 +207,7 @@ async fn answer(
     }
     let mut response = match routes::answer(sim, call, &asked, caller.as_ref()).await {
         Ok(Reply::Stream { topic, feed }) => {
-            let lines = Lines::new(sim.clone(), topic, feed, connection.clone(), breaks);
+            let lines = Lines::new(sim.clone(), topic, feed, connection, troubles);
             let mut response = with_type(lines.into_body(), "application/x-ndjson");
             response.headers_mut().insert(
                 HeaderName::from_static("x-accel-buffering"),

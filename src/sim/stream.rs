@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use super::Sim;
 use super::connection::Connection;
-use super::faults::StreamFault;
+use super::faults::{self, StreamFault, Troubles};
 use super::id::{GameId, UserId};
 use super::time::Moment;
 use crate::chess::Color;
@@ -22,6 +22,9 @@ const QUEUE: usize = 32;
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(7);
 /// Between the empty lines of other streams.
 pub(super) const SLOW_HEARTBEAT: Duration = Duration::from_secs(50);
+
+/// Bytes of a line that trickle out together.
+const PIECE: usize = 8;
 
 /// Wall time that written lines need to leave, with much to spare.
 const FLUSH: Duration = Duration::from_millis(20);
@@ -65,7 +68,14 @@ impl Feed {
         self.0.wake.notify_one();
     }
 
-    /// Breaks the stream now.
+    /// The lines that wait are not sent any more.
+    fn end_now(&self) {
+        let mut state = self.state();
+        state.ended = true;
+        state.lines.clear();
+    }
+
+    /// Something goes wrong with the stream now.
     pub fn break_off(&self, how: StreamFault) {
         self.state().fault = Some(how);
         self.0.wake.notify_one();
@@ -106,14 +116,22 @@ pub(super) struct Lines {
     connection: Connection,
     rhythm: Duration,
     next_beat: Moment,
-    /// Lines until this stream breaks on purpose.
-    breaks: Option<(usize, StreamFault)>,
+    /// What goes wrong on purpose.
+    troubles: Troubles,
+    /// Lines that are held back, with the time until which they are.
+    held: VecDeque<(Moment, Bytes)>,
+    /// Parts of a line that go out one by one.
+    pieces: VecDeque<Bytes>,
+    drip: Option<Duration>,
+    silent: bool,
+    truncates: bool,
+    ends_twice: bool,
 }
 
 enum Next {
     Line(Bytes),
     End,
-    Broken(StreamFault),
+    Reset,
 }
 
 impl Lines {
@@ -122,7 +140,7 @@ impl Lines {
         topic: Topic,
         feed: Feed,
         connection: Connection,
-        breaks: Option<(usize, StreamFault)>,
+        troubles: Troubles,
     ) -> Self {
         let rhythm = match topic {
             Topic::Challenge { .. } => SLOW_HEARTBEAT,
@@ -136,7 +154,13 @@ impl Lines {
             connection,
             rhythm,
             next_beat,
-            breaks,
+            troubles,
+            held: VecDeque::new(),
+            pieces: VecDeque::new(),
+            drip: None,
+            silent: false,
+            truncates: false,
+            ends_twice: false,
         }
     }
 
@@ -148,48 +172,114 @@ impl Lines {
         }))
     }
 
-    fn ready(&mut self) -> Option<Next> {
-        let mut state = self.feed.state();
-        if state.closed {
+    /// What can go out now.
+    fn ready(&mut self, now: Moment) -> Option<Next> {
+        let (closed, fault) = {
+            let mut state = self.feed.state();
+            (state.closed, state.fault.take())
+        };
+        if closed {
             return Some(Next::End);
         }
-        if let Some(how) = state.fault {
-            return Some(Next::Broken(how));
+        let mut fault = fault.or_else(|| self.troubles.strike());
+        while let Some(how) = fault {
+            match how {
+                StreamFault::Eof => return Some(Next::End),
+                StreamFault::Reset => return Some(Next::Reset),
+                StreamFault::Garbage => return Some(Next::Line(faults::garbage())),
+                StreamFault::Oversized(bytes) => {
+                    return Some(Next::Line(faults::oversized(bytes)));
+                }
+                StreamFault::Silence => self.silent = true,
+                StreamFault::Truncated => self.truncates = true,
+                StreamFault::DuplicateFinal => self.ends_twice = true,
+                StreamFault::Drip(pause) => self.drip = Some(pause),
+            }
+            fault = self.troubles.strike();
         }
-        if let Some((0, how)) = self.breaks {
-            return Some(Next::Broken(how));
+        if self.silent {
+            return None;
         }
-        let Some(line) = state.lines.pop_front() else {
-            return state.ended.then_some(Next::End);
+        let (line, last) = match self.take_line(now)? {
+            (Some(line), last) => (line, last),
+            (None, _) => return Some(Next::End),
         };
-        if let Some((left, _)) = &mut self.breaks {
-            *left -= 1;
+        self.troubles.passed(&line);
+        if self.truncates {
+            self.feed.end_now();
+            self.held.clear();
+            return Some(Next::Line(line.slice(..line.len() / 2)));
+        }
+        if last && self.ends_twice {
+            self.pieces.push_back(line.clone());
         }
         Some(Next::Line(line))
     }
 
+    /// The next line and whether it is the last; no line at the end of the stream.
+    fn take_line(&mut self, now: Moment) -> Option<(Option<Bytes>, bool)> {
+        let mut state = self.feed.state();
+        if self.troubles.delays() {
+            while let Some(line) = state.lines.pop_front() {
+                // No line overtakes another.
+                let before = self.held.back().map_or(now, |(until, _)| *until);
+                let until = before.max(now + self.troubles.delay());
+                self.held.push_back((until, line));
+            }
+            return match self.held.front() {
+                Some((until, _)) if *until > now => None,
+                Some(_) => {
+                    let line = self.held.pop_front().map(|(_, line)| line);
+                    Some((line, state.ended && self.held.is_empty()))
+                }
+                None => state.ended.then_some((None, true)),
+            };
+        }
+        match state.lines.pop_front() {
+            Some(line) => Some((Some(line), state.ended && state.lines.is_empty())),
+            None => state.ended.then_some((None, true)),
+        }
+    }
+
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
-            match self.ready() {
+            if let Some(piece) = self.pieces.pop_front() {
+                if let Some(pause) = self.drip {
+                    self.sim.time().sleep(pause).await;
+                }
+                return Some(Ok(piece));
+            }
+            let now = self.sim.time().now();
+            match self.ready(now) {
+                Some(Next::Line(line)) if self.drip.is_some() => {
+                    self.pieces = pieces(&line).collect();
+                    continue;
+                }
                 Some(Next::Line(line)) => return Some(Ok(line)),
-                Some(Next::End | Next::Broken(StreamFault::Eof)) => return None,
-                Some(Next::Broken(StreamFault::Reset)) => {
-                    // The lines before it are let out first; they leave while nothing new is ready.
+                Some(Next::End) => return None,
+                Some(Next::Reset) => {
+                    // The lines before it are let out first; they leave while nothing new is ready. This is about the
+                    // socket and not about the site, so it is wall time.
                     tokio::time::sleep(FLUSH).await;
                     self.connection.reset();
                     return Some(Err(io::ErrorKind::ConnectionReset.into()));
                 }
-                Some(Next::Broken(StreamFault::Silence)) => {
+                None if self.silent => {
                     self.feed.0.wake.notified().await;
                     continue;
                 }
                 None => {}
             }
+            let held = self.held.front().map(|(until, _)| *until);
+            let alarm = held.map_or(self.next_beat, |until| until.min(self.next_beat));
             let sim = self.sim.clone();
             tokio::select! {
                 () = self.feed.0.wake.notified() => {}
-                () = sim.time().sleep_until(self.next_beat) => {
+                () = sim.time().sleep_until(alarm) => {
                     let now = sim.time().now();
+                    if now < self.next_beat {
+                        continue;
+                    }
                     while self.next_beat <= now {
                         self.next_beat = self.next_beat + self.rhythm;
                     }
@@ -199,6 +289,14 @@ impl Lines {
             }
         }
     }
+}
+
+/// A few bytes at a time.
+pub(super) fn pieces(text: &Bytes) -> impl Iterator<Item = Bytes> + use<> {
+    let text = text.clone();
+    (0..text.len())
+        .step_by(PIECE)
+        .map(move |start| text.slice(start..text.len().min(start + PIECE)))
 }
 
 impl Drop for Lines {

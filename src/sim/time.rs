@@ -19,6 +19,12 @@ impl Moment {
             .to_string()
     }
 
+    /// As in `Sat, 22 Aug 2026 18:30:00 GMT`.
+    pub fn http_date(self) -> String {
+        let at = jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+        at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+    }
+
     /// What passed since an earlier moment; zero when it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
@@ -74,6 +80,11 @@ impl TimeSource {
         Moment(self.epoch + run as i64 + self.skipped.load(Ordering::Acquire))
     }
 
+    /// Since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.now().since(Moment(self.epoch))
+    }
+
     /// Moves time forward at once; who waits is woken.
     pub fn advance(&self, by: Duration) {
         let by = i64::try_from(by.as_millis()).unwrap_or(0);
@@ -83,6 +94,9 @@ impl TimeSource {
 
     /// Waits until the site's time has come to this moment.
     pub async fn sleep_until(&self, moment: Moment) {
+        if self.now() >= moment {
+            return;
+        }
         let mut skips = self.skips.subscribe();
         loop {
             let now = self.now();

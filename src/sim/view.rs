@@ -3,6 +3,7 @@
 use crate::chess::{CastlingNotation, Color, Game};
 
 use super::options::TimeControl;
+use super::referee::View;
 use super::round::{Round, Side};
 use super::time::Moment;
 use super::users::Face;
@@ -61,8 +62,8 @@ impl Round {
         GameEvent { kind, game }
     }
 
-    pub fn full_line(&self, now: Moment) -> bytes::Bytes {
-        let view = self.referee.view(now);
+    /// The first line of its stream; `view` is how the game stands.
+    pub fn full_line(&self, view: &View) -> bytes::Bytes {
         let player = |color| {
             let side = self.side(color);
             match side.face {
@@ -101,7 +102,7 @@ impl Round {
             clock,
             days_per_turn,
             kind: "gameFull",
-            state: GameState::from(&view),
+            state: GameState::from(view),
         })
     }
 }

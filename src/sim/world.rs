@@ -3,9 +3,10 @@
 //! Its methods are spread over the files of their subjects. None of them waits; each is told what time it is.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 use super::SimOptions;
 use super::challenge::Challenge;
@@ -13,7 +14,8 @@ use super::failure::Failure;
 use super::faults::StreamFault;
 use super::id::{GameId, UserId};
 use super::limits::Limits;
-use super::options::{NewUser, Quirks};
+use super::options::{Castling, NewUser, Quirks};
+use super::outage::Outage;
 use super::round::Round;
 use super::sparring::GameSummary;
 use super::stream::{Feed, Topic};
@@ -59,6 +61,9 @@ pub(super) struct World {
     pub rng: fastrand::Rng,
     pub seed: u64,
     pub quirks: Quirks,
+    /// How castling is spelt now.
+    pub castling: Castling,
+    pub outage: Outage,
     pub limits: Limits,
     /// Where the site is, as `http://host:port`.
     pub base: String,
@@ -67,10 +72,17 @@ pub(super) struct World {
     event_streams: Vec<EventStream>,
     finished: VecDeque<GameId>,
     finished_count: watch::Sender<usize>,
+    /// Told whenever something is shown in a game.
+    pub moved: Arc<Notify>,
 }
 
 impl World {
-    pub fn new(options: SimOptions, finished_count: watch::Sender<usize>, now: Moment) -> Self {
+    pub fn new(
+        options: SimOptions,
+        finished_count: watch::Sender<usize>,
+        moved: Arc<Notify>,
+        now: Moment,
+    ) -> Self {
         let mut world = Self {
             users: BTreeMap::new(),
             challenges: HashMap::new(),
@@ -80,7 +92,10 @@ impl World {
             rng: fastrand::Rng::with_seed(options.seed),
             seed: options.seed,
             limits: Limits::new(options.limits, options.quirks.limiter, options.nginx_limit),
+            castling: options.quirks.castling,
             quirks: options.quirks,
+            outage: Outage::default(),
+            moved,
             base: "http://127.0.0.1".to_owned(),
             residents: HashMap::new(),
             tokens: HashMap::new(),
@@ -215,11 +230,18 @@ impl World {
         }
     }
 
-    /// Breaks open streams: those of this user or of all; of this game, or the event streams too.
-    pub fn cut(&self, user: Option<&str>, game: Option<&str>, how: StreamFault) {
+    /// Something happens to open streams: those of this user or of all, those of this game or of all; to event streams
+    /// and to game streams, as asked.
+    pub fn cut(
+        &self,
+        user: Option<&str>,
+        game: Option<&str>,
+        [events, games]: [bool; 2],
+        how: StreamFault,
+    ) {
         let user = user.map(UserId::of);
         let meant = |id: &UserId| user.as_ref().is_none_or(|user| user == id);
-        if game.is_none() {
+        if events {
             for stream in self
                 .event_streams
                 .iter()
@@ -230,7 +252,7 @@ impl World {
         }
         let only = game.and_then(GameId::parse_any);
         for (id, round) in &self.rounds {
-            if game.is_none() || only == Some(*id) {
+            if games && (game.is_none() || only == Some(*id)) {
                 round.cut(&meant, how);
             }
         }
@@ -261,6 +283,9 @@ impl World {
 
     /// The housekeeping of every second.
     pub fn tick(&mut self, now: Moment) {
+        if self.is_down(now) {
+            return;
+        }
         self.tick_challenges(now);
         self.limits.tidy(now);
         for id in self.running.clone() {

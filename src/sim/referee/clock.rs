@@ -139,6 +139,11 @@ impl Clock {
         self.running = Some(now);
     }
 
+    /// This side gets time.
+    pub fn grant(&mut self, color: Color, gift: Centis) {
+        self.remaining[color.index()].0 += gift.0;
+    }
+
     pub fn stop(&mut self, now: Moment) {
         self.remaining[self.turn.index()] = self.remaining(self.turn, now);
         self.running = None;

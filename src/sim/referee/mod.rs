@@ -17,10 +17,10 @@ use crate::sim::options::{Castling, TimeControl};
 use crate::sim::time::Moment;
 use crate::sim::variant::Variant;
 
-pub use clock::Centis;
+pub use clock::{Centis, UNLIMITED_MILLIS};
 pub use ruling::{Refusal, Ruling, Status, View};
 
-use clock::{Clock, DayClock, Timing, UNLIMITED_MILLIS};
+use clock::{Clock, DayClock, Timing};
 use wish::Wish;
 
 /// A game that reaches this ply is drawn.
@@ -29,6 +29,9 @@ const MAX_PLY: usize = 600;
 const DRAW_OFFER_PAUSE: usize = 20;
 /// An unlimited game in which nothing moves for so long is lost for the side to move.
 const UNLIMITED_PATIENCE: Duration = Duration::from_secs(21 * 86_400);
+
+/// So long after a restart of the site nobody loses on time a game that was last moved in before it.
+const RESTART_EXCUSE: Duration = Duration::from_secs(120);
 
 /// What is agreed before the first move.
 #[derive(Clone, Debug)]
@@ -68,6 +71,8 @@ pub struct Referee {
     last_draw_offer: [Option<usize>; 2],
     takeback: TakebackTalk,
     moved_at: Moment,
+    /// When the site was started again since the game began.
+    restarted_at: Option<Moment>,
 }
 
 impl Referee {
@@ -92,6 +97,7 @@ impl Referee {
             last_draw_offer: [None; 2],
             takeback: TakebackTalk::default(),
             moved_at: now,
+            restarted_at: None,
         }
     }
 
@@ -202,15 +208,18 @@ impl Referee {
         self.finish(status, winner, now, shown);
     }
 
+    fn notation(&self) -> CastlingNotation {
+        match (self.terms.variant, self.terms.castling) {
+            (Variant::Standard, Castling::KingMoves) => CastlingNotation::Standard,
+            _ => CastlingNotation::KingTakesRook,
+        }
+    }
+
     fn apply(&mut self, mv: Move, color: Color, now: Moment) {
         if !self.moves.is_empty() {
             self.moves.push(' ');
         }
-        let notation = match (self.terms.variant, self.terms.castling) {
-            (Variant::Standard, Castling::KingMoves) => CastlingNotation::Standard,
-            _ => CastlingNotation::KingTakesRook,
-        };
-        self.moves.push_str(&mv.uci(notation).to_string());
+        self.moves.push_str(&mv.uci(self.notation()).to_string());
         self.game.play(mv);
         self.moved_at = now;
         let goes_on = self.game.ending().is_none();
@@ -462,7 +471,44 @@ impl Referee {
         }
     }
 
+    /// The site was down and is back: who could not move because of that does not lose.
+    pub fn restarted(&mut self, at: Moment) {
+        self.restarted_at = Some(at);
+    }
+
+    /// A side gets time, in games with a clock.
+    pub fn grant(&mut self, color: Color, gift: Centis) {
+        if let (true, Timing::Clock(clock)) = (self.is_on(), &mut self.timing) {
+            clock.grant(color, gift);
+        }
+    }
+
+    /// Nothing happens.
+    pub fn nothing(&self) -> Ruling {
+        Ruling::granted(Vec::new())
+    }
+
+    /// From now on castling is spelt in this way, also in the moves that were made.
+    pub fn spell_castling(&mut self, castling: Castling) {
+        self.terms.castling = castling;
+        let notation = self.notation();
+        let moves: Vec<String> = self
+            .game
+            .moves()
+            .iter()
+            .map(|mv| mv.uci(notation).to_string())
+            .collect();
+        self.moves = moves.join(" ");
+    }
+
     fn out_of_time(&mut self, now: Moment, shown: &mut Vec<View>) {
+        let excused = self
+            .restarted_at
+            .is_some_and(|restart| self.moved_at < restart && now.since(restart) < RESTART_EXCUSE);
+        if excused {
+            self.finish(Status::Aborted, None, now, shown);
+            return;
+        }
         let winner = !self.turn();
         if self.draw_offers[winner.index()] {
             self.finish(Status::Draw, None, now, shown);

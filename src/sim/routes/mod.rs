@@ -11,7 +11,7 @@ use super::auth::Caller;
 use super::body::Params;
 use super::call::{Api, Call, ChallengeCall};
 use super::failure::Failure;
-use super::limits::{ACCOUNT, EVENT_STREAMS, TOKENS, USERS};
+use super::limits::{ACCOUNT, EVENT_STREAMS, Limit, TOKENS, USERS};
 use super::stream::{Feed, Topic};
 use super::wire;
 
@@ -88,13 +88,16 @@ pub(super) fn charge(
     caller: Option<&Caller>,
 ) -> Result<(), Failure> {
     let now = sim.time().now();
-    let limits = &mut sim.world().limits;
+    let charge = |limits: &[Limit], subject: &str, cost| {
+        let mut world = sim.world();
+        world.limits.charge_all(limits, subject, cost, now)
+    };
     let from = &asked.address;
     match (call, caller) {
-        (Call::Account, Some(me)) => limits.charge(&ACCOUNT, me.user.as_str(), 1, now)?,
-        (Call::Events, Some(me)) => limits.charge(&EVENT_STREAMS, &me.token, 1, now)?,
-        (Call::TokenTest, _) => limits.charge(&TOKENS, from, asked.listed(), now)?,
-        (Call::User(_), _) => limits.charge_all(&USERS, from, 1, now)?,
+        (Call::Account, Some(me)) => charge(&[ACCOUNT], me.user.as_str(), 1)?,
+        (Call::Events, Some(me)) => charge(&[EVENT_STREAMS], &me.token, 1)?,
+        (Call::TokenTest, _) => charge(&[TOKENS], from, asked.listed())?,
+        (Call::User(_), _) => charge(&USERS, from, 1)?,
         _ => {}
     }
     Ok(())

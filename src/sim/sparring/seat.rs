@@ -176,6 +176,7 @@ impl Seat {
                 Kind::Sleeper => None,
             };
             sim.time().sleep_until(ready).await;
+            sim.up().await;
             mv
         };
         let mut thinking = pin!(thinking);
