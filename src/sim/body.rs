@@ -7,17 +7,18 @@ use serde_json::Value;
 pub(super) struct Params(Vec<(String, String)>);
 
 impl Params {
-    pub fn read(query: &str, content_type: &str, body: &[u8]) -> Self {
+    /// `None` for a JSON body that is no JSON.
+    pub fn read(query: &str, content_type: &str, body: &[u8]) -> Option<Self> {
         let kind = content_type.split(';').next().unwrap_or_default().trim();
         let mut pairs = match kind.to_ascii_lowercase().as_str() {
-            "application/json" => json_pairs(body),
+            "application/json" => json_pairs(body)?,
             "multipart/form-data" => multipart_pairs(content_type, body),
             "text/plain" => Vec::new(),
             // A form is also what comes without saying what it is.
             _ => form_pairs(body),
         };
         pairs.extend(form_pairs(query.as_bytes()));
-        Self(pairs)
+        Some(Self(pairs))
     }
 
     /// The text of a parameter; one without text is absent.
@@ -44,12 +45,13 @@ fn form_pairs(text: &[u8]) -> Vec<(String, String)> {
     serde_urlencoded::from_bytes(text).unwrap_or_default()
 }
 
-fn json_pairs(body: &[u8]) -> Vec<(String, String)> {
+fn json_pairs(body: &[u8]) -> Option<Vec<(String, String)>> {
     let mut pairs = Vec::new();
-    if let Ok(value) = serde_json::from_slice::<Value>(body) {
+    if !body.trim_ascii().is_empty() {
+        let value = serde_json::from_slice::<Value>(body).ok()?;
         flatten(String::new(), value, &mut pairs);
     }
-    pairs
+    Some(pairs)
 }
 
 /// Objects become dotted names; null is absent.
@@ -133,7 +135,7 @@ mod tests {
             ),
             ("", "multipart/form-data; boundary=XX", multipart),
         ] {
-            let params = Params::read(query, content_type, body.as_bytes());
+            let params = Params::read(query, content_type, body.as_bytes()).unwrap();
             assert_eq!(
                 params.get("clock.limit"),
                 Some("180"),
@@ -146,8 +148,9 @@ mod tests {
 
     #[test]
     fn garbage_is_no_parameter() {
-        for content_type in ["application/json", "multipart/form-data", "text/plain", ""] {
-            let params = Params::read("", content_type, b"\xff\xfe{{");
+        assert_eq!(Params::read("", "application/json", b"{\"rated\":"), None);
+        for content_type in ["multipart/form-data", "text/plain", ""] {
+            let params = Params::read("", content_type, b"\xff\xfe{{").unwrap();
             assert_eq!(params.get("rated"), None);
         }
     }

@@ -4,6 +4,8 @@ use axum::http::Method;
 
 use super::faults::Endpoint;
 use super::id::GameId;
+use super::lookup::Lookup;
+use super::personal::Personal;
 
 /// A call, with the parts of its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub(super) enum Call<'a> {
     ChallengeList,
     ChallengeCreate(&'a str),
     Challenge(GameId, ChallengeCall),
+    Lookup(Lookup<'a>),
+    Personal(Personal<'a>),
     /// None of these.
     Unknown,
 }
@@ -75,6 +79,12 @@ impl<'a> Call<'a> {
         let parts: Vec<&str> = path.split('/').skip(1).collect();
         let get = matches!(*method, Method::GET | Method::HEAD);
         let post = *method == Method::POST;
+        if let Some(call) = Lookup::parse(get, post, &parts) {
+            return Self::Lookup(call);
+        }
+        if let Some(call) = Personal::parse(method, &parts) {
+            return Self::Personal(call);
+        }
         match parts[..] {
             ["__ping"] if get => Self::Ping,
             ["game", "export", id] if get => Self::Export(id),
@@ -106,6 +116,14 @@ impl<'a> Call<'a> {
     /// These addresses take ids of exactly eight characters; others are unknown pages.
     fn challenge(id: &str, call: ChallengeCall) -> Self {
         GameId::parse(id).map_or(Self::Unknown, |id| Self::Challenge(id, call))
+    }
+
+    /// Its answer is a stream without end.
+    pub fn is_stream(&self) -> bool {
+        matches!(
+            self,
+            Self::Events | Self::Game(_, _, GameCall::Stream) | Self::Lookup(Lookup::StreamGame(_))
+        )
     }
 
     pub fn endpoint(&self) -> Endpoint {
@@ -142,6 +160,8 @@ impl<'a> Call<'a> {
                 ChallengeCall::Decline => Endpoint::ChallengeDecline,
                 ChallengeCall::Cancel => Endpoint::ChallengeCancel,
             },
+            Self::Lookup(call) => call.endpoint(),
+            Self::Personal(_) => Endpoint::Personal,
             Self::Unknown => Endpoint::Other,
         }
     }

@@ -291,6 +291,10 @@ impl World {
             .charge_all(&CHALLENGES, me.as_str(), cost, now)?;
         self.may_play_bots(me, dest, now)?;
         let (mine, other) = (self.user(me), self.user(dest));
+        if other.ties.blocks(me) {
+            let text = format!("You cannot challenge {}.", other.name);
+            return Err(Failure::bad(text));
+        }
         let too_fast = Speed::of(wanted.time_control) == Speed::UltraBullet;
         if too_fast && (mine.bot || other.bot) {
             return Err(Failure::bad(

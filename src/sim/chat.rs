@@ -2,7 +2,8 @@
 
 use super::id::{GameId, UserId};
 use super::round::COLORS;
-use super::wire::{self, ChatEntry, ChatLine};
+use super::users::Face;
+use super::wire::{self, ChatEntry, ChatLine, color_name};
 use super::world::World;
 
 /// Which of the two chats of a game.
@@ -41,11 +42,19 @@ impl World {
         {
             return;
         }
-        let bots = COLORS.map(|color| {
-            self.rounds
-                .get(&id)
-                .is_some_and(|round| self.user(&round.side(color).user).bot)
-        });
+        let Some(round) = self.rounds.get(&id) else {
+            return;
+        };
+        // Nobody talks to an engine, and who is kept from chats neither speaks nor hears.
+        if self.user(user).kid || (room == Room::Player && !round.has_chat()) {
+            return;
+        }
+        let players = COLORS.map(|color| self.user(&round.side(color).user));
+        let hears = players.map(|player| !player.kid && (room == Room::Player || player.bot));
+        let name = match (self.user(user).face, round.color_of(user)) {
+            (Face::User, _) | (_, None) => name,
+            (_, Some(color)) => color_name(color).to_owned(),
+        };
         let Some(round) = self.rounds.get_mut(&id) else {
             return;
         };
@@ -55,9 +64,7 @@ impl World {
             username: &name,
             text,
         });
-        round.push(&line, |watcher| {
-            room == Room::Player || bots[watcher.color.index()]
-        });
+        round.push(&line, |watcher| hears[watcher.color.index()]);
         round.chat.push(Said {
             room,
             name,
@@ -65,14 +72,14 @@ impl World {
         });
     }
 
-    /// What the players said to each other.
-    pub fn chat_log(&self, id: GameId) -> String {
+    /// What was said in one of the rooms of a game.
+    pub fn chat_log(&self, id: GameId, room: Room) -> String {
         let entries: Vec<ChatEntry<'_>> = self
             .rounds
             .get(&id)
             .iter()
             .flat_map(|round| &round.chat)
-            .filter(|said| said.room == Room::Player)
+            .filter(|said| said.room == room)
             .map(|said| ChatEntry {
                 text: &said.text,
                 user: &said.name,

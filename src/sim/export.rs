@@ -13,6 +13,7 @@ use super::options::TimeControl;
 use super::referee::Status;
 use super::round::{Round, Side};
 use super::time::Moment;
+use super::users::Face;
 use super::variant::Variant;
 use super::wire::{Ordered, color_name};
 
@@ -70,8 +71,8 @@ fn fill_tags(tags: &mut Tags, round: &Round, base: &str) {
     let (date, time) = date_and_time(round.created_at);
     tags.set("Date", date.clone());
     tags.set("Round", "-");
-    tags.set("White", round.side(Color::White).name.clone());
-    tags.set("Black", round.side(Color::Black).name.clone());
+    tags.set("White", round.side(Color::White).archived_name());
+    tags.set("Black", round.side(Color::Black).archived_name());
     tags.set("Result", round.result());
     tags.set("GameId", round.id.to_string());
     tags.set("UTCDate", date);
@@ -83,7 +84,8 @@ fn fill_tags(tags: &mut Tags, round: &Round, base: &str) {
         } else {
             "Black"
         };
-        tags.set(&format!("{name}Elo"), side.rating.to_string());
+        let rating = (side.face == Face::User).then(|| side.rating.to_string());
+        tags.set(&format!("{name}Elo"), rating.unwrap_or("?".to_owned()));
         if let Some(diff) = side.rating_diff {
             tags.set(&format!("{name}RatingDiff"), format!("{diff:+}"));
         }
@@ -106,6 +108,16 @@ fn fill_tags(tags: &mut Tags, round: &Round, base: &str) {
     tags.set("Termination", termination);
 }
 
+impl Side {
+    fn archived_name(&self) -> String {
+        match self.face {
+            Face::User => self.name.clone(),
+            Face::Ai(level) => format!("lichess AI level {level}"),
+            Face::Anonymous => "Anonymous".to_owned(),
+        }
+    }
+}
+
 fn date_and_time(moment: Moment) -> (String, String) {
     let at = Timestamp::from_millisecond(moment.0).unwrap_or(Timestamp::UNIX_EPOCH);
     let at = at.to_zoned(jiff::tz::TimeZone::UTC);
@@ -126,21 +138,30 @@ struct UserRef {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Player {
-    user: UserRef,
-    rating: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<UserRef>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ai_level: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rating: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rating_diff: Option<i32>,
 }
 
 impl From<&Side> for Player {
     fn from(side: &Side) -> Self {
+        let known = side.face == Face::User;
         Self {
-            user: UserRef {
+            user: known.then(|| UserRef {
                 name: side.name.clone(),
                 title: side.title,
                 id: side.user.to_string(),
+            }),
+            ai_level: match side.face {
+                Face::Ai(level) => Some(level),
+                Face::User | Face::Anonymous => None,
             },
-            rating: side.rating,
+            rating: known.then_some(side.rating),
             rating_diff: side.rating_diff,
         }
     }
@@ -180,9 +201,13 @@ pub(super) struct GameJson {
     clock: Option<ClockInfo>,
     #[serde(skip_serializing_if = "Option::is_none")]
     days_per_turn: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_fen: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pgn: Option<String>,
 }
 
-pub(super) fn game_json(round: &Round, params: &Params) -> GameJson {
+pub(super) fn game_json(round: &Round, params: &Params, base: &str) -> GameJson {
     let game = shown_game(round);
     let plies = game.moves().len();
     let history = round.referee.clock_history();
@@ -210,7 +235,7 @@ pub(super) fn game_json(round: &Round, params: &Params) -> GameJson {
         created_at: round.created_at.0,
         last_move_at: round.referee.moved_at().0,
         status: round.referee.status().name(),
-        source: "friend",
+        source: round.source.key(),
         players: Ordered(players.into()),
         initial_fen: (round.variant != Variant::Standard).then(|| game.initial().fen()),
         winner: round.referee.winner().map(color_name),
@@ -219,6 +244,8 @@ pub(super) fn game_json(round: &Round, params: &Params) -> GameJson {
             .then(|| history.iter().take(plies).map(|left| left.0).collect()),
         clock,
         days_per_turn,
+        last_fen: wants(params, "lastFen", false).then(|| game.position().fen()),
+        pgn: wants(params, "pgnInJson", false).then(|| pgn(round, params, base)),
     }
 }
 

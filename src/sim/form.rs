@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     fn read(query: &str) -> Result<Wanted, String> {
-        wanted(&Params::read(query, "", b"")).map_err(|failure| match failure.body {
+        wanted(&Params::read(query, "", b"").unwrap()).map_err(|failure| match failure.body {
             super::super::failure::Body::Json(text) => text,
             _ => String::new(),
         })

@@ -85,13 +85,17 @@ pub struct NewUser {
 }
 
 /// All that a bot's token usually carries.
-const SCOPES: [&str; 9] = [
+const SCOPES: [&str; 13] = [
     "bot:play",
     "board:play",
     "challenge:read",
     "challenge:write",
     "email:read",
+    "follow:read",
+    "follow:write",
+    "msg:write",
     "preference:read",
+    "preference:write",
     "team:read",
     "team:write",
     "tournament:write",

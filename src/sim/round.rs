@@ -117,6 +117,11 @@ impl Round {
             .find(|color| self.side(*color).user == *user)
     }
 
+    /// Whether its players can talk to each other.
+    pub fn has_chat(&self) -> bool {
+        !matches!(self.source, Source::Ai | Source::Arena)
+    }
+
     /// Bots may play it through the API.
     pub fn suits_bots(&self) -> bool {
         self.speed() >= Speed::Bullet
@@ -425,6 +430,7 @@ impl World {
             .sides
             .each_ref()
             .map(|side| self.user(&side.user).rating(key).clone());
+        let mut halves = [0; 2];
         for color in COLORS {
             let side = &mut round.sides[color.index()];
             let user = self.user_mut(&side.user);
@@ -436,6 +442,7 @@ impl World {
                 Some(_) => (&mut user.tally.loss, 0.0),
             };
             *count += 1;
+            halves[color.index()] = (score * 2.0) as u32;
             if round.rated {
                 let (before, other) = (&ratings[color.index()], &ratings[(!color).index()]);
                 let after = before.after(other, score, now);
@@ -444,6 +451,8 @@ impl World {
                 *user.rating_mut(key) = after;
             }
         }
+        let users = round.sides.each_ref().map(|side| side.user.clone());
+        self.pairs.count(&users, halves, now);
     }
 
     /// Cancelling a challenge that has become a game aborts the game: at once while that is possible, else with the

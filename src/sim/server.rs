@@ -8,7 +8,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_TYPE, DATE};
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use futures::StreamExt;
@@ -47,6 +47,9 @@ async fn handle(
 
 /// The answer of the site, or what goes wrong instead.
 async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) -> Response {
+    if parts.method == Method::OPTIONS {
+        return preflight();
+    }
     let mut struck = match come_in(sim, &parts, &connection) {
         Ok(struck) => struck,
         Err(failure) => return refused(&failure),
@@ -188,9 +191,13 @@ async fn answer(
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
+    let query = parts.uri.query().unwrap_or_default();
+    let Some(params) = Params::read(query, content_type, &body) else {
+        return refused(&Failure::bad("Invalid Json"));
+    };
     let asked = Asked {
         headers: &parts.headers,
-        params: Params::read(parts.uri.query().unwrap_or_default(), content_type, &body),
+        params,
         body: &body,
         address: connection.address.to_string(),
     };
@@ -205,6 +212,10 @@ async fn answer(
     if let Err(failure) = routes::charge(sim, call, &asked, caller.as_ref()) {
         return refused(&failure);
     }
+    if parts.method == Method::HEAD && call.is_stream() {
+        // To open it would end the stream that is open.
+        return with_type(Body::empty(), "application/x-ndjson");
+    }
     let mut response = match routes::answer(sim, call, &asked, caller.as_ref()).await {
         Ok(Reply::Stream { topic, feed }) => {
             let lines = Lines::new(sim.clone(), topic, feed, connection, troubles);
@@ -213,6 +224,11 @@ async fn answer(
                 HeaderName::from_static("x-accel-buffering"),
                 HeaderValue::from_static("no"),
             );
+            response
+        }
+        Ok(Reply::Nothing) => {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NO_CONTENT;
             response
         }
         Ok(Reply::Json(text)) => with_type(Body::from(text), "application/json"),
@@ -236,6 +252,31 @@ fn name_scopes(response: &mut Response, caller: &Caller, accepted: &[&str]) {
                 .insert(HeaderName::from_static(name), value);
         }
     }
+}
+
+/// What a browser asks before it lets a page of another site call.
+fn preflight() -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    for (name, value) in [
+        ("access-control-allow-origin", "*"),
+        (
+            "access-control-allow-methods",
+            "OPTIONS, GET, POST, PUT, DELETE",
+        ),
+        (
+            "access-control-allow-headers",
+            "Origin, Authorization, If-Modified-Since, Cache-Control, Content-Type",
+        ),
+        ("access-control-max-age", "1728000"),
+    ] {
+        let headers = response.headers_mut();
+        headers.insert(
+            HeaderName::from_static(name),
+            HeaderValue::from_static(value),
+        );
+    }
+    response
 }
 
 fn with_type(body: Body, kind: &'static str) -> Response {

@@ -6,10 +6,12 @@ use std::time::Duration;
 use super::glicko::Glicko;
 use super::id::{GameId, UserId};
 use super::options::NewUser;
+use super::ties::Ties;
 use super::time::Moment;
 use super::variant::PERF_KEYS;
 use super::wire::{
-    Count, Extended, Ordered, PlayTime, Profile, RatingJson, Relation, UserJson, UserStatus,
+    Count, Extended, Ordered, PlayTime, PlayingJson, Profile, RatingJson, Relation, UserJson,
+    UserStatus,
 };
 
 /// Who has just gone counts as online for a moment.
@@ -104,7 +106,9 @@ pub(super) struct User {
     pub play_time: Duration,
     /// Lives in this process and is always here.
     pub sparring: bool,
-    follows: Vec<UserId>,
+    pub ties: Ties,
+    /// Hears nothing of what is said in games.
+    pub kid: bool,
     ratings: BTreeMap<&'static str, Rating>,
     created_at: Moment,
     seen_at: Moment,
@@ -130,7 +134,8 @@ impl User {
             playing: Vec::new(),
             play_time: Duration::ZERO,
             sparring: false,
-            follows: user.follows.iter().map(|name| UserId::of(name)).collect(),
+            ties: Ties::following(&user.follows),
+            kid: false,
             ratings: ratings.into(),
             created_at: now - Duration::from_secs(30 * 86_400),
             seen_at: now - Duration::from_secs(3_600),
@@ -164,7 +169,7 @@ impl User {
     }
 
     pub fn follows(&self, other: &UserId) -> bool {
-        self.follows.contains(other)
+        self.ties.follows(other)
     }
 
     pub fn opens_stream(&mut self, now: Moment) {
@@ -247,7 +252,14 @@ impl User {
         }
     }
 
-    pub fn status(&self, now: Moment, with_signal: bool, with_game_ids: bool) -> UserStatus {
+    /// `playing` is what is told of the game that is on.
+    pub fn status(
+        &self,
+        now: Moment,
+        with_signal: bool,
+        with_game_ids: bool,
+        playing: Option<PlayingJson>,
+    ) -> UserStatus {
         let online = self.is_online(now);
         let game = self.playing.last();
         UserStatus {
@@ -255,7 +267,7 @@ impl User {
             name: self.name.clone(),
             title: self.title(),
             online,
-            playing: game.is_some(),
+            playing,
             signal: (with_signal && online).then_some(4),
             playing_id: game.filter(|_| with_game_ids).map(GameId::to_string),
         }

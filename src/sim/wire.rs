@@ -423,6 +423,21 @@ pub(super) struct Extended {
     pub relation: Option<Relation>,
 }
 
+/// That somebody plays, on wish with what.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum PlayingJson {
+    Yes(bool),
+    Game {
+        id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        clock: Option<String>,
+        /// Left out for standard games.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        variant: Option<&'static str>,
+    },
+}
+
 /// How the one who asks stands to this user.
 #[derive(Serialize)]
 pub(super) struct Relation {
@@ -440,8 +455,8 @@ pub(super) struct UserStatus {
     pub title: Option<&'static str>,
     #[serde(skip_serializing_if = "is_false")]
     pub online: bool,
-    #[serde(skip_serializing_if = "is_false")]
-    pub playing: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub playing: Option<PlayingJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]

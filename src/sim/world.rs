@@ -16,6 +16,7 @@ use super::id::{GameId, UserId};
 use super::limits::Limits;
 use super::options::{Castling, NewUser, Quirks};
 use super::outage::Outage;
+use super::pairs::Pairs;
 use super::round::Round;
 use super::sparring::GameSummary;
 use super::stream::{Feed, Topic};
@@ -65,6 +66,7 @@ pub(super) struct World {
     pub castling: Castling,
     pub outage: Outage,
     pub limits: Limits,
+    pub pairs: Pairs,
     /// Where the site is, as `http://host:port`.
     pub base: String,
     pub residents: HashMap<UserId, mpsc::UnboundedSender<Notice>>,
@@ -96,6 +98,7 @@ impl World {
             quirks: options.quirks,
             outage: Outage::default(),
             moved,
+            pairs: Pairs::default(),
             base: "http://127.0.0.1".to_owned(),
             residents: HashMap::new(),
             tokens: HashMap::new(),
@@ -134,6 +137,11 @@ impl World {
 
     pub fn add_token(&mut self, token: String, user: UserId, scopes: Vec<String>) {
         self.tokens.insert(token, Grant { user, scopes });
+    }
+
+    /// The token is good for nothing from now on.
+    pub fn revoke(&mut self, token: &str) {
+        self.tokens.remove(token);
     }
 
     pub fn grant(&self, token: &str) -> Option<&Grant> {

@@ -33,5 +33,15 @@ pub enum Endpoint {
     User,
     Export,
     Ping,
+    Users,
+    Crosstable,
+    Games,
+    GamesStream,
+    SpectatorChat,
+    CloudEval,
+    Explorer,
+    Tablebase,
+    /// Settings, messages, ties to other users.
+    Personal,
     Other,
 }

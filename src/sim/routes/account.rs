@@ -4,7 +4,8 @@ use super::{Answer, Asked, NDJSON, Reply};
 use crate::sim::Sim;
 use crate::sim::failure::Failure;
 use crate::sim::id::UserId;
-use crate::sim::wire::{self, Ordered, Relation, TokenInfo};
+use crate::sim::variant::Variant;
+use crate::sim::wire::{self, Ordered, PlayingJson, Relation, TokenInfo};
 
 pub(super) fn test_tokens(sim: &Sim, asked: &Asked<'_>) -> Reply {
     let text = String::from_utf8_lossy(asked.body);
@@ -51,7 +52,18 @@ pub(super) fn users_status(sim: &Sim, asked: &Asked<'_>) -> Answer {
         .into_iter()
         .take(100)
         .filter_map(|id| world.user_by_name(id))
-        .map(|user| user.status(now, with("withSignal"), with("withGameIds")))
+        .map(|user| {
+            let game = user.playing.last().and_then(|id| world.rounds.get(id));
+            let playing = game.map(|round| match with("withGameMetas") {
+                false => PlayingJson::Yes(true),
+                true => PlayingJson::Game {
+                    id: round.id.to_string(),
+                    clock: round.time_control.show(),
+                    variant: (round.variant != Variant::Standard).then(|| round.variant.key()),
+                },
+            });
+            user.status(now, with("withSignal"), with("withGameIds"), playing)
+        })
         .collect();
     Ok(Reply::json(&statuses))
 }
@@ -60,10 +72,13 @@ pub(super) fn user(sim: &Sim, asked: &Asked<'_>, name: &str) -> Answer {
     let world = sim.world();
     let user = world.find_user(name)?;
     // Who shows a token is told how he stands to this user; a bad one is as good as none.
-    let relation = world.authorize(asked.headers, &[]).ok().map(|_| Relation {
-        followable: true,
-        following: false,
-        blocking: false,
+    let relation = world.authorize(asked.headers, &[]).ok().map(|me| {
+        let ties = &world.user(&me.user).ties;
+        Relation {
+            followable: true,
+            following: ties.follows(&user.id),
+            blocking: ties.blocks(&user.id),
+        }
     });
     Ok(Reply::json(&world.profile(user, relation)))
 }

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use axum::http::header::ACCEPT;
-
+use super::lookup::one_game;
 use super::{Answer, Asked, Reply};
 use crate::sim::Sim;
 use crate::sim::auth::Caller;
 use crate::sim::body::{Params, is_yes};
 use crate::sim::call::{Api, GameCall};
 use crate::sim::chat::Room;
-use crate::sim::export;
 use crate::sim::failure::Failure;
 use crate::sim::id::GameId;
 use crate::sim::stream::Topic;
@@ -25,17 +23,7 @@ pub(super) fn exported(sim: &Sim, asked: &Asked<'_>, id: &str) -> Answer {
     let round = GameId::parse_any(id)
         .and_then(|id| world.rounds.get(&id))
         .ok_or_else(Failure::not_found)?;
-    let accept = asked
-        .headers
-        .get(ACCEPT)
-        .and_then(|value| value.to_str().ok());
-    if accept.is_some_and(|accept| accept.starts_with("application/json")) {
-        return Ok(Reply::json(&export::game_json(round, &asked.params)));
-    }
-    Ok(Reply::Text {
-        kind: "application/x-chess-pgn",
-        text: export::pgn(round, &asked.params, &world.base),
-    })
+    Ok(one_game(round, asked, &world.base))
 }
 
 pub(super) async fn in_game(
@@ -90,7 +78,7 @@ pub(super) async fn in_game(
             let (room, text) = chat_form(&asked.params)?;
             world.say(&me.user, id, room, &text);
         }
-        GameCall::ChatLog => return Ok(Reply::Json(world.chat_log(id))),
+        GameCall::ChatLog => return Ok(Reply::Json(world.chat_log(id, Room::Player))),
         GameCall::Abort => world.rule(id, |referee| referee.abort(now), now)?,
         GameCall::Resign => world.rule(id, |referee| referee.resign(color, now), now)?,
         GameCall::Draw(answer) => {

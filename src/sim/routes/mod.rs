@@ -3,6 +3,9 @@
 mod account;
 mod challenge;
 mod game;
+mod lookup;
+mod personal;
+mod stubs;
 
 use axum::http::HeaderMap;
 
@@ -12,6 +15,7 @@ use super::body::Params;
 use super::call::{Api, Call, ChallengeCall};
 use super::failure::Failure;
 use super::limits::{ACCOUNT, EVENT_STREAMS, Limit, TOKENS, USERS};
+use super::lookup::Lookup;
 use super::stream::{Feed, Topic};
 use super::wire;
 
@@ -28,6 +32,13 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    /// The ids of a list in the body.
+    fn ids(&self, most: usize) -> Vec<String> {
+        let text = String::from_utf8_lossy(self.body);
+        let ids = text.split(',').map(|id| id.trim().to_owned());
+        ids.filter(|id| !id.is_empty()).take(most).collect()
+    }
+
     /// How many items the list in the body has, at least one.
     fn listed(&self) -> u32 {
         let commas = self.body.iter().filter(|byte| **byte == b',').count();
@@ -43,8 +54,16 @@ impl Asked<'_> {
 /// A good answer.
 pub(super) enum Reply {
     Json(String),
-    Text { kind: &'static str, text: String },
-    Stream { topic: Topic, feed: Feed },
+    /// 204
+    Nothing,
+    Text {
+        kind: &'static str,
+        text: String,
+    },
+    Stream {
+        topic: Topic,
+        feed: Feed,
+    },
 }
 
 impl Reply {
@@ -69,6 +88,8 @@ pub(super) fn accepted_scopes(call: &Call<'_>) -> Option<&'static [&'static str]
         | Call::User(_)
         | Call::Export(_)
         | Call::Unknown => None,
+        Call::Lookup(call) => call.scopes(),
+        Call::Personal(call) => Some(call.scopes()),
         Call::Account | Call::Playing => Some(&[]),
         Call::Upgrade | Call::Game(Api::Bot, ..) => Some(&["bot:play"]),
         Call::Game(Api::Board, ..) => Some(&["board:play"]),
@@ -98,6 +119,7 @@ pub(super) fn charge(
         (Call::Events, Some(me)) => charge(&[EVENT_STREAMS], &me.token, 1)?,
         (Call::TokenTest, _) => charge(&[TOKENS], from, asked.listed())?,
         (Call::User(_), _) => charge(&USERS, from, 1)?,
+        (Call::Lookup(Lookup::Users), _) => charge(&USERS, from, asked.listed().div_ceil(4))?,
         _ => {}
     }
     Ok(())
@@ -145,6 +167,8 @@ pub(super) async fn answer(
         }
         (Call::ChallengeCreate(name), Some(me)) => challenge::create(sim, asked, &me.user, name),
         (Call::Challenge(id, call), Some(me)) => challenge::about(sim, asked, &me.user, *id, *call),
+        (Call::Lookup(call), _) => lookup::look_up(sim, asked, *call),
+        (Call::Personal(call), Some(me)) => personal::about_me(sim, asked, me, *call),
         (Call::Unknown, _) | (_, None) => Err(Failure::no_page()),
     }
 }

@@ -8,6 +8,7 @@ mod events;
 mod faults;
 mod game;
 mod limits;
+mod lists;
 mod shapes;
 mod site;
 mod sparring;

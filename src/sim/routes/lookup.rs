@@ -1,0 +1,110 @@
+//! Calls that read what everybody may know.
+
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT;
+
+use super::{Answer, Asked, NDJSON, Reply, stubs};
+use crate::sim::Sim;
+use crate::sim::body::Params;
+use crate::sim::chat::Room;
+use crate::sim::export;
+use crate::sim::failure::Failure;
+use crate::sim::id::GameId;
+use crate::sim::lookup::Lookup;
+use crate::sim::round::Round;
+use crate::sim::selection::Selection;
+use crate::sim::wire;
+
+/// Longest lists in a request.
+const MOST_IDS: usize = 300;
+
+pub(super) fn look_up(sim: &Sim, asked: &Asked<'_>, call: Lookup<'_>) -> Answer {
+    let now = sim.time().now();
+    let world = sim.world();
+    match call {
+        Lookup::Users => {
+            let users = asked.ids(MOST_IDS);
+            let users = users.iter().filter_map(|id| world.user_by_name(id));
+            Ok(Reply::json(
+                &users.map(|user| user.json()).collect::<Vec<_>>(),
+            ))
+        }
+        Lookup::Crosstable(one, other) => {
+            let users = [world.find_user(one)?, world.find_user(other)?];
+            let meet = users[0]
+                .playing
+                .iter()
+                .any(|id| users[1].playing.contains(id));
+            let with_match = meet && asked.params.is_true("matchup");
+            let users = users.map(|user| user.id.clone());
+            Ok(Reply::json(&world.pairs.table(&users, with_match, now)))
+        }
+        Lookup::CurrentGame(name) => {
+            let user = world.find_user(name)?.id.clone();
+            let round = world.latest_round(&user).ok_or_else(Failure::not_found)?;
+            Ok(one_game(round, asked, &world.base))
+        }
+        Lookup::GamesOf(name) => {
+            let user = world.find_user(name)?.id.clone();
+            let selection = Selection::read(&asked.params, user);
+            Ok(many_games(&selection.of(&world), asked, &world.base))
+        }
+        Lookup::GamesByIds => {
+            let ids = asked.ids(MOST_IDS);
+            let rounds: Vec<&Round> = ids
+                .iter()
+                .filter_map(|id| world.rounds.get(&GameId::parse_any(id)?))
+                .collect();
+            Ok(many_games(&rounds, asked, &world.base))
+        }
+        Lookup::SpectatorChat(id) => {
+            let id = GameId::parse_any(id).filter(|id| world.rounds.contains_key(id));
+            let id = id.ok_or_else(Failure::not_found)?;
+            Ok(Reply::Json(world.chat_log(id, Room::Spectator)))
+        }
+        Lookup::CloudEval => Err(Failure::new(
+            404,
+            "No cloud evaluation available for that position",
+        )),
+        Lookup::Explorer(kind) => Ok(stubs::explorer(kind)),
+        Lookup::Tablebase => stubs::tablebase(&asked.params),
+        Lookup::StreamGame(_) | Lookup::StreamUsers | Lookup::StreamIds(_) | Lookup::AddIds(_) => {
+            Err(Failure::no_page())
+        }
+    }
+}
+
+fn accepts(headers: &HeaderMap, kind: &str) -> bool {
+    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    accept.is_some_and(|accept| accept.starts_with(kind))
+}
+
+/// A game in JSON for who asks for it, in PGN for everybody else.
+pub(super) fn one_game(round: &Round, asked: &Asked<'_>, base: &str) -> Reply {
+    if accepts(asked.headers, "application/json") {
+        return Reply::json(&export::game_json(round, &asked.params, base));
+    }
+    pgn_reply(export::pgn(round, &asked.params, base))
+}
+
+fn many_games(rounds: &[&Round], asked: &Asked<'_>, base: &str) -> Reply {
+    let params: &Params = &asked.params;
+    if accepts(asked.headers, NDJSON) {
+        let games = rounds
+            .iter()
+            .map(|round| export::game_json(round, params, base));
+        return Reply::Text {
+            kind: NDJSON,
+            text: games.map(|game| wire::json(&game) + "\n").collect(),
+        };
+    }
+    let games = rounds.iter().map(|round| export::pgn(round, params, base));
+    pgn_reply(games.map(|pgn| pgn + "\n").collect())
+}
+
+fn pgn_reply(text: String) -> Reply {
+    Reply::Text {
+        kind: "application/x-chess-pgn",
+        text,
+    }
+}
