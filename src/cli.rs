@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::chess::perft::MAX_DEPTH;
+use crate::clock::MAX_SCALE;
 use crate::sim::SimArgs;
 use crate::train::{DatagenOptions, DuelOptions, TrainOptions};
 
@@ -36,7 +37,13 @@ pub enum Command {
         LICHESS_TOKEN=lip_... KNIGHTWATCH__LICHESS__URL=http://127.0.0.1:9663 knightwatch run\n\n\
         The first SIGTERM or Ctrl-C takes no new games and lets running ones finish, the second leaves at once;\n\
         games that are left are taken up at the next start.")]
-    Run(ConfigArgs),
+    Run {
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// Run as many times faster than the wall, for rehearsals on a simulator that does the same
+        #[arg(long, value_name = "FACTOR", hide = true, value_parser = time_scale)]
+        time_scale: Option<f64>,
+    },
 
     /// Watch the bot play against sparring partners on a Lichess in a box, without any network
     #[command(after_help = "Examples:\n  knightwatch demo\n  knightwatch demo --games 5")]
@@ -204,6 +211,13 @@ pub struct ConfigArgs {
     /// Override one setting, as in `--set engine.hash_mib=64`
     #[arg(long, value_name = "SECTION.KEY=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
+}
+
+fn time_scale(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|factor| (1.0..=MAX_SCALE).contains(factor))
+        .ok_or_else(|| format!("expected a number from 1 to {MAX_SCALE}"))
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

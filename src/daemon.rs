@@ -20,7 +20,7 @@ use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
 use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::metrics::Metrics;
-use crate::{control, web};
+use crate::{clock, control, web};
 
 /// Threads that wait for the network; the engine has its own.
 const WORKERS: usize = 2;
@@ -166,7 +166,7 @@ async fn supervise(parts: BotParts, daemon: &config::Daemon) -> Result<(), Error
                 Stage::Running => {
                     info!("stopping: running games get {grace:.0?} to finish; once more to leave at once");
                     stopper.drain();
-                    deadline.as_mut().reset(Instant::now() + grace);
+                    deadline.as_mut().reset(clock::wall_deadline(grace));
                     notify(&[NotifyState::Stopping]);
                     tell(&pulse, &stopper);
                 }

@@ -3,6 +3,7 @@
 //! The modules in dependency order:
 
 pub mod chess;
+pub mod clock;
 pub mod events;
 
 pub mod book;

@@ -8,7 +8,8 @@ use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::{
-    book, control, daemon, demo, doctor, engine::bench, init, logging, perft, sim, train, uci,
+    book, clock, control, daemon, demo, doctor, engine::bench, init, logging, perft, sim, train,
+    uci,
 };
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -45,7 +46,12 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             threads,
             hash_mib: hash,
         })?,
-        Command::Run(arguments) => daemon::run(settings(arguments)?)?,
+        Command::Run { config, time_scale } => {
+            if let Some(factor) = time_scale {
+                clock::set_scale(factor);
+            }
+            daemon::run(settings(config)?)?;
+        }
         Command::Book(command) => {
             logging::start(LogLevel::Warn);
             book_command(command)?;

@@ -1,14 +1,15 @@
 //! Choosing a move: the only one, the book's, or the engine's.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use super::House;
 use crate::book;
 use crate::chess::{Game, Move, Position};
-use crate::engine::{self, Limits, Task, Thinking, Thought};
+use crate::clock;
+use crate::engine::{self, Clock, Limits, Task, Thinking, Thought};
 use crate::events::{self, Event, Report, Source};
 use crate::lichess::model::GameId;
 
@@ -83,6 +84,21 @@ pub fn at_once(
     Some(of(book, Source::Book))
 }
 
+/// The engine goes by the wall.
+fn on_the_wall(limits: Limits) -> Limits {
+    let wall = clock::on_the_wall;
+    Limits {
+        movetime: limits.movetime.map(wall),
+        clock: limits.clock.map(|clock| Clock {
+            remaining: wall(clock.remaining),
+            increment: wall(clock.increment),
+            overhead: wall(clock.overhead),
+            ..clock
+        }),
+        ..limits
+    }
+}
+
 /// A search that is on. Dropping it stops it.
 pub struct Search {
     thinking: Thinking,
@@ -104,7 +120,7 @@ impl Search {
             game: game.clone(),
             limits: Limits {
                 search_moves,
-                ..limits
+                ..on_the_wall(limits)
             },
             on_info: reporter(house, id, game),
             // Nobody listens any more when the search was given up.
@@ -148,12 +164,12 @@ fn reporter(house: &House, id: &GameId, game: &Game) -> Box<dyn FnMut(&Thought) 
         game.position().clone(),
     );
     let ply = game.moves().len() as u32;
-    let mut last = Instant::now();
+    let mut last = clock::now();
     Box::new(move |thought| {
-        if thought.rank > 1 || last.elapsed() < REPORT_EVERY {
+        if thought.rank > 1 || clock::since(last) < REPORT_EVERY {
             return;
         }
-        last = Instant::now();
+        last = clock::now();
         let report = report(&position, Source::Search, Some(thought));
         bus.send(Event::Thinking {
             game: id.clone(),
@@ -187,7 +203,7 @@ pub fn report(position: &Position, source: Source, thought: Option<&Thought>) ->
         seldepth: thought.seldepth,
         nodes: thought.nodes,
         hashfull: thought.hashfull,
-        elapsed: thought.elapsed,
+        elapsed: clock::by_this_clock(thought.elapsed),
         pv: line(position, &thought.pv),
     }
 }

@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::clock;
 use crate::metrics::{GameStatus, StreamStatus};
 
 /// Where one game's task shows how it is. Clones are the same desk.
@@ -63,7 +64,7 @@ impl Default for Desk {
             owed_since: None,
             doing: Doing::Listening,
             stream: None,
-            changed: Instant::now(),
+            changed: clock::now(),
         })))
     }
 }
@@ -83,7 +84,7 @@ impl Desk {
         let before = (sight.ply, sight.owed_since, sight.doing);
         change(&mut sight);
         if before != (sight.ply, sight.owed_since, sight.doing) {
-            sight.changed = Instant::now();
+            sight.changed = clock::now();
         }
     }
 }
@@ -99,7 +100,7 @@ impl Sight {
             doing: self.doing.key().to_owned(),
             owed_ms: self
                 .owed_since
-                .map(|since| u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)),
+                .map(|since| u64::try_from(clock::since(since).as_millis()).unwrap_or(u64::MAX)),
             stream: self.stream.map(stream_status),
         }
     }
@@ -108,7 +109,7 @@ impl Sight {
 /// How long a stream has been open, and how long it has been silent.
 pub fn stream_status((opened, heard): (Instant, Instant)) -> StreamStatus {
     StreamStatus {
-        open_s: opened.elapsed().as_secs_f64(),
-        silent_s: heard.elapsed().as_secs_f64(),
+        open_s: clock::since(opened).as_secs_f64(),
+        silent_s: clock::since(heard).as_secs_f64(),
     }
 }

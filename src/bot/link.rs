@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use futures::{Stream, StreamExt};
-use tokio::time::{Sleep, sleep};
+use tokio::time::Sleep;
 
+use crate::clock;
 use crate::lichess::retry::{Ended, Reopen};
 use crate::lichess::{Error, StreamError};
 
@@ -59,7 +60,7 @@ impl<S> Link<S> {
         Self {
             open: Box::new(move |silence| Box::pin(open(silence))),
             schedule,
-            state: State::Waiting(Box::pin(sleep(Duration::ZERO))),
+            state: State::Waiting(Box::pin(clock::sleep(Duration::ZERO))),
         }
     }
 
@@ -78,20 +79,20 @@ impl<S> Link<S> {
 
     /// Gives up what there is and opens anew after a wait.
     pub fn reopen(&mut self, wait: Duration) {
-        self.state = State::Waiting(Box::pin(sleep(wait)));
+        self.state = State::Waiting(Box::pin(clock::sleep(wait)));
     }
 
     /// Gives up a stream that brings what cannot be used, and opens anew when the schedule says so.
     pub fn mistrust(&mut self) {
         let lived = match &self.state {
-            State::Open { since, .. } => since.elapsed(),
+            State::Open { since, .. } => clock::since(*since),
             _ => Duration::ZERO,
         };
         self.again(Ended::Broke, lived);
     }
 
     fn again(&mut self, how: Ended, lived: Duration) -> Duration {
-        let wait = self.schedule.ended(how, lived, Instant::now());
+        let wait = self.schedule.ended(how, lived, clock::now());
         self.reopen(wait);
         wait
     }
@@ -107,14 +108,14 @@ where
             match &mut self.state {
                 State::Waiting(wait) => {
                     wait.await;
-                    self.schedule.opening(Instant::now());
+                    self.schedule.opening(clock::now());
                     self.state = State::Opening((self.open)(self.schedule.silence()));
                 }
                 State::Opening(opening) => match opening.await {
                     Ok(stream) => {
                         self.state = State::Open {
                             stream,
-                            since: Instant::now(),
+                            since: clock::now(),
                         };
                         return Heard::Opened;
                     }
@@ -134,7 +135,7 @@ where
                         Some(StreamError::Silent(_)) => Ended::Silent,
                         Some(_) => Ended::Broke,
                     };
-                    let lived = since.elapsed();
+                    let lived = clock::since(*since);
                     let wait = self.again(how, lived);
                     return Heard::Lost { error, wait };
                 }

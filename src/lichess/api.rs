@@ -1,7 +1,7 @@
 //! One method per endpoint.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -14,6 +14,7 @@ use super::model::{
 };
 use super::retry::Kind;
 use super::stream::{EventStream, GameStream};
+use crate::clock;
 
 /// How long an ordinary request may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -250,13 +251,13 @@ impl Client {
 
     /// How long a small request takes, there and back. Any answer counts, a refusal too.
     pub async fn ping(&self) -> Result<Duration, Error> {
-        let start = Instant::now();
+        let start = clock::now();
         match self
             .send(Kind::Query, PATIENCE, self.get_anonymously(&["__ping"]))
             .await
         {
-            Ok(_) => Ok(start.elapsed()),
-            Err(Error::Status(refusal)) if refusal.code < 500 => Ok(start.elapsed()),
+            Ok(_) => Ok(clock::since(start)),
+            Err(Error::Status(refusal)) if refusal.code < 500 => Ok(clock::since(start)),
             Err(error) => Err(error),
         }
     }

@@ -5,14 +5,14 @@ use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt, TryStreamExt};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, USER_AGENT};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
-use tokio::time::{timeout, timeout_at};
+use tokio::time::timeout_at;
 use url::Url;
 
 use super::endpoint::Endpoint;
@@ -22,6 +22,7 @@ use super::retry::{Gate, Kind};
 use super::stream::Ndjson;
 use super::tally::Tally;
 use super::token::Token;
+use crate::clock;
 
 /// The most that is read of an answer. The longest, 500 bots online, is about 1 MB.
 const LARGEST_ANSWER: usize = 16 << 20;
@@ -136,16 +137,16 @@ impl Client {
             requests: lane(|common| {
                 common
                     // Longer than most moves take to think about, so that the answer finds an open connection.
-                    .pool_idle_timeout(Duration::from_secs(300))
-                    .http2_keep_alive_interval(Duration::from_secs(5))
-                    .http2_keep_alive_timeout(Duration::from_secs(3))
+                    .pool_idle_timeout(seconds(300))
+                    .http2_keep_alive_interval(seconds(5))
+                    .http2_keep_alive_timeout(seconds(3))
                     .http2_keep_alive_while_idle(true)
             })?,
             streams: lane(|common| {
                 common
-                    .pool_idle_timeout(Duration::from_secs(10))
-                    .http2_keep_alive_interval(Duration::from_secs(5))
-                    .http2_keep_alive_timeout(Duration::from_secs(3))
+                    .pool_idle_timeout(seconds(10))
+                    .http2_keep_alive_interval(seconds(5))
+                    .http2_keep_alive_timeout(seconds(3))
             })?,
             gate: Mutex::default(),
             turns: Turns::default(),
@@ -236,7 +237,7 @@ impl Client {
         patience: Duration,
         request: Request,
     ) -> Result<Bytes, Error> {
-        let deadline = tokio::time::Instant::now() + patience;
+        let deadline = clock::wall_deadline(patience);
         let late = Error::Timeout(patience);
         let _turn = match self.shared.turns.of(kind) {
             Some(turn) => Some(
@@ -300,7 +301,7 @@ impl Client {
                 Err(refusal(response).await)
             }
         };
-        match timeout(silence, opening).await {
+        match clock::timeout(silence, opening).await {
             Ok(Ok(response)) => {
                 let bytes = response
                     .bytes_stream()
@@ -326,7 +327,7 @@ impl Client {
         if kind == Kind::Move {
             return Ok(());
         }
-        match self.gate().closed_for(kind, Instant::now()) {
+        match self.gate().closed_for(kind, clock::now()) {
             Some(left) => Err(Error::Paused(kind, left)),
             None => Ok(()),
         }
@@ -334,7 +335,7 @@ impl Client {
 
     fn note(&self, kind: Kind, refusal: &Refusal) {
         if refusal.code == 429 {
-            self.gate().refused(kind, refusal, Instant::now());
+            self.gate().refused(kind, refusal, clock::now());
         }
     }
 
@@ -372,11 +373,16 @@ impl Request {
     }
 }
 
+/// For the HTTP library, which goes by the wall.
+fn seconds(seconds: u64) -> Duration {
+    clock::on_the_wall(Duration::from_secs(seconds))
+}
+
 fn connections(plain: bool, roots: &[reqwest::Certificate]) -> reqwest::ClientBuilder {
     let builder = reqwest::Client::builder()
         // The token goes nowhere but where it was sent.
         .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(Duration::from_secs(5))
+        .connect_timeout(seconds(5))
         .tcp_nodelay(true)
         .tcp_keepalive(Duration::from_secs(15));
     if plain {
@@ -443,7 +449,7 @@ async fn refusal(mut response: Response) -> Error {
         }
     };
     // A body that never ends must not keep back the news that the request was refused.
-    let _ = timeout(Duration::from_millis(500), reading).await;
+    let _ = clock::timeout(Duration::from_millis(500), reading).await;
     Error::Status(Refusal::read(code, retry_after.as_deref(), &body))
 }
 

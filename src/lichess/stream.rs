@@ -10,6 +10,7 @@ use futures::Stream;
 use futures::stream::BoxStream;
 
 use super::model::{Event, FromLine, GameEvent, Skipped};
+use crate::clock;
 
 /// The longest line that is taken, in bytes. The longest true one, a `gameFull` of 600 plies, has about 4 kB.
 pub const LONGEST_LINE: usize = 1 << 20;
@@ -132,8 +133,8 @@ impl<T: FromLine> Ndjson<T> {
             lines: Lines::new(LONGEST_LINE),
             ready: VecDeque::new(),
             silence,
-            alarm: Box::pin(tokio::time::sleep(silence)),
-            heard: Instant::now(),
+            alarm: Box::pin(clock::sleep(silence)),
+            heard: clock::now(),
             end: End::NotYet,
             on_silence: None,
         }
@@ -151,10 +152,10 @@ impl<T: FromLine> Ndjson<T> {
     }
 
     fn hear(&mut self, piece: &[u8]) {
-        self.heard = Instant::now();
+        self.heard = clock::now();
         self.alarm
             .as_mut()
-            .reset(tokio::time::Instant::now() + self.silence);
+            .reset(clock::wall_deadline(self.silence));
         let ready = &mut self.ready;
         self.lines.push(piece, |line| ready.push_back(event(line)));
     }

@@ -227,16 +227,17 @@ impl Daemon {
         if !config.contains("[engine]") {
             writeln!(text, "engine = {{ hash_mib = 16, threads = 1 }}").unwrap();
         }
-        let config = text + config;
-        let config = if config.contains("daemon = {") {
-            config
-        } else {
+        if !config.contains("daemon = {") {
             // Beside the other daemons of the tests.
-            format!(
-                "{config}\ndaemon = {{ listen = \"127.0.0.1:0\", socket = \"{}\" }}\n",
-                home.path().join("control.sock").display()
+            let socket = home.path().join("control.sock");
+            let socket = socket.display();
+            writeln!(
+                text,
+                "daemon = {{ listen = \"127.0.0.1:0\", socket = \"{socket}\" }}"
             )
-        };
+            .unwrap();
+        }
+        let config = text + config;
         let log = home.path().join("log");
         let child = spawn(&home, &config, &log);
         Self {

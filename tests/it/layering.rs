@@ -7,6 +7,7 @@ use std::path::Path;
 /// The rooms, and which other rooms each may name. `*` is every one.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("chess", &[]),
+    ("clock", &[]),
     ("events", &["chess"]),
     ("book", &["chess"]),
     ("engine", &["chess"]),
@@ -14,14 +15,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("control", &["bot", "events", "metrics"]),
     ("web", &["chess", "events", "metrics", "control"]),
     ("train", &["chess", "engine"]),
-    ("lichess", &["chess"]),
+    ("lichess", &["chess", "clock"]),
     ("sim", &["chess", "engine"]),
     ("uci", &["chess", "engine", "book"]),
     ("config", &["lichess"]),
     (
         "bot",
         &[
-            "chess", "book", "engine", "lichess", "events", "metrics", "config",
+            "chess", "book", "engine", "lichess", "events", "metrics", "config", "clock",
         ],
     ),
     ("logging", &["config"]),

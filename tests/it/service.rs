@@ -6,16 +6,18 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use knightwatch::config::Settings;
+use tempfile::TempDir;
 
 use crate::common::{BOT, Site, wait};
 
 const UNIT: &str = include_str!("../../systemd/knightwatch.service");
 
-/// The bot's process, with these variables in its environment; killed when this is dropped.
-struct Service(Child);
+/// The bot's process, with these variables in its environment; killed when this is dropped. Its runtime directory.
+struct Service(Child, TempDir);
 
 impl Service {
     fn start(url: &str, variables: &[(&str, &str)]) -> Self {
+        let runtime = tempfile::tempdir().unwrap();
         let command = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
             .args([
                 "run",
@@ -23,7 +25,10 @@ impl Service {
                 "engine.hash_mib=8",
                 "--set",
                 "engine.threads=1",
+                "--set",
+                "daemon.listen=",
             ])
+            .env("RUNTIME_DIRECTORY", runtime.path())
             .env("LICHESS_TOKEN", format!("lip_{}", BOT.to_lowercase()))
             .env("KNIGHTWATCH__LICHESS__URL", url)
             .env("HOME", "/nonexistent")
@@ -32,7 +37,7 @@ impl Service {
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn();
-        Self(command.unwrap())
+        Self(command.unwrap(), runtime)
     }
 
     fn terminate(&self) {

@@ -1,14 +1,14 @@
 //! Answers to challenges.
 
 use std::future::Future;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::time::sleep;
 use tracing::info;
 
 use super::{Account, Errand, remember};
 use crate::bot::policy::{self, Load, Verdict};
 use crate::bot::stop::Stage;
+use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{Challenge, Compat, DeclineReason, TimeControl};
@@ -28,7 +28,7 @@ impl Account {
             return;
         }
         remember(&mut self.judged, challenge.id.clone());
-        let now = Instant::now();
+        let now = clock::now();
         let load = Load {
             draining: self.stop.stage() != Stage::Running,
             full: self.slots.full(now),
@@ -55,7 +55,7 @@ impl Account {
             .map(|challenger| challenger.name.clone());
         info!(challenge = %challenge.id, "accepting {}", describe(&challenge));
         self.slots
-            .promise(challenge.id.clone(), from, clocked, Instant::now());
+            .promise(challenge.id.clone(), from, clocked, clock::now());
         self.tell_challenge(&challenge, Decision::Accepted, "it is what we play".into());
         let client = self.house.client.clone();
         self.errands.spawn(async move {
@@ -140,7 +140,7 @@ where
             Err(failure) => failure,
         };
         match retry::decide(kind, &failure, attempt) {
-            Retry::After(wait) => sleep(wait).await,
+            Retry::After(wait) => clock::sleep(wait).await,
             Retry::GiveUp => return Err(failure),
         }
         attempt += 1;

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc};
 use tokio::task::{Id, JoinError, JoinSet};
-use tokio::time::{MissedTickBehavior, interval, interval_at, sleep, timeout};
 use tracing::{debug, error, info, warn};
 
 use super::desk::{Desk, stream_status};
@@ -19,6 +18,7 @@ use super::link::{Heard, Link};
 use super::slots::Slots;
 use super::stop::{Stage, Stop};
 use super::{BotParts, Error, House, Pulse};
+use crate::clock;
 use crate::events;
 use crate::lichess::model::{
     Challenge, ChallengeId, Challenger, Challenges, Event, GameId, GameInfo, Speed,
@@ -115,11 +115,11 @@ async fn introduce(parts: &BotParts, stop: &mut Stop) -> Result<Option<House>, E
             reason: failure.to_string(),
             retry_in: Some(wait),
         });
-        let until = Instant::now() + wait;
-        while Instant::now() < until {
+        let until = clock::now() + wait;
+        while clock::now() < until {
             parts.pulse.beat();
             tokio::select! {
-                () = sleep(BEAT.min(wait)) => {}
+                () = clock::sleep(BEAT.min(wait)) => {}
                 () = stop.reached(Stage::Draining) => return Ok(None),
             }
         }
@@ -194,7 +194,7 @@ impl Account {
             panicked: VecDeque::new(),
             judged: VecDeque::new(),
             errands: JoinSet::new(),
-            born: Instant::now(),
+            born: clock::now(),
             clean_ends: 0,
             informed: false,
             idle_told: false,
@@ -207,11 +207,9 @@ impl Account {
 
     /// The loop. Nothing in it waits for an answer.
     async fn follow(&mut self, mut stop: Stop) -> Result<(), Error> {
-        let mut beat = interval(BEAT);
-        let mut reconcile = interval_at((Instant::now() + RECONCILE_EVERY).into(), RECONCILE_EVERY);
-        reconcile.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut audit = interval_at((Instant::now() + AUDIT_EVERY).into(), AUDIT_EVERY);
-        audit.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut beat = clock::interval(BEAT);
+        let mut reconcile = clock::interval_later(RECONCILE_EVERY);
+        let mut audit = clock::interval_later(AUDIT_EVERY);
         let doubt = Arc::clone(&self.house.doubt);
         let mut stage = stop.stage();
         loop {
@@ -243,13 +241,13 @@ impl Account {
 
     /// Whether no game is on, and none is about to be.
     fn is_empty(&mut self) -> bool {
-        self.games.is_empty() && !self.slots.promised(Instant::now())
+        self.games.is_empty() && !self.slots.promised(clock::now())
     }
 
     /// Leaves: what is being searched or posted is posted, then all tasks end.
     async fn leave(&mut self, patience: Duration) {
         let all = async { while self.tasks.join_next().await.is_some() {} };
-        if timeout(patience, all).await.is_err() {
+        if clock::timeout(patience, all).await.is_err() {
             warn!("{} games are left as they are", self.tasks.len());
         }
         self.tasks.shutdown().await;
@@ -286,7 +284,7 @@ impl Account {
     fn lost(&mut self, error: Option<StreamError>, wait: Duration) -> Result<(), Error> {
         if error.is_none() {
             self.clean_ends += 1;
-            if self.born.elapsed() < YOUNG && self.clean_ends >= CLEAN_ENDS {
+            if clock::since(self.born) < YOUNG && self.clean_ends >= CLEAN_ENDS {
                 return Err(Error::AnotherInstance(self.clean_ends));
             }
         }
@@ -323,11 +321,11 @@ impl Account {
     fn check_token(&mut self) {
         let lately = self
             .token_checked
-            .is_some_and(|at| at.elapsed() < DOUBT_EVERY);
+            .is_some_and(|at| clock::since(at) < DOUBT_EVERY);
         if lately {
             return;
         }
-        self.token_checked = Some(Instant::now());
+        self.token_checked = Some(clock::now());
         let client = self.house.client.clone();
         self.errands
             .spawn(async move { Errand::Token(client.account().await.map(drop)) });
@@ -361,7 +359,7 @@ impl Account {
     /// a game that stands still is lost, one with less thinking need not be.
     fn take_up(&mut self, info: Box<GameInfo>) {
         let id = info.id.clone();
-        let now = Instant::now();
+        let now = clock::now();
         let done = |(other, until): &(GameId, Option<Instant>)| {
             *other == id && until.is_none_or(|until| now < until)
         };
@@ -411,7 +409,7 @@ impl Account {
         self.count();
         match ended {
             Ok((_, Ended::Over | Ended::Unfit)) => remember(&mut self.done, (id, None)),
-            Ok((_, Ended::Gone)) => remember(&mut self.done, (id, Some(Instant::now() + GONE_FOR))),
+            Ok((_, Ended::Gone)) => remember(&mut self.done, (id, Some(clock::now() + GONE_FOR))),
             Ok((_, Ended::Left)) => {}
             Err(failure) => {
                 error!(game = %id, "the game's task has failed, taking the game up again: {failure}");
@@ -435,7 +433,7 @@ impl Account {
 
     /// Sees to it that every game does what it owes.
     fn audit(&mut self) {
-        let now = Instant::now();
+        let now = clock::now();
         for (id, seat) in &self.games {
             if audit::neglects(&seat.desk.look(), now) {
                 error!(game = %id, "a move was owed and nothing done about it");
@@ -490,8 +488,8 @@ impl Account {
     fn ask_playing(&mut self, wait: Duration) {
         let client = self.house.client.clone();
         self.errands.spawn(async move {
-            sleep(wait).await;
-            let asked = Instant::now();
+            clock::sleep(wait).await;
+            let asked = clock::now();
             Errand::Playing(asked, client.playing(LISTED).await)
         });
     }

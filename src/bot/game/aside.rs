@@ -9,6 +9,7 @@ use super::flight::{Alarm, Flight};
 use super::{Ended, Play};
 use crate::bot::chat;
 use crate::bot::stop::Stage;
+use crate::clock;
 use crate::events::Event;
 use crate::lichess::Error;
 use crate::lichess::model::{GameState, OpponentGone, Room, Status};
@@ -63,7 +64,7 @@ impl Play {
             self.alarms.abort = None;
         } else if changed || self.alarms.abort.is_none() {
             let after = self.house.settings.games.abort_after();
-            self.alarms.abort = after.map(|after| Instant::now() + after);
+            self.alarms.abort = after.map(|after| clock::now() + after);
         }
     }
 
@@ -93,7 +94,7 @@ impl Play {
             Alarm::Abort => {
                 info!(game = %self.id, "the opponent does not begin: aborting");
                 let again = self.house.settings.games.abort_after();
-                self.alarms.abort = again.map(|after| Instant::now() + after);
+                self.alarms.abort = again.map(|after| clock::now() + after);
                 self.aside("abort", async move { client.abort(&id).await });
             }
             Alarm::Claim => {
@@ -175,6 +176,6 @@ impl Play {
             self.say(Room::Spectator, &settings.chat.farewell_spectators);
         }
         let said = async { while self.beside.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(FAREWELL, said).await;
+        let _ = clock::timeout(FAREWELL, said).await;
     }
 }

@@ -4,9 +4,8 @@ use std::future::{Future, pending};
 use std::pin::Pin;
 use std::time::Instant;
 
-use tokio::time::sleep_until;
-
 use crate::bot::choice::{Choice, Search};
+use crate::clock;
 use crate::lichess::Error;
 
 /// The one thing that is in flight for the move we owe.
@@ -74,7 +73,7 @@ impl Alarms {
             .min_by_key(|&(at, _)| at);
         match first {
             Some((at, alarm)) => {
-                sleep_until(at.into()).await;
+                clock::sleep_until(at).await;
                 alarm
             }
             None => pending().await,

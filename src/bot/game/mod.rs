@@ -25,6 +25,7 @@ use super::link::{Heard, Link};
 use super::manners::{Manner, Mood};
 use super::sheet::{Change, Sheet};
 use super::stop::{Stage, Stop};
+use crate::clock;
 use crate::events::{Event, GameStarted};
 use crate::lichess::model::{GameEvent, GameFull, GameId, GameInfo, GameState, Status};
 use crate::lichess::retry::Reopen;
@@ -140,7 +141,7 @@ impl Play {
             let (client, game) = (client.clone(), game.clone());
             async move { client.game(&game, silence).await }
         });
-        let now = Instant::now();
+        let now = clock::now();
         Self {
             house,
             id,
@@ -168,7 +169,7 @@ impl Play {
 
     /// Something came from the stream.
     fn hear(&mut self, heard: Heard<GameEvent>) {
-        let arrived = Instant::now();
+        let arrived = clock::now();
         match heard {
             Heard::Opened => debug!(game = %self.id, "stream open"),
             Heard::Item(GameEvent::Full(full)) => self.on_full(&full, arrived),
@@ -325,7 +326,7 @@ impl Play {
         match order {
             Order::Finished(info) => {
                 self.info = Some(info);
-                self.alarms.last_words = Some(Instant::now() + LAST_WORDS);
+                self.alarms.last_words = Some(clock::now() + LAST_WORDS);
             }
             Order::Look => self.link.reopen(Duration::ZERO),
             Order::Mend => {

@@ -1,8 +1,7 @@
 //! From "it is our turn" to "our move is posted": takes the steps that [`Duty`](crate::bot::duty::Duty) says.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::time::sleep;
 use tracing::{debug, warn};
 
 use super::Play;
@@ -15,6 +14,7 @@ use crate::bot::manners::Manner;
 use crate::bot::sheet::Sheet;
 use crate::bot::stop::Stage;
 use crate::chess::CastlingNotation;
+use crate::clock;
 use crate::engine::Limits;
 use crate::lichess::Error;
 use crate::lichess::retry::{self, Kind, Retry};
@@ -36,12 +36,12 @@ impl Play {
             Step::Drop => self.flight = Flight::None,
             Step::Think => self.think(),
             Step::Post { mv: _, refused } => self.post(refused),
-            Step::Wait(wait) => self.flight = Flight::Wait(Box::pin(sleep(wait))),
+            Step::Wait(wait) => self.flight = Flight::Wait(Box::pin(clock::sleep(wait))),
             Step::Look(within) => {
                 let wait = LOOKS[self.turn.looks.min(LOOKS.len() - 1)];
                 self.turn.looks += 1;
                 self.link.reopen(wait);
-                self.flight = Flight::Wait(Box::pin(sleep(wait + within)));
+                self.flight = Flight::Wait(Box::pin(clock::sleep(wait + within)));
             }
         }
     }
@@ -71,7 +71,7 @@ impl Play {
         Budget {
             pace: head.pace,
             remaining,
-            since: at.elapsed(),
+            since: clock::since(at),
             ply: sheet.ply(),
             lag: &self.lag,
             safety: settings.engine.overhead(),
@@ -129,7 +129,7 @@ impl Play {
         let uci = mv.uci(castling).to_string();
         let (client, id) = (self.house.client.clone(), self.id.clone());
         let manner = std::mem::replace(&mut self.turn.manner, Manner::Play);
-        self.turn.posted.get_or_insert_with(Instant::now);
+        self.turn.posted.get_or_insert_with(clock::now);
         self.turn.posts += 1;
         debug!(game = %self.id, uci, ?manner, posts = self.turn.posts, "posting");
         self.flight = Flight::Post(match manner {
@@ -140,7 +140,7 @@ impl Play {
 
     pub(super) fn answered(&mut self, answer: Result<(), Error>) {
         if let (Ok(()), Some(posted)) = (&answer, self.turn.posted) {
-            self.turn.round_trip.get_or_insert(posted.elapsed());
+            self.turn.round_trip.get_or_insert(clock::since(posted));
         }
         let answer = answer.map_err(|error| {
             let trouble = self.trouble(&error);
@@ -170,7 +170,7 @@ impl Play {
     /// The longest that we can afford to wait with a move in hand.
     pub(super) fn patience(&self) -> Duration {
         let (remaining, at) = self.turn.clock;
-        (remaining.saturating_sub(at.elapsed()) / 10)
+        (remaining.saturating_sub(clock::since(at)) / 10)
             .clamp(Duration::from_millis(100), Duration::from_secs(60))
     }
 

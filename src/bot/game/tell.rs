@@ -7,6 +7,7 @@ use crate::bot::choice::report;
 use crate::bot::head::millis;
 use crate::bot::sheet::Change;
 use crate::chess::Color;
+use crate::clock;
 use crate::events::{Event, GameFinished, Moved, Report, Timing};
 use crate::lichess::model::{GameState, Status};
 
@@ -31,7 +32,7 @@ impl Play {
         }
         let timing = Timing {
             to_post: posted.saturating_duration_since(before.since),
-            round_trip: before.round_trip.unwrap_or_else(|| posted.elapsed()),
+            round_trip: before.round_trip.unwrap_or_else(|| clock::since(posted)),
         };
         let mut past = sheet.game().clone();
         past.truncate(at);

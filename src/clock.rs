@@ -1,0 +1,106 @@
+//! The one clock of the bot: every wait and every measurement of time in [`bot`](crate::bot) and
+//! [`lichess`](crate::lichess) goes through it.
+//!
+//! Ordinarily it is the system's clock. For rehearsals against a simulator that runs faster than the wall (`knightwatch
+//! sim --speed 10`), it can be made to run as many times faster (`knightwatch run --time-scale 10`): then a minute in
+//! this program's text takes six seconds everywhere, and nothing in it need know.
+
+use std::future::Future;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// The largest scale: beyond it the machine's own delays would be mistaken for the network's.
+pub const MAX_SCALE: f64 = 10.0;
+
+struct Scale {
+    /// When it began to run faster.
+    base: Instant,
+    factor: f64,
+}
+
+static SCALE: OnceLock<Scale> = OnceLock::new();
+
+/// Makes the clock run `factor` times as fast from now on, 1 to [`MAX_SCALE`]. Only the first call counts, and it has to
+/// come before anything is measured.
+pub fn set_scale(factor: f64) {
+    if factor > 1.0 {
+        let _ = SCALE.set(Scale {
+            base: Instant::now(),
+            factor: factor.min(MAX_SCALE),
+        });
+    }
+}
+
+/// How many times as fast as the wall's the clock runs.
+pub fn scale() -> f64 {
+    SCALE.get().map_or(1.0, |scale| scale.factor)
+}
+
+/// The time. Compare it with nothing but other times of this clock.
+pub fn now() -> Instant {
+    let now = Instant::now();
+    match SCALE.get() {
+        None => now,
+        Some(Scale { base, factor }) => *base + now.duration_since(*base).mul_f64(*factor),
+    }
+}
+
+/// What has passed since then.
+pub fn since(then: Instant) -> Duration {
+    now().saturating_duration_since(then)
+}
+
+/// How long something of this length takes on the wall.
+pub fn on_the_wall(duration: Duration) -> Duration {
+    match SCALE.get() {
+        None => duration,
+        Some(Scale { factor, .. }) => duration.div_f64(*factor),
+    }
+}
+
+/// What something that took this long on the wall took by this clock.
+pub fn by_this_clock(wall: Duration) -> Duration {
+    match SCALE.get() {
+        None => wall,
+        Some(Scale { factor, .. }) => wall.mul_f64(*factor),
+    }
+}
+
+/// The moment on the wall at which a wait of this length, begun now, is over.
+pub fn wall_deadline(wait: Duration) -> tokio::time::Instant {
+    tokio::time::Instant::now() + on_the_wall(wait)
+}
+
+/// Waits this long.
+pub fn sleep(wait: Duration) -> tokio::time::Sleep {
+    tokio::time::sleep(on_the_wall(wait))
+}
+
+/// Waits until the clock shows this.
+pub fn sleep_until(deadline: Instant) -> tokio::time::Sleep {
+    sleep(deadline.saturating_duration_since(now()))
+}
+
+/// Gives up a future after this long.
+pub fn timeout<F: Future>(patience: Duration, future: F) -> tokio::time::Timeout<F> {
+    tokio::time::timeout(on_the_wall(patience), future)
+}
+
+/// Ticks at once and then with this period; a tick that comes too late shifts those after it.
+pub fn interval(period: Duration) -> tokio::time::Interval {
+    ticking(tokio::time::interval(on_the_wall(period)))
+}
+
+/// Like [`interval`], with the first tick after one period.
+pub fn interval_later(period: Duration) -> tokio::time::Interval {
+    let period = on_the_wall(period);
+    ticking(tokio::time::interval_at(
+        tokio::time::Instant::now() + period,
+        period,
+    ))
+}
+
+fn ticking(mut interval: tokio::time::Interval) -> tokio::time::Interval {
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    interval
+}
