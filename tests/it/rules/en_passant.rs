@@ -1,0 +1,126 @@
+//! En passant by the lazy way: take, and look whether the king stands in check.
+
+use knightwatch::chess::{
+    Color, FenError, File, Move, MoveKind, Piece, Position, Rank, Role, Square,
+};
+
+use super::{for_each_seed, setting};
+
+/// The board by squares, and nothing else.
+type Board = [Option<Piece>; 64];
+
+/// The first two fields of a FEN.
+fn text(board: &Board, turn: Color) -> String {
+    let ranks = Rank::ALL.into_iter().rev().map(|rank| {
+        File::ALL
+            .into_iter()
+            .map(|file| match board[Square::new(file, rank).index()] {
+                Some(piece) => piece.char(),
+                None => '1',
+            })
+            .collect::<String>()
+    });
+    let ranks: Vec<String> = ranks.collect();
+    format!("{} {}", ranks.join("/"), turn.char())
+}
+
+/// Kings, pawns of which one has just moved two squares, and a few pieces, anywhere.
+fn random_board(random: &mut fastrand::Rng) -> (Board, Color, Square) {
+    let us = if random.bool() {
+        Color::White
+    } else {
+        Color::Black
+    };
+    let (fifth, sixth) = if us.is_white() {
+        (Rank::Fifth, Rank::Sixth)
+    } else {
+        (Rank::Fourth, Rank::Third)
+    };
+    let file = File::ALL[random.usize(..8)];
+    let mut board: Board = [None; 64];
+    let pawn = |color| {
+        let role = Role::Pawn;
+        Some(Piece { color, role })
+    };
+    board[Square::new(file, fifth).index()] = pawn(!us);
+    for sideways in [-1, 1] {
+        let beside = u8::try_from(file.index() as i8 + sideways).ok();
+        if let Some(beside) = beside.and_then(File::from_index)
+            && random.u8(..) < 180
+        {
+            board[Square::new(beside, fifth).index()] = pawn(us);
+        }
+    }
+    let mut put = |board: &mut Board, color, role| {
+        // Half of the kings and sliders stand where they can be laid bare: on the rank of the two pawns.
+        let square = if random.bool() {
+            Square::new(File::ALL[random.usize(..8)], fifth)
+        } else {
+            Square::from_index(random.u8(..64)).expect("a square")
+        };
+        let place = &mut board[square.index()];
+        *place = place.or(Some(Piece { color, role }));
+    };
+    put(&mut board, us, Role::King);
+    put(&mut board, !us, Role::King);
+    for role in [Role::Queen, Role::Rook, Role::Bishop, Role::Knight] {
+        put(&mut board, !us, role);
+        put(&mut board, us, role);
+    }
+    (board, us, Square::new(file, sixth))
+}
+
+#[test]
+fn en_passant_is_legal_if_it_leaves_no_check() {
+    let default = if cfg!(debug_assertions) { 200 } else { 5_000 };
+    let wanted = setting("KNIGHTWATCH_RULES_EN_PASSANT", default);
+    for_each_seed(|seed| {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let (mut legal, mut illegal) = (0, 0);
+        while legal + illegal < wanted {
+            let (board, us, to) = random_board(&mut random);
+            let fen = format!("{} - {to} 0 1", text(&board, us));
+            let Ok(position) = Position::from_fen(&fen) else {
+                continue;
+            };
+            let taken = Square::new(
+                to.file(),
+                if us.is_white() {
+                    Rank::Fifth
+                } else {
+                    Rank::Fourth
+                },
+            );
+            for from in Square::all().filter(|from| from.rank() == taken.rank()) {
+                let pawn = Piece {
+                    color: us,
+                    role: Role::Pawn,
+                };
+                if from.file().index().abs_diff(to.file().index()) != 1
+                    || board[from.index()] != Some(pawn)
+                {
+                    continue;
+                }
+                let mut after = board;
+                after[to.index()] = after[from.index()].take();
+                after[taken.index()] = None;
+                // The reader refuses a position whose side not to move is in check, for that and nothing else.
+                let safe = match Position::from_fen(&text(&after, !us)) {
+                    Ok(_) => true,
+                    Err(FenError::OppositeCheck(color)) if color == us => false,
+                    Err(error) => panic!("{error} after {from} takes {to} in {fen}"),
+                };
+                let mv = Move::new(from, to, MoveKind::EnPassant);
+                assert_eq!(position.is_legal(mv), safe, "{mv:?} in {fen}");
+                let listed = position.legal_moves().contains(&mv);
+                assert_eq!(listed, safe, "{mv:?} in {fen}");
+                if safe {
+                    legal += 1;
+                } else {
+                    illegal += 1;
+                }
+            }
+        }
+        assert!(legal.min(illegal) > wanted / 10, "{legal} and {illegal}");
+    });
+}

@@ -1,0 +1,78 @@
+//! Counts of positions that each aim at one rule.
+
+use std::str::FromStr;
+
+use knightwatch::chess::Position;
+use shakmaty::fen::Fen;
+use shakmaty::{CastlingMode, Chess};
+
+/// The counts of start positions of Chess960 and of positions with castling of all kinds.
+#[test]
+fn perft_of_chess960() {
+    let known: [(&str, &[u64]); 4] = [
+        (
+            "bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9",
+            &[21, 528, 12_189, 326_672],
+        ),
+        (
+            "2nnrbkr/p1qppppp/8/1ppb4/6PP/3PP3/PPP2P2/BQNNRBKR w HEhe - 1 9",
+            &[21, 807, 18_002, 667_366],
+        ),
+        (
+            "qbbnnrkr/2pp2pp/p7/1p2pp2/8/P3PP2/1PPP1KPP/QBBNNR1R w hf - 0 9",
+            &[22, 593, 13_440, 382_958],
+        ),
+        ("1rkr4/8/8/8/8/8/8/1RKR4 w DBdb - 0 1", &[]),
+    ];
+    for (fen, counts) in known {
+        let position = Position::from_fen(fen).expect("a position");
+        for (depth, &count) in (1..).zip(counts) {
+            assert_eq!(
+                knightwatch::chess::perft::perft(&position, depth),
+                count,
+                "{fen} at depth {depth}"
+            );
+        }
+        let theirs: Chess = Fen::from_str(fen)
+            .expect("a FEN")
+            .into_position(CastlingMode::Chess960)
+            .expect("a position");
+        assert_eq!(
+            knightwatch::chess::perft::perft(&position, 4),
+            shakmaty::perft(&theirs, 4),
+            "{fen}"
+        );
+    }
+}
+
+/// The positions of the suites that each aim at one rule, to the depths that another program counted.
+#[test]
+fn perft_of_the_suites() {
+    let suites = [
+        include_str!("../../suites/standard.perft"),
+        include_str!("../../suites/chess960.perft"),
+    ];
+    for (suite, least) in suites.into_iter().zip([60, 30]) {
+        let mut rule = "";
+        let mut positions = 0;
+        for line in suite.lines().filter(|line| !line.is_empty()) {
+            if let Some(comment) = line.strip_prefix("# ") {
+                rule = comment;
+                continue;
+            }
+            let (fen, counts) = line.split_once(" ; ").expect("a FEN and its counts");
+            let position =
+                Position::from_fen(fen).unwrap_or_else(|error| panic!("{rule}: {fen}: {error}"));
+            for (depth, count) in (1..).zip(counts.split(' ')) {
+                let count: u64 = count.parse().expect("a count");
+                assert_eq!(
+                    knightwatch::chess::perft::perft(&position, depth),
+                    count,
+                    "{rule}: {fen} at depth {depth}"
+                );
+            }
+            positions += 1;
+        }
+        assert!(positions >= least, "{positions}");
+    }
+}
