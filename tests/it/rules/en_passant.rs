@@ -4,7 +4,7 @@ use knightwatch::chess::{
     Color, FenError, File, Move, MoveKind, Piece, Position, Rank, Role, Square,
 };
 
-use super::{for_each_seed, setting};
+use super::for_each_seed;
 
 /// The board by squares, and nothing else.
 type Board = [Option<Piece>; 64];
@@ -63,21 +63,21 @@ fn random_board(random: &mut fastrand::Rng) -> (Board, Color, Square) {
     };
     put(&mut board, us, Role::King);
     put(&mut board, !us, Role::King);
-    for role in [Role::Queen, Role::Rook, Role::Bishop, Role::Knight] {
+    for role in [Role::Queen, Role::Rook, Role::Bishop, Role::Bishop] {
         put(&mut board, !us, role);
-        put(&mut board, us, role);
     }
+    put(&mut board, us, Role::Knight);
     (board, us, Square::new(file, sixth))
 }
 
 #[test]
 fn en_passant_is_legal_if_it_leaves_no_check() {
-    let default = if cfg!(debug_assertions) { 200 } else { 5_000 };
-    let wanted = setting("KNIGHTWATCH_RULES_EN_PASSANT", default);
+    // Of fifty captures in passing about one is illegal.
+    let wanted = if cfg!(debug_assertions) { 10 } else { 200 };
     for_each_seed(|seed| {
         let mut random = fastrand::Rng::with_seed(seed);
         let (mut legal, mut illegal) = (0, 0);
-        while legal + illegal < wanted {
+        while illegal < wanted {
             let (board, us, to) = random_board(&mut random);
             let fen = format!("{} - {to} 0 1", text(&board, us));
             let Ok(position) = Position::from_fen(&fen) else {
@@ -121,6 +121,6 @@ fn en_passant_is_legal_if_it_leaves_no_check() {
                 }
             }
         }
-        assert!(legal.min(illegal) > wanted / 10, "{legal} and {illegal}");
+        assert!(legal > illegal);
     });
 }

@@ -1,6 +1,8 @@
 //! The FEN reader against damaged and random text.
 
 use knightwatch::chess::Position;
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 /// Whatever the text, the reader answers, and what it takes can be played on with.
 #[test]
@@ -28,29 +30,87 @@ fn no_text_upsets_the_fen_reader() {
             }
         }
         let text: String = text.into_iter().collect();
-        let Ok(position) = Position::from_fen(&text) else {
-            continue;
-        };
-        taken += 1;
-        assert_eq!(
-            Position::from_fen(&position.fen()).as_ref(),
-            Ok(&position),
-            "{text}"
-        );
-        let moves = position.legal_moves();
-        assert_eq!(position.count_legal_moves() as usize, moves.len(), "{text}");
-        for mv in &moves {
-            let next = position.after(mv);
-            let king = next.king(position.turn());
-            let attackers = next.attackers_to(king, next.occupied()) & next.by_color(next.turn());
-            assert!(attackers.is_empty(), "{mv:?} in {text}");
-            assert_eq!(
-                position.gives_check(mv),
-                next.in_check(),
-                "{mv:?} in {text}"
-            );
-            assert_eq!(position.parse_san(&position.san(mv)), Ok(mv), "{text}");
-        }
+        taken += u32::from(holds(&text));
     }
     assert!(taken > 1_000, "{taken}");
+}
+
+/// Whether the text is taken; if it is, the position must be one that can be written and played on.
+fn holds(text: &str) -> bool {
+    let position = match Position::from_fen(text) {
+        Ok(position) => position,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            return false;
+        }
+    };
+    for fen in [position.fen(), position.shredder_fen()] {
+        assert_eq!(Position::from_fen(&fen).as_ref(), Ok(&position), "{text}");
+    }
+    let moves = position.legal_moves();
+    assert_eq!(position.count_legal_moves() as usize, moves.len(), "{text}");
+    for mv in &moves {
+        let next = position.after(mv);
+        let king = next.king(position.turn());
+        let attackers = next.attackers_to(king, next.occupied()) & next.by_color(next.turn());
+        assert!(attackers.is_empty(), "{mv:?} in {text}");
+        assert_eq!(
+            position.gives_check(mv),
+            next.in_check(),
+            "{mv:?} in {text}"
+        );
+        assert_eq!(position.parse_san(&position.san(mv)), Ok(mv), "{text}");
+        // It leads to positions that are taken, too; but with an en passant square it may have been a position that
+        // no game has, and so may the next be.
+        if position.en_passant().is_none() {
+            let fen = next.fen();
+            assert_eq!(Position::from_fen(&fen), Ok(next), "{mv:?} in {text}");
+        }
+    }
+    true
+}
+
+/// A few pieces anywhere, with a king of each side: most are positions.
+fn sparse_board() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select("PNBRQpnbrq".chars().collect::<Vec<_>>());
+    let pieces = prop::collection::vec((0..64usize, piece), 0..12);
+    (pieces, 0..64usize, 0..64usize).prop_map(|(pieces, white, black)| {
+        let mut board = ['1'; 64];
+        for (square, piece) in pieces {
+            board[square] = piece;
+        }
+        board[black] = 'k';
+        board[white] = 'K';
+        board
+            .chunks(8)
+            .map(String::from_iter)
+            .collect::<Vec<_>>()
+            .join("/")
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, rng_seed: RngSeed::Fixed(5), ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_bytes_upset_it(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+        holds(&String::from_utf8_lossy(&bytes));
+    }
+
+    #[test]
+    fn no_letters_upset_it(text in "[pnbrqkPNBRQK1-8/]{0,80}( [wbWB-]( [KQkqA-Ha-h-]{1,5}( [a-h1-9-]{1,3}( [0-9-]{1,6}){0,3})?)?)?") {
+        holds(&text);
+    }
+
+    #[test]
+    fn no_fields_upset_it(
+        board in sparse_board(),
+        turn in "[wb]",
+        castling in "-|[KQkq]{1,4}|[A-Ha-h]{1,4}",
+        en_passant in "-|[a-h][36]",
+        rest in "|( [0-9]{1,3}){1,2}",
+    ) {
+        holds(&format!("{board} {turn} {castling} {en_passant}{rest}"));
+        holds(&format!("{board} {turn} - -{rest}"));
+    }
 }

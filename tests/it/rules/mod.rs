@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use knightwatch::chess::{
-    CastlingNotation, Color, Ending, Game, Generate, Move, MoveKind, MoveList, Position,
+    Bitboard, CastlingNotation, Color, Ending, Game, Generate, Move, MoveKind, MoveList, Position,
+    Role, attacks,
 };
 use shakmaty::fen::Fen;
 use shakmaty::san::SanPlus;
@@ -241,7 +242,25 @@ fn compare(mode: CastlingMode, game: &Game, theirs: &Chess, random: &mut fastran
         assert_eq!(game.ending(), ending, "{fen}");
     }
 
+    for color in Color::ALL {
+        assert_eq!(ours.pinned(color), pins_by_x_rays(ours, color), "{fen}");
+    }
     parts_make_the_whole(ours, &our_moves, random);
+}
+
+/// The pieces of a side that are pinned, found from the king through its own pieces.
+fn pins_by_x_rays(position: &Position, color: Color) -> Bitboard {
+    let king = position.king(color);
+    let (us, them) = (position.by_color(color), position.by_color(!color));
+    let occupied = us | them;
+    let queens = position.by_role(Role::Queen);
+    let straight = (position.by_role(Role::Rook) | queens) & them;
+    let diagonal = (position.by_role(Role::Bishop) | queens) & them;
+    let pinners = attacks::rook_x_ray(king, occupied, us) & straight
+        | attacks::bishop_x_ray(king, occupied, us) & diagonal;
+    pinners.into_iter().fold(Bitboard::EMPTY, |pins, pinner| {
+        pins | attacks::between(king, pinner) & us
+    })
 }
 
 /// What the search's null move leaves is what a FEN with the other side to move says.
