@@ -1,10 +1,32 @@
-//! Counts the six well-known positions beyond 10^8 nodes and prints million nodes per second; `cargo bench --bench
-//! perft`. An argument is a number of rounds, of which the fastest counts.
+//! Move generation beside that of other Rust libraries, over six well-known positions; the last ply is counted, not
+//! played, and nothing is remembered.
+//!
+//! The speed of a shared machine changes from minute to minute. So each count stands between two of the same position
+//! by cozy-chess, and the table gives its speed in proportion to theirs: the median of the rounds.
+//!
+//! - `cargo bench --bench perft` prints the table; a number after `--` sets the rounds.
+//! - `cargo bench --bench perft -- knightwatch 1` counts by one library alone, each position so many plies less deep,
+//!   to be watched by a profiler.
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use knightwatch::chess::{Position, perft::perft};
 
+/// Counts the positions so many plies ahead of a FEN.
+type Count = fn(&str, u32) -> u64;
+
+/// The first is the measure of the others.
+const LIBRARIES: [(&str, Count); 4] = [
+    ("cozy-chess", cozy_chess_perft),
+    ("knightwatch", knightwatch_perft),
+    ("chess", chess_perft),
+    ("shakmaty", shakmaty_perft),
+];
+
+const ROUNDS: usize = 3;
+
+/// Name, FEN, depth, and the positions at that depth.
 const POSITIONS: [(&str, &str, u32, u64); 6] = [
     (
         "start",
@@ -27,14 +49,14 @@ const POSITIONS: [(&str, &str, u32, u64); 6] = [
     (
         "promotions",
         "r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1",
-        6,
-        706_045_033,
+        5,
+        15_833_292,
     ),
     (
         "position 5",
         "rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8",
-        6,
-        3_048_196_529,
+        5,
+        89_941_194,
     ),
     (
         "position 6",
@@ -45,37 +67,148 @@ const POSITIONS: [(&str, &str, u32, u64); 6] = [
 ];
 
 fn main() {
-    let rounds = std::env::args()
-        .filter_map(|argument| argument.parse::<u32>().ok())
-        .next()
-        .unwrap_or(1)
-        .max(1);
-    println!(
-        "{:<12} {:>5} {:>15} {:>9} {:>7}",
-        "position", "depth", "nodes", "time", "Mnps"
-    );
-    let (mut nodes, mut time) = (0, Duration::ZERO);
-    for (name, fen, depth, expected) in POSITIONS {
-        let position = Position::from_fen(fen).expect("a well-known position");
-        let fastest = (0..rounds)
-            .map(|_| {
-                let start = Instant::now();
-                assert_eq!(perft(&position, depth), expected, "{name}");
-                start.elapsed()
-            })
-            .min()
-            .expect("at least one round");
-        print_line(name, &depth.to_string(), expected, fastest);
-        nodes += expected;
-        time += fastest;
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let number = words.iter().find_map(|word| word.parse::<usize>().ok());
+    match LIBRARIES
+        .iter()
+        .find(|(name, _)| words.iter().any(|word| word == name))
+    {
+        Some((_, count)) => watch(*count, number.unwrap_or(0) as u32),
+        None => compare(number.unwrap_or(ROUNDS).max(1)),
     }
-    print_line("all", "", nodes, time);
 }
 
-fn print_line(name: &str, depth: &str, nodes: u64, time: Duration) {
-    let seconds = time.as_secs_f64();
-    println!(
-        "{name:<12} {depth:>5} {nodes:>15} {seconds:>7.2} s {:>7.1}",
-        nodes as f64 / seconds / 1e6
+/// Counts by one library, and says how many positions that were.
+fn watch(count: Count, less: u32) {
+    let mut nodes = 0;
+    for (_, fen, depth, _) in POSITIONS {
+        nodes += count(fen, depth - less.min(depth));
+    }
+    println!("{nodes} nodes");
+}
+
+/// What one library took for each position, and cozy-chess right before and after it on average.
+type Times = [(Duration, Duration); POSITIONS.len()];
+
+fn compare(rounds: usize) {
+    let (_, measure) = LIBRARIES[0];
+    let others = &LIBRARIES[1..];
+    let mut times: Vec<Vec<Times>> = vec![Vec::new(); others.len()];
+    for round in 1..=rounds {
+        eprintln!("round {round} of {rounds}");
+        let mut this_round = vec![Times::default(); others.len()];
+        for (index, position) in POSITIONS.iter().enumerate() {
+            let mut before = time(measure, position);
+            for (times, (_, count)) in this_round.iter_mut().zip(others) {
+                let own = time(*count, position);
+                let after = time(measure, position);
+                times[index] = (own, (before + after) / 2);
+                before = after;
+            }
+        }
+        for (all, times) in times.iter_mut().zip(this_round) {
+            all.push(times);
+        }
+    }
+
+    print!(
+        "{:<12} {:>5} {:>12} {:>12}",
+        "position", "depth", "nodes", "cozy-chess"
     );
+    for (name, _) in others {
+        print!(" {name:>12}");
+    }
+    println!();
+    for (index, (name, _, depth, nodes)) in POSITIONS.iter().enumerate() {
+        print!("{name:<12} {depth:>5} {nodes:>12}");
+        print_line(*nodes, &times, |times| times[index]);
+    }
+    let nodes = POSITIONS.iter().map(|(.., nodes)| nodes).sum();
+    print!("{:<12} {:>5} {nodes:>12}", "all", "");
+    print_line(nodes, &times, |times| {
+        let sum = |a: (Duration, Duration), b: &(Duration, Duration)| (a.0 + b.0, a.1 + b.1);
+        times.iter().fold(Default::default(), sum)
+    });
+    println!(
+        "\ncozy-chess in million nodes per second, the others as multiples of its speed; medians of {rounds}."
+    );
+}
+
+/// Prints the speed of cozy-chess and those of the others in proportion to it.
+fn print_line(nodes: u64, times: &[Vec<Times>], pick: impl Fn(&Times) -> (Duration, Duration)) {
+    let speeds = times.iter().flatten().map(|times| {
+        let (_, measure) = pick(times);
+        nodes as f64 / measure.as_secs_f64() / 1e6
+    });
+    print!(" {:>7.0} Mnps", median(speeds.collect()));
+    for rounds in times {
+        let ratios = rounds.iter().map(|times| {
+            let (own, measure) = pick(times);
+            measure.as_secs_f64() / own.as_secs_f64()
+        });
+        print!(" {:>12.2}", median(ratios.collect()));
+    }
+    println!();
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len().is_multiple_of(2) {
+        (values[middle - 1] + values[middle]) / 2.0
+    } else {
+        values[middle]
+    }
+}
+
+fn time(count: Count, (name, fen, depth, nodes): &(&str, &str, u32, u64)) -> Duration {
+    let start = Instant::now();
+    assert_eq!(count(black_box(fen), *depth), *nodes, "{name}");
+    start.elapsed()
+}
+
+fn knightwatch_perft(fen: &str, depth: u32) -> u64 {
+    perft(&Position::from_fen(fen).expect("a FEN"), depth)
+}
+
+fn shakmaty_perft(fen: &str, depth: u32) -> u64 {
+    use shakmaty::{CastlingMode, Chess, fen::Fen};
+    let fen: Fen = fen.parse().expect("a FEN");
+    let position: Chess = fen.into_position(CastlingMode::Standard).expect("legal");
+    shakmaty::perft(&position, depth)
+}
+
+fn cozy_chess_perft(fen: &str, depth: u32) -> u64 {
+    use cozy_chess::Board;
+    fn count(board: &Board, depth: u32) -> u64 {
+        let mut nodes = 0;
+        board.generate_moves(|moves| {
+            if depth == 1 {
+                nodes += moves.len() as u64;
+            } else {
+                for mv in moves {
+                    let mut next = board.clone();
+                    next.play_unchecked(mv);
+                    nodes += count(&next, depth - 1);
+                }
+            }
+            false
+        });
+        nodes
+    }
+    count(&fen.parse().expect("a FEN"), depth)
+}
+
+fn chess_perft(fen: &str, depth: u32) -> u64 {
+    use chess::{Board, MoveGen};
+    fn count(board: &Board, depth: u32) -> u64 {
+        let moves = MoveGen::new_legal(board);
+        if depth == 1 {
+            return moves.len() as u64;
+        }
+        moves
+            .map(|mv| count(&board.make_move_new(mv), depth - 1))
+            .sum()
+    }
+    count(&fen.parse().expect("a FEN"), depth)
 }
