@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use crate::chess::perft::perft;
-use crate::chess::{CastlingNotation, Move, Position};
+use crate::chess::{Move, Position};
 
 /// What to count, and with what.
 #[derive(Clone, Debug)]
@@ -52,8 +52,9 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     };
     let elapsed = start.elapsed();
     if options.by_move && options.depth > 0 {
+        let notation = position.castling_notation();
         for (mv, nodes) in &parts {
-            println!("{}: {nodes}", mv.uci(CastlingNotation::Standard));
+            println!("{}: {nodes}", mv.uci(notation));
         }
         println!();
     }

@@ -154,6 +154,29 @@ pub fn queen(square: Square, occupied: Bitboard) -> Bitboard {
     bishop(square, occupied) | rook(square, occupied)
 }
 
+/// What a rook on `square` attacks behind the first of these pieces on each line: through a shielding piece a pin, through
+/// an own one an attack that it can lay open.
+///
+/// ```
+/// use knightwatch::chess::{Bitboard, Square, attacks};
+///
+/// let occupied = Bitboard::of(Square::A4) | Bitboard::of(Square::A7);
+/// let behind = attacks::rook_x_ray(Square::A1, occupied, Bitboard::of(Square::A4));
+/// assert_eq!(behind.into_iter().collect::<Vec<_>>(), [Square::A5, Square::A6, Square::A7]);
+/// ```
+#[inline]
+pub fn rook_x_ray(square: Square, occupied: Bitboard, through: Bitboard) -> Bitboard {
+    let direct = rook(square, occupied);
+    direct ^ rook(square, occupied ^ (through & occupied & direct))
+}
+
+/// What a bishop on `square` attacks behind the first of these pieces on each diagonal; see [`rook_x_ray`].
+#[inline]
+pub fn bishop_x_ray(square: Square, occupied: Bitboard, through: Bitboard) -> Bitboard {
+    let direct = bishop(square, occupied);
+    direct ^ bishop(square, occupied ^ (through & occupied & direct))
+}
+
 /// The squares strictly between two squares on one rank, file or diagonal; empty for other pairs.
 #[inline]
 pub fn between(a: Square, b: Square) -> Bitboard {

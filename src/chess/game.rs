@@ -86,6 +86,10 @@ impl Game {
     }
 
     /// Plays a legal move.
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, if the move is illegal.
     pub fn play(&mut self, mv: Move) {
         self.position.play(mv);
         self.moves.push(mv);

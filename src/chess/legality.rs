@@ -6,6 +6,15 @@ use super::{Bitboard, CastlingSide, Color, Move, MoveKind, Position, Rank, Role,
 impl Position {
     /// Whether a move, wherever it comes from, is legal here. Meant for moves out of a hash table: it takes any
     /// bits, and its answer is that of looking the move up in [`legal_moves`](Position::legal_moves).
+    ///
+    /// ```
+    /// use knightwatch::chess::{Move, MoveKind, Position, Square};
+    ///
+    /// let double = Move::new(Square::E2, Square::E4, MoveKind::DoublePush);
+    /// let start = Position::startpos();
+    /// assert!(start.is_legal(double));
+    /// assert!(!start.after(double).is_legal(double));
+    /// ```
     pub fn is_legal(&self, mv: Move) -> bool {
         let (us, them) = (self.turn(), self.by_color(!self.turn()));
         let (from, to) = (mv.from(), mv.to());
@@ -97,7 +106,7 @@ impl Position {
         }
     }
 
-    /// Whether a legal move gives check.
+    /// Whether a legal move gives check, without playing it.
     ///
     /// ```
     /// use knightwatch::chess::Position;

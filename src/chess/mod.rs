@@ -4,6 +4,8 @@
 //! with its past and knows the draws that need one. Moves are read and written as UCI and SAN, positions as FEN, games as
 //! [PGN](pgn).
 
+#![warn(missing_docs)]
+
 pub mod attacks;
 pub mod perft;
 pub mod pgn;

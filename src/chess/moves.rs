@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::ops::{Deref, DerefMut};
 
-use super::{File, Role, Square};
+use super::{Color, File, Position, Rank, Role, Square};
 
 /// What sort of move it is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -59,6 +59,35 @@ pub enum CastlingNotation {
     Standard,
     /// By the squares of king and rook, `e1h1`: Chess960.
     KingTakesRook,
+}
+
+impl Position {
+    /// The notation in which castling cannot be taken for a king's move: that of Chess960 if a king may castle from
+    /// or with another square than in standard chess.
+    ///
+    /// ```
+    /// use knightwatch::chess::{CastlingNotation, Position};
+    ///
+    /// assert_eq!(Position::startpos().castling_notation(), CastlingNotation::Standard);
+    /// let beside = Position::from_fen("4k3/8/8/8/8/8/8/5KR1 w G - 0 1")?;
+    /// assert_eq!(beside.castling_notation(), CastlingNotation::KingTakesRook);
+    /// # Ok::<(), knightwatch::chess::FenError>(())
+    /// ```
+    pub fn castling_notation(&self) -> CastlingNotation {
+        let common = self.castling_rooks().into_iter().all(|rook| {
+            let color = if rook.rank() == Rank::First {
+                Color::White
+            } else {
+                Color::Black
+            };
+            matches!(rook.file(), File::A | File::H) && self.king(color).file() == File::E
+        });
+        if common {
+            CastlingNotation::Standard
+        } else {
+            CastlingNotation::KingTakesRook
+        }
+    }
 }
 
 /// A move in 16 bits: from, to and [kind](MoveKind). Castling is king takes own rook.
@@ -253,6 +282,14 @@ impl fmt::Debug for Move {
 /// The moves of a position, kept in place without allocation.
 ///
 /// No position that [`Position::from_fen`](super::Position::from_fen) takes has more than 218 legal moves.
+///
+/// ```
+/// use knightwatch::chess::{MoveList, Position};
+///
+/// let moves: MoveList = Position::startpos().legal_moves();
+/// assert_eq!(moves.len(), 20);
+/// assert!(moves.iter().all(|mv| !mv.is_capture()));
+/// ```
 #[derive(Clone)]
 pub struct MoveList {
     moves: [Move; MoveList::CAPACITY],
@@ -273,10 +310,9 @@ impl MoveList {
         }
     }
 
-    /// Appends a move; what comes when the list is full is lost.
+    /// Appends a move; what comes when the list is full, which no position fills, is lost.
     #[inline]
     pub fn push(&mut self, mv: Move) {
-        debug_assert!(self.len < MoveList::CAPACITY);
         if let Some(place) = self.moves.get_mut(self.len) {
             *place = mv;
             self.len += 1;

@@ -224,6 +224,14 @@ impl Position {
 
     /// The pieces of both sides that attack a square, if the board were occupied so; attackers outside `occupied`
     /// count as well.
+    ///
+    /// ```
+    /// use knightwatch::chess::{Position, Square};
+    ///
+    /// let start = Position::startpos();
+    /// let attackers = start.attackers_to(Square::F3, start.occupied());
+    /// assert_eq!(attackers.into_iter().collect::<Vec<_>>(), [Square::G1, Square::E2, Square::G2]);
+    /// ```
     #[inline]
     pub fn attackers_to(&self, square: Square, occupied: Bitboard) -> Bitboard {
         let queens = self.by_role(Role::Queen);
@@ -312,6 +320,10 @@ impl Position {
 
     /// Makes a legal move. An illegal one leaves a position that is none; see
     /// [`is_legal`](Position::is_legal) for moves of unknown origin.
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, if the move is illegal.
     #[inline]
     pub fn play(&mut self, mv: Move) {
         debug_assert!(self.is_legal(mv), "{mv:?} in {}", self.fen());
@@ -384,6 +396,10 @@ impl Position {
 
     /// Passes: the other side is to move and no en passant is left. For the search; the rules know no such move.
     /// The side to move must not be in check.
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, if it is.
     #[inline]
     pub fn play_null(&mut self) {
         debug_assert!(!self.in_check());
@@ -399,7 +415,21 @@ impl Position {
         self.refresh();
     }
 
-    /// The position after a legal move.
+    /// The position after a legal move, which is [played](Position::play) on a copy.
+    ///
+    /// ```
+    /// use knightwatch::chess::Position;
+    ///
+    /// let start = Position::startpos();
+    /// let next = start.after(start.parse_san("Nf3")?);
+    /// assert_eq!(next.fen(), "rnbqkbnr/pppppppp/8/8/8/5N2/PPPPPPPP/RNBQKB1R b KQkq - 1 1");
+    /// assert_eq!(start, Position::startpos());
+    /// # Ok::<(), knightwatch::chess::MoveError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, if the move is illegal.
     #[inline]
     pub fn after(&self, mv: Move) -> Position {
         let mut next = self.clone();

@@ -1,6 +1,8 @@
 //! Moves as people write them: standard algebraic notation.
 
-use super::{File, Move, MoveError, MoveKind, Position, Rank, Role, Square};
+use super::{
+    Bitboard, CastlingSide, File, Move, MoveError, MoveKind, Position, Rank, Role, Square, attacks,
+};
 
 impl Position {
     /// The legal move in standard algebraic notation, with `+` or `#`.
@@ -14,6 +16,10 @@ impl Position {
     /// assert_eq!(position.san(position.parse_uci("b1b8")?), "Rb8#");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, if the move is illegal.
     pub fn san(&self, mv: Move) -> String {
         let mut text = String::new();
         let (from, to) = (mv.from(), mv.to());
@@ -57,15 +63,11 @@ impl Position {
     fn disambiguation(&self, mv: Move, role: Role) -> String {
         let from = mv.from();
         let (mut others, mut same_file, mut same_rank) = (false, false, false);
-        for other in &self.legal_moves() {
-            if other.to() == mv.to()
-                && other.from() != from
-                && !other.is_castle()
-                && self.role_at(other.from()) == Some(role)
-            {
+        for other in self.origins(role, mv.to()).without(from) {
+            if self.is_legal(Move::new(other, mv.to(), mv.kind())) {
                 others = true;
-                same_file |= other.from().file() == from.file();
-                same_rank |= other.from().rank() == from.rank();
+                same_file |= other.file() == from.file();
+                same_rank |= other.rank() == from.rank();
             }
         }
         match (others, same_file, same_rank) {
@@ -79,18 +81,61 @@ impl Position {
     /// Reads a move in standard algebraic notation. Check marks and annotations like `!?` may be there or not, right
     /// or wrong; castling may be written with zeros; a promotion may lack its `=`.
     ///
+    /// ```
+    /// use knightwatch::chess::{MoveError, Position};
+    ///
+    /// let start = Position::startpos();
+    /// assert_eq!(start.parse_san("Nf3!?"), start.parse_uci("g1f3"));
+    /// assert_eq!(start.parse_san("Nf4"), Err(MoveError::Illegal("Nf4".to_owned())));
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`MoveError::Malformed`] for other text, [`MoveError::Illegal`] if no legal move is meant,
     /// [`MoveError::Ambiguous`] if it fits several.
     pub fn parse_san(&self, text: &str) -> Result<Move, MoveError> {
         let wanted = Wanted::read(text).ok_or_else(|| MoveError::Malformed(text.to_owned()))?;
-        let list = self.legal_moves();
-        let mut fitting = list.into_iter().filter(|&mv| wanted.fits(self, mv));
-        match (fitting.next(), fitting.next()) {
-            (Some(mv), None) => Ok(mv),
-            (None, _) => Err(MoveError::Illegal(text.to_owned())),
-            (Some(_), Some(_)) => Err(MoveError::Ambiguous(text.to_owned())),
+        let mut found = None;
+        if let Some((origins, to, kind)) = wanted.candidates(self) {
+            for mv in origins.into_iter().map(|from| Move::new(from, to, kind)) {
+                if self.is_legal(mv) && found.replace(mv).is_some() {
+                    return Err(MoveError::Ambiguous(text.to_owned()));
+                }
+            }
+        }
+        found.ok_or_else(|| MoveError::Illegal(text.to_owned()))
+    }
+
+    /// The pieces of the side to move and of a role, no pawns, that can come to a square, pins and checks aside.
+    fn origins(&self, role: Role, to: Square) -> Bitboard {
+        let origins = match role {
+            Role::Pawn => Bitboard::EMPTY,
+            Role::Knight => attacks::knight(to),
+            Role::Bishop => attacks::bishop(to, self.occupied()),
+            Role::Rook => attacks::rook(to, self.occupied()),
+            Role::Queen => attacks::queen(to, self.occupied()),
+            Role::King => attacks::king(to),
+        };
+        origins & self.pieces(self.turn(), role)
+    }
+
+    /// Where a pawn of the side to move can come from to a square, and by which kind of move, promotion aside.
+    fn pawn_origins(&self, to: Square) -> (Bitboard, MoveKind) {
+        let us = self.turn();
+        let pawns = self.pieces(us, Role::Pawn);
+        if self.occupied().contains(to) {
+            return (attacks::pawn(!us, to) & pawns, MoveKind::Capture);
+        }
+        if self.en_passant() == Some(to) {
+            return (attacks::pawn(!us, to) & pawns, MoveKind::EnPassant);
+        }
+        let back = if us.is_white() { -8 } else { 8 };
+        let single = Bitboard::of(to).shifted(back) & pawns;
+        if single.is_empty() {
+            let double = Bitboard::of(to).shifted(2 * back) & pawns;
+            (double, MoveKind::DoublePush)
+        } else {
+            (single, MoveKind::Quiet)
         }
     }
 }
@@ -156,10 +201,18 @@ impl Wanted {
         })
     }
 
-    fn fits(&self, position: &Position, mv: Move) -> bool {
+    /// The moves that the text can mean, of which not all are legal: where they begin, where they end, their kind.
+    fn candidates(&self, position: &Position) -> Option<(Bitboard, Square, MoveKind)> {
         match *self {
             Wanted::Castle { short } => {
-                mv.kind() == MoveKind::Castle && (mv.to().index() > mv.from().index()) == short
+                let side = if short {
+                    CastlingSide::King
+                } else {
+                    CastlingSide::Queen
+                };
+                let us = position.turn();
+                let rook = position.castling_rook(us, side)?;
+                Some((Bitboard::of(position.king(us)), rook, MoveKind::Castle))
             }
             Wanted::Move {
                 role,
@@ -168,12 +221,21 @@ impl Wanted {
                 to,
                 promotion,
             } => {
-                !mv.is_castle()
-                    && mv.to() == to
-                    && position.role_at(mv.from()) == Some(role)
-                    && file.is_none_or(|file| mv.from().file() == file)
-                    && rank.is_none_or(|rank| mv.from().rank() == rank)
-                    && mv.promotion() == promotion
+                let (origins, kind) = match role {
+                    Role::Pawn => position.pawn_origins(to),
+                    _ if position.occupied().contains(to) => {
+                        (position.origins(role, to), MoveKind::Capture)
+                    }
+                    _ => (position.origins(role, to), MoveKind::Quiet),
+                };
+                let kind = match (kind, promotion) {
+                    (MoveKind::Capture, Some(role)) => MoveKind::CapturePromotion(role),
+                    (_, Some(role)) => MoveKind::Promotion(role),
+                    (kind, None) => kind,
+                };
+                let file = file.map_or(Bitboard::FULL, Bitboard::file);
+                let rank = rank.map_or(Bitboard::FULL, Bitboard::rank);
+                Some((origins & file & rank, to, kind))
             }
         }
     }
@@ -195,7 +257,7 @@ mod tests {
 
     #[test]
     fn sloppy_text_is_understood() {
-        let fen = "r3k2r/1P6/8/3pP3/8/5n2/6P1/R3K2R w KQkq d6 0 1";
+        let fen = "r3k2r/1P6/8/3pP3/8/5n2/6P1/R3K2R w KQkq - 0 1";
         let position = Position::from_fen(fen).expect("a position");
         for (text, uci) in [
             ("gxf3", "g2f3"),

@@ -46,6 +46,16 @@ impl Position {
     /// Reads a move as UCI writes it. Castling is understood both as `e1g1` and as `e1h1`: it is castling if the
     /// king goes onto its own rook, or from the e-file to the g- or c-file.
     ///
+    /// ```
+    /// use knightwatch::chess::Position;
+    ///
+    /// let position = Position::from_fen("4k3/8/8/8/8/8/8/4K2R w K - 0 1")?;
+    /// assert_eq!(position.parse_uci("e1g1"), position.parse_san("O-O"));
+    /// assert_eq!(position.parse_uci("e1h1"), position.parse_san("O-O"));
+    /// assert!(position.parse_uci("e1e3").is_err());
+    /// # Ok::<(), knightwatch::chess::FenError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`MoveError::Malformed`] for other text, [`MoveError::Illegal`] if the move is not legal here.
