@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::book::GameOptions;
 use crate::chess::perft::MAX_DEPTH;
 use crate::clock::MAX_SCALE;
 use crate::sim::SimArgs;
@@ -189,16 +190,50 @@ pub enum BookCommand {
         /// The position
         fen: String,
     },
-    /// Compile lines of moves to a Polyglot book
-    #[command(after_help = "Example: knightwatch book build white.txt black.txt -o mine.bin")]
+    /// Compile lines of moves and PGN games to a Polyglot book
+    #[command(
+        after_help = "Examples:\n  knightwatch book build white.txt black.txt -o mine.bin\n  \
+        knightwatch book build games.pgn --min-games 5 --max-ply 24 -o mine.bin\n\n\
+        A move of a game weighs 2 if its side won, 1 if nobody did; a line weighs what it says, or 10."
+    )]
     Build {
-        /// Text files with lines of moves
+        /// Text files with lines of moves, and PGN files, whose names end in `.pgn`
         #[arg(required = true)]
-        lines: Vec<PathBuf>,
+        files: Vec<PathBuf>,
         /// The book to write
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
+        #[command(flatten)]
+        games: GameArgs,
     },
+}
+
+/// Which games go into a book.
+#[derive(Args, Clone, Debug)]
+pub struct GameArgs {
+    /// Leave out moves that fewer games have
+    #[arg(long, value_name = "N", default_value_t = GameOptions::default().min_games)]
+    min_games: u32,
+    /// Leave out the moves after so many plies
+    #[arg(long, value_name = "N", default_value_t = GameOptions::default().max_ply)]
+    max_ply: u32,
+    /// Leave out games of players with a lower rating, or none
+    #[arg(long, value_name = "RATING", default_value_t = GameOptions::default().min_rating)]
+    min_rating: u32,
+    /// Let moves weigh twice as much for each 200 points of the player's rating above 1600
+    #[arg(long)]
+    by_rating: bool,
+}
+
+impl From<GameArgs> for GameOptions {
+    fn from(arguments: GameArgs) -> GameOptions {
+        GameOptions {
+            min_games: arguments.min_games,
+            max_ply: arguments.max_ply,
+            min_rating: arguments.min_rating,
+            by_rating: arguments.by_rating,
+        }
+    }
 }
 
 /// Where settings come from besides the defaults and the environment.

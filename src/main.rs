@@ -87,7 +87,20 @@ fn book_command(command: BookCommand) -> Result<(), book::CommandError> {
     let mut out = io::stdout().lock();
     match command {
         BookCommand::Probe { book, fen } => book::probe_command(&book, &fen, &mut out),
-        BookCommand::Build { lines, output } => book::build_command(&lines, &output, &mut out),
+        BookCommand::Build {
+            files,
+            output,
+            games,
+        } => {
+            let mut aside = io::stderr();
+            let options = book::BuildOptions {
+                files,
+                output,
+                games: games.into(),
+                progress: aside.is_terminal(),
+            };
+            book::build_command(&options, &mut out, &mut aside)
+        }
     }
 }
 

@@ -14,23 +14,29 @@
 //! `?!`; `!?` changes nothing. What lines have in common, in whatever order of moves, adds up. A move that some line marks
 //! with `?` or `??`, or that only lines of weight 0 have, stands in the book with weight 0: the reply is known, the move
 //! is not played.
+//!
+//! Games add to that: each move of a game counts two points if its side won and one if the game was drawn, for moves
+//! that enough games have.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::Record;
-use crate::chess::{Color, Position};
+use super::games::Games;
+use super::{GameOptions, Record};
+use crate::chess::{Color, Position, pgn};
 
 /// The weight of a line without a number.
 const DEFAULT_WEIGHT: u16 = 10;
 
-/// Collects lines of moves and makes a book of them.
+/// Collects lines of moves and games, and makes a book of them.
 #[derive(Debug, Default)]
 pub struct Builder {
     /// By key of the position, then by move as a [`Record`] has it.
     positions: BTreeMap<u64, BTreeMap<u16, Tally>>,
     lines: usize,
     problems: Vec<Problem>,
+    games: Games,
+    options: GameOptions,
 }
 
 /// What the lines say about a move.
@@ -76,7 +82,12 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut problems = self.problems.iter();
         match problems.next() {
-            None => return write!(f, "there is no line of moves to make a book of"),
+            None => {
+                return write!(
+                    f,
+                    "there is no line of moves to make a book of, and no move of enough games"
+                );
+            }
             Some(first) => write!(f, "{first}")?,
         }
         problems.try_for_each(|problem| write!(f, "\n{problem}"))
@@ -109,6 +120,24 @@ pub fn build(text: &str) -> Result<Vec<u8>, BuildError> {
 }
 
 impl Builder {
+    /// A builder that takes in games by these options.
+    pub fn with_games(options: GameOptions) -> Builder {
+        Builder {
+            options,
+            ..Builder::default()
+        }
+    }
+
+    /// Takes in a game, if its players are strong enough.
+    pub fn add_game(&mut self, record: &pgn::Record) {
+        self.games.add(record, &self.options);
+    }
+
+    /// How many games were taken in.
+    pub fn games(&self) -> u64 {
+        self.games.taken()
+    }
+
     /// Takes in a text of lines; its problems, which call it by `name`, come to light in [`Builder::finish`].
     pub fn add(&mut self, name: &str, text: &str) {
         for (index, line) in text.lines().enumerate() {
@@ -128,18 +157,18 @@ impl Builder {
         self.lines
     }
 
-    /// How many positions have a move.
-    pub fn positions(&self) -> usize {
-        self.positions.len()
-    }
-
     /// The bytes of the book. Weights are as they add up, if need be scaled down, position by position, to what a
     /// record can hold.
     ///
     /// # Errors
     ///
     /// [`BuildError`] if there was a problem or not a single move.
-    pub fn finish(self) -> Result<Vec<u8>, BuildError> {
+    pub fn finish(mut self) -> Result<Vec<u8>, BuildError> {
+        for (key, mv, points) in self.games.kept(self.options.min_games) {
+            let moves = self.positions.entry(key).or_default();
+            let tally = moves.entry(mv).or_default();
+            tally.weight = tally.weight.saturating_add(points);
+        }
         if !self.problems.is_empty() || self.positions.is_empty() {
             let problems = self.problems;
             return Err(BuildError { problems });

@@ -1,11 +1,12 @@
 //! `knightwatch book probe` and `knightwatch book build`.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use super::{Book, BuildError, Builder, Error, Probe, Record};
-use crate::chess::{FenError, Position};
+use super::{Book, BuildError, Builder, Error, GameOptions, Probe};
+use crate::chess::{FenError, Position, pgn};
 
 /// Why a command about books failed.
 #[derive(Debug, thiserror::Error)]
@@ -21,8 +22,8 @@ pub enum CommandError {
         /// What is wrong with it.
         cause: FenError,
     },
-    /// A text of lines cannot be read.
-    #[error("cannot read the lines in {}: {cause}", path.display())]
+    /// A file with lines or games cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
     Lines {
         /// The file.
         path: PathBuf,
@@ -55,36 +56,133 @@ pub fn probe_command(book: &Path, fen: &str, out: &mut impl Write) -> Result<(),
     Ok(write!(out, "{}", Probe::new(&book, &position))?)
 }
 
-/// Makes a book of files with [lines](super::Builder) and says what it has. The old book stays until the new one is there.
+/// What a book is to be made of.
+#[derive(Clone, Debug)]
+pub struct BuildOptions {
+    /// Files with [lines](super::Builder), and with games where the name ends in `.pgn`.
+    pub files: Vec<PathBuf>,
+    /// The book to write.
+    pub output: PathBuf,
+    /// Which of the games.
+    pub games: GameOptions,
+    /// Whether to show how far the reading of games has come.
+    pub progress: bool,
+}
+
+/// Makes a book and says what it has. The old book stays until the new one is there. Progress and games that cannot be
+/// read are told on `aside`.
 ///
 /// # Errors
 ///
 /// [`CommandError`] if a file cannot be read, a line is wrong, or the book cannot be written.
 pub fn build_command(
-    lines: &[PathBuf],
-    output: &Path,
+    options: &BuildOptions,
     out: &mut impl Write,
+    aside: &mut impl Write,
 ) -> Result<(), CommandError> {
-    let mut builder = Builder::default();
-    for path in lines {
-        let text = fs::read_to_string(path).map_err(|cause| CommandError::Lines {
+    let mut builder = Builder::with_games(options.games);
+    for path in &options.files {
+        let unreadable = |cause| CommandError::Lines {
             path: path.clone(),
             cause,
-        })?;
-        builder.add(&path.display().to_string(), &text);
+        };
+        if path
+            .extension()
+            .is_some_and(|end| end.eq_ignore_ascii_case("pgn"))
+        {
+            add_games(&mut builder, path, options.progress, aside).map_err(unreadable)?;
+        } else {
+            let text = fs::read_to_string(path).map_err(unreadable)?;
+            builder.add(&path.display().to_string(), &text);
+        }
     }
-    let (lines, positions) = (builder.lines(), builder.positions());
+    let (lines, games) = (builder.lines(), builder.games());
     let bytes = builder.finish().map_err(CommandError::Build)?;
+    let output = &options.output;
     let name = output.display();
     replace(output, &bytes).map_err(|cause| Error::Unwritable {
         name: name.to_string(),
         cause,
     })?;
-    let moves = bytes.len() / Record::SIZE;
+    let book = Book::from_bytes(name.to_string(), bytes)?;
+    let moves = book.records().len();
+    let mut keys: Vec<u64> = book.records().map(|record| record.key).collect();
+    keys.dedup();
+    let positions = keys.len();
+    let sources = match (lines, games) {
+        (lines, 0) => format!("{lines} lines"),
+        (0, games) => format!("{games} games"),
+        (lines, games) => format!("{lines} lines and {games} games"),
+    };
     writeln!(
         out,
-        "{name}: {moves} moves of {positions} positions from {lines} lines"
+        "{name}: {moves} moves of {positions} positions from {sources}"
     )?;
+    Ok(())
+}
+
+/// Games that cannot be read are told one by one up to this number.
+const MOST_TOLD: u64 = 5;
+
+/// Reads the games of a file piece by piece. One that cannot be read is left out, which is said.
+fn add_games(
+    builder: &mut Builder,
+    path: &Path,
+    progress: bool,
+    aside: &mut impl Write,
+) -> io::Result<()> {
+    let file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut file = BufReader::with_capacity(1 << 16, file);
+    let name = path.display();
+    let mut reader = Some(pgn::Reader::new());
+    let (mut read, mut games, mut bad) = (0, 0, 0);
+    let mut shown = Instant::now();
+    while let Some(open) = &mut reader {
+        let piece = file.fill_buf()?;
+        let length = piece.len();
+        let mut rest = piece;
+        let record = if length == 0 {
+            reader.take().and_then(pgn::Reader::finish)
+        } else {
+            open.feed(&mut rest)
+        };
+        let used = length - rest.len();
+        file.consume(used);
+        read += used as u64;
+        match record {
+            Some(Ok(record)) => {
+                builder.add_game(&record);
+                games += 1;
+            }
+            Some(Err(error)) => {
+                bad += 1;
+                if bad <= MOST_TOLD {
+                    clear(progress, aside)?;
+                    writeln!(aside, "warning: left out a game: {name}, {error}")?;
+                }
+            }
+            None => {}
+        }
+        if progress && shown.elapsed() >= Duration::from_millis(200) {
+            shown = Instant::now();
+            let part = read * 100 / size.max(1);
+            write!(aside, "\r\x1b[K{name}: {part} %, {games} games")?;
+            aside.flush()?;
+        }
+    }
+    clear(progress, aside)?;
+    if bad > MOST_TOLD {
+        writeln!(aside, "warning: left out {bad} games of {name} in all")?;
+    }
+    Ok(())
+}
+
+/// Takes the progress line away.
+fn clear(progress: bool, aside: &mut impl Write) -> io::Result<()> {
+    if progress {
+        write!(aside, "\r\x1b[K")?;
+    }
     Ok(())
 }
 
@@ -122,6 +220,55 @@ mod tests {
         names
     }
 
+    fn options<const N: usize>(files: [PathBuf; N], output: &Path) -> BuildOptions {
+        BuildOptions {
+            files: files.to_vec(),
+            output: output.to_owned(),
+            games: GameOptions {
+                min_games: 1,
+                ..GameOptions::default()
+            },
+            progress: false,
+        }
+    }
+
+    #[test]
+    fn games_and_lines_add_up_and_bad_games_are_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let [lines, games, book] = ["lines.txt", "games.PGN", "my.bin"].map(|n| dir.path().join(n));
+        fs::write(&lines, "7 e4 e5\n").unwrap();
+        let bad = "[Event \"bad\"]\n\n1. e4 e4 *\n\n".repeat(7);
+        fs::write(
+            &games,
+            format!("1. e4 c5 1-0\n\n{bad}[Event \"good\"]\n\n1. d4 d5 1/2-1/2"),
+        )
+        .unwrap();
+        let options = BuildOptions {
+            progress: true,
+            ..options([lines, games], &book)
+        };
+        let (mut said, mut aside) = (Vec::new(), Vec::new());
+        build_command(&options, &mut said, &mut aside).unwrap();
+        let [said, aside] = [said, aside].map(|text| String::from_utf8(text).unwrap());
+        assert!(
+            said.contains("my.bin: 4 moves of 3 positions from 1 lines and 2 games"),
+            "{said}"
+        );
+        assert_eq!(aside.matches("left out a game: ").count(), 5, "{aside}");
+        assert!(
+            aside.contains("games.PGN, line 5, move 1...: \"e4\" is not legal here"),
+            "{aside}"
+        );
+        assert!(aside.contains("left out 7 games of "), "{aside}");
+        let book = Book::open(&book).unwrap();
+        let weights: Vec<u16> = book
+            .entries(&Position::startpos())
+            .iter()
+            .map(|e| e.weight)
+            .collect();
+        assert_eq!(weights, [9, 1]);
+    }
+
     #[test]
     fn what_is_built_can_be_probed() {
         let dir = tempfile::tempdir().unwrap();
@@ -131,7 +278,8 @@ mod tests {
         fs::write(&book, "what was there before").unwrap();
 
         let mut said = Vec::new();
-        build_command(&[white, black], &book, &mut said).unwrap();
+        let options = options([white, black], &book);
+        build_command(&options, &mut said, &mut Vec::new()).unwrap();
         let said = String::from_utf8(said).unwrap();
         assert!(
             said.contains("my.bin: 6 moves of 4 positions from 3 lines"),
@@ -154,7 +302,8 @@ mod tests {
         let [lines, book] = ["lines.txt", "my.bin"].map(|name| dir.path().join(name));
         fs::write(&lines, "e4 e5\ne4 e5 Nf6\n").unwrap();
         fs::write(&book, "old").unwrap();
-        let error = build_command(&[lines], &book, &mut Vec::new()).unwrap_err();
+        let options = options([lines], &book);
+        let error = build_command(&options, &mut Vec::new(), &mut Vec::new()).unwrap_err();
         let error = error.to_string();
         assert!(
             error.contains("lines.txt:2:7: move 2 of White: \"Nf6\""),
@@ -172,11 +321,13 @@ mod tests {
         let mut out = Vec::new();
         let probe = probe_command(&missing, START, &mut out).unwrap_err();
         assert!(probe.to_string().contains("missing.bin"), "{probe}");
-        let build = build_command(&[missing], &dir.path().join("a.bin"), &mut out).unwrap_err();
+        let build = options([missing], &dir.path().join("a.bin"));
+        let build = build_command(&build, &mut out, &mut Vec::new()).unwrap_err();
         assert!(build.to_string().contains("missing.bin"), "{build}");
         // A directory cannot be replaced by a book, nor can a book be put into a file.
         for target in [dir.path().to_owned(), lines.join("my.bin")] {
-            let build = build_command(std::slice::from_ref(&lines), &target, &mut out).unwrap_err();
+            let build = options([lines.clone()], &target);
+            let build = build_command(&build, &mut out, &mut Vec::new()).unwrap_err();
             assert!(build.to_string().contains("cannot write"), "{build}");
         }
         let fen = probe_command(Path::new("default"), "8/8 w", &mut out).unwrap_err();

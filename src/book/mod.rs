@@ -7,12 +7,14 @@
 mod build;
 mod command;
 mod error;
+mod games;
 mod probe;
 mod record;
 
 pub use build::{BuildError, Builder, Problem, build};
-pub use command::{CommandError, build_command, probe_command};
+pub use command::{BuildOptions, CommandError, build_command, probe_command};
 pub use error::{Damage, Error};
+pub use games::GameOptions;
 pub use probe::Probe;
 pub use record::Record;
 
@@ -122,16 +124,25 @@ impl Book {
     ///
     /// # Errors
     ///
-    /// [`Error::Damaged`] if this is no whole book: not made of whole records, or not sorted by key.
+    /// [`Error::Damaged`] if this is no whole book: not made of whole records, or of records in no order at all. Where
+    /// some are out of order, as in books that a program has added to, they are put in order, with a line in the
+    /// log.
     pub fn from_bytes(
         name: impl Into<String>,
         bytes: impl Into<Cow<'static, [u8]>>,
     ) -> Result<Book, Error> {
-        let (name, bytes) = (name.into(), bytes.into());
+        let (name, mut bytes) = (name.into(), bytes.into());
         match damage(&bytes) {
-            None => Ok(Book { name, bytes }),
-            Some(damage) => Err(Error::Damaged { name, damage }),
+            Ok(0) => {}
+            Ok(count) => {
+                warn!(
+                    "book {name}: {count} of its records are out of order; put in order in memory"
+                );
+                sort(bytes.to_mut());
+            }
+            Err(damage) => return Err(Error::Damaged { name, damage }),
         }
+        Ok(Book { name, bytes })
     }
 
     /// The book that is part of this program, made from `src/book/repertoire.txt`.
@@ -211,22 +222,36 @@ fn records(bytes: &[u8]) -> impl ExactSizeIterator<Item = Record> {
     bytes.as_chunks().0.iter().map(Record::from_bytes)
 }
 
-/// What keeps this from being a book.
-fn damage(bytes: &[u8]) -> Option<Damage> {
+/// What keeps this from being a book, or else how many records have a smaller key than the one before them.
+fn damage(bytes: &[u8]) -> Result<usize, Damage> {
     if bytes.is_empty() {
-        return Some(Damage::Empty);
+        return Err(Damage::Empty);
     }
     if !bytes.len().is_multiple_of(Record::SIZE) {
-        return Some(Damage::Length(bytes.len()));
+        return Err(Damage::Length(bytes.len()));
     }
     let mut last = 0;
+    let (mut count, mut first) = (0, 0);
     for (index, record) in records(bytes).enumerate() {
         if record.key < last {
-            return Some(Damage::Unsorted(index));
+            if count == 0 {
+                first = index;
+            }
+            count += 1;
         }
         last = record.key;
     }
-    None
+    // A book with a tail that is not sorted has some; of other files every second "record" is one.
+    if count * 3 > records(bytes).len() {
+        return Err(Damage::Unsorted(first));
+    }
+    Ok(count)
+}
+
+/// Sorts records by key; those of a position stay in their order.
+fn sort(bytes: &mut [u8]) {
+    let (table, _) = bytes.as_chunks_mut::<{ Record::SIZE }>();
+    table.sort_by_key(|bytes| Record::from_bytes(bytes).key);
 }
 
 impl fmt::Debug for Book {

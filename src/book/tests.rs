@@ -187,12 +187,34 @@ fn a_damaged_file_is_named_with_its_damage() {
     let whole = build("e4 e5\nd4 d5").unwrap();
     let cut = open(&whole[..whole.len() - 5]);
     assert!(cut.contains("its 59 bytes are no multiple of 16"), "{cut}");
-    let mut swapped = whole.clone();
-    swapped.rotate_left(Record::SIZE);
-    assert!(open(&swapped).contains("out of order"));
+    assert!(open(&[7; 3]).contains("its 3 bytes"));
+    let text = include_bytes!("repertoire.txt");
+    let text = &text[..text.len() / Record::SIZE * Record::SIZE];
+    assert!(open(text).contains("out of order"));
     assert!(open(b"").contains("empty"));
     fs::write(&path, whole).unwrap();
     assert_eq!(Book::open(&path).unwrap().records().len(), 4);
+}
+
+/// Some programs add what they learn at the end of the file.
+#[test]
+fn a_tail_out_of_order_is_found_all_the_same() {
+    let lines: Vec<&str> = LINES
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    let (head, tail) = lines.split_at(lines.len() * 3 / 4);
+    let [head, tail] = [head, tail].map(|lines| build(&lines.join("\n")).unwrap());
+    let sorted = Book::from_bytes("tail", tail.clone()).unwrap();
+    let mut tail: Vec<[u8; Record::SIZE]> = tail.as_chunks().0.to_vec();
+    fastrand::Rng::with_seed(5).shuffle(&mut tail);
+    let book = Book::from_bytes("both", [head.as_slice(), tail.as_flattened()].concat()).unwrap();
+    assert!(book.records().is_sorted_by_key(|record| record.key));
+    for record in sorted.records() {
+        assert!(book.records().any(|other| other == record));
+    }
+    let start = Position::startpos();
+    assert!(book.entries(&start).len() > sorted.entries(&start).len());
 }
 
 #[test]

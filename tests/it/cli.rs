@@ -195,6 +195,18 @@ fn uci_talks() {
     );
 }
 
+/// Where a king castles to a square that it can also walk to, the two are told apart.
+#[test]
+fn perft_writes_castling_without_doubt() {
+    let fen = "4k3/8/8/8/8/8/8/5KR1 w G - 0 1";
+    let printed = stdout(&["perft", "1", "--divide", "--fen", fen]);
+    let castling = printed.lines().filter(|line| line.starts_with("f1g1"));
+    assert_eq!(castling.collect::<Vec<_>>(), ["f1g1: 1"]);
+    let fen = "4k3/8/8/8/8/8/8/R3K2R w KQ - 0 1";
+    let printed = stdout(&["perft", "1", "--divide", "--fen", fen]);
+    assert!(printed.contains("e1g1: 1") && printed.contains("e1c1: 1"));
+}
+
 #[test]
 fn books_are_built_and_probed() {
     let directory = tempfile::tempdir().unwrap();
@@ -202,6 +214,22 @@ fn books_are_built_and_probed() {
     std::fs::write(path("lines.txt"), "e4 e5 Nf3\n").unwrap();
     let built = stdout(&["book", "build", &path("lines.txt"), "-o", &path("mine.bin")]);
     assert!(built.contains("3 moves"), "{built}");
+    std::fs::write(path("games.pgn"), "1. e4 e5 1-0\n\n1. e4 c5 1/2-1/2\n").unwrap();
+    let from_games = [
+        "book",
+        "build",
+        &path("lines.txt"),
+        &path("games.pgn"),
+        "--min-games",
+        "1",
+        "-o",
+        &path("both.bin"),
+    ];
+    let built = stdout(&from_games);
+    assert!(
+        built.contains("4 moves of 3 positions from 1 lines and 2 games"),
+        "{built}"
+    );
     let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
     let probed = stdout(&["book", "probe", &path("mine.bin"), start]);
     assert!(probed.contains("e4"), "{probed}");

@@ -1,5 +1,6 @@
 //! Drives the real program and the real HTTP.
 
+mod book;
 mod cli;
 mod client;
 mod common;
