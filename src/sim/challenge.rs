@@ -555,7 +555,7 @@ impl World {
                 id: user.id.to_string(),
                 name: user.name.clone(),
                 rating: rating.value(),
-                title: user.title(),
+                title: wire::title(user.title(), &self.quirks),
                 provisional: rating.is_provisional(),
                 online,
                 lag: online.then_some(4),

@@ -73,9 +73,8 @@ impl World {
     }
 
     /// What was said in one of the rooms of a game.
-    pub fn chat_log(&self, id: GameId, room: Room) -> String {
-        let entries: Vec<ChatEntry<'_>> = self
-            .rounds
+    pub fn chat_log(&self, id: GameId, room: Room) -> Vec<ChatEntry<'_>> {
+        self.rounds
             .get(&id)
             .iter()
             .flat_map(|round| &round.chat)
@@ -84,7 +83,6 @@ impl World {
                 text: &said.text,
                 user: &said.name,
             })
-            .collect();
-        wire::json(&entries)
+            .collect()
     }
 }

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use clap::Args;
 use tokio::net::TcpListener;
 
-use super::{NewUser, Sim, SimOptions, Sparring};
+use super::{NewUser, Quirk, Quirks, Sim, SimOptions, Sparring};
 
 /// What the command line says about a site.
 #[derive(Args, Clone, Debug)]
@@ -29,6 +29,10 @@ pub struct SimArgs {
     /// Answer with the HTML page of a proxy when more than N requests come from one address within a minute
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub nginx_limit: Option<u32>,
+    /// Switch something of which nobody is sure how Lichess does it, such as castling=e1h1; a wrong name tells which
+    /// there are
+    #[arg(long = "quirk", value_name = "NAME[=VALUE]")]
+    pub quirks: Vec<Quirk>,
     /// A user that plays by itself, for as many as you like: see the end of this help
     #[arg(long = "spar", value_name = "NAME[,KEY[=VALUE]]...")]
     pub sparring: Vec<Sparring>,
@@ -68,6 +72,8 @@ pub async fn run_command(
         speed,
         // No id is ever given twice, not even after a restart.
         seed: args.seed.unwrap_or_else(|| fastrand::u64(..)),
+        quirks: Quirks::with(args.quirks.into_iter().map(|quirk| quirk.0))
+            .map_err(io::Error::other)?,
         limits: args.limits,
         nginx_limit: args.nginx_limit,
         ..SimOptions::default()

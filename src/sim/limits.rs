@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::failure::Failure;
-use super::options::Limiter;
+use super::quirks::Limiter;
 use super::time::Moment;
 
 const MINUTE: u64 = 60;

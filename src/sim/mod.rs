@@ -27,6 +27,7 @@ mod outage;
 mod pairs;
 mod personal;
 mod presence;
+mod quirks;
 mod referee;
 mod round;
 mod routes;
@@ -45,7 +46,10 @@ mod world;
 pub use challenge::DeclineReason;
 pub use command::{SimArgs, run_command};
 pub use faults::{Endpoint, Fault, Faults, Latency, Rule, Skew, StreamFault};
-pub use options::{Castling, Limiter, NewUser, Quirks, SimOptions, TimeControl};
+pub use options::{NewUser, SimOptions, TimeControl};
+pub use quirks::{
+    Absent, Castling, ChatLog, ClaimWin, Flags, Limiter, PlayingStatus, Quirk, Quirks,
+};
 pub use sparring::{ColorChoice, GameSummary, Habits, Kind, Plan, Quit, Sparring, Talk};
 
 use std::future::{Future, IntoFuture};

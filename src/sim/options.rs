@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::quirks::Quirks;
+
 /// How a simulator starts.
 #[derive(Clone, Debug)]
 pub struct SimOptions {
@@ -31,37 +33,6 @@ impl Default for SimOptions {
             nginx_limit: None,
         }
     }
-}
-
-/// Where no source settles what the site does, or two contradict each other: a switch for each.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Quirks {
-    /// How castling is spelt in the moves of standard games.
-    pub castling: Castling,
-    /// How a limit gives back what was used of it.
-    pub limiter: Limiter,
-    /// Whether players are shown at once that a restart of the site gave them time.
-    pub gifts_push: bool,
-}
-
-/// The spelling of castling that the site puts out in standard games. Elsewhere it is always the king taking his rook.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Castling {
-    /// `e1g1`
-    #[default]
-    KingMoves,
-    /// `e1h1`
-    KingTakesRook,
-}
-
-/// How a limit gives back what was used of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Limiter {
-    /// All at once, at the end of a window that the first call has opened.
-    #[default]
-    Fixed,
-    /// One after the other, each when its own time is over.
-    Rolling,
 }
 
 /// An account to be made.

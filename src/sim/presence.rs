@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::chess::{Color, Position, Role};
 
+use super::quirks::ClaimWin;
 use super::round::{COLORS, Round};
 use super::time::Moment;
 use super::variant::Speed;
@@ -72,16 +73,20 @@ fn back_line() -> bytes::Bytes {
     })
 }
 
-/// How long a player may be away. Half of it when he is four points of material behind.
-fn patience(speed: Speed, position: &Position, color: Color) -> Duration {
+/// How long a player may be away: less of it when he is four points of material behind.
+fn patience(claim_win: ClaimWin, speed: Speed, position: &Position, color: Color) -> Duration {
+    let (base, factors, share) = match claim_win {
+        ClaimWin::Thirty => (30, [1, 2, 4, 10], 2),
+        ClaimWin::Forty => (40, [1, 1, 2, 3], 3),
+    };
     let factor = match speed {
-        Speed::UltraBullet | Speed::Bullet => 1,
-        Speed::Blitz => 2,
-        Speed::Rapid => 4,
-        Speed::Classical | Speed::Correspondence => 10,
+        Speed::UltraBullet | Speed::Bullet => factors[0],
+        Speed::Blitz => factors[1],
+        Speed::Rapid => factors[2],
+        Speed::Classical | Speed::Correspondence => factors[3],
     };
     let behind = material(position, !color) >= material(position, color) + 4;
-    let seconds = 30 * factor / if behind { 2 } else { 1 };
+    let seconds = base * factor / if behind { share } else { 1 };
     Duration::from_secs(seconds.max(10))
 }
 
@@ -107,7 +112,12 @@ impl Round {
 
     fn claimable_in(&self, color: Color, now: Moment) -> Option<Duration> {
         let away = self.side(color).presence.away(now)?;
-        let patience = patience(self.speed(), self.referee.game().position(), color);
+        let patience = patience(
+            self.quirks.claim_win,
+            self.speed(),
+            self.referee.game().position(),
+            color,
+        );
         self.referee
             .can_be_left()
             .then(|| patience.saturating_sub(away))

@@ -1,5 +1,6 @@
 //! A game on the site: its players, its referee, who watches it, what is said in it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::chess::{Color, Position};
@@ -11,13 +12,14 @@ use super::id::{GameId, Secrets, UserId};
 use super::limits::BOT_GAMES;
 use super::options::TimeControl;
 use super::presence::Presence;
+use super::quirks::{PlayingStatus, Quirks};
 use super::referee::{Referee, Refusal, Ruling, Status, Terms, View};
 use super::sparring::GameSummary;
 use super::stream::{Feed, HEARTBEAT};
 use super::time::Moment;
 use super::users::Face;
 use super::variant::{Perf, Speed, Variant};
-use super::wire::{self, GameEvent, GameState, NowPlaying};
+use super::wire::{self, GameEvent, GameState, NowPlaying, StatusShown};
 use super::world::{Notice, World};
 
 /// A game in which nobody has moved is deleted after this.
@@ -93,6 +95,7 @@ pub(super) struct Round {
     pub secrets: Secrets,
     pub variant: Variant,
     pub time_control: TimeControl,
+    pub quirks: Arc<Quirks>,
     watchers: Vec<Watcher>,
     pub chat: Vec<Said>,
     next_look: Moment,
@@ -245,6 +248,7 @@ impl World {
             secrets: Secrets::random(&mut self.rng),
             variant: setup.variant,
             time_control: setup.time_control,
+            quirks: Arc::clone(&self.quirks),
             watchers: Vec::new(),
             chat: Vec::new(),
             next_look: now + HEARTBEAT,
@@ -290,14 +294,23 @@ impl World {
     pub fn now_playing(&self, user: &UserId, most: usize, now: Moment) -> NowPlaying {
         let rounds = self.urgent_rounds(user, now);
         NowPlaying {
-            nb_my_turn: rounds
-                .iter()
-                .filter(|(round, color)| round.referee.turn() == *color)
-                .count(),
+            nb_my_turn: self.quirks.nb_my_turn.then(|| {
+                let mine = |(round, color): &&(&Round, Color)| round.referee.turn() == *color;
+                rounds.iter().filter(mine).count()
+            }),
             now_playing: rounds
                 .iter()
                 .take(most)
-                .map(|(round, color)| round.preview(*color, now))
+                .map(|(round, color)| {
+                    let mut preview = round.preview(*color, now);
+                    let status = round.referee.status();
+                    preview.status = match self.quirks.playing_status {
+                        PlayingStatus::Object => preview.status,
+                        PlayingStatus::String => Some(StatusShown::Name(status.name())),
+                        PlayingStatus::Absent => None,
+                    };
+                    preview
+                })
                 .collect(),
         }
     }
@@ -393,7 +406,7 @@ impl World {
         };
         for view in shown {
             let view = self.outage.shown(view.clone(), now);
-            round.push(&wire::line(&GameState::from(&view)), |_| true);
+            round.push(&wire::line(&GameState::new(&view, &round.quirks)), |_| true);
         }
         self.moved.notify_one();
         let users = round.sides.each_ref().map(|side| side.user.clone());

@@ -10,7 +10,7 @@ use super::users::Face;
 use super::variant::Variant;
 use super::wire::{
     self, ClockJson, Compat, GameEvent, GameFull, GamePlayer, GamePreview, GameState, Opponent,
-    PerfJson, VariantJson, color_name,
+    PerfJson, StatusShown, VariantJson, color_name,
 };
 
 impl Round {
@@ -35,7 +35,7 @@ impl Round {
                 mv.uci(CastlingNotation::Standard).to_string()
             }),
             source: self.source.key(),
-            status: referee.status().into(),
+            status: Some(StatusShown::Full(referee.status().into())),
             variant: VariantJson::brief(self.variant),
             speed: self.speed().key(),
             perf: self.perf().key,
@@ -70,7 +70,7 @@ impl Round {
                 Face::User => GamePlayer::User {
                     id: side.user.to_string(),
                     name: side.name.clone(),
-                    title: side.title,
+                    title: wire::title(side.title, &self.quirks),
                     rating: side.rating,
                     provisional: side.provisional,
                 },
@@ -102,7 +102,7 @@ impl Round {
             clock,
             days_per_turn,
             kind: "gameFull",
-            state: GameState::from(view),
+            state: GameState::new(view, &self.quirks),
         })
     }
 }

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::chess::Color;
 
+use super::quirks::{Absent, Flags, Quirks};
 use super::referee::{Status, View};
 use super::variant::{Perf, Variant};
 
@@ -30,6 +31,11 @@ pub(super) fn color_name(color: Color) -> &'static str {
         Color::White => "white",
         Color::Black => "black",
     }
+}
+
+/// A title, or what is shown of who has none: `null`, or nothing at all.
+pub(super) fn title(title: Option<&'static str>, quirks: &Quirks) -> Option<Option<&'static str>> {
+    (title.is_some() || quirks.title == Absent::Null).then_some(title)
 }
 
 /// A JSON object whose keys keep their order.
@@ -99,6 +105,14 @@ pub(super) struct StatusJson {
     name: &'static str,
 }
 
+/// A status in full, or its name alone.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum StatusShown {
+    Full(StatusJson),
+    Name(&'static str),
+}
+
 impl From<Status> for StatusJson {
     fn from(status: Status) -> Self {
         Self {
@@ -124,10 +138,10 @@ pub(super) struct GameState<'a> {
     winc: i64,
     binc: i64,
     status: &'static str,
-    #[serde(skip_serializing_if = "is_false")]
-    wdraw: bool,
-    #[serde(skip_serializing_if = "is_false")]
-    bdraw: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wdraw: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bdraw: Option<bool>,
     #[serde(skip_serializing_if = "is_false")]
     wtakeback: bool,
     #[serde(skip_serializing_if = "is_false")]
@@ -136,8 +150,9 @@ pub(super) struct GameState<'a> {
     winner: Option<&'static str>,
 }
 
-impl<'a> From<&'a View> for GameState<'a> {
-    fn from(view: &'a View) -> Self {
+impl<'a> GameState<'a> {
+    pub fn new(view: &'a View, quirks: &Quirks) -> Self {
+        let flag = |set| (set || quirks.draw_flags == Flags::Shown).then_some(set);
         Self {
             kind: "gameState",
             moves: &view.moves,
@@ -146,8 +161,8 @@ impl<'a> From<&'a View> for GameState<'a> {
             winc: view.increment,
             binc: view.increment,
             status: view.status.name(),
-            wdraw: view.draw_offers[0],
-            bdraw: view.draw_offers[1],
+            wdraw: flag(view.draw_offers[0]),
+            bdraw: flag(view.draw_offers[1]),
             wtakeback: view.takeback_offers[0],
             btakeback: view.takeback_offers[1],
             winner: view.winner.map(color_name),
@@ -161,8 +176,8 @@ pub(super) enum GamePlayer {
     User {
         id: String,
         name: String,
-        /// `null` for who has none.
-        title: Option<&'static str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<Option<&'static str>>,
         rating: i32,
         #[serde(skip_serializing_if = "is_false")]
         provisional: bool,
@@ -252,7 +267,8 @@ pub(super) struct GamePreview {
     pub color: &'static str,
     pub last_move: String,
     pub source: &'static str,
-    pub status: StatusJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<StatusShown>,
     pub variant: VariantJson,
     pub speed: &'static str,
     pub perf: &'static str,
@@ -285,7 +301,8 @@ pub(super) struct GameEvent {
 #[serde(rename_all = "camelCase")]
 pub(super) struct NowPlaying {
     pub now_playing: Vec<GamePreview>,
-    pub nb_my_turn: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nb_my_turn: Option<usize>,
 }
 
 #[derive(Serialize)]
@@ -293,8 +310,8 @@ pub(super) struct ChallengeUser {
     pub id: String,
     pub name: String,
     pub rating: i32,
-    /// `null` for who has none.
-    pub title: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<Option<&'static str>>,
     #[serde(skip_serializing_if = "is_false")]
     pub provisional: bool,
     #[serde(skip_serializing_if = "is_false")]

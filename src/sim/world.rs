@@ -14,9 +14,10 @@ use super::failure::Failure;
 use super::faults::StreamFault;
 use super::id::{GameId, UserId};
 use super::limits::Limits;
-use super::options::{Castling, NewUser, Quirks};
+use super::options::NewUser;
 use super::outage::Outage;
 use super::pairs::Pairs;
+use super::quirks::{Castling, Quirks};
 use super::round::Round;
 use super::sparring::GameSummary;
 use super::stream::{Feed, Topic};
@@ -61,7 +62,7 @@ pub(super) struct World {
     pub running: Vec<GameId>,
     pub rng: fastrand::Rng,
     pub seed: u64,
-    pub quirks: Quirks,
+    pub quirks: Arc<Quirks>,
     /// How castling is spelt now.
     pub castling: Castling,
     pub outage: Outage,
@@ -95,7 +96,7 @@ impl World {
             seed: options.seed,
             limits: Limits::new(options.limits, options.quirks.limiter, options.nginx_limit),
             castling: options.quirks.castling,
-            quirks: options.quirks,
+            quirks: Arc::new(options.quirks),
             outage: Outage::default(),
             moved,
             pairs: Pairs::default(),

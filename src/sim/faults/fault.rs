@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::sim::failure::proxy_page;
-use crate::sim::options::Castling;
+use crate::sim::quirks::Castling;
 
 /// What happens to a call, to a stream or to the whole site beside the ordinary. All times are the site's.
 #[derive(Clone, Debug, PartialEq)]

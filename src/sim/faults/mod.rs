@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::options::Castling;
+use super::quirks::Castling;
 
 /// The faults that are planted in a site, and how often it was called.
 #[derive(Default)]

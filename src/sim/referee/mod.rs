@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use crate::chess::{CastlingNotation, Color, Ending, Game, Move, Position};
 
-use crate::sim::options::{Castling, TimeControl};
+use crate::sim::options::TimeControl;
+use crate::sim::quirks::Castling;
 use crate::sim::time::Moment;
 use crate::sim::variant::Variant;
 

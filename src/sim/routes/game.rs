@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::lookup::one_game;
-use super::{Answer, Asked, Reply};
+use super::{Answer, Asked, NDJSON, Reply};
 use crate::sim::Sim;
 use crate::sim::auth::Caller;
 use crate::sim::body::{Params, is_yes};
@@ -11,7 +11,10 @@ use crate::sim::call::{Api, GameCall};
 use crate::sim::chat::Room;
 use crate::sim::failure::Failure;
 use crate::sim::id::GameId;
+use crate::sim::quirks::ChatLog;
 use crate::sim::stream::Topic;
+use crate::sim::wire;
+use crate::sim::world::World;
 
 /// A claim is looked at after this.
 const CLAIM_WAIT: Duration = Duration::from_millis(500);
@@ -78,7 +81,7 @@ pub(super) async fn in_game(
             let (room, text) = chat_form(&asked.params)?;
             world.say(&me.user, id, room, &text);
         }
-        GameCall::ChatLog => return Ok(Reply::Json(world.chat_log(id, Room::Player))),
+        GameCall::ChatLog => return Ok(chat_log(&world, id)),
         GameCall::Abort => world.rule(id, |referee| referee.abort(now), now)?,
         GameCall::Resign => world.rule(id, |referee| referee.resign(color, now), now)?,
         GameCall::Draw(answer) => {
@@ -128,6 +131,20 @@ pub(super) async fn claim(sim: &Sim, me: &Caller, id: GameId, victory: bool) -> 
     }
     verdict?;
     Ok(Reply::ok())
+}
+
+fn chat_log(world: &World, id: GameId) -> Reply {
+    let entries = world.chat_log(id, Room::Player);
+    match world.quirks.chat_log {
+        ChatLog::Array => Reply::json(&entries),
+        ChatLog::Ndjson => Reply::Text {
+            kind: NDJSON,
+            text: entries
+                .iter()
+                .map(|entry| wire::json(entry) + "\n")
+                .collect(),
+        },
+    }
 }
 
 pub(super) fn chat_form(params: &Params) -> Result<(Room, String), Failure> {

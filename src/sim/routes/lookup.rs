@@ -60,7 +60,7 @@ pub(super) fn look_up(sim: &Sim, asked: &Asked<'_>, call: Lookup<'_>) -> Answer 
         Lookup::SpectatorChat(id) => {
             let id = GameId::parse_any(id).filter(|id| world.rounds.contains_key(id));
             let id = id.ok_or_else(Failure::not_found)?;
-            Ok(Reply::Json(world.chat_log(id, Room::Spectator)))
+            Ok(Reply::json(&world.chat_log(id, Room::Spectator)))
         }
         Lookup::CloudEval => Err(Failure::new(
             404,

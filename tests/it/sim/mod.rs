@@ -9,6 +9,7 @@ mod faults;
 mod game;
 mod limits;
 mod lists;
+mod quirks;
 mod shapes;
 mod site;
 mod sparring;
