@@ -103,19 +103,19 @@ pub enum Command {
     /// Serve a Lichess in a box on localhost, for any client
     #[command(after_help = "Examples:\n  \
         knightwatch sim --user MyBot:bot --user Rival:bot\n  \
-        knightwatch sim --user MyBot:bot --spar Echo,kind=engine,nodes=2000,challenges=MyBot,clock=60+0,count=10\n  \
-        knightwatch sim --user MyBot:bot --spar Pest,human,challenges=MyBot,clock=180+2,chats,begs-draws,quits-at=40\n\n\
+        knightwatch sim --user MyBot:bot --spar Echo,kind=engine,nodes=2000,challenges=MyBot,count=10\n  \
+        knightwatch sim --user MyBot:bot --spar Pest,human,challenges=MyBot,clock=180+2,chats,begs-draws\n\n\
         Point a client at the address with the token that is printed for its user.\n\n\
-        What a sparring user is like, KEY by KEY; one that comes again makes a list, from which turns are taken:\n  \
+        What a sparring user is like, KEY by KEY; a KEY that comes again makes a list that is used in turn:\n  \
         moves       kind=random|greedy|engine|sleeper, nodes=N, delay=200ms..1s\n  \
         account     rating=N, human (else a bot), copies=N (NAME1, NAME2, ...)\n  \
-        challenges  challenges=OPPONENT, clock=SECONDS+SECONDS or 3d or unlimited, color=white|black|random, rated,\n              \
-        variant=chess960|fromPosition, fen=FEN, count=N, at-once=N, burst=N (sent in one go),\n              \
-        cancels=N (takes back every Nth)\n  \
-        declines    declines or declines=REASON: generic, later, tooFast, tooSlow, timeControl, rated, casual,\n              \
-        standard, variant, noBot, onlyBot\n  \
-        in a game   aborts, resigns[=PAWNS behind], stalls-when-lost[=PAWNS behind], quits-at=PLY, back-after=30s,\n              \
-        begs-draws, accepts-draws, begs-takebacks, accepts-takebacks,\n              \
+        challenges  challenges=OPPONENT, clock=SECONDS+SECONDS or 3d or unlimited,\n              \
+        color=white|black|random, rated, variant=chess960|fromPosition, fen=FEN, count=N,\n              \
+        at-once=N, burst=N (sent in one go), cancels=N (takes back every Nth)\n  \
+        declines    declines, or declines=REASON: generic, later, tooFast, tooSlow, timeControl, rated,\n              \
+        casual, standard, variant, noBot, onlyBot\n  \
+        in a game   aborts, resigns[=PAWNS behind], stalls-when-lost[=PAWNS behind], quits-at=PLY,\n              \
+        back-after=30s, begs-draws, accepts-draws, begs-takebacks, accepts-takebacks,\n              \
         chats[=plain|long|links|control], rematches")]
     Sim(SimArgs),
 

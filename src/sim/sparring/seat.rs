@@ -141,8 +141,14 @@ impl Seat {
 
     /// Whether it does anything on its turn.
     fn acts(&self, sight: &Sight) -> bool {
-        let stalls = self.sparring.habits.stalls;
-        self.sparring.kind != Kind::Sleeper && stalls.is_none_or(|limit| sight.behind < limit)
+        let stalls = self.is_lost(self.sparring.habits.stalls, sight.behind, sight.plies);
+        self.sparring.kind != Kind::Sleeper && !stalls
+    }
+
+    /// Whether this much material behind is too much. Before both have moved the clock does not run and to resign is to
+    /// abort.
+    fn is_lost(&self, limit: Option<u32>, behind: u32, plies: usize) -> bool {
+        plies >= 2 && limit.is_some_and(|limit| behind >= limit)
     }
 
     /// Answers what the opponent offers. A draw offer that is not accepted dies with the next move.
@@ -204,6 +210,7 @@ impl Seat {
     /// Moves, or does what it does instead.
     fn make(&mut self, mv: Move, behind: u32, plies: usize, rng: &mut fastrand::Rng) {
         let (id, color, habits) = (self.id, self.color, &self.sparring.habits);
+        let resigns = self.is_lost(habits.resigns, behind, plies);
         let now = self.sim.time().now();
         let mut world = self.sim.world();
         let done = world.rule(
@@ -211,7 +218,7 @@ impl Seat {
             |referee| {
                 if habits.aborts && referee.is_abortable() {
                     referee.abort(now)
-                } else if habits.resigns.is_some_and(|limit| behind >= limit) {
+                } else if resigns {
                     referee.resign(color, now)
                 } else {
                     let uci = mv.uci(CastlingNotation::KingTakesRook).to_string();

@@ -7,6 +7,7 @@ mod draws;
 mod events;
 mod faults;
 mod game;
+mod habits;
 mod limits;
 mod lists;
 mod quirks;
