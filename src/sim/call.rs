@@ -3,6 +3,7 @@
 use axum::http::Method;
 
 use super::faults::Endpoint;
+use super::gathering::Gathering;
 use super::id::GameId;
 use super::lookup::Lookup;
 use super::personal::Personal;
@@ -27,6 +28,7 @@ pub(super) enum Call<'a> {
     Challenge(GameId, ChallengeCall),
     Lookup(Lookup<'a>),
     Personal(Personal<'a>),
+    Gathering(Gathering<'a>),
     /// None of these.
     Unknown,
 }
@@ -84,6 +86,9 @@ impl<'a> Call<'a> {
         }
         if let Some(call) = Personal::parse(method, &parts) {
             return Self::Personal(call);
+        }
+        if let Some(call) = Gathering::parse(get, post, &parts) {
+            return Self::Gathering(call);
         }
         match parts[..] {
             ["__ping"] if get => Self::Ping,
@@ -162,6 +167,7 @@ impl<'a> Call<'a> {
             },
             Self::Lookup(call) => call.endpoint(),
             Self::Personal(_) => Endpoint::Personal,
+            Self::Gathering(call) => call.endpoint(),
             Self::Unknown => Endpoint::Other,
         }
     }
@@ -238,6 +244,13 @@ mod tests {
         );
         assert_eq!(post("/api/challenge/short/accept"), Call::Unknown);
         assert_eq!(get("/api/challenge/bobby"), Call::Unknown);
+        assert_eq!(
+            post("/api/tournament/abcdefgh/join").endpoint(),
+            Endpoint::ArenaJoin
+        );
+        assert_eq!(get("/api/tournament/abcdefgh/join"), Call::Unknown);
+        assert_eq!(get("/api/tournament/short"), Call::Unknown);
+        assert_eq!(post("/team/bots/quit").endpoint(), Endpoint::TeamQuit);
         assert_eq!(get("/"), Call::Unknown);
     }
 }

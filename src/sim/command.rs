@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use clap::Args;
 use tokio::net::TcpListener;
 
-use super::{NewUser, Quirk, Quirks, Sim, SimOptions, Sparring};
+use super::{ArenaOptions, NewTeam, NewUser, Quirk, Quirks, Sim, SimOptions, Sparring};
 
 /// What the command line says about a site.
 #[derive(Args, Clone, Debug)]
@@ -18,6 +18,13 @@ pub struct SimArgs {
     /// A user of the server, a bot with `:bot`; its token is `lip_` and the name in lower case
     #[arg(long = "user", value_name = "NAME[:bot]")]
     pub users: Vec<NewUser>,
+    /// Hold an arena, as in `Friday,clock=60+0,minutes=10,starts=30s,bots,rated`; further keys: id, variant, position,
+    /// password, team, teams, min-rating, max-rating, min-rated-games, allow, banned, berserkable, streakable, created-by
+    #[arg(long = "arena", value_name = "NAME[,KEY=VALUE]...")]
+    pub arenas: Vec<ArenaOptions>,
+    /// A team, as in `The Bots,password=secret,leader=NAME,members=A,members=B,by-message`
+    #[arg(long = "team", value_name = "NAME[,KEY=VALUE]...")]
+    pub teams: Vec<NewTeam>,
     /// Let all clocks and timers of the server run this many times as fast, 0.1 to 1000: a minute on a player's clock
     /// is over after 60/X seconds, keep-alive lines come every 7/X. Clients are not told [default: 1]
     #[arg(long, value_name = "X", value_parser = speed)]
@@ -78,11 +85,28 @@ pub async fn run_command(
         nginx_limit: args.nginx_limit,
         ..SimOptions::default()
     });
+    for team in args.teams {
+        sim.team(team);
+    }
+    let mut arenas = Vec::new();
+    for arena in &args.arenas {
+        let id = sim.arena(arena).map_err(io::Error::other)?;
+        arenas.push((id, arena));
+    }
     let mut out = io::stdout().lock();
     writeln!(out, "Lichess in a box on http://{address}")?;
     for (name, bot) in names {
         let title = if bot { "BOT " } else { "" };
         writeln!(out, "  {title}{name}  token {}", sim.token_of(&name))?;
+    }
+    for (id, arena) in arenas {
+        let seconds = arena.starts.as_secs();
+        let name = &arena.name;
+        writeln!(
+            out,
+            "  arena {id}  {name}, in {seconds} seconds, for {} minutes",
+            arena.minutes
+        )?;
     }
     if speed != 1.0 {
         writeln!(out, "  all clocks and timers run {speed} times as fast")?;

@@ -101,7 +101,7 @@ fn fill_tags(tags: &mut Tags, round: &Round, base: &str) {
     tags.set("TimeControl", time_control);
     let termination = match round.referee.status() {
         Status::Started => "Unterminated",
-        Status::Aborted => "Abandoned",
+        Status::Aborted | Status::NoStart => "Abandoned",
         Status::OutOfTime | Status::Timeout => "Time forfeit",
         _ => "Normal",
     };
@@ -188,6 +188,8 @@ pub(super) struct GameJson {
     last_move_at: i64,
     status: &'static str,
     source: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tournament: Option<String>,
     players: Ordered<Player>,
     #[serde(skip_serializing_if = "Option::is_none")]
     initial_fen: Option<String>,
@@ -236,6 +238,7 @@ pub(super) fn game_json(round: &Round, params: &Params, base: &str) -> GameJson 
         last_move_at: round.referee.moved_at().0,
         status: round.referee.status().name(),
         source: round.source.key(),
+        tournament: round.source.arena().map(|id| id.to_string()),
         players: Ordered(players.into()),
         initial_fen: (round.variant != Variant::Standard).then(|| game.initial().fen()),
         winner: round.referee.winner().map(color_name),

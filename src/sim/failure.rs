@@ -75,6 +75,18 @@ impl Failure {
         }
     }
 
+    /// The errors of a form: `{"error":{"field":["text"]}}`
+    pub fn fields(errors: &[(&str, String)]) -> Self {
+        let fields: Vec<String> = errors
+            .iter()
+            .map(|(field, text)| format!("{}:{}", json!(field), json!([text])))
+            .collect();
+        Self {
+            status: 400,
+            body: Body::Json(format!("{{\"error\":{{{}}}}}", fields.join(","))),
+        }
+    }
+
     /// The errors of a form twice, as the site sends them for challenges and chat:
     /// `{"field":["text"],"error":{"field":["text"]}}`
     pub fn form(errors: &[(&str, String)]) -> Self {

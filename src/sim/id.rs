@@ -37,6 +37,26 @@ impl fmt::Display for GameId {
     }
 }
 
+/// An arena; its id looks like that of a game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct ArenaId(GameId);
+
+impl ArenaId {
+    pub fn random(rng: &mut fastrand::Rng) -> Self {
+        Self(GameId::random(rng))
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        GameId::parse(text).map(Self)
+    }
+}
+
+impl fmt::Display for ArenaId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// What each player's full id has behind the game's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Secrets([[u8; 4]; 2]);

@@ -65,6 +65,14 @@ pub(super) const USERS: [Limit; 2] = [
 ];
 pub(super) const TOKENS: Limit = Limit::new("api.token.test", 10_000, 10 * MINUTE);
 
+/// Joining arenas and coming back to them.
+pub(super) const ARENA_JOINS: Limit = Limit::new("tournament.join", 30, 10 * MINUTE);
+/// Arenas that somebody joins for the first time; those that users hold cost two.
+pub(super) const FIRST_JOINS: [Limit; 2] = [
+    Limit::new("tournament.user.join.fast", 8, 3_600),
+    Limit::new("tournament.user.join.slow", 30, DAY),
+];
+
 /// A refusal, and how long it will last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exceeded {

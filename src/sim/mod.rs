@@ -7,6 +7,7 @@
 //! HTTP or from a sparring user, is a method call on it. The referee and the clock inside a game are pure. All timers
 //! read one source of time, which can run faster than the wall.
 
+mod arena;
 mod auth;
 mod body;
 mod call;
@@ -18,6 +19,7 @@ mod export;
 mod failure;
 mod faults;
 mod form;
+mod gathering;
 mod glicko;
 mod id;
 mod limits;
@@ -35,6 +37,7 @@ mod selection;
 mod server;
 mod sparring;
 mod stream;
+mod team;
 mod ties;
 mod time;
 mod users;
@@ -43,6 +46,7 @@ mod view;
 mod wire;
 mod world;
 
+pub use arena::ArenaOptions;
 pub use challenge::DeclineReason;
 pub use command::{SimArgs, run_command};
 pub use faults::{Endpoint, Fault, Faults, Latency, Rule, Skew, StreamFault};
@@ -51,6 +55,7 @@ pub use quirks::{
     Absent, Castling, ChatLog, ClaimWin, Flags, Limiter, PlayingStatus, Quirk, Quirks,
 };
 pub use sparring::{ColorChoice, GameSummary, Habits, Kind, Plan, Quit, Sparring, Talk};
+pub use team::NewTeam;
 
 use std::future::{Future, IntoFuture};
 use std::io;
@@ -197,6 +202,22 @@ impl Sim {
             // Nobody receives any more when the site is no longer served.
             let _ = self.0.moving_in.send(resident);
         }
+    }
+
+    /// Announces an arena; gives its id.
+    ///
+    /// # Errors
+    /// A sentence that says why it makes no sense.
+    pub fn arena(&self, options: &ArenaOptions) -> Result<String, String> {
+        let now = self.time().now();
+        let id = self.world().add_arena(options, now)?;
+        Ok(id.to_string())
+    }
+
+    /// Makes a team.
+    pub fn team(&self, team: NewTeam) {
+        let now = self.time().now();
+        self.world().add_team(team, now);
     }
 
     /// The games that are over, the latest thousand of them, and then those that are on.

@@ -8,12 +8,12 @@ use crate::chess::{Color, Position};
 use super::chat::Said;
 use super::failure::Failure;
 use super::faults::StreamFault;
-use super::id::{GameId, Secrets, UserId};
+use super::id::{ArenaId, GameId, Secrets, UserId};
 use super::limits::BOT_GAMES;
 use super::options::TimeControl;
 use super::presence::Presence;
 use super::quirks::{PlayingStatus, Quirks};
-use super::referee::{Referee, Refusal, Ruling, Status, Terms, View};
+use super::referee::{ArenaTerms, Referee, Refusal, Ruling, Status, Terms, View};
 use super::sparring::GameSummary;
 use super::stream::{Feed, HEARTBEAT};
 use super::time::Moment;
@@ -37,7 +37,13 @@ pub(super) enum Source {
     /// Somebody paired two others.
     Api,
     /// A tournament.
-    Arena,
+    Arena {
+        id: ArenaId,
+        /// Bots may take part.
+        bots: bool,
+        /// Humans may go berserk.
+        berserkable: bool,
+    },
 }
 
 impl Source {
@@ -46,7 +52,14 @@ impl Source {
             Self::Friend => "friend",
             Self::Ai => "ai",
             Self::Api => "api",
-            Self::Arena => "arena",
+            Self::Arena { .. } => "arena",
+        }
+    }
+
+    pub fn arena(self) -> Option<ArenaId> {
+        match self {
+            Self::Arena { id, .. } => Some(id),
+            Self::Friend | Self::Ai | Self::Api => None,
         }
     }
 }
@@ -122,19 +135,23 @@ impl Round {
 
     /// Whether its players can talk to each other.
     pub fn has_chat(&self) -> bool {
-        !matches!(self.source, Source::Ai | Source::Arena)
+        !matches!(self.source, Source::Ai | Source::Arena { .. })
     }
 
     /// Bots may play it through the API.
     pub fn suits_bots(&self) -> bool {
-        self.speed() >= Speed::Bullet
+        let welcome = match self.source {
+            Source::Arena { bots, .. } => bots,
+            Source::Friend | Source::Ai | Source::Api => true,
+        };
+        welcome && self.speed() >= Speed::Bullet
     }
 
     /// Humans may play it through the API.
     pub fn suits_boards(&self) -> bool {
         let least = match self.source {
             Source::Friend | Source::Ai | Source::Api => Speed::Blitz,
-            Source::Arena => Speed::Rapid,
+            Source::Arena { .. } => Speed::Rapid,
         };
         self.speed() >= least
     }
@@ -194,6 +211,22 @@ impl Round {
     }
 }
 
+/// How long a player in a tournament has for his first move.
+fn first_move(variant: Variant, speed: Speed) -> Duration {
+    let seconds = match speed {
+        Speed::UltraBullet => 11,
+        Speed::Bullet => 16,
+        Speed::Blitz => 21,
+        Speed::Rapid => 25,
+        Speed::Classical | Speed::Correspondence => 30,
+    };
+    let base = Duration::from_secs(seconds);
+    match variant {
+        Variant::Chess960 => base * 5 / 4,
+        Variant::Standard | Variant::FromPosition => base,
+    }
+}
+
 impl World {
     /// A game begins; both players are told.
     pub fn begin_round(&mut self, setup: Setup, now: Moment) {
@@ -221,17 +254,26 @@ impl World {
                 presence: Presence::new(user.sparring, now),
             }
         });
+        let arena = match setup.source {
+            Source::Arena { berserkable, .. } => Some(ArenaTerms {
+                berserkable,
+                first_move: first_move(setup.variant, Speed::of(setup.time_control)),
+                told: self.quirks.expiration,
+            }),
+            Source::Friend | Source::Ai | Source::Api => None,
+        };
         let rule = |name: &str| setup.rules.contains(&name);
         let terms = Terms {
             variant: setup.variant,
             start,
             time_control: setup.time_control,
             bot_plays: users.iter().any(|id| self.user(id).bot),
-            takebacks: users.iter().all(|id| self.user(id).takebacks),
+            takebacks: arena.is_none() && users.iter().all(|id| self.user(id).takebacks),
             no_abort: rule("noAbort"),
             no_early_draw: rule("noEarlyDraw"),
             no_claim_win: rule("noClaimWin"),
             castling: self.castling,
+            arena,
         };
         if users.iter().all(|id| self.user(id).bot) {
             for user in &users {
@@ -431,6 +473,9 @@ impl World {
             self.user_mut(user).playing.retain(|other| *other != id);
             self.tell(user, &wire::line(&round.event("gameFinish", color, now)));
         }
+        if let Some(arena) = round.source.arena() {
+            self.arena_game_over(arena, &round);
+        }
         self.rounds.insert(id, round);
         self.archive(id);
     }
@@ -514,6 +559,10 @@ impl World {
             return;
         }
         round.watch_presence(now);
+        if round.source.arena().is_some() && round.referee.plies() < 2 {
+            let _ = self.rule(id, |referee| referee.check_first_move(now), now);
+            return;
+        }
         // Who sits at the board himself keeps an eye on the clock as his stream would.
         let resident = round.sides.iter().any(|side| side.presence.is_resident());
         let clockless = !matches!(round.time_control, TimeControl::Clock { .. });

@@ -47,6 +47,13 @@ impl Sub<Duration> for Moment {
     }
 }
 
+/// As the site writes dates: `2026-11-20T18:00:00Z`.
+pub(super) fn iso(moment: Moment) -> String {
+    jiff::Timestamp::from_second(moment.0.div_euclid(1_000))
+        .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+        .to_string()
+}
+
 /// Reads the site's time and waits in it.
 pub(super) struct TimeSource {
     began: Instant,

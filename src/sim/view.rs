@@ -31,9 +31,7 @@ impl Round {
             game_id: self.id.to_string(),
             fen: game.position().fen(),
             color: color_name(color),
-            last_move: game.moves().last().map_or_else(String::new, |mv| {
-                mv.uci(CastlingNotation::Standard).to_string()
-            }),
+            last_move: self.last_move(),
             source: self.source.key(),
             status: Some(StatusShown::Full(referee.status().into())),
             variant: VariantJson::brief(self.variant),
@@ -44,12 +42,21 @@ impl Round {
             opponent: theirs.opponent(),
             is_my_turn: !over && referee.turn() == color,
             seconds_left: referee.seconds_left(color, now),
+            tournament_id: self.source.arena().map(|id| id.to_string()),
             winner: referee.winner().map(color_name),
             rating: over.then_some(mine.rating),
             rating_diff: mine.rating_diff,
             compat: None,
             id: None,
         }
+    }
+
+    /// Where a board would show it; castling as the king's move.
+    pub fn last_move(&self) -> String {
+        let moves = self.referee.game().moves();
+        moves.last().map_or_else(String::new, |mv| {
+            mv.uci(CastlingNotation::Standard).to_string()
+        })
     }
 
     pub fn event(&self, kind: &'static str, color: Color, now: Moment) -> GameEvent {
@@ -101,6 +108,7 @@ impl Round {
             initial_fen: self.initial_fen(),
             clock,
             days_per_turn,
+            tournament_id: self.source.arena().map(|id| id.to_string()),
             kind: "gameFull",
             state: GameState::new(view, &self.quirks),
         })

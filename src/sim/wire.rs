@@ -22,7 +22,7 @@ pub(super) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain data with string keys")
 }
 
-fn is_false(flag: &bool) -> bool {
+pub(super) fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
@@ -74,6 +74,15 @@ impl VariantJson {
             short: None,
         }
     }
+}
+
+/// A user in few words.
+#[derive(Clone, Serialize)]
+pub(super) struct LightUser {
+    pub id: String,
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -148,6 +157,16 @@ pub(super) struct GameState<'a> {
     btakeback: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     winner: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expiration: Option<ExpirationJson>,
+}
+
+/// How long the side to move has been idle, and how long it may be, in milliseconds.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ExpirationJson {
+    idle_millis: u64,
+    millis_to_move: u64,
 }
 
 impl<'a> GameState<'a> {
@@ -166,6 +185,10 @@ impl<'a> GameState<'a> {
             wtakeback: view.takeback_offers[0],
             btakeback: view.takeback_offers[1],
             winner: view.winner.map(color_name),
+            expiration: view.expiration.map(|expiration| ExpirationJson {
+                idle_millis: expiration.idle.as_millis() as u64,
+                millis_to_move: expiration.allowed.as_millis() as u64,
+            }),
         }
     }
 }
@@ -212,6 +235,8 @@ pub(super) struct GameFull<'a> {
     pub clock: Option<ClockJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub days_per_turn: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tournament_id: Option<String>,
     #[serde(rename = "type")]
     pub kind: &'static str,
     pub state: GameState<'a>,
@@ -278,6 +303,8 @@ pub(super) struct GamePreview {
     pub is_my_turn: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tournament_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub winner: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]

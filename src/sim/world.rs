@@ -9,10 +9,11 @@ use bytes::Bytes;
 use tokio::sync::{Notify, mpsc, watch};
 
 use super::SimOptions;
+use super::arena::Arenas;
 use super::challenge::Challenge;
 use super::failure::Failure;
 use super::faults::StreamFault;
-use super::id::{GameId, UserId};
+use super::id::{ArenaId, GameId, UserId};
 use super::limits::Limits;
 use super::options::NewUser;
 use super::outage::Outage;
@@ -21,9 +22,10 @@ use super::quirks::{Castling, Quirks};
 use super::round::Round;
 use super::sparring::GameSummary;
 use super::stream::{Feed, Topic};
+use super::team::{Team, TeamId};
 use super::time::Moment;
 use super::users::{Face, User};
-use super::wire::{self, Relation, UserJson};
+use super::wire::{self, LightUser, Relation, UserJson};
 
 /// Finished games that are kept.
 const ARCHIVE: usize = 1_000;
@@ -44,6 +46,8 @@ pub(super) enum Notice {
     Refused(GameId),
     /// Something happened in his game, or it has begun.
     Game(GameId),
+    /// An arena is announced, or he was taken out of it.
+    Arena(ArenaId),
 }
 
 struct EventStream {
@@ -70,6 +74,8 @@ pub(super) struct World {
     pub pairs: Pairs,
     /// Where the site is, as `http://host:port`.
     pub base: String,
+    pub arenas: Arenas,
+    pub teams: BTreeMap<TeamId, Team>,
     pub residents: HashMap<UserId, mpsc::UnboundedSender<Notice>>,
     tokens: HashMap<String, Grant>,
     event_streams: Vec<EventStream>,
@@ -101,6 +107,8 @@ impl World {
             moved,
             pairs: Pairs::default(),
             base: "http://127.0.0.1".to_owned(),
+            arenas: Arenas::default(),
+            teams: BTreeMap::new(),
             residents: HashMap::new(),
             tokens: HashMap::new(),
             event_streams: Vec::new(),
@@ -280,6 +288,15 @@ impl World {
         }
     }
 
+    pub fn light_user(&self, id: &UserId) -> LightUser {
+        let user = self.user(id);
+        LightUser {
+            id: user.id.to_string(),
+            name: user.name.clone(),
+            title: user.title(),
+        }
+    }
+
     /// The page of an account.
     pub fn profile(&self, user: &User, relation: Option<Relation>) -> UserJson {
         let playing = user.playing.last().and_then(|id| self.rounds.get(id));
@@ -300,6 +317,7 @@ impl World {
         for id in self.running.clone() {
             self.tick_round(id, now);
         }
+        self.tick_arenas(now);
     }
 
     /// A game is over: it goes to the archive, where the oldest makes place.

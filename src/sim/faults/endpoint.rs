@@ -43,5 +43,18 @@ pub enum Endpoint {
     Tablebase,
     /// Settings, messages, ties to other users.
     Personal,
+    ArenaList,
+    ArenaCreate,
+    ArenaShow,
+    ArenaJoin,
+    ArenaWithdraw,
+    ArenaResults,
+    ArenaGames,
+    ArenaTeams,
+    ArenasOfUser,
+    Team,
+    TeamJoin,
+    TeamQuit,
+    Swiss,
     Other,
 }

@@ -84,6 +84,7 @@ pub struct Clock {
     increment: Centis,
     turn: Color,
     running: Option<Moment>,
+    berserk: [bool; 2],
 }
 
 impl Clock {
@@ -96,6 +97,7 @@ impl Clock {
             increment: Centis::seconds(increment),
             turn,
             running: None,
+            berserk: [false; 2],
         }
     }
 
@@ -126,12 +128,26 @@ impl Clock {
                 .running
                 .map_or(0, |since| Centis::of(now.since(since)).0);
             left.0 = left.0.max(0);
-            if game_goes_on {
+            if game_goes_on && !self.berserk[self.turn.index()] {
                 left.0 += self.increment.0;
             }
             self.running = game_goes_on.then_some(now);
         }
         self.turn = !self.turn;
+    }
+
+    /// This side gives up half of its time and all increments, once; `false`: it cannot. With a long increment the time
+    /// stays, for it would be nearly all.
+    pub fn berserk(&mut self, color: Color, now: Moment) -> bool {
+        let configured = self.initial;
+        if std::mem::replace(&mut self.berserk[color.index()], true) {
+            return false;
+        }
+        if configured.0 >= 60 * self.increment.0 {
+            let left = self.remaining(color, now);
+            self.remaining[color.index()] = Centis((left.0 - configured.0 / 2).max(0));
+        }
+        true
     }
 
     /// The clock of the side to move begins to run.

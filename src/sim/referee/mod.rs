@@ -19,7 +19,7 @@ use crate::sim::time::Moment;
 use crate::sim::variant::Variant;
 
 pub use clock::{Centis, UNLIMITED_MILLIS};
-pub use ruling::{Refusal, Ruling, Status, View};
+pub use ruling::{Expiration, Refusal, Ruling, Status, View};
 
 use clock::{Clock, DayClock, Timing};
 use wish::Wish;
@@ -28,6 +28,8 @@ use wish::Wish;
 const MAX_PLY: usize = 600;
 /// Nobody may offer a second draw within so many plies.
 const DRAW_OFFER_PAUSE: usize = 20;
+/// A first move that is missing is noticed so much later.
+const NOTICED: Duration = Duration::from_secs(1);
 /// An unlimited game in which nothing moves for so long is lost for the side to move.
 const UNLIMITED_PATIENCE: Duration = Duration::from_secs(21 * 86_400);
 
@@ -48,6 +50,18 @@ pub struct Terms {
     pub no_early_draw: bool,
     pub no_claim_win: bool,
     pub castling: Castling,
+    /// The game belongs to an arena: nobody can abort it, and it can be resigned from the first move on.
+    pub arena: Option<ArenaTerms>,
+}
+
+/// What is agreed beyond that in an arena.
+#[derive(Clone, Copy, Debug)]
+pub struct ArenaTerms {
+    pub berserkable: bool,
+    /// Who takes longer for his first move has lost.
+    pub first_move: Duration,
+    /// Whether players are told how long they have for it.
+    pub told: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -156,6 +170,45 @@ impl Referee {
             winner: self.winner,
             draw_offers: self.draw_offers,
             takeback_offers: self.takeback.proposed,
+            expiration: self.expiration(now),
+        }
+    }
+
+    /// Until both have moved in an arena: how long the side to move has been idle, and how long it may be.
+    fn expiration(&self, now: Moment) -> Option<Expiration> {
+        let arena = self.terms.arena.filter(|arena| arena.told)?;
+        (self.is_on() && self.plies() < 2).then(|| Expiration {
+            idle: now.since(self.moved_at),
+            allowed: arena.first_move,
+        })
+    }
+
+    /// The site looks whether somebody has not made his first move in time.
+    pub fn check_first_move(&mut self, now: Moment) -> Ruling {
+        let mut shown = Vec::new();
+        let late = self
+            .terms
+            .arena
+            .is_some_and(|arena| now.since(self.moved_at) >= arena.first_move + NOTICED);
+        if late && self.is_on() && self.plies() < 2 {
+            let winner = !self.turn();
+            self.finish(Status::NoStart, Some(winner), now, &mut shown);
+        }
+        Ruling::granted(shown)
+    }
+
+    /// A player gives up half of his time and all increments for a point more. Nobody is shown anything.
+    pub fn berserk(&mut self, color: Color, now: Moment) -> Ruling {
+        let allowed = self.terms.arena.is_some_and(|arena| arena.berserkable);
+        let in_time = self.is_on() && self.plies() < 2;
+        let granted = match &mut self.timing {
+            Timing::Clock(clock) => allowed && in_time && clock.berserk(color, now),
+            Timing::Days(_) | Timing::Unlimited => false,
+        };
+        if granted {
+            Ruling::granted(Vec::new())
+        } else {
+            Ruling::refused(Refusal::CannotBerserk)
         }
     }
 
@@ -267,7 +320,7 @@ impl Referee {
     }
 
     pub fn is_abortable(&self) -> bool {
-        self.is_on() && self.plies() < 2 && !self.terms.no_abort
+        self.is_on() && self.plies() < 2 && !self.terms.no_abort && self.terms.arena.is_none()
     }
 
     pub fn abort(&mut self, now: Moment) -> Ruling {
@@ -288,12 +341,12 @@ impl Referee {
         Ruling::granted(shown)
     }
 
-    /// Before the second ply this aborts.
+    /// Before the second ply this aborts, where a game can be aborted.
     pub fn resign(&mut self, color: Color, now: Moment) -> Ruling {
         if self.is_abortable() {
             return self.abort(now);
         }
-        if !self.is_on() || self.plies() < 2 {
+        if !self.is_on() || (self.plies() < 2 && self.terms.arena.is_none()) {
             return Ruling::refused(Refusal::CannotResign);
         }
         let mut shown = Vec::new();

@@ -1,6 +1,7 @@
 //! What a referee says: how a game stands, what watchers are shown, why something is refused.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::chess::{Color, Square};
 
@@ -15,6 +16,8 @@ pub enum Status {
     Timeout,
     Draw,
     OutOfTime,
+    /// Somebody did not make his first move in an arena.
+    NoStart,
     InsufficientMaterialClaim,
 }
 
@@ -29,6 +32,7 @@ impl Status {
             Self::Timeout => 33,
             Self::Draw => 34,
             Self::OutOfTime => 35,
+            Self::NoStart => 37,
             Self::InsufficientMaterialClaim => 39,
         }
     }
@@ -43,6 +47,7 @@ impl Status {
             Self::Timeout => "timeout",
             Self::Draw => "draw",
             Self::OutOfTime => "outoftime",
+            Self::NoStart => "noStart",
             Self::InsufficientMaterialClaim => "insufficientMaterialClaim",
         }
     }
@@ -61,6 +66,7 @@ pub enum Refusal {
     CannotResign,
     CannotClaimVictory,
     CannotClaimDraw,
+    CannotBerserk,
 }
 
 impl fmt::Display for Refusal {
@@ -75,6 +81,7 @@ impl fmt::Display for Refusal {
             Self::CannotAbort => f.write_str("This game can no longer be aborted"),
             Self::CannotResign => f.write_str("This game cannot be resigned"),
             Self::CannotClaimVictory => f.write_str("You cannot claim the win on this game"),
+            Self::CannotBerserk => f.write_str("Cannot berserk"),
             Self::CannotClaimDraw => f.write_str("You cannot claim draw on this game"),
         }
     }
@@ -90,6 +97,15 @@ pub struct View {
     pub winner: Option<Color>,
     pub draw_offers: [bool; 2],
     pub takeback_offers: [bool; 2],
+    /// How long the first move may take; only in games that can be lost by not beginning them.
+    pub expiration: Option<Expiration>,
+}
+
+/// The time for a first move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expiration {
+    pub idle: Duration,
+    pub allowed: Duration,
 }
 
 /// The answer to a command: what watchers are shown, in order, and whether the asker gets what he wanted.

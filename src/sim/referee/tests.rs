@@ -21,6 +21,7 @@ fn terms() -> Terms {
         no_early_draw: false,
         no_claim_win: false,
         castling: Castling::KingMoves,
+        arena: None,
     }
 }
 

@@ -95,6 +95,7 @@ pub(super) async fn in_game(
             drop(world);
             return claim(sim, me, id, call == GameCall::ClaimVictory).await;
         }
+        GameCall::Berserk if world.berserk(&me.user, id, now) => {}
         GameCall::Berserk => return Err(Failure::bad("Cannot berserk")),
         GameCall::Unknown => return Err(Failure::new(404, "No such command")),
     }

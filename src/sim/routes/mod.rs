@@ -6,6 +6,8 @@ mod game;
 mod lookup;
 mod personal;
 mod stubs;
+mod team;
+mod tournament;
 
 use axum::http::HeaderMap;
 
@@ -14,10 +16,12 @@ use super::auth::Caller;
 use super::body::Params;
 use super::call::{Api, Call, ChallengeCall};
 use super::failure::Failure;
+use super::id::UserId;
 use super::limits::{ACCOUNT, EVENT_STREAMS, Limit, TOKENS, USERS};
 use super::lookup::Lookup;
 use super::stream::{Feed, Topic};
 use super::wire;
+use super::world::World;
 
 const OK: &str = "{\"ok\":true}";
 const NDJSON: &str = "application/x-ndjson";
@@ -43,6 +47,12 @@ impl Asked<'_> {
     fn listed(&self) -> u32 {
         let commas = self.body.iter().filter(|byte| **byte == b',').count();
         u32::try_from(commas).map_or(u32::MAX, |commas| commas + 1)
+    }
+
+    /// Who asks, where a token is welcome and none needed; a bad one is as good as none.
+    fn visitor(&self, world: &World) -> Option<UserId> {
+        let caller = world.authorize(self.headers, &[]).ok()?;
+        Some(caller.user)
     }
 
     fn number(&self, name: &str, default: usize, most: usize) -> usize {
@@ -74,6 +84,14 @@ impl Reply {
     fn json(value: &impl serde::Serialize) -> Self {
         Self::Json(wire::json(value))
     }
+
+    /// One line for each.
+    fn lines(lines: impl IntoIterator<Item = String>) -> Self {
+        Self::Text {
+            kind: NDJSON,
+            text: lines.into_iter().map(|line| line + "\n").collect(),
+        }
+    }
 }
 
 type Answer = Result<Reply, Failure>;
@@ -90,6 +108,7 @@ pub(super) fn accepted_scopes(call: &Call<'_>) -> Option<&'static [&'static str]
         | Call::Unknown => None,
         Call::Lookup(call) => call.scopes(),
         Call::Personal(call) => Some(call.scopes()),
+        Call::Gathering(call) => call.scopes(),
         Call::Account | Call::Playing => Some(&[]),
         Call::Upgrade | Call::Game(Api::Bot, ..) => Some(&["bot:play"]),
         Call::Game(Api::Board, ..) => Some(&["board:play"]),
@@ -169,6 +188,7 @@ pub(super) async fn answer(
         (Call::Challenge(id, call), Some(me)) => challenge::about(sim, asked, &me.user, *id, *call),
         (Call::Lookup(call), _) => lookup::look_up(sim, asked, *call),
         (Call::Personal(call), Some(me)) => personal::about_me(sim, asked, me, *call),
+        (Call::Gathering(call), me) => tournament::gather(sim, asked, me.map(|me| &me.user), *call),
         (Call::Unknown, _) | (_, None) => Err(Failure::no_page()),
     }
 }

@@ -54,6 +54,8 @@ pub(super) struct Keys {
     chats: Option<Texts>,
     #[serde(default)]
     rematches: bool,
+    #[serde(default)]
+    arenas: bool,
 
     challenges: Option<String>,
     clock: Option<Texts>,
@@ -187,6 +189,7 @@ impl TryFrom<Keys> for Sparring {
             rating: keys.rating.unwrap_or(usual.rating),
             delay: keys.delay.as_deref().map_or(Ok(usual.delay), delay)?,
             habits: habits(&keys)?,
+            arenas: keys.arenas,
             challenges: plan(&keys)?,
             ..Self::new(keys.name, kind)
         })

@@ -24,6 +24,7 @@ pub use habits::{Habits, Quit, Talk};
 
 pub(super) use choice::Thinkers;
 pub(super) use resident::Resident;
+pub(super) use words::read as read_words;
 
 /// What a sparring user is like.
 ///
@@ -43,6 +44,8 @@ pub struct Sparring {
     pub habits: Habits,
     /// Whom it challenges, and to what.
     pub challenges: Option<Plan>,
+    /// Takes part in every arena for bots.
+    pub arenas: bool,
 }
 
 impl Sparring {
@@ -57,6 +60,7 @@ impl Sparring {
             delay: Duration::from_millis(200)..=Duration::from_millis(300),
             habits: Habits::default(),
             challenges: None,
+            arenas: false,
         }
     }
 

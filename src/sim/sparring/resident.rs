@@ -45,6 +45,9 @@ impl Resident {
         user.takebacks |= sparring.habits.minds_takebacks();
         let (sender, notices) = mpsc::unbounded_channel();
         world.residents.insert(me.clone(), sender);
+        if sparring.arenas {
+            world.invite_to_all(&me, now);
+        }
         let mut rng = fastrand::Rng::with_seed(world.seed ^ fingerprint(&sparring.name));
         let plan = sparring.challenges.clone();
         Self {
@@ -98,6 +101,12 @@ impl Resident {
                 Some(nudge) => nudge.notify_one(),
                 None => self.sit_down(sim, id, games),
             },
+            Notice::Arena(id) => {
+                if self.sparring.arenas {
+                    let now = sim.time().now();
+                    sim.world().invite(&self.me, id, now);
+                }
+            }
         }
     }
 

@@ -5,7 +5,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde::de::value::{Error, MapDeserializer, SeqDeserializer, StrDeserializer};
 use serde::de::{Deserializer, Error as _, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
@@ -16,25 +16,30 @@ impl FromStr for Sparring {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut words = text.split(',').map(str::trim);
-        let name = words.next().unwrap_or_default();
-        if name.is_empty() || name.contains('=') {
-            return Err("a name comes first, as in NAME,kind=random".to_owned());
-        }
-        let mut values: Vec<(&str, Word<'_>)> = vec![("name", Word::named("name", Some(name)))];
-        for word in words.filter(|word| !word.is_empty()) {
-            let (key, value) = match word.split_once('=') {
-                Some((key, value)) => (key.trim(), Some(value.trim())),
-                None => (word, None),
-            };
-            match values.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, known)) => known.values.extend(value),
-                None => values.push((key, Word::named(key, value))),
-            }
-        }
-        let map = MapDeserializer::new(values.into_iter());
-        Self::deserialize(map).map_err(|error: Error| error.to_string())
+        read(text)
     }
+}
+
+/// Reads whatever has a name and keys.
+pub(in crate::sim) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let mut words = text.split(',').map(str::trim);
+    let name = words.next().unwrap_or_default();
+    if name.is_empty() || name.contains('=') {
+        return Err("a name comes first, as in NAME,key=value".to_owned());
+    }
+    let mut values: Vec<(&str, Word<'_>)> = vec![("name", Word::named("name", Some(name)))];
+    for word in words.filter(|word| !word.is_empty()) {
+        let (key, value) = match word.split_once('=') {
+            Some((key, value)) => (key.trim(), Some(value.trim())),
+            None => (word, None),
+        };
+        match values.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, known)) => known.values.extend(value),
+            None => values.push((key, Word::named(key, value))),
+        }
+    }
+    let map = MapDeserializer::new(values.into_iter());
+    T::deserialize(map).map_err(|error: Error| error.to_string())
 }
 
 /// What stands behind a key.

@@ -1,6 +1,7 @@
 //! What the simulator answers over real HTTP, fact by fact, as the contract of the Bot API has it.
 
 mod account;
+mod arena;
 mod board;
 mod challenge;
 mod draws;

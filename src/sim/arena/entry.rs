@@ -1,0 +1,308 @@
+//! Who gets into an arena, and out of it again.
+
+use aws_lc_rs::hmac;
+
+use super::options::Conditions;
+use super::{Arena, Player, Stage};
+use crate::sim::failure::Failure;
+use crate::sim::id::{ArenaId, UserId};
+use crate::sim::limits::FIRST_JOINS;
+use crate::sim::team::TeamId;
+use crate::sim::time::Moment;
+use crate::sim::users::User;
+use crate::sim::world::World;
+
+/// Who pauses among the first so many has to wait before he may come back.
+const LEADERS: usize = 7;
+
+/// What somebody says when he joins.
+#[derive(Clone, Debug, Default)]
+pub(in crate::sim) struct Entry {
+    pub password: Option<String>,
+    pub team: Option<String>,
+    pub pair_me_asap: bool,
+}
+
+/// One condition of an arena, and what speaks against this user; nothing when he may enter.
+pub(super) struct Verdict {
+    pub condition: String,
+    pub refusal: Option<String>,
+}
+
+impl Verdict {
+    fn new(condition: impl Into<String>, refusal: Option<String>) -> Self {
+        Self {
+            condition: condition.into(),
+            refusal,
+        }
+    }
+}
+
+impl World {
+    /// Somebody joins, or comes back.
+    pub fn join_arena(
+        &mut self,
+        me: &UserId,
+        id: ArenaId,
+        entry: &Entry,
+        now: Moment,
+    ) -> Result<(), Failure> {
+        let arena = self.arenas.get(id).ok_or_else(Failure::not_found)?;
+        if arena.stage == Stage::Finished {
+            return Err(Failure::bad("This tournament no longer exists"));
+        }
+        if arena.player(me).is_none() && !self.user(me).sparring {
+            let cost = if arena.created_by.is_some() { 2 } else { 1 };
+            self.limits
+                .charge_all(&FIRST_JOINS, me.as_str(), cost, now)
+                .map_err(|_| Failure::bad("You are joining too many tournaments"))?;
+        }
+        let team = self.may_enter(arena, me, entry, now)?;
+        let user = self.user(me);
+        let bot = user.bot;
+        let mut newcomer = Player::new(
+            me.clone(),
+            bot,
+            user.rating(arena.perf().key),
+            arena.players.len(),
+        );
+        newcomer.team = team;
+        let Some(arena) = self.arenas.get_mut(id) else {
+            return Err(Failure::not_found());
+        };
+        arena
+            .players
+            .entry(me.clone())
+            .and_modify(|player| player.withdrawn = false)
+            .or_insert(newcomer);
+        if entry.pair_me_asap && !arena.is_playing(me) {
+            arena.waiting.ask(me.clone(), now);
+        }
+        Ok(())
+    }
+
+    /// The checks in the order of the site; for which team he plays, in a battle.
+    fn may_enter(
+        &self,
+        arena: &Arena,
+        me: &UserId,
+        entry: &Entry,
+        now: Moment,
+    ) -> Result<Option<TeamId>, Failure> {
+        let charter = &arena.charter;
+        let known = arena.player(me);
+        let name = me.to_string();
+        if charter.conditions.banned.contains(&name) {
+            return Err(Failure::bad("You are not allowed to join arenas"));
+        }
+        if known.is_none()
+            && let Some(code) = &charter.password
+            && !opens(code, &name, entry.password.as_deref().unwrap_or_default())
+        {
+            return Err(Failure::bad("Wrong entry code"));
+        }
+        let verdicts = self.verdicts(arena, Some(me));
+        if verdicts.iter().any(|verdict| verdict.refusal.is_some()) {
+            return Err(Failure::bad(&self.quirks.restriction));
+        }
+        if self
+            .arenas
+            .pauses
+            .left(me, charter.estimate(), now)
+            .is_some()
+        {
+            return Err(Failure::bad("Your pause is not over yet"));
+        }
+        if charter.battle.is_empty() {
+            return Ok(None);
+        }
+        match (entry.team.as_deref().map(TeamId::of), known) {
+            (None, Some(known)) => Ok(known.team.clone()),
+            (Some(team), _) if charter.battle.contains(&team) && self.is_member(&team, me) => {
+                Ok(Some(team))
+            }
+            _ => Err(Failure::bad("Missing team")),
+        }
+    }
+
+    /// The conditions of an arena, judged for this user; for nobody all are fulfilled.
+    pub(super) fn verdicts(&self, arena: &Arena, me: Option<&UserId>) -> Vec<Verdict> {
+        let user = me.map(|me| self.user(me));
+        let returns =
+            me.is_some_and(|me| arena.stage == Stage::Started && arena.player(me).is_some());
+        let conditions = &arena.charter.conditions;
+        let mut verdicts = Vec::new();
+        if !returns {
+            verdicts.extend(conditions.of_rating(user, arena.perf()));
+        } else {
+            verdicts.extend(conditions.of_rating(None, arena.perf()));
+        }
+        if let Some(team) = &conditions.team {
+            let name = self.teams.get(team).map_or("", |team| &team.name);
+            let missing = me.is_some_and(|me| !self.is_member(team, me));
+            verdicts.push(Verdict::new(
+                format!("Must be in team {name}"),
+                missing.then(|| format!("You are not in the team {name}")),
+            ));
+        }
+        if !conditions.allow.is_empty() {
+            let missing =
+                !returns && me.is_some_and(|me| !conditions.allow.contains(&me.to_string()));
+            verdicts.push(Verdict::new(
+                "Fixed line-up",
+                missing.then(|| "Your name is not in the tournament line-up.".to_owned()),
+            ));
+        }
+        if conditions.bots {
+            verdicts.push(Verdict::new("Bot players are allowed", None));
+        } else if let Some(user) = user {
+            const NO_BOTS: &str = "Bot players are not allowed";
+            let refusal = (user.bot && !returns).then(|| NO_BOTS.to_owned());
+            verdicts.push(Verdict::new(NO_BOTS, refusal));
+        }
+        verdicts
+    }
+
+    /// A user withdraws by himself. Among the leaders that is a pause after which he has to wait.
+    pub fn leave_arena(&mut self, me: &UserId, id: ArenaId, now: Moment) -> Result<(), Failure> {
+        let arena = self.arenas.get_mut(id).ok_or_else(Failure::not_found)?;
+        let leads =
+            arena.stage == Stage::Started && arena.rank(me).is_some_and(|rank| rank < LEADERS);
+        arena.withdraw(me);
+        if leads {
+            self.arenas.pauses.add(me, now);
+        }
+        Ok(())
+    }
+
+    /// A user who lives here joins an arena for bots. He needs nobody's leave: the door is opened for him.
+    pub fn invite(&mut self, user: &UserId, id: ArenaId, now: Moment) {
+        let Some(arena) = self
+            .arenas
+            .get(id)
+            .filter(|arena| arena.charter.conditions.bots)
+        else {
+            return;
+        };
+        let entry = Entry {
+            password: arena.charter.password.clone(),
+            team: arena.charter.battle.first().map(TeamId::to_string),
+            pair_me_asap: true,
+        };
+        for team in arena
+            .charter
+            .conditions
+            .team
+            .clone()
+            .iter()
+            .chain(&arena.charter.battle.clone())
+        {
+            if let Some(team) = self.teams.get_mut(team) {
+                team.members.entry(user.clone()).or_insert(now);
+            }
+        }
+        if let Err(why) = self.join_arena(user, id, &entry, now) {
+            tracing::debug!("{user} does not get into arena {id}: {why:?}");
+        }
+    }
+
+    /// The same for all that are not over.
+    pub fn invite_to_all(&mut self, user: &UserId, now: Moment) {
+        let open = |arena: &&Arena| arena.stage != Stage::Finished;
+        let ids: Vec<ArenaId> = self
+            .arenas
+            .iter()
+            .filter(open)
+            .map(|arena| arena.id)
+            .collect();
+        for id in ids {
+            self.invite(user, id, now);
+        }
+    }
+
+    pub fn pause_left(&self, arena: &Arena, me: &UserId, now: Moment) -> Option<i64> {
+        self.arenas.pauses.left(me, arena.charter.estimate(), now)
+    }
+}
+
+impl Conditions {
+    /// What is asked of ratings.
+    fn of_rating(&self, user: Option<&User>, perf: crate::sim::variant::Perf) -> Vec<Verdict> {
+        let rating = user.map(|user| user.rating(perf.key));
+        let provisional = rating
+            .filter(|rating| rating.is_provisional())
+            .map(|_| format!("Your {} rating is provisional", perf.name));
+        let mut verdicts = Vec::new();
+        if let Some(least) = self.min_rated_games {
+            // Titled players, bots among them, need none.
+            let missing = user
+                .filter(|user| user.title().is_none())
+                .and(rating)
+                .and_then(|rating| {
+                    least
+                        .checked_sub(rating.games)
+                        .filter(|missing| *missing > 0)
+                });
+            verdicts.push(Verdict::new(
+                format!("≥ {least} {} rated games", perf.name),
+                missing.map(|missing| {
+                    format!("You need to play {missing} more {} rated games", perf.name)
+                }),
+            ));
+        }
+        if let Some(most) = self.max_rating {
+            let high = rating
+                .map(|rating| rating.value())
+                .filter(|value| *value > most as i32);
+            verdicts.push(Verdict::new(
+                format!("Rated ≤ {most} in {} for the last week", perf.name),
+                provisional
+                    .clone()
+                    .or(high
+                        .map(|value| format!("Your {} rating ({value}) is too high", perf.name))),
+            ));
+        }
+        if let Some(least) = self.min_rating {
+            let low = rating
+                .map(|rating| rating.value())
+                .filter(|value| *value < least as i32);
+            verdicts.push(Verdict::new(
+                format!("Rated ≥ {least} in {}", perf.name),
+                provisional
+                    .or(low.map(|value| format!("Your {} rating ({value}) is too low", perf.name))),
+            ));
+        }
+        verdicts
+    }
+}
+
+/// The code itself, or what it makes of the user's id.
+fn opens(code: &str, user: &str, said: &str) -> bool {
+    said == code || said == personal_code(code, user)
+}
+
+/// HMAC-SHA256 of the user's id under the code, in hexadecimal digits.
+fn personal_code(code: &str, user: &str) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, code.as_bytes());
+    hmac::sign(&key, user.as_bytes())
+        .as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_plain_or_personal() {
+        // Computed with another program: printf mybot | openssl dgst -sha256 -hmac secret
+        let personal = "17d5c7a6ca9cc78be2d1e143ae581f6f93a283ba90dc28154a19f425023ab24b";
+        assert!(opens("secret", "mybot", "secret"));
+        assert!(opens("secret", "mybot", personal));
+        assert!(!opens("secret", "other", personal));
+        assert!(!opens("secret", "mybot", ""));
+        assert!(!opens("secret", "mybot", "Secret"));
+    }
+}

@@ -1,0 +1,333 @@
+//! The site's form for a new arena.
+
+use std::time::Duration;
+
+use super::ArenaOptions;
+use crate::chess::Position;
+use crate::sim::body::{Params, is_yes};
+use crate::sim::failure::Failure;
+use crate::sim::options::TimeControl;
+use crate::sim::time::Moment;
+use crate::sim::variant::{Speed, Variant};
+
+/// Minutes for a player.
+const CLOCK_TIMES: [f64; 23] = [
+    0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 15.0, 20.0, 25.0,
+    30.0, 35.0, 40.0, 45.0, 50.0, 60.0,
+];
+/// Seconds for a move more.
+const INCREMENTS: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 10, 15, 20, 25, 30, 40, 50, 60];
+/// Minutes that an arena lasts.
+const MINUTES: [u32; 28] = [
+    20, 25, 30, 35, 40, 45, 50, 55, 60, 70, 80, 90, 100, 110, 120, 150, 180, 210, 240, 270, 300,
+    330, 360, 420, 480, 540, 600, 720,
+];
+/// Minutes until it begins.
+const WAITS: [u32; 10] = [1, 2, 3, 5, 10, 15, 20, 30, 45, 60];
+const USUAL_WAIT: u32 = 5;
+
+const REQUIRED: &str = "This field is required";
+const INVALID: &str = "Invalid value";
+
+/// Reads the form of a user who leads these teams.
+///
+/// # Errors
+/// All fields that are wrong, at once.
+pub(in crate::sim) fn arena_form(
+    params: &Params,
+    creator: &str,
+    leads: impl Fn(&str) -> bool,
+    now: Moment,
+) -> Result<ArenaOptions, Failure> {
+    let mut form = Form {
+        params,
+        errors: Vec::new(),
+    };
+    let usual = ArenaOptions::default();
+    let name = form.name(creator);
+    let clock = form.clock();
+    let (minutes, starts) = (form.minutes(), form.starts(now));
+    let variant = form.variant();
+    let options = ArenaOptions {
+        name,
+        clock,
+        minutes,
+        starts,
+        variant,
+        position: form.position(),
+        rated: form.flag("rated", true),
+        berserkable: form.flag("berserkable", usual.berserkable),
+        streakable: form.flag("streakable", usual.streakable),
+        password: form.text("password"),
+        team: form.team("conditions.teamMember.teamId", &leads),
+        teams: form.team("teamBattleByTeam", &leads).into_iter().collect(),
+        bots: form.flag("conditions.bots", false),
+        min_rating: form.number("conditions.minRating.rating"),
+        max_rating: form.number("conditions.maxRating.rating"),
+        min_rated_games: form.number("conditions.nbRatedGame.nb"),
+        allow: form
+            .text("conditions.allowList")
+            .map(|text| {
+                text.split([',', '\n'])
+                    .map(|name| name.trim().to_owned())
+                    .collect()
+            })
+            .unwrap_or_default(),
+        description: form.text("description"),
+        created_by: Some(creator.to_owned()),
+        ..usual
+    };
+    form.check_together(&options);
+    if form.errors.is_empty() {
+        Ok(options)
+    } else {
+        Err(Failure::fields(&form.errors))
+    }
+}
+
+struct Form<'a> {
+    params: &'a Params,
+    errors: Vec<(&'static str, String)>,
+}
+
+impl Form<'_> {
+    fn wrong(&mut self, field: &'static str, why: &str) {
+        self.errors.push((field, why.to_owned()));
+    }
+
+    fn text(&self, field: &str) -> Option<String> {
+        let text = self.params.get(field)?.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    fn number<T: std::str::FromStr>(&mut self, field: &'static str) -> Option<T> {
+        let parsed = self.params.get(field)?.trim().parse();
+        parsed
+            .map_err(|_| self.wrong(field, "Numeric value expected"))
+            .ok()
+    }
+
+    fn required<T: std::str::FromStr>(&mut self, field: &'static str) -> Option<T> {
+        if self.params.get(field).is_none() {
+            self.wrong(field, REQUIRED);
+        }
+        self.number(field)
+    }
+
+    fn flag(&self, field: &str, otherwise: bool) -> bool {
+        self.params.get(field).map_or(otherwise, is_yes)
+    }
+
+    fn name(&mut self, creator: &str) -> String {
+        let name = self.text("name").unwrap_or_else(|| creator.to_owned());
+        if !(2..=30).contains(&name.chars().count()) {
+            self.wrong("name", "Must contain 2 to 30 characters");
+        }
+        name
+    }
+
+    fn clock(&mut self) -> TimeControl {
+        let time: Option<f64> = self.required("clockTime");
+        if time.is_some_and(|time| !CLOCK_TIMES.contains(&time)) {
+            self.wrong("clockTime", INVALID);
+        }
+        let increment: Option<u32> = self.required("clockIncrement");
+        if increment.is_some_and(|increment| !INCREMENTS.contains(&increment)) {
+            self.wrong("clockIncrement", INVALID);
+        }
+        let limit = (time.unwrap_or_default() * 60.0) as u32;
+        TimeControl::clock(limit, increment.unwrap_or_default())
+    }
+
+    fn minutes(&mut self) -> u32 {
+        let minutes = self.required("minutes");
+        if minutes.is_some_and(|minutes| !MINUTES.contains(&minutes)) {
+            self.wrong("minutes", INVALID);
+        }
+        minutes.unwrap_or_default()
+    }
+
+    /// At a date in milliseconds, or after some minutes.
+    fn starts(&mut self, now: Moment) -> Duration {
+        let date: Option<i64> = self.number("startDate");
+        let wait: Option<u32> = self.number("waitMinutes");
+        if wait.is_some_and(|wait| !WAITS.contains(&wait)) {
+            self.wrong("waitMinutes", INVALID);
+        }
+        match date {
+            Some(date) if date <= now.0 => {
+                self.wrong("startDate", "Must be in the future");
+                Duration::ZERO
+            }
+            Some(date) => Moment(date).since(now),
+            None => Duration::from_secs(u64::from(wait.unwrap_or(USUAL_WAIT)) * 60),
+        }
+    }
+
+    fn variant(&mut self) -> String {
+        let key = self
+            .text("variant")
+            .unwrap_or_else(|| "standard".to_owned());
+        match Variant::from_key(&key) {
+            Ok(Variant::Standard | Variant::Chess960) => {}
+            Ok(Variant::FromPosition) => self.wrong("variant", INVALID),
+            Err(why) => self.wrong("variant", &why),
+        }
+        key
+    }
+
+    fn position(&mut self) -> Option<String> {
+        let fen = self.text("position")?;
+        let is_standard = matches!(self.params.get("variant"), None | Some("standard"));
+        if Position::from_fen(&fen).is_err() {
+            self.wrong("position", "Invalid position");
+        }
+        is_standard.then_some(fen)
+    }
+
+    fn team(&mut self, field: &'static str, leads: &impl Fn(&str) -> bool) -> Option<String> {
+        let team = self.text(field)?;
+        if !leads(&team) {
+            self.wrong(field, INVALID);
+        }
+        Some(team)
+    }
+
+    /// What is wrong with fields that are right each for itself.
+    fn check_together(&mut self, options: &ArenaOptions) {
+        let TimeControl::Clock { limit, increment } = options.clock else {
+            return;
+        };
+        if !self.errors.is_empty() {
+            return;
+        }
+        if limit + increment == 0 {
+            return self.wrong("", "Invalid clock");
+        }
+        if options.bots && Speed::of(options.clock) == Speed::UltraBullet {
+            return self.wrong("", "Invalid clock for bot games");
+        }
+        let too_fast =
+            Speed::of(options.clock) == Speed::UltraBullet || (limit == 0 && increment < 2);
+        if options.rated && options.variant != "standard" && too_fast {
+            return self.wrong("", "15s and 0+1 variant games cannot be rated");
+        }
+        // Both players use four fifths of their time, and then wait for the next pairing.
+        let game = f64::from(limit + 30 * increment) * 1.6 + 15.0;
+        let games = f64::from(options.minutes * 60) / game;
+        if games < 3.0 {
+            self.wrong("", "Increase tournament duration, or decrease game clock");
+        } else if games > 150.0 {
+            self.wrong("", "Reduce tournament duration, or increase game clock");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(query: &str) -> Result<ArenaOptions, String> {
+        let params = Params::read(query, "", b"").unwrap();
+        let now = Moment(1_700_000_000_000);
+        arena_form(&params, "Anna", |team| team == "mine", now).map_err(|failure| {
+            match failure.body {
+                crate::sim::failure::Body::Json(text) => text,
+                _ => String::new(),
+            }
+        })
+    }
+
+    #[test]
+    fn the_form_of_the_site() {
+        let options = read(
+            "name=Friday&clockTime=1.5&clockIncrement=1&minutes=20&startDate=1700000060000&rated=false&\
+             conditions.bots=true&password=x&conditions.teamMember.teamId=mine&conditions.minRating.rating=1400",
+        )
+        .unwrap();
+        assert_eq!(options.clock, TimeControl::clock(90, 1));
+        assert_eq!(
+            (options.minutes, options.starts),
+            (20, Duration::from_secs(60))
+        );
+        assert!(options.bots && !options.rated && options.streakable);
+        assert_eq!(options.team.as_deref(), Some("mine"));
+        assert_eq!(options.min_rating, Some(1400));
+        assert!(options.charter().is_ok());
+        let plain = read("clockTime=3&clockIncrement=0&minutes=45").unwrap();
+        assert_eq!((plain.name.as_str(), plain.starts.as_secs()), ("Anna", 300));
+        assert!(plain.rated && !plain.bots);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_once() {
+        for (query, field, text) in [
+            ("", "clockTime", REQUIRED),
+            (
+                "clockTime=x&clockIncrement=0&minutes=45",
+                "clockTime",
+                "Numeric value expected",
+            ),
+            (
+                "clockTime=2.5&clockIncrement=0&minutes=45",
+                "clockTime",
+                INVALID,
+            ),
+            (
+                "clockTime=3&clockIncrement=8&minutes=45",
+                "clockIncrement",
+                INVALID,
+            ),
+            (
+                "clockTime=3&clockIncrement=0&minutes=44",
+                "minutes",
+                INVALID,
+            ),
+            (
+                "clockTime=3&clockIncrement=0&minutes=45&waitMinutes=4",
+                "waitMinutes",
+                INVALID,
+            ),
+            (
+                "clockTime=3&clockIncrement=0&minutes=45&startDate=1",
+                "startDate",
+                "Must be in the future",
+            ),
+            (
+                "clockTime=3&clockIncrement=0&minutes=45&name=X",
+                "name",
+                "Must contain 2 to 30 characters",
+            ),
+            (
+                "clockTime=3&clockIncrement=0&minutes=45&position=x",
+                "position",
+                "Invalid position",
+            ),
+            (
+                "clockTime=0&clockIncrement=0&minutes=45",
+                "",
+                "Invalid clock",
+            ),
+            (
+                "clockTime=60&clockIncrement=0&minutes=45",
+                "",
+                "Increase tournament duration, or decrease game clock",
+            ),
+            (
+                "clockTime=0.25&clockIncrement=0&minutes=20&conditions.bots=true",
+                "",
+                "Invalid clock for bot games",
+            ),
+            (
+                "clockTime=3&clockIncrement=0&minutes=45&conditions.teamMember.teamId=theirs",
+                "conditions.teamMember.teamId",
+                INVALID,
+            ),
+        ] {
+            let error = read(query).unwrap_err();
+            let value: serde_json::Value = serde_json::from_str(&error).unwrap();
+            assert_eq!(value["error"][field][0], text, "{query}: {error}");
+            assert!(value.get("clockTime").is_none());
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Arenas: tournaments without rounds, in which everybody who waits is paired again and again until time is up.
+//!
+//! What can be decided without the rest of the site is pure: points, pairing, waiting, pauses. The others are methods of
+//! the [`World`](super::world::World): who gets in, what the organizer does every few seconds, what is shown.
+
+mod entry;
+mod form;
+mod options;
+mod organizer;
+mod pairing;
+mod pause;
+mod scoring;
+mod view;
+mod waiting;
+mod wire;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use super::id::{ArenaId, GameId, UserId};
+use super::team::TeamId;
+use super::time::Moment;
+use super::users::Rating;
+use super::variant::Perf;
+
+pub use options::ArenaOptions;
+
+pub(super) use entry::Entry;
+pub(super) use form::arena_form;
+pub(super) use options::names;
+
+use options::Charter;
+use pairing::Colors;
+use pause::Pauses;
+use scoring::Sheet;
+use waiting::Waiting;
+
+/// Finished arenas that are kept.
+const ARCHIVE: usize = 100;
+
+/// The arenas of a site.
+#[derive(Default)]
+pub(super) struct Arenas {
+    all: HashMap<ArenaId, Arena>,
+    /// Oldest first.
+    order: Vec<ArenaId>,
+    pauses: Pauses,
+    /// The second in which the organizer last ran, of the site's time.
+    second: i64,
+}
+
+impl Arenas {
+    pub fn get(&self, id: ArenaId) -> Option<&Arena> {
+        self.all.get(&id)
+    }
+
+    pub fn get_mut(&mut self, id: ArenaId) -> Option<&mut Arena> {
+        self.all.get_mut(&id)
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arena> {
+        self.order.iter().filter_map(|id| self.all.get(id))
+    }
+
+    fn insert(&mut self, arena: Arena) {
+        self.order.push(arena.id);
+        self.all.insert(arena.id, arena);
+    }
+
+    /// The archive makes place for what has just ended.
+    fn forget_oldest(&mut self) {
+        let finished = |arena: &&Arena| arena.stage == Stage::Finished;
+        let oldest = self.iter().find(finished).map(|arena| arena.id);
+        if self.iter().filter(finished).count() > ARCHIVE
+            && let Some(oldest) = oldest
+        {
+            self.remove(oldest);
+        }
+    }
+
+    fn remove(&mut self, id: ArenaId) {
+        self.all.remove(&id);
+        self.order.retain(|other| *other != id);
+    }
+}
+
+/// How far an arena is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Created,
+    Started,
+    Finished,
+}
+
+impl Stage {
+    pub fn id(self) -> u8 {
+        match self {
+            Self::Created => 10,
+            Self::Started => 20,
+            Self::Finished => 30,
+        }
+    }
+}
+
+/// A game of an arena that is on.
+#[derive(Clone, Debug)]
+struct Pairing {
+    /// White and Black.
+    users: [UserId; 2],
+    berserk: [bool; 2],
+}
+
+/// Sums over all games of an arena.
+#[derive(Clone, Debug, Default)]
+struct Totals {
+    games: usize,
+    moves: usize,
+    wins: [usize; 2],
+    draws: usize,
+    berserks: usize,
+}
+
+pub(super) struct Arena {
+    pub id: ArenaId,
+    pub created_by: Option<UserId>,
+    pub charter: Charter,
+    pub stage: Stage,
+    pub starts_at: Moment,
+    players: BTreeMap<UserId, Player>,
+    waiting: Waiting,
+    running: BTreeMap<GameId, Pairing>,
+    /// In the order in which they ended.
+    games: Vec<GameId>,
+    totals: Totals,
+    paired_once: bool,
+}
+
+/// Somebody in an arena.
+#[derive(Clone, Debug)]
+pub(super) struct Player {
+    pub user: UserId,
+    bot: bool,
+    team: Option<TeamId>,
+    pub withdrawn: bool,
+    rating: i32,
+    provisional: bool,
+    sheet: Sheet,
+    performance: Option<i32>,
+    colors: Colors,
+    last_opponent: Option<UserId>,
+    /// Who came earlier stands before his equals.
+    number: usize,
+}
+
+impl Player {
+    fn new(user: UserId, bot: bool, rating: &Rating, number: usize) -> Self {
+        Self {
+            user,
+            bot,
+            team: None,
+            withdrawn: false,
+            rating: rating.value(),
+            provisional: rating.is_provisional(),
+            sheet: Sheet::default(),
+            performance: None,
+            colors: Colors::default(),
+            last_opponent: None,
+            number,
+        }
+    }
+
+    /// Points first; among equals the performance, or the rating of who has none.
+    fn standing(&self) -> (Reverse<(u32, i32)>, usize) {
+        let strength = self.performance.unwrap_or(self.rating);
+        (Reverse((self.sheet.total(), strength)), self.number)
+    }
+}
+
+impl Arena {
+    pub fn perf(&self) -> Perf {
+        Perf::of(self.charter.variant, self.charter.speed())
+    }
+
+    pub fn finishes_at(&self) -> Moment {
+        self.starts_at + Duration::from_secs(u64::from(self.charter.minutes) * 60)
+    }
+
+    fn seconds_until(moment: Moment, now: Moment) -> i64 {
+        (moment.0.div_euclid(1_000) - now.0.div_euclid(1_000)).max(0)
+    }
+
+    pub fn seconds_to_start(&self, now: Moment) -> i64 {
+        Self::seconds_until(self.starts_at, now)
+    }
+
+    pub fn seconds_to_finish(&self, now: Moment) -> i64 {
+        Self::seconds_until(self.finishes_at(), now)
+    }
+
+    /// Nobody is paired any more: half the time of a player before the end, but half a minute to two minutes.
+    pub fn pairings_closed(&self, now: Moment) -> bool {
+        let margin = (i64::from(self.charter.limit) / 2).clamp(30, 120);
+        self.seconds_to_finish(now) < margin
+    }
+
+    pub fn player(&self, user: &UserId) -> Option<&Player> {
+        self.players.get(user)
+    }
+
+    fn active(&self) -> usize {
+        self.players
+            .values()
+            .filter(|player| !player.withdrawn)
+            .count()
+    }
+
+    fn is_playing(&self, user: &UserId) -> bool {
+        self.game_of(user).is_some()
+    }
+
+    fn game_of(&self, user: &UserId) -> Option<GameId> {
+        self.running
+            .iter()
+            .find(|(_, pairing)| pairing.users.contains(user))
+            .map(|(id, _)| *id)
+    }
+
+    /// Best first.
+    fn ranking(&self) -> Vec<&Player> {
+        let mut players: Vec<&Player> = self.players.values().collect();
+        players.sort_by_key(|player| player.standing());
+        players
+    }
+
+    /// From 0.
+    fn rank(&self, user: &UserId) -> Option<usize> {
+        self.ranking()
+            .iter()
+            .position(|player| player.user == *user)
+    }
+
+    /// All its games: those that are over in their order, then those that are on.
+    pub fn all_games(&self) -> Vec<GameId> {
+        self.games
+            .iter()
+            .chain(self.running.keys())
+            .copied()
+            .collect()
+    }
+
+    /// Whether it is for members of this team, or a battle in which the team fights.
+    pub fn is_of(&self, team: &TeamId) -> bool {
+        self.charter.conditions.team.as_ref() == Some(team) || self.charter.battle.contains(team)
+    }
+}

@@ -1,0 +1,325 @@
+//! What an arena is like: from the command line, from a script, from the form of the site.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use crate::chess::Position;
+use crate::sim::options::TimeControl;
+use crate::sim::sparring::read_words;
+use crate::sim::team::TeamId;
+use crate::sim::time::parse_span;
+use crate::sim::variant::{Speed, Variant};
+
+/// An arena to be held.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ArenaOptions {
+    /// Eight letters and digits, for who has to know it beforehand; drawn by lot otherwise.
+    pub id: Option<String>,
+    /// The site puts " Arena" behind it.
+    pub name: String,
+    /// Seconds for the game, and seconds more for each move: `180+2`.
+    #[serde(deserialize_with = "clock_text")]
+    pub clock: TimeControl,
+    /// How long it lasts.
+    pub minutes: u32,
+    /// How long until it begins: `30s`, `5m`, `1h`.
+    #[serde(deserialize_with = "span_text")]
+    pub starts: Duration,
+    /// `standard` or `chess960`.
+    pub variant: String,
+    /// All games start here; they are not rated then.
+    pub position: Option<String>,
+    pub rated: bool,
+    /// Whether humans may go berserk.
+    pub berserkable: bool,
+    /// Whether two wins in a row double the points.
+    pub streakable: bool,
+    pub password: Option<String>,
+    /// Who takes part has to be in this team.
+    pub team: Option<String>,
+    /// A battle of these teams.
+    #[serde(deserialize_with = "names")]
+    pub teams: Vec<String>,
+    /// Whether bots may take part.
+    pub bots: bool,
+    pub min_rating: Option<u32>,
+    pub max_rating: Option<u32>,
+    pub min_rated_games: Option<u32>,
+    /// The only users who may take part, if any are named.
+    #[serde(deserialize_with = "names")]
+    pub allow: Vec<String>,
+    /// Users who are not allowed to join arenas.
+    #[serde(deserialize_with = "names")]
+    pub banned: Vec<String>,
+    pub description: Option<String>,
+    /// Who holds it; the site itself otherwise.
+    pub created_by: Option<String>,
+}
+
+impl Default for ArenaOptions {
+    fn default() -> Self {
+        Self {
+            id: None,
+            name: "Rehearsal".to_owned(),
+            clock: TimeControl::clock(180, 2),
+            minutes: 45,
+            starts: Duration::from_secs(60),
+            variant: "standard".to_owned(),
+            position: None,
+            rated: false,
+            berserkable: true,
+            streakable: true,
+            password: None,
+            team: None,
+            teams: Vec::new(),
+            bots: false,
+            min_rating: None,
+            max_rating: None,
+            min_rated_games: None,
+            allow: Vec::new(),
+            banned: Vec::new(),
+            description: None,
+            created_by: None,
+        }
+    }
+}
+
+impl ArenaOptions {
+    /// An arena for bots.
+    pub fn for_bots(name: impl Into<String>, clock: TimeControl, minutes: u32) -> Self {
+        Self {
+            name: name.into(),
+            clock,
+            minutes,
+            bots: true,
+            ..Self::default()
+        }
+    }
+}
+
+/// What was agreed on, checked.
+#[derive(Clone, Debug)]
+pub(in crate::sim) struct Charter {
+    pub name: String,
+    /// Seconds.
+    pub limit: u32,
+    pub increment: u32,
+    pub minutes: u32,
+    pub variant: Variant,
+    pub start: Option<Position>,
+    pub rated: bool,
+    pub berserkable: bool,
+    pub streakable: bool,
+    pub password: Option<String>,
+    pub battle: Vec<TeamId>,
+    pub conditions: Conditions,
+    pub description: Option<String>,
+}
+
+/// Who may take part.
+#[derive(Clone, Debug, Default)]
+pub(in crate::sim) struct Conditions {
+    pub bots: bool,
+    pub team: Option<TeamId>,
+    pub min_rating: Option<u32>,
+    pub max_rating: Option<u32>,
+    pub min_rated_games: Option<u32>,
+    pub allow: Vec<String>,
+    pub banned: Vec<String>,
+}
+
+impl Charter {
+    pub fn time_control(&self) -> TimeControl {
+        TimeControl::clock(self.limit, self.increment)
+    }
+
+    /// Seconds that a game is thought to take for each player.
+    pub fn estimate(&self) -> u32 {
+        self.limit + 40 * self.increment
+    }
+
+    pub fn speed(&self) -> Speed {
+        Speed::of(self.time_control())
+    }
+
+    /// Which variant its games are of.
+    pub fn game_variant(&self) -> Variant {
+        match self.start {
+            Some(_) => Variant::FromPosition,
+            None => self.variant,
+        }
+    }
+}
+
+impl ArenaOptions {
+    /// What speaks against it, in a sentence.
+    pub(in crate::sim) fn charter(&self) -> Result<Charter, String> {
+        let TimeControl::Clock { limit, increment } = self.clock else {
+            return Err("an arena needs a clock".to_owned());
+        };
+        if !matches!(limit, 0 | 15 | 30 | 45 | 90) && limit % 60 != 0 {
+            return Err(format!(
+                "{limit}+{increment} is no clock of an arena: write it in seconds, as in 180+2"
+            ));
+        }
+        if limit + increment == 0 {
+            return Err("Invalid clock".to_owned());
+        }
+        if self.bots && Speed::of(self.clock) == Speed::UltraBullet {
+            return Err("Invalid clock for bot games".to_owned());
+        }
+        if self.minutes == 0 {
+            return Err("an arena lasts at least a minute".to_owned());
+        }
+        let name = self.name.trim();
+        if !(2..=30).contains(&name.chars().count()) {
+            return Err(format!("`{name}` is no name of 2 to 30 letters"));
+        }
+        let variant = Variant::from_key(&self.variant)?;
+        let start = match &self.position {
+            None if variant == Variant::FromPosition => {
+                return Err("an arena from a position needs the position".to_owned());
+            }
+            None => None,
+            Some(_) if variant == Variant::Chess960 => {
+                return Err("only standard chess starts from a position".to_owned());
+            }
+            Some(fen) => Some(Position::from_fen(fen).map_err(|why| format!("{fen}: {why}"))?),
+        };
+        let start = start.filter(|start| *start != Position::startpos());
+        Ok(Charter {
+            name: name.to_owned(),
+            limit,
+            increment,
+            minutes: self.minutes,
+            variant: match variant {
+                Variant::FromPosition => Variant::Standard,
+                other => other,
+            },
+            rated: self.rated && start.is_none(),
+            start,
+            // Nobody could berserk 1+60 without losing nearly all of his time.
+            berserkable: self.berserkable && increment * 60 <= limit * 2,
+            streakable: self.streakable,
+            password: self.password.clone(),
+            battle: self.teams.iter().map(|name| TeamId::of(name)).collect(),
+            conditions: Conditions {
+                bots: self.bots,
+                team: self.team.as_deref().map(TeamId::of),
+                min_rating: self.min_rating,
+                max_rating: self.max_rating,
+                min_rated_games: self.min_rated_games,
+                allow: self.allow.iter().map(|name| name.to_lowercase()).collect(),
+                banned: self.banned.iter().map(|name| name.to_lowercase()).collect(),
+            },
+            description: self.description.clone(),
+        })
+    }
+}
+
+/// `NAME,clock=60+0,minutes=10,starts=30s,bots,rated,...`, as on the command line.
+impl FromStr for ArenaOptions {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let options: Self = read_words(text)?;
+        options.charter()?;
+        Ok(options)
+    }
+}
+
+fn clock_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TimeControl, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(D::Error::custom)
+}
+
+fn span_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_span(&text).map_err(D::Error::custom)
+}
+
+/// One name, or several.
+pub(in crate::sim) fn names<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Names {
+        One(String),
+        Several(Vec<String>),
+    }
+    Ok(match Names::deserialize(deserializer)? {
+        Names::One(name) => vec![name],
+        Names::Several(names) => names,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arena_in_one_line() {
+        let options: ArenaOptions =
+            "Friday Bots,clock=30+1,minutes=10,starts=5m,bots,rated,password=x,teams=a,teams=b,min-rating=1200"
+                .parse()
+                .unwrap();
+        let expected = ArenaOptions {
+            starts: Duration::from_secs(300),
+            rated: true,
+            password: Some("x".to_owned()),
+            teams: vec!["a".to_owned(), "b".to_owned()],
+            min_rating: Some(1200),
+            ..ArenaOptions::for_bots("Friday Bots", TimeControl::clock(30, 1), 10)
+        };
+        assert_eq!(options, expected);
+    }
+
+    #[test]
+    fn the_same_in_a_script() {
+        let text = "name = \"Friday Bots\"\nclock = \"30+1\"\nminutes = 10\nstarts = \"5m\"\nbots = true\nallow = [\"A\"]";
+        let options: ArenaOptions = toml::from_str(text).unwrap();
+        let line = "Friday Bots,clock=30+1,minutes=10,starts=5m,bots,allow=A";
+        assert_eq!(options, line.parse().unwrap());
+        assert!(toml::from_str::<ArenaOptions>("nmae = \"x\"").is_err());
+        assert!(toml::from_str::<ArenaOptions>("clock = \"fast\"").is_err());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_in_a_sentence() {
+        for (text, part) in [
+            ("X", "no name"),
+            ("Bots,clock=soon", "no time control"),
+            ("Bots,clock=3+2", "in seconds"),
+            ("Bots,clock=3d", "needs a clock"),
+            ("Bots,minutes=ten", "`minutes`"),
+            ("Bots,minutes=0", "at least a minute"),
+            ("Bots,starts=soon", "no time"),
+            ("Bots,bots=perhaps", "`bots`"),
+            ("Bots,speed=9", "`speed`"),
+            ("Bots,clock", "`clock`"),
+            ("Bots,clock=15+0,bots", "Invalid clock for bot games"),
+            ("Bots,variant=atomic", "does not play atomic"),
+            ("Bots,variant=fromPosition", "needs the position"),
+            ("Bots,position=nonsense", "nonsense"),
+        ] {
+            let error = text.parse::<ArenaOptions>().unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn positions_are_never_rated_and_long_increments_never_berserked() {
+        let charter = |text: &str| text.parse::<ArenaOptions>().unwrap().charter().unwrap();
+        let from = charter("Bots,rated,position=4k3/8/8/8/8/8/4P3/4K3 w - - 0 1");
+        assert!(!from.rated);
+        assert_eq!(from.game_variant(), Variant::FromPosition);
+        assert!(charter("Bots,clock=180+2").berserkable);
+        assert!(charter("Bots,clock=60+2").berserkable);
+        assert!(!charter("Bots,clock=60+3").berserkable);
+    }
+}

@@ -1,0 +1,367 @@
+//! What the site does in an arena by itself: it begins, pairs, counts, ends.
+
+use super::pairing::{Candidate, Wave, pair};
+use super::scoring::{Outcome, Played, performance};
+use super::waiting::wave;
+use super::{Arena, Pairing, Player, Stage, Waiting};
+use crate::chess::Color;
+use crate::sim::arena::ArenaOptions;
+use crate::sim::id::{ArenaId, GameId, UserId};
+use crate::sim::options::NewUser;
+use crate::sim::referee::Status;
+use crate::sim::round::{COLORS, Round, Setup, Source};
+use crate::sim::team::TeamId;
+use crate::sim::time::Moment;
+use crate::sim::world::{Notice, World};
+
+/// The organizer looks at every arena after so many seconds, at those with 50 players and more every other second, at
+/// those with a thousand every second.
+const ROUND_TRIP: i64 = 15;
+const DECENT: usize = 50;
+const MASSIVE: usize = 1_000;
+/// An arena with fewer players does not let most of them wait for the rest.
+const SMALL: usize = 30;
+/// For so many seconds an arena has just begun.
+const OPENING: i64 = 15;
+
+impl World {
+    /// Announces an arena.
+    ///
+    /// # Errors
+    /// Why it makes no sense.
+    pub fn add_arena(&mut self, options: &ArenaOptions, now: Moment) -> Result<ArenaId, String> {
+        let charter = options.charter()?;
+        let id = match &options.id {
+            None => loop {
+                let id = ArenaId::random(&mut self.rng);
+                if self.arenas.get(id).is_none() {
+                    break id;
+                }
+            },
+            Some(text) => ArenaId::parse(text)
+                .ok_or_else(|| format!("`{text}` is no id: eight letters and digits"))?,
+        };
+        if self.arenas.get(id).is_some() {
+            return Err(format!("there is an arena {id} already"));
+        }
+        for team in charter.conditions.team.iter().chain(&charter.battle) {
+            if !self.teams.contains_key(team) {
+                return Err(format!("there is no team `{team}`"));
+            }
+        }
+        let created_by = options.created_by.as_ref().map(|name| {
+            self.add_user(NewUser::human(name), now);
+            UserId::of(name)
+        });
+        self.arenas.insert(Arena {
+            id,
+            created_by,
+            charter,
+            stage: Stage::Created,
+            starts_at: now + options.starts,
+            players: Default::default(),
+            waiting: Waiting::default(),
+            running: Default::default(),
+            games: Vec::new(),
+            totals: Default::default(),
+            paired_once: false,
+        });
+        for user in self.residents.keys() {
+            self.notify(user, Notice::Arena(id));
+        }
+        Ok(id)
+    }
+
+    /// The organizer's second.
+    pub fn tick_arenas(&mut self, now: Moment) {
+        let second = now.0.div_euclid(1_000);
+        let last = std::mem::replace(&mut self.arenas.second, second);
+        // Time may run in leaps, so what is due is what came by since.
+        let every = |seconds: i64| second.div_euclid(seconds) != last.div_euclid(seconds);
+        for id in self.arenas.order.clone() {
+            let Some(arena) = self.arenas.get_mut(id) else {
+                continue;
+            };
+            if arena.stage == Stage::Created && now >= arena.starts_at {
+                arena.stage = Stage::Started;
+            }
+            let players = arena.players.len();
+            let due = every(ROUND_TRIP) || (every(2) && players >= DECENT) || players >= MASSIVE;
+            if arena.stage == Stage::Started && due {
+                self.organize(id, now);
+            }
+        }
+    }
+
+    fn organize(&mut self, id: ArenaId, now: Moment) {
+        let Some(arena) = self.arenas.get_mut(id) else {
+            return;
+        };
+        if arena.seconds_to_finish(now) == 0 {
+            self.finish_arena(id);
+            return;
+        }
+        for [white, black] in arena.next_pairs(&mut self.rng, now) {
+            self.begin_pairing(id, [white, black], now);
+        }
+    }
+
+    fn begin_pairing(&mut self, id: ArenaId, users: [UserId; 2], now: Moment) {
+        let game = self.fresh_id();
+        let Some(arena) = self.arenas.get_mut(id) else {
+            return;
+        };
+        arena.paired_once = true;
+        for (user, other) in [(&users[0], &users[1]), (&users[1], &users[0])] {
+            arena.waiting.remove(user);
+            if let Some(player) = arena.players.get_mut(user) {
+                player.last_opponent = Some(other.clone());
+            }
+        }
+        let pairing = Pairing {
+            users: users.clone(),
+            berserk: [false; 2],
+        };
+        arena.running.insert(game, pairing);
+        let charter = &arena.charter;
+        let setup = Setup {
+            id: game,
+            users,
+            source: Source::Arena {
+                id,
+                bots: charter.conditions.bots,
+                berserkable: charter.berserkable,
+            },
+            variant: charter.game_variant(),
+            start: charter.start.clone(),
+            time_control: charter.time_control(),
+            rated: charter.rated,
+            rules: Vec::new(),
+        };
+        self.begin_round(setup, now);
+    }
+
+    /// A game of an arena is over: it counts unless the arena is over too, or it was called off.
+    pub fn arena_game_over(&mut self, id: ArenaId, round: &Round) {
+        let key = round.perf().key;
+        let ratings = COLORS.map(|color| {
+            let rating = self.user(&round.side(color).user).rating(key);
+            (rating.value(), rating.is_provisional())
+        });
+        let Some(arena) = self.arenas.get_mut(id) else {
+            return;
+        };
+        let Some(pairing) = arena.running.remove(&round.id) else {
+            return;
+        };
+        if round.referee.status() == Status::Aborted {
+            return;
+        }
+        arena.games.push(round.id);
+        arena.count(round, &pairing, ratings);
+        if round.referee.status() == Status::NoStart
+            && let Some(winner) = round.referee.winner()
+        {
+            self.withdraw_non_mover(id, &pairing.users[(!winner).index()]);
+        }
+    }
+
+    /// Who does not make his first move is taken out; he may come back at once.
+    fn withdraw_non_mover(&mut self, id: ArenaId, user: &UserId) {
+        if let Some(arena) = self.arenas.get_mut(id) {
+            arena.withdraw(user);
+        }
+        self.notify(user, Notice::Arena(id));
+    }
+
+    /// The time is over. What is still played does not count; an arena without a game leaves no trace.
+    fn finish_arena(&mut self, id: ArenaId) {
+        let Some(arena) = self.arenas.get_mut(id) else {
+            return;
+        };
+        if arena.games.is_empty() && arena.running.is_empty() {
+            self.arenas.remove(id);
+            return;
+        }
+        arena.stage = Stage::Finished;
+        arena.running.clear();
+        arena.waiting = Waiting::default();
+        for player in arena.players.values_mut() {
+            player.withdrawn = false;
+        }
+        self.arenas.forget_oldest();
+    }
+
+    /// Who leaves a team is taken out of what is only for its members.
+    pub fn leave_arenas_of(&mut self, team: &TeamId, user: &UserId) {
+        for arena in self.arenas.all.values_mut() {
+            if arena.charter.conditions.team.as_ref() == Some(team) {
+                arena.withdraw(user);
+            }
+        }
+    }
+
+    /// A human goes berserk. It is refused without an arena that has it, to bots, twice, and once both have moved.
+    pub fn berserk(&mut self, me: &UserId, game: GameId, now: Moment) -> bool {
+        let found = self.rounds.get(&game).and_then(|round| {
+            let Source::Arena {
+                id,
+                berserkable: true,
+                ..
+            } = round.source
+            else {
+                return None;
+            };
+            Some((id, round.color_of(me)?))
+        });
+        let Some((id, color)) = found.filter(|_| !self.user(me).bot) else {
+            return false;
+        };
+        let granted = self
+            .rule(game, |referee| referee.berserk(color, now), now)
+            .is_ok();
+        if granted
+            && let Some(arena) = self.arenas.get_mut(id)
+            && let Some(pairing) = arena.running.get_mut(&game)
+        {
+            pairing.berserk[color.index()] = true;
+        }
+        granted
+    }
+}
+
+impl Arena {
+    /// Before it has begun, who withdraws is no player any more.
+    pub(super) fn withdraw(&mut self, user: &UserId) {
+        self.waiting.remove(user);
+        match self.stage {
+            Stage::Created => {
+                self.players.remove(user);
+            }
+            Stage::Started => {
+                if let Some(player) = self.players.get_mut(user) {
+                    player.withdrawn = true;
+                }
+            }
+            Stage::Finished => {}
+        }
+    }
+
+    /// Whom the organizer pairs now, White first.
+    fn next_pairs(&mut self, rng: &mut fastrand::Rng, now: Moment) -> Vec<[UserId; 2]> {
+        let active = self.active();
+        if self.players.len() < 2
+            || self.pairings_closed(now)
+            || (self.players.len() < SMALL && active < 2)
+        {
+            return Vec::new();
+        }
+        self.call_idle_bots(now);
+        self.waiting.look(now);
+        let waiting = self.waiting.len();
+        let most_wait = self.players.len() < SMALL && active * 2 <= waiting * 3;
+        let wave_length = wave(self.charter.estimate());
+        let ready =
+            !self.paired_once || self.waiting.have_waited_enough(wave_length, now) || most_wait;
+        if waiting < 2 || !ready {
+            return Vec::new();
+        }
+        let wave = Wave {
+            opening: (now.0 - self.starts_at.0) / 1_000 < OPENING,
+            only_two: self.players.len() < SMALL && active == 2,
+        };
+        let pairs = self.pair_these(&self.waiting.even(), wave, rng);
+        if pairs.is_empty() && waiting % 2 == 1 {
+            return self.pair_these(&self.waiting.all(), wave, rng);
+        }
+        pairs
+    }
+
+    /// In an arena for bots all who are there and do not play in it wait, whether their programs run or not.
+    fn call_idle_bots(&mut self, now: Moment) {
+        if !self.charter.conditions.bots {
+            return;
+        }
+        let idle: Vec<UserId> = self
+            .players
+            .values()
+            .filter(|player| player.bot && !player.withdrawn && !self.is_playing(&player.user))
+            .map(|player| player.user.clone())
+            .collect();
+        for user in idle {
+            self.waiting.ask(user, now);
+        }
+    }
+
+    fn pair_these(
+        &self,
+        users: &[UserId],
+        wave: Wave,
+        rng: &mut fastrand::Rng,
+    ) -> Vec<[UserId; 2]> {
+        let candidates: Vec<Candidate> = self
+            .ranking()
+            .into_iter()
+            .enumerate()
+            .filter(|(_, player)| users.contains(&player.user) && !player.withdrawn)
+            .map(|(rank, player)| player.candidate(rank, wave.opening))
+            .collect();
+        pair(&candidates, wave, || rng.bool())
+            .into_iter()
+            .map(|two| two.map(|at| candidates[at].user.clone()))
+            .collect()
+    }
+
+    /// Both players get what the game is worth to them.
+    fn count(&mut self, round: &Round, pairing: &Pairing, ratings: [(i32, bool); 2]) {
+        let plies = round.referee.plies();
+        let winner = round.referee.winner();
+        let totals = &mut self.totals;
+        totals.games += 1;
+        totals.moves += plies;
+        totals.berserks += pairing.berserk.iter().filter(|berserk| **berserk).count();
+        match winner {
+            Some(winner) => totals.wins[winner.index()] += 1,
+            None => totals.draws += 1,
+        }
+        for color in COLORS {
+            let outcome = match winner {
+                None => Outcome::Draw,
+                Some(winner) if winner == color => Outcome::Win,
+                Some(_) => Outcome::Loss,
+            };
+            let Some(player) = self.players.get_mut(&pairing.users[color.index()]) else {
+                continue;
+            };
+            let played = Played {
+                outcome,
+                plies,
+                berserk: pairing.berserk[color.index()],
+            };
+            player.sheet.add(played, self.charter.streakable);
+            player.performance = Some(performance(
+                player.performance,
+                player.sheet.games(),
+                round.side(!color).rating,
+                outcome,
+            ));
+            if round.rated {
+                (player.rating, player.provisional) = ratings[color.index()];
+            }
+            player.colors.add(color == Color::White);
+        }
+    }
+}
+
+impl Player {
+    fn candidate(&self, rank: usize, opening: bool) -> Candidate {
+        Candidate {
+            user: self.user.clone(),
+            rank,
+            rating: self.rating,
+            colors: self.colors,
+            last_opponent: self.last_opponent.clone().filter(|_| !opening),
+            team: self.team.as_ref().map(TeamId::to_string),
+        }
+    }
+}

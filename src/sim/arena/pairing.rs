@@ -1,0 +1,334 @@
+//! Who plays whom in a wave, and with which colour: players close in rank, nobody twice in a row against the same
+//! opponent, colours in turn.
+
+use crate::sim::id::UserId;
+
+/// Games in a row with one colour after which two such players are not paired.
+const MOST_IN_A_ROW: i32 = 3;
+/// Rounds of improvement over all pairs; they stop earlier when nothing changes any more.
+const ROUNDS: usize = 20;
+
+/// Which colours a player had: games in a row with the same one (above zero: White), and how many more White than Black.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Colors {
+    run: i32,
+    balance: i32,
+}
+
+impl Colors {
+    pub fn add(&mut self, white: bool) {
+        if white {
+            self.run = self.run.max(0) + 1;
+            self.balance += 1;
+        } else {
+            self.run = self.run.min(0) - 1;
+            self.balance -= 1;
+        }
+    }
+
+    /// Not when both have had the same colour too often in a row.
+    fn may_meet(self, other: Self) -> bool {
+        (self.run > -MOST_IN_A_ROW || other.run > -MOST_IN_A_ROW)
+            && (self.run < MOST_IN_A_ROW || other.run < MOST_IN_A_ROW)
+    }
+}
+
+/// Somebody who can be paired.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    pub user: UserId,
+    /// Place in the whole arena, from 0.
+    pub rank: usize,
+    pub rating: i32,
+    pub colors: Colors,
+    pub last_opponent: Option<UserId>,
+    /// In a battle of teams: for whom he plays.
+    pub team: Option<String>,
+}
+
+/// What is special about a wave.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wave {
+    /// The arena has just begun: neighbours in the list meet, colours by lot.
+    pub opening: bool,
+    /// There are only two players in the arena; they meet again and again.
+    pub only_two: bool,
+}
+
+/// The pairs of a wave, White first, as places in the list. Who finds no opponent waits for the next one.
+pub fn pair(
+    candidates: &[Candidate],
+    wave: Wave,
+    mut coin: impl FnMut() -> bool,
+) -> Vec<[usize; 2]> {
+    let mut ranked: Vec<usize> = (0..candidates.len()).collect();
+    ranked.sort_by_key(|place| candidates[*place].rank);
+    let battle = candidates.iter().any(|player| player.team.is_some());
+    let pairs = if wave.opening && !battle {
+        ranked.chunks_exact(2).map(|two| [two[0], two[1]]).collect()
+    } else {
+        Matching::of(candidates, ranked, wave.only_two).pairs
+    };
+    pairs
+        .into_iter()
+        .map(|[a, b]| {
+            let (mine, other) = (candidates[a].colors, candidates[b].colors);
+            let first_is_white = if wave.opening || mine == other {
+                coin()
+            } else {
+                mine < other
+            };
+            if first_is_white { [a, b] } else { [b, a] }
+        })
+        .collect()
+}
+
+/// As many pairs as can be found, then with as little distance as swapping partners can bring.
+struct Matching<'a> {
+    candidates: &'a [Candidate],
+    only_two: bool,
+    last_rank: usize,
+    pairs: Vec<[usize; 2]>,
+    alone: Vec<usize>,
+}
+
+impl<'a> Matching<'a> {
+    fn of(candidates: &'a [Candidate], ranked: Vec<usize>, only_two: bool) -> Self {
+        let last_rank = candidates.iter().map(|player| player.rank).max();
+        let mut matching = Self {
+            candidates,
+            only_two,
+            last_rank: last_rank.unwrap_or(0).max(1),
+            pairs: Vec::new(),
+            alone: Vec::new(),
+        };
+        let mut open = ranked;
+        while !open.is_empty() {
+            let first = open.remove(0);
+            let nearest = (0..open.len())
+                .filter_map(|at| Some((matching.cost(first, open[at])?, at)))
+                .min();
+            match nearest {
+                Some((_, at)) => matching.pairs.push([first, open.remove(at)]),
+                None => matching.alone.push(first),
+            }
+        }
+        matching.place_the_lonely();
+        matching.improve();
+        matching
+    }
+
+    /// How far two are apart; `None`: they do not meet.
+    fn cost(&self, a: usize, b: usize) -> Option<usize> {
+        if self.only_two {
+            return Some(1);
+        }
+        let (a, b) = (&self.candidates[a], &self.candidates[b]);
+        let again =
+            a.last_opponent.as_ref() == Some(&b.user) || b.last_opponent.as_ref() == Some(&a.user);
+        let team_mates = a.team.is_some() && a.team == b.team;
+        if again || team_mates || !a.colors.may_meet(b.colors) {
+            return None;
+        }
+        // Places weigh the more the higher they are.
+        let best = a.rank.min(b.rank).min(self.last_rank);
+        let weight = 300 + 1_700 * (self.last_rank - best) / self.last_rank;
+        Some(a.rank.abs_diff(b.rank) * weight + a.rating.abs_diff(b.rating) as usize)
+    }
+
+    /// Two who may not meet break up a pair whose partners they may meet.
+    fn place_the_lonely(&mut self) {
+        'again: loop {
+            for i in 0..self.alone.len() {
+                for j in i + 1..self.alone.len() {
+                    let (u, v) = (self.alone[i], self.alone[j]);
+                    for at in 0..self.pairs.len() {
+                        let [a, b] = self.pairs[at];
+                        let fits = |x, y| self.cost(u, x).is_some() && self.cost(v, y).is_some();
+                        let new = if fits(a, b) {
+                            [[u, a], [v, b]]
+                        } else if fits(b, a) {
+                            [[u, b], [v, a]]
+                        } else {
+                            continue;
+                        };
+                        self.pairs[at] = new[0];
+                        self.pairs.push(new[1]);
+                        self.alone.retain(|other| *other != u && *other != v);
+                        continue 'again;
+                    }
+                }
+            }
+            return;
+        }
+    }
+
+    /// Two pairs swap partners when that brings everybody closer together.
+    fn improve(&mut self) {
+        for _ in 0..ROUNDS {
+            let mut changed = false;
+            for i in 0..self.pairs.len() {
+                for j in i + 1..self.pairs.len() {
+                    changed |= self.swap(i, j);
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    fn swap(&mut self, i: usize, j: usize) -> bool {
+        let ([a, b], [c, d]) = (self.pairs[i], self.pairs[j]);
+        let total =
+            |x: [usize; 2], y: [usize; 2]| Some(self.cost(x[0], x[1])? + self.cost(y[0], y[1])?);
+        let now = total([a, b], [c, d]);
+        let best = [([a, c], [b, d]), ([a, d], [b, c])]
+            .into_iter()
+            .filter_map(|(x, y)| Some((total(x, y)?, x, y)))
+            .min_by_key(|(cost, ..)| *cost);
+        match best {
+            Some((cost, x, y)) if now.is_none_or(|now| cost < now) => {
+                self.pairs[i] = x;
+                self.pairs[j] = y;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn player(rank: usize, last: Option<usize>) -> Candidate {
+        Candidate {
+            user: UserId::of(&format!("p{rank}")),
+            rank,
+            rating: 1500,
+            colors: Colors::default(),
+            last_opponent: last.map(|rank| UserId::of(&format!("p{rank}"))),
+            team: None,
+        }
+    }
+
+    fn ranks(candidates: &[Candidate], wave: Wave) -> Vec<[usize; 2]> {
+        let mut pairs: Vec<[usize; 2]> = pair(candidates, wave, || true)
+            .into_iter()
+            .map(|two| {
+                let mut two = two.map(|at| candidates[at].rank);
+                two.sort_unstable();
+                two
+            })
+            .collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
+    #[test]
+    fn neighbours_meet_but_not_twice_in_a_row() {
+        // (last opponent of each rank, the pairs)
+        for (last, expected) in [
+            (vec![None; 4], vec![[0, 1], [2, 3]]),
+            (
+                vec![Some(1), Some(0), Some(3), Some(2)],
+                vec![[0, 2], [1, 3]],
+            ),
+            (
+                vec![Some(1), Some(0), Some(3), Some(2), Some(5), Some(4)],
+                vec![[0, 2], [1, 4], [3, 5]],
+            ),
+            // Everybody else has just met rank 0, so only two pairs are left of five.
+            (
+                vec![None, Some(0), Some(0), Some(0), Some(0)],
+                vec![[1, 2], [3, 4]],
+            ),
+            (vec![Some(1), Some(0)], vec![]),
+            (vec![Some(2), None, Some(0)], vec![[0, 1]]),
+        ] {
+            let candidates: Vec<Candidate> = last
+                .iter()
+                .enumerate()
+                .map(|(rank, last)| player(rank, *last))
+                .collect();
+            assert_eq!(ranks(&candidates, Wave::default()), expected, "{last:?}");
+        }
+    }
+
+    #[test]
+    fn two_alone_in_an_arena_meet_again() {
+        let two = [player(0, Some(1)), player(1, Some(0))];
+        let wave = Wave {
+            only_two: true,
+            ..Wave::default()
+        };
+        assert_eq!(ranks(&two, wave), [[0, 1]]);
+    }
+
+    #[test]
+    fn who_had_white_gets_black() {
+        let mut two = [player(0, None), player(1, None)];
+        two[0].colors.add(true);
+        assert_eq!(pair(&two, Wave::default(), || panic!()), [[1, 0]]);
+        two[1].colors.add(false);
+        assert_eq!(pair(&two, Wave::default(), || panic!()), [[1, 0]]);
+        two[0].colors.add(false);
+        two[0].colors.add(false);
+        assert_eq!(pair(&two, Wave::default(), || panic!()), [[0, 1]]);
+    }
+
+    #[test]
+    fn three_times_white_in_a_row_is_enough() {
+        let mut four = [0, 1, 2, 3].map(|rank| player(rank, None));
+        for white in [0, 1] {
+            for _ in 0..3 {
+                four[white].colors.add(true);
+            }
+        }
+        assert_eq!(ranks(&four, Wave::default()), [[0, 2], [1, 3]]);
+    }
+
+    #[test]
+    fn team_mates_do_not_meet() {
+        let mut four = [0, 1, 2, 3].map(|rank| player(rank, None));
+        for (candidate, team) in four.iter_mut().zip(["a", "a", "b", "b"]) {
+            candidate.team = Some(team.to_owned());
+        }
+        let opening = Wave {
+            opening: true,
+            only_two: false,
+        };
+        assert_eq!(ranks(&four, opening), [[0, 2], [1, 3]]);
+    }
+
+    #[test]
+    fn a_crowd_is_paired_completely_and_closely() {
+        let mut rng = fastrand::Rng::with_seed(3);
+        for size in [2, 6, 16, 50, 100] {
+            let mut candidates: Vec<Candidate> = (0..size).map(|rank| player(rank, None)).collect();
+            for _ in 0..10 {
+                let pairs = pair(&candidates, Wave::default(), || rng.bool());
+                if size > 2 {
+                    assert_eq!(pairs.len(), size / 2);
+                }
+                for [white, black] in &pairs {
+                    let (a, b) = (&candidates[*white], &candidates[*black]);
+                    assert_ne!(a.last_opponent.as_ref(), Some(&b.user));
+                    assert!(a.rank.abs_diff(b.rank) <= 6, "{} {}", a.rank, b.rank);
+                }
+                for [white, black] in pairs {
+                    let (a, b) = (
+                        candidates[white].user.clone(),
+                        candidates[black].user.clone(),
+                    );
+                    candidates[white].last_opponent = Some(b);
+                    candidates[black].last_opponent = Some(a);
+                    candidates[white].colors.add(true);
+                    candidates[black].colors.add(false);
+                    assert!(candidates[white].colors.balance.abs() <= 3);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What a game is worth in an arena, as the site counts it (lila's `ArenaSheet`): two points for a win, one for a draw,
+//! twice as much for who is on fire.
+
+/// A game that counts for a player.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Played {
+    pub outcome: Outcome,
+    pub plies: usize,
+    /// This player went berserk in it.
+    pub berserk: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Win,
+    Draw,
+    Loss,
+}
+
+/// A draw before this ply is worth nothing.
+const QUICK_DRAW: usize = 20;
+/// A draw that follows a draw counts only from this ply on.
+const LONG_GAME: usize = 60;
+/// Berserking earns its point from this ply on.
+const BERSERK_PLIES: usize = 14;
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    played: Played,
+    points: u32,
+}
+
+/// All games of one player in one arena.
+#[derive(Clone, Debug, Default)]
+pub struct Sheet {
+    lines: Vec<Line>,
+    total: u32,
+}
+
+impl Sheet {
+    /// Adds a game; without `streaks` nobody ever is on fire.
+    pub fn add(&mut self, played: Played, streaks: bool) {
+        let fire = streaks && self.is_on_fire();
+        let double = if fire { 2 } else { 1 };
+        let points = match played.outcome {
+            Outcome::Win => 2 * double + u32::from(played.berserk && played.plies >= BERSERK_PLIES),
+            Outcome::Draw if played.plies < QUICK_DRAW => 0,
+            Outcome::Draw if !fire && played.plies < LONG_GAME && self.drew_since_last_win() => 0,
+            Outcome::Draw => double,
+            Outcome::Loss => 0,
+        };
+        self.lines.push(Line { played, points });
+        self.total += points;
+    }
+
+    /// The last two games were won.
+    pub fn is_on_fire(&self) -> bool {
+        let mut latest = self.lines.iter().rev().map(|line| line.played.outcome);
+        latest.next() == Some(Outcome::Win) && latest.next() == Some(Outcome::Win)
+    }
+
+    /// Losses do not end a streak of draws, wins do.
+    fn drew_since_last_win(&self) -> bool {
+        self.lines
+            .iter()
+            .rev()
+            .map(|line| line.played.outcome)
+            .find(|outcome| *outcome != Outcome::Loss)
+            == Some(Outcome::Draw)
+    }
+
+    pub fn total(&self) -> u32 {
+        self.total
+    }
+
+    pub fn games(&self) -> usize {
+        self.lines.len()
+    }
+
+    pub fn wins(&self) -> usize {
+        let is_win = |line: &&Line| line.played.outcome == Outcome::Win;
+        self.lines.iter().filter(is_win).count()
+    }
+
+    pub fn berserks(&self) -> usize {
+        self.lines.iter().filter(|line| line.played.berserk).count()
+    }
+
+    /// One digit for each game, the latest first.
+    pub fn digits(&self) -> String {
+        let points = self.lines.iter().rev().map(|line| line.points);
+        points
+            .filter_map(|points| char::from_digit(points, 10))
+            .collect()
+    }
+}
+
+/// A performance after one more game against somebody of this rating: the mean over all games of his rating, 500 more
+/// for a win, 500 less for a loss.
+pub fn performance(before: Option<i32>, games: usize, opponent: i32, outcome: Outcome) -> i32 {
+    let latest = match outcome {
+        Outcome::Win => opponent + 500,
+        Outcome::Draw => opponent,
+        Outcome::Loss => opponent - 500,
+    };
+    let games = games.max(1) as f64;
+    let before = f64::from(before.unwrap_or(0));
+    ((before * (games - 1.0) + f64::from(latest)) / games).round() as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `W`in, `D`raw, `L`oss in long games; `d` is a draw of 40 plies, `q` one of 10; `B` a win with berserk, `b` a quick one.
+    fn sheet(games: &str, streaks: bool) -> Sheet {
+        let mut sheet = Sheet::default();
+        for game in games.chars() {
+            let (outcome, plies, berserk) = match game {
+                'W' => (Outcome::Win, 80, false),
+                'B' => (Outcome::Win, 14, true),
+                'b' => (Outcome::Win, 13, true),
+                'D' => (Outcome::Draw, 60, false),
+                'd' => (Outcome::Draw, 59, false),
+                'q' => (Outcome::Draw, 19, false),
+                'L' => (Outcome::Loss, 80, false),
+                'N' => (Outcome::Loss, 80, true),
+                _ => unreachable!(),
+            };
+            sheet.add(
+                Played {
+                    outcome,
+                    plies,
+                    berserk,
+                },
+                streaks,
+            );
+        }
+        sheet
+    }
+
+    #[test]
+    fn points_of_a_sequence_of_games() {
+        // (games, the latest first, total, on fire at the end)
+        for (games, digits, total, fire) in [
+            ("", "", 0, false),
+            ("W", "2", 2, false),
+            ("WW", "22", 4, true),
+            ("WWW", "422", 8, true),
+            ("WWD", "222", 6, false),
+            ("WWL", "022", 4, false),
+            ("WWLW", "2022", 6, false),
+            ("WWWWLWW", "2204422", 16, true),
+            ("D", "1", 1, false),
+            ("d", "1", 1, false),
+            ("q", "0", 0, false),
+            ("dd", "01", 1, false),
+            ("dD", "11", 2, false),
+            ("qd", "00", 0, false),
+            ("dLd", "001", 1, false),
+            ("dWd", "121", 4, false),
+            ("WWd", "222", 6, false),
+            ("WWdd", "0222", 6, false),
+            ("WWq", "022", 4, false),
+            ("B", "3", 3, false),
+            ("b", "2", 2, false),
+            ("WWB", "522", 9, true),
+            ("N", "0", 0, false),
+        ] {
+            let sheet = sheet(games, true);
+            assert_eq!(
+                (sheet.digits().as_str(), sheet.total(), sheet.is_on_fire()),
+                (digits, total, fire),
+                "{games}"
+            );
+        }
+    }
+
+    #[test]
+    fn without_streaks_nothing_is_doubled() {
+        assert_eq!(sheet("WWWWD", false).total(), 9);
+    }
+
+    #[test]
+    fn games_wins_and_berserks_are_counted() {
+        let sheet = sheet("WBLNDb", true);
+        assert_eq!((sheet.games(), sheet.wins(), sheet.berserks()), (6, 3, 3));
+    }
+
+    #[test]
+    fn performance_is_a_mean() {
+        let first = performance(None, 1, 1500, Outcome::Win);
+        assert_eq!(first, 2000);
+        let second = performance(Some(first), 2, 1600, Outcome::Loss);
+        assert_eq!(second, 1550);
+        assert_eq!(performance(Some(second), 3, 1550, Outcome::Draw), 1550);
+    }
+}

@@ -1,0 +1,483 @@
+//! An arena as the site shows it.
+
+use super::scoring::Sheet;
+use super::wire::{
+    Battle, BattleFull, Clock, Counts, Duel, Duelist, Featured, FeaturedClock, FeaturedSide, Full,
+    Games, Listed, Lists, Me, Page, PerfRef, PlayedArena, PlayedAs, RankedTeam, Rating, ResultLine,
+    SheetJson, Standing, Start, Stats, TeamPlayer, TeamStanding, VerdictJson, Verdicts,
+};
+use super::{Arena, Pairing, Player, Stage};
+use crate::chess::Color;
+use crate::sim::id::UserId;
+use crate::sim::round::Round;
+use crate::sim::time::{Moment, iso};
+use crate::sim::wire::{self, Ordered, VariantJson, color_name};
+use crate::sim::world::World;
+
+/// Players on one page of a standing.
+const PAGE: usize = 10;
+/// Games shown as duels.
+const DUELS: usize = 6;
+/// For so many seconds after its end an arena has finished recently.
+const RECENT: i64 = 30 * 60;
+
+/// Who holds arenas that nobody else holds.
+const LICHESS: &str = "lichess";
+/// So many of its best count for a team in a battle.
+const LEADERS: usize = 5;
+
+impl Arena {
+    pub fn full_name(&self) -> String {
+        if self.charter.battle.is_empty() {
+            format!("{} Arena", self.charter.name)
+        } else {
+            format!("{} Team Battle", self.charter.name)
+        }
+    }
+
+    fn creator(&self) -> String {
+        self.created_by
+            .as_ref()
+            .map_or_else(|| LICHESS.to_owned(), UserId::to_string)
+    }
+
+    fn clock(&self) -> Clock {
+        Clock {
+            limit: self.charter.limit,
+            increment: self.charter.increment,
+        }
+    }
+
+    fn perf_ref(&self, listed: bool) -> PerfRef {
+        let perf = self.perf();
+        let (position, icon) = match perf.key {
+            "bullet" => (0, Some("T")),
+            "blitz" => (1, Some(")")),
+            "rapid" => (2, Some("#")),
+            "classical" => (3, Some("+")),
+            "ultraBullet" => (4, Some("{")),
+            _ => (5, None),
+        };
+        PerfRef {
+            key: perf.key,
+            name: perf.name,
+            position: listed.then_some(position),
+            icon,
+        }
+    }
+
+    fn start(&self) -> Option<Start> {
+        self.charter.start.as_ref().map(|start| Start {
+            name: "Custom position",
+            fen: start.fen(),
+        })
+    }
+
+    fn sheet(&self, sheet: &Sheet, fire: bool) -> SheetJson {
+        SheetJson {
+            scores: Some(sheet.digits()),
+            fire: fire && self.charter.streakable && sheet.is_on_fire(),
+        }
+    }
+
+    fn winner(&self) -> Option<&Player> {
+        self.ranking()
+            .into_iter()
+            .next()
+            .filter(|_| self.stage == Stage::Finished)
+    }
+
+    fn stats(&self) -> Stats {
+        let totals = &self.totals;
+        let sum: i32 = self.players.values().map(|player| player.rating).sum();
+        Stats {
+            games: totals.games,
+            moves: totals.moves,
+            white_wins: totals.wins[0],
+            black_wins: totals.wins[1],
+            draws: totals.draws,
+            berserks: totals.berserks,
+            average_rating: sum / i32::try_from(self.players.len().max(1)).unwrap_or(i32::MAX),
+        }
+    }
+}
+
+impl World {
+    pub fn listed(&self, arena: &Arena, now: Moment) -> Listed {
+        let charter = &arena.charter;
+        let conditions = &charter.conditions;
+        let created = arena.stage == Stage::Created;
+        Listed {
+            id: arena.id.to_string(),
+            created_by: arena.creator(),
+            system: "arena",
+            minutes: charter.minutes,
+            clock: arena.clock(),
+            rated: charter.rated,
+            full_name: arena.full_name(),
+            nb_players: arena.players.len(),
+            variant: VariantJson::full(charter.variant),
+            starts_at: arena.starts_at.0,
+            finishes_at: arena.finishes_at().0,
+            status: arena.stage.id(),
+            perf: arena.perf_ref(true),
+            seconds_to_start: Some(arena.seconds_to_start(now)).filter(|left| created && *left > 0),
+            has_max_rating: conditions.max_rating.is_some(),
+            max_rating: conditions.max_rating.map(|rating| Rating { rating }),
+            min_rating: conditions.min_rating.map(|rating| Rating { rating }),
+            min_rated_games: conditions.min_rated_games.map(|nb| Games { nb }),
+            team_member: conditions.team.as_ref().map(ToString::to_string),
+            private: charter.password.is_some(),
+            position: arena.start(),
+            team_battle: (!charter.battle.is_empty()).then(|| Battle {
+                teams: charter.battle.iter().map(ToString::to_string).collect(),
+                nb_leaders: LEADERS,
+            }),
+            winner: arena.winner().map(|player| self.light_user(&player.user)),
+        }
+    }
+
+    /// All arenas: those to come in the order in which they begin, those that are over from the latest on.
+    pub fn arena_lists(&self, now: Moment) -> Lists {
+        let at = |stage| {
+            let mut arenas: Vec<&Arena> = self
+                .arenas
+                .iter()
+                .filter(|arena| arena.stage == stage)
+                .collect();
+            arenas.sort_by_key(|arena| arena.starts_at);
+            arenas
+        };
+        let list = |arenas: Vec<&Arena>| {
+            arenas
+                .into_iter()
+                .map(|arena| self.listed(arena, now))
+                .collect()
+        };
+        let mut finished = at(Stage::Finished);
+        finished.reverse();
+        Lists {
+            created: list(at(Stage::Created)),
+            started: list(at(Stage::Started)),
+            finished: list(finished),
+        }
+    }
+
+    /// The page of an arena, for this user or for nobody in particular.
+    pub fn arena_json(
+        &self,
+        arena: &Arena,
+        page: Option<usize>,
+        me: Option<&UserId>,
+        now: Moment,
+    ) -> Full {
+        let charter = &arena.charter;
+        let conditions = &charter.conditions;
+        let ranking = arena.ranking();
+        let my_rank = me.and_then(|me| arena.rank(me));
+        let page = page
+            .unwrap_or_else(|| my_rank.unwrap_or(0) / PAGE + 1)
+            .max(1);
+        let finished = arena.stage == Stage::Finished;
+        let ended = now.0 / 1_000 - arena.finishes_at().0 / 1_000;
+        let battle = !charter.battle.is_empty();
+        Full {
+            nb_players: arena.players.len(),
+            duels: self.duels(arena, &ranking),
+            seconds_to_finish: (arena.stage == Stage::Started)
+                .then(|| arena.seconds_to_finish(now)),
+            seconds_to_start: (arena.stage == Stage::Created).then(|| arena.seconds_to_start(now)),
+            is_started: arena.stage == Stage::Started,
+            is_finished: finished,
+            is_recently_finished: finished && ended < RECENT,
+            featured: self.featured(arena, &ranking, now),
+            podium: finished.then(|| self.podium(&ranking)),
+            pairings_closed: arena.pairings_closed(now),
+            stats: finished.then(|| arena.stats()),
+            team_standing: battle.then(|| self.ranked_teams(arena)),
+            standing: Page {
+                page,
+                players: ranking
+                    .iter()
+                    .enumerate()
+                    .skip((page - 1).saturating_mul(PAGE))
+                    .take(PAGE)
+                    .map(|(rank, player)| Standing {
+                        sheet: Some(arena.sheet(&player.sheet, true)),
+                        ..self.standing(rank, player)
+                    })
+                    .collect(),
+            },
+            me: me.and_then(|me| self.my_standing(arena, me, now)),
+            id: arena.id.to_string(),
+            created_by: arena.creator(),
+            starts_at: iso(arena.starts_at),
+            system: "arena",
+            full_name: arena.full_name(),
+            minutes: charter.minutes,
+            perf: arena.perf_ref(false),
+            clock: arena.clock(),
+            variant: charter.variant.key(),
+            rated: charter.rated,
+            berserkable: charter.berserkable,
+            no_streak: !charter.streakable,
+            position: arena.start(),
+            verdicts: self.verdicts_json(arena, me),
+            private: charter.password.is_some(),
+            team_battle: battle.then(|| self.battle_json(arena, me)),
+            description: charter.description.clone(),
+            my_username: me.map(|me| self.user(me).name.clone()),
+            min_rating: conditions.min_rating.map(|rating| Rating { rating }),
+            max_rating: conditions.max_rating.map(|rating| Rating { rating }),
+            min_rated_games: conditions.min_rated_games.map(|nb| Games { nb }),
+            bots_allowed: conditions.bots,
+            team_member: conditions.team.as_ref().map(ToString::to_string),
+            allow_list: (!conditions.allow.is_empty()).then(|| conditions.allow.clone()),
+        }
+    }
+
+    fn standing(&self, rank: usize, player: &Player) -> Standing {
+        let user = self.light_user(&player.user);
+        Standing {
+            name: user.name,
+            title: user.title,
+            rank: rank + 1,
+            rating: player.rating,
+            score: player.sheet.total(),
+            sheet: None,
+            provisional: player.provisional,
+            withdraw: player.withdrawn,
+            team: player.team.as_ref().map(ToString::to_string),
+            nb: None,
+            performance: None,
+        }
+    }
+
+    fn podium(&self, ranking: &[&Player]) -> Vec<Standing> {
+        let first = ranking.iter().take(3).enumerate();
+        first
+            .map(|(rank, player)| Standing {
+                nb: Some(Counts {
+                    game: player.sheet.games(),
+                    berserk: player.sheet.berserks(),
+                    win: player.sheet.wins(),
+                }),
+                performance: player.performance,
+                ..self.standing(rank, player)
+            })
+            .collect()
+    }
+
+    fn my_standing(&self, arena: &Arena, me: &UserId, now: Moment) -> Option<Me> {
+        let rank = arena.rank(me)?;
+        let game = arena.game_of(me).and_then(|id| self.rounds.get(&id));
+        Some(Me {
+            rank: rank + 1,
+            withdraw: arena.player(me)?.withdrawn,
+            game_id: game.map(|round| round.id.to_string()),
+            full_id: game
+                .and_then(|round| Some(round.secrets.full_id(round.id, round.color_of(me)?))),
+            pause_delay: self.pause_left(arena, me, now),
+        })
+    }
+
+    fn verdicts_json(&self, arena: &Arena, me: Option<&UserId>) -> Verdicts {
+        // Who takes part already has been accepted.
+        let me = me.filter(|me| arena.player(me).is_none_or(|player| player.withdrawn));
+        let verdicts = self.verdicts(arena, me);
+        Verdicts {
+            accepted: verdicts.iter().all(|verdict| verdict.refusal.is_none()),
+            list: verdicts
+                .into_iter()
+                .map(|verdict| VerdictJson {
+                    condition: verdict.condition,
+                    verdict: verdict.refusal.unwrap_or_else(|| "ok".to_owned()),
+                })
+                .collect(),
+        }
+    }
+
+    /// The games that are on, those of the strongest players first.
+    fn duels(&self, arena: &Arena, ranking: &[&Player]) -> Vec<Duel> {
+        let mut duels: Vec<(i32, Duel)> = arena
+            .running
+            .iter()
+            .map(|(id, pairing)| {
+                let p = pairing.users.each_ref().map(|user| {
+                    let rank = ranking.iter().position(|player| player.user == *user);
+                    let light = self.light_user(user);
+                    Duelist {
+                        n: light.name,
+                        r: arena.player(user).map_or(0, |player| player.rating),
+                        k: rank.unwrap_or(0) + 1,
+                        t: light.title,
+                    }
+                });
+                let strength = p.iter().map(|player| player.r).sum();
+                (
+                    strength,
+                    Duel {
+                        id: id.to_string(),
+                        p,
+                    },
+                )
+            })
+            .collect();
+        duels.sort_by_key(|(strength, _)| std::cmp::Reverse(*strength));
+        duels
+            .into_iter()
+            .take(DUELS)
+            .map(|(_, duel)| duel)
+            .collect()
+    }
+
+    /// The game with the best placed player.
+    fn featured(&self, arena: &Arena, ranking: &[&Player], now: Moment) -> Option<Featured> {
+        let (round, pairing) = ranking.iter().find_map(|player| {
+            let id = arena.game_of(&player.user)?;
+            Some((self.rounds.get(&id)?, arena.running.get(&id)?))
+        })?;
+        let side = |at: usize| featured_side(self, arena, ranking, pairing, at);
+        let color = color_name(Color::White);
+        let seconds = |color| round.referee.seconds_left(color, now).unwrap_or(0);
+        Some(Featured {
+            id: round.id.to_string(),
+            fen: board_and_turn(round),
+            orientation: color,
+            color,
+            last_move: round.last_move(),
+            white: side(0),
+            black: side(1),
+            c: FeaturedClock {
+                white: seconds(Color::White),
+                black: seconds(Color::Black),
+            },
+        })
+    }
+
+    fn battle_json(&self, arena: &Arena, me: Option<&UserId>) -> BattleFull {
+        let teams = &arena.charter.battle;
+        let named = teams.iter().map(|id| {
+            let name = self
+                .teams
+                .get(id)
+                .map_or_else(String::new, |team| team.name.clone());
+            (id.to_string(), vec![name])
+        });
+        BattleFull {
+            teams: Ordered(named.collect()),
+            nb_leaders: LEADERS,
+            join_with: me.map(|me| {
+                let mine = teams.iter().filter(|team| self.is_member(team, me));
+                mine.map(ToString::to_string).collect()
+            }),
+        }
+    }
+
+    /// The teams of a battle: each scores what its best players score together.
+    fn ranked_teams(&self, arena: &Arena) -> Vec<RankedTeam> {
+        let ranking = arena.ranking();
+        let mut teams: Vec<RankedTeam> = arena
+            .charter
+            .battle
+            .iter()
+            .map(|id| {
+                let players: Vec<TeamPlayer> = ranking
+                    .iter()
+                    .filter(|player| player.team.as_ref() == Some(id))
+                    .take(LEADERS)
+                    .map(|player| TeamPlayer {
+                        user: self.light_user(&player.user),
+                        score: player.sheet.total(),
+                    })
+                    .collect();
+                RankedTeam {
+                    rank: 0,
+                    id: id.to_string(),
+                    score: players.iter().map(|player| player.score).sum(),
+                    players,
+                }
+            })
+            .collect();
+        teams.sort_by_key(|team| std::cmp::Reverse(team.score));
+        for (rank, team) in teams.iter_mut().enumerate() {
+            team.rank = rank + 1;
+        }
+        teams
+    }
+
+    /// The standing of a battle of teams; nothing when it is none.
+    pub fn team_standing(&self, arena: &Arena) -> Option<TeamStanding> {
+        (!arena.charter.battle.is_empty()).then(|| TeamStanding {
+            id: arena.id.to_string(),
+            teams: self.ranked_teams(arena),
+        })
+    }
+
+    /// One line for each player, the best first.
+    pub fn arena_results(&self, arena: &Arena, most: usize, with_sheet: bool) -> Vec<String> {
+        let best = arena.ranking().into_iter().take(most).enumerate();
+        best.map(|(rank, player)| {
+            let user = self.light_user(&player.user);
+            wire::json(&ResultLine {
+                rank: rank + 1,
+                score: player.sheet.total(),
+                rating: player.rating,
+                username: user.name,
+                title: user.title,
+                performance: player.performance,
+                withdraw: player.withdrawn,
+                team: player.team.as_ref().map(ToString::to_string),
+                sheet: with_sheet.then(|| arena.sheet(&player.sheet, false)),
+            })
+        })
+        .collect()
+    }
+
+    /// The arenas that a user has played in, the latest first.
+    pub fn arenas_played(&self, user: &UserId, now: Moment) -> Vec<PlayedArena> {
+        let finished = self
+            .arenas
+            .iter()
+            .rev()
+            .filter(|arena| arena.stage == Stage::Finished);
+        finished
+            .filter_map(|arena| {
+                let player = arena
+                    .player(user)
+                    .filter(|player| player.sheet.games() > 0)?;
+                Some(PlayedArena {
+                    tournament: self.listed(arena, now),
+                    player: PlayedAs {
+                        games: player.sheet.games(),
+                        score: player.sheet.total(),
+                        rank: arena.rank(user)? + 1,
+                        performance: player.performance,
+                    },
+                })
+            })
+            .collect()
+    }
+}
+
+fn featured_side(
+    world: &World,
+    arena: &Arena,
+    ranking: &[&Player],
+    pairing: &Pairing,
+    at: usize,
+) -> FeaturedSide {
+    let user = &pairing.users[at];
+    let rank = ranking.iter().position(|player| player.user == *user);
+    FeaturedSide {
+        user: world.light_user(user),
+        rank: rank.unwrap_or(0) + 1,
+        rating: arena.player(user).map_or(0, |player| player.rating),
+        berserk: pairing.berserk[at],
+    }
+}
+
+fn board_and_turn(round: &Round) -> String {
+    let fen = round.referee.game().position().fen();
+    fen.split(' ').take(2).collect::<Vec<_>>().join(" ")
+}

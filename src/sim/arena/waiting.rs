@@ -1,0 +1,142 @@
+//! Who waits in an arena for his next opponent, and for how long.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::sim::id::UserId;
+use crate::sim::time::Moment;
+
+/// Who asks for a game through the API waits for it so long.
+const ASKED: Duration = Duration::from_secs(70);
+/// With more than so many nobody waits any longer.
+const CROWD: usize = 100;
+
+/// The waiting pool of one arena.
+#[derive(Clone, Debug, Default)]
+pub struct Waiting {
+    asked: BTreeMap<UserId, Moment>,
+    since: BTreeMap<UserId, Moment>,
+}
+
+impl Waiting {
+    /// Somebody wants to be paired; the next wave counts him from when it looks.
+    pub fn ask(&mut self, user: UserId, now: Moment) {
+        self.asked.insert(user, now);
+    }
+
+    /// Somebody was paired or has left.
+    pub fn remove(&mut self, user: &UserId) {
+        self.asked.remove(user);
+        self.since.remove(user);
+    }
+
+    /// The organizer looks who is there.
+    pub fn look(&mut self, now: Moment) {
+        self.asked.retain(|_, asked| now.since(*asked) < ASKED);
+        self.since.retain(|user, _| self.asked.contains_key(user));
+        for user in self.asked.keys() {
+            self.since.entry(user.clone()).or_insert(now);
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.since.len()
+    }
+
+    pub fn all(&self) -> Vec<UserId> {
+        self.since.keys().cloned().collect()
+    }
+
+    /// An even number of them: the one who came last is left out.
+    pub fn even(&self) -> Vec<UserId> {
+        let mut all = self.all();
+        if all.len() % 2 == 1
+            && let Some(last) = self.since.iter().max_by_key(|(_, since)| **since)
+        {
+            all.retain(|user| user != last.0);
+        }
+        all
+    }
+
+    /// At least two have waited for a whole wave.
+    pub fn have_waited_enough(&self, wave: Duration, now: Moment) -> bool {
+        let long_enough = |since: &&Moment| now.since(**since) > wave;
+        self.len() > CROWD || self.since.values().filter(long_enough).count() > 1
+    }
+}
+
+/// How long a wave waits for more players: `estimate` is the length of a game, limit + 40 increments, in seconds.
+pub fn wave(estimate: u32) -> Duration {
+    Duration::from_secs(match estimate {
+        0..30 => 8,
+        30..60 => 10,
+        _ => u64::from(estimate / 10 + 6).clamp(15, 50),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Moment {
+        Moment(seconds * 1_000)
+    }
+
+    #[test]
+    fn waves_follow_the_length_of_a_game() {
+        for (limit, increment, seconds) in [
+            (15, 0, 8),
+            (30, 0, 10),
+            (60, 0, 15),
+            (60, 1, 16),
+            (180, 0, 24),
+            (180, 2, 32),
+            (300, 0, 36),
+            (600, 0, 50),
+            (1_800, 20, 50),
+        ] {
+            let estimate = limit + 40 * increment;
+            assert_eq!(
+                wave(estimate),
+                Duration::from_secs(seconds),
+                "{limit}+{increment}"
+            );
+        }
+    }
+
+    #[test]
+    fn who_came_last_is_the_odd_one() {
+        let mut waiting = Waiting::default();
+        for (second, name) in [(0, "zoe"), (1, "adam"), (2, "mia")] {
+            waiting.ask(UserId::of(name), at(second));
+            waiting.look(at(second));
+        }
+        let even: Vec<String> = waiting.even().iter().map(UserId::to_string).collect();
+        assert_eq!(even, ["adam", "zoe"]);
+        waiting.remove(&UserId::of("zoe"));
+        assert_eq!(waiting.even().len(), 2);
+    }
+
+    #[test]
+    fn a_wish_lasts_for_seventy_seconds() {
+        let mut waiting = Waiting::default();
+        waiting.ask(UserId::of("adam"), at(0));
+        waiting.ask(UserId::of("zoe"), at(30));
+        waiting.look(at(31));
+        assert_eq!(waiting.len(), 2);
+        waiting.look(at(70));
+        assert_eq!(waiting.all(), [UserId::of("zoe")]);
+    }
+
+    #[test]
+    fn two_must_have_waited_for_a_whole_wave() {
+        let mut waiting = Waiting::default();
+        let wave = Duration::from_secs(15);
+        for (second, name) in [(0, "a"), (5, "b"), (20, "c")] {
+            waiting.ask(UserId::of(name), at(second));
+            waiting.look(at(second));
+        }
+        assert!(!waiting.have_waited_enough(wave, at(20)));
+        assert!(waiting.have_waited_enough(wave, at(21)));
+    }
+}
