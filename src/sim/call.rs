@@ -26,6 +26,11 @@ pub(super) enum Call<'a> {
     ChallengeList,
     ChallengeCreate(&'a str),
     Challenge(GameId, ChallengeCall),
+    PlayEngine,
+    OpenChallenge,
+    StartClocks(GameId),
+    /// Seconds for the opponent.
+    AddTime(GameId, u32),
     Lookup(Lookup<'a>),
     Personal(Personal<'a>),
     Gathering(Gathering<'a>),
@@ -111,6 +116,14 @@ impl<'a> Call<'a> {
                 ["challenge", id, "accept"] if post => Self::challenge(id, ChallengeCall::Accept),
                 ["challenge", id, "decline"] if post => Self::challenge(id, ChallengeCall::Decline),
                 ["challenge", id, "cancel"] if post => Self::challenge(id, ChallengeCall::Cancel),
+                ["challenge", "ai"] if post => Self::PlayEngine,
+                ["challenge", "open"] if post => Self::OpenChallenge,
+                ["challenge", id, "start-clocks"] if post => {
+                    GameId::parse(id).map_or(Self::Unknown, Self::StartClocks)
+                }
+                ["round", id, "add-time", seconds] if post => GameId::parse(id)
+                    .zip(seconds.parse().ok())
+                    .map_or(Self::Unknown, |(id, seconds)| Self::AddTime(id, seconds)),
                 ["challenge", name] if post => Self::ChallengeCreate(name),
                 _ => Self::Unknown,
             },
@@ -165,6 +178,10 @@ impl<'a> Call<'a> {
                 ChallengeCall::Decline => Endpoint::ChallengeDecline,
                 ChallengeCall::Cancel => Endpoint::ChallengeCancel,
             },
+            Self::PlayEngine => Endpoint::ChallengeAi,
+            Self::OpenChallenge => Endpoint::ChallengeOpen,
+            Self::StartClocks(_) => Endpoint::StartClocks,
+            Self::AddTime(..) => Endpoint::AddTime,
             Self::Lookup(call) => call.endpoint(),
             Self::Personal(_) => Endpoint::Personal,
             Self::Gathering(call) => call.endpoint(),
@@ -176,7 +193,7 @@ impl<'a> Call<'a> {
     pub fn id(&self) -> Option<GameId> {
         match self {
             Self::Game(_, id, _) | Self::Export(id) => GameId::parse_any(id),
-            Self::Challenge(id, _) => Some(*id),
+            Self::Challenge(id, _) | Self::StartClocks(id) | Self::AddTime(id, _) => Some(*id),
             _ => None,
         }
     }

@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use crate::chess::{Color, Position};
 
+use super::errands::Errand;
 use super::failure::Failure;
 use super::faults::StreamFault;
 use super::id::{GameId, UserId};
-use super::limits::{BOT_GAMES, CHALLENGES, Exceeded};
+use super::open::{Open, OpenJson};
 use super::options::TimeControl;
 use super::round::{Setup, Source};
 use super::sparring::ColorChoice;
 use super::stream::Feed;
 use super::time::Moment;
+use super::users::Face;
 use super::variant::{Perf, Speed, Variant};
 use super::wire::{
     self, ChallengeEvent, ChallengeJson, ChallengeList, ChallengeUser, Compat, PerfJson,
@@ -26,10 +28,10 @@ const UNSEEN: Duration = Duration::from_secs(20);
 /// A challenge that waits is forgotten after this, one that is done with sooner.
 const WAITING_KEPT: Duration = Duration::from_secs(14 * 86_400);
 const DONE_KEPT: Duration = Duration::from_secs(3 * 3_600);
+/// Somebody without an account is heard of this much later.
+const STRANGERS_WAIT: Duration = Duration::from_secs(2);
 /// Most challenges that a new event stream is told of.
 const REPLAYED: usize = 50;
-/// Who plays so many games is not challenged to a real-time one.
-const MAX_PLAYING: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChallengeStatus {
@@ -52,7 +54,7 @@ impl ChallengeStatus {
     }
 
     /// It can still become a game.
-    fn is_active(self) -> bool {
+    pub fn is_active(self) -> bool {
         matches!(self, Self::Created | Self::Offline)
     }
 }
@@ -125,8 +127,12 @@ pub(super) struct Wanted {
 #[derive(Clone)]
 pub(super) struct Challenge {
     pub id: GameId,
-    pub challenger: UserId,
-    pub dest: UserId,
+    /// Nobody yet in a challenge to whoever comes.
+    pub challenger: Option<UserId>,
+    pub dest: Option<UserId>,
+    pub open: Option<Open>,
+    /// The game after which it asks for another one.
+    rematch_of: Option<GameId>,
     pub variant: Variant,
     pub start: Option<Position>,
     pub rated: bool,
@@ -134,10 +140,10 @@ pub(super) struct Challenge {
     pub rules: Vec<&'static str>,
     /// The challenger's colour.
     pub final_color: Color,
-    color: ColorChoice,
-    status: ChallengeStatus,
+    pub color: ColorChoice,
+    pub status: ChallengeStatus,
     reason: Option<DeclineReason>,
-    created_at: Moment,
+    pub created_at: Moment,
     seen_at: Moment,
     changed_at: Moment,
     /// The challenger's own stream on this challenge, while it is open.
@@ -145,6 +151,78 @@ pub(super) struct Challenge {
 }
 
 impl Challenge {
+    /// A challenge of nobody to nobody.
+    pub fn new(id: GameId, wanted: Wanted, final_color: Color, now: Moment) -> Self {
+        Self {
+            id,
+            challenger: None,
+            dest: None,
+            open: None,
+            rematch_of: None,
+            variant: wanted.variant,
+            start: wanted.start,
+            rated: wanted.rated,
+            time_control: wanted.time_control,
+            rules: wanted.rules,
+            final_color,
+            color: wanted.color,
+            status: ChallengeStatus::Created,
+            reason: None,
+            created_at: now,
+            seen_at: now,
+            changed_at: now,
+            waiting: None,
+        }
+    }
+
+    /// A challenge to one more game; the challenger has this colour in it.
+    pub fn rematch(
+        setup: Setup,
+        previous: GameId,
+        (from, to): (&UserId, &UserId),
+        color: Color,
+        now: Moment,
+    ) -> Self {
+        let wanted = Wanted {
+            variant: setup.variant,
+            start: setup.start,
+            rated: setup.rated,
+            time_control: setup.time_control,
+            color: match color {
+                Color::White => ColorChoice::White,
+                Color::Black => ColorChoice::Black,
+            },
+            rules: Vec::new(),
+            keep_alive: false,
+        };
+        Self {
+            challenger: Some(from.clone()),
+            dest: Some(to.clone()),
+            rematch_of: Some(previous),
+            ..Self::new(setup.id, wanted, color, now)
+        }
+    }
+
+    fn is_from(&self, user: &UserId) -> bool {
+        self.challenger.as_ref() == Some(user)
+    }
+
+    fn is_for(&self, user: &UserId) -> bool {
+        self.dest.as_ref() == Some(user)
+    }
+
+    /// The first of two who come to a challenge to whoever comes.
+    pub fn sit_first(&mut self, user: UserId, color: Option<Color>) {
+        self.challenger = Some(user);
+        if let Some(color) = color {
+            self.final_color = color;
+            self.color = match color {
+                Color::White => ColorChoice::White,
+                Color::Black => ColorChoice::Black,
+            };
+        }
+    }
+
     pub fn speed(&self) -> Speed {
         Speed::of(self.time_control)
     }
@@ -154,12 +232,12 @@ impl Challenge {
     }
 
     /// The game that it becomes.
-    fn setup(&self) -> Setup {
-        let mut users = [self.challenger.clone(), self.dest.clone()];
+    fn setup(&self) -> Option<Setup> {
+        let mut users = [self.challenger.clone()?, self.dest.clone()?];
         if self.final_color == Color::Black {
             users.swap(0, 1);
         }
-        Setup {
+        Some(Setup {
             id: self.id,
             users,
             source: Source::Friend,
@@ -168,7 +246,7 @@ impl Challenge {
             time_control: self.time_control,
             rated: self.rated,
             rules: self.rules.clone(),
-        }
+        })
     }
 
     fn is_real_time(&self) -> bool {
@@ -227,132 +305,75 @@ impl World {
         self.replace_challenge(me, &dest, now);
 
         let id = self.fresh_id();
-        let final_color = match wanted.color {
-            ColorChoice::White => Color::White,
-            ColorChoice::Black => Color::Black,
-            ColorChoice::Random if self.rng.bool() => Color::White,
-            ColorChoice::Random => Color::Black,
-        };
+        let final_color = self.resolved(wanted.color);
+        let keep_alive = wanted.keep_alive;
         let mut challenge = Challenge {
-            id,
-            challenger: me.clone(),
-            dest: dest.clone(),
-            variant: wanted.variant,
-            start: wanted.start,
-            rated: wanted.rated,
-            time_control: wanted.time_control,
-            rules: wanted.rules,
-            final_color,
-            color: wanted.color,
-            status: ChallengeStatus::Created,
-            reason: None,
-            created_at: now,
-            seen_at: now,
-            changed_at: now,
-            waiting: None,
+            challenger: Some(me.clone()),
+            dest: Some(dest),
+            ..Challenge::new(id, wanted, final_color, now)
         };
-        let feed = wanted.keep_alive.then(Feed::default);
+        // Nobody without an account has a rating.
+        challenge.rated &= self.user(me).face == Face::User;
+        let feed = keep_alive.then(Feed::default);
         if let Some(feed) = &feed {
             let mut shown = self.challenge_json(&challenge, now);
             shown.direction = Some("out");
             feed.push(wire::line(&shown));
             challenge.waiting = Some(feed.clone());
         }
-        self.challenges.insert(id, challenge.clone());
-        self.open_challenges.push(id);
-        for user in [me, &dest] {
-            let event = self.challenge_event("challenge", &challenge, Some(user), now);
-            self.tell(user, &wire::line(&event));
-        }
-        self.notify(&dest, Notice::Challenged(id));
+        self.publish_challenge(challenge, now);
         Ok((id, feed))
     }
 
-    fn may_challenge(
-        &mut self,
-        me: &UserId,
-        dest: &UserId,
-        wanted: &Wanted,
-        now: Moment,
-    ) -> Result<(), Failure> {
-        if me == dest {
-            return Err(Failure::bad("You cannot challenge yourself"));
+    /// A challenge is known from now on, and its two users are told; of one without an account the other hears later.
+    pub fn publish_challenge(&mut self, challenge: Challenge, now: Moment) {
+        let id = challenge.id;
+        let challenger = challenge.challenger.clone();
+        self.challenges.insert(id, challenge);
+        self.open_challenges.push(id);
+        let is_known = challenger.is_some_and(|challenger| {
+            self.tell_of_challenge(&challenger, id, now);
+            self.user(&challenger).face == Face::User
+        });
+        if is_known {
+            self.announce_challenge(id, now);
+        } else {
+            self.later(now + STRANGERS_WAIT, Errand::Announce(id));
         }
-        let other = self.user(dest);
-        if other.bot && !wanted.rules.is_empty() {
-            return Err(Failure::bad("Rules not applicable for bots"));
-        }
-        let cost = match other {
-            other if other.follows(me) => 0,
-            other if other.bot => 1,
-            _ => 5,
-        };
-        self.limits
-            .charge_all(&CHALLENGES, me.as_str(), cost, now)?;
-        self.may_play_bots(me, dest, now)?;
-        let (mine, other) = (self.user(me), self.user(dest));
-        if other.ties.blocks(me) {
-            let text = format!("You cannot challenge {}.", other.name);
-            return Err(Failure::bad(text));
-        }
-        let too_fast = Speed::of(wanted.time_control) == Speed::UltraBullet;
-        if too_fast && (mine.bot || other.bot) {
-            return Err(Failure::bad(
-                "Bots cannot play UltraBullet. Choose a slower time control.",
-            ));
-        }
-        let real_time = matches!(wanted.time_control, TimeControl::Clock { .. });
-        if real_time
-            && [mine, other]
-                .iter()
-                .any(|user| user.playing.len() >= MAX_PLAYING)
-        {
-            return Err(Failure::bad("Challenge not created"));
-        }
-        Ok(())
     }
 
-    /// Whether two bots may still play each other today: neither of them more than a hundred games. For anybody else
-    /// there is no such limit.
-    pub fn may_play_bots(
-        &mut self,
-        me: &UserId,
-        other: &UserId,
-        now: Moment,
-    ) -> Result<(), Failure> {
-        if !(self.user(me).bot && self.user(other).bot) {
-            return Ok(());
+    /// The one who is challenged hears of it, if it still stands.
+    pub fn announce_challenge(&mut self, id: GameId, now: Moment) {
+        let challenge = self.challenges.get(&id);
+        let challenge = challenge.filter(|challenge| challenge.status.is_active());
+        if let Some(dest) = challenge.and_then(|challenge| challenge.dest.clone()) {
+            self.tell_of_challenge(&dest, id, now);
+            self.notify(&dest, Notice::Challenged(id));
         }
-        let refused = |status, text: String, exceeded: Exceeded| {
-            let seconds = exceeded.wait.as_millis().div_ceil(1_000);
-            Failure::limited(status, &text, exceeded.limit, seconds as u64)
-        };
-        let games = BOT_GAMES.credits;
-        self.limits
-            .check(&BOT_GAMES, me.as_str(), now)
-            .map_err(|exceeded| {
-                let text = format!(
-                    "You played {games} games against other bots today, please wait before challenging another bot."
-                );
-                refused(429, text, exceeded)
-            })?;
-        self.limits
-            .check(&BOT_GAMES, other.as_str(), now)
-            .map_err(|exceeded| {
-                let text = format!(
-                    "{} played {games} games against other bots today, please wait until {} to challenge them.",
-                    self.user(other).name,
-                    (now + exceeded.wait).iso(),
-                );
-                refused(400, text, exceeded)
-            })
+    }
+
+    fn tell_of_challenge(&self, user: &UserId, id: GameId, now: Moment) {
+        if let Some(challenge) = self.challenges.get(&id) {
+            let event = self.challenge_event("challenge", challenge, Some(user), now);
+            self.tell(user, &wire::line(&event));
+        }
+    }
+
+    /// The colour that is asked for, or one by lot.
+    pub fn resolved(&mut self, color: ColorChoice) -> Color {
+        match color {
+            ColorChoice::White => Color::White,
+            ColorChoice::Black => Color::Black,
+            ColorChoice::Random if self.rng.bool() => Color::White,
+            ColorChoice::Random => Color::Black,
+        }
     }
 
     /// Two people have one challenge in one direction: an older one that still waits is cancelled, and nobody is told.
     fn replace_challenge(&mut self, me: &UserId, dest: &UserId, now: Moment) {
         let older = self.open_challenges.iter().copied().find(|id| {
             self.challenges.get(id).is_some_and(|old| {
-                old.challenger == *me && old.dest == *dest && old.status == ChallengeStatus::Created
+                old.is_from(me) && old.is_for(dest) && old.status == ChallengeStatus::Created
             })
         });
         if let Some(older) = older {
@@ -373,7 +394,20 @@ impl World {
 
     /// The challenged user takes it: the game begins.
     pub fn accept(&mut self, me: &UserId, id: GameId, now: Moment) -> Result<(), Failure> {
-        let challenge = self.challenges.get(&id).ok_or_else(Failure::not_found)?;
+        self.accept_as(me, id, None, now)
+    }
+
+    /// The same with the colour that the user would have, which matters in challenges to whoever comes.
+    pub fn accept_as(
+        &mut self,
+        me: &UserId,
+        id: GameId,
+        color: Option<Color>,
+        now: Moment,
+    ) -> Result<(), Failure> {
+        let Some(challenge) = self.challenges.get(&id) else {
+            return self.answer_rematch(me, id, true, now);
+        };
         match challenge.status {
             ChallengeStatus::Canceled => {
                 return Err(Failure::bad("The challenge has been canceled."));
@@ -386,20 +420,32 @@ impl World {
             }
             ChallengeStatus::Created | ChallengeStatus::Offline => {}
         }
-        if challenge.dest != *me {
+        if challenge.open.is_some() {
+            return self.join_open(me, id, color, now);
+        }
+        if !challenge.is_for(me) {
             return Err(Failure::bad("The challenge is not for you to accept."));
         }
         if self.user(me).bot && challenge.speed() == Speed::UltraBullet {
             return Err(Failure::bad("Game incompatible with a BOT account"));
         }
-        let challenge = challenge.clone();
-        self.may_play_bots(me, &challenge.challenger, now)?;
+        if let Some(challenger) = challenge.challenger.clone() {
+            self.may_play_bots(me, &challenger, now)?;
+        }
+        self.begin_challenged(id, now);
+        Ok(())
+    }
+
+    /// The challenge becomes a game.
+    pub fn begin_challenged(&mut self, id: GameId, now: Moment) {
+        let Some(setup) = self.challenges.get(&id).and_then(Challenge::setup) else {
+            return;
+        };
         self.settle_challenge(id, ChallengeStatus::Accepted, now);
-        self.begin_round(challenge.setup(), now);
+        self.begin_round(setup, now);
         if let Some(challenge) = self.challenges.get_mut(&id) {
             challenge.done("accepted");
         }
-        Ok(())
     }
 
     /// The challenged user does not want it.
@@ -410,10 +456,12 @@ impl World {
         reason: DeclineReason,
         now: Moment,
     ) -> Result<(), Failure> {
-        self.challenges
-            .get(&id)
-            .filter(|challenge| challenge.dest == *me && challenge.status.is_active())
-            .ok_or_else(Failure::not_found)?;
+        let Some(challenge) = self.challenges.get(&id) else {
+            return self.answer_rematch(me, id, false, now);
+        };
+        if !(challenge.is_for(me) && challenge.status.is_active()) {
+            return Err(Failure::not_found());
+        }
         if let Some(challenge) = self.challenges.get_mut(&id) {
             challenge.reason = Some(reason);
         }
@@ -435,18 +483,22 @@ impl World {
             .get(&id)
             .filter(|challenge| challenge.status.is_active());
         match active {
-            Some(challenge) if challenge.challenger == *me => {
+            Some(challenge) if challenge.is_from(me) => {
                 self.end_challenge(id, ChallengeStatus::Canceled, "challengeCanceled", now);
                 Ok(())
             }
-            Some(challenge) if challenge.dest == *me => {
+            Some(challenge) if challenge.is_for(me) => {
                 self.decline(me, id, DeclineReason::from_key("generic"), now)
             }
-            _ => self.cancel_round(me, id, opponent, now),
+            _ => {
+                let plays = self.player_of(me, Some(id)).is_ok();
+                let made = (!plays).then(|| self.cancel_open(me, id, now)).flatten();
+                made.unwrap_or_else(|| self.cancel_round(me, id, opponent, now))
+            }
         }
     }
 
-    fn end_challenge(
+    pub fn end_challenge(
         &mut self,
         id: GameId,
         status: ChallengeStatus,
@@ -460,10 +512,15 @@ impl World {
         challenge.done(status.key());
         let challenge = challenge.clone();
         let line = wire::line(&self.challenge_event(event, &challenge, None, now));
-        for user in [&challenge.challenger, &challenge.dest] {
+        for user in [&challenge.challenger, &challenge.dest]
+            .into_iter()
+            .flatten()
+        {
             self.tell(user, &line);
         }
-        self.notify(&challenge.challenger, Notice::Refused(id));
+        if let Some(challenger) = &challenge.challenger {
+            self.notify(challenger, Notice::Refused(id));
+        }
     }
 
     /// The challenge as one of its two users sees it.
@@ -474,7 +531,11 @@ impl World {
         now: Moment,
     ) -> Result<ChallengeJson, Failure> {
         let challenge = self.challenges.get(&id).ok_or_else(Failure::not_found)?;
-        Ok(self.directed(challenge, me, now))
+        let mut shown = self.directed(challenge, me, now);
+        if let Ok((round, color)) = self.player_of(me, Some(id)) {
+            shown.full_id = Some(round.secrets.full_id(id, color));
+        }
+        Ok(shown)
     }
 
     /// What waits for an answer, in both directions; what is offline is not listed.
@@ -487,11 +548,11 @@ impl World {
         };
         ChallengeList {
             incoming: created()
-                .filter(|challenge| challenge.dest == *me)
+                .filter(|challenge| challenge.is_for(me))
                 .map(|challenge| self.directed(challenge, me, now))
                 .collect(),
             outgoing: created()
-                .filter(|challenge| challenge.challenger == *me)
+                .filter(|challenge| challenge.is_from(me))
                 .map(|challenge| self.directed(challenge, me, now))
                 .collect(),
         }
@@ -499,9 +560,9 @@ impl World {
 
     fn directed(&self, challenge: &Challenge, me: &UserId, now: Moment) -> ChallengeJson {
         let mut shown = self.challenge_json(challenge, now);
-        if challenge.challenger == *me {
+        if challenge.is_from(me) {
             shown.direction = Some("out");
-        } else if challenge.dest == *me {
+        } else if challenge.is_for(me) {
             shown.direction = Some("in");
         }
         shown
@@ -515,7 +576,7 @@ impl World {
             .iter()
             .filter_map(|id| self.challenges.get(id))
             .filter(|challenge| {
-                challenge.dest == *me && challenge.status == ChallengeStatus::Created
+                challenge.is_for(me) && challenge.status == ChallengeStatus::Created
             })
             .collect();
         if waiting.len() > 5 {
@@ -528,7 +589,7 @@ impl World {
             .collect()
     }
 
-    fn challenge_event(
+    pub fn challenge_event(
         &self,
         kind: &'static str,
         challenge: &Challenge,
@@ -546,12 +607,12 @@ impl World {
         }
     }
 
-    fn challenge_json(&self, challenge: &Challenge, now: Moment) -> ChallengeJson {
-        let user = |id| {
+    pub fn challenge_json(&self, challenge: &Challenge, now: Moment) -> ChallengeJson {
+        let user = |id: &UserId| {
             let user = self.user(id);
             let rating = user.rating(challenge.perf().key);
             let online = user.is_online(now);
-            ChallengeUser {
+            (user.face == Face::User).then(|| ChallengeUser {
                 id: user.id.to_string(),
                 name: user.name.clone(),
                 rating: rating.value(),
@@ -559,14 +620,14 @@ impl World {
                 provisional: rating.is_provisional(),
                 online,
                 lag: online.then_some(4),
-            }
+            })
         };
         ChallengeJson {
             id: challenge.id.to_string(),
             url: format!("{}/{}", self.base, challenge.id),
             status: challenge.status.key(),
-            challenger: user(&challenge.challenger),
-            dest_user: user(&challenge.dest),
+            challenger: challenge.challenger.as_ref().and_then(user),
+            dest_user: challenge.dest.as_ref().and_then(user),
             variant: VariantJson::full(challenge.variant),
             rated: challenge.rated,
             speed: challenge.speed().key(),
@@ -583,6 +644,9 @@ impl World {
             decline_reason: challenge.reason.map(|reason| reason.text),
             decline_reason_key: challenge.reason.map(|reason| reason.key),
             rules: challenge.rules.clone(),
+            rematch_of: challenge.rematch_of.map(|id| id.to_string()),
+            open: challenge.open.as_ref().map(OpenJson::from),
+            full_id: None,
         }
     }
 
@@ -597,6 +661,7 @@ impl World {
                 challenge.status = ChallengeStatus::Created;
             } else if challenge.status == ChallengeStatus::Created
                 && challenge.is_real_time()
+                && challenge.open.is_none()
                 && now.since(challenge.seen_at) >= UNSEEN
             {
                 challenge.change(ChallengeStatus::Offline, now);
@@ -604,7 +669,10 @@ impl World {
         }
         self.challenges
             .retain(|_, challenge| match challenge.status {
-                ChallengeStatus::Created => now.since(challenge.created_at) < WAITING_KEPT,
+                ChallengeStatus::Created => match &challenge.open {
+                    Some(open) => now < open.expires_at,
+                    None => now.since(challenge.created_at) < WAITING_KEPT,
+                },
                 _ => now.since(challenge.changed_at) < DONE_KEPT,
             });
         self.open_challenges

@@ -87,6 +87,16 @@ impl Failure {
         }
     }
 
+    /// What it says, without its wrapping where it has one.
+    pub fn text(&self) -> String {
+        let Body::Json(text) = &self.body else {
+            return format!("status {}", self.status);
+        };
+        let body: Option<serde_json::Value> = serde_json::from_str(text).ok();
+        let error = body.and_then(|body| body["error"].as_str().map(str::to_owned));
+        error.unwrap_or_else(|| text.clone())
+    }
+
     /// The errors of a form twice, as the site sends them for challenges and chat:
     /// `{"field":["text"],"error":{"field":["text"]}}`
     pub fn form(errors: &[(&str, String)]) -> Self {

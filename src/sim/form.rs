@@ -1,5 +1,7 @@
 //! The form of a new challenge.
 
+use std::time::Duration;
+
 use crate::chess::Position;
 
 use super::body::Params;
@@ -7,6 +9,7 @@ use super::challenge::Wanted;
 use super::failure::Failure;
 use super::options::TimeControl;
 use super::sparring::ColorChoice;
+use super::time::Moment;
 use super::variant::{Speed, Variant};
 
 const DAYS: [u32; 7] = [1, 2, 3, 5, 7, 10, 14];
@@ -17,6 +20,9 @@ const RULES: [&str; 5] = [
     "noClaimWin",
     "noEarlyDraw",
 ];
+
+/// The longest that a challenge to whoever comes waits.
+const MOST_WAIT: Duration = Duration::from_secs(14 * 86_400);
 
 const REQUIRED: &str = "This field is required";
 const INVALID: &str = "Invalid value";
@@ -144,6 +150,59 @@ fn number(params: &Params, name: &'static str, errors: &mut Errors) -> Option<u3
     text.parse()
         .map_err(|_| errors.push((name, NOT_A_NUMBER.to_owned())))
         .ok()
+}
+
+/// Who may come to a challenge to whoever comes, and for how long it waits.
+pub(super) struct OpenTerms {
+    pub players: Option<[String; 2]>,
+    pub expires_at: Moment,
+}
+
+pub(super) fn open_terms(params: &Params, now: Moment) -> Result<OpenTerms, Failure> {
+    let mut errors = Errors::new();
+    let users = params.get("users").map(|users| {
+        let names: Vec<String> = users
+            .split(',')
+            .map(|name| name.trim().to_owned())
+            .collect();
+        <[String; 2]>::try_from(names)
+    });
+    let players = match users {
+        Some(Ok(players)) if !players[0].eq_ignore_ascii_case(&players[1]) => Some(players),
+        Some(_) => {
+            errors.push(("users", INVALID.to_owned()));
+            None
+        }
+        None => None,
+    };
+    let expires_at = match params.get("expiresAt").map(str::parse) {
+        None => now + super::open::WAITS,
+        Some(Ok(at)) if Moment(at) > now && Moment(at) <= now + MOST_WAIT => Moment(at),
+        Some(_) => {
+            errors.push(("expiresAt", INVALID.to_owned()));
+            now
+        }
+    };
+    if !errors.is_empty() {
+        return Err(Failure::form(&errors));
+    }
+    Ok(OpenTerms {
+        players,
+        expires_at,
+    })
+}
+
+/// The strength that is wished of the site's engine.
+pub(super) fn level(params: &Params) -> Result<u8, Failure> {
+    let mut errors = Errors::new();
+    let level = number(params, "level", &mut errors);
+    match level {
+        Some(level @ 1..=8) => return Ok(level as u8),
+        Some(_) => errors.push(("level", INVALID.to_owned())),
+        None if errors.is_empty() => errors.push(("level", REQUIRED.to_owned())),
+        None => {}
+    }
+    Err(Failure::form(&errors))
 }
 
 fn flag(params: &Params, name: &'static str, errors: &mut Errors) -> bool {

@@ -72,6 +72,10 @@ pub(super) const FIRST_JOINS: [Limit; 2] = [
     Limit::new("tournament.user.join.fast", 8, 3_600),
     Limit::new("tournament.user.join.slow", 30, DAY),
 ];
+/// Games against the site's engine: of one bot, and of anybody from one address.
+pub(super) const AI_GAMES: Limit = Limit::new("setup.post.bot.ai", 20, DAY);
+pub(super) const SETUPS: Limit = Limit::new("setup.post", 5, MINUTE);
+pub(super) const REMATCHES: Limit = Limit::new("rematch", 2, MINUTE);
 
 /// A refusal, and how long it will last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,8 @@
 //! HTTP or from a sparring user, is a method call on it. The referee and the clock inside a game are pure. All timers
 //! read one source of time, which can run faster than the wall.
 
+mod admission;
+mod ai;
 mod arena;
 mod auth;
 mod body;
@@ -15,6 +17,7 @@ mod challenge;
 mod chat;
 mod command;
 mod connection;
+mod errands;
 mod export;
 mod failure;
 mod faults;
@@ -24,6 +27,7 @@ mod glicko;
 mod id;
 mod limits;
 mod lookup;
+mod open;
 mod options;
 mod outage;
 mod pairs;
@@ -31,6 +35,7 @@ mod personal;
 mod presence;
 mod quirks;
 mod referee;
+mod rematch;
 mod round;
 mod routes;
 mod selection;
@@ -145,6 +150,7 @@ impl Sim {
         let mut stop = std::pin::pin!(stop);
         let mut faults = std::pin::pin!(self.keep_fault_clock());
         let mut residents = JoinSet::new();
+        let mut next_tick = self.time().now() + HOUSEKEEPING;
         loop {
             tokio::select! {
                 () = &mut stop => break,
@@ -158,7 +164,12 @@ impl Sim {
                         tracing::error!("a sparring user is gone: {error}");
                     }
                 }
-                () = self.time().sleep(HOUSEKEEPING) => self.world().tick(self.time().now()),
+                () = self.errand_due() => self.world().run_errands(self.time().now()),
+                () = self.time().sleep_until(next_tick) => {
+                    let now = self.time().now();
+                    next_tick = now + HOUSEKEEPING;
+                    self.world().tick(now);
+                }
             }
         }
         residents.shutdown().await;

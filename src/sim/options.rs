@@ -49,6 +49,9 @@ pub struct NewUser {
     pub takebacks: bool,
     /// The text of the profile. A bot without one is not listed as online.
     pub bio: Option<String>,
+    /// Somebody without an account: his token stands for what a visitor's browser remembers, and with it he plays
+    /// through the Board API. Nobody can find or challenge him.
+    pub guest: bool,
     /// What the user's token may do.
     pub scopes: Vec<String>,
     /// Names of the users whom this one follows: they challenge him free of charge.
@@ -72,6 +75,9 @@ const SCOPES: [&str; 13] = [
     "tournament:write",
 ];
 
+/// What a visitor can do without an account.
+const GUEST_SCOPES: [&str; 3] = ["board:play", "challenge:read", "challenge:write"];
+
 impl NewUser {
     /// A bot account, rated 1500, with a profile and a past.
     pub fn bot(name: impl Into<String>) -> Self {
@@ -82,6 +88,7 @@ impl NewUser {
             games: 100,
             takebacks: false,
             bio: Some("A bot in the simulator".to_owned()),
+            guest: false,
             scopes: SCOPES.map(str::to_owned).to_vec(),
             follows: Vec::new(),
         }
@@ -95,6 +102,15 @@ impl NewUser {
             takebacks: true,
             bio: None,
             ..Self::bot(name)
+        }
+    }
+
+    /// Somebody without an account.
+    pub fn guest(name: impl Into<String>) -> Self {
+        Self {
+            guest: true,
+            scopes: GUEST_SCOPES.map(str::to_owned).to_vec(),
+            ..Self::human(name)
         }
     }
 
@@ -158,7 +174,7 @@ impl FromStr for TimeControl {
     }
 }
 
-/// `NAME` or `NAME:bot`, as on the command line.
+/// `NAME`, `NAME:bot` or `NAME:guest`, as on the command line.
 impl FromStr for NewUser {
     type Err = String;
 
@@ -166,9 +182,10 @@ impl FromStr for NewUser {
         let (name, make): (_, fn(String) -> Self) = match text.split_once(':') {
             None => (text, Self::human),
             Some((name, "bot")) => (name, Self::bot),
+            Some((name, "guest")) => (name, Self::guest),
             Some((_, other)) => {
                 return Err(format!(
-                    "`{other}` is no kind of user: write NAME or NAME:bot"
+                    "`{other}` is no kind of user: write NAME, NAME:bot or NAME:guest"
                 ));
             }
         };

@@ -7,9 +7,12 @@ use crate::chess::{Color, Position, Role};
 use super::quirks::ClaimWin;
 use super::round::{COLORS, Round};
 use super::time::Moment;
+use super::users::Face;
 use super::variant::Speed;
 use super::wire::{self, OpponentGone};
 
+/// The least that anybody may be away.
+const LEAST_PATIENCE: Duration = Duration::from_secs(10);
 /// How often the opponent of somebody who left is told.
 const TICK: Duration = Duration::from_secs(5);
 /// What somebody who left must have more on his clock than the time until he can be claimed.
@@ -87,7 +90,7 @@ fn patience(claim_win: ClaimWin, speed: Speed, position: &Position, color: Color
     };
     let behind = material(position, !color) >= material(position, color) + 4;
     let seconds = base * factor / if behind { share } else { 1 };
-    Duration::from_secs(seconds.max(10))
+    Duration::from_secs(seconds).max(LEAST_PATIENCE)
 }
 
 /// What the pieces of a side are worth in pawns.
@@ -112,12 +115,15 @@ impl Round {
 
     fn claimable_in(&self, color: Color, now: Moment) -> Option<Duration> {
         let away = self.side(color).presence.away(now)?;
-        let patience = patience(
+        let mut patience = patience(
             self.quirks.claim_win,
             self.speed(),
             self.referee.game().position(),
             color,
         );
+        if self.side(color).face == Face::Anonymous {
+            patience = (patience / 2).max(LEAST_PATIENCE);
+        }
         self.referee
             .can_be_left()
             .then(|| patience.saturating_sub(away))

@@ -111,6 +111,9 @@ pub(super) struct Round {
     pub quirks: Arc<Quirks>,
     watchers: Vec<Watcher>,
     pub chat: Vec<Said>,
+    pub no_rematch: bool,
+    /// The game after this one.
+    pub rematch: Option<GameId>,
     next_look: Moment,
 }
 
@@ -269,6 +272,7 @@ impl World {
             time_control: setup.time_control,
             bot_plays: users.iter().any(|id| self.user(id).bot),
             takebacks: arena.is_none() && users.iter().all(|id| self.user(id).takebacks),
+            ai: setup.source == Source::Ai,
             no_abort: rule("noAbort"),
             no_early_draw: rule("noEarlyDraw"),
             no_claim_win: rule("noClaimWin"),
@@ -293,6 +297,8 @@ impl World {
             quirks: Arc::clone(&self.quirks),
             watchers: Vec::new(),
             chat: Vec::new(),
+            no_rematch: rule("noRematch"),
+            rematch: None,
             next_look: now + HEARTBEAT,
         };
         for user in &users {

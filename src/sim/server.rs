@@ -226,6 +226,11 @@ async fn answer(
             );
             response
         }
+        Ok(Reply::Created(text)) => {
+            let mut response = with_type(Body::from(text), "application/json");
+            *response.status_mut() = StatusCode::CREATED;
+            response
+        }
         Ok(Reply::Nothing) => {
             let mut response = Response::new(Body::empty());
             *response.status_mut() = StatusCode::NO_CONTENT;

@@ -121,7 +121,11 @@ impl User {
         Self {
             id: UserId::of(&user.name),
             name: user.name,
-            face: Face::User,
+            face: if user.guest {
+                Face::Anonymous
+            } else {
+                Face::User
+            },
             bot: user.bot,
             bio: user.bio,
             takebacks: user.takebacks,

@@ -110,7 +110,7 @@ impl Round {
             days_per_turn,
             tournament_id: self.source.arena().map(|id| id.to_string()),
             kind: "gameFull",
-            state: GameState::new(view, &self.quirks),
+            state: GameState::new(view, &self.quirks).followed_by(self.rematch),
         })
     }
 }

@@ -7,6 +7,8 @@ use serde::{Serialize, Serializer};
 
 use crate::chess::Color;
 
+use super::id::GameId;
+use super::open::OpenJson;
 use super::quirks::{Absent, Flags, Quirks};
 use super::referee::{Status, View};
 use super::variant::{Perf, Variant};
@@ -159,6 +161,9 @@ pub(super) struct GameState<'a> {
     winner: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expiration: Option<ExpirationJson>,
+    /// The id of the next game of the two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rematch: Option<String>,
 }
 
 /// How long the side to move has been idle, and how long it may be, in milliseconds.
@@ -167,6 +172,16 @@ pub(super) struct GameState<'a> {
 struct ExpirationJson {
     idle_millis: u64,
     millis_to_move: u64,
+}
+
+impl GameState<'_> {
+    /// With the next game of the two, if there is one.
+    pub fn followed_by(self, next: Option<GameId>) -> Self {
+        Self {
+            rematch: next.map(|id| id.to_string()),
+            ..self
+        }
+    }
 }
 
 impl<'a> GameState<'a> {
@@ -189,6 +204,7 @@ impl<'a> GameState<'a> {
                 idle_millis: expiration.idle.as_millis() as u64,
                 millis_to_move: expiration.allowed.as_millis() as u64,
             }),
+            rematch: None,
         }
     }
 }
@@ -368,8 +384,9 @@ pub(super) struct ChallengeJson {
     pub id: String,
     pub url: String,
     pub status: &'static str,
-    pub challenger: ChallengeUser,
-    pub dest_user: ChallengeUser,
+    /// `null` for who has no account, or is not there yet.
+    pub challenger: Option<ChallengeUser>,
+    pub dest_user: Option<ChallengeUser>,
     pub variant: VariantJson,
     pub rated: bool,
     pub speed: &'static str,
@@ -387,6 +404,13 @@ pub(super) struct ChallengeJson {
     pub decline_reason_key: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rematch_of: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open: Option<OpenJson>,
+    /// The player's id of the game that it has become.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full_id: Option<String>,
 }
 
 #[derive(Serialize)]

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use super::SimOptions;
 use super::arena::Arenas;
 use super::challenge::Challenge;
+use super::errands::Errands;
 use super::failure::Failure;
 use super::faults::StreamFault;
 use super::id::{ArenaId, GameId, UserId};
@@ -19,6 +20,7 @@ use super::options::NewUser;
 use super::outage::Outage;
 use super::pairs::Pairs;
 use super::quirks::{Castling, Quirks};
+use super::rematch::Rematches;
 use super::round::Round;
 use super::sparring::GameSummary;
 use super::stream::{Feed, Topic};
@@ -72,6 +74,8 @@ pub(super) struct World {
     pub outage: Outage,
     pub limits: Limits,
     pub pairs: Pairs,
+    pub errands: Errands,
+    pub rematches: Rematches,
     /// Where the site is, as `http://host:port`.
     pub base: String,
     pub arenas: Arenas,
@@ -106,6 +110,8 @@ impl World {
             outage: Outage::default(),
             moved,
             pairs: Pairs::default(),
+            errands: Errands::default(),
+            rematches: Rematches::default(),
             base: "http://127.0.0.1".to_owned(),
             arenas: Arenas::default(),
             teams: BTreeMap::new(),
@@ -313,6 +319,8 @@ impl World {
             return;
         }
         self.tick_challenges(now);
+        let rounds = &self.rounds;
+        self.rematches.tidy(now, |id| rounds.contains_key(id));
         self.limits.tidy(now);
         for id in self.running.clone() {
             self.tick_round(id, now);

@@ -116,6 +116,10 @@ impl Clock {
         }
     }
 
+    pub fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
     pub fn flagged(&self, now: Moment) -> bool {
         self.running.is_some() && self.remaining(self.turn, now) == Centis(0)
     }

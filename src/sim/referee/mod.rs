@@ -4,6 +4,7 @@
 //! has to be shown, in order. It knows nothing of HTTP, of streams and of ratings.
 
 mod clock;
+mod hands;
 mod ruling;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,8 @@ pub struct Terms {
     pub time_control: TimeControl,
     /// A bot plays: threefold repetition ends the game by itself.
     pub bot_plays: bool,
+    /// One side is played by the site's own engine, which gives every move back and talks of nothing.
+    pub ai: bool,
     /// Both players can be asked for takebacks.
     pub takebacks: bool,
     pub no_abort: bool,
@@ -376,7 +379,8 @@ impl Referee {
             self.finish(Status::Draw, None, now, &mut shown);
         } else if !self.game.position().has_mating_material(!color) {
             self.finish(Status::InsufficientMaterialClaim, None, now, &mut shown);
-        } else if !self.draw_offers[color.index()]
+        } else if !self.terms.ai
+            && !self.draw_offers[color.index()]
             && self.last_draw_offer[color.index()]
                 .is_none_or(|last| last + DRAW_OFFER_PAUSE < plies)
         {
@@ -408,8 +412,15 @@ impl Referee {
 
     fn answer_takeback(&mut self, color: Color, yes: bool, now: Moment) -> Vec<View> {
         let (mine, theirs) = (color.index(), (!color).index());
-        if !self.is_on() || !self.terms.takebacks {
+        if !self.is_on() || !(self.terms.takebacks || self.terms.ai) {
             return Vec::new();
+        }
+        if self.terms.ai {
+            if !yes || self.plies() < 2 {
+                return Vec::new();
+            }
+            self.take_back(if self.turn() == color { 2 } else { 1 }, now);
+            return vec![self.view(now)];
         }
         match (
             yes,
@@ -502,6 +513,7 @@ impl Referee {
             && self.plies() >= 2
             && matches!(self.timing, Timing::Clock(_))
             && !self.terms.no_claim_win
+            && !self.terms.ai
     }
 
     /// Somebody looks whether a flag has fallen.

@@ -67,6 +67,7 @@ pub enum Refusal {
     CannotClaimVictory,
     CannotClaimDraw,
     CannotBerserk,
+    CannotGiveTime,
 }
 
 impl fmt::Display for Refusal {
@@ -82,6 +83,7 @@ impl fmt::Display for Refusal {
             Self::CannotResign => f.write_str("This game cannot be resigned"),
             Self::CannotClaimVictory => f.write_str("You cannot claim the win on this game"),
             Self::CannotBerserk => f.write_str("Cannot berserk"),
+            Self::CannotGiveTime => f.write_str("This game doesn't allow giving time"),
             Self::CannotClaimDraw => f.write_str("You cannot claim draw on this game"),
         }
     }

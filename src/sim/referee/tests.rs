@@ -16,6 +16,7 @@ fn terms() -> Terms {
         start: Position::startpos(),
         time_control: MINUTE,
         bot_plays: true,
+        ai: false,
         takebacks: true,
         no_abort: false,
         no_early_draw: false,

@@ -12,12 +12,16 @@ use crate::sim::chat::Room;
 use crate::sim::failure::Failure;
 use crate::sim::id::GameId;
 use crate::sim::quirks::ChatLog;
+use crate::sim::round::Source;
 use crate::sim::stream::Topic;
+use crate::sim::users::Face;
 use crate::sim::wire;
 use crate::sim::world::World;
 
 /// A claim is looked at after this.
 const CLAIM_WAIT: Duration = Duration::from_millis(500);
+/// A move against the site's engine is played after this.
+const ENGINE_WAIT: Duration = Duration::from_millis(500);
 /// Longest chat line, in characters.
 const CHAT_LENGTH: usize = 140;
 
@@ -37,8 +41,7 @@ pub(super) async fn in_game(
     id: &str,
     call: GameCall<'_>,
 ) -> Answer {
-    let now = sim.time().now();
-    let (id, color) = {
+    let (id, color, waits) = {
         let world = sim.world();
         let is_bot = world.user(&me.user).bot;
         if api == Api::Board && is_bot {
@@ -55,14 +58,22 @@ pub(super) async fn in_game(
             Api::Bot if !round.suits_bots() => {
                 return Err(Failure::bad("This game cannot be played with the Bot API."));
             }
-            Api::Board if !round.suits_boards() => {
+            // A visitor's browser is no board, and plays at any speed.
+            Api::Board if !round.suits_boards() && round.side(color).face == Face::User => {
                 return Err(Failure::bad(
                     "This game cannot be played with the Board API.",
                 ));
             }
-            Api::Bot | Api::Board => (round.id, color),
+            Api::Bot | Api::Board => {
+                let is_move = matches!(call, GameCall::Move(_));
+                (round.id, color, is_move && round.source == Source::Ai)
+            }
         }
     };
+    if waits {
+        sim.time().sleep(ENGINE_WAIT).await;
+    }
+    let now = sim.time().now();
     let mut world = sim.world();
     match call {
         GameCall::Stream => {

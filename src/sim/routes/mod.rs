@@ -2,6 +2,7 @@
 
 mod account;
 mod challenge;
+mod clocks;
 mod game;
 mod lookup;
 mod personal;
@@ -64,6 +65,8 @@ impl Asked<'_> {
 /// A good answer.
 pub(super) enum Reply {
     Json(String),
+    /// 201
+    Created(String),
     /// 204
     Nothing,
     Text {
@@ -114,7 +117,10 @@ pub(super) fn accepted_scopes(call: &Call<'_>) -> Option<&'static [&'static str]
         Call::Game(Api::Board, ..) => Some(&["board:play"]),
         Call::Events => Some(&["bot:play", "board:play", "challenge:read"]),
         Call::ChallengeList | Call::Challenge(_, ChallengeCall::Show) => Some(&["challenge:read"]),
-        Call::ChallengeCreate(_) | Call::Challenge(..) => {
+        Call::AddTime(..) => Some(&["challenge:write"]),
+        // Their tokens are no condition, or parameters.
+        Call::OpenChallenge | Call::StartClocks(_) => None,
+        Call::ChallengeCreate(_) | Call::PlayEngine | Call::Challenge(..) => {
             Some(&["challenge:write", "bot:play", "board:play"])
         }
     }
@@ -186,6 +192,10 @@ pub(super) async fn answer(
         }
         (Call::ChallengeCreate(name), Some(me)) => challenge::create(sim, asked, &me.user, name),
         (Call::Challenge(id, call), Some(me)) => challenge::about(sim, asked, &me.user, *id, *call),
+        (Call::PlayEngine, Some(me)) => clocks::play_engine(sim, asked, &me.user),
+        (Call::OpenChallenge, _) => challenge::open(sim, asked),
+        (Call::StartClocks(id), _) => clocks::start_clocks(sim, asked, *id),
+        (Call::AddTime(id, seconds), Some(me)) => clocks::add_time(sim, &me.user, *id, *seconds),
         (Call::Lookup(call), _) => lookup::look_up(sim, asked, *call),
         (Call::Personal(call), Some(me)) => personal::about_me(sim, asked, me, *call),
         (Call::Gathering(call), me) => tournament::gather(sim, asked, me.map(|me| &me.user), *call),

@@ -250,5 +250,9 @@ impl Seat {
         self.said += 1;
     }
 
-    fn offer_rematch(&self) {}
+    fn offer_rematch(&self) {
+        let now = self.sim.time().now();
+        // Not every game has one.
+        let _ = self.sim.world().offer_rematch(&self.me, self.id, now);
+    }
 }

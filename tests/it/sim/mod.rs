@@ -1,6 +1,7 @@
 //! What the simulator answers over real HTTP, fact by fact, as the contract of the Bot API has it.
 
 mod account;
+mod ai;
 mod arena;
 mod board;
 mod challenge;
@@ -11,7 +12,9 @@ mod game;
 mod habits;
 mod limits;
 mod lists;
+mod open;
 mod quirks;
+mod rematch;
 mod shapes;
 mod site;
 mod sparring;

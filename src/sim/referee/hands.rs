@@ -1,0 +1,41 @@
+//! Hands on the clock from outside: somebody starts it, or gives the opponent time.
+
+use std::time::Duration;
+
+use crate::chess::Color;
+use crate::sim::time::Moment;
+
+use super::clock::{Centis, Timing};
+use super::{Referee, Refusal, Ruling};
+
+/// Who has so much left is given nothing.
+const ENOUGH: Duration = Duration::from_secs(2 * 3_600);
+
+impl Referee {
+    /// The clock of the side to move runs from now on, also before the second ply. Nobody is shown anything.
+    pub fn start_clock(&mut self, now: Moment) {
+        if let (true, Timing::Clock(clock)) = (self.is_on(), &mut self.timing)
+            && !clock.is_running()
+        {
+            clock.start(now);
+        }
+    }
+
+    /// A player gives his opponent time; in a correspondence game all the time for his move again.
+    pub fn give_time(&mut self, color: Color, gift: Centis, now: Moment) -> Ruling {
+        if !self.is_on() {
+            return Ruling::refused(Refusal::CannotGiveTime);
+        }
+        let turn = self.turn();
+        match &mut self.timing {
+            Timing::Unlimited => return Ruling::refused(Refusal::CannotGiveTime),
+            Timing::Clock(clock) if clock.remaining(!color, now) >= Centis::of(ENOUGH) => {
+                return Ruling::granted(Vec::new());
+            }
+            Timing::Clock(clock) => clock.grant(!color, gift),
+            Timing::Days(days) if turn != color => days.turn_to(turn, now),
+            Timing::Days(_) => return Ruling::granted(Vec::new()),
+        }
+        Ruling::granted(vec![self.view(now)])
+    }
+}
