@@ -82,6 +82,19 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// Between two rounds of housekeeping, in the site's time.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
+/// How much of everything a site has in mind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Census {
+    pub accounts: usize,
+    /// Those that are done with are kept for three hours of the site's time.
+    pub challenges: usize,
+    /// Those that are on, and those that are kept.
+    pub games: usize,
+    pub games_on: usize,
+    /// Event and game streams that are open.
+    pub streams: usize,
+}
+
 /// A handle to one simulated Lichess; clones are the same site.
 #[derive(Clone)]
 pub struct Sim(Arc<Shared>);
@@ -231,7 +244,12 @@ impl Sim {
         self.world().add_team(team, now);
     }
 
-    /// The games that are over, the latest thousand of them, and then those that are on.
+    /// How much there is of everything.
+    pub fn census(&self) -> Census {
+        self.world().census()
+    }
+
+    /// The games that are over, as many as are kept, and then those that are on.
     pub fn games(&self) -> Vec<GameSummary> {
         self.world().summaries()
     }

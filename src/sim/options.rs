@@ -20,6 +20,8 @@ pub struct SimOptions {
     pub limits: bool,
     /// Requests in a minute from one address after which the proxy in front of the site refuses them.
     pub nginx_limit: Option<u32>,
+    /// Games that are kept when they are over, the latest ones.
+    pub kept_games: usize,
 }
 
 impl Default for SimOptions {
@@ -31,6 +33,7 @@ impl Default for SimOptions {
             quirks: Quirks::default(),
             limits: false,
             nginx_limit: None,
+            kept_games: 1_000,
         }
     }
 }

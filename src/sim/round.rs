@@ -165,6 +165,11 @@ impl Round {
         }
     }
 
+    /// Streams that are open on it.
+    pub fn watched(&self) -> usize {
+        self.watchers.len()
+    }
+
     /// Tells one side something about the other.
     pub fn push_to(&self, color: Color, line: &bytes::Bytes) {
         self.push(line, |watcher| watcher.color == color);

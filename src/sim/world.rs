@@ -8,7 +8,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::{Notify, mpsc, watch};
 
-use super::SimOptions;
 use super::arena::Arenas;
 use super::challenge::Challenge;
 use super::errands::Errands;
@@ -28,9 +27,7 @@ use super::team::{Team, TeamId};
 use super::time::Moment;
 use super::users::{Face, User};
 use super::wire::{self, LightUser, Relation, UserJson};
-
-/// Finished games that are kept.
-const ARCHIVE: usize = 1_000;
+use super::{Census, SimOptions};
 
 /// What a token stands for.
 #[derive(Clone, Debug)]
@@ -84,6 +81,7 @@ pub(super) struct World {
     tokens: HashMap<String, Grant>,
     event_streams: Vec<EventStream>,
     finished: VecDeque<GameId>,
+    kept_games: usize,
     finished_count: watch::Sender<usize>,
     /// Told whenever something is shown in a game.
     pub moved: Arc<Notify>,
@@ -119,6 +117,7 @@ impl World {
             tokens: HashMap::new(),
             event_streams: Vec::new(),
             finished: VecDeque::new(),
+            kept_games: options.kept_games,
             finished_count,
         };
         for user in options.users {
@@ -332,12 +331,23 @@ impl World {
     pub fn archive(&mut self, id: GameId) {
         self.running.retain(|other| *other != id);
         self.finished.push_back(id);
-        if self.finished.len() > ARCHIVE
+        if self.finished.len() > self.kept_games
             && let Some(oldest) = self.finished.pop_front()
         {
             self.rounds.remove(&oldest);
         }
         self.finished_count.send_modify(|count| *count += 1);
+    }
+
+    pub fn census(&self) -> Census {
+        let watched = self.rounds.values().map(Round::watched);
+        Census {
+            accounts: self.users.len(),
+            challenges: self.challenges.len(),
+            games: self.rounds.len(),
+            games_on: self.running.len(),
+            streams: self.event_streams.len() + watched.sum::<usize>(),
+        }
     }
 
     pub fn summaries(&self) -> Vec<GameSummary> {

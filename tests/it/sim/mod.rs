@@ -12,6 +12,7 @@ mod game;
 mod habits;
 mod limits;
 mod lists;
+mod load;
 mod open;
 mod quirks;
 mod rematch;

@@ -1,0 +1,279 @@
+//! What the simulator bears: `cargo bench --bench load`. Two arguments are other numbers of games at once and of games
+//! in all.
+//!
+//! First 500 games at once between 1,000 HTTP clients, each with an event stream and a game stream, that answer after 0.2
+//! to 1 s. Measured from the moment at which a client begins to send its move to the one at which it has read the new
+//! state on its stream, and its opponent on his. Clients and site share the process and its cores, so what the site needs
+//! from the request read to the line written is less than that.
+//!
+//! Then 20,000 games between built-in users in quick motion, with the memory of the process beside them.
+
+use std::error::Error;
+use std::future::pending;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::future::try_join_all;
+use knightwatch::chess::{CastlingNotation, Game, Position};
+use knightwatch::sim::{NewUser, Sim, SimOptions, Sparring};
+use reqwest::{Client, Response};
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+/// After so many plies White resigns.
+const PLIES: usize = 60;
+/// Sparring users that challenge one another in the second part.
+const CHALLENGERS: usize = 40;
+
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+#[tokio::main(worker_threads = 2)]
+async fn main() -> Outcome<()> {
+    // Cargo passes `--bench`.
+    let mut numbers = std::env::args().filter_map(|argument| argument.parse().ok());
+    let (at_once, in_all) = (
+        numbers.next().unwrap_or(500),
+        numbers.next().unwrap_or(20_000),
+    );
+    crowd(at_once).await?;
+    marathon(in_all).await
+}
+
+async fn serve(options: SimOptions) -> Outcome<(Sim, String)> {
+    let sim = Sim::new(options);
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let base = format!("http://{}", listener.local_addr()?);
+    let site = sim.clone();
+    tokio::spawn(async move { site.serve(listener, pending()).await });
+    Ok((sim, base))
+}
+
+/// Many games at once.
+async fn crowd(games: usize) -> Outcome<()> {
+    let names = |color: char| (0..games).map(move |number| format!("{color}-{number}"));
+    let (sim, base) = serve(SimOptions {
+        users: names('W').chain(names('B')).map(NewUser::bot).collect(),
+        ..SimOptions::default()
+    })
+    .await?;
+    let site = Site {
+        base,
+        http: Client::builder().user_agent("load").build()?,
+    };
+    let began = Instant::now();
+    let tasks = names('W').zip(names('B')).map(|(white, black)| {
+        let site = site.clone();
+        let task = tokio::spawn(async move { game(&site, &white, &black).await });
+        async move { task.await? }
+    });
+    let times = try_join_all(tasks).await?;
+    let took = began.elapsed().as_secs_f64();
+    let unfinished = sim.census().games_on;
+    let moves: usize = sim.games().iter().map(|game| game.plies).sum();
+    println!(
+        "{games} games at once: {moves} moves in {took:.1} s, {:.0} in a second; {unfinished} unfinished",
+        moves as f64 / took
+    );
+    let [mine, theirs, answers] =
+        times
+            .into_iter()
+            .fold([const { Vec::new() }; 3], |mut all, times| {
+                for (all, times) in all.iter_mut().zip(times) {
+                    all.extend(times);
+                }
+                all
+            });
+    print("a move's POST to its state on the own stream", mine);
+    print("a move's POST to its state on the opponent's", theirs);
+    print("a move's POST to its answer", answers);
+    Ok(())
+}
+
+/// The site as a client sees it.
+#[derive(Clone)]
+struct Site {
+    base: String,
+    http: Client,
+}
+
+impl Site {
+    async fn post(&self, user: &str, path: &str, form: &str) -> Outcome<Value> {
+        let request = self.http.post(format!("{}{path}", self.base));
+        let request = request
+            .bearer_auth(format!("lip_{}", user.to_lowercase()))
+            .header("Content-Type", "application/x-www-form-urlencoded")
+            .body(form.to_owned());
+        Ok(request.send().await?.error_for_status()?.json().await?)
+    }
+
+    async fn stream(&self, user: &str, path: &str) -> Outcome<Lines> {
+        let request = self.http.get(format!("{}{path}", self.base));
+        let request = request.bearer_auth(format!("lip_{}", user.to_lowercase()));
+        Ok(Lines {
+            response: request.send().await?.error_for_status()?,
+            buffer: Vec::new(),
+        })
+    }
+}
+
+struct Lines {
+    response: Response,
+    buffer: Vec<u8>,
+}
+
+impl Lines {
+    /// The next line that says something, with the moment at which it was read.
+    async fn next(&mut self) -> Outcome<Option<(Value, Instant)>> {
+        loop {
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let read = Instant::now();
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                if line.len() > 1 {
+                    return Ok(Some((serde_json::from_slice(&line)?, read)));
+                }
+            } else if let Some(chunk) = self.response.chunk().await? {
+                self.buffer.extend_from_slice(&chunk);
+            } else {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// When the move of this ply went out.
+type Sent = Arc<Mutex<(usize, Option<Instant>)>>;
+
+/// One game from the challenge to its end: the times to the own stream, to the opponent's, and to the answer.
+async fn game(site: &Site, white: &str, black: &str) -> Outcome<[Vec<Duration>; 3]> {
+    let _events = (
+        site.stream(white, "/api/stream/event").await?,
+        site.stream(black, "/api/stream/event").await?,
+    );
+    let form = "color=white&clock.limit=600&clock.increment=0";
+    let challenge = site
+        .post(white, &format!("/api/challenge/{black}"), form)
+        .await?;
+    let id = challenge["id"].as_str().unwrap_or_default();
+    site.post(black, &format!("/api/challenge/{id}/accept"), "")
+        .await?;
+    let path = format!("/api/bot/game/stream/{id}");
+    let streams = (
+        site.stream(white, &path).await?,
+        site.stream(black, &path).await?,
+    );
+    let sent = Sent::default();
+    let (first, second) = tokio::try_join!(
+        player(site, white, id, 0, streams.0, sent.clone()),
+        player(site, black, id, 1, streams.1, sent)
+    )?;
+    let mut all = first;
+    for (all, more) in all.iter_mut().zip(second) {
+        all.extend(more);
+    }
+    Ok(all)
+}
+
+/// Plays one side at random.
+async fn player(
+    site: &Site,
+    user: &str,
+    id: &str,
+    turn: usize,
+    mut stream: Lines,
+    sent: Sent,
+) -> Outcome<[Vec<Duration>; 3]> {
+    let mut rng = fastrand::Rng::new();
+    let mut times = [const { Vec::new() }; 3];
+    let mut game = Game::new(Position::startpos());
+    while let Some((line, read)) = stream.next().await? {
+        let state = match line["type"].as_str() {
+            Some("gameFull") => &line["state"],
+            Some("gameState") => &line,
+            _ => continue,
+        };
+        let moves = state["moves"].as_str().unwrap_or_default();
+        for uci in moves.split_whitespace().skip(game.moves().len()) {
+            game.push_uci(uci)?;
+        }
+        let ply = game.moves().len();
+        if let (of, Some(at)) = *sent.lock().unwrap_or_else(PoisonError::into_inner)
+            && of == ply
+        {
+            times[usize::from(ply % 2 == turn)].push(read - at);
+        }
+        if ply % 2 != turn || state["status"] != "started" {
+            continue;
+        }
+        tokio::time::sleep(Duration::from_millis(rng.u64(200..=1_000))).await;
+        let best = rng.choice(game.position().legal_moves().iter().copied());
+        match best.filter(|_| ply < PLIES) {
+            None => {
+                site.post(user, &format!("/api/bot/game/{id}/resign"), "")
+                    .await?
+            }
+            Some(mv) => {
+                let uci = mv.uci(CastlingNotation::Standard);
+                let now = Instant::now();
+                *sent.lock().unwrap_or_else(PoisonError::into_inner) = (ply + 1, Some(now));
+                let answer = site
+                    .post(user, &format!("/api/bot/game/{id}/move/{uci}"), "")
+                    .await?;
+                times[2].push(now.elapsed());
+                answer
+            }
+        };
+    }
+    Ok(times)
+}
+
+fn print(what: &str, mut times: Vec<Duration>) {
+    times.sort();
+    let at = |share: f64| {
+        let index = (times.len() as f64 * share) as usize;
+        let time = times.get(index.min(times.len().saturating_sub(1)));
+        time.map_or(0.0, Duration::as_secs_f64) * 1e3
+    };
+    println!(
+        "  {what}: median {:.2} ms, p99 {:.2} ms, worst {:.2} ms of {}",
+        at(0.5),
+        at(0.99),
+        at(1.0),
+        times.len()
+    );
+}
+
+/// Many games one after another.
+async fn marathon(games: usize) -> Outcome<()> {
+    let (sim, _) = serve(SimOptions {
+        speed: 1_000.0,
+        ..SimOptions::default()
+    })
+    .await?;
+    println!("{games} games between built-in users, {CHALLENGERS} at once");
+    sim.spar("Fool,resigns=5,delay=200ms..1s".parse()?);
+    let share = games.div_ceil(CHALLENGERS);
+    let challenger = format!(
+        "Wise,copies={CHALLENGERS},resigns=5,delay=200ms..1s,challenges=Fool,clock=10800+60,count={share}"
+    );
+    sim.spar(challenger.parse::<Sparring>()?);
+    let mut finished = sim.finished();
+    let began = Instant::now();
+    for mark in [games / 20, games / 4, games / 2, games] {
+        finished.wait_for(|count| *count >= mark).await?;
+        let took = began.elapsed().as_secs_f64();
+        println!(
+            "  after {mark} games, {took:.1} s: {:.1} MiB resident; {:?}",
+            resident_mib(),
+            sim.census()
+        );
+    }
+    Ok(())
+}
+
+/// What the process holds in memory, by the account of Linux; elsewhere nothing is known.
+fn resident_mib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+    kib.unwrap_or(f64::NAN) / 1024.0
+}
