@@ -38,6 +38,7 @@ mod referee;
 mod rematch;
 mod round;
 mod routes;
+mod script;
 mod selection;
 mod server;
 mod sparring;
@@ -59,6 +60,7 @@ pub use options::{NewUser, SimOptions, TimeControl};
 pub use quirks::{
     Absent, Castling, ChatLog, ClaimWin, Flags, Limiter, PlayingStatus, Quirk, Quirks,
 };
+pub use script::{Script, ScriptError};
 pub use sparring::{ColorChoice, GameSummary, Habits, Kind, Plan, Quit, Sparring, Talk};
 pub use team::NewTeam;
 
@@ -119,6 +121,9 @@ impl Sim {
         let finished = watch::Sender::new(0);
         let moved = Arc::new(Notify::new());
         let faults = Faults::new(options.seed);
+        for rule in &options.faults {
+            faults.add(rule.clone());
+        }
         let world = World::new(options, finished.clone(), moved.clone(), time.now());
         let (moving_in, newcomers) = mpsc::unbounded_channel();
         Self(Arc::new(Shared {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::faults::Rule;
 use super::quirks::Quirks;
 
 /// How a simulator starts.
@@ -22,6 +23,8 @@ pub struct SimOptions {
     pub nginx_limit: Option<u32>,
     /// Games that are kept when they are over, the latest ones.
     pub kept_games: usize,
+    /// What goes wrong on purpose.
+    pub faults: Vec<Rule>,
 }
 
 impl Default for SimOptions {
@@ -34,6 +37,7 @@ impl Default for SimOptions {
             limits: false,
             nginx_limit: None,
             kept_games: 1_000,
+            faults: Vec::new(),
         }
     }
 }
@@ -57,6 +61,8 @@ pub struct NewUser {
     pub guest: bool,
     /// What the user's token may do.
     pub scopes: Vec<String>,
+    /// Always online, though nobody is there to answer or to move.
+    pub present: bool,
     /// Names of the users whom this one follows: they challenge him free of charge.
     pub follows: Vec<String>,
 }
@@ -93,6 +99,7 @@ impl NewUser {
             bio: Some("A bot in the simulator".to_owned()),
             guest: false,
             scopes: SCOPES.map(str::to_owned).to_vec(),
+            present: false,
             follows: Vec::new(),
         }
     }

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 /// The switches. Each stands as the server's own source has it, where that could be read.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Quirks {
     /// How castling is spelt in the moves of standard games.
     pub castling: Castling,
@@ -80,7 +80,7 @@ pub enum Castling {
 
 /// How a limit gives back what was used of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "lowercase")]
 pub enum Limiter {
     /// All at once, at the end of a window that the first call has opened.
     #[default]
@@ -114,7 +114,7 @@ impl TryFrom<u32> for ClaimWin {
 
 /// How a key is shown that has no value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "lowercase")]
 pub enum Absent {
     #[default]
     Null,
@@ -123,7 +123,7 @@ pub enum Absent {
 
 /// How a flag is shown that is not set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "lowercase")]
 pub enum Flags {
     #[default]
     Omitted,
@@ -131,7 +131,7 @@ pub enum Flags {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "lowercase")]
 pub enum ChatLog {
     /// One JSON array.
     #[default]
@@ -141,7 +141,7 @@ pub enum ChatLog {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "lowercase")]
 pub enum PlayingStatus {
     /// `{"id":20,"name":"started"}`
     #[default]
@@ -167,7 +167,7 @@ impl FromStr for Quirk {
                 .parse()
                 .map_or_else(|_| Value::String(text.to_owned()), Value::Integer),
         };
-        let setting = Table::from_iter([(name.trim().replace('-', "_"), value)]);
+        let setting = Table::from_iter([(name.trim().replace('_', "-"), value)]);
         Quirks::with([setting.clone()]).map_err(|error| error.message().to_owned())?;
         Ok(Self(setting))
     }

@@ -137,7 +137,7 @@ impl User {
             },
             playing: Vec::new(),
             play_time: Duration::ZERO,
-            sparring: false,
+            sparring: user.present,
             ties: Ties::following(&user.follows),
             kid: false,
             ratings: ratings.into(),

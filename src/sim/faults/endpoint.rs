@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// The kinds of calls, as faults and statistics tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Endpoint {
     Account,
     Playing,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::sim::failure::proxy_page;
+use crate::sim::options::TimeControl;
 use crate::sim::quirks::Castling;
 
 /// What happens to a call, to a stream or to the whole site beside the ordinary. All times are the site's.
@@ -34,6 +35,11 @@ pub enum Fault {
     Restart { down: Duration, how: StreamFault },
     /// The site's clocks are not right.
     Skew(Skew),
+    /// A game begins between these two, White first, whom nobody asked; as when an organiser pairs them.
+    Pair {
+        players: [String; 2],
+        clock: TimeControl,
+    },
     /// Castling is spelt in another way, in games that are on too.
     Castling(Castling),
 }
@@ -61,7 +67,7 @@ impl Fault {
     pub(super) fn is_of_the_site(&self) -> bool {
         matches!(
             self,
-            Self::Restart { .. } | Self::Skew(_) | Self::Castling(_)
+            Self::Restart { .. } | Self::Skew(_) | Self::Castling(_) | Self::Pair { .. }
         )
     }
 }

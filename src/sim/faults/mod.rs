@@ -6,13 +6,16 @@
 
 mod endpoint;
 mod fault;
+mod library;
 mod rule;
+mod table;
 mod trouble;
 
 pub use endpoint::Endpoint;
 pub use fault::{Fault, Latency, Skew, StreamFault};
 pub use rule::Rule;
 
+pub(crate) use library::LIBRARY;
 pub(crate) use rule::Circumstances;
 pub(crate) use trouble::{Trouble, Troubles, garbage, oversized};
 
@@ -22,6 +25,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::options::TimeControl;
 use super::quirks::Castling;
 
 /// The faults that are planted in a site, and how often it was called.
@@ -94,6 +98,10 @@ pub(crate) enum Deed {
     },
     Skew(Option<Skew>),
     Castling(Option<Castling>),
+    Pair {
+        players: [String; 2],
+        clock: TimeControl,
+    },
 }
 
 /// A game that is on, as rules look at it.
@@ -320,6 +328,10 @@ impl Planted {
             Fault::Restart { down, how } => Deed::Restart { down, how },
             Fault::Skew(skew) => Deed::Skew(Some(skew)),
             Fault::Castling(castling) => Deed::Castling(Some(castling)),
+            Fault::Pair { ref players, clock } => Deed::Pair {
+                players: players.clone(),
+                clock,
+            },
             Fault::Stream { how, .. } => Deed::Cut {
                 events: *endpoint != Some(Endpoint::GameStream) && game.is_none(),
                 games: *endpoint != Some(Endpoint::EventStream),

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+
+use super::table::Table;
 use super::{Endpoint, Fault};
 
 /// When a fault strikes, and which calls. What is `None` matches everything; all times count from the start of the site.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "Table")]
 pub struct Rule {
     pub endpoint: Option<Endpoint>,
     /// Name of the user who calls.
