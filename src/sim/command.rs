@@ -7,7 +7,10 @@ use std::net::SocketAddr;
 use clap::Args;
 use tokio::net::TcpListener;
 
-use super::{ArenaOptions, NewTeam, NewUser, Quirk, Quirks, Sim, SimOptions, Sparring};
+use super::script::check_speed;
+use super::{
+    ArenaOptions, NewTeam, NewUser, Quirk, Quirks, Script, ScriptError, Sim, SimOptions, Sparring,
+};
 
 /// What the command line says about a site.
 #[derive(Args, Clone, Debug)]
@@ -40,6 +43,10 @@ pub struct SimArgs {
     /// there are
     #[arg(long = "quirk", value_name = "NAME[=VALUE]")]
     pub quirks: Vec<Quirk>,
+    /// Let things go wrong as a script says, and take users and settings from it: a file, or one of F1 to F17; `list`
+    /// tells what these are
+    #[arg(long = "faults", visible_alias = "script", value_name = "FILE|NAME", value_parser = scripted)]
+    pub scripts: Vec<Scripted>,
     /// A user that plays by itself, for as many as you like: see the end of this help
     #[arg(long = "spar", value_name = "NAME[,KEY[=VALUE]]...")]
     pub sparring: Vec<Sparring>,
@@ -51,11 +58,31 @@ pub struct SimArgs {
     pub quiet: bool,
 }
 
-fn speed(text: &str) -> Result<f64, String> {
-    text.parse()
-        .ok()
-        .filter(|speed| (0.1..=1_000.0).contains(speed))
-        .ok_or_else(|| "expected a number from 0.1 to 1000".to_owned())
+/// What `--faults` asks for.
+#[derive(Clone, Debug)]
+pub enum Scripted {
+    /// To be told what ships with the program.
+    List,
+    Script(Box<Script>),
+}
+
+fn scripted(name: &str) -> Result<Scripted, ScriptError> {
+    match name {
+        "list" => Ok(Scripted::List),
+        name => Ok(Scripted::Script(Box::new(Script::load(name)?))),
+    }
+}
+
+fn speed(text: &str) -> Result<f64, &'static str> {
+    check_speed(text.parse().unwrap_or(f64::NAN))
+}
+
+fn print_library() -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    for (name, about) in Script::library() {
+        writeln!(out, "{name:<4} {about}")?;
+    }
+    out.flush()
 }
 
 /// Serves a site with these users until `stop` is done, and says at the start where it is and who has which token.
@@ -66,30 +93,45 @@ pub async fn run_command(
     args: SimArgs,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
+    let mut script = Script::default();
+    let mut abouts = Vec::new();
+    for scripted in args.scripts {
+        let Scripted::Script(next) = scripted else {
+            return print_library();
+        };
+        abouts.extend(next.about.clone());
+        script.extend(*next);
+    }
     let listener = TcpListener::bind(args.listen).await?;
     let address = listener.local_addr()?;
-    let names: Vec<(String, bool)> = args
-        .users
+    let users: Vec<NewUser> = args.users.into_iter().chain(script.users).collect();
+    let names: Vec<(String, bool)> = users
         .iter()
         .map(|user| (user.name.clone(), user.bot))
         .collect();
-    let speed = args.speed.unwrap_or(1.0);
+    let speed = args.speed.or(script.speed).unwrap_or(1.0);
+    let limits = args.limits || script.limits.unwrap_or(false);
+    let quirks = args.quirks.into_iter().map(|quirk| quirk.0);
     let sim = Sim::new(SimOptions {
-        users: args.users,
+        users,
         speed,
         // No id is ever given twice, not even after a restart.
-        seed: args.seed.unwrap_or_else(|| fastrand::u64(..)),
-        quirks: Quirks::with(args.quirks.into_iter().map(|quirk| quirk.0))
+        seed: args
+            .seed
+            .or(script.seed)
+            .unwrap_or_else(|| fastrand::u64(..)),
+        quirks: Quirks::with([script.quirks].into_iter().chain(quirks))
             .map_err(io::Error::other)?,
-        limits: args.limits,
-        nginx_limit: args.nginx_limit,
+        limits,
+        nginx_limit: args.nginx_limit.or(script.nginx_limit),
+        faults: script.faults,
         ..SimOptions::default()
     });
-    for team in args.teams {
+    for team in args.teams.into_iter().chain(script.teams) {
         sim.team(team);
     }
     let mut arenas = Vec::new();
-    for arena in &args.arenas {
+    for arena in args.arenas.iter().chain(&script.arenas) {
         let id = sim.arena(arena).map_err(io::Error::other)?;
         arenas.push((id, arena));
     }
@@ -111,12 +153,15 @@ pub async fn run_command(
     if speed != 1.0 {
         writeln!(out, "  all clocks and timers run {speed} times as fast")?;
     }
-    if args.limits {
+    if limits {
         writeln!(out, "  calls are limited as on Lichess")?;
+    }
+    for about in abouts {
+        writeln!(out, "  {about}")?;
     }
     out.flush()?;
     drop(out);
-    for sparring in args.sparring {
+    for sparring in args.sparring.into_iter().chain(script.sparring) {
         sim.spar(sparring);
     }
     let teller = async {

@@ -10,6 +10,7 @@ use super::faults::{LIBRARY, Rule};
 use super::options::{NewUser, check_name};
 use super::quirks::Quirks;
 use super::sparring::Sparring;
+use super::{ArenaOptions, NewTeam};
 
 /// What scripts say. Later ones win where they speak of the same thing, and add where they list.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,8 @@ pub struct Script {
     pub quirks: Table,
     pub users: Vec<NewUser>,
     pub sparring: Vec<Sparring>,
+    pub teams: Vec<NewTeam>,
+    pub arenas: Vec<ArenaOptions>,
     pub faults: Vec<Rule>,
 }
 
@@ -54,6 +57,10 @@ struct File {
     user: Vec<User>,
     #[serde(default)]
     sparring: Vec<Sparring>,
+    #[serde(default)]
+    team: Vec<NewTeam>,
+    #[serde(default)]
+    arena: Vec<ArenaOptions>,
     #[serde(default)]
     fault: Vec<Rule>,
 }
@@ -141,6 +148,8 @@ impl Script {
             quirks: quirks.cloned().unwrap_or_default(),
             users: file.user.into_iter().map(|User(user)| user).collect(),
             sparring: file.sparring,
+            teams: file.team,
+            arenas: file.arena,
             faults: file.fault,
         })
     }
@@ -182,6 +191,8 @@ impl Script {
         self.quirks.extend(later.quirks);
         self.users.extend(later.users);
         self.sparring.extend(later.sparring);
+        self.teams.extend(later.teams);
+        self.arenas.extend(later.arenas);
         self.faults.extend(later.faults);
     }
 }

@@ -40,6 +40,16 @@ fn a_script_describes_a_whole_site() {
         kind = "greedy"
         challenges = "Tester"
 
+        [[arena]]
+        name = "Friday"
+        clock = "60+0"
+        minutes = 10
+        bots = true
+
+        [[team]]
+        name = "The Bots"
+        leader = "Anna"
+
         [[fault]]
         at = "30s"
         do = { restart = { down = "10s", streams = "reset" } }
@@ -55,6 +65,8 @@ fn a_script_describes_a_whole_site() {
     assert!(tester.bot && tester.rating == 2000 && tester.follows == ["Anna"]);
     assert!(!anna.bot && anna.takebacks && anna.games == 0 && anna.bio.is_none());
     assert_eq!(script.sparring[0].name, "Echo");
+    assert_eq!(script.arenas[0].minutes, 10);
+    assert_eq!(script.teams[0].name, "The Bots");
     let restart = Fault::Restart {
         down: Duration::from_secs(10),
         how: StreamFault::Reset,
