@@ -103,6 +103,8 @@ struct UserTable {
     follows: Option<Vec<String>>,
     #[serde(default)]
     present: bool,
+    #[serde(default)]
+    guest: bool,
 }
 
 impl TryFrom<UserTable> for User {
@@ -122,6 +124,7 @@ impl TryFrom<UserTable> for User {
             scopes: table.scopes.unwrap_or(usual.scopes),
             follows: table.follows.unwrap_or(usual.follows),
             present: table.present,
+            guest: table.guest,
             name: usual.name,
             bot: usual.bot,
         }))
