@@ -18,7 +18,7 @@ use crate::bot::{self, BotParts, Pulse, Shelf, Stage, Stopper};
 use crate::config::{self, Selection, Settings};
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
-use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
+use crate::lichess::{self, Client, EndpointError, Token, TokenError};
 use crate::metrics::Metrics;
 use crate::{clock, control, web};
 
@@ -92,7 +92,7 @@ pub fn run(settings: Settings) -> Result<(), Error> {
 
 /// Builds a bot's parts as the settings say.
 pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<BotParts, Error> {
-    let endpoint = Endpoint::new(settings.lichess.url.clone())?;
+    let endpoint = settings.lichess.endpoint()?;
     Ok(BotParts {
         client: Client::new(&endpoint, token, None).map_err(Error::Client)?,
         engine: Engine::new(EngineOptions {

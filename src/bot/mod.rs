@@ -15,6 +15,7 @@ mod lag;
 mod link;
 mod manners;
 pub mod policy;
+pub mod replay;
 mod sheet;
 mod slots;
 mod stop;

@@ -194,7 +194,7 @@ impl Reader<'_> {
             self.complain(section, key, &value, place.clone());
         }
         let paths = match (section, key, &mut value) {
-            ("lichess", "token_file", path) => std::slice::from_mut(path),
+            ("lichess", "token_file" | "ca_file", path) => std::slice::from_mut(path),
             ("book", "files", Value::Array(paths)) => paths.as_mut_slice(),
             _ => &mut [],
         };

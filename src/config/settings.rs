@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::TokenSource;
+use crate::lichess::{Endpoint, EndpointError};
 
 /// Everything an operator can set. [`Settings::default`] is a bot that plays out of the box.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -53,6 +54,9 @@ pub struct Lichess {
     /// File that holds the API token and nothing else. `%d` is systemd's credentials directory, `~` the home directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
+    /// PEM file with certificates to trust beside those of the machine, for a server of one's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
 }
 
 /// `[[account]]`, reserved: one account of several, each with its own token.
@@ -286,6 +290,16 @@ impl LogLevel {
     }
 }
 
+impl Lichess {
+    /// The server, with the certificates that it may show.
+    ///
+    /// # Errors
+    /// When the address cannot be that of a Lichess.
+    pub fn endpoint(&self) -> Result<Endpoint, EndpointError> {
+        Ok(Endpoint::new(self.url.clone())?.with_ca_file(self.ca_file.clone()))
+    }
+}
+
 impl Engine {
     /// The number of search threads that `threads` asks for on this machine.
     pub fn thread_count(&self) -> usize {
@@ -343,6 +357,7 @@ impl Default for Lichess {
         Self {
             url: Url::parse("https://lichess.org").expect("a valid URL"),
             token_file: None,
+            ca_file: None,
         }
     }
 }

@@ -15,7 +15,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
 use crate::config::Settings;
-use crate::lichess::{Client, Endpoint};
+use crate::lichess::Client;
 
 /// Everything is ready.
 const READY: u8 = 0;
@@ -102,7 +102,9 @@ fn connect(settings: &Settings) -> Result<Client, Finding> {
         )
     })?;
     let bad = |text: String| Finding::bad("configuration", Fault::Configuration, text);
-    let endpoint =
-        Endpoint::new(settings.lichess.url.clone()).map_err(|error| bad(error.to_string()))?;
+    let endpoint = settings
+        .lichess
+        .endpoint()
+        .map_err(|error| bad(error.to_string()))?;
     Client::new(&endpoint, token, None).map_err(|error| bad(error.to_string()))
 }

@@ -219,10 +219,15 @@ impl Daemon {
     pub fn launch_as(site: &Site, token: &str, config: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join("token"), token).unwrap();
-        let mut text = format!(
-            "lichess = {{ url = \"{}\", token_file = \"token\" }}\n",
-            site.url
-        );
+        let mut text = String::new();
+        if !config.contains("lichess = {") {
+            writeln!(
+                text,
+                "lichess = {{ url = \"{}\", token_file = \"token\" }}",
+                site.url
+            )
+            .unwrap();
+        }
         // A section that the test has something to say about stands in the test.
         if !config.contains("[engine]") {
             writeln!(text, "engine = {{ hash_mib = 16, threads = 1 }}").unwrap();

@@ -13,3 +13,4 @@ mod monitor;
 mod rules;
 mod service;
 mod sim;
+mod tls;

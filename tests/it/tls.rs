@@ -1,0 +1,345 @@
+//! Lichess is HTTP/2 over TLS, the simulator plain HTTP/1.1: here the bot meets it through a front that speaks as Lichess
+//! does, with a certificate of its own making, and whose connections can be frozen.
+
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use futures::TryStreamExt;
+use http_body_util::{BodyExt, StreamBody, combinators::BoxBody};
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use knightwatch::sim::{
+    Endpoint, Fault, Kind, NewUser, Plan, Rule, Sparring, StreamFault, TimeControl,
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+use crate::common::{BOT, Daemon, Site, wait};
+
+/// Whether the connections that carry streams stand still, and who waits for them to go on.
+#[derive(Default)]
+struct Freezer {
+    frozen: Mutex<(bool, Vec<Waker>)>,
+}
+
+impl Freezer {
+    fn freeze(&self) {
+        self.frozen.lock().unwrap().0 = true;
+    }
+
+    /// Whether to stand still now.
+    fn holds(&self, cx: &Context<'_>) -> bool {
+        let mut frozen = self.frozen.lock().unwrap();
+        if frozen.0 {
+            frozen.1.push(cx.waker().clone());
+        }
+        frozen.0
+    }
+}
+
+/// One connection. Frozen it neither reads nor writes and stays open, as behind a router that has lost its state.
+struct Cold {
+    tcp: TcpStream,
+    freezer: Arc<Freezer>,
+    /// Set by the first request for a stream on it.
+    streams: Arc<AtomicUsize>,
+    /// Connections made after the freeze work.
+    old: bool,
+}
+
+impl Cold {
+    fn stands_still(&self, cx: &Context<'_>) -> bool {
+        self.old && self.streams.load(Ordering::SeqCst) > 0 && self.freezer.holds(cx)
+    }
+}
+
+impl AsyncRead for Cold {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        if self.stands_still(cx) {
+            return Poll::Pending;
+        }
+        Pin::new(&mut self.tcp).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Cold {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        if self.stands_still(cx) {
+            return Poll::Pending;
+        }
+        Pin::new(&mut self.tcp).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_shutdown(cx)
+    }
+}
+
+/// The front, served while this is alive.
+struct Front {
+    url: String,
+    ca: tempfile::NamedTempFile,
+    freezer: Arc<Freezer>,
+    versions: Arc<Mutex<Vec<hyper::Version>>>,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Front {
+    fn start(site: &Site) -> Self {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let ca = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(ca.path(), made.cert.pem()).unwrap();
+        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+        let mut config =
+            ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+                .with_safe_default_protocol_versions()
+                .unwrap()
+                .with_no_client_auth()
+                .with_single_cert(vec![made.cert.der().clone()], key)
+                .unwrap();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let freezer = Arc::new(Freezer::default());
+        let versions = Arc::new(Mutex::new(Vec::new()));
+        let behind = site.url.clone();
+        let (cold, seen) = (Arc::clone(&freezer), Arc::clone(&versions));
+        runtime.spawn(async move {
+            let http = reqwest::Client::new();
+            loop {
+                let (tcp, _) = listener.accept().await.unwrap();
+                tcp.set_nodelay(true).unwrap();
+                let streams = Arc::new(AtomicUsize::new(0));
+                let old = !cold.frozen.lock().unwrap().0;
+                let tcp = Cold {
+                    tcp,
+                    freezer: Arc::clone(&cold),
+                    streams: Arc::clone(&streams),
+                    old,
+                };
+                let (acceptor, http, behind) = (acceptor.clone(), http.clone(), behind.clone());
+                let seen = Arc::clone(&seen);
+                tokio::spawn(async move {
+                    let Ok(tls) = acceptor.accept(tcp).await else {
+                        return;
+                    };
+                    let service = service_fn(move |request: Request<Incoming>| {
+                        if request.uri().path().contains("/stream/") {
+                            streams.fetch_add(1, Ordering::SeqCst);
+                        }
+                        seen.lock().unwrap().push(request.version());
+                        forward(http.clone(), behind.clone(), request)
+                    });
+                    // A connection that breaks is the client's affair.
+                    let _ = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+                        .serve_connection(TokioIo::new(tls), service)
+                        .await;
+                });
+            }
+        });
+        Self {
+            url: format!("https://localhost:{port}"),
+            ca,
+            freezer,
+            versions,
+            _runtime: runtime,
+        }
+    }
+
+    /// The lines of the bot's configuration that lead it here.
+    fn config(&self) -> String {
+        format!(
+            "lichess = {{ url = \"{}\", token_file = \"token\", ca_file = \"{}\" }}",
+            self.url,
+            self.ca.path().display()
+        )
+    }
+}
+
+type Body = BoxBody<Bytes, reqwest::Error>;
+
+/// The same request to the simulator, its answer as it comes. What breaks there breaks here.
+async fn forward(
+    http: reqwest::Client,
+    behind: String,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, reqwest::Error> {
+    let (parts, body) = request.into_parts();
+    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    let mut forwarded = http.request(parts.method, format!("{behind}{path}"));
+    for (name, value) in &parts.headers {
+        if name != hyper::header::HOST && name != hyper::header::CONTENT_LENGTH {
+            forwarded = forwarded.header(name, value);
+        }
+    }
+    let body = body.collect().await.map(|body| body.to_bytes());
+    let answer = forwarded.body(body.unwrap_or_default()).send().await?;
+    let mut response = Response::builder().status(answer.status());
+    for (name, value) in answer.headers() {
+        if name != hyper::header::TRANSFER_ENCODING && name != hyper::header::CONNECTION {
+            response = response.header(name, value);
+        }
+    }
+    let stream = StreamBody::new(answer.bytes_stream().map_ok(Frame::data));
+    Ok(response.body(BodyExt::boxed(stream)).unwrap())
+}
+
+/// Who plays one game of a minute a side against the bot, with a move every 100 ms.
+fn opponent() -> Sparring {
+    Sparring {
+        delay: Duration::from_millis(100)..=Duration::from_millis(100),
+        ..Sparring::new("Randy", Kind::Random).challenging(Plan {
+            count: Some(1),
+            ..Plan::against(BOT, TimeControl::clock(60, 0))
+        })
+    }
+}
+
+/// A site, the front of it, and the bot behind both.
+fn start(faults: impl IntoIterator<Item = Rule>) -> (Site, Front, Daemon) {
+    let site = Site::new([NewUser::human("Randy")]);
+    faults
+        .into_iter()
+        .for_each(|rule| site.sim.faults().add(rule));
+    let front = Front::start(&site);
+    let bot = Daemon::start(&site, &front.config());
+    (site, front, bot)
+}
+
+/// Plays the game and sees that the bot wins it on the board.
+fn wins(site: &Site) {
+    site.sim.spar(opponent());
+    let game = site.finished(&site.started(1)[0].id);
+    assert_eq!(game.status, "mate", "{game:?}");
+    let winner = if game.result == "1-0" {
+        &game.white
+    } else {
+        &game.black
+    };
+    assert_eq!(winner, BOT, "{game:?}");
+}
+
+fn on(endpoint: Endpoint, fault: Fault) -> Rule {
+    Rule::on(endpoint, fault).of_user(BOT)
+}
+
+#[test]
+fn a_game_is_played_over_http_2_and_tls() {
+    let (site, front, bot) = start([]);
+    wins(&site);
+    let versions = front.versions.lock().unwrap();
+    assert!(versions.len() > 10);
+    assert!(
+        versions
+            .iter()
+            .all(|&version| version == hyper::Version::HTTP_2)
+    );
+    assert!(!bot.log().contains("WARN"), "{}", bot.log());
+}
+
+#[test]
+fn a_certificate_that_nobody_vouches_for_is_refused() {
+    let site = Site::new([]);
+    let front = Front::start(&site);
+    let config = format!(
+        "lichess = {{ url = \"{}\", token_file = \"token\" }}",
+        front.url
+    );
+    let bot = Daemon::launch_as(&site, &site.sim.token_of(BOT), &config);
+    wait("the certificate is refused", || {
+        bot.log()
+            .to_lowercase()
+            .contains("certificate")
+            .then_some(())
+    });
+    assert!(Path::new(front.ca.path()).exists());
+    assert!(
+        front.versions.lock().unwrap().is_empty(),
+        "no request was sent"
+    );
+}
+
+#[test]
+fn f06_f07_f09_streams_that_end_or_break_come_back() {
+    let broken = |endpoint, how| on(endpoint, Fault::Stream { after: 2, how });
+    let (site, _front, bot) = start([
+        broken(Endpoint::GameStream, StreamFault::Eof),
+        broken(Endpoint::GameStream, StreamFault::Reset).nth(2),
+        broken(Endpoint::EventStream, StreamFault::Eof),
+    ]);
+    wins(&site);
+    assert!(site.sim.faults().calls(Endpoint::GameStream) >= 3);
+    assert!(bot.log().contains("game stream lost"), "{}", bot.log());
+}
+
+#[test]
+fn f08_f10_streams_that_fall_silent_come_back() {
+    let silent = |endpoint| {
+        let how = StreamFault::Silence;
+        on(endpoint, Fault::Stream { after: 2, how })
+    };
+    let (site, _front, bot) = start([silent(Endpoint::GameStream), silent(Endpoint::EventStream)]);
+    wins(&site);
+    assert!(bot.log().contains("silent"), "{}", bot.log());
+}
+
+#[test]
+fn moves_that_fail_are_sent_again() {
+    let (site, _front, _bot) = start([
+        on(Endpoint::Move, Fault::html(502)).nth(2),
+        on(Endpoint::Move, Fault::AnswerLost).nth(4),
+        on(Endpoint::Move, Fault::Reset).nth(6),
+        on(
+            Endpoint::Move,
+            Fault::json(429, r#"{"error":"Too many requests. Try again later."}"#),
+        )
+        .nth(8),
+    ]);
+    wins(&site);
+}
+
+#[test]
+fn a_frozen_connection_of_streams_holds_no_move() {
+    let (site, front, bot) = start([]);
+    site.sim.spar(opponent());
+    let id = site.started(1)[0].id.clone();
+    let plies = || site.game(&id).map_or(0, |game| game.plies);
+    wait("some moves are made", || (plies() >= 6).then_some(()));
+    front.freezer.freeze();
+    let frozen = Instant::now();
+    // Neither side of that connection is told anything. What is on its way is posted over others; the rest has to wait
+    // until the silence is noticed.
+    let at = plies();
+    wait("the game goes on", || (plies() >= at + 6).then_some(()));
+    assert!(frozen.elapsed() < Duration::from_secs(40));
+    let game = site.finished(&id);
+    assert_eq!(game.status, "mate", "{game:?}\n{}", bot.log());
+}
