@@ -1,0 +1,195 @@
+//! Streams that go wrong line by line, and calls that take their time.
+
+use std::time::{Duration, Instant};
+
+use knightwatch::sim::{Endpoint, Fault, Latency, Rule, SimOptions, StreamFault};
+use reqwest::Method;
+
+use super::site::Site;
+
+const BLITZ: &str = "clock.limit=180&clock.increment=2";
+
+/// A site with a game, whose next stream carries this after its first line.
+async fn carrying(how: StreamFault) -> (Site, String) {
+    let site = Site::start().await;
+    let id = site.game(BLITZ).await;
+    let fault = Fault::Stream { after: 1, how };
+    site.sim.faults().add(Rule::on(Endpoint::GameStream, fault));
+    (site, id)
+}
+
+#[tokio::test]
+async fn garbage_and_endless_lines_come_between_the_others() {
+    let (site, id) = carrying(StreamFault::Garbage).await;
+    let path = format!("/api/bot/game/stream/{id}");
+    let stream = site.request(Method::GET, "Whitey", &path).send().await;
+    let mut stream = stream.unwrap();
+    let mut text = Vec::new();
+    site.play("Whitey", &id, "e2e4").await;
+    while text.iter().filter(|byte| **byte == b'\n').count() < 3 {
+        text.extend_from_slice(&stream.chunk().await.unwrap().unwrap());
+    }
+    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+    let is_json = |line| serde_json::from_slice::<serde_json::Value>(line).is_ok();
+    assert!(is_json(lines[0]) && !is_json(lines[1]) && is_json(lines[2]));
+    assert!(std::str::from_utf8(lines[1]).is_err());
+
+    let (site, id) = carrying(StreamFault::Oversized(3 << 20)).await;
+    let mut stream = site.game_stream("Whitey", &id).await;
+    stream.line().await;
+    let line = stream.raw().await.unwrap();
+    assert!(line.len() + 1 >= 3 << 20, "{}", line.len());
+    site.play("Whitey", &id, "e2e4").await;
+    assert_eq!(stream.state().await.0, "e2e4");
+}
+
+#[tokio::test]
+async fn a_line_breaks_off_in_the_middle() {
+    let (site, id) = carrying(StreamFault::Truncated).await;
+    let path = format!("/api/bot/game/stream/{id}");
+    let stream = site.request(Method::GET, "Whitey", &path).send().await;
+    site.play("Whitey", &id, "e2e4").await;
+    let text = stream.unwrap().text().await.unwrap();
+    let (first, second) = text.split_once('\n').unwrap();
+    assert!(first.contains("gameFull"));
+    assert!(second.starts_with("{\"type\":\"gameState\"") && !second.ends_with('}'));
+}
+
+#[tokio::test]
+async fn the_last_state_comes_twice() {
+    let (site, id) = carrying(StreamFault::DuplicateFinal).await;
+    let mut stream = site.game_stream("Whitey", &id).await;
+    stream.line().await;
+    site.moves(&id, "e2e4 e7e5").await;
+    site.ok("Blacky", &format!("/api/bot/game/{id}/resign"))
+        .await;
+    let mut states = Vec::new();
+    while let Some(state) = stream.next().await {
+        states.push(state["status"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(states, ["started", "started", "resign", "resign"]);
+}
+
+#[tokio::test]
+async fn bytes_trickle_out_of_streams_and_answers() {
+    let pause = Duration::from_millis(1);
+    let (site, id) = carrying(StreamFault::Drip(pause)).await;
+    let path = format!("/api/bot/game/stream/{id}");
+    let stream = site.request(Method::GET, "Whitey", &path).send().await;
+    let mut stream = stream.unwrap();
+    stream.chunk().await.unwrap();
+    site.play("Whitey", &id, "e2e4").await;
+    let mut state = Vec::new();
+    while !state.ends_with(b"\n") {
+        let piece = stream.chunk().await.unwrap().unwrap();
+        state.extend_from_slice(&piece);
+    }
+    assert!(String::from_utf8(state).unwrap().contains("e2e4"));
+
+    let drip = Fault::Drip(Duration::from_millis(2));
+    site.sim.faults().add(Rule::on(Endpoint::Account, drip));
+    let began = Instant::now();
+    let (status, account) = site.get("Whitey", "/api/account").await;
+    assert_eq!((status, account["id"].as_str()), (200, Some("whitey")));
+    // Eight bytes at a time, of more than a thousand.
+    assert!(began.elapsed() > Duration::from_millis(200));
+}
+
+#[tokio::test]
+async fn latency_holds_up_calls_answers_and_lines_but_not_their_order() {
+    let site = Site::start().await;
+    let id = site.game(BLITZ).await;
+    let least = Duration::from_millis(150);
+    let jitter = Duration::from_millis(100);
+    let rule =
+        |endpoint| Rule::on(endpoint, Fault::Latency(Latency { least, jitter })).times(usize::MAX);
+    site.sim
+        .faults()
+        .add(rule(Endpoint::Move).of_user("Whitey"));
+    let began = Instant::now();
+    site.play("Whitey", &id, "e2e4").await;
+    assert!(began.elapsed() >= 2 * least, "{:?}", began.elapsed());
+
+    site.sim.faults().clear();
+    site.sim.faults().add(rule(Endpoint::GameStream));
+    let began = Instant::now();
+    let mut stream = site.game_stream("Whitey", &id).await;
+    assert_eq!(stream.line().await["type"], "gameFull");
+    // The call, its answer, and the line.
+    assert!(began.elapsed() >= 3 * least, "{:?}", began.elapsed());
+    site.play("Blacky", &id, "e7e5").await;
+    for (user, uci) in [("Whitey", "g1f3"), ("Blacky", "b8c6"), ("Whitey", "f1b5")] {
+        site.play(user, &id, uci).await;
+    }
+    let began = Instant::now();
+    for plies in 2..=5 {
+        assert_eq!(stream.state().await.0.split(' ').count(), plies);
+    }
+    // They were on their way together.
+    assert!(
+        began.elapsed() < 4 * (least + jitter),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn what_is_applied_late_is_applied_without_anybody_waiting() {
+    let site = Site::start().await;
+    let id = site.game(BLITZ).await;
+    let late = Fault::AppliedLate(Duration::from_secs(60));
+    site.sim.faults().add(Rule::on(Endpoint::Move, late));
+    let path = format!("/api/bot/game/{id}/move/e2e4");
+    let request = site.request(Method::POST, "Whitey", &path);
+    let given_up = request.timeout(Duration::from_millis(300)).send().await;
+    assert!(given_up.unwrap_err().is_timeout());
+    assert_eq!(site.full("Whitey", &id).await["state"]["moves"], "");
+    let mut stream = site.game_stream("Whitey", &id).await;
+    stream.line().await;
+    site.sim.advance(Duration::from_secs(60));
+    assert_eq!(stream.state().await.0, "e2e4");
+}
+
+#[tokio::test]
+async fn open_streams_are_struck_by_time_and_by_ply() {
+    let eof = |endpoint| Rule {
+        endpoint: Some(endpoint),
+        ..Rule::of(Fault::Stream {
+            after: 0,
+            how: StreamFault::Eof,
+        })
+    };
+    let site = Site::with(SimOptions {
+        faults: vec![
+            eof(Endpoint::EventStream).at(Duration::from_secs(600)),
+            Rule {
+                ply: Some(2),
+                ..eof(Endpoint::EventStream).of_user("Blacky")
+            },
+            Rule {
+                ply: Some(3),
+                ..eof(Endpoint::GameStream)
+            },
+        ],
+        ..SimOptions::default()
+    })
+    .await;
+    let mut whitey = site.stream("Whitey", "/api/stream/event").await;
+    let mut blacky = site.stream("Blacky", "/api/stream/event").await;
+    let id = site.game(BLITZ).await;
+    let mut game = site.game_stream("Whitey", &id).await;
+    site.moves(&id, "e2e4 e7e5").await;
+    // The end of a stream comes behind what was told before.
+    while blacky.next().await.is_some() {}
+    site.play("Whitey", &id, "g1f3").await;
+    assert_eq!(game.line().await["type"], "gameFull");
+    for plies in 1..=3 {
+        assert_eq!(game.state().await.0.split(' ').count(), plies);
+    }
+    assert_eq!(game.next().await, None);
+    // Until here nothing has happened to this one.
+    while whitey.line().await["type"] != "gameStart" {}
+    whitey.quiet(Duration::from_millis(200)).await;
+    site.sim.advance(Duration::from_secs(600));
+    assert_eq!(whitey.next().await, None);
+}

@@ -1,0 +1,234 @@
+//! What happens to the whole site: restarts, wrong clocks, other spellings, games that nobody asked for.
+
+use std::time::Duration;
+
+use knightwatch::sim::{
+    Castling, Endpoint, Fault, Quirks, Rule, SimOptions, Skew, StreamFault, TimeControl,
+};
+use reqwest::Method;
+use serde_json::Value;
+
+use super::site::Site;
+
+const BLITZ: &str = "clock.limit=180&clock.increment=2";
+const DOWN: Duration = Duration::from_secs(30);
+
+async fn site(rule: Rule) -> Site {
+    Site::with(SimOptions {
+        faults: vec![rule],
+        ..SimOptions::default()
+    })
+    .await
+}
+
+fn clocks(state: &Value) -> [i64; 2] {
+    ["wtime", "btime"].map(|key| state[key].as_i64().unwrap())
+}
+
+/// Waits until calls are answered as usual, or are not any more.
+async fn until_up(site: &Site, up: bool) {
+    for _ in 0..1_000 {
+        let ping = site.request(Method::GET, "", "/__ping").send().await;
+        if (ping.unwrap().status() == 200) == up {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the site does not change");
+}
+
+#[tokio::test]
+async fn a_restart_cuts_all_streams_answers_502_and_gives_a_little_time() {
+    for streams in [StreamFault::Eof, StreamFault::Reset] {
+        let restart = Fault::Restart {
+            down: DOWN,
+            how: streams,
+        };
+        let site = Site::with(SimOptions {
+            faults: vec![Rule::of(restart).at(Duration::from_secs(1_000))],
+            ..SimOptions::default()
+        })
+        .await;
+        let id = site.game(BLITZ).await;
+        site.moves(&id, "e2e4 e7e5").await;
+        let mut events = site.stream("Whitey", "/api/stream/event").await;
+        let mut game = site.game_stream("Whitey", &id).await;
+        events.line().await;
+        game.line().await;
+        site.sim.advance(Duration::from_secs(100));
+        let before = clocks(&site.full("Blacky", &id).await["state"]);
+        site.sim.restart(DOWN, streams);
+        for stream in [&mut events, &mut game] {
+            let ended = loop {
+                match stream.try_raw().await {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break StreamFault::Eof,
+                    Err(_) => break StreamFault::Reset,
+                }
+            };
+            assert_eq!(ended, streams);
+        }
+        let refused = site.request(Method::GET, "Whitey", "/api/account").send();
+        let refused = refused.await.unwrap();
+        assert_eq!(refused.status(), 502);
+        assert_eq!(refused.headers()["content-type"], "text/html");
+        site.sim.advance(DOWN);
+        until_up(&site, true).await;
+        // Two seconds for the side to move and one for the other at the stop, twenty for both at the start; White's
+        // clock ran all the time.
+        let mut stream = site.game_stream("Blacky", &id).await;
+        let after = clocks(&stream.line().await["state"]);
+        let gained = [after[0] - before[0] + 30_000, after[1] - before[1]];
+        assert!((19_000..=22_000).contains(&gained[0]), "{gained:?}");
+        assert_eq!(gained[1], 21_000);
+        // By its time, the planted one comes too.
+        site.sim.advance(Duration::from_secs(1_000));
+        until_up(&site, false).await;
+    }
+}
+
+#[tokio::test]
+async fn time_gifts_are_pushed_only_by_the_switch() {
+    for (gifts_push, told) in [(true, true), (false, false)] {
+        let site = Site::with(SimOptions {
+            quirks: Quirks {
+                gifts_push,
+                ..Quirks::default()
+            },
+            ..SimOptions::default()
+        })
+        .await;
+        let id = site.game(BLITZ).await;
+        site.moves(&id, "e2e4 e7e5").await;
+        let mut stream = site.game_stream("Whitey", &id).await;
+        stream.line().await;
+        // One that leaves streams as they are.
+        site.sim.restart(Duration::ZERO, StreamFault::Oversized(50));
+        let mut states = 0;
+        loop {
+            let next = tokio::time::timeout(Duration::from_millis(400), stream.raw()).await;
+            match next {
+                Ok(Some(line)) if line.contains("gameState") => states += 1,
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => break,
+            }
+        }
+        assert_eq!(states > 0, told);
+    }
+}
+
+#[tokio::test]
+async fn who_could_not_move_because_of_a_restart_does_not_lose() {
+    let site = Site::start().await;
+    let id = site.game("clock.limit=15&clock.increment=1").await;
+    site.moves(&id, "e2e4 e7e5").await;
+    site.sim.restart(Duration::from_secs(60), StreamFault::Eof);
+    site.sim.advance(Duration::from_secs(61));
+    until_up(&site, true).await;
+    site.play("Whitey", &id, "g1f3").await;
+    assert_eq!(site.full("Whitey", &id).await["state"]["status"], "aborted");
+}
+
+#[tokio::test]
+async fn a_call_can_bring_the_site_down() {
+    let restart = Fault::Restart {
+        down: DOWN,
+        how: StreamFault::Eof,
+    };
+    let site = site(Rule::on(Endpoint::Move, restart).nth(2)).await;
+    let id = site.game(BLITZ).await;
+    site.play("Whitey", &id, "e2e4").await;
+    let path = format!("/api/bot/game/{id}/move/e7e5");
+    assert_eq!(site.post("Blacky", &path, "").await.0, 502);
+    assert_eq!(site.get("Blacky", "/api/account").await.0, 502);
+    site.sim.advance(DOWN);
+    site.play("Blacky", &id, "e7e5").await;
+}
+
+#[tokio::test]
+async fn clocks_are_off_as_planted() {
+    let skew = Skew {
+        date: -3_600_000,
+        clocks: 5_000,
+        drift: 0.0,
+    };
+    let site = Site::start().await;
+    let id = site.game(BLITZ).await;
+    let date = || async {
+        let answer = site.request(Method::GET, "", "/__ping").send().await;
+        let date = answer.unwrap().headers()["date"]
+            .to_str()
+            .unwrap()
+            .to_owned();
+        let date = jiff::fmt::strtime::parse("%a, %d %b %Y %H:%M:%S GMT", &date).unwrap();
+        date.to_datetime().unwrap()
+    };
+    let before = date().await;
+    site.sim.faults().add(Rule {
+        until: Some(Duration::from_secs(600)),
+        ..Rule::of(Fault::Skew(skew))
+    });
+    let mut tries = 0;
+    while (date().await - before).total(jiff::Unit::Second).unwrap() > -3_500.0 {
+        tries += 1;
+        assert!(tries < 1_000, "the date does not change");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let shown = || async { clocks(&site.full("Whitey", &id).await["state"]) };
+    assert_eq!(shown().await, [185_000; 2]);
+    site.sim.advance(Duration::from_secs(600));
+    let mut tries = 0;
+    while shown().await != [180_000; 2] {
+        tries += 1;
+        assert!(tries < 1_000, "the clocks are not put right");
+    }
+}
+
+#[tokio::test]
+async fn castling_changes_its_spelling_in_games_that_are_on() {
+    let spelt = Fault::Castling(Castling::KingTakesRook);
+    let site = site(Rule {
+        ply: Some(8),
+        ..Rule::of(spelt)
+    })
+    .await;
+    let id = site.game(BLITZ).await;
+    let mut stream = site.game_stream("Whitey", &id).await;
+    stream.line().await;
+    site.moves(&id, "e2e4 e7e5 g1f3 g8f6 f1e2 f8e7 e1g1").await;
+    for _ in 0..6 {
+        stream.state().await;
+    }
+    assert!(stream.state().await.0.ends_with(" e1g1"));
+    site.play("Blacky", &id, "e8g8").await;
+    let mut tries = 0;
+    while !site.full("Whitey", &id).await["state"]["moves"]
+        .as_str()
+        .unwrap()
+        .ends_with(" e1h1 e8h8")
+    {
+        tries += 1;
+        assert!(tries < 1_000, "castling is spelt as before");
+    }
+}
+
+#[tokio::test]
+async fn two_are_paired_whom_nobody_asked() {
+    let pair = Fault::Pair {
+        players: ["Whitey".to_owned(), "Anna".to_owned()],
+        clock: TimeControl::clock(180, 2),
+    };
+    let site = site(Rule::of(pair).at(Duration::from_secs(100))).await;
+    let mut events = site.stream("Whitey", "/api/stream/event").await;
+    site.sim.advance(Duration::from_secs(100));
+    let start = events.line().await;
+    assert_eq!(start["type"], "gameStart");
+    let game = &start["game"];
+    assert_eq!(
+        (&game["source"], &game["color"]),
+        (&"api".into(), &"white".into())
+    );
+    assert_eq!(game["compat"]["bot"], true);
+    site.play("Whitey", game["id"].as_str().unwrap(), "e2e4")
+        .await;
+}
