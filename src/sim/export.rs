@@ -18,9 +18,9 @@ use super::variant::Variant;
 use super::wire::{Ordered, color_name};
 
 /// Plies that outsiders see later.
-const DELAY: usize = 3;
+pub(super) const DELAY: usize = 3;
 
-fn shown_game(round: &Round) -> Game {
+pub(super) fn shown_game(round: &Round) -> Game {
     let mut game = round.referee.game().clone();
     if round.referee.is_on() {
         game.truncate(game.moves().len().saturating_sub(DELAY));
@@ -137,7 +137,7 @@ struct UserRef {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Player {
+pub(super) struct Player {
     #[serde(skip_serializing_if = "Option::is_none")]
     user: Option<UserRef>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -169,10 +169,23 @@ impl From<&Side> for Player {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ClockInfo {
+pub(super) struct ClockInfo {
     initial: u32,
     increment: u32,
     total_time: u32,
+}
+
+impl ClockInfo {
+    pub fn of(time_control: TimeControl) -> Option<Self> {
+        let TimeControl::Clock { limit, increment } = time_control else {
+            return None;
+        };
+        Some(Self {
+            initial: limit,
+            increment,
+            total_time: limit + 40 * increment,
+        })
+    }
 }
 
 /// A game as JSON.
@@ -214,17 +227,8 @@ pub(super) fn game_json(round: &Round, params: &Params, base: &str) -> GameJson 
     let plies = game.moves().len();
     let history = round.referee.clock_history();
     let (clock, days_per_turn) = match round.time_control {
-        TimeControl::Clock { limit, increment } => {
-            let total_time = limit + 40 * increment;
-            let clock = ClockInfo {
-                initial: limit,
-                increment,
-                total_time,
-            };
-            (Some(clock), None)
-        }
         TimeControl::Days(days) => (None, Some(days)),
-        TimeControl::Unlimited => (None, None),
+        other => (ClockInfo::of(other), None),
     };
     let players = [Color::White, Color::Black]
         .map(|color| (color_name(color).to_owned(), round.side(color).into()));

@@ -246,7 +246,6 @@ impl Limits {
         passes
     }
 
-    #[allow(dead_code, reason = "the calls that run long are not built yet")]
     /// Lets a call run beside others of its kind, if there are fewer than `most`.
     pub fn enter(
         &mut self,

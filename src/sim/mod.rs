@@ -10,6 +10,7 @@
 mod admission;
 mod ai;
 mod arena;
+mod audience;
 mod auth;
 mod body;
 mod call;

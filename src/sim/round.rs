@@ -315,6 +315,7 @@ impl World {
         }
         self.running.push(setup.id);
         self.rounds.insert(setup.id, round);
+        self.announce_round(setup.id);
         for user in &users {
             self.notify(user, Notice::Game(setup.id));
         }
@@ -467,6 +468,7 @@ impl World {
             round.end_streams();
             self.finish_round(id, now);
         }
+        self.show_spectators(id);
         for user in &users {
             self.notify(user, Notice::Game(id));
         }
@@ -488,6 +490,7 @@ impl World {
             self.arena_game_over(arena, &round);
         }
         self.rounds.insert(id, round);
+        self.announce_round(id);
         self.archive(id);
     }
 

@@ -106,6 +106,8 @@ pub(super) enum Topic {
     Challenge {
         id: GameId,
     },
+    /// Games of others.
+    Audience,
 }
 
 /// The reading side: what the connection writes out.
@@ -143,7 +145,7 @@ impl Lines {
         troubles: Troubles,
     ) -> Self {
         let rhythm = match topic {
-            Topic::Challenge { .. } => SLOW_HEARTBEAT,
+            Topic::Challenge { .. } | Topic::Audience => SLOW_HEARTBEAT,
             Topic::Events { .. } | Topic::Game { .. } => HEARTBEAT,
         };
         let next_beat = sim.time().now() + rhythm;

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tokio::sync::{Notify, mpsc, watch};
 
 use super::arena::Arenas;
+use super::audience::Audience;
 use super::challenge::Challenge;
 use super::errands::Errands;
 use super::failure::Failure;
@@ -71,6 +72,7 @@ pub(super) struct World {
     pub outage: Outage,
     pub limits: Limits,
     pub pairs: Pairs,
+    pub audience: Audience,
     pub errands: Errands,
     pub rematches: Rematches,
     /// Where the site is, as `http://host:port`.
@@ -108,6 +110,7 @@ impl World {
             outage: Outage::default(),
             moved,
             pairs: Pairs::default(),
+            audience: Audience::default(),
             errands: Errands::default(),
             rematches: Rematches::default(),
             base: "http://127.0.0.1".to_owned(),
@@ -244,6 +247,7 @@ impl World {
                 self.user_mut(user).closes_stream(now);
             }
             Topic::Game { user, id, color } => self.leave_game(user, *id, *color, feed, now),
+            Topic::Audience => self.audience.leaves(feed),
             Topic::Challenge { id } => {
                 if let Some(challenge) = self.challenges.get_mut(id) {
                     challenge.leave(now);
@@ -282,6 +286,7 @@ impl World {
 
     /// Ends all streams, also those that are broken and silent.
     pub fn close(&self) {
+        self.audience.close();
         for stream in &self.event_streams {
             stream.feed.close();
         }

@@ -1,18 +1,22 @@
 //! Calls that read what everybody may know.
 
+use std::collections::HashSet;
+
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 
 use super::{Answer, Asked, NDJSON, Reply, stubs};
 use crate::sim::Sim;
+use crate::sim::audience::Interest;
 use crate::sim::body::Params;
 use crate::sim::chat::Room;
 use crate::sim::export;
 use crate::sim::failure::Failure;
-use crate::sim::id::GameId;
+use crate::sim::id::{GameId, UserId};
 use crate::sim::lookup::Lookup;
 use crate::sim::round::Round;
 use crate::sim::selection::Selection;
+use crate::sim::stream::{Feed, Topic};
 use crate::sim::wire;
 
 /// Longest lists in a request.
@@ -20,7 +24,7 @@ const MOST_IDS: usize = 300;
 
 pub(super) fn look_up(sim: &Sim, asked: &Asked<'_>, call: Lookup<'_>) -> Answer {
     let now = sim.time().now();
-    let world = sim.world();
+    let mut world = sim.world();
     match call {
         Lookup::Users => {
             let users = asked.ids(MOST_IDS);
@@ -68,10 +72,50 @@ pub(super) fn look_up(sim: &Sim, asked: &Asked<'_>, call: Lookup<'_>) -> Answer 
         )),
         Lookup::Explorer(kind) => Ok(stubs::explorer(kind)),
         Lookup::Tablebase => stubs::tablebase(&asked.params),
-        Lookup::StreamGame(_) | Lookup::StreamUsers | Lookup::StreamIds(_) | Lookup::AddIds(_) => {
-            Err(Failure::no_page())
+        Lookup::StreamGame(id) => {
+            let pass = world.limits.enter("stream.game", &asked.address, 8)?;
+            Ok(audience(world.watch(GameId::parse_any(id), pass)?))
         }
+        Lookup::StreamUsers => {
+            let pass = world.limits.enter("stream.games", &asked.address, 4)?;
+            let users = asked
+                .ids(MOST_IDS)
+                .iter()
+                .map(|id| UserId::of(id))
+                .collect();
+            let with_current = asked.params.is_true("withCurrentGames");
+            Ok(audience(world.listen(
+                Interest::Users(users),
+                None,
+                with_current,
+                pass,
+            )))
+        }
+        Lookup::StreamIds(name) => {
+            let pass = world.limits.enter("stream.games", &asked.address, 4)?;
+            let games = Interest::Games(game_ids(asked));
+            Ok(audience(world.listen(
+                games,
+                Some(name.to_owned()),
+                true,
+                pass,
+            )))
+        }
+        Lookup::AddIds(name) if world.listen_also(name, game_ids(asked)) => Ok(Reply::ok()),
+        Lookup::AddIds(_) => Err(Failure::not_found()),
     }
+}
+
+fn audience(feed: Feed) -> Reply {
+    Reply::Stream {
+        topic: Topic::Audience,
+        feed,
+    }
+}
+
+fn game_ids(asked: &Asked<'_>) -> HashSet<GameId> {
+    let ids = asked.ids(MOST_IDS);
+    ids.iter().filter_map(|id| GameId::parse_any(id)).collect()
 }
 
 fn accepts(headers: &HeaderMap, kind: &str) -> bool {

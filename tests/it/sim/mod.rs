@@ -3,6 +3,7 @@
 mod account;
 mod ai;
 mod arena;
+mod audience;
 mod board;
 mod broken;
 mod challenge;

@@ -246,6 +246,17 @@ impl Lines {
     }
 }
 
+/// Waits until this holds.
+pub async fn until<F: Future<Output = bool>>(mut holds: impl FnMut() -> F) {
+    let waiting = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let waited = tokio::time::timeout(SOON, waiting).await;
+    waited.expect("it comes soon");
+}
+
 pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
