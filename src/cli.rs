@@ -116,7 +116,8 @@ pub enum Command {
         casual, standard, variant, noBot, onlyBot\n  \
         in a game   aborts, resigns[=PAWNS behind], stalls-when-lost[=PAWNS behind], quits-at=PLY,\n              \
         back-after=30s, begs-draws, accepts-draws, begs-takebacks, accepts-takebacks,\n              \
-        chats[=plain|long|links|control], rematches")]
+        chats[=plain|long|links|control], rematches\n  \
+        arenas      arenas: takes part in every arena for bots")]
     Sim(SimArgs),
 
     /// Speak UCI on stdin and stdout, for any chess program

@@ -19,6 +19,7 @@ pub mod replay;
 mod sheet;
 mod slots;
 mod stop;
+mod tournament;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -1,9 +1,9 @@
 //! Who takes up how much of the house: games that are on, and challenges that we have said yes to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use crate::lichess::model::{GameId, Username};
+use crate::lichess::model::{ArenaId, GameId, Username};
 
 /// How long an accepted challenge may take to become a game before its slot is free again.
 const PROMISE: Duration = Duration::from_secs(20);
@@ -13,12 +13,15 @@ const PROMISE: Duration = Duration::from_secs(20);
 pub struct Slots {
     concurrency: usize,
     taken: HashMap<GameId, Slot>,
+    /// Arenas from which a game may come at any moment: each has a slot, which its games take.
+    kept: HashSet<ArenaId>,
 }
 
 #[derive(Debug)]
 struct Slot {
     opponent: Option<Username>,
     clocked: bool,
+    arena: Option<ArenaId>,
     /// Until when an accepted challenge may become a game; `None` once it has.
     promised: Option<Instant>,
 }
@@ -29,6 +32,7 @@ impl Slots {
         Self {
             concurrency,
             taken: HashMap::new(),
+            kept: HashSet::new(),
         }
     }
 
@@ -40,18 +44,26 @@ impl Slots {
             Slot {
                 opponent,
                 clocked,
+                arena: None,
                 promised,
             },
         );
     }
 
     /// The game is on.
-    pub fn take(&mut self, id: GameId, opponent: Option<Username>, clocked: bool) {
+    pub fn take(
+        &mut self,
+        id: GameId,
+        opponent: Option<Username>,
+        clocked: bool,
+        arena: Option<ArenaId>,
+    ) {
         self.taken.insert(
             id,
             Slot {
                 opponent,
                 clocked,
+                arena,
                 promised: None,
             },
         );
@@ -62,10 +74,26 @@ impl Slots {
         self.taken.remove(id);
     }
 
+    /// A game of this arena may come at any moment.
+    pub fn keep(&mut self, arena: ArenaId) {
+        self.kept.insert(arena);
+    }
+
+    /// None will come any more.
+    pub fn release(&mut self, arena: &ArenaId) {
+        self.kept.remove(arena);
+    }
+
     /// Whether there is no room for another game with a clock. Those that are on without a slot count too.
     pub fn full(&mut self, now: Instant) -> bool {
         self.forget(now);
-        self.taken.values().filter(|slot| slot.clocked).count() >= self.concurrency
+        let playing = |arena: &ArenaId| {
+            let mut arenas = self.taken.values().filter_map(|slot| slot.arena.as_ref());
+            arenas.any(|other| other == arena)
+        };
+        let kept = self.kept.iter().filter(|arena| !playing(arena)).count();
+        let taken = self.taken.values().filter(|slot| slot.clocked).count();
+        taken + kept >= self.concurrency
     }
 
     /// Whether an accepted challenge may still become a game.
@@ -104,7 +132,7 @@ mod tests {
         let mut slots = Slots::new(2);
         let ann = Username::new("Ann");
         slots.promise(id(1), Some(ann.clone()), true, now);
-        slots.take(id(2), Some(Username::new("ANN")), true);
+        slots.take(id(2), Some(Username::new("ANN")), true, None);
         assert!(slots.full(now) && slots.promised(now));
         assert_eq!(slots.against(Some(&ann), now), 2);
         assert!(!slots.promised(later) && !slots.full(later));
@@ -116,7 +144,7 @@ mod tests {
         let (now, later) = (Instant::now(), Instant::now() + 2 * PROMISE);
         let mut slots = Slots::new(1);
         slots.promise(id(1), None, true, now);
-        slots.take(id(1), None, true);
+        slots.take(id(1), None, true, None);
         assert!(slots.full(later));
         slots.free(&id(1));
         slots.free(&id(1));
@@ -124,9 +152,26 @@ mod tests {
     }
 
     #[test]
+    fn an_arena_has_one_slot_with_a_game_and_without() {
+        let now = Instant::now();
+        let mut slots = Slots::new(2);
+        slots.keep(id(9));
+        slots.keep(id(9));
+        assert!(!slots.full(now));
+        slots.take(id(1), None, true, Some(id(9)));
+        assert!(!slots.full(now));
+        slots.take(id(2), None, true, None);
+        assert!(slots.full(now));
+        slots.free(&id(1));
+        assert!(slots.full(now));
+        slots.release(&id(9));
+        assert!(!slots.full(now));
+    }
+
+    #[test]
     fn games_without_a_clock_take_no_slot() {
         let mut slots = Slots::new(1);
-        slots.take(id(1), None, false);
+        slots.take(id(1), None, false, None);
         assert!(!slots.full(Instant::now()));
     }
 }

@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use crate::lichess::Endpoint;
 
 use super::settings::{
-    Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, Resign, Settings, Speed, Variant,
+    Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, Resign, Settings, Speed,
+    Tournaments, Variant,
 };
 
 /// The longest text that Lichess takes in a chat, in characters.
@@ -57,6 +58,7 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
         challenge(&settings.challenge, findings.of("challenge"));
     }
     games(&settings.games, findings.of("games"));
+    tournaments(&settings.tournaments, findings.of("tournaments"));
     let draws = settings.draw.offer || settings.draw.accept;
     if draws {
         draw(&settings.draw, findings.of("draw"));
@@ -228,6 +230,17 @@ fn games(games: &Games, findings: &mut Findings) {
         &["per_opponent"],
         "no game at a time against the same opponent is allowed, so nothing can be played",
     );
+}
+
+fn tournaments(tournaments: &Tournaments, findings: &mut Findings) {
+    for (number, joining) in tournaments.join.iter().enumerate() {
+        let before = &tournaments.join[..number];
+        findings.when(
+            before.iter().any(|other| other.id == joining.id),
+            &["join"],
+            format!("the arena {} is named twice", joining.id),
+        );
+    }
 }
 
 fn draw(draw: &Draw, findings: &mut Findings) {

@@ -4,6 +4,7 @@
 //! operator wrote, [`check`] looks for contradictions. Whatever is wrong is told at once: where, what, and what to do.
 
 mod check;
+mod joining;
 mod layers;
 mod problem;
 mod schema;
@@ -17,10 +18,11 @@ use crate::lichess::{Token, TokenError, TokenFault};
 use layers::{Layer, Reader};
 use problem::{Place, Problem};
 
+pub use joining::Joining;
 pub use problem::Error;
 pub use settings::{
     Account, Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, LogLevel, Resign,
-    Selection, Settings, Speed, Variant,
+    Selection, Settings, Speed, Tournaments, Variant,
 };
 
 /// The environment variable that holds a token.

@@ -7,7 +7,7 @@ use serde::de::{self, Deserializer, Visitor};
 use toml::{Table, Value};
 
 use super::settings::{
-    Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, Resign, Settings,
+    Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, Resign, Settings, Tournaments,
 };
 
 /// The names of all sections, in their order.
@@ -23,6 +23,7 @@ pub(super) fn keys(section: &str) -> Option<&'static [&'static str]> {
         "book" => fields::<Book>(),
         "challenge" => fields::<Challenge>(),
         "games" => fields::<Games>(),
+        "tournaments" => fields::<Tournaments>(),
         "draw" => fields::<Draw>(),
         "resign" => fields::<Resign>(),
         "chat" => fields::<Chat>(),

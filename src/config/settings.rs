@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::TokenSource;
+use super::joining::Joining;
 use crate::lichess::{Endpoint, EndpointError};
 
 /// Everything an operator can set. [`Settings::default`] is a bot that plays out of the box.
@@ -26,6 +27,8 @@ pub struct Settings {
     pub challenge: Challenge,
     /// How many games, and what to do about those that do not start or do not end.
     pub games: Games,
+    /// Which arenas to take part in.
+    pub tournaments: Tournaments,
     /// When to offer and accept draws.
     pub draw: Draw,
     /// When to resign.
@@ -149,6 +152,14 @@ pub struct Games {
     pub abort_after_s: u64,
     /// Whether to claim the win when the opponent has left and Lichess allows it.
     pub claim_victory: bool,
+}
+
+/// `[tournaments]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tournaments {
+    /// Arenas to join before they start, each as `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
+    pub join: Vec<Joining>,
 }
 
 /// `[draw]`

@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use super::client::{Client, Request};
 use super::error::Error;
 use super::model::{
-    Challenge, ChallengeId, Challenges, ChatLine, DeclineReason, GameId, GameInfo, NewChallenge,
-    Room, TokenInfo, User, UserStatus, Username, clip,
+    Arena, ArenaId, Challenge, ChallengeId, Challenges, ChatLine, DeclineReason, GameId, GameInfo,
+    NewChallenge, Room, TokenInfo, User, UserStatus, Username, clip,
 };
 use super::retry::Kind;
 use super::stream::{EventStream, GameStream};
@@ -216,6 +216,40 @@ impl Client {
         self.command(
             Kind::Answer,
             self.post(&["api", "challenge", id.as_str(), "cancel"]),
+        )
+        .await
+    }
+
+    // ---- arenas
+
+    /// An arena, and how we stand in it.
+    pub async fn arena(&self, id: &ArenaId) -> Result<Arena, Error> {
+        self.question(self.get(&["api", "tournament", id.as_str()]))
+            .await
+    }
+
+    /// Joins an arena, or comes back to it: then neither team nor password are asked for again.
+    pub async fn join_arena(
+        &self,
+        id: &ArenaId,
+        team: Option<&str>,
+        password: Option<&str>,
+    ) -> Result<(), Error> {
+        let mut form = vec![("pairMeAsap", "true")];
+        form.extend(team.map(|team| ("team", team)));
+        form.extend(password.map(|password| ("password", password)));
+        let request = self
+            .post(&["api", "tournament", id.as_str(), "join"])
+            .form(&form);
+        self.command(Kind::Arena, request).await
+    }
+
+    /// Leaves an arena. A game that is on has to be played all the same; who leaves among the first has to wait before
+    /// he may come back.
+    pub async fn leave_arena(&self, id: &ArenaId) -> Result<(), Error> {
+        self.command(
+            Kind::Arena,
+            self.post(&["api", "tournament", id.as_str(), "withdraw"]),
         )
         .await
     }

@@ -33,7 +33,7 @@ const LARGEST_REFUSAL: usize = 64 << 10;
 /// Our line to Lichess, for one account. Clones share the connections.
 ///
 /// Nothing is retried here; [`super::retry`] says what to do after a failure. Requests and streams have connections of
-/// their own. Moves wait for nothing: no pause, no turn, no lock. Of questions, of challenges and of chat there is one at
+/// their own. Moves wait for nothing: no pause, no turn, no lock. Of questions, of challenges, of arenas and of chat there is one at
 /// a time, as Lichess asks.
 #[derive(Clone)]
 pub struct Client {
@@ -57,6 +57,7 @@ struct Shared {
 struct Turns {
     chat: tokio::sync::Mutex<()>,
     challenge: tokio::sync::Mutex<()>,
+    arena: tokio::sync::Mutex<()>,
     query: tokio::sync::Mutex<()>,
 }
 
@@ -65,6 +66,7 @@ impl Turns {
         match kind {
             Kind::Chat => Some(&self.chat),
             Kind::Challenge => Some(&self.challenge),
+            Kind::Arena => Some(&self.arena),
             Kind::Query => Some(&self.query),
             Kind::Move | Kind::Command | Kind::Answer | Kind::EventStream | Kind::GameStream => {
                 None

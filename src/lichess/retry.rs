@@ -20,6 +20,8 @@ pub enum Kind {
     Answer,
     /// A challenge of our own.
     Challenge,
+    /// Joining an arena, and leaving it.
+    Arena,
     /// A question: account, playing, users, lists.
     Query,
     /// Opening the account's stream; see [`Reopen`].
@@ -30,12 +32,13 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 9] = [
         Kind::Move,
         Kind::Command,
         Kind::Chat,
         Kind::Answer,
         Kind::Challenge,
+        Kind::Arena,
         Kind::Query,
         Kind::EventStream,
         Kind::GameStream,
@@ -56,6 +59,7 @@ impl fmt::Display for Kind {
             Kind::Chat => "chat",
             Kind::Answer => "challenge answer",
             Kind::Challenge => "challenge",
+            Kind::Arena => "arena",
             Kind::Query => "query",
             Kind::EventStream => "event stream",
             Kind::GameStream => "game stream",
@@ -107,7 +111,7 @@ pub fn decide(kind: Kind, error: &Error, attempt: u32) -> Retry {
         (Kind::Challenge, Trouble::Unreachable) => few(&[1000, 5000]),
         (Kind::Challenge, _) => Retry::GiveUp,
 
-        (Kind::Command | Kind::Answer | Kind::Query, Trouble::Limited(wait)) => {
+        (Kind::Command | Kind::Answer | Kind::Arena | Kind::Query, Trouble::Limited(wait)) => {
             let wait = wait.unwrap_or(UNNAMED_WAIT);
             // Whoever asked has forgotten why by then.
             if attempt < 3 && wait <= Duration::from_secs(120) {
@@ -116,7 +120,7 @@ pub fn decide(kind: Kind, error: &Error, attempt: u32) -> Retry {
                 Retry::GiveUp
             }
         }
-        (Kind::Command | Kind::Answer, _) => few(&[250, 500, 1000, 2000, 4000, 8000]),
+        (Kind::Command | Kind::Answer | Kind::Arena, _) => few(&[250, 500, 1000, 2000, 4000, 8000]),
         (Kind::Query, _) => few(&[500, 1000, 2000, 4000, 8000]),
         // Streams follow `Reopen`; this is what it does at first.
         (Kind::EventStream | Kind::GameStream, Trouble::Limited(wait)) => {

@@ -14,3 +14,4 @@ mod rules;
 mod service;
 mod sim;
 mod tls;
+mod tournaments;

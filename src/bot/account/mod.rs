@@ -17,11 +17,12 @@ use super::game::{self, Ended, Order};
 use super::link::{Heard, Link};
 use super::slots::Slots;
 use super::stop::{Stage, Stop};
+use super::tournament::{Tournaments, Word};
 use super::{BotParts, Error, House, Pulse};
 use crate::clock;
 use crate::events;
 use crate::lichess::model::{
-    Challenge, ChallengeId, Challenger, Challenges, Event, GameId, GameInfo, Speed,
+    Challenge, ChallengeId, Challenger, Challenges, Event, GameId, GameInfo, Speed, Status,
 };
 use crate::lichess::retry::{self, Kind, Reopen, Retry};
 use crate::lichess::{Error as Failure, EventStream, Fate, StreamError};
@@ -140,6 +141,7 @@ struct Account {
     /// Games whose task has panicked, once for each time.
     panicked: VecDeque<GameId>,
     slots: Slots,
+    tournaments: Tournaments,
     judged: VecDeque<ChallengeId>,
     /// Requests whose answers come back here.
     errands: JoinSet<Errand>,
@@ -183,6 +185,7 @@ impl Account {
         pulse.set(|status| status.account = Some(house.me.clone()));
         Self {
             slots: Slots::new(house.settings.games.concurrency),
+            tournaments: Tournaments::new(&house, &stop),
             house,
             pulse,
             stop,
@@ -220,6 +223,10 @@ impl Account {
                 heard = self.link.next() => self.hear(heard)?,
                 Some(ended) = self.tasks.join_next_with_id() => self.ended(ended),
                 Some(errand) = self.errands.join_next() => self.back(errand)?,
+                Some(word) = self.tournaments.next() => match word {
+                    Word::Keep(arena) => self.slots.keep(arena),
+                    Word::Free(arena) => self.slots.release(&arena),
+                },
                 now = stop.next() => {
                     stage = now;
                     self.draining(stage);
@@ -239,15 +246,20 @@ impl Account {
         }
     }
 
-    /// Whether no game is on, and none is about to be.
+    /// Whether no game is on, and none is about to be. Asked when we stop.
     fn is_empty(&mut self) -> bool {
-        self.games.is_empty() && !self.slots.promised(clock::now())
+        let idle = self.games.is_empty() && !self.slots.promised(clock::now());
+        idle && self.tournaments.are_over()
     }
 
     /// Leaves: what is being searched or posted is posted, then all tasks end.
     async fn leave(&mut self, patience: Duration) {
         let all = async { while self.tasks.join_next().await.is_some() {} };
-        if clock::timeout(patience, all).await.is_err() {
+        let (games, ()) = tokio::join!(
+            clock::timeout(patience, all),
+            self.tournaments.leave(patience)
+        );
+        if games.is_err() {
             warn!("{} games are left as they are", self.tasks.len());
         }
         self.tasks.shutdown().await;
@@ -335,6 +347,9 @@ impl Account {
         match event {
             Event::GameStart(info) => self.take_up(info),
             Event::GameFinish(info) => {
+                if let (Some(arena), Status::NoStart) = (&info.tournament, info.status) {
+                    self.tournaments.nudge(arena);
+                }
                 if let Some(seat) = self.games.get(&info.id) {
                     let _ = seat.orders.send(Order::Finished(info));
                 } else {
@@ -373,8 +388,12 @@ impl Account {
         if self.games.len() >= self.house.settings.games.concurrency {
             warn!(game = %id, "a game beyond the {} wanted at once: all think less", self.games.len());
         }
-        self.slots
-            .take(id.clone(), Some(info.opponent.name.clone()), clocked);
+        self.slots.take(
+            id.clone(),
+            Some(info.opponent.name.clone()),
+            clocked,
+            info.tournament.clone(),
+        );
         let (orders, inbox) = mpsc::unbounded_channel();
         let desk = Desk::default();
         let seat = Seat {

@@ -17,6 +17,9 @@ pub struct GameId(Box<str>);
 /// A challenge's id: the same as the id of the game it becomes.
 pub type ChallengeId = GameId;
 
+/// An arena's id, which looks like that of a game.
+pub type ArenaId = GameId;
+
 impl GameId {
     pub fn as_str(&self) -> &str {
         &self.0

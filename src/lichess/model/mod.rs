@@ -4,6 +4,7 @@
 //! unknown fields are skipped, unknown events become [`Event::Unknown`], unknown words become an `Unknown` of their
 //! type, `null` and absent are the same, and a line that cannot be read is a [`Skipped`], never the end of a stream.
 
+mod arena;
 mod challenge;
 mod event;
 mod game;
@@ -14,6 +15,7 @@ mod text;
 mod user;
 
 pub use crate::chess::Color;
+pub use arena::{Arena, Standing};
 pub use challenge::{
     Challenge, Challenger, Challenges, ColorWish, Direction, NewChallenge, TimeControl,
 };
@@ -23,8 +25,8 @@ pub use game::{
     Player,
 };
 pub use ids::{
-    BadId, ChallengeId, ChallengeStatus, DeclineReason, GameId, Room, Speed, Status, Username,
-    Variant,
+    ArenaId, BadId, ChallengeId, ChallengeStatus, DeclineReason, GameId, Room, Speed, Status,
+    Username, Variant,
 };
 pub use text::{UNLIMITED, clean, clip};
 pub use user::{Count, Perf, Profile, TokenInfo, User, UserStatus};

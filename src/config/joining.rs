@@ -1,0 +1,121 @@
+//! An arena to take part in, as it is written in the configuration.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::lichess::model::ArenaId;
+
+/// `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Joining {
+    /// The last part of the arena's address.
+    pub id: ArenaId,
+    /// For which team, in a battle of teams.
+    pub team: Option<String>,
+    /// What a private arena asks for.
+    pub password: Option<String>,
+}
+
+impl FromStr for Joining {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (place, password) = match text.split_once(':') {
+            Some((place, password)) => (place, Some(password)),
+            None => (text, None),
+        };
+        let (id, team) = match place.split_once('@') {
+            Some((id, team)) => (id, Some(team)),
+            None => (place, None),
+        };
+        let wrong = || {
+            "expected the eight letters and digits at the end of the arena's address, then perhaps @TEAM, then perhaps \
+             :PASSWORD, as in \"may24bot\" or \"may24bot:secret\""
+                .to_owned()
+        };
+        let part = |text: Option<&str>| match text {
+            Some("") => Err(wrong()),
+            other => Ok(other.map(str::to_owned)),
+        };
+        Ok(Self {
+            id: id
+                .parse()
+                .ok()
+                .filter(|id: &ArenaId| id.as_str().len() == 8)
+                .ok_or_else(wrong)?,
+            team: part(team)?,
+            password: part(password)?,
+        })
+    }
+}
+
+impl TryFrom<String> for Joining {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Joining> for String {
+    fn from(joining: Joining) -> Self {
+        let team = joining.team.map(|team| format!("@{team}"));
+        let password = joining.password.map(|password| format!(":{password}"));
+        format!(
+            "{}{}{}",
+            joining.id,
+            team.unwrap_or_default(),
+            password.unwrap_or_default()
+        )
+    }
+}
+
+/// Without the password.
+impl fmt::Debug for Joining {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.id)?;
+        if let Some(team) = &self.team {
+            write!(f, "@{team}")?;
+        }
+        match self.password {
+            Some(_) => f.write_str(":***"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arena_with_and_without_its_secrets() {
+        for (text, id, team, password) in [
+            ("may24bot", "may24bot", None, None),
+            ("may24bot:a:b@c", "may24bot", None, Some("a:b@c")),
+            ("may24bot@the-bots", "may24bot", Some("the-bots"), None),
+            ("may24bot@x:y", "may24bot", Some("x"), Some("y")),
+        ] {
+            let joining: Joining = text.parse().unwrap();
+            assert_eq!(joining.id.as_str(), id);
+            assert_eq!(joining.team.as_deref(), team);
+            assert_eq!(joining.password.as_deref(), password);
+            assert_eq!(String::from(joining), text);
+        }
+        for text in [
+            "",
+            "short",
+            "may24bot1",
+            "may24bot:",
+            "may24bot@",
+            "https://lichess.org/tournament/may24bot",
+        ] {
+            assert!(text.parse::<Joining>().is_err(), "{text}");
+        }
+        let shown = format!("{:?}", "may24bot@x:secret".parse::<Joining>().unwrap());
+        assert_eq!(shown, "may24bot@x:***");
+    }
+}
