@@ -366,6 +366,26 @@ async fn copies_challenge_at_once_under_names_of_their_own() {
     assert_eq!(names, ["Swarm1", "Swarm2", "Swarm3", "Swarm4"]);
 }
 
+#[tokio::test]
+async fn a_rematcher_offers_another_game() {
+    let site = site(50.0, &["Again,rematches"]).await;
+    let mut events = site.stream("Whitey", "/api/stream/event").await;
+    let (id, mut stream) = game_with(&site, "Again", "clock.limit=600&clock.increment=0").await;
+    site.play("Whitey", &id, "e2e4").await;
+    plies(&mut stream, 2).await;
+    site.ok("Whitey", &format!("/api/bot/game/{id}/resign"))
+        .await;
+    let offer = loop {
+        let challenge = next(&mut events, "challenge").await["challenge"].take();
+        if challenge["rematchOf"] == *id {
+            break text(&challenge["id"]);
+        }
+    };
+    site.ok("Whitey", &format!("/api/challenge/{offer}/accept"))
+        .await;
+    while next(&mut events, "gameStart").await["game"]["id"] != *offer {}
+}
+
 /// The moves of three games between two sparring users.
 async fn moves_with(seed: u64, users: &[&str]) -> Vec<String> {
     let site = Site::with(SimOptions {
