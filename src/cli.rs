@@ -104,7 +104,8 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         knightwatch sim --user MyBot:bot --user Rival:bot\n  \
         knightwatch sim --user MyBot:bot --spar Echo,kind=engine,nodes=2000,challenges=MyBot,count=10\n  \
-        knightwatch sim --user MyBot:bot --spar Pest,human,challenges=MyBot,clock=180+2,chats,begs-draws\n\n\
+        knightwatch sim --user MyBot:bot --spar Pest,human,challenges=MyBot,clock=180+2,chats,begs-draws\n  \
+        knightwatch sim --user MyBot:bot --spar Rival,challenges=MyBot --speed 10 --limits --faults F6\n\n\
         Point a client at the address with the token that is printed for its user.\n\n\
         What a sparring user is like, KEY by KEY; a KEY that comes again makes a list that is used in turn:\n  \
         moves       kind=random|greedy|engine|sleeper, nodes=N, delay=200ms..1s\n  \
@@ -117,7 +118,19 @@ pub enum Command {
         in a game   aborts, resigns[=PAWNS behind], stalls-when-lost[=PAWNS behind], quits-at=PLY,\n              \
         back-after=30s, begs-draws, accepts-draws, begs-takebacks, accepts-takebacks,\n              \
         chats[=plain|long|links|control], rematches\n  \
-        arenas      arenas: takes part in every arena for bots")]
+        arenas      arenas: takes part in every arena for bots\n\n\
+        What a script has, in TOML: about, speed, seed, limits, nginx-limit, [quirks], [[user]], [[sparring]],\n\
+        [[team]], [[arena]], and for everything that goes wrong a [[fault]], as in\n  \
+        [[fault]]\n  \
+        endpoint = \"move\"    # or game-stream, event-stream, challenge-create, ...; also: user, game, ply\n  \
+        nth = 3              # times, probability; at, every, from and until take times as in \"30s\"\n  \
+        do = { status = { code = 429, body = \"html\" } }\n\n\
+        What it can do:\n  \
+        to calls    status (code, body, says, seconds, retry-after, headers), reset, stall, applied-late,\n              \
+        answer-lost, answer-late, drip, latency (least, jitter)\n  \
+        to streams  eof, stream-reset, silence, garbage, truncated, oversized, duplicate-final, drip,\n              \
+        latency; after=N lines\n  \
+        to the site restart (down, streams), skew (date, clocks, drift), castling, pair (white, black, clock)")]
     Sim(SimArgs),
 
     /// Speak UCI on stdin and stdout, for any chess program

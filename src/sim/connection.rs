@@ -46,7 +46,8 @@ impl Listener for Doors {
             match self.0.accept().await {
                 Ok((stream, peer)) => return Wire::new(stream, peer),
                 Err(error) => {
-                    // Out of file descriptors, mostly: wait until some connection closes.
+                    // Out of file descriptors, mostly: wait until some connection closes. This is about the machine and
+                    // not about the site, so it is wall time.
                     tracing::warn!("cannot accept a connection: {error}");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }

@@ -77,6 +77,27 @@ pub(super) const AI_GAMES: Limit = Limit::new("setup.post.bot.ai", 20, DAY);
 pub(super) const SETUPS: Limit = Limit::new("setup.post", 5, MINUTE);
 pub(super) const REMATCHES: Limit = Limit::new("rematch", 2, MINUTE);
 
+pub(super) const CROSSTABLES: Limit = Limit::new("crosstable", 30, 10 * MINUTE);
+pub(super) const CLOUD_EVALS: Limit = Limit::new("cloudEval", 3_000, DAY);
+pub(super) const FOLLOWS: Limit = Limit::new("follow", 150, 3 * DAY);
+
+/// So many calls of a kind may run at once for one address.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Crowd {
+    kind: &'static str,
+    most: usize,
+}
+
+impl Crowd {
+    const fn new(kind: &'static str, most: usize) -> Self {
+        Self { kind, most }
+    }
+}
+
+pub(super) const WATCHED_GAMES: Crowd = Crowd::new("stream.game", 8);
+pub(super) const WATCHED_LISTS: Crowd = Crowd::new("stream.games", 4);
+pub(super) const DOWNLOADS: Crowd = Crowd::new("games.export", 2);
+
 /// A refusal, and how long it will last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exceeded {
@@ -246,17 +267,13 @@ impl Limits {
         passes
     }
 
-    /// Lets a call run beside others of its kind, if there are fewer than `most`.
-    pub fn enter(
-        &mut self,
-        kind: &'static str,
-        subject: &str,
-        most: usize,
-    ) -> Result<Pass, Failure> {
-        let running = self.running.entry((kind, subject.to_owned())).or_default();
+    /// Lets a call run beside others of its kind, if there are not too many.
+    pub fn enter(&mut self, crowd: Crowd, subject: &str) -> Result<Pass, Failure> {
+        let key = (crowd.kind, subject.to_owned());
+        let running = self.running.entry(key).or_default();
         // One is ours.
-        if self.on && Arc::strong_count(running) > most {
-            return Err(Failure::busy(most));
+        if self.on && Arc::strong_count(running) > crowd.most {
+            return Err(Failure::busy(crowd.most));
         }
         Ok(Pass(Arc::clone(running)))
     }
@@ -355,13 +372,14 @@ mod tests {
     #[test]
     fn calls_that_run_at_once_are_counted_until_they_end() {
         let mut limits = limits(Limiter::Fixed);
-        let passes = [(); 2].map(|()| limits.enter("stream", "a", 2).unwrap());
-        assert!(limits.enter("stream", "a", 2).is_err());
-        assert!(limits.enter("stream", "b", 2).is_ok());
+        let mut enter = |subject| limits.enter(DOWNLOADS, subject);
+        let passes = [(); 2].map(|()| enter("a").unwrap());
+        assert!(enter("a").is_err());
+        assert!(enter("b").is_ok());
         limits.tidy(START);
-        assert!(limits.enter("stream", "a", 2).is_err());
+        assert!(limits.enter(DOWNLOADS, "a").is_err());
         drop(passes);
-        assert!(limits.enter("stream", "a", 2).is_ok());
+        assert!(limits.enter(DOWNLOADS, "a").is_ok());
     }
 
     #[test]

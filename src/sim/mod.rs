@@ -80,7 +80,7 @@ use sparring::{Resident, Thinkers};
 use time::TimeSource;
 use world::World;
 
-/// What open connections get to finish when the site goes down.
+/// What open connections get to finish when the process ends: wall time, whatever time the site keeps.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Between two rounds of housekeeping, in the site's time.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);

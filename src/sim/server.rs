@@ -1,6 +1,8 @@
 //! From a request to an answer: parameters, faults, headers. What is asked for is decided in [`routes`](super::routes).
 
 use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
@@ -12,7 +14,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use futures::StreamExt;
-use http_body::Body as _;
+use http_body::{Body as _, Frame, SizeHint};
 
 use super::Sim;
 use super::auth::{Caller, bearer};
@@ -21,6 +23,7 @@ use super::call::Call;
 use super::connection::Connection;
 use super::failure::{self, Failure, proxy_page};
 use super::faults::{Circumstances, Fault, Struck, Troubles};
+use super::limits::Pass;
 use super::routes::{self, Asked, Reply};
 use super::stream::{Lines, pieces};
 
@@ -216,6 +219,10 @@ async fn answer(
         // To open it would end the stream that is open.
         return with_type(Body::empty(), "application/x-ndjson");
     }
+    let pass = match routes::enter(sim, call, &asked) {
+        Ok(pass) => pass,
+        Err(failure) => return refused(&failure),
+    };
     let mut response = match routes::answer(sim, call, &asked, caller.as_ref()).await {
         Ok(Reply::Stream { topic, feed }) => {
             let lines = Lines::new(sim.clone(), topic, feed, connection, troubles);
@@ -243,7 +250,36 @@ async fn answer(
     if let (Some(caller), Some(accepted)) = (&caller, accepted) {
         name_scopes(&mut response, caller, accepted);
     }
-    response
+    match pass {
+        Some(pass) => response.map(|body| Body::new(Held { body, _pass: pass })),
+        None => response,
+    }
+}
+
+/// A body during whose transfer its call counts as running.
+struct Held {
+    body: Body,
+    _pass: Pass,
+}
+
+impl http_body::Body for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 fn name_scopes(response: &mut Response, caller: &Caller, accepted: &[&str]) {

@@ -13,6 +13,7 @@ use crate::sim::chat::Room;
 use crate::sim::export;
 use crate::sim::failure::Failure;
 use crate::sim::id::{GameId, UserId};
+use crate::sim::limits::{WATCHED_GAMES, WATCHED_LISTS};
 use crate::sim::lookup::Lookup;
 use crate::sim::round::Round;
 use crate::sim::selection::Selection;
@@ -73,11 +74,11 @@ pub(super) fn look_up(sim: &Sim, asked: &Asked<'_>, call: Lookup<'_>) -> Answer 
         Lookup::Explorer(kind) => Ok(stubs::explorer(kind)),
         Lookup::Tablebase => stubs::tablebase(&asked.params),
         Lookup::StreamGame(id) => {
-            let pass = world.limits.enter("stream.game", &asked.address, 8)?;
+            let pass = world.limits.enter(WATCHED_GAMES, &asked.address)?;
             Ok(audience(world.watch(GameId::parse_any(id), pass)?))
         }
         Lookup::StreamUsers => {
-            let pass = world.limits.enter("stream.games", &asked.address, 4)?;
+            let pass = world.limits.enter(WATCHED_LISTS, &asked.address)?;
             let users = asked
                 .ids(MOST_IDS)
                 .iter()
@@ -92,7 +93,7 @@ pub(super) fn look_up(sim: &Sim, asked: &Asked<'_>, call: Lookup<'_>) -> Answer 
             )))
         }
         Lookup::StreamIds(name) => {
-            let pass = world.limits.enter("stream.games", &asked.address, 4)?;
+            let pass = world.limits.enter(WATCHED_LISTS, &asked.address)?;
             let games = Interest::Games(game_ids(asked));
             Ok(audience(world.listen(
                 games,

@@ -18,8 +18,12 @@ use super::body::Params;
 use super::call::{Api, Call, ChallengeCall};
 use super::failure::Failure;
 use super::id::UserId;
-use super::limits::{ACCOUNT, EVENT_STREAMS, Limit, TOKENS, USERS};
+use super::limits::{
+    ACCOUNT, CLOUD_EVALS, CROSSTABLES, DOWNLOADS, EVENT_STREAMS, FOLLOWS, Limit, Pass, TOKENS,
+    USERS,
+};
 use super::lookup::Lookup;
+use super::personal::{Personal, Tie};
 use super::stream::{Feed, Topic};
 use super::wire;
 use super::world::World;
@@ -144,10 +148,29 @@ pub(super) fn charge(
         (Call::Events, Some(me)) => charge(&[EVENT_STREAMS], &me.token, 1)?,
         (Call::TokenTest, _) => charge(&[TOKENS], from, asked.listed())?,
         (Call::User(_), _) => charge(&USERS, from, 1)?,
+        (Call::Personal(Personal::Relate(Tie::Follow, _)), Some(me)) => {
+            charge(&[FOLLOWS], me.user.as_str(), 1)?;
+        }
+        (Call::Lookup(Lookup::Crosstable(..)), _) => charge(&[CROSSTABLES], from, 1)?,
+        (Call::Lookup(Lookup::CloudEval), _) => charge(&[CLOUD_EVALS], from, 1)?,
         (Call::Lookup(Lookup::Users), _) => charge(&USERS, from, asked.listed().div_ceil(4))?,
         _ => {}
     }
     Ok(())
+}
+
+/// Lets a call in of which only so many may run at once; it is over when what this gives is dropped.
+pub(super) fn enter(
+    sim: &Sim,
+    call: &Call<'_>,
+    asked: &Asked<'_>,
+) -> Result<Option<Pass>, Failure> {
+    let crowd = match call {
+        Call::Lookup(Lookup::GamesOf(_) | Lookup::GamesByIds) => DOWNLOADS,
+        // Those who watch are let in where they take their seats.
+        _ => return Ok(None),
+    };
+    sim.world().limits.enter(crowd, &asked.address).map(Some)
 }
 
 /// Answers a call. `caller` is there whenever the call needs a token.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{NewUser, SimOptions};
+use knightwatch::sim::{Endpoint, Fault, NewUser, Rule, SimOptions};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -139,6 +139,31 @@ async fn polling_is_refused_with_a_word_of_advice() {
     assert_eq!(site.get("Blacky", "/api/account").await.0, 200);
     site.sim.advance(Duration::from_secs(300));
     assert_eq!(site.get("Whitey", "/api/account").await.0, 200);
+}
+
+#[tokio::test]
+async fn only_so_many_downloads_run_at_once() {
+    let site = limited().await;
+    let late = Fault::AnswerLate(Duration::from_secs(60));
+    site.sim
+        .faults()
+        .add(Rule::on(Endpoint::Games, late).times(2));
+    let path = "/api/games/user/Whitey";
+    let first = async { tokio::join!(site.get("", path), site.get("", path)) };
+    let then = async {
+        let mut tries = 0;
+        // Until both of them have begun.
+        while site.get("", path).await.0 == 200 {
+            tries += 1;
+            assert!(tries < 1_000, "never too many");
+        }
+        let busy = json!({ "error": "Please only run 2 request(s) at a time" });
+        assert_eq!(site.get("", path).await, (429, busy));
+        site.sim.advance(Duration::from_secs(60));
+    };
+    let ((one, other), ()) = tokio::join!(first, then);
+    assert_eq!((one.0, other.0), (200, 200));
+    assert_eq!(site.get("", path).await.0, 200);
 }
 
 #[tokio::test]

@@ -74,6 +74,35 @@ async fn flags_status_and_turns_are_shown_or_not() {
 }
 
 #[tokio::test]
+async fn added_time_is_told_at_once_or_with_the_next_state() {
+    for (add_time_push, told) in [(true, 1), (false, 0)] {
+        let site = site(Quirks {
+            add_time_push,
+            ..Quirks::default()
+        })
+        .await;
+        let id = site.game(BLITZ).await;
+        let mut stream = site.game_stream("Blacky", &id).await;
+        stream.line().await;
+        site.ok("Whitey", &format!("/api/round/{id}/add-time/15"))
+            .await;
+        site.play("Whitey", &id, "e2e4").await;
+        for _ in 0..told {
+            let state = stream.full_state().await;
+            assert_eq!(
+                (&state["moves"], &state["btime"]),
+                (&"".into(), &195_000.into())
+            );
+        }
+        let state = stream.full_state().await;
+        assert_eq!(
+            (&state["moves"], &state["btime"]),
+            (&"e2e4".into(), &195_000.into())
+        );
+    }
+}
+
+#[tokio::test]
 async fn the_chat_of_a_game_is_an_array_or_lines() {
     for (quirks, expected) in [
         (
