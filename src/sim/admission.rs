@@ -28,6 +28,9 @@ impl World {
         if other.bot && !wanted.rules.is_empty() {
             return Err(Failure::bad("Rules not applicable for bots"));
         }
+        if wanted.only_if_followed && !other.follows(me) {
+            return Err(Failure::bad(format!("{} does not follow you", other.name)));
+        }
         let cost = match other {
             other if other.follows(me) => 0,
             other if other.bot => 1,

@@ -122,6 +122,8 @@ pub(super) struct Wanted {
     pub color: ColorChoice,
     pub rules: Vec<&'static str>,
     pub keep_alive: bool,
+    /// It is void unless the one who is challenged follows the challenger.
+    pub only_if_followed: bool,
 }
 
 #[derive(Clone)]
@@ -194,6 +196,7 @@ impl Challenge {
             },
             rules: Vec::new(),
             keep_alive: false,
+            only_if_followed: false,
         };
         Self {
             challenger: Some(from.clone()),

@@ -18,8 +18,9 @@ pub struct SimArgs {
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9663")]
     pub listen: SocketAddr,
-    /// A user of the server, a bot with `:bot`; its token is `lip_` and the name in lower case
-    #[arg(long = "user", value_name = "NAME[:bot]")]
+    /// A user of the server, a bot with `:bot`; its token is `lip_` and the name in lower case. With `:guest` somebody
+    /// without an account, who plays through the Board API with his token as a visitor does in his browser
+    #[arg(long = "user", value_name = "NAME[:bot|:guest]")]
     pub users: Vec<NewUser>,
     /// Hold an arena, as in `Friday,clock=60+0,minutes=10,starts=30s,bots,rated`; further keys: id, variant, position,
     /// password, team, teams, min-rating, max-rating, min-rated-games, allow, banned, berserkable, streakable, created-by

@@ -40,6 +40,7 @@ pub(super) fn wanted(params: &Params) -> Result<Wanted, Failure> {
     let time_control = time_control(params, &mut errors);
     let rated = flag(params, "rated", &mut errors);
     let keep_alive = flag(params, "keepAliveStream", &mut errors);
+    let only_if_followed = flag(params, "onlyIfOpponentFollowsMe", &mut errors);
     let color = color(params, &mut errors);
     let rules = rules(params, &mut errors);
     if !errors.is_empty() {
@@ -59,6 +60,7 @@ pub(super) fn wanted(params: &Params) -> Result<Wanted, Failure> {
         color,
         rules,
         keep_alive,
+        only_if_followed,
     })
 }
 

@@ -31,6 +31,7 @@ mod lookup;
 mod open;
 mod options;
 mod outage;
+mod pairing;
 mod pairs;
 mod personal;
 mod presence;

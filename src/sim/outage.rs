@@ -5,12 +5,9 @@ use std::time::Duration;
 
 use super::Sim;
 use super::faults::{Deed, Progress, Skew, StreamFault};
-use super::id::UserId;
-use super::options::TimeControl;
 use super::referee::{Centis, UNLIMITED_MILLIS, View};
-use super::round::{COLORS, Setup, Source};
+use super::round::COLORS;
 use super::time::Moment;
-use super::variant::Variant;
 use super::world::World;
 
 /// What the side to move and the other get when the site stops.
@@ -173,7 +170,9 @@ impl Sim {
                 game,
                 how,
             } => world.cut(user.as_deref(), game.as_deref(), [events, games], how),
-            Deed::Pair { players, clock } => world.pair(&players, clock, now),
+            Deed::Pair { players, clock } => {
+                world.pair(players.each_ref().map(String::as_str), clock, &[], now);
+            }
             Deed::Skew(skew) => world.outage.skew = skew.map(|skew| (skew, now)),
             Deed::Castling(castling) => {
                 let castling = castling.unwrap_or(world.quirks.castling);
@@ -189,27 +188,6 @@ impl Sim {
 }
 
 impl World {
-    /// Lets two users play whom nobody asked.
-    fn pair(&mut self, players: &[String; 2], clock: TimeControl, now: Moment) {
-        let ids = players.each_ref().map(|name| UserId::of(name));
-        if ids.iter().any(|id| !self.users.contains_key(id)) {
-            tracing::warn!("nobody is paired: {players:?} are not both here");
-            return;
-        }
-        let id = self.fresh_id();
-        let setup = Setup {
-            id,
-            users: ids,
-            source: Source::Api,
-            variant: Variant::Standard,
-            start: None,
-            time_control: clock,
-            rated: false,
-            rules: Vec::new(),
-        };
-        self.begin_round(setup, now);
-    }
-
     /// How far the games are that are on.
     fn progress(&self) -> Vec<Progress> {
         let rounds = self.running.iter().filter_map(|id| self.rounds.get(id));

@@ -524,7 +524,9 @@ impl World {
             }
         }
         let users = round.sides.each_ref().map(|side| side.user.clone());
-        self.pairs.count(&users, halves, now);
+        if round.sides.iter().all(|side| side.face == Face::User) {
+            self.pairs.count(&users, halves, now);
+        }
     }
 
     /// Cancelling a challenge that has become a game aborts the game: at once while that is possible, else with the

@@ -4,6 +4,7 @@ use super::{Answer, Asked, NDJSON, Reply};
 use crate::sim::Sim;
 use crate::sim::failure::Failure;
 use crate::sim::id::UserId;
+use crate::sim::users::Face;
 use crate::sim::variant::Variant;
 use crate::sim::wire::{self, Ordered, PlayingJson, Relation, TokenInfo};
 
@@ -83,14 +84,17 @@ pub(super) fn user(sim: &Sim, asked: &Asked<'_>, name: &str) -> Answer {
     Ok(Reply::json(&world.profile(user, relation)))
 }
 
-pub(super) fn account(sim: &Sim, me: &UserId) -> Reply {
+pub(super) fn account(sim: &Sim, me: &UserId) -> Answer {
     let world = sim.world();
+    if world.user(me).face != Face::User {
+        return Err(Failure::new(401, "No such user"));
+    }
     let relation = Relation {
         followable: true,
         following: false,
         blocking: false,
     };
-    Reply::json(&world.profile(world.user(me), Some(relation)))
+    Ok(Reply::json(&world.profile(world.user(me), Some(relation))))
 }
 
 pub(super) fn upgrade(sim: &Sim, me: &UserId) -> Answer {

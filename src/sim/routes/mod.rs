@@ -190,7 +190,7 @@ pub(super) async fn answer(
         (Call::UsersStatus, _) => account::users_status(sim, asked),
         (Call::User(name), _) => account::user(sim, asked, name),
         (Call::Export(id), _) => game::exported(sim, asked, id),
-        (Call::Account, Some(me)) => Ok(account::account(sim, &me.user)),
+        (Call::Account, Some(me)) => account::account(sim, &me.user),
         (Call::Playing, Some(me)) => {
             let most = asked.number("nb", 9, 50);
             let playing = sim.world().now_playing(&me.user, most, sim.time().now());

@@ -180,5 +180,6 @@ fn next_challenge(plan: &Plan, number: usize) -> Option<Wanted> {
         color: *plan.colors.get(number % plan.colors.len().max(1))?,
         rules: Vec::new(),
         keep_alive: false,
+        only_if_followed: false,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use knightwatch::sim::{NewUser, Quirks, SimOptions};
+use knightwatch::sim::{NewUser, Quirks, SimOptions, TimeControl};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -229,4 +229,26 @@ async fn whether_a_gift_of_time_is_shown_is_a_switch() {
         (&state["moves"], &state["btime"]),
         (&json!("e2e4"), &json!(195_000))
     );
+}
+
+#[tokio::test]
+async fn who_is_paired_by_an_organiser_learns_of_it_by_the_start() {
+    let site = Site::start().await;
+    let mut events = site.stream("Blacky", "/api/stream/event").await;
+    let bullet = TimeControl::clock(60, 0);
+    let id = site
+        .sim
+        .pair(["Anna", "Blacky"], bullet, &["noAbort"])
+        .unwrap();
+    let start = events.line().await;
+    assert_eq!(start["type"], "gameStart");
+    assert_eq!(start["game"]["source"], "api");
+    assert_eq!(
+        start["game"]["compat"],
+        json!({"bot": true, "board": false})
+    );
+    let abort = format!("/api/bot/game/{id}/abort");
+    let no = "This game can no longer be aborted";
+    site.refused("Blacky", &abort, "", 400, no).await;
+    assert_eq!(site.sim.pair(["Anna", "Nobody"], bullet, &[]), None);
 }

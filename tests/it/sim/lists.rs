@@ -209,6 +209,10 @@ async fn who_is_blocked_does_not_challenge() {
         "The message could not be sent",
     )
     .await;
+    let only = format!("{BLITZ}&onlyIfOpponentFollowsMe=true");
+    let text = "Bobby does not follow you";
+    site.refused("Anna", "/api/challenge/bobby", &only, 400, text)
+        .await;
     site.ok("Blacky", "/api/rel/unblock/anna").await;
     site.ok("Blacky", "/api/rel/follow/anna").await;
     let (_, anna) = site.get("Blacky", "/api/user/anna").await;
@@ -218,7 +222,7 @@ async fn who_is_blocked_does_not_challenge() {
     );
     let followed = site.text("Blacky", "/api/rel/following").await;
     assert_eq!(followed.lines().count(), 1);
-    site.challenge("Anna", "Blacky", BLITZ).await;
+    site.challenge("Anna", "Blacky", &only).await;
     let (status, _) = site.post("Anna", "/inbox/blacky", "text=well").await;
     assert_eq!(status, 200);
     site.ok("Blacky", "/api/rel/unfollow/anna").await;

@@ -182,6 +182,7 @@ async fn fact_29_challenges_of_strangers_have_no_challenger_and_come_later() {
     assert_eq!(event["compat"], json!({"bot": true, "board": true}));
     site.ok("Blacky", &accept(&id, "")).await;
     assert_eq!(events.line().await["type"], "gameStart");
+    assert_eq!(site.get("Visitor", "/api/account").await.0, 401);
     // Nobody finds him, and what is rated is not for him.
     assert_eq!(site.get("", "/api/user/visitor").await.0, 404);
     site.refused(
