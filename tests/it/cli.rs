@@ -78,6 +78,9 @@ fn wrong_usage_exits_with_2() {
         &["sim", "--speed", "1001"],
         &["sim", "--speed", "NaN"],
         &["sim", "--nginx-limit", "0"],
+        &["sim", "--faults", "F18"],
+        &["sim", "--script", "Cargo.toml"],
+        &["sim", "--quirk", "castling=0-0"],
         &["sim", "--spar", "Echo,kind=king"],
         &["run", "--set", "nothing"],
         &["book"],
@@ -85,6 +88,18 @@ fn wrong_usage_exits_with_2() {
     ] {
         assert_eq!(output(arguments).status.code(), Some(2), "{arguments:?}");
     }
+}
+
+#[test]
+fn scripts_that_ship_are_listed() {
+    let list = stdout(&["sim", "--faults", "list"]);
+    let lines: Vec<&str> = list.lines().collect();
+    assert_eq!(lines.len(), 17);
+    assert!(
+        lines[0].starts_with("F1 ") && lines[16].starts_with("F17 "),
+        "{list}"
+    );
+    assert!(lines.iter().all(|line| line.ends_with('.')), "{list}");
 }
 
 #[test]

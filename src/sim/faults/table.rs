@@ -236,15 +236,20 @@ impl Rule {
                 }
             }
             _ if counts_lines => return wrong("`after` counts the lines of a stream"),
-            Fault::Restart { .. } if self.endpoint.is_none() => {
-                if !timed && self.ply.is_none() && self.from.is_zero() {
-                    return wrong("say when: `at`, `every`, `ply`, or `endpoint` and `nth`");
-                }
+            Fault::Restart { .. }
+                if self.endpoint.is_none()
+                    && !timed
+                    && self.ply.is_none()
+                    && self.from.is_zero() =>
+            {
+                return wrong("say when: `at`, `every`, `ply`, or `endpoint` and `nth`");
             }
-            Fault::Skew(_) | Fault::Castling(_) => {
-                if self.endpoint.is_some() || self.every.is_some() || self.probability.is_some() {
-                    return wrong("this lasts: it takes `at`, `from`, `until` and `ply`");
-                }
+            Fault::Skew(_) | Fault::Castling(_)
+                if self.endpoint.is_some()
+                    || self.every.is_some()
+                    || self.probability.is_some() =>
+            {
+                return wrong("this lasts: it takes `at`, `from`, `until` and `ply`");
             }
             Fault::Pair { .. } if self.endpoint.is_some() => {
                 return wrong("this happens by itself: it takes `at`, `every` and `ply`");
