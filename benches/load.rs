@@ -192,12 +192,16 @@ async fn player(
             _ => continue,
         };
         let moves = state["moves"].as_str().unwrap_or_default();
+        let known = game.moves().len();
         for uci in moves.split_whitespace().skip(game.moves().len()) {
             game.push_uci(uci)?;
         }
+        // The end of the game is shown with the same moves once more.
+        let is_new = game.moves().len() > known;
         let ply = game.moves().len();
         if let (of, Some(at)) = *sent.lock().unwrap_or_else(PoisonError::into_inner)
             && of == ply
+            && is_new
         {
             times[usize::from(ply % 2 == turn)].push(read - at);
         }
