@@ -105,7 +105,8 @@ pub enum Command {
         knightwatch sim --user MyBot:bot --user Rival:bot\n  \
         knightwatch sim --user MyBot:bot --spar Echo,kind=engine,nodes=2000,challenges=MyBot,count=10\n  \
         knightwatch sim --user MyBot:bot --spar Pest,human,challenges=MyBot,clock=180+2,chats,begs-draws\n  \
-        knightwatch sim --user MyBot:bot --spar Rival,challenges=MyBot --speed 10 --limits --faults F6\n\n\
+        knightwatch sim --user MyBot:bot --spar Rival,challenges=MyBot --speed 10 --limits --faults F6\n  \
+        knightwatch sim --user MyBot:bot --spar Rival,copies=15,arenas --arena Friday,clock=60+0,minutes=10,starts=30s,bots\n\n\
         Point a client at the address with the token that is printed for its user.\n\n\
         What a sparring user is like, KEY by KEY; a KEY that comes again makes a list that is used in turn:\n  \
         moves       kind=random|greedy|engine|sleeper, nodes=N, delay=200ms..1s\n  \

@@ -201,6 +201,13 @@ impl World {
         }
     }
 
+    /// Who becomes a bot leaves what he took part in.
+    pub fn leave_all_arenas(&mut self, user: &UserId) {
+        for arena in self.arenas.all.values_mut() {
+            arena.withdraw(user);
+        }
+    }
+
     /// A human goes berserk. It is refused without an arena that has it, to bots, twice, and once both have moved.
     pub fn berserk(&mut self, me: &UserId, game: GameId, now: Moment) -> bool {
         let found = self.rounds.get(&game).and_then(|round| {

@@ -3,6 +3,7 @@
 //! It is told who wants what at which moment, and answers with a refusal or with the states that everybody who watches
 //! has to be shown, in order. It knows nothing of HTTP, of streams and of ratings.
 
+mod arena;
 mod clock;
 mod hands;
 mod ruling;
@@ -19,8 +20,9 @@ use crate::sim::quirks::Castling;
 use crate::sim::time::Moment;
 use crate::sim::variant::Variant;
 
+pub use arena::ArenaTerms;
 pub use clock::{Centis, UNLIMITED_MILLIS};
-pub use ruling::{Expiration, Refusal, Ruling, Status, View};
+pub use ruling::{Refusal, Ruling, Status, View};
 
 use clock::{Clock, DayClock, Timing};
 use wish::Wish;
@@ -29,8 +31,6 @@ use wish::Wish;
 const MAX_PLY: usize = 600;
 /// Nobody may offer a second draw within so many plies.
 const DRAW_OFFER_PAUSE: usize = 20;
-/// A first move that is missing is noticed so much later.
-const NOTICED: Duration = Duration::from_secs(1);
 /// An unlimited game in which nothing moves for so long is lost for the side to move.
 const UNLIMITED_PATIENCE: Duration = Duration::from_secs(21 * 86_400);
 
@@ -55,16 +55,6 @@ pub struct Terms {
     pub castling: Castling,
     /// The game belongs to an arena: nobody can abort it, and it can be resigned from the first move on.
     pub arena: Option<ArenaTerms>,
-}
-
-/// What is agreed beyond that in an arena.
-#[derive(Clone, Copy, Debug)]
-pub struct ArenaTerms {
-    pub berserkable: bool,
-    /// Who takes longer for his first move has lost.
-    pub first_move: Duration,
-    /// Whether players are told how long they have for it.
-    pub told: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -174,44 +164,6 @@ impl Referee {
             draw_offers: self.draw_offers,
             takeback_offers: self.takeback.proposed,
             expiration: self.expiration(now),
-        }
-    }
-
-    /// Until both have moved in an arena: how long the side to move has been idle, and how long it may be.
-    fn expiration(&self, now: Moment) -> Option<Expiration> {
-        let arena = self.terms.arena.filter(|arena| arena.told)?;
-        (self.is_on() && self.plies() < 2).then(|| Expiration {
-            idle: now.since(self.moved_at),
-            allowed: arena.first_move,
-        })
-    }
-
-    /// The site looks whether somebody has not made his first move in time.
-    pub fn check_first_move(&mut self, now: Moment) -> Ruling {
-        let mut shown = Vec::new();
-        let late = self
-            .terms
-            .arena
-            .is_some_and(|arena| now.since(self.moved_at) >= arena.first_move + NOTICED);
-        if late && self.is_on() && self.plies() < 2 {
-            let winner = !self.turn();
-            self.finish(Status::NoStart, Some(winner), now, &mut shown);
-        }
-        Ruling::granted(shown)
-    }
-
-    /// A player gives up half of his time and all increments for a point more. Nobody is shown anything.
-    pub fn berserk(&mut self, color: Color, now: Moment) -> Ruling {
-        let allowed = self.terms.arena.is_some_and(|arena| arena.berserkable);
-        let in_time = self.is_on() && self.plies() < 2;
-        let granted = match &mut self.timing {
-            Timing::Clock(clock) => allowed && in_time && clock.berserk(color, now),
-            Timing::Days(_) | Timing::Unlimited => false,
-        };
-        if granted {
-            Ruling::granted(Vec::new())
-        } else {
-            Ruling::refused(Refusal::CannotBerserk)
         }
     }
 

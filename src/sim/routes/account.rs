@@ -106,5 +106,6 @@ pub(super) fn upgrade(sim: &Sim, me: &UserId) -> Answer {
         ));
     }
     user.become_bot();
+    world.leave_all_arenas(me);
     Ok(Reply::ok())
 }

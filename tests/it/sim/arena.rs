@@ -414,6 +414,16 @@ async fn teams_let_in_who_knows_the_password_or_writes_a_message() {
 }
 
 #[tokio::test]
+async fn who_becomes_a_bot_leaves_his_arenas() {
+    let site = Site::start().await;
+    hold(&site.sim, &later("Friday"));
+    assert_eq!(join(&site, "Anna", "").await, OK);
+    site.ok("Anna", "/api/bot/account/upgrade").await;
+    let (_, page) = site.get("", "/api/tournament/rehearse").await;
+    assert_eq!(page["nbPlayers"], 0);
+}
+
+#[tokio::test]
 async fn swiss_tournaments_are_not_for_bots() {
     let site = Site::start().await;
     let bots = "This API endpoint is not for Bot accounts.";
