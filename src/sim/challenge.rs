@@ -9,7 +9,7 @@ use super::errands::Errand;
 use super::failure::Failure;
 use super::faults::StreamFault;
 use super::id::{GameId, UserId};
-use super::open::{Open, OpenJson};
+use super::open::Open;
 use super::options::TimeControl;
 use super::round::{Setup, Source};
 use super::sparring::ColorChoice;
@@ -17,10 +17,7 @@ use super::stream::Feed;
 use super::time::Moment;
 use super::users::Face;
 use super::variant::{Perf, Speed, Variant};
-use super::wire::{
-    self, ChallengeEvent, ChallengeJson, ChallengeList, ChallengeUser, Compat, PerfJson,
-    TimeControlJson, VariantJson, color_name,
-};
+use super::wire;
 use super::world::{Notice, World};
 
 /// A real-time challenge whose challenger is not seen for so long goes offline.
@@ -30,8 +27,6 @@ const WAITING_KEPT: Duration = Duration::from_secs(14 * 86_400);
 const DONE_KEPT: Duration = Duration::from_secs(3 * 3_600);
 /// Somebody without an account is heard of this much later.
 const STRANGERS_WAIT: Duration = Duration::from_secs(2);
-/// Most challenges that a new event stream is told of.
-const REPLAYED: usize = 50;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChallengeStatus {
@@ -43,7 +38,7 @@ pub(super) enum ChallengeStatus {
 }
 
 impl ChallengeStatus {
-    fn key(self) -> &'static str {
+    pub fn key(self) -> &'static str {
         match self {
             Self::Created => "created",
             Self::Offline => "offline",
@@ -62,8 +57,8 @@ impl ChallengeStatus {
 /// Why a challenge is declined: the key in a request, and the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeclineReason {
-    key: &'static str,
-    text: &'static str,
+    pub key: &'static str,
+    pub text: &'static str,
 }
 
 #[rustfmt::skip]
@@ -134,7 +129,7 @@ pub(super) struct Challenge {
     pub dest: Option<UserId>,
     pub open: Option<Open>,
     /// The game after which it asks for another one.
-    rematch_of: Option<GameId>,
+    pub rematch_of: Option<GameId>,
     pub variant: Variant,
     pub start: Option<Position>,
     pub rated: bool,
@@ -144,7 +139,7 @@ pub(super) struct Challenge {
     pub final_color: Color,
     pub color: ColorChoice,
     pub status: ChallengeStatus,
-    reason: Option<DeclineReason>,
+    pub reason: Option<DeclineReason>,
     pub created_at: Moment,
     seen_at: Moment,
     changed_at: Moment,
@@ -206,11 +201,11 @@ impl Challenge {
         }
     }
 
-    fn is_from(&self, user: &UserId) -> bool {
+    pub fn is_from(&self, user: &UserId) -> bool {
         self.challenger.as_ref() == Some(user)
     }
 
-    fn is_for(&self, user: &UserId) -> bool {
+    pub fn is_for(&self, user: &UserId) -> bool {
         self.dest.as_ref() == Some(user)
     }
 
@@ -252,7 +247,7 @@ impl Challenge {
         })
     }
 
-    fn is_real_time(&self) -> bool {
+    pub fn is_real_time(&self) -> bool {
         matches!(self.time_control, TimeControl::Clock { .. })
     }
 
@@ -526,133 +521,6 @@ impl World {
         }
     }
 
-    /// The challenge as one of its two users sees it.
-    pub fn show_challenge(
-        &self,
-        me: &UserId,
-        id: GameId,
-        now: Moment,
-    ) -> Result<ChallengeJson, Failure> {
-        let challenge = self.challenges.get(&id).ok_or_else(Failure::not_found)?;
-        let mut shown = self.directed(challenge, me, now);
-        if let Ok((round, color)) = self.player_of(me, Some(id)) {
-            shown.full_id = Some(round.secrets.full_id(id, color));
-        }
-        Ok(shown)
-    }
-
-    /// What waits for an answer, in both directions; what is offline is not listed.
-    pub fn list_challenges(&self, me: &UserId, now: Moment) -> ChallengeList {
-        let created = || {
-            self.open_challenges
-                .iter()
-                .filter_map(|id| self.challenges.get(id))
-                .filter(|challenge| challenge.status == ChallengeStatus::Created)
-        };
-        ChallengeList {
-            incoming: created()
-                .filter(|challenge| challenge.is_for(me))
-                .map(|challenge| self.directed(challenge, me, now))
-                .collect(),
-            outgoing: created()
-                .filter(|challenge| challenge.is_from(me))
-                .map(|challenge| self.directed(challenge, me, now))
-                .collect(),
-        }
-    }
-
-    fn directed(&self, challenge: &Challenge, me: &UserId, now: Moment) -> ChallengeJson {
-        let mut shown = self.challenge_json(challenge, now);
-        if challenge.is_from(me) {
-            shown.direction = Some("out");
-        } else if challenge.is_for(me) {
-            shown.direction = Some("in");
-        }
-        shown
-    }
-
-    /// What a new event stream is told: incoming challenges, oldest first, real-time ones before the others when there are
-    /// more than five; without `compat`.
-    pub fn challenges_for_replay(&self, me: &UserId, now: Moment) -> Vec<ChallengeEvent> {
-        let mut waiting: Vec<&Challenge> = self
-            .open_challenges
-            .iter()
-            .filter_map(|id| self.challenges.get(id))
-            .filter(|challenge| {
-                challenge.is_for(me) && challenge.status == ChallengeStatus::Created
-            })
-            .collect();
-        if waiting.len() > 5 {
-            waiting.sort_by_key(|challenge| !challenge.is_real_time());
-        }
-        waiting
-            .into_iter()
-            .take(REPLAYED)
-            .map(|challenge| self.challenge_event("challenge", challenge, None, now))
-            .collect()
-    }
-
-    pub fn challenge_event(
-        &self,
-        kind: &'static str,
-        challenge: &Challenge,
-        compat_for: Option<&UserId>,
-        now: Moment,
-    ) -> ChallengeEvent {
-        let speed = challenge.speed();
-        ChallengeEvent {
-            kind,
-            challenge: self.challenge_json(challenge, now),
-            compat: compat_for.map(|user| Compat {
-                bot: self.user(user).bot && speed >= Speed::Bullet,
-                board: speed >= Speed::Blitz,
-            }),
-        }
-    }
-
-    pub fn challenge_json(&self, challenge: &Challenge, now: Moment) -> ChallengeJson {
-        let user = |id: &UserId| {
-            let user = self.user(id);
-            let rating = user.rating(challenge.perf().key);
-            let online = user.is_online(now);
-            (user.face == Face::User).then(|| ChallengeUser {
-                id: user.id.to_string(),
-                name: user.name.clone(),
-                rating: rating.value(),
-                title: wire::title(user.title(), &self.quirks),
-                provisional: rating.is_provisional(),
-                online,
-                lag: online.then_some(4),
-            })
-        };
-        ChallengeJson {
-            id: challenge.id.to_string(),
-            url: format!("{}/{}", self.base, challenge.id),
-            status: challenge.status.key(),
-            challenger: challenge.challenger.as_ref().and_then(user),
-            dest_user: challenge.dest.as_ref().and_then(user),
-            variant: VariantJson::full(challenge.variant),
-            rated: challenge.rated,
-            speed: challenge.speed().key(),
-            time_control: time_control_json(challenge.time_control),
-            color: match challenge.color {
-                ColorChoice::White => "white",
-                ColorChoice::Black => "black",
-                ColorChoice::Random => "random",
-            },
-            final_color: color_name(challenge.final_color),
-            perf: PerfJson::with_icon(challenge.perf()),
-            direction: None,
-            initial_fen: challenge.start.as_ref().map(Position::fen),
-            decline_reason: challenge.reason.map(|reason| reason.text),
-            decline_reason_key: challenge.reason.map(|reason| reason.key),
-            rules: challenge.rules.clone(),
-            rematch_of: challenge.rematch_of.map(|id| id.to_string()),
-            open: challenge.open.as_ref().map(OpenJson::from),
-            full_id: None,
-        }
-    }
-
     /// Lets real-time challenges of absent challengers go offline, and forgets what is old.
     pub fn tick_challenges(&mut self, now: Moment) {
         for id in &self.open_challenges {
@@ -680,17 +548,5 @@ impl World {
             });
         self.open_challenges
             .retain(|id| self.challenges.contains_key(id));
-    }
-}
-
-fn time_control_json(time_control: TimeControl) -> TimeControlJson {
-    match time_control {
-        TimeControl::Clock { limit, increment } => TimeControlJson::Clock {
-            limit,
-            increment,
-            show: time_control.show().unwrap_or_default(),
-        },
-        TimeControl::Days(days_per_turn) => TimeControlJson::Correspondence { days_per_turn },
-        TimeControl::Unlimited => TimeControlJson::Unlimited,
     }
 }

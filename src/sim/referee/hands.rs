@@ -38,4 +38,16 @@ impl Referee {
         }
         Ruling::granted(vec![self.view(now)])
     }
+
+    /// The site was down and is back: who could not move because of that does not lose.
+    pub fn restarted(&mut self, at: Moment) {
+        self.restarted_at = Some(at);
+    }
+
+    /// A side gets time, in games with a clock.
+    pub fn grant(&mut self, color: Color, gift: Centis) {
+        if let (true, Timing::Clock(clock)) = (self.is_on(), &mut self.timing) {
+            clock.grant(color, gift);
+        }
+    }
 }
