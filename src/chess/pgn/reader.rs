@@ -20,6 +20,22 @@ const PLY_COST: usize = 24;
 /// The longest word among the moves; longer ones are no moves.
 const LONGEST_WORD: usize = 64;
 
+/// The bytes that neither end a word nor may end it.
+static IN_WORDS: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let letter = byte as u8;
+        table[byte] = letter.is_ascii_alphanumeric()
+            || matches!(
+                letter,
+                b'+' | b'#' | b'=' | b'-' | b'/' | b'*' | b'!' | b'?'
+            );
+        byte += 1;
+    }
+    table
+};
+
 /// A game as it was read.
 #[derive(Clone, Debug)]
 pub struct Record {
@@ -202,8 +218,12 @@ impl Reader {
     ///
     /// A game that cannot be read. The next call goes on with the game after it.
     pub fn feed(&mut self, input: &mut &[u8]) -> Option<Result<Record, ReadError>> {
-        while let Some((&byte, rest)) = input.split_first() {
-            if self.take(byte) {
+        loop {
+            self.take_run(input);
+            let Some((&byte, rest)) = input.split_first() else {
+                return self.done.take();
+            };
+            if self.done.is_none() && self.take(byte) {
                 *input = rest;
                 self.at_line_start = byte == b'\n';
                 self.line += u64::from(byte == b'\n');
@@ -212,7 +232,30 @@ impl Reader {
                 return self.done.take();
             }
         }
-        None
+    }
+
+    /// Takes the bytes that only make a word or a comment longer at once: most are such.
+    fn take_run(&mut self, input: &mut &[u8]) {
+        let goes_on = match self.state {
+            State::Word => |byte: u8| IN_WORDS[usize::from(byte)],
+            State::Comment => |byte| byte != b'}',
+            State::LineComment => |byte| byte != b'\n',
+            _ => return,
+        };
+        let end = input.iter().position(|&byte| !goes_on(byte));
+        let length = end.unwrap_or(input.len()).min(MOST_TEXT);
+        let run = input.split_off(..length).unwrap_or_default();
+        if matches!(self.state, State::Word) {
+            let room = (LONGEST_WORD + 1).saturating_sub(self.text.len());
+            self.text.extend_from_slice(&run[..length.min(room)]);
+            self.at_line_start = self.at_line_start && length == 0;
+            return;
+        }
+        self.line += run.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        if self.draft.depth == 0 {
+            self.text.extend_from_slice(run);
+            self.count(length);
+        }
     }
 
     /// Says that the text has ended, which may end a last game.
@@ -266,11 +309,8 @@ impl Reader {
                 self.state = State::Between;
                 self.end_comment();
             }
-            State::Comment | State::LineComment => {
-                if self.draft.depth == 0 {
-                    self.keep(byte);
-                }
-            }
+            // Those that do not end it came as a run.
+            State::Comment | State::LineComment => {}
             State::Escaped => {
                 if byte == b'\n' {
                     self.state = State::Between;
@@ -583,36 +623,63 @@ impl Words {
 
 /// The first command like `[%clk 0:02:59]`, and what stands before and after it.
 fn next_command(text: &str) -> Option<(&str, &str, &str)> {
-    let (before, rest) = text.split_once("[%")?;
-    let (command, after) = rest.split_once(']')?;
-    Some((before, command, after))
+    let bytes = text.as_bytes();
+    let start = bytes.windows(2).position(|pair| pair == b"[%")?;
+    let length = bytes[start..].iter().position(|&byte| byte == b']')?;
+    let end = start + length;
+    Some((&text[..start], &text[start + 2..end], &text[end + 1..]))
 }
 
 /// A clock like `0:02:59` or `1:00:00.5`.
 fn clock(text: &str) -> Option<Duration> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    let mut fields = whole.split(':');
-    let mut number = || fields.next()?.parse::<u32>().ok();
-    let (hours, minutes, seconds) = (number()?, number()?, number()?);
-    if fields.next().is_some() || !part.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let part: f64 = format!("0.{part}").parse().ok()?;
-    let seconds = u64::from(hours) * 3600 + u64::from(minutes) * 60 + u64::from(seconds);
-    Some(Duration::from_secs(seconds) + Duration::from_millis((part * 1000.0).round() as u64))
+    let (hours, rest) = number(text.as_bytes())?;
+    let (minutes, rest) = number(rest.strip_prefix(b":")?)?;
+    let (seconds, rest) = number(rest.strip_prefix(b":")?)?;
+    let seconds = (hours * 60 + minutes) * 60 + seconds;
+    Some(Duration::from_millis(seconds * 1000 + part(rest, 3)?))
 }
 
 /// An evaluation like `0.23` or `#-3`; a depth after a comma is left out.
 fn eval(text: &str) -> Option<Eval> {
-    let value = text.split(',').next()?.trim();
+    let end = text.bytes().position(|byte| byte == b',');
+    let value = text[..end.unwrap_or(text.len())].trim();
     if let Some(moves) = value.strip_prefix('#') {
         return moves.parse().ok().map(Eval::Mate);
     }
-    let is_number = value
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || b"+-.".contains(&byte));
-    let pawns: f64 = value.parse().ok().filter(|_| is_number)?;
-    Some(Eval::Centipawns((pawns * 100.0).round() as i32))
+    let (sign, value) = match value.as_bytes() {
+        [b'-', value @ ..] => (-1, value),
+        [b'+', value @ ..] => (1, value),
+        value => (1, value),
+    };
+    let (pawns, rest) = if value.starts_with(b".") {
+        (0, value)
+    } else {
+        number(value)?
+    };
+    let score = i32::try_from(pawns * 100 + part(rest, 2)?).ok()?;
+    Some(Eval::Centipawns(sign * score))
+}
+
+/// The number that the text begins with, at most nine digits, and what follows.
+fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, rest) = text.split_at(length);
+    let add = |value, &digit| value * 10 + u64::from(digit - b'0');
+    (1..=9)
+        .contains(&length)
+        .then(|| (digits.iter().fold(0, add), rest))
+}
+
+/// What a text like `.25` says in tenths, hundredths or thousandths for 1, 2 or 3 places, rounded; nothing is 0.
+fn part(text: &[u8], places: usize) -> Option<u64> {
+    let digits = match text {
+        [] => text,
+        [b'.', digits @ ..] if digits.iter().all(u8::is_ascii_digit) => digits,
+        _ => return None,
+    };
+    let digit = |place| u64::from(digits.get(place).map_or(0, |digit| digit - b'0'));
+    let value = (0..places).fold(0, |value, place| value * 10 + digit(place));
+    Some(value + u64::from(digit(places) >= 5))
 }
 
 #[cfg(test)]
