@@ -1,5 +1,5 @@
-//! Finds the magic numbers and lays out the attack table. Needs nothing but the standard library, so that the
-//! example that writes the files and the test that checks them share it.
+//! Finds the magic numbers and lays out the attack table, for the test that writes the files and holds them to it. Needs
+//! nothing but the standard library.
 
 /// The directions in which a rook slides, as steps of (file, rank).
 pub const ROOK: [(i32, i32); 4] = [(0, 1), (1, 0), (0, -1), (-1, 0)];
@@ -126,7 +126,7 @@ pub fn generate() -> Tables {
 /// The Rust text of the entries.
 pub fn entries_text(tables: &Tables) -> String {
     let mut text = String::from(
-        "// Made by `cargo run --release --example magics`; a test holds it to that.\n\
+        "// Made by `WRITE_TABLES=1 cargo test chess::magic`; the same test holds it to that.\n\
          // Mask, magic number, offset and shift, for each square of the rook, then of the bishop.\n[\n",
     );
     for (mask, magic, offset, shift) in &tables.entries {

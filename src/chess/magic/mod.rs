@@ -1,7 +1,8 @@
 //! Attacks of rooks and bishops by fancy magic bitboards: the occupation of the squares that matter, multiplied
 //! by a number found by search, gives the index of the attacks in a table.
 //!
-//! The numbers and the table are made by `cargo run --release --example magics`.
+//! The numbers and the table are what the [generator] makes of its seed. `WRITE_TABLES=1 cargo test chess::magic`
+//! writes them anew; without the variable that test holds them to it.
 
 use super::{Bitboard, Square};
 
@@ -50,9 +51,19 @@ pub(super) fn bishop(square: Square, occupied: Bitboard) -> Bitboard {
 mod tests {
     use super::*;
 
+    fn write(tables: &generator::Tables) -> std::io::Result<()> {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/chess/magic/");
+        let file = |name| format!("{directory}{name}");
+        std::fs::write(file("entries.in"), generator::entries_text(tables))?;
+        std::fs::write(file("attacks.bin"), generator::attack_bytes(tables))
+    }
+
     #[test]
     fn the_committed_tables_are_what_the_generator_makes() {
         let tables = generator::generate();
+        if std::env::var_os("WRITE_TABLES").is_some() {
+            write(&tables).expect("the source can be written");
+        }
         assert_eq!(generator::entries_text(&tables), include_str!("entries.in"));
         assert!(generator::attack_bytes(&tables) == ATTACKS.0);
     }

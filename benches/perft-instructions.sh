@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Instructions per position of each library in `cargo bench --bench perft`, which valgrind counts the same on every run.
+# With BMI2 in RUSTFLAGS, as in RUSTFLAGS="-C target-cpu=x86-64-v3", cozy-chess finds its attacks by PEXT.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+features=()
+case "${RUSTFLAGS:-}" in
+    *x86-64-v3* | *bmi2*) features=(--features cozy-chess/pext) ;;
+esac
+bench=$(cargo bench --bench perft --no-run "${features[@]}" 2>&1 | sed -n 's/.*(\(.*perft-[0-9a-f]*\))$/\1/p')
+for library in knightwatch cozy-chess chess shakmaty; do
+    counted=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null "$bench" "$library" 2 2>&1)
+    nodes=$(sed -n 's/ nodes$//p' <<<"$counted")
+    instructions=$(sed -n 's/.*Collected : //p' <<<"$counted")
+    awk -v name="$library" -v n="$nodes" -v i="$instructions" 'BEGIN { printf "%-12s %6.1f\n", name, i / n }'
+done
