@@ -107,7 +107,13 @@ pub enum Command {
         knightwatch sim --user MyBot:bot --spar Pest,human,challenges=MyBot,clock=180+2,chats,begs-draws\n  \
         knightwatch sim --user MyBot:bot --spar Rival,challenges=MyBot --speed 10 --limits --faults F6\n  \
         knightwatch sim --user MyBot:bot --spar Rival,copies=15,arenas --arena Friday,clock=60+0,minutes=10,starts=30s,bots\n\n\
-        Point a client at the address with the token that is printed for its user.\n\n\
+        Point a client at the address with the token that is printed for its user:\n  \
+        Knightwatch  LICHESS_TOKEN=lip_mybot knightwatch run --set lichess.url=http://127.0.0.1:9663\n  \
+        lichess-bot  in config.yml token: \"lip_mybot\" and url: \"http://127.0.0.1:9663/\", online_moves off\n  \
+        BotLi        in config.yml token: \"lip_mybot\" and url: \"http://127.0.0.1:9663\"\n  \
+        berserk      Client(TokenSession(\"lip_mybot\"), base_url=\"http://127.0.0.1:9663\")\n\n\
+        Known departure from Lichess: standard, chess960 and fromPosition are played; crazyhouse, antichess,\n\
+        atomic, horde, kingOfTheHill, racingKings and threeCheck are refused with 400 and a sentence.\n\n\
         What a sparring user is like, KEY by KEY; a KEY that comes again makes a list that is used in turn:\n  \
         moves       kind=random|greedy|engine|sleeper, nodes=N, delay=200ms..1s\n  \
         account     rating=N, human (else a bot), copies=N (NAME1, NAME2, ...)\n  \

@@ -45,10 +45,15 @@ impl Site {
     pub fn new(users: impl IntoIterator<Item = NewUser>) -> Self {
         let mut all = vec![NewUser::bot(BOT)];
         all.extend(users);
-        let sim = Sim::new(SimOptions {
+        Self::with(SimOptions {
             users: all,
             ..SimOptions::default()
-        });
+        })
+    }
+
+    /// A site as described; the bot's account has to be among its users.
+    pub fn with(options: SimOptions) -> Self {
+        let sim = Sim::new(options);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -195,6 +200,7 @@ impl Player<'_> {
 /// The real program, running against a site; killed when this is dropped.
 pub struct Daemon {
     child: Child,
+    arguments: Vec<String>,
     log: PathBuf,
     /// Holds the files of the program.
     home: TempDir,
@@ -210,6 +216,14 @@ impl Daemon {
         bot
     }
 
+    /// The same, with further arguments on the command line, at every start.
+    pub fn start_with(site: &Site, config: &str, arguments: &[&str]) -> Self {
+        let arguments = arguments.iter().map(|text| (*text).to_owned()).collect();
+        let bot = Self::launch_with(site, &site.sim.token_of(BOT), config, arguments);
+        bot.ready();
+        bot
+    }
+
     /// The same, without waiting.
     fn launch(site: &Site, config: &str) -> Self {
         Self::launch_as(site, &site.sim.token_of(BOT), config)
@@ -217,6 +231,10 @@ impl Daemon {
 
     /// The same with this token.
     pub fn launch_as(site: &Site, token: &str, config: &str) -> Self {
+        Self::launch_with(site, token, config, Vec::new())
+    }
+
+    fn launch_with(site: &Site, token: &str, config: &str, arguments: Vec<String>) -> Self {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join("token"), token).unwrap();
         let mut text = String::new();
@@ -244,9 +262,10 @@ impl Daemon {
         }
         let config = text + config;
         let log = home.path().join("log");
-        let child = spawn(&home, &config, &log);
+        let child = spawn(&home, &config, &arguments, &log);
         Self {
             child,
+            arguments,
             log,
             home,
             url: site.url.clone(),
@@ -275,7 +294,7 @@ impl Daemon {
     pub fn crash_and_restart(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.child = spawn(&self.home, &self.config, &self.log);
+        self.child = spawn(&self.home, &self.config, &self.arguments, &self.log);
     }
 
     /// Sends a signal, such as `TERM`.
@@ -293,17 +312,27 @@ impl Daemon {
         wait("the bot has ended", || child.try_wait().unwrap())
     }
 
+    /// Resident memory of the program, in MiB.
+    pub fn memory_mib(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(path).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        kib.unwrap_or(0) / 1_024
+    }
+
     /// Whether the program still runs.
     pub fn runs(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 }
 
-fn spawn(home: &TempDir, config: &str, log: &std::path::Path) -> Child {
+fn spawn(home: &TempDir, config: &str, arguments: &[String], log: &std::path::Path) -> Child {
     std::fs::write(home.path().join("config.toml"), config).unwrap();
     let log = File::options().create(true).append(true).open(log).unwrap();
     Command::new(env!("CARGO_BIN_EXE_knightwatch"))
         .args(["run", "--config", "config.toml"])
+        .args(arguments)
         .current_dir(home.path())
         .env_remove("LICHESS_TOKEN")
         .env("RUST_LOG", "knightwatch=debug")

@@ -13,7 +13,10 @@ use crate::common::{BOT, Site, wait};
 const UNIT: &str = include_str!("../../systemd/knightwatch.service");
 
 /// The bot's process, with these variables in its environment; killed when this is dropped. Its runtime directory.
-struct Service(Child, TempDir);
+struct Service(
+    Child,
+    #[expect(dead_code, reason = "removed with the service")] TempDir,
+);
 
 impl Service {
     fn start(url: &str, variables: &[(&str, &str)]) -> Self {

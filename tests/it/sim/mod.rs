@@ -4,6 +4,7 @@ mod account;
 mod ai;
 mod arena;
 mod audience;
+mod berserk;
 mod board;
 mod broken;
 mod challenge;

@@ -1,0 +1,74 @@
+//! The Python client of Lichess's own organisation plays on the real `knightwatch sim`.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// A Python that may have the client: the one named by the environment, or the one in the path.
+fn python() -> String {
+    std::env::var("KNIGHTWATCH_PYTHON").unwrap_or_else(|_| "python3".to_owned())
+}
+
+/// Whether the client is there. Where the environment names a Python it has to be.
+fn has_berserk() -> bool {
+    let found = Command::new(python())
+        .args(["-c", "import berserk"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    assert!(
+        found || std::env::var_os("KNIGHTWATCH_PYTHON").is_none(),
+        "{} cannot import berserk",
+        python()
+    );
+    found
+}
+
+/// The simulator as a process of its own.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn serve(users: &[&str]) -> (Server, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+    command.args(["sim", "--listen", "127.0.0.1:0"]);
+    for user in users {
+        command.args(["--user", user]);
+    }
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let greeting = lines.next().unwrap().unwrap();
+    // The rest has to be read all the same, or the pipe fills up.
+    std::thread::spawn(move || lines.for_each(drop));
+    let base = greeting.split_whitespace().last().unwrap().to_owned();
+    assert!(base.starts_with("http://"), "{greeting}");
+    (Server(child), base)
+}
+
+#[test]
+fn berserk_finds_all_that_it_calls() {
+    if !has_berserk() {
+        eprintln!("skipped: no Python with berserk here (pip install berserk)");
+        return;
+    }
+    let (_server, base) = serve(&["Whitey:bot", "Blacky:bot", "Anna", "Bobby"]);
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/berserk/drive.py");
+    let output = Command::new(python())
+        .arg(script)
+        .arg(&base)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
