@@ -3,7 +3,7 @@
 //! The task writes, others read; nobody waits.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::clock;
 use crate::metrics::{GameStatus, StreamStatus};
@@ -25,6 +25,8 @@ pub struct Sight {
     pub owed_since: Option<Instant>,
     /// What is in flight.
     pub doing: Doing,
+    /// What our clock showed in the latest state.
+    pub remaining: Duration,
     /// Since when the stream is open, and when it was last heard.
     pub stream: Option<(Instant, Instant)>,
     /// When any of this but the stream last changed.
@@ -63,6 +65,7 @@ impl Default for Desk {
             ply: 0,
             owed_since: None,
             doing: Doing::Listening,
+            remaining: Duration::MAX,
             stream: None,
             changed: clock::now(),
         })))

@@ -13,5 +13,7 @@ mod monitor;
 mod rules;
 mod service;
 mod sim;
+
+mod soak;
 mod tls;
 mod tournaments;

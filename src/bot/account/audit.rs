@@ -16,6 +16,23 @@ const GRACE: Duration = Duration::from_millis(500);
 /// How far the list of games and a stream may be apart in time.
 const SKEW: Duration = Duration::from_secs(3);
 
+/// With less than this on our clock, a stream that has died without a word costs the game before its silence tells.
+const SHORT: Duration = Duration::from_secs(30);
+
+/// A stream may be silent for seven seconds without any fault; with a short clock it is worth a question sooner.
+const QUIET: Duration = Duration::from_secs(3);
+
+/// Whether a game waits for its opponent on a silent stream with so little time that Lichess is better asked whose turn
+/// it is.
+pub(super) fn worries(sight: &Sight, now: Instant) -> bool {
+    sight.clocked
+        && sight.owed_since.is_none()
+        && sight.remaining < SHORT
+        && sight
+            .stream
+            .is_some_and(|(_, heard)| now.saturating_duration_since(heard) > QUIET)
+}
+
 /// Whether a game owes a move and does nothing about it.
 pub(super) fn neglects(sight: &Sight, now: Instant) -> bool {
     sight.owed_since.is_some()
@@ -57,6 +74,24 @@ mod tests {
         }
         let free = sight(false, Doing::Listening);
         assert!(!neglects(&free, free.changed + Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn a_short_clock_and_a_silent_stream_are_worth_a_question() {
+        let now = Instant::now();
+        let waiting = |remaining, silent| Sight {
+            remaining: Duration::from_secs(remaining),
+            stream: Some((now, now - Duration::from_secs(silent))),
+            ..sight(false, Doing::Listening)
+        };
+        assert!(worries(&waiting(10, 4), now));
+        assert!(!worries(&waiting(10, 2), now));
+        assert!(!worries(&waiting(60, 6), now));
+        let ours = Sight {
+            owed_since: Some(now),
+            ..waiting(10, 4)
+        };
+        assert!(!worries(&ours, now));
     }
 
     #[test]

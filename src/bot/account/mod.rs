@@ -38,6 +38,9 @@ const RECONCILE_EVERY: Duration = Duration::from_secs(60);
 /// is one at a time.
 const AUDIT_EVERY: Duration = Duration::from_secs(20);
 
+/// The same, while a game with a short clock waits on a silent stream.
+const WORRY_EVERY: Duration = Duration::from_secs(3);
+
 /// The most games that Lichess lists.
 const LISTED: u32 = 50;
 
@@ -155,6 +158,8 @@ struct Account {
     metrics: Metrics,
     /// Games that the auditor had to help.
     repairs: u64,
+    /// When Lichess was last asked out of turn.
+    worried: Option<Instant>,
 }
 
 /// A game that is on, as the account has it.
@@ -205,6 +210,7 @@ impl Account {
             offline: None,
             metrics,
             repairs: 0,
+            worried: None,
         }
     }
 
@@ -453,6 +459,14 @@ impl Account {
     /// Sees to it that every game does what it owes.
     fn audit(&mut self) {
         let now = clock::now();
+        let lately = self
+            .worried
+            .is_some_and(|at| now.saturating_duration_since(at) < WORRY_EVERY);
+        let worried = |seat: &Seat| audit::worries(&seat.desk.look(), now);
+        if self.offline.is_none() && !lately && self.games.values().any(worried) {
+            self.worried = Some(now);
+            self.ask_playing(Duration::ZERO);
+        }
         for (id, seat) in &self.games {
             if audit::neglects(&seat.desk.look(), now) {
                 error!(game = %id, "a move was owed and nothing done about it");

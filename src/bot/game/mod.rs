@@ -354,6 +354,7 @@ impl Play {
             }
             sight.owed_since = self.duty.owes().then_some(self.turn.since);
             sight.doing = doing;
+            sight.remaining = self.turn.clock.0;
             sight.stream = self
                 .link
                 .stream()

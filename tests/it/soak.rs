@@ -1,0 +1,435 @@
+//! The bot in a storm: everything goes wrong at once, for many games, and none may be lost but on the board.
+//!
+//! Faults, opponents and their choices follow a seed. Simulator and bot run ten times as fast as the wall. The short form
+//! runs with the other tests; the long one is asked for:
+//!
+//! ```text
+//! KNIGHTWATCH_SOAK_GAMES=1000 KNIGHTWATCH_SOAK_SEED=7 cargo test --release --test it -- --ignored soak::
+//! ```
+//!
+//! Each long run adds its numbers to `target/soak/total.json`, whatever the seed; a game that was lost in a way it must not
+//! be leaves everything that the bot has logged about it in the same folder.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use knightwatch::sim::{
+    ArenaOptions, Endpoint, Fault, GameSummary, Habits, Kind, Latency, NewUser, Plan, Quit, Rule,
+    SimOptions, Sparring, StreamFault, Talk, TimeControl,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::common::{BOT, Daemon, Site};
+
+/// How many times faster than the wall everything runs.
+const SPEED: f64 = 10.0;
+
+/// No run of a thousand games takes longer than this, on the wall.
+const PATIENCE: Duration = Duration::from_secs(3_600);
+
+/// What the runs so far add up to.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Total {
+    games: usize,
+    /// By how they ended, with who won.
+    endings: BTreeMap<String, usize>,
+    /// Kills of the bot, and restarts of the site with everything forgotten.
+    kills: usize,
+    resets: usize,
+    /// What must not happen.
+    faults: Vec<String>,
+    /// The largest resident memory of the bot, in MiB.
+    memory_mib: u64,
+}
+
+/// Everything that goes wrong in a storm, all of it at random.
+fn weather(seed: u64) -> Vec<Rule> {
+    let ms = Duration::from_millis;
+    let limited = || {
+        Fault::json(
+            429,
+            r#"{"error":"Too many requests. Try again later.","ratelimit":{"key":"storm","seconds":1}}"#,
+        )
+    };
+    let stream = |after, how| Fault::Stream { after, how };
+    let mut storm: Vec<(Option<Endpoint>, f64, Fault)> = Vec::new();
+    for (share, fault) in [
+        (0.01, limited()),
+        (0.01, Fault::html(502)),
+        (0.005, Fault::html(503)),
+        (0.01, Fault::Reset),
+        (0.01, Fault::AnswerLost),
+        (0.003, Fault::AppliedLate(ms(1_200))),
+        (0.003, Fault::Stall(ms(900))),
+        (0.005, Fault::AnswerLate(ms(800))),
+        (0.005, Fault::Drip(ms(20))),
+    ] {
+        storm.push((Some(Endpoint::Move), share, fault));
+    }
+    for (after, how) in [
+        (1, StreamFault::Eof),
+        (7, StreamFault::Eof),
+        (4, StreamFault::Reset),
+        (6, StreamFault::Silence),
+        (5, StreamFault::Garbage),
+        (8, StreamFault::Truncated),
+        (3, StreamFault::Oversized(2 << 20)),
+        (3, StreamFault::DuplicateFinal),
+        (9, StreamFault::Drip(ms(5))),
+    ] {
+        storm.push((Some(Endpoint::GameStream), 0.04, stream(after, how)));
+        // Three clean ends in the first two minutes of a process mean another one with the same token, and the
+        // processes here are young. Deploys end this stream cleanly, too.
+        if !matches!(how, StreamFault::Eof | StreamFault::Truncated) {
+            storm.push((Some(Endpoint::EventStream), 0.08, stream(4 * after, how)));
+        }
+    }
+    for endpoint in [Endpoint::GameStream, Endpoint::EventStream] {
+        storm.push((Some(endpoint), 0.04, Fault::html(502)));
+        storm.push((Some(endpoint), 0.02, Fault::Reset));
+        storm.push((Some(endpoint), 0.02, Fault::Stall(ms(2_000))));
+    }
+    for endpoint in [
+        Endpoint::Chat,
+        Endpoint::ChallengeAccept,
+        Endpoint::ChallengeDecline,
+        Endpoint::Playing,
+        Endpoint::ChallengeList,
+        Endpoint::Draw,
+        Endpoint::Takeback,
+        Endpoint::ClaimVictory,
+        Endpoint::Abort,
+    ] {
+        storm.push((Some(endpoint), 0.03, limited()));
+        storm.push((Some(endpoint), 0.03, Fault::html(502)));
+        storm.push((Some(endpoint), 0.02, Fault::AnswerLost));
+    }
+    let mut rules: Vec<Rule> = storm
+        .into_iter()
+        .map(|(endpoint, probability, fault)| Rule {
+            endpoint,
+            probability: Some(probability),
+            times: usize::MAX,
+            ..Rule::of(fault).of_user(BOT)
+        })
+        .collect();
+    rules.push(Rule {
+        times: usize::MAX,
+        ..Rule::of(Fault::Latency(Latency {
+            least: ms(20),
+            jitter: ms(80),
+        }))
+        .of_user(BOT)
+    });
+    // A deploy every few minutes.
+    rules.push(Rule {
+        every: Some(Duration::from_secs(150 + seed % 60)),
+        times: usize::MAX,
+        ..Rule::of(Fault::Restart {
+            down: Duration::from_secs(6),
+            how: if seed.is_multiple_of(2) {
+                StreamFault::Eof
+            } else {
+                StreamFault::Reset
+            },
+        })
+    });
+    rules
+}
+
+/// Those who challenge the bot, `games` of them in all.
+fn crowd(games: usize, rng: &mut fastrand::Rng) -> Vec<Sparring> {
+    let ms = Duration::from_millis;
+    let habits: [(&str, Habits); 10] = [
+        ("Plainly", Habits::default()),
+        (
+            "Beggar",
+            Habits {
+                begs_draws: true,
+                ..Habits::default()
+            },
+        ),
+        (
+            "Backwards",
+            Habits {
+                begs_takebacks: true,
+                ..Habits::default()
+            },
+        ),
+        (
+            "Chatter",
+            Habits {
+                chats: vec![Talk::Plain, Talk::Long, Talk::Control, Talk::Links],
+                ..Habits::default()
+            },
+        ),
+        (
+            "Quitter",
+            Habits {
+                quits: Some(Quit {
+                    at_ply: 9,
+                    back_after: None,
+                }),
+                ..Habits::default()
+            },
+        ),
+        (
+            "Wanderer",
+            Habits {
+                quits: Some(Quit {
+                    at_ply: 8,
+                    back_after: Some(Duration::from_secs(12)),
+                }),
+                ..Habits::default()
+            },
+        ),
+        (
+            "Staller",
+            Habits {
+                stalls: Some(6),
+                ..Habits::default()
+            },
+        ),
+        (
+            "Quickly",
+            Habits {
+                resigns: Some(5),
+                rematches: true,
+                ..Habits::default()
+            },
+        ),
+        (
+            "Shy",
+            Habits {
+                aborts: true,
+                ..Habits::default()
+            },
+        ),
+        (
+            "Peaceful",
+            Habits {
+                accepts_draws: true,
+                accepts_takebacks: true,
+                ..Habits::default()
+            },
+        ),
+    ];
+    let count = habits.len();
+    habits
+        .into_iter()
+        .enumerate()
+        .map(|(index, (name, habits))| {
+            let clock = TimeControl::clock;
+            let mut time_controls = vec![
+                clock(45, 0),
+                clock(30, 1),
+                clock(60, 0),
+                clock(60, 1),
+                clock(120, 1),
+                TimeControl::Days(1),
+            ];
+            // These make long games of short ones.
+            if habits.quits.is_some() || habits.stalls.is_some() {
+                time_controls = vec![clock(45, 0), clock(30, 1)];
+            }
+            rng.shuffle(&mut time_controls);
+            let plan = Plan {
+                time_controls,
+                variant: ["standard", "standard", "chess960"][index % 3].to_owned(),
+                rated: index % 2 == 0,
+                count: Some(games / count + usize::from(index < games % count)),
+                ..Plan::against(BOT, clock(60, 0))
+            };
+            Sparring {
+                bot: index % 2 == 0 && !habits.begs_takebacks && !habits.rematches,
+                delay: ms(50)..=ms(900),
+                habits,
+                ..Sparring::new(
+                    name,
+                    if index % 2 == 0 {
+                        Kind::Random
+                    } else {
+                        Kind::Greedy
+                    },
+                )
+                .challenging(plan)
+            }
+        })
+        .collect()
+}
+
+/// What must not have happened in a game, if it has.
+fn verdict(game: &GameSummary) -> Option<String> {
+    let bot_is_white = game.white == BOT;
+    let lost = game.result == if bot_is_white { "0-1" } else { "1-0" };
+    let our_turn = game.plies.is_multiple_of(2) == bot_is_white;
+    let why = match game.status {
+        "outoftime" | "resign" | "timeout" | "noStart" if lost => "lost by our own fault",
+        "aborted" if our_turn && game.plies < 2 => "aborted because we did not move",
+        // Games of days are left as they are when the bot is told to stop.
+        "started" | "created" if matches!(game.time_control, TimeControl::Clock { .. }) => {
+            "left unplayed"
+        }
+        _ => return None,
+    };
+    Some(format!("{why}: {game}"))
+}
+
+/// A storm on a site of its own; the bot's process outlives it.
+struct Storm {
+    seed: u64,
+    total: Total,
+}
+
+impl Storm {
+    /// Plays `games` and sees that none is lost. The bot is killed now and then.
+    fn rage(&mut self, games: usize, folder: &Path) {
+        let mut rng = fastrand::Rng::with_seed(self.seed);
+        let site = Site::with(SimOptions {
+            users: vec![NewUser::bot(BOT)],
+            speed: SPEED,
+            seed: self.seed,
+            kept_games: games * 2 + 100,
+            faults: weather(self.seed),
+            ..SimOptions::default()
+        });
+        let arena = site.sim.arena(&ArenaOptions {
+            id: Some("stormy01".to_owned()),
+            name: "Storm".to_owned(),
+            clock: TimeControl::clock(60, 0),
+            minutes: 20,
+            starts: Duration::from_secs(20),
+            bots: true,
+            ..ArenaOptions::default()
+        });
+        arena.expect("an arena can be held");
+        let mut bot = Daemon::start_with(
+            &site,
+            "\
+             games = { concurrency = 8 }\n\
+             tournaments = { join = [\"stormy01\"] }\n\
+             challenge = { speeds = [\"bullet\", \"blitz\", \"rapid\", \"classical\", \"correspondence\"] }\n",
+            &["--time-scale", &SPEED.to_string()],
+        );
+        crowd(games, &mut rng)
+            .into_iter()
+            .for_each(|sparring| site.sim.spar(sparring));
+        let began = Instant::now();
+        let pause = |rng: &mut fastrand::Rng| Duration::from_millis(rng.u64(4_000..15_000));
+        let mut next_kill = began + pause(&mut rng);
+        loop {
+            let over = site.sim.finished();
+            let finished = *over.borrow();
+            if finished >= games {
+                break;
+            }
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{finished} of {games} games after {:.0?}",
+                began.elapsed()
+            );
+            assert!(bot.runs(), "the bot has ended by itself: {}", bot.log());
+            if Instant::now() >= next_kill {
+                bot.crash_and_restart();
+                self.total.kills += 1;
+                next_kill = Instant::now() + pause(&mut rng);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        // The sky clears, and what is on is played to its end.
+        site.sim.faults().clear();
+        bot.signal("TERM");
+        let memory = bot.memory_mib();
+        self.total.memory_mib = self.total.memory_mib.max(memory);
+        let ended = bot.ended();
+        assert!(ended.success(), "{ended:?}: {}", bot.log());
+        assert!(!bot.log().contains("panicked"), "{}", bot.log());
+        for game in site.sim.games() {
+            if game.white != BOT && game.black != BOT {
+                continue;
+            }
+            self.total.games += 1;
+            let winner = match (game.result, game.white == BOT) {
+                ("1-0", true) | ("0-1", false) => "won",
+                ("1-0" | "0-1", _) => "lost",
+                ("*", _) => "off",
+                _ => "drawn",
+            };
+            let ending = format!("{winner} {}", game.status);
+            *self.total.endings.entry(ending).or_default() += 1;
+            if let Some(fault) = verdict(&game) {
+                let log = bot.log();
+                let about: Vec<&str> = log
+                    .lines()
+                    .filter(|line| line.contains(&game.id) || !line.contains("game="))
+                    .collect();
+                let path = folder.join(format!("{}-{}.log", self.seed, game.id));
+                fs::write(path, format!("{game}\n{}\n", about.join("\n"))).unwrap();
+                self.total
+                    .faults
+                    .push(format!("seed {}: {fault}", self.seed));
+            }
+        }
+    }
+}
+
+/// Where logs and sums are kept.
+fn folder() -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/soak");
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn storm(seed: u64) -> Storm {
+    Storm {
+        seed,
+        total: Total::default(),
+    }
+}
+
+#[test]
+fn a_short_storm_costs_no_game() {
+    let mut storm = storm(20_26);
+    storm.rage(40, &folder());
+    assert_eq!(storm.total.faults, [""; 0], "{:?}", storm.total);
+    assert!(storm.total.games >= 40, "{:?}", storm.total);
+}
+
+#[test]
+#[ignore = "as long as one likes: see the text above"]
+fn a_long_storm_costs_no_game() {
+    let number = |name: &str, default| {
+        let text = std::env::var(name).ok();
+        text.map_or(default, |text| text.parse().expect("a number"))
+    };
+    let games = number("KNIGHTWATCH_SOAK_GAMES", 500) as usize;
+    let mut seed = number("KNIGHTWATCH_SOAK_SEED", fastrand::u64(..1 << 32));
+    let folder = folder();
+    let path = folder.join("total.json");
+    let mut played = 0;
+    while played < games {
+        // A site of its own for each part, as after a loss of all that the old one knew.
+        let part = 250.min(games - played);
+        let mut storm = storm(seed);
+        storm.rage(part, &folder);
+        let mut total: Total = fs::read_to_string(&path)
+            .ok()
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default();
+        total.games += storm.total.games;
+        for (ending, count) in &storm.total.endings {
+            *total.endings.entry(ending.clone()).or_default() += count;
+        }
+        total.kills += storm.total.kills;
+        total.resets += 1;
+        total.faults.extend(storm.total.faults.iter().cloned());
+        total.memory_mib = total.memory_mib.max(storm.total.memory_mib);
+        fs::write(&path, serde_json::to_string_pretty(&total).unwrap()).unwrap();
+        println!("seed {seed}: {} games, in all {total:?}", storm.total.games);
+        played += part;
+        seed += 1;
+        assert_eq!(storm.total.faults, [""; 0]);
+    }
+}
