@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::clock;
+use crate::lichess::LastHeard;
 use crate::metrics::{GameStatus, StreamStatus};
 
 /// Where one game's task shows how it is. Clones are the same desk.
@@ -13,7 +14,7 @@ use crate::metrics::{GameStatus, StreamStatus};
 pub struct Desk(Arc<Mutex<Sight>>);
 
 /// What is seen on a desk.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Sight {
     /// Who plays against us; empty until the stream has said so.
     pub opponent: String,
@@ -28,7 +29,7 @@ pub struct Sight {
     /// What our clock showed in the latest state.
     pub remaining: Duration,
     /// Since when the stream is open, and when it was last heard.
-    pub stream: Option<(Instant, Instant)>,
+    pub stream: Option<(Instant, LastHeard)>,
     /// When any of this but the stream last changed.
     pub changed: Instant,
 }
@@ -104,15 +105,15 @@ impl Sight {
             owed_ms: self
                 .owed_since
                 .map(|since| u64::try_from(clock::since(since).as_millis()).unwrap_or(u64::MAX)),
-            stream: self.stream.map(stream_status),
+            stream: self.stream.as_ref().map(stream_status),
         }
     }
 }
 
 /// How long a stream has been open, and how long it has been silent.
-pub fn stream_status((opened, heard): (Instant, Instant)) -> StreamStatus {
+pub fn stream_status((opened, heard): &(Instant, LastHeard)) -> StreamStatus {
     StreamStatus {
-        open_s: clock::since(opened).as_secs_f64(),
-        silent_s: clock::since(heard).as_secs_f64(),
+        open_s: clock::since(*opened).as_secs_f64(),
+        silent_s: clock::since(heard.at()).as_secs_f64(),
     }
 }

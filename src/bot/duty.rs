@@ -21,6 +21,7 @@
 
 use std::time::Duration;
 
+use super::sheet::{Change, Reading};
 use crate::chess::Move;
 
 /// How long a move that was answered with 200 may take to show up on the stream.
@@ -102,6 +103,18 @@ pub struct Board {
     pub over: bool,
     /// The first line of a new stream.
     pub fresh: bool,
+}
+
+impl Board {
+    /// What a state says about the board; `fresh`: the first line of a new stream.
+    pub fn of(reading: Reading, fresh: bool) -> Self {
+        Self {
+            changed: reading.change != Change::Same,
+            ours: reading.ours,
+            over: reading.over,
+            fresh,
+        }
+    }
 }
 
 /// Why a POST of a move did not do its work.

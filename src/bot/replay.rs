@@ -10,7 +10,7 @@ use super::budget::Budget;
 use super::duty::{Board, Duty, Step};
 use super::head::Head;
 use super::lag::Lag;
-use super::sheet::{Change, Sheet};
+use super::sheet::Sheet;
 use crate::chess::Position;
 use crate::engine::Limits;
 use crate::lichess::model::{FromLine, GameEvent, GameState, Username};
@@ -76,19 +76,12 @@ impl Replay {
         let Some((head, sheet)) = &mut self.table else {
             return Outcome::Nothing;
         };
-        let over = state.status.is_over();
-        let change = match sheet.follow(&state.moves) {
-            Ok(change) => change,
-            Err(_) if over => Change::Same,
+        let reading = match sheet.read(state, head.us) {
+            Ok(reading) => reading,
             Err(unplayable) => return Outcome::Mistrusted(unplayable.to_string()),
         };
-        let step = self.duty.board(Board {
-            changed: change != Change::Same,
-            ours: !over && sheet.turn() == head.us,
-            over,
-            fresh,
-        });
-        if over {
+        let step = self.duty.board(Board::of(reading, fresh));
+        if reading.over {
             return Outcome::Over;
         }
         if step != Step::Think {

@@ -1,6 +1,7 @@
 //! The score sheet of a game: the moves as the stream has them, and the board that they lead to.
 
 use crate::chess::{Color, Game, Position};
+use crate::lichess::model::GameState;
 
 /// What a list of moves has done to the sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,17 @@ pub struct Unplayable {
     pub text: String,
     /// What is wrong with it.
     pub why: String,
+}
+
+/// What a state of the stream says, once it stands on the sheet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// What became of the list of moves.
+    pub change: Change,
+    /// It is our turn.
+    pub ours: bool,
+    /// The game is over.
+    pub over: bool,
 }
 
 /// See the module's text.
@@ -66,6 +78,24 @@ impl Sheet {
     /// Whose turn it is.
     pub fn turn(&self) -> Color {
         self.position().turn()
+    }
+
+    /// Takes up a state of a game in which we are `us`.
+    ///
+    /// # Errors
+    /// A list of moves that cannot be played, while that matters.
+    pub fn read(&mut self, state: &GameState, us: Color) -> Result<Reading, Unplayable> {
+        let over = state.status.is_over();
+        let change = match self.follow(&state.moves) {
+            Ok(change) => change,
+            Err(_) if over => Change::Same,
+            Err(unplayable) => return Err(unplayable),
+        };
+        Ok(Reading {
+            change,
+            ours: !over && self.turn() == us,
+            over,
+        })
     }
 
     /// Takes up the complete list of moves of a state, `e2e4 e7e5 ...`, castling in either spelling.

@@ -255,10 +255,11 @@ impl Attendance {
 
     async fn join(&mut self, arena: &Arena) -> Option<Duration> {
         let (id, name) = (&arena.id, &arena.name);
-        let (team, password) = (&self.joining.team, &self.joining.password);
         // Until the answer is read we have to reckon with being in it.
         self.joined = true;
+        self.keep(arena.starts_in.is_none_or(|left| left <= SOON));
         let client = &self.house.client;
+        let (team, password) = (&self.joining.team, &self.joining.password);
         let answer = client
             .join_arena(id, team.as_deref(), password.as_deref())
             .await;
@@ -267,10 +268,12 @@ impl Attendance {
                 0 => info!(arena = %id, "joined {name}"),
                 _ => info!(arena = %id, "back in {name}, from which we had been withdrawn"),
             }
-            self.keep(arena.starts_in.is_none_or(|left| left <= SOON));
             return Some(patience(arena));
         };
         self.joined = failure.may_have_worked();
+        if !self.joined {
+            self.keep(false);
+        }
         let refused = failure.code() == Some(400);
         if refused && failure.to_string().contains("pause") {
             info!(arena = %id, "back in {name} after the pause");

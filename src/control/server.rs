@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tracing::debug;
 use super::{Answer, Request};
 use crate::metrics::Metrics;
 
-/// The longest request.
+/// The longest request, in bytes.
 const LONGEST: u64 = 64 * 1024;
 
 /// Clients at once; more than that are a mistake.
@@ -66,9 +66,14 @@ impl Server {
         if std::os::unix::net::UnixStream::connect(path).is_ok() {
             return Err(BindError::InUse(path.to_owned()));
         }
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(system(error)),
-            _ => {}
+        match fs::symlink_metadata(path) {
+            Ok(there) if there.file_type().is_socket() => fs::remove_file(path).map_err(system)?,
+            Ok(_) => {
+                let why = "something else than a socket is there";
+                return Err(system(io::Error::new(io::ErrorKind::AlreadyExists, why)));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(system(error)),
         }
         let listener = UnixListener::bind(path).map_err(system)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(system)?;
@@ -112,8 +117,15 @@ impl Drop for Server {
 
 async fn converse(mut client: UnixStream, metrics: Metrics) {
     let (reader, mut writer) = client.split();
-    let mut lines = BufReader::new(reader.take(LONGEST)).lines();
-    while let Ok(Some(line)) = lines.next_line().await {
+    let mut reader = BufReader::new(reader.take(LONGEST));
+    let mut line = String::new();
+    loop {
+        line.clear();
+        reader.get_mut().set_limit(LONGEST);
+        // At the end of the connection, or when the line is longer than any request.
+        if !matches!(reader.read_line(&mut line).await, Ok(1..)) || !line.ends_with('\n') {
+            return;
+        }
         let answer = match serde_json::from_str(&line) {
             Ok(Request::Status) => Answer::Status(Box::new(metrics.status())),
             Err(error) => Answer::Error(format!("not a request: {error}")),

@@ -19,6 +19,8 @@ mod token;
 pub use client::Client;
 pub use endpoint::{Endpoint, EndpointError};
 pub use error::{Error, RateLimit, Refusal};
-pub use stream::{EventStream, GameStream, LONGEST_LINE, Line, Lines, Ndjson, StreamError};
+pub use stream::{
+    EventStream, GameStream, LONGEST_LINE, LastHeard, Line, Lines, Ndjson, StreamError,
+};
 pub use tally::{Fate, Tally};
 pub use token::{Token, TokenError, TokenFault, readable_by_others};

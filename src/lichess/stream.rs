@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -112,9 +113,29 @@ pub struct Ndjson<T> {
     ready: VecDeque<T>,
     silence: Duration,
     alarm: Pin<Box<tokio::time::Sleep>>,
-    heard: Instant,
+    heard: LastHeard,
     end: End,
     on_silence: Option<Box<dyn FnOnce() + Send>>,
+}
+
+/// When a stream was last heard. Clones look at the same stream.
+#[derive(Clone, Debug)]
+pub struct LastHeard(Arc<Mutex<Instant>>);
+
+impl LastHeard {
+    /// A stream that was last heard then.
+    pub fn since(then: Instant) -> Self {
+        Self(Arc::new(Mutex::new(then)))
+    }
+
+    /// When the last byte came.
+    pub fn at(&self) -> Instant {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = clock::now();
+    }
 }
 
 /// How far a stream has come.
@@ -134,7 +155,7 @@ impl<T: FromLine> Ndjson<T> {
             ready: VecDeque::new(),
             silence,
             alarm: Box::pin(clock::sleep(silence)),
-            heard: clock::now(),
+            heard: LastHeard::since(clock::now()),
             end: End::NotYet,
             on_silence: None,
         }
@@ -146,13 +167,13 @@ impl<T: FromLine> Ndjson<T> {
         self
     }
 
-    /// When the last byte came, an empty line included.
-    pub fn last_heard(&self) -> Instant {
-        self.heard
+    /// When the last byte came, an empty line included; for others to look at while the stream is read.
+    pub fn last_heard(&self) -> LastHeard {
+        self.heard.clone()
     }
 
     fn hear(&mut self, piece: &[u8]) {
-        self.heard = clock::now();
+        self.heard.now();
         self.alarm
             .as_mut()
             .reset(clock::wall_deadline(self.silence));

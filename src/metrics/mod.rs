@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::broadcast;
 
-use crate::events::{Event, GameFinished, Moved, RecvError, Source};
+use crate::events::{Color, Decision, Event, GameFinished, Moved, RecvError, Severity, Source};
 
 pub use sample::{Quantiles, Sample};
 pub use status::{
@@ -71,7 +71,7 @@ struct Inner {
 struct Past {
     counts: Counts,
     /// Our colour in each game that is on.
-    ours: BTreeMap<String, crate::events::Color>,
+    ours: BTreeMap<String, (Color, Instant)>,
     post: Sample,
     reaction: Sample,
     speed: Sample,
@@ -99,6 +99,11 @@ impl Default for Metrics {
 impl Metrics {
     /// The bot's loop tells how things stand.
     pub fn live(&self, live: Live) {
+        // Games that were left or lost from sight have no end to be counted.
+        let on = |game: &String| live.games.iter().any(|other| other.id == *game);
+        lock(&self.0.past)
+            .ours
+            .retain(|game, (_, since)| on(game) || since.elapsed() < STALE);
         *lock(&self.0.live) = (live, Instant::now());
     }
 
@@ -124,7 +129,6 @@ impl Metrics {
                 past.offline_since.get_or_insert_with(Instant::now);
             }
             Event::Challenge(challenge) => {
-                use crate::events::Decision;
                 let counter = match challenge.decision {
                     Decision::Accepted => &mut past.counts.accepted,
                     Decision::Declined => &mut past.counts.declined,
@@ -134,11 +138,15 @@ impl Metrics {
             }
             Event::GameStarted(started) => {
                 past.counts.started += 1;
-                past.ours.insert(started.game.clone(), started.our_color);
+                let ours = (started.our_color, Instant::now());
+                past.ours.insert(started.game.clone(), ours);
             }
             Event::Moved(moved) if moved.ours => self.moved(&mut past, moved),
             Event::GameFinished(finished) => past.finished(finished),
-            Event::Note { severity, .. } if *severity == crate::events::Severity::Error => {
+            Event::Note {
+                severity: Severity::Error,
+                ..
+            } => {
                 past.counts.errors += 1;
             }
             _ => {}
@@ -210,16 +218,18 @@ impl Metrics {
 
 impl Past {
     fn finished(&mut self, finished: &GameFinished) {
-        let ours = self.ours.remove(&finished.game);
+        let ours = self.ours.remove(&finished.game).map(|(ours, _)| ours);
         let counts = &mut self.counts;
         match (finished.winner, ours) {
             (Some(winner), Some(ours)) if winner == ours => counts.won += 1,
-            (Some(_), _) => {
+            (Some(_), Some(_)) => {
                 counts.lost += 1;
                 if finished.status == "outoftime" {
                     counts.flagged += 1;
                 }
             }
+            // Its beginning was missed, so that nobody knows whose win it is.
+            (Some(_), None) => {}
             (None, _) if finished.result == "*" => counts.aborted += 1,
             (None, _) => counts.drawn += 1,
         }

@@ -7,8 +7,19 @@
 
 use std::time::{Duration, Instant};
 
-use crate::bot::desk::{Doing, Sight};
+use tracing::{debug, error, warn};
+
+use super::{Account, LISTED, Seat};
+use crate::bot::desk::{Doing, Sight, stream_status};
+use crate::bot::game::Order;
+use crate::clock;
+use crate::lichess::Fate;
 use crate::lichess::model::GameInfo;
+use crate::lichess::retry::Kind;
+use crate::metrics::{EngineStatus, Live, Requests};
+
+/// How often Lichess is asked whose turn it is while a game with a short clock waits on a silent stream.
+const WORRY_EVERY: Duration = Duration::from_secs(3);
 
 /// A debt with nothing in flight that lasts for this long is no mere moment between two steps.
 const GRACE: Duration = Duration::from_millis(500);
@@ -30,7 +41,8 @@ pub(super) fn worries(sight: &Sight, now: Instant) -> bool {
         && sight.remaining < SHORT
         && sight
             .stream
-            .is_some_and(|(_, heard)| now.saturating_duration_since(heard) > QUIET)
+            .as_ref()
+            .is_some_and(|(_, heard)| now.saturating_duration_since(heard.at()) > QUIET)
 }
 
 /// Whether a game owes a move and does nothing about it.
@@ -49,10 +61,92 @@ pub(super) fn misses_a_turn(sight: &Sight, listed: &GameInfo, asked: Instant) ->
         && asked.saturating_duration_since(sight.changed) > SKEW
 }
 
+impl Account {
+    /// Sees to it that every game does what it owes.
+    pub(super) fn audit(&mut self) {
+        let now = clock::now();
+        let lately = self
+            .worried
+            .is_some_and(|at| now.saturating_duration_since(at) < WORRY_EVERY);
+        let worried = |seat: &Seat| worries(&seat.desk.look(), now);
+        if self.offline.is_none() && !lately && self.games.values().any(worried) {
+            self.worried = Some(now);
+            self.ask_playing(Duration::ZERO);
+        }
+        for (id, seat) in &self.games {
+            if neglects(&seat.desk.look(), now) {
+                error!(game = %id, "a move was owed and nothing done about it");
+                self.repairs += 1;
+                let _ = seat.orders.send(Order::Mend);
+            }
+        }
+    }
+
+    /// Tells how things stand.
+    pub(super) fn report(&self) {
+        let tally = self.house.client.tally();
+        let requests = Kind::ALL.map(|kind| Requests {
+            kind: kind.to_string(),
+            fates: Fate::ALL
+                .map(|fate| (fate.key().to_owned(), tally.count(kind, fate)))
+                .to_vec(),
+        });
+        let mut games: Vec<_> = self
+            .games
+            .iter()
+            .map(|(id, seat)| seat.desk.look().status(id.to_string()))
+            .collect();
+        games.sort_by(|a, b| a.id.cmp(&b.id));
+        let engine = &self.house.settings.engine;
+        self.metrics.live(Live {
+            account: Some(self.house.me.to_string()),
+            stage: self.stop.stage().key(),
+            stream: self
+                .link
+                .stream()
+                .map(|(stream, since)| stream_status(&(since, stream.last_heard()))),
+            games,
+            requests: requests.to_vec(),
+            repairs: self.repairs,
+            engine: EngineStatus {
+                hash_mib: engine.hash_mib as u64,
+                threads: engine.thread_count() as u64,
+                ..EngineStatus::default()
+            },
+        });
+    }
+
+    /// Takes up what is on and not played, and has games look around that are played and not on.
+    pub(super) fn compare(&mut self, list: Vec<GameInfo>, asked: Instant) {
+        if list.len() < LISTED as usize {
+            for (id, seat) in &self.games {
+                // One that has begun since could not be listed.
+                if seat.since < asked && list.iter().all(|info| info.id != *id) {
+                    debug!(game = %id, "not listed as being played, looking at its stream");
+                    let _ = seat.orders.send(Order::Look);
+                }
+            }
+        }
+        for info in &list {
+            if let Some(seat) = self.games.get(&info.id)
+                && misses_a_turn(&seat.desk.look(), info, asked)
+            {
+                warn!(game = %info.id, "Lichess waits for our move, its stream has not said so: opening it again");
+                self.repairs += 1;
+                let _ = seat.orders.send(Order::Look);
+            }
+        }
+        for info in list {
+            self.take_up(Box::new(info));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bot::desk::Desk;
+    use crate::lichess::LastHeard;
 
     fn sight(owes: bool, doing: Doing) -> Sight {
         let desk = Desk::default();
@@ -81,7 +175,7 @@ mod tests {
         let now = Instant::now();
         let waiting = |remaining, silent| Sight {
             remaining: Duration::from_secs(remaining),
-            stream: Some((now, now - Duration::from_secs(silent))),
+            stream: Some((now, LastHeard::since(now - Duration::from_secs(silent)))),
             ..sight(false, Doing::Listening)
         };
         assert!(worries(&waiting(10, 4), now));

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::{Id, JoinError, JoinSet};
 use tracing::{debug, error, info, warn};
 
-use super::desk::{Desk, stream_status};
+use super::desk::Desk;
 use super::game::{self, Ended, Order};
 use super::link::{Heard, Link};
 use super::slots::Slots;
@@ -25,8 +25,8 @@ use crate::lichess::model::{
     Challenge, ChallengeId, Challenger, Challenges, Event, GameId, GameInfo, Speed, Status,
 };
 use crate::lichess::retry::{self, Kind, Reopen, Retry};
-use crate::lichess::{Error as Failure, EventStream, Fate, StreamError};
-use crate::metrics::{EngineStatus, Live, Metrics, Requests};
+use crate::lichess::{Error as Failure, EventStream, StreamError};
+use crate::metrics::Metrics;
 
 /// How often the loop says that it is alive.
 const BEAT: Duration = Duration::from_secs(1);
@@ -37,9 +37,6 @@ const RECONCILE_EVERY: Duration = Duration::from_secs(60);
 /// How often, while games are on, Lichess is asked whose turn it is in them: a question like any other, of which there
 /// is one at a time.
 const AUDIT_EVERY: Duration = Duration::from_secs(20);
-
-/// The same, while a game with a short clock waits on a silent stream.
-const WORRY_EVERY: Duration = Duration::from_secs(3);
 
 /// The most games that Lichess lists.
 const LISTED: u32 = 50;
@@ -166,6 +163,7 @@ struct Account {
 struct Seat {
     orders: mpsc::UnboundedSender<Order>,
     desk: Desk,
+    since: Instant,
 }
 
 /// The answer to a request of the account.
@@ -405,6 +403,7 @@ impl Account {
         let seat = Seat {
             orders,
             desk: desk.clone(),
+            since: now,
         };
         self.games.insert(id.clone(), seat);
         self.count();
@@ -454,60 +453,6 @@ impl Account {
     fn count(&self) {
         self.house.games.store(self.games.len(), Ordering::Relaxed);
         self.pulse.set(|status| status.games = self.games.len());
-    }
-
-    /// Sees to it that every game does what it owes.
-    fn audit(&mut self) {
-        let now = clock::now();
-        let lately = self
-            .worried
-            .is_some_and(|at| now.saturating_duration_since(at) < WORRY_EVERY);
-        let worried = |seat: &Seat| audit::worries(&seat.desk.look(), now);
-        if self.offline.is_none() && !lately && self.games.values().any(worried) {
-            self.worried = Some(now);
-            self.ask_playing(Duration::ZERO);
-        }
-        for (id, seat) in &self.games {
-            if audit::neglects(&seat.desk.look(), now) {
-                error!(game = %id, "a move was owed and nothing done about it");
-                self.repairs += 1;
-                let _ = seat.orders.send(Order::Mend);
-            }
-        }
-    }
-
-    /// Tells how things stand.
-    fn report(&self) {
-        let tally = self.house.client.tally();
-        let requests = Kind::ALL.map(|kind| Requests {
-            kind: kind.to_string(),
-            fates: Fate::ALL
-                .map(|fate| (fate.key().to_owned(), tally.count(kind, fate)))
-                .to_vec(),
-        });
-        let mut games: Vec<_> = self
-            .games
-            .iter()
-            .map(|(id, seat)| seat.desk.look().status(id.to_string()))
-            .collect();
-        games.sort_by(|a, b| a.id.cmp(&b.id));
-        let engine = &self.house.settings.engine;
-        self.metrics.live(Live {
-            account: Some(self.house.me.to_string()),
-            stage: self.stop.stage().key(),
-            stream: self
-                .link
-                .stream()
-                .map(|(stream, since)| stream_status((since, stream.last_heard()))),
-            games,
-            requests: requests.to_vec(),
-            repairs: self.repairs,
-            engine: EngineStatus {
-                hash_mib: engine.hash_mib as u64,
-                threads: engine.thread_count() as u64,
-                ..EngineStatus::default()
-            },
-        });
     }
 
     /// Compares what we know with what Lichess lists: the streams may have kept something back.
@@ -566,30 +511,6 @@ impl Account {
             Err(failure) => error!("an errand has failed: {failure}"),
         }
         Ok(())
-    }
-
-    /// Takes up what is on and not played, and has games look around that are played and not on.
-    fn compare(&mut self, list: Vec<GameInfo>, asked: Instant) {
-        if list.len() < LISTED as usize {
-            for (id, seat) in &self.games {
-                if list.iter().all(|info| info.id != *id) {
-                    debug!(game = %id, "not listed as being played, looking at its stream");
-                    let _ = seat.orders.send(Order::Look);
-                }
-            }
-        }
-        for info in &list {
-            if let Some(seat) = self.games.get(&info.id)
-                && audit::misses_a_turn(&seat.desk.look(), info, asked)
-            {
-                warn!(game = %info.id, "Lichess waits for our move, its stream has not said so: opening it again");
-                self.repairs += 1;
-                let _ = seat.orders.send(Order::Look);
-            }
-        }
-        for info in list {
-            self.take_up(Box::new(info));
-        }
     }
 
     fn draining(&mut self, stage: Stage) {

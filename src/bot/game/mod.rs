@@ -23,7 +23,7 @@ use super::head::{Head, Unfit};
 use super::lag::Lag;
 use super::link::{Heard, Link};
 use super::manners::{Manner, Mood};
-use super::sheet::{Change, Sheet};
+use super::sheet::{Change, Reading, Sheet};
 use super::stop::{Stage, Stop};
 use crate::clock;
 use crate::events::{Event, GameStarted};
@@ -265,18 +265,14 @@ impl Play {
             // Before `gameFull`, which has all of it and is about to come.
             return;
         };
-        let over = state.status.is_over();
-        let change = match sheet.follow(&state.moves) {
-            Ok(change) => change,
-            Err(unplayable) if over => {
-                debug!(game = %self.id, "{unplayable}");
-                Change::Same
-            }
+        let reading = match sheet.read(state, head.us) {
+            Ok(reading) => reading,
             Err(unplayable) => {
                 warn!(game = %self.id, "{unplayable}; opening the stream again");
                 return self.link.mistrust();
             }
         };
+        let Reading { change, ours, over } = reading;
         let before = self.turn;
         let clock = state.time(head.us);
         let changed = change != Change::Same;
@@ -291,13 +287,7 @@ impl Play {
                 ..before
             },
         };
-        let ours = !over && sheet.turn() == head.us;
-        let step = self.duty.board(Board {
-            changed,
-            ours,
-            over,
-            fresh,
-        });
+        let step = self.duty.board(Board::of(reading, fresh));
         if echoed.is_some() {
             self.let_it_land();
         }
