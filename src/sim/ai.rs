@@ -43,19 +43,13 @@ impl Sim {
     /// The engine of this level, which moves in as soon as somebody wants to play it.
     pub(super) fn engine_of_level(&self, level: u8) -> UserId {
         let now = self.time().now();
-        let (id, is_new) = {
-            let mut world = self.world();
-            let id = world.add_faceless(Face::Ai(level), now);
-            let is_new = !world.residents.contains_key(&id);
-            (id, is_new)
-        };
-        if is_new {
-            let nodes = NODES[usize::from(level.clamp(1, 8)) - 1];
-            self.spar(Sparring {
-                delay: Duration::ZERO..=Duration::ZERO,
-                ..Sparring::new(id.as_str(), Kind::Engine { nodes })
-            });
-        }
+        let id = self.world().add_faceless(Face::Ai(level), now);
+        let nodes = NODES[usize::from(level.clamp(1, 8)) - 1];
+        // One that lives here already stays.
+        self.spar(Sparring {
+            delay: Duration::ZERO..=Duration::ZERO,
+            ..Sparring::new(id.as_str(), Kind::Engine { nodes })
+        });
         id
     }
 }

@@ -10,6 +10,7 @@ use crate::chess::{CastlingNotation, Color, Position};
 
 use super::export::{ClockInfo, DELAY, Player, shown_game};
 use super::failure::Failure;
+use super::faults::StreamFault;
 use super::id::{GameId, UserId};
 use super::limits::Pass;
 use super::options::TimeControl;
@@ -55,6 +56,21 @@ impl Audience {
     pub fn leaves(&mut self, feed: &Feed) {
         self.spectators.retain(|other| !other.feed.is(feed));
         self.listeners.retain(|other| !other.feed.is(feed));
+    }
+
+    /// A game is gone: who watches it sees nothing more.
+    pub fn end_game(&mut self, id: GameId) {
+        self.spectators.retain(|spectator| {
+            if spectator.game == id {
+                spectator.feed.end();
+            }
+            spectator.game != id
+        });
+    }
+
+    /// Something happens to all their streams.
+    pub fn break_off(&self, how: StreamFault) {
+        self.feeds().for_each(|feed| feed.break_off(how));
     }
 
     fn feeds(&self) -> impl Iterator<Item = &Feed> {
@@ -354,11 +370,10 @@ impl World {
             spectator.shown = visible;
             if is_over {
                 spectator.feed.push(round.description());
-                spectator.feed.end();
             }
         }
         if is_over {
-            self.audience.spectators.retain(|other| other.game != id);
+            self.audience.end_game(id);
         }
     }
 }

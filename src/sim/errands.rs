@@ -35,6 +35,9 @@ impl World {
 
     /// Does what is due, in the order in which it was asked for.
     pub fn run_errands(&mut self, now: Moment) {
+        if self.is_down(now) {
+            return;
+        }
         let due: Vec<Errand> = self
             .errands
             .due
@@ -52,7 +55,7 @@ impl World {
 }
 
 impl Sim {
-    /// Waits until something is due.
+    /// Waits until something is due, and the site is up to do it.
     pub(super) async fn errand_due(&self) {
         loop {
             let (wake, next) = {
@@ -67,7 +70,7 @@ impl Sim {
                 }
             };
             tokio::select! {
-                () = alarm => return,
+                () = alarm => return self.up().await,
                 () = wake.notified() => {}
             }
         }

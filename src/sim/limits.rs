@@ -152,9 +152,15 @@ impl Used {
         match self {
             Self::Fixed { ends, credits } => (*credits >= limit.credits).then_some(ends.since(now)),
             Self::Rolling(charges) => {
-                let used: u32 = charges.iter().map(|(_, cost)| cost).sum();
-                let first = charges.first().map_or(now, |(ends, _)| *ends);
-                (used >= limit.credits).then_some(first.since(now))
+                let mut used: u32 = charges.iter().map(|(_, cost)| cost).sum();
+                if used < limit.credits {
+                    return None;
+                }
+                // The oldest comes first, and it may not be the only one that has to go.
+                charges.iter().find_map(|(ends, cost)| {
+                    used -= cost;
+                    (used < limit.credits).then_some(ends.since(now))
+                })
             }
         }
     }
@@ -367,6 +373,20 @@ mod tests {
         assert_eq!(refused.wait, Duration::from_secs(1));
         assert!(limits.charge(&LIMIT, "a", 20, at(60)).is_ok());
         assert!(limits.charge(&LIMIT, "a", 1, at(61)).is_err());
+    }
+
+    #[test]
+    fn in_a_rolling_window_several_charges_may_have_to_end() {
+        let mut limits = limits(Limiter::Rolling);
+        for (cost, second) in [(24, 0), (20, 10), (5, 59)] {
+            let _ = limits.charge(&LIMIT, "a", cost, at(second));
+        }
+        limits.count(&LIMIT, "a", 10, at(59));
+        // 24, 20 and 10: with the first gone it is 30 still.
+        let refused = limits.charge(&LIMIT, "a", 1, at(59)).unwrap_err();
+        assert_eq!(refused.wait, Duration::from_secs(11));
+        assert!(limits.charge(&LIMIT, "a", 1, at(69)).is_err());
+        assert!(limits.charge(&LIMIT, "a", 1, at(70)).is_ok());
     }
 
     #[test]

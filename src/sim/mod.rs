@@ -228,12 +228,15 @@ impl Sim {
         self.world().cut(user, game, [game.is_none(), true], how);
     }
 
-    /// Adds a built-in user that plays by itself while the site is served; makes the account if there is none.
+    /// Adds a built-in user that plays by itself while the site is served; makes the account if there is none. One that
+    /// lives here already stays as he is.
     pub fn spar(&self, sparring: Sparring) {
         for each in sparring.each() {
             let resident = Resident::new(each, &mut self.world(), self.time().now());
-            // Nobody receives any more when the site is no longer served.
-            let _ = self.0.moving_in.send(resident);
+            if let Some(resident) = resident {
+                // Nobody receives any more when the site is no longer served.
+                let _ = self.0.moving_in.send(resident);
+            }
         }
     }
 

@@ -61,6 +61,7 @@ impl World {
         for challenge in self.challenges.values() {
             challenge.break_off(how);
         }
+        self.audience.break_off(how);
         self.outage.back_at = Some(now + down);
     }
 
@@ -81,11 +82,6 @@ impl World {
             self.give(id, now, |_| START_GIFT);
         }
         false
-    }
-
-    /// When the site is back, if it is down.
-    pub fn back_at(&self) -> Option<Moment> {
-        self.outage.back_at
     }
 
     /// Gives both sides time; the players see it at once or with the next state.
@@ -117,15 +113,17 @@ impl Sim {
         self.world().go_down(down, how, self.time().now());
     }
 
-    /// Waits until the site is up.
+    /// Waits until the site is up, which it is only when it has started.
     pub(super) async fn up(&self) {
         loop {
-            let back_at = self.world().back_at();
+            let back_at = {
+                let mut world = self.world();
+                world.is_down(self.time().now());
+                world.outage.back_at
+            };
             match back_at {
-                Some(moment) if self.time().now() < moment => {
-                    self.time().sleep_until(moment).await;
-                }
-                _ => return,
+                Some(moment) => self.time().sleep_until(moment).await,
+                None => return,
             }
         }
     }

@@ -533,10 +533,10 @@ impl World {
         let Some(round) = self.rounds.get_mut(&id) else {
             return;
         };
-        if round.referee.plies() < 2 && now.since(round.created_at) > UNPLAYED_KEPT {
-            if matches!(round.time_control, TimeControl::Clock { .. }) {
-                self.delete_round(id);
-            }
+        let clockless = !matches!(round.time_control, TimeControl::Clock { .. });
+        let unplayed = round.referee.plies() < 2 && now.since(round.created_at) > UNPLAYED_KEPT;
+        if unplayed && !clockless {
+            self.delete_round(id);
             return;
         }
         round.watch_presence(now);
@@ -546,7 +546,6 @@ impl World {
         }
         // Who sits at the board himself keeps an eye on the clock as his stream would.
         let resident = round.sides.iter().any(|side| side.presence.is_resident());
-        let clockless = !matches!(round.time_control, TimeControl::Clock { .. });
         if now >= round.next_look && (resident || clockless) {
             round.next_look = now + HEARTBEAT;
             self.check_flag(id, now);
@@ -554,17 +553,18 @@ impl World {
         }
     }
 
-    /// A game that was never played leaves no trace, and nobody is told.
+    /// A game that was never played leaves no trace. No line says so; who sits at it in this process gets up.
     fn delete_round(&mut self, id: GameId) {
         let Some(mut round) = self.rounds.remove(&id) else {
             return;
         };
         round.end_streams();
-        for side in &round.sides {
-            self.user_mut(&side.user)
-                .playing
-                .retain(|other| *other != id);
-        }
+        self.audience.end_game(id);
         self.running.retain(|other| *other != id);
+        for side in &round.sides {
+            let user = self.user_mut(&side.user);
+            user.playing.retain(|other| *other != id);
+            self.notify(&side.user, Notice::Game(id));
+        }
     }
 }

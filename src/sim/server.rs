@@ -349,11 +349,30 @@ fn percent_decoded(path: &str) -> String {
     while let Some((&first, tail)) = rest.split_first() {
         let code = tail
             .get(..2)
-            .filter(|_| first == b'%')
+            .filter(|digits| first == b'%' && digits.iter().all(u8::is_ascii_hexdigit))
             .and_then(|digits| std::str::from_utf8(digits).ok())
             .and_then(|digits| u8::from_str_radix(digits, 16).ok());
         decoded.push(code.unwrap_or(first));
         rest = if code.is_some() { &tail[2..] } else { tail };
     }
     String::from_utf8_lossy(&decoded).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_two_digits_are_an_escape() {
+        for (path, expected) in [
+            ("N%40f3", "N@f3"),
+            ("%2b%2B", "++"),
+            ("100%", "100%"),
+            ("%4", "%4"),
+            ("%+f%-1%g0", "%+f%-1%g0"),
+            ("%25+f", "%+f"),
+        ] {
+            assert_eq!(percent_decoded(path), expected);
+        }
+    }
 }

@@ -54,6 +54,9 @@ impl Feed {
 
     pub fn push(&self, line: Bytes) {
         let mut state = self.state();
+        if state.ended {
+            return;
+        }
         if state.lines.len() == QUEUE {
             state.lines.pop_front();
         }
@@ -62,7 +65,7 @@ impl Feed {
         self.0.wake.notify_one();
     }
 
-    /// After the lines that wait, the stream ends.
+    /// After the lines that wait, the stream ends; further ones are too late.
     pub fn end(&self) {
         self.state().ended = true;
         self.0.wake.notify_one();
@@ -254,7 +257,10 @@ impl Lines {
             let now = self.sim.time().now();
             match self.ready(now) {
                 Some(Next::Line(line)) if self.drip.is_some() => {
-                    self.pieces = pieces(&line).collect();
+                    // The same line may be waiting for its second time.
+                    let again = std::mem::take(&mut self.pieces);
+                    let lines = [line].into_iter().chain(again);
+                    self.pieces = lines.flat_map(|line| pieces(&line)).collect();
                     continue;
                 }
                 Some(Next::Line(line)) => return Some(Ok(line)),

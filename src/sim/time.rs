@@ -27,15 +27,17 @@ impl Moment {
 
     /// What passed since an earlier moment; zero when it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
-        Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 }
 
+// What is too far away is the end of time.
 impl Add<Duration> for Moment {
     type Output = Self;
 
     fn add(self, duration: Duration) -> Self {
-        Self(self.0 + i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4))
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(millis))
     }
 }
 
@@ -43,7 +45,8 @@ impl Sub<Duration> for Moment {
     type Output = Self;
 
     fn sub(self, duration: Duration) -> Self {
-        Self(self.0 - i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4))
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(millis))
     }
 }
 
@@ -156,6 +159,18 @@ mod tests {
         for text in ["", "7", "s", "3 weeks", "-1s", "1e400s", "NaNs"] {
             assert!(parse_span(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn no_moment_is_too_late() {
+        let late = Moment(i64::MAX - 1) + Duration::from_secs(60);
+        assert_eq!(late, Moment(i64::MAX));
+        assert_eq!(late + Duration::MAX, late);
+        assert_eq!(Moment(i64::MIN) - Duration::MAX, Moment(i64::MIN));
+        assert_eq!(
+            late.since(Moment(-1)),
+            Duration::from_millis(i64::MAX as u64)
+        );
     }
 
     #[tokio::test]

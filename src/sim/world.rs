@@ -234,8 +234,9 @@ impl World {
 
     /// A stream had its keep-alive line; that is also when the site looks at clocks.
     pub fn beat(&mut self, topic: &Topic, now: Moment) {
-        if let Topic::Game { id, .. } = topic {
-            self.check_flag(*id, now);
+        match topic {
+            Topic::Game { id, .. } if !self.is_down(now) => self.check_flag(*id, now),
+            _ => {}
         }
     }
 

@@ -253,7 +253,7 @@ impl Conditions {
         if let Some(most) = self.max_rating {
             let high = rating
                 .map(|rating| rating.value())
-                .filter(|value| *value > most as i32);
+                .filter(|value| i64::from(*value) > i64::from(most));
             verdicts.push(Verdict::new(
                 format!("Rated ≤ {most} in {} for the last week", perf.name),
                 provisional
@@ -265,7 +265,7 @@ impl Conditions {
         if let Some(least) = self.min_rating {
             let low = rating
                 .map(|rating| rating.value())
-                .filter(|value| *value < least as i32);
+                .filter(|value| i64::from(*value) < i64::from(least));
             verdicts.push(Verdict::new(
                 format!("Rated ≥ {least} in {}", perf.name),
                 provisional

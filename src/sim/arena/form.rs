@@ -22,6 +22,8 @@ const MINUTES: [u32; 28] = [
     20, 25, 30, 35, 40, 45, 50, 55, 60, 70, 80, 90, 100, 110, 120, 150, 180, 210, 240, 270, 300,
     330, 360, 420, 480, 540, 600, 720,
 ];
+/// The farthest that an arena can be planned ahead.
+const LATEST: Duration = Duration::from_secs(365 * 86_400);
 /// Minutes until it begins.
 const WAITS: [u32; 10] = [1, 2, 3, 5, 10, 15, 20, 30, 45, 60];
 const USUAL_WAIT: u32 = 5;
@@ -159,6 +161,10 @@ impl Form<'_> {
                 self.wrong("startDate", "Must be in the future");
                 Duration::ZERO
             }
+            Some(date) if Moment(date) > now + LATEST => {
+                self.wrong("startDate", INVALID);
+                Duration::ZERO
+            }
             Some(date) => Moment(date).since(now),
             None => Duration::from_secs(u64::from(wait.unwrap_or(USUAL_WAIT)) * 60),
         }
@@ -292,6 +298,11 @@ mod tests {
                 "clockTime=3&clockIncrement=0&minutes=45&startDate=1",
                 "startDate",
                 "Must be in the future",
+            ),
+            (
+                "clockTime=3&clockIncrement=0&minutes=45&startDate=9223372036854775807",
+                "startDate",
+                INVALID,
             ),
             (
                 "clockTime=3&clockIncrement=0&minutes=45&name=X",

@@ -31,9 +31,12 @@ pub(in crate::sim) struct Resident {
 }
 
 impl Resident {
-    /// Makes the account if there is none.
-    pub fn new(sparring: Sparring, world: &mut World, now: Moment) -> Self {
+    /// Makes the account if there is none. Nothing when one of this name lives here already.
+    pub fn new(sparring: Sparring, world: &mut World, now: Moment) -> Option<Self> {
         let me = UserId::of(&sparring.name);
+        if world.residents.contains_key(&me) {
+            return None;
+        }
         let account = if sparring.bot {
             NewUser::bot(&sparring.name)
         } else {
@@ -50,7 +53,7 @@ impl Resident {
         }
         let mut rng = fastrand::Rng::with_seed(world.seed ^ fingerprint(&sparring.name));
         let plan = sparring.challenges.clone();
-        Self {
+        Some(Self {
             challenger: plan.map(|plan| Challenger::new(me.clone(), plan, rng.fork(), now)),
             me,
             sparring: Arc::new(sparring),
@@ -58,7 +61,7 @@ impl Resident {
             rng,
             seats: HashMap::new(),
             declined: 0,
-        }
+        })
     }
 
     /// Plays until dropped.
@@ -68,13 +71,19 @@ impl Resident {
             let wake = self.challenger.as_ref().and_then(Challenger::wakes_at);
             let alarm = async {
                 match wake {
-                    Some(moment) => sim.time().sleep_until(moment).await,
+                    Some(moment) => {
+                        sim.time().sleep_until(moment).await;
+                        sim.up().await;
+                    }
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
                 notice = self.notices.recv() => match notice {
-                    Some(notice) => self.hear(&sim, notice, &mut games),
+                    Some(notice) => {
+                        sim.up().await;
+                        self.hear(&sim, notice, &mut games);
+                    }
                     None => return,
                 },
                 Some(done) = games.join_next() => match done {

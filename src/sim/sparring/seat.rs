@@ -71,7 +71,11 @@ impl Seat {
 
     /// Plays until the game is over.
     pub async fn play(mut self) -> GameId {
-        while let Some(mut sight) = self.look() {
+        loop {
+            self.sim.up().await;
+            let Some(mut sight) = self.look() else {
+                break;
+            };
             if let Some(quit) = self.quits(&sight) {
                 self.stay_away(quit).await;
                 continue;
@@ -134,6 +138,7 @@ impl Seat {
                 }
             }
         }
+        self.sim.up().await;
         if let Some(round) = self.sim.world().rounds.get_mut(&self.id) {
             round.comes(self.color);
         }
@@ -189,9 +194,12 @@ impl Seat {
         let mv = loop {
             tokio::select! {
                 mv = &mut thinking => break mv,
-                () = self.nudge.notified() => match self.look() {
-                    Some(sight) if sight.plies == plies => self.answer(&sight),
-                    _ => return,
+                () = self.nudge.notified() => {
+                    self.sim.up().await;
+                    match self.look() {
+                        Some(sight) if sight.plies == plies => self.answer(&sight),
+                        _ => return,
+                    }
                 }
             }
         };

@@ -181,6 +181,22 @@ async fn every_refusal_has_its_sentence() {
             refused(restricted),
         ),
         (
+            ArenaOptions {
+                max_rating: Some(u32::MAX),
+                ..later("Anybody")
+            },
+            "",
+            OK,
+        ),
+        (
+            ArenaOptions {
+                min_rating: Some(u32::MAX),
+                ..later("Nobody")
+            },
+            "",
+            refused(restricted),
+        ),
+        (
             // Titled players need no games.
             ArenaOptions {
                 min_rated_games: Some(1_000),

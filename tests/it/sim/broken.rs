@@ -96,6 +96,48 @@ async fn bytes_trickle_out_of_streams_and_answers() {
 }
 
 #[tokio::test]
+async fn a_trickle_goes_with_other_faults() {
+    // The last state comes twice, and both come out whole.
+    let drip = StreamFault::Drip(Duration::from_millis(1));
+    let carrying_both = async |how| {
+        let (site, id) = carrying(how).await;
+        let fault = Fault::Stream {
+            after: 1,
+            how: drip,
+        };
+        site.sim.faults().add(Rule::on(Endpoint::GameStream, fault));
+        (site, id)
+    };
+    let (site, id) = carrying_both(StreamFault::DuplicateFinal).await;
+    let mut stream = site.game_stream("Whitey", &id).await;
+    stream.line().await;
+    site.moves(&id, "e2e4 e7e5").await;
+    site.ok("Blacky", &format!("/api/bot/game/{id}/resign"))
+        .await;
+    let mut states = Vec::new();
+    while let Some(state) = stream.next().await {
+        states.push(state["status"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(states, ["started", "started", "resign", "resign"]);
+
+    // Nothing comes behind half a line, though more happens while it trickles.
+    let (site, id) = carrying_both(StreamFault::Truncated).await;
+    let path = format!("/api/bot/game/stream/{id}");
+    let stream = site.request(Method::GET, "Whitey", &path).send().await;
+    let mut stream = stream.unwrap();
+    let first = stream.chunk().await.unwrap().unwrap();
+    assert!(first.ends_with(b"\n"));
+    site.play("Whitey", &id, "e2e4").await;
+    let mut rest = stream.chunk().await.unwrap().unwrap().to_vec();
+    site.play("Blacky", &id, "e7e5").await;
+    while let Some(piece) = stream.chunk().await.unwrap() {
+        rest.extend_from_slice(&piece);
+    }
+    let rest = String::from_utf8(rest).unwrap();
+    assert_eq!(rest.matches("gameState").count(), 1, "{rest}");
+}
+
+#[tokio::test]
 async fn latency_holds_up_calls_answers_and_lines_but_not_their_order() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;

@@ -282,6 +282,18 @@ async fn a_decliner_gives_its_reasons_in_turn() {
 }
 
 #[tokio::test]
+async fn of_two_of_one_name_the_first_stays() {
+    let site = site(1.0, &["Nay,declines=later", "Nay,declines=tooFast"]).await;
+    let mut events = site.stream("Whitey", "/api/stream/event").await;
+    for _ in 0..2 {
+        site.challenge("Whitey", "Nay", "clock.limit=60&clock.increment=0")
+            .await;
+        let declined = next(&mut events, "challengeDeclined").await;
+        assert_eq!(declined["challenge"]["declineReasonKey"], "later");
+    }
+}
+
+#[tokio::test]
 async fn an_aborter_aborts_instead_of_its_first_move() {
     let site = site(50.0, &["Shy,aborts"]).await;
     let (id, mut stream) = game_with(&site, "Shy", "clock.limit=60&clock.increment=0").await;

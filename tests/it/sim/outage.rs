@@ -8,7 +8,7 @@ use knightwatch::sim::{
 use reqwest::Method;
 use serde_json::Value;
 
-use super::site::Site;
+use super::site::{Site, until};
 
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 const DOWN: Duration = Duration::from_secs(30);
@@ -53,12 +53,15 @@ async fn a_restart_cuts_all_streams_answers_502_and_gives_a_little_time() {
         site.moves(&id, "e2e4 e7e5").await;
         let mut events = site.stream("Whitey", "/api/stream/event").await;
         let mut game = site.game_stream("Whitey", &id).await;
-        events.line().await;
-        game.line().await;
+        let path = format!("/api/stream/game/{id}");
+        let mut watched = site.stream("", &path).await;
+        for stream in [&mut events, &mut game, &mut watched] {
+            stream.line().await;
+        }
         site.sim.advance(Duration::from_secs(100));
         let before = clocks(&site.full("Blacky", &id).await["state"]);
         site.sim.restart(DOWN, streams);
-        for stream in [&mut events, &mut game] {
+        for stream in [&mut events, &mut game, &mut watched] {
             let ended = loop {
                 match stream.try_raw().await {
                     Ok(Some(_)) => {}
@@ -127,6 +130,46 @@ async fn who_could_not_move_because_of_a_restart_does_not_lose() {
     until_up(&site, true).await;
     site.play("Whitey", &id, "g1f3").await;
     assert_eq!(site.full("Whitey", &id).await["state"]["status"], "aborted");
+}
+
+#[tokio::test]
+async fn built_in_users_do_nothing_while_the_site_is_down() {
+    let site = Site::start().await;
+    site.sim.restart(DOWN, StreamFault::Eof);
+    for user in ["Host,kind=sleeper", "Guest,challenges=Host"] {
+        site.sim.spar(user.parse().unwrap());
+    }
+    site.sim.advance(DOWN - Duration::from_secs(10));
+    // To all who could, now is the time; a call that is answered comes behind them.
+    for _ in 0..10 {
+        assert_eq!(site.get("", "/__ping").await.0, 502);
+    }
+    let census = site.sim.census();
+    assert_eq!((census.challenges, census.games), (0, 0));
+    site.sim.advance(Duration::from_secs(10));
+    until(async || site.sim.census().games_on == 1).await;
+}
+
+#[tokio::test]
+async fn a_built_in_user_moves_only_when_the_site_has_started() {
+    let site = Site::start().await;
+    site.sim.spar("Slow,delay=100s".parse().unwrap());
+    let form = "color=white&clock.limit=60&clock.increment=0";
+    let id = site.challenge("Whitey", "Slow", form).await;
+    until(async || site.sim.census().games_on == 1).await;
+    let plies = || site.sim.games()[0].plies;
+    site.play("Whitey", &id, "e2e4").await;
+    // He thinks about the answer.
+    assert_eq!(site.get("", "/__ping").await.0, 200);
+    site.sim.advance(Duration::from_secs(100));
+    until(async || plies() == 2).await;
+    site.play("Whitey", &id, "d2d4").await;
+    assert_eq!(site.get("", "/__ping").await.0, 200);
+    site.sim.restart(Duration::from_secs(99), StreamFault::Eof);
+    site.sim.advance(Duration::from_secs(101));
+    // He is ready at the same time as the site, and by his clock too late; the restart is his excuse.
+    until(async || site.sim.games()[0].status != "started").await;
+    assert_eq!(site.sim.games()[0].status, "aborted");
 }
 
 #[tokio::test]

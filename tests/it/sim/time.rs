@@ -5,7 +5,7 @@ use std::time::Duration;
 use knightwatch::sim::{NewUser, SimOptions};
 use serde_json::Value;
 
-use super::site::{Site, text};
+use super::site::{Site, text, until};
 
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
@@ -17,7 +17,7 @@ fn clocks(state: &Value) -> (i64, i64) {
 }
 
 #[tokio::test]
-async fn first_two_plies_are_free_and_the_last_move_earns_no_increment() {
+async fn fact_05_first_two_plies_are_free_and_the_last_move_earns_no_increment() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let mut stream = site.game_stream("Whitey", &id).await;
@@ -43,7 +43,7 @@ async fn first_two_plies_are_free_and_the_last_move_earns_no_increment() {
 }
 
 #[tokio::test]
-async fn a_late_move_is_answered_200_and_loses_on_time() {
+async fn fact_06_a_late_move_is_answered_200_and_loses_on_time() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "e2e4 e7e5").await;
@@ -91,7 +91,7 @@ async fn who_cannot_win_does_not_win_on_time() {
 }
 
 #[tokio::test]
-async fn a_friend_game_is_never_aborted_by_the_site() {
+async fn fact_16_a_friend_game_is_never_aborted_by_the_site() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let mut stream = site.game_stream("Whitey", &id).await;
@@ -109,7 +109,49 @@ async fn a_friend_game_is_never_aborted_by_the_site() {
 }
 
 #[tokio::test]
-async fn clocks_of_days_and_of_no_limit() {
+async fn games_without_a_clock_are_lost_by_who_does_not_begin_them() {
+    let site = Site::start().await;
+    let ended = |id: String| {
+        let sim = &site.sim;
+        async move {
+            let over = || sim.games().into_iter().find(|game| game.id == id).unwrap();
+            until(async || over().status != "started").await;
+            over().status
+        }
+    };
+    let days = site.game("days=1").await;
+    let unlimited = site.game("").await;
+    site.sim.advance(Duration::from_secs(25 * 3_600));
+    assert_eq!(ended(days).await, "outoftime");
+    site.sim.advance(Duration::from_secs(21 * 86_400));
+    assert_eq!(ended(unlimited).await, "aborted");
+}
+
+#[tokio::test]
+async fn who_sits_at_a_game_that_is_deleted_gets_up() {
+    let site = Site::start().await;
+    let mut events = site.stream("Whitey", "/api/stream/event").await;
+    let sleepy = "Sleepy,kind=sleeper,challenges=Whitey,color=white,clock=180+0";
+    site.sim.spar(sleepy.parse().unwrap());
+    let mut challenge = async || loop {
+        let event = events.line().await;
+        if event["type"] == "challenge" {
+            break text(&event["challenge"]["id"]);
+        }
+    };
+    let id = challenge().await;
+    site.ok("Whitey", &format!("/api/challenge/{id}/accept"))
+        .await;
+    let mut watched = site.stream("", &format!("/api/stream/game/{id}")).await;
+    assert_eq!(watched.line().await["id"], *id);
+    site.sim.advance(Duration::from_secs(25 * 3_600));
+    while watched.next().await.is_some() {}
+    // There is room for another game.
+    assert_ne!(challenge().await, id);
+}
+
+#[tokio::test]
+async fn fact_14_clocks_of_days_and_of_no_limit() {
     const DAY: i64 = 86_400_000;
     let site = Site::start().await;
     let days = site.game("days=3").await;
@@ -136,7 +178,7 @@ async fn clocks_of_days_and_of_no_limit() {
 }
 
 #[tokio::test]
-async fn zero_plus_one_starts_with_three_seconds() {
+async fn fact_26_zero_plus_one_starts_with_three_seconds() {
     let site = Site::start().await;
     let id = site.game("clock.limit=0&clock.increment=1").await;
     let full = site.full("Whitey", &id).await;
@@ -145,7 +187,7 @@ async fn zero_plus_one_starts_with_three_seconds() {
 }
 
 #[tokio::test]
-async fn claims_on_ones_own_turn() {
+async fn fact_15_claims_on_ones_own_turn() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "e2e4 e7e5").await;
@@ -211,7 +253,7 @@ async fn an_opponent_who_left_is_counted_down_and_can_be_claimed() {
 }
 
 #[tokio::test]
-async fn takebacks_shrink_the_list() {
+async fn fact_10_takebacks_shrink_the_list() {
     // Bots refuse takebacks after their upgrade; these are two that allow them.
     let site = Site::with(SimOptions {
         users: ["Give", "Take"]
