@@ -76,7 +76,7 @@ async fn every_kind_of_body_makes_the_same_challenge() {
 }
 
 #[tokio::test]
-async fn form_errors_are_told_twice() {
+async fn fact_18_form_errors_are_told_twice() {
     let site = Site::start().await;
     for (form, field) in [
         ("clock.limit=181&clock.increment=2", "clock.limit"),
@@ -201,7 +201,7 @@ async fn ids_of_other_lengths_are_pages_that_do_not_exist() {
 }
 
 #[tokio::test]
-async fn offline_challenges_are_unlisted_but_acceptable_and_gone_after_three_hours() {
+async fn fact_22_offline_challenges_are_unlisted_but_acceptable_and_gone_after_three_hours() {
     let site = Site::start().await;
     let listed = async || {
         let (_, list) = site.get("Blacky", "/api/challenge").await;
@@ -236,7 +236,7 @@ async fn offline_challenges_are_unlisted_but_acceptable_and_gone_after_three_hou
 }
 
 #[tokio::test]
-async fn a_second_challenge_to_the_same_user_cancels_the_first_silently() {
+async fn fact_23_a_second_challenge_to_the_same_user_cancels_the_first_silently() {
     let site = Site::start().await;
     let mut events = site.stream("Anna", "/api/stream/event").await;
     let first = site.challenge("Anna", "Blacky", BLITZ).await;

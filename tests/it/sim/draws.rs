@@ -7,7 +7,7 @@ use super::site::Site;
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
 #[tokio::test]
-async fn an_offer_is_shown_with_the_old_moves_before_the_move() {
+async fn fact_07_an_offer_is_shown_with_the_old_moves_before_the_move() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "e2e4 e7e5 g1f3").await;
@@ -31,7 +31,7 @@ async fn an_offer_is_shown_with_the_old_moves_before_the_move() {
 }
 
 #[tokio::test]
-async fn declining_a_draw_is_silent_and_another_offer_has_to_wait() {
+async fn fact_08_declining_a_draw_is_silent_and_another_offer_has_to_wait() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "e2e4 e7e5").await;
@@ -88,7 +88,7 @@ async fn an_accepted_offer_ends_the_game() {
 }
 
 #[tokio::test]
-async fn a_third_repetition_with_a_bot_is_shown_twice() {
+async fn fact_09_a_third_repetition_with_a_bot_is_shown_twice() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1").await;
@@ -103,7 +103,7 @@ async fn a_third_repetition_with_a_bot_is_shown_twice() {
 }
 
 #[tokio::test]
-async fn fifty_moves_stalemate_and_bare_kings_are_draws_by_themselves() {
+async fn fact_09_fifty_moves_stalemate_and_bare_kings_are_draws_by_themselves() {
     let site = Site::start().await;
     for (fen, uci, status) in [
         ("4k3/8/8/8/8/8/7R/4K3 w - - 99 80", "h2h3", "draw"),

@@ -10,7 +10,7 @@ use super::site::{Lines, Site, text};
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
 #[tokio::test]
-async fn replay_on_connect_is_games_then_challenges_and_these_without_compat() {
+async fn fact_01_replay_on_connect_is_games_then_challenges_and_these_without_compat() {
     let site = Site::start().await;
     let game = site.game(BLITZ).await;
     let slow = site.game("days=3").await;
@@ -37,7 +37,7 @@ async fn outgoing_challenges_are_not_replayed() {
 }
 
 #[tokio::test]
-async fn second_event_stream_of_a_token_ends_the_first_and_no_other() {
+async fn fact_02_second_event_stream_of_a_token_ends_the_first_and_no_other() {
     let site = Site::start().await;
     site.sim.add_token("lip_second", "Blacky", &["bot:play"]);
     let mut first = site.stream("Blacky", "/api/stream/event").await;

@@ -10,7 +10,7 @@ use super::site::{Lines, Site, keys_in_order, text};
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
 #[tokio::test]
-async fn game_full_is_always_the_first_line_and_has_its_keys_in_order() {
+async fn fact_21_game_full_is_always_the_first_line_and_has_its_keys_in_order() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "e2e4 e7e5").await;
@@ -56,7 +56,7 @@ async fn untitled_players_have_a_null_title() {
 }
 
 #[tokio::test]
-async fn one_state_for_each_ply_the_final_state_once_and_then_the_end() {
+async fn fact_04_one_state_for_each_ply_the_final_state_once_and_then_the_end() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let mut streams = [
@@ -83,7 +83,7 @@ async fn one_state_for_each_ply_the_final_state_once_and_then_the_end() {
 }
 
 #[tokio::test]
-async fn stream_of_a_finished_game_is_game_full_and_the_end() {
+async fn fact_03_stream_of_a_finished_game_is_game_full_and_the_end() {
     let site = Site::start().await;
     let mated = site.game(BLITZ).await;
     site.moves(&mated, "f2f3 e7e5 g2g4 d8h4").await;
@@ -214,7 +214,7 @@ async fn abort_is_for_the_first_two_plies_and_resigning_then_aborts() {
 }
 
 #[tokio::test]
-async fn castling_is_taken_in_both_spellings_and_put_out_as_configured() {
+async fn fact_11_castling_is_taken_in_both_spellings_and_put_out_as_configured() {
     const READY: &str = "e2e4 e7e5 g1f3 g8f6 f1c4 f8c5";
     for (castling, shown) in [
         (Castling::KingMoves, "e1g1 e8g8"),
@@ -239,7 +239,7 @@ async fn castling_is_taken_in_both_spellings_and_put_out_as_configured() {
 }
 
 #[tokio::test]
-async fn chess960_takes_only_the_king_that_takes_his_rook() {
+async fn fact_11_chess960_takes_only_the_king_that_takes_his_rook() {
     let site = Site::start().await;
     let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1".replace(' ', "+");
     let id = site
@@ -261,7 +261,7 @@ async fn chess960_takes_only_the_king_that_takes_his_rook() {
 }
 
 #[tokio::test]
-async fn from_position_with_black_to_move() {
+async fn fact_12_from_position_with_black_to_move() {
     let site = Site::start().await;
     let fen = "r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R b KQkq - 3 20";
     let id = site
@@ -300,7 +300,7 @@ async fn a_pawn_without_a_wish_becomes_a_queen() {
 }
 
 #[tokio::test]
-async fn chat_reaches_the_players_also_after_the_end() {
+async fn fact_19_chat_reaches_the_players_also_after_the_end() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let mut stream = site.game_stream("Whitey", &id).await;

@@ -10,6 +10,7 @@ mod broken;
 mod challenge;
 mod draws;
 mod events;
+mod facts;
 mod faults;
 mod game;
 mod habits;
