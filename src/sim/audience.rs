@@ -13,10 +13,11 @@ use super::failure::Failure;
 use super::faults::StreamFault;
 use super::id::{GameId, UserId};
 use super::limits::Pass;
-use super::options::TimeControl;
+use super::options::{TimeControl, clock_start};
 use super::round::{COLORS, Round, Side};
 use super::stream::Feed;
 use super::users::Face;
+use super::view::board_and_turn;
 use super::wire::{self, Ordered, StatusJson, VariantJson, color_name};
 use super::world::World;
 
@@ -208,11 +209,9 @@ impl Round {
         let game = self.referee.game();
         let mut position = game.initial().clone();
         let mut left = match self.time_control {
-            TimeControl::Clock {
-                limit: 0,
-                increment,
-            } => [Some(i64::from(increment.max(3))); 2],
-            TimeControl::Clock { limit, .. } => [Some(i64::from(limit)); 2],
+            TimeControl::Clock { limit, increment } => {
+                [Some(i64::from(clock_start(limit, increment))); 2]
+            }
             TimeControl::Days(_) | TimeControl::Unlimited => [None; 2],
         };
         let history = self.referee.clock_history();
@@ -228,11 +227,8 @@ impl Round {
                 position.play(mv);
             }
             if ply >= from {
-                let fen = position.fen();
-                let mut fields = fen.split(' ');
-                let (board, turn) = (fields.next(), fields.next());
                 let shown = PlyJson {
-                    fen: format!("{} {}", board.unwrap_or_default(), turn.unwrap_or_default()),
+                    fen: board_and_turn(&position),
                     lm: last,
                     wc: left[0],
                     bc: left[1],

@@ -9,7 +9,7 @@ use crate::chess::pgn::{self, Note, Outcome, Tags};
 use crate::chess::{Color, Game};
 
 use super::body::Params;
-use super::options::TimeControl;
+use super::options::{TimeControl, clock_estimate};
 use super::referee::Status;
 use super::round::{Round, Side};
 use super::time::Moment;
@@ -183,7 +183,7 @@ impl ClockInfo {
         Some(Self {
             initial: limit,
             increment,
-            total_time: limit + 40 * increment,
+            total_time: clock_estimate(limit, increment),
         })
     }
 }

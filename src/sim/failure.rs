@@ -5,6 +5,11 @@ use serde_json::json;
 
 use super::referee::Refusal;
 
+/// What is wrong with a field of a form.
+pub(super) const REQUIRED: &str = "This field is required";
+pub(super) const INVALID: &str = "Invalid value";
+pub(super) const NOT_A_NUMBER: &str = "Numeric value expected";
+
 /// A status and a body.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
@@ -77,13 +82,9 @@ impl Failure {
 
     /// The errors of a form: `{"error":{"field":["text"]}}`
     pub fn fields(errors: &[(&str, String)]) -> Self {
-        let fields: Vec<String> = errors
-            .iter()
-            .map(|(field, text)| format!("{}:{}", json!(field), json!([text])))
-            .collect();
         Self {
             status: 400,
-            body: Body::Json(format!("{{\"error\":{{{}}}}}", fields.join(","))),
+            body: Body::Json(format!("{{\"error\":{{{}}}}}", listed(errors))),
         }
     }
 
@@ -100,16 +101,19 @@ impl Failure {
     /// The errors of a form twice, as the site sends them for challenges and chat:
     /// `{"field":["text"],"error":{"field":["text"]}}`
     pub fn form(errors: &[(&str, String)]) -> Self {
-        let fields: Vec<String> = errors
-            .iter()
-            .map(|(field, text)| format!("{}:{}", json!(field), json!([text])))
-            .collect();
-        let fields = fields.join(",");
+        let fields = listed(errors);
         Self {
             status: 400,
             body: Body::Json(format!("{{{fields},\"error\":{{{fields}}}}}")),
         }
     }
+}
+
+/// `"field":["text"],...`
+fn listed(errors: &[(&str, String)]) -> String {
+    let fields = errors.iter();
+    let fields = fields.map(|(field, text)| format!("{}:{}", json!(field), json!([text])));
+    fields.collect::<Vec<_>>().join(",")
 }
 
 /// The page of the proxy for a status.

@@ -6,7 +6,7 @@ use crate::chess::Position;
 
 use super::body::Params;
 use super::challenge::Wanted;
-use super::failure::Failure;
+use super::failure::{Failure, INVALID, NOT_A_NUMBER, REQUIRED};
 use super::options::TimeControl;
 use super::sparring::ColorChoice;
 use super::time::Moment;
@@ -23,10 +23,6 @@ const RULES: [&str; 5] = [
 
 /// The longest that a challenge to whoever comes waits.
 const MOST_WAIT: Duration = Duration::from_secs(14 * 86_400);
-
-const REQUIRED: &str = "This field is required";
-const INVALID: &str = "Invalid value";
-const NOT_A_NUMBER: &str = "Numeric value expected";
 
 type Errors = Vec<(&'static str, String)>;
 

@@ -149,6 +149,16 @@ impl TimeControl {
     }
 }
 
+/// What both clocks show at the start, in seconds: 0+N starts at N, at least at 3.
+pub(super) fn clock_start(limit: u32, increment: u32) -> u32 {
+    if limit == 0 { increment.max(3) } else { limit }
+}
+
+/// How long each player is thought to play with such a clock, in seconds.
+pub(super) fn clock_estimate(limit: u32, increment: u32) -> u32 {
+    limit + 40 * increment
+}
+
 /// As it is read from a text.
 impl fmt::Display for TimeControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -207,8 +207,8 @@ impl Round {
     pub fn summary(&self) -> GameSummary {
         GameSummary {
             id: self.id.to_string(),
-            white: self.side(Color::White).name.clone(),
-            black: self.side(Color::Black).name.clone(),
+            white: self.side(Color::White).shown_name(),
+            black: self.side(Color::Black).shown_name(),
             variant: self.variant.key(),
             time_control: self.time_control,
             rated: self.rated,

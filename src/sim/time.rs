@@ -19,6 +19,11 @@ impl Moment {
             .to_string()
     }
 
+    /// As in `2026-08-22T18:30:00Z`.
+    pub fn iso_seconds(self) -> String {
+        Self(self.0 - self.0.rem_euclid(1_000)).iso()
+    }
+
     /// As in `Sat, 22 Aug 2026 18:30:00 GMT`.
     pub fn http_date(self) -> String {
         let at = jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
@@ -48,13 +53,6 @@ impl Sub<Duration> for Moment {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_sub(millis))
     }
-}
-
-/// As the site writes dates: `2026-11-20T18:00:00Z`.
-pub(super) fn iso(moment: Moment) -> String {
-    jiff::Timestamp::from_second(moment.0.div_euclid(1_000))
-        .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
-        .to_string()
 }
 
 /// Reads the site's time and waits in it.

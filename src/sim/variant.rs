@@ -1,6 +1,6 @@
 //! Variants, speeds and the ratings that belong to them, with the site's words.
 
-use super::options::TimeControl;
+use super::options::{TimeControl, clock_estimate};
 
 /// The variants that this site plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Speed {
         let TimeControl::Clock { limit, increment } = time_control else {
             return Self::Correspondence;
         };
-        match limit + 40 * increment {
+        match clock_estimate(limit, increment) {
             0..30 => Self::UltraBullet,
             30..180 => Self::Bullet,
             180..480 => Self::Blitz,

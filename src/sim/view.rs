@@ -1,6 +1,6 @@
 //! A game as its players are shown it.
 
-use crate::chess::{CastlingNotation, Color, Game};
+use crate::chess::{CastlingNotation, Color, Game, Position};
 
 use super::options::TimeControl;
 use super::referee::View;
@@ -115,17 +115,30 @@ impl Round {
     }
 }
 
+/// The first two fields of a FEN.
+pub(super) fn board_and_turn(position: &Position) -> String {
+    let fen = position.fen();
+    fen.split(' ').take(2).collect::<Vec<_>>().join(" ")
+}
+
 impl Side {
+    /// The name, or what stands for it where there is no account.
+    pub fn shown_name(&self) -> String {
+        match self.face {
+            Face::User => self.name.clone(),
+            Face::Ai(level) => format!("Stockfish level {level}"),
+            Face::Anonymous => "Anon.".to_owned(),
+        }
+    }
+
     /// As he is shown to the one he plays against.
     fn opponent(&self) -> Opponent {
         let known = self.face == Face::User;
         Opponent {
             id: known.then(|| self.user.to_string()),
-            username: match (self.face, self.title) {
-                (Face::User, Some(title)) => format!("{title} {}", self.name),
-                (Face::User, None) => self.name.clone(),
-                (Face::Ai(level), _) => format!("Stockfish level {level}"),
-                (Face::Anonymous, _) => "Anon.".to_owned(),
+            username: match self.title {
+                Some(title) => format!("{title} {}", self.name),
+                None => self.shown_name(),
             },
             rating: known.then_some(self.rating),
             rating_diff: self.rating_diff,

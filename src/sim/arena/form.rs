@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::ArenaOptions;
 use crate::chess::Position;
 use crate::sim::body::{Params, is_yes};
-use crate::sim::failure::Failure;
+use crate::sim::failure::{Failure, INVALID, NOT_A_NUMBER, REQUIRED};
 use crate::sim::options::TimeControl;
 use crate::sim::time::Moment;
 use crate::sim::variant::{Speed, Variant};
@@ -27,9 +27,6 @@ const LATEST: Duration = Duration::from_secs(365 * 86_400);
 /// Minutes until it begins.
 const WAITS: [u32; 10] = [1, 2, 3, 5, 10, 15, 20, 30, 45, 60];
 const USUAL_WAIT: u32 = 5;
-
-const REQUIRED: &str = "This field is required";
-const INVALID: &str = "Invalid value";
 
 /// Reads the form of a user who leads these teams.
 ///
@@ -104,9 +101,7 @@ impl Form<'_> {
 
     fn number<T: std::str::FromStr>(&mut self, field: &'static str) -> Option<T> {
         let parsed = self.params.get(field)?.trim().parse();
-        parsed
-            .map_err(|_| self.wrong(field, "Numeric value expected"))
-            .ok()
+        parsed.map_err(|_| self.wrong(field, NOT_A_NUMBER)).ok()
     }
 
     fn required<T: std::str::FromStr>(&mut self, field: &'static str) -> Option<T> {
@@ -272,7 +267,7 @@ mod tests {
             (
                 "clockTime=x&clockIncrement=0&minutes=45",
                 "clockTime",
-                "Numeric value expected",
+                NOT_A_NUMBER,
             ),
             (
                 "clockTime=2.5&clockIncrement=0&minutes=45",

@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use crate::chess::Position;
-use crate::sim::options::TimeControl;
+use crate::sim::options::{TimeControl, clock_estimate};
 use crate::sim::sparring::read_words;
 use crate::sim::team::TeamId;
 use crate::sim::time::parse_span;
@@ -139,7 +139,7 @@ impl Charter {
 
     /// Seconds that a game is thought to take for each player.
     pub fn estimate(&self) -> u32 {
-        self.limit + 40 * self.increment
+        clock_estimate(self.limit, self.increment)
     }
 
     pub fn speed(&self) -> Speed {

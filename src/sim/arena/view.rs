@@ -9,8 +9,8 @@ use super::wire::{
 use super::{Arena, Pairing, Player, Stage};
 use crate::chess::Color;
 use crate::sim::id::UserId;
-use crate::sim::round::Round;
-use crate::sim::time::{Moment, iso};
+use crate::sim::time::Moment;
+use crate::sim::view::board_and_turn;
 use crate::sim::wire::{self, Ordered, VariantJson, color_name};
 use crate::sim::world::World;
 
@@ -211,7 +211,7 @@ impl World {
             me: me.and_then(|me| self.my_standing(arena, me, now)),
             id: arena.id.to_string(),
             created_by: arena.creator(),
-            starts_at: iso(arena.starts_at),
+            starts_at: arena.starts_at.iso_seconds(),
             system: "arena",
             full_name: arena.full_name(),
             minutes: charter.minutes,
@@ -342,7 +342,7 @@ impl World {
         let seconds = |color| round.referee.seconds_left(color, now).unwrap_or(0);
         Some(Featured {
             id: round.id.to_string(),
-            fen: board_and_turn(round),
+            fen: board_and_turn(round.referee.game().position()),
             orientation: color,
             color,
             last_move: round.last_move(),
@@ -475,9 +475,4 @@ fn featured_side(
         rating: arena.player(user).map_or(0, |player| player.rating),
         berserk: pairing.berserk[at],
     }
-}
-
-fn board_and_turn(round: &Round) -> String {
-    let fen = round.referee.game().position().fen();
-    fen.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }

@@ -77,6 +77,7 @@ pub fn wave(estimate: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sim::options::clock_estimate;
 
     fn at(seconds: i64) -> Moment {
         Moment(seconds * 1_000)
@@ -95,9 +96,8 @@ mod tests {
             (600, 0, 50),
             (1_800, 20, 50),
         ] {
-            let estimate = limit + 40 * increment;
             assert_eq!(
-                wave(estimate),
+                wave(clock_estimate(limit, increment)),
                 Duration::from_secs(seconds),
                 "{limit}+{increment}"
             );

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::chess::Color;
 
+use crate::sim::options::clock_start;
 use crate::sim::time::Moment;
 
 /// Hundredths of a second.
@@ -88,9 +89,9 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that stands still. 0+N starts at N seconds, at least at 3.
+    /// A clock that stands still.
     pub fn new(limit: u32, increment: u32, turn: Color) -> Self {
-        let start = if limit == 0 { increment.max(3) } else { limit };
+        let start = clock_start(limit, increment);
         Self {
             initial: Centis::seconds(start),
             remaining: [Centis::seconds(start); 2],

@@ -9,7 +9,7 @@ use crate::sim::auth::Caller;
 use crate::sim::body::{Params, is_yes};
 use crate::sim::call::{Api, GameCall};
 use crate::sim::chat::Room;
-use crate::sim::failure::Failure;
+use crate::sim::failure::{Failure, INVALID, REQUIRED};
 use crate::sim::id::GameId;
 use crate::sim::quirks::ChatLog;
 use crate::sim::round::Source;
@@ -160,13 +160,12 @@ fn chat_log(world: &World, id: GameId) -> Reply {
 }
 
 pub(super) fn chat_form(params: &Params) -> Result<(Room, String), Failure> {
-    const REQUIRED: &str = "This field is required";
     let mut errors = Vec::new();
     let room = match params.get("room") {
         Some("player") => Room::Player,
         Some("spectator") => Room::Spectator,
         Some(_) => {
-            errors.push(("room", "Invalid value".to_owned()));
+            errors.push(("room", INVALID.to_owned()));
             Room::Player
         }
         None => {

@@ -2,9 +2,6 @@
 
 use std::collections::HashSet;
 
-use axum::http::HeaderMap;
-use axum::http::header::ACCEPT;
-
 use super::{Answer, Asked, NDJSON, Reply, stubs};
 use crate::sim::Sim;
 use crate::sim::audience::Interest;
@@ -119,14 +116,9 @@ fn game_ids(asked: &Asked<'_>) -> HashSet<GameId> {
     ids.iter().filter_map(|id| GameId::parse_any(id)).collect()
 }
 
-fn accepts(headers: &HeaderMap, kind: &str) -> bool {
-    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
-    accept.is_some_and(|accept| accept.starts_with(kind))
-}
-
 /// A game in JSON for who asks for it, in PGN for everybody else.
 pub(super) fn one_game(round: &Round, asked: &Asked<'_>, base: &str) -> Reply {
-    if accepts(asked.headers, "application/json") {
+    if asked.accepts("application/json") {
         return Reply::json(&export::game_json(round, &asked.params, base));
     }
     pgn_reply(export::pgn(round, &asked.params, base))
@@ -134,7 +126,7 @@ pub(super) fn one_game(round: &Round, asked: &Asked<'_>, base: &str) -> Reply {
 
 fn many_games(rounds: &[&Round], asked: &Asked<'_>, base: &str) -> Reply {
     let params: &Params = &asked.params;
-    if accepts(asked.headers, NDJSON) {
+    if asked.accepts(NDJSON) {
         let games = rounds
             .iter()
             .map(|round| export::game_json(round, params, base));

@@ -11,6 +11,7 @@ mod team;
 mod tournament;
 
 use axum::http::HeaderMap;
+use axum::http::header::ACCEPT;
 
 use super::Sim;
 use super::auth::Caller;
@@ -52,6 +53,15 @@ impl Asked<'_> {
     fn listed(&self) -> u32 {
         let commas = self.body.iter().filter(|byte| **byte == b',').count();
         u32::try_from(commas).map_or(u32::MAX, |commas| commas + 1)
+    }
+
+    /// Whether the answer is wanted in this form.
+    fn accepts(&self, kind: &str) -> bool {
+        let accept = self
+            .headers
+            .get(ACCEPT)
+            .and_then(|value| value.to_str().ok());
+        accept.is_some_and(|accept| accept.starts_with(kind))
     }
 
     /// Who asks, where a token is welcome and none needed; a bad one is as good as none.

@@ -1,8 +1,6 @@
 //! Calls about arenas.
 
-use axum::http::header::ACCEPT;
-
-use super::{Answer, Asked, Reply, team};
+use super::{Answer, Asked, NDJSON, Reply, team};
 use crate::sim::Sim;
 use crate::sim::arena::{Arena, Entry, arena_form};
 use crate::sim::export;
@@ -128,8 +126,7 @@ fn games(world: &World, asked: &Asked<'_>, arena: &Arena) -> Reply {
     let ids = arena.all_games();
     let rounds = ids.iter().filter_map(|id| world.rounds.get(id));
     let rounds = rounds.filter(of_player);
-    let accept = asked.headers.get(ACCEPT);
-    if accept.is_some_and(|accept| accept.as_bytes().starts_with(b"application/x-ndjson")) {
+    if asked.accepts(NDJSON) {
         return Reply::lines(
             rounds.map(|round| wire::json(&export::game_json(round, &asked.params, &world.base))),
         );

@@ -33,6 +33,8 @@ async fn fact_13_ai_player_object() {
     assert_eq!(start["game"]["compat"], json!({"bot": true, "board": true}));
     let (_, playing) = site.get("Whitey", "/api/account/playing").await;
     assert_eq!(playing["nowPlaying"][0]["opponent"], shown);
+    let line = site.sim.games()[0].to_string();
+    assert!(line.contains("Whitey - Stockfish level 3"), "{line}");
 }
 
 #[tokio::test]

@@ -164,6 +164,8 @@ async fn fact_29_anonymous_opponents_are_empty() {
     assert_eq!(stream.line().await["username"], "white");
     let pgn = site.text("", &format!("/game/export/{id}")).await;
     assert!(pgn.contains("[White \"Anonymous\"]"), "{pgn}");
+    let line = site.sim.games()[0].to_string();
+    assert!(line.contains("Anon. - Blacky"), "{line}");
 }
 
 #[tokio::test]
