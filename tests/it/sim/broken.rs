@@ -141,38 +141,50 @@ async fn a_trickle_goes_with_other_faults() {
 async fn latency_holds_up_calls_answers_and_lines_but_not_their_order() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
-    let least = Duration::from_millis(150);
-    let jitter = Duration::from_millis(100);
-    let rule =
-        |endpoint| Rule::on(endpoint, Fault::Latency(Latency { least, jitter })).times(usize::MAX);
-    site.sim
-        .faults()
-        .add(rule(Endpoint::Move).of_user("Whitey"));
+    let rule = |endpoint, [least, jitter]: [Duration; 2]| {
+        Rule::on(endpoint, Fault::Latency(Latency { least, jitter })).times(usize::MAX)
+    };
+    let times = [150, 100].map(Duration::from_millis);
+    let moves = rule(Endpoint::Move, times).of_user("Whitey");
+    site.sim.faults().add(moves);
     let began = Instant::now();
     site.play("Whitey", &id, "e2e4").await;
-    assert!(began.elapsed() >= 2 * least, "{:?}", began.elapsed());
+    assert!(began.elapsed() >= 2 * times[0], "{:?}", began.elapsed());
 
+    // So long that they only come when time is moved forward.
     site.sim.faults().clear();
-    site.sim.faults().add(rule(Endpoint::GameStream));
-    let began = Instant::now();
-    let mut stream = site.game_stream("Whitey", &id).await;
-    assert_eq!(stream.line().await["type"], "gameFull");
+    let times = [60, 30].map(Duration::from_secs);
+    site.sim.faults().add(rule(Endpoint::GameStream, times));
+    let mut leaps = 0;
+    let mut stream = {
+        let opening = async {
+            let mut stream = site.game_stream("Whitey", &id).await;
+            assert_eq!(stream.line().await["type"], "gameFull");
+            stream
+        };
+        let mut opening = std::pin::pin!(opening);
+        loop {
+            tokio::select! {
+                stream = &mut opening => break stream,
+                () = tokio::time::sleep(Duration::from_millis(50)) => {
+                    leaps += 1;
+                    site.sim.advance(times[0]);
+                }
+            }
+        }
+    };
     // The call, its answer, and the line.
-    assert!(began.elapsed() >= 3 * least, "{:?}", began.elapsed());
+    assert!(leaps >= 3, "{leaps}");
     site.play("Blacky", &id, "e7e5").await;
     for (user, uci) in [("Whitey", "g1f3"), ("Blacky", "b8c6"), ("Whitey", "f1b5")] {
         site.play(user, &id, uci).await;
     }
-    let began = Instant::now();
+    stream.quiet(Duration::from_millis(50)).await;
+    // They are on their way together.
+    site.sim.advance(times[0] + times[1]);
     for plies in 2..=5 {
         assert_eq!(stream.state().await.0.split(' ').count(), plies);
     }
-    // They were on their way together.
-    assert!(
-        began.elapsed() < 4 * (least + jitter),
-        "{:?}",
-        began.elapsed()
-    );
 }
 
 #[tokio::test]
@@ -183,8 +195,7 @@ async fn what_is_applied_late_is_applied_without_anybody_waiting() {
     site.sim.faults().add(Rule::on(Endpoint::Move, late));
     let path = format!("/api/bot/game/{id}/move/e2e4");
     let request = site.request(Method::POST, "Whitey", &path);
-    let given_up = request.timeout(Duration::from_millis(300)).send().await;
-    assert!(given_up.unwrap_err().is_timeout());
+    site.give_up(request, Endpoint::Move).await;
     assert_eq!(site.full("Whitey", &id).await["state"]["moves"], "");
     let mut stream = site.game_stream("Whitey", &id).await;
     stream.line().await;

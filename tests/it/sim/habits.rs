@@ -6,7 +6,7 @@ use knightwatch::chess::{CastlingNotation, Game, Position};
 use knightwatch::sim::SimOptions;
 use serde_json::Value;
 
-use super::site::{Lines, Site, text};
+use super::site::{Lines, Site, text, until};
 
 /// White is a queen up.
 const QUEEN_UP: &str = "rnb1kbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
@@ -43,9 +43,7 @@ async fn sit_down(site: &Site, user: &str, id: &str, api: &str) -> Lines {
 
 async fn until_accepted(site: &Site, user: &str, id: &str) {
     let path = format!("/api/challenge/{id}/show");
-    while site.get(user, &path).await.1["status"] != "accepted" {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until(async || site.get(user, &path).await.1["status"] == "accepted").await;
 }
 
 /// The next line of this type.
@@ -310,11 +308,14 @@ async fn who_is_lost_resigns_or_lets_the_clock_run_out() {
     ];
     let site = site(50.0, &users).await;
     for (user, status) in [("Quick", "resign"), ("Slow", "outoftime")] {
-        let form = format!("clock.limit=60&clock.increment=0&fen={QUEEN_UP}");
+        let form = format!("clock.limit=600&clock.increment=0&fen={QUEEN_UP}");
         let (id, mut stream) = game_with(&site, user, &form).await;
         site.play("Whitey", &id, "e2e4").await;
         assert_eq!(plies(&mut stream, 2).await["status"], "started");
         site.play("Whitey", &id, "d2d4").await;
+        if status == "outoftime" {
+            site.sim.advance(Duration::from_secs(601));
+        }
         let end = plies(&mut stream, 4).await;
         assert_eq!(
             (text(&end["status"]), text(&end["winner"])),

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{Script, Sim, SimOptions};
+use knightwatch::sim::{Endpoint, Script, Sim, SimOptions};
 use reqwest::Method;
 
-use super::site::{Lines, Site};
+use super::site::{Lines, Site, until};
 
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 const OPENING: &str = "e2e4 e7e5 g1f3 b8c6 f1b5 a7a6";
@@ -79,14 +79,10 @@ async fn f4_a_move_that_hangs() {
     site.moves(&id, "e2e4 e7e5").await;
     let path = format!("/api/bot/game/{id}/move/g1f3");
     let request = site.request(Method::POST, "Whitey", &path);
-    let given_up = request.timeout(Duration::from_millis(300)).send().await;
-    assert!(given_up.unwrap_err().is_timeout());
+    site.give_up(request, Endpoint::Move).await;
     site.sim.advance(Duration::from_secs(3));
-    let mut tries = 0;
-    while site.full("Blacky", &id).await["state"]["moves"] != "e2e4 e7e5 g1f3" {
-        tries += 1;
-        assert!(tries < 1_000, "the move is never made");
-    }
+    let moves = async || site.full("Blacky", &id).await["state"]["moves"].take();
+    until(async || moves().await == "e2e4 e7e5 g1f3").await;
 }
 
 #[tokio::test]

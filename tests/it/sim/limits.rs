@@ -6,7 +6,7 @@ use knightwatch::sim::{Endpoint, Fault, NewUser, Rule, SimOptions};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::site::Site;
+use super::site::{Site, until};
 
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
@@ -151,12 +151,9 @@ async fn only_so_many_downloads_run_at_once() {
     let path = "/api/games/user/Whitey";
     let first = async { tokio::join!(site.get("", path), site.get("", path)) };
     let then = async {
-        let mut tries = 0;
-        // Until both of them have begun.
-        while site.get("", path).await.0 == 200 {
-            tries += 1;
-            assert!(tries < 1_000, "never too many");
-        }
+        // Until both of them have begun; what is late are the first two.
+        until(async || site.sim.faults().calls(Endpoint::Games) == 2).await;
+        until(async || site.get("", path).await.0 != 200).await;
         let busy = json!({ "error": "Please only run 2 request(s) at a time" });
         assert_eq!(site.get("", path).await, (429, busy));
         site.sim.advance(Duration::from_secs(60));

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use knightwatch::chess::{CastlingNotation, Game, Position};
 use knightwatch::sim::{NewUser, SimOptions, Sparring};
 
-use super::site::{Lines, Site, text};
+use super::site::{Lines, Site, text, until};
 
 /// Games that are on at once.
 const GAMES: usize = 50;
@@ -81,13 +81,14 @@ async fn fifty_games_at_once_lose_nothing() {
             .iter()
             .all(|game| game.status == "resign" && game.plies == PLIES)
     );
-    until(|| site.sim.census().streams == 0).await;
+    until(async || site.sim.census().streams == 0).await;
 }
 
 #[tokio::test]
 async fn what_is_over_is_forgotten() {
     let site = Site::with(SimOptions {
-        speed: 1_000.0,
+        // So fast that it is over soon, and so slow that nobody loses patience with a starving opponent.
+        speed: 100.0,
         kept_games: 100,
         ..SimOptions::default()
     })
@@ -111,16 +112,5 @@ async fn what_is_over_is_forgotten() {
     assert_eq!(left.accounts, accounts + 11);
     assert!(left.challenges < 600, "{left:?}");
     site.sim.advance(Duration::from_secs(3 * 3_600));
-    until(|| site.sim.census().challenges == 0).await;
-}
-
-async fn until(mut done: impl FnMut() -> bool) {
-    let waiting = async {
-        while !done() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), waiting)
-        .await
-        .expect("it comes to that soon");
+    until(async || site.sim.census().challenges == 0).await;
 }

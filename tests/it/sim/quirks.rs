@@ -7,7 +7,7 @@ use knightwatch::sim::{
 };
 use serde_json::{Value, json};
 
-use super::site::Site;
+use super::site::{Site, until};
 
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
@@ -135,8 +135,7 @@ async fn patience_with_who_has_left_begins_with_30_or_with_40_seconds() {
         let blacky = site.game_stream("Blacky", &id).await;
         let claim = format!("/api/bot/game/{id}/claim-victory");
         drop(blacky);
-        // Until the site has noticed that the stream is gone.
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        until(async || site.sim.census().streams == 0).await;
         site.sim.advance(Duration::from_secs(seconds - 5));
         let (early, _) = site.post("Whitey", &claim, "").await;
         site.sim.advance(Duration::from_secs(6));

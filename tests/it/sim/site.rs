@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{NewUser, Sim, SimOptions};
+use knightwatch::sim::{Endpoint, NewUser, Sim, SimOptions};
 use reqwest::Method;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -105,6 +105,16 @@ impl Site {
 
     pub async fn stream(&self, user: &str, path: &str) -> Lines {
         Lines::open(self.request(Method::GET, user, path)).await
+    }
+
+    /// Sends a request and gives up on it when it has arrived.
+    pub async fn give_up(&self, request: reqwest::RequestBuilder, endpoint: Endpoint) {
+        let calls = || self.sim.faults().calls(endpoint);
+        let before = calls();
+        tokio::select! {
+            answer = request.send() => panic!("it is answered: {answer:?}"),
+            () = until(async || calls() > before) => {}
+        }
     }
 
     /// The id of a new challenge.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use knightwatch::sim::{ColorChoice, Kind, Plan, SimOptions, Sparring, TimeControl};
 
-use super::site::{Site, text};
+use super::site::{Site, text, until};
 
 fn plan(opponent: &str) -> Plan {
     Plan {
@@ -88,15 +88,10 @@ async fn a_sleeper_accepts_and_never_moves() {
             "color=white&clock.limit=15&clock.increment=1",
         )
         .await;
-    let mut stream = loop {
-        // The sleeper accepts on its own.
-        let path = format!("/api/challenge/{id}/show");
-        let (_, shown) = site.get("Whitey", &path).await;
-        if shown["status"] == "accepted" {
-            break site.game_stream("Whitey", &id).await;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    };
+    // The sleeper accepts on its own.
+    let path = format!("/api/challenge/{id}/show");
+    until(async || site.get("Whitey", &path).await.1["status"] == "accepted").await;
+    let mut stream = site.game_stream("Whitey", &id).await;
     stream.line().await;
     site.play("Whitey", &id, "e2e4").await;
     stream.state().await;

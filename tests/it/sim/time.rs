@@ -103,7 +103,7 @@ async fn fact_16_a_friend_game_is_never_aborted_by_the_site() {
     // A game that nobody has begun within a day is gone without a word.
     let forgotten = site.game(BLITZ).await;
     site.sim.advance(Duration::from_secs(25 * 3_600));
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    until(async || site.sim.games().iter().all(|game| game.id != forgotten)).await;
     let path = format!("/api/bot/game/{forgotten}/move/e2e4");
     site.refused("Whitey", &path, "", 404, "No such game").await;
 }
