@@ -1,11 +1,12 @@
 //! Faults on purpose.
 
-use std::time::{Duration, Instant};
+use std::cell::Cell;
+use std::time::Duration;
 
 use knightwatch::sim::{Endpoint, Fault, Rule, StreamFault};
 use reqwest::Method;
 
-use super::site::Site;
+use super::site::{Site, text, until};
 
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
@@ -52,21 +53,29 @@ async fn a_reset_does_nothing_and_a_lost_answer_does_it_all_the_same() {
 async fn stalls_come_before_and_late_answers_after_the_deed() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
-    let wait = Duration::from_millis(400);
-    for (fault, uci, user, soon) in [
-        (Fault::Stall(wait), "e2e4", "Whitey", ""),
-        (Fault::AnswerLate(wait), "e7e5", "Blacky", "e2e4 e7e5"),
+    let wait = Duration::from_secs(60);
+    let both = "e2e4 e7e5";
+    for (fault, uci, user, soon, then) in [
+        (Fault::Stall(wait), "e2e4", "Whitey", "", "e2e4"),
+        (Fault::AnswerLate(wait), "e7e5", "Blacky", both, both),
     ] {
         site.sim.faults().clear();
         site.sim.faults().add(Rule::on(Endpoint::Move, fault));
-        let began = Instant::now();
-        let looking = async {
-            tokio::time::sleep(wait / 2).await;
-            let full = site.full("Whitey", &id).await;
-            assert_eq!(full["state"]["moves"], soon);
+        let calls = site.sim.faults().calls(Endpoint::Move);
+        let answered = Cell::new(false);
+        let playing = async {
+            site.play(user, &id, uci).await;
+            answered.set(true);
         };
-        tokio::join!(site.play(user, &id, uci), looking);
-        assert!(began.elapsed() >= wait);
+        let looking = async {
+            until(async || site.sim.faults().calls(Endpoint::Move) > calls).await;
+            let moves = async || text(&site.full("Whitey", &id).await["state"]["moves"]);
+            until(async || moves().await == soon).await;
+            assert!(!answered.get());
+            site.sim.advance(wait);
+        };
+        tokio::join!(playing, looking);
+        assert_eq!(site.full("Whitey", &id).await["state"]["moves"], then);
     }
 }
 

@@ -57,7 +57,8 @@ fn recount(games: &[Value]) -> HashMap<String, Count> {
 #[tokio::test]
 async fn sixteen_bots_play_an_arena_to_its_end() {
     let site = Site::with(SimOptions {
-        speed: 40.0,
+        // Fifteen seconds, in which also a slow machine plays a game for each of them.
+        speed: 20.0,
         ..SimOptions::default()
     })
     .await;
