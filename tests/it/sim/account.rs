@@ -4,7 +4,7 @@ use reqwest::Method;
 use reqwest::header::USER_AGENT;
 use serde_json::{Value, json};
 
-use super::site::{Site, text};
+use super::site::{Site, text, until};
 
 #[tokio::test]
 async fn tokens_are_checked_before_scopes_and_scopes_before_the_user_agent() {
@@ -136,7 +136,7 @@ async fn bots_are_online_while_a_stream_is_open() {
         (400, "No user ids provided".into())
     );
     drop(events);
-    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    until(async || site.sim.census().streams == 0).await;
     site.sim.advance(std::time::Duration::from_secs(11));
     assert!(names().await.is_empty());
 }

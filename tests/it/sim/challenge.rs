@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::site::{Lines, Site, keys_in_order, text};
+use super::site::{Lines, Site, keys_in_order, text, until};
 
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
@@ -207,14 +207,12 @@ async fn fact_22_offline_challenges_are_unlisted_but_acceptable_and_gone_after_t
         let (_, list) = site.get("Blacky", "/api/challenge").await;
         list["in"].as_array().unwrap().len()
     };
-    let settle = async || tokio::time::sleep(Duration::from_millis(100)).await;
     let id = site.challenge("Anna", "Blacky", BLITZ).await;
     let slow = site.challenge("Bobby", "Blacky", "days=2").await;
     assert_eq!(listed().await, 2);
     site.sim.advance(Duration::from_secs(21));
-    settle().await;
     // The one with days to think does not depend on anybody's presence.
-    assert_eq!(listed().await, 1);
+    until(async || listed().await == 1).await;
     let (_, shown) = site
         .get("Blacky", &format!("/api/challenge/{id}/show"))
         .await;
@@ -227,10 +225,12 @@ async fn fact_22_offline_challenges_are_unlisted_but_acceptable_and_gone_after_t
         .await;
 
     let old = site.challenge("Anna", "Blacky", BLITZ).await;
+    assert_eq!(listed().await, 2);
     site.sim.advance(Duration::from_secs(30));
-    settle().await;
+    until(async || listed().await == 1).await;
     site.sim.advance(Duration::from_secs(3 * 3_600 + 1));
-    settle().await;
+    let path = format!("/api/challenge/{old}/show");
+    until(async || site.get("Blacky", &path).await.0 == 404).await;
     let accept = format!("/api/challenge/{old}/accept");
     site.refused("Blacky", &accept, "", 404, "Not found").await;
 }
