@@ -114,7 +114,7 @@ pub enum Command {
         berserk      Client(TokenSession(\"lip_mybot\"), base_url=\"http://127.0.0.1:9663\")\n\n\
         Known departure from Lichess: standard, chess960 and fromPosition are played; crazyhouse, antichess,\n\
         atomic, horde, kingOfTheHill, racingKings and threeCheck are refused with 400 and a sentence.\n\n\
-        What a sparring user is like, KEY by KEY; a KEY that comes again makes a list that is used in turn:\n  \
+        What a sparring user is like, KEY by KEY; clock, color, declines and chats may come again and are used in turn:\n  \
         moves       kind=random|greedy|engine|sleeper, nodes=N, delay=200ms..1s\n  \
         account     rating=N, human (else a bot), copies=N (NAME1, NAME2, ...)\n  \
         challenges  challenges=OPPONENT, clock=SECONDS+SECONDS or 3d or unlimited,\n              \

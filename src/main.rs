@@ -3,7 +3,6 @@
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
@@ -75,9 +74,21 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Sim(args) => {
             logging::start(LogLevel::Info);
             let listen = args.listen;
-            let served = runtime()?.block_on(sim::run_command(args, told_to_stop()));
-            served
-                .with_context(|| format!("cannot serve on {listen}, try --listen 127.0.0.1:0"))?;
+            if let Err(error) = runtime()?.block_on(sim::run_command(args, told_to_stop())) {
+                let taken = matches!(
+                    error.kind(),
+                    io::ErrorKind::AddrInUse
+                        | io::ErrorKind::AddrNotAvailable
+                        | io::ErrorKind::PermissionDenied
+                );
+                let error = anyhow::Error::new(error);
+                return Err(match taken {
+                    true => error.context(format!(
+                        "cannot serve on {listen}, try --listen 127.0.0.1:0"
+                    )),
+                    false => error,
+                });
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

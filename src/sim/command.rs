@@ -1,5 +1,6 @@
 //! `knightwatch sim`: the site alone, for any client.
 
+use std::collections::BTreeSet;
 use std::future::{Future, pending};
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -78,6 +79,53 @@ fn speed(text: &str) -> Result<f64, &'static str> {
     check_speed(text.parse().unwrap_or(f64::NAN))
 }
 
+/// The users, each name once: whoever is asked for twice has to be the same.
+fn each_once(asked: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewUser>> {
+    let mut users: Vec<NewUser> = Vec::new();
+    for user in asked {
+        match users
+            .iter()
+            .find(|other| other.name.eq_ignore_ascii_case(&user.name))
+        {
+            None => users.push(user),
+            Some(other) if other.bot == user.bot && other.guest == user.guest => {}
+            Some(other) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    format!(
+                        "there are two users {} and {} of different kinds; names are the same in upper and lower case",
+                        other.name, user.name
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(users)
+}
+
+/// Those who are to be challenged and are nobody here.
+fn strangers<'a>(
+    users: &[NewUser],
+    sparring: impl Iterator<Item = &'a Sparring> + Clone,
+) -> BTreeSet<String> {
+    let is_known = |name: &str| {
+        let user = users
+            .iter()
+            .any(|user| user.name.eq_ignore_ascii_case(name));
+        user || sparring
+            .clone()
+            .flat_map(|sparring| sparring.clone().each())
+            .any(|sparring| sparring.name.eq_ignore_ascii_case(name))
+    };
+    let challenged = sparring
+        .clone()
+        .filter_map(|sparring| sparring.challenges.as_ref());
+    challenged
+        .map(|plan| plan.opponent.clone())
+        .filter(|name| !is_known(name))
+        .collect()
+}
+
 fn print_library() -> io::Result<()> {
     let mut out = io::stdout().lock();
     for (name, about) in Script::library() {
@@ -105,7 +153,8 @@ pub async fn run_command(
     }
     let listener = TcpListener::bind(args.listen).await?;
     let address = listener.local_addr()?;
-    let users: Vec<NewUser> = args.users.into_iter().chain(script.users).collect();
+    let users = each_once(args.users.into_iter().chain(script.users))?;
+    let strangers = strangers(&users, args.sparring.iter().chain(&script.sparring));
     let names: Vec<(String, bool)> = users
         .iter()
         .map(|user| (user.name.clone(), user.bot))
@@ -159,6 +208,12 @@ pub async fn run_command(
     }
     for about in abouts {
         writeln!(out, "  {about}")?;
+    }
+    for stranger in strangers {
+        writeln!(
+            out,
+            "  nobody here is called {stranger}, who is to be challenged"
+        )?;
     }
     out.flush()?;
     drop(out);

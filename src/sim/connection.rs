@@ -96,6 +96,16 @@ impl Wire {
     }
 }
 
+impl Drop for Wire {
+    fn drop(&mut self) {
+        // The server may close a connection whose body has failed without looking at it again.
+        if self.connection.broken.load(Ordering::Acquire) {
+            // Without it the reset becomes an ordinary end, which is the worst that can happen.
+            let _ = self.stream.set_zero_linger();
+        }
+    }
+}
+
 impl AsyncRead for Wire {
     fn poll_read(
         mut self: Pin<&mut Self>,

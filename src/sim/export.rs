@@ -57,10 +57,18 @@ pub(super) fn pgn(round: &Round, params: &Params, base: &str) -> String {
         (_, Some(winner)) => Outcome::Win(winner),
         (_, None) => Outcome::Draw,
     };
-    if wants(params, "moves", true) {
+    let text = if wants(params, "moves", true) {
         pgn::write(&tags, &game, &notes, outcome)
     } else {
         pgn::write(&tags, &Game::new(game.initial().clone()), &[], outcome)
+    };
+    match wants(params, "tags", true) {
+        true => text,
+        // The seven tags are always written, filled in or not.
+        false => match text.split_once("\n\n") {
+            Some((_, moves)) => moves.to_owned(),
+            None => text,
+        },
     }
 }
 

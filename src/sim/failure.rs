@@ -1,7 +1,9 @@
 //! Answers that say no, in the shapes in which the site says it.
 
 use axum::http::StatusCode;
-use serde_json::json;
+use std::fmt;
+
+use serde_json::{Value, json};
 
 use super::referee::Refusal;
 
@@ -24,6 +26,22 @@ pub(super) enum Body {
     Page,
     /// The bare page of the proxy in front of the site.
     Proxy,
+}
+
+/// As an operator reads it.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.body {
+            Body::Json(text) => {
+                let value: Value = serde_json::from_str(text).unwrap_or_default();
+                match &value["error"] {
+                    Value::String(text) => f.write_str(text),
+                    other => write!(f, "{other}"),
+                }
+            }
+            Body::Page | Body::Proxy => write!(f, "{}", self.status),
+        }
+    }
 }
 
 impl Failure {

@@ -7,12 +7,11 @@ use crate::chess::Position;
 use super::body::Params;
 use super::challenge::Wanted;
 use super::failure::{Failure, INVALID, NOT_A_NUMBER, REQUIRED};
-use super::options::TimeControl;
+use super::options::{DAYS, MOST_INCREMENT, TimeControl, is_limit};
 use super::sparring::ColorChoice;
 use super::time::Moment;
 use super::variant::{Speed, Variant};
 
-const DAYS: [u32; 7] = [1, 2, 3, 5, 7, 10, 14];
 const RULES: [&str; 5] = [
     "noAbort",
     "noRematch",
@@ -130,11 +129,10 @@ fn time_control(params: &Params, errors: &mut Errors) -> TimeControl {
     };
     let limit = required("clock.limit", limit);
     let increment = required("clock.increment", increment);
-    let is_limit = matches!(limit, 0 | 15 | 30 | 45 | 90) || (limit % 60 == 0 && limit <= 10_800);
-    if !is_limit {
+    if !is_limit(limit) {
         errors.push(("clock.limit", INVALID.to_owned()));
     }
-    if increment > 60 {
+    if increment > MOST_INCREMENT {
         errors.push(("clock.increment", "Must be less or equal to 60".to_owned()));
     }
     if limit == 0 && increment == 0 && errors.is_empty() {

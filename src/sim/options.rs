@@ -171,6 +171,29 @@ impl fmt::Display for TimeControl {
 }
 
 /// `60+0`: seconds at the start and per move; `3d`: days for each move; `unlimited`.
+impl TimeControl {
+    /// Whether the site has it.
+    pub(super) fn is_offered(self) -> bool {
+        match self {
+            Self::Unlimited => true,
+            Self::Days(days) => DAYS.contains(&days),
+            Self::Clock { limit, increment } => {
+                is_limit(limit) && increment <= MOST_INCREMENT && limit + increment > 0
+            }
+        }
+    }
+}
+
+/// The days for a move that the site has.
+pub(super) const DAYS: [u32; 7] = [1, 2, 3, 5, 7, 10, 14];
+/// The most seconds that a move adds.
+pub(super) const MOST_INCREMENT: u32 = 60;
+
+/// Whether a clock may begin with so many seconds.
+pub(super) fn is_limit(seconds: u32) -> bool {
+    matches!(seconds, 0 | 15 | 30 | 45 | 90) || (seconds.is_multiple_of(60) && seconds <= 10_800)
+}
+
 impl FromStr for TimeControl {
     type Err = String;
 
@@ -182,14 +205,22 @@ impl FromStr for TimeControl {
         let clock = text
             .split_once('+')
             .and_then(|(limit, increment)| Some((limit.parse().ok()?, increment.parse().ok()?)));
-        match (days, clock) {
-            (Some(days @ 1..=14), _) => Ok(Self::Days(days)),
-            (None, Some((limit @ 0..=10_800, increment @ 0..=60))) if limit + increment > 0 => {
-                Ok(Self::clock(limit, increment))
+        let read = match (days, clock) {
+            (Some(days), _) => Self::Days(days),
+            (None, Some((limit, increment))) => Self::clock(limit, increment),
+            _ => {
+                return Err(format!(
+                    "`{text}` is no time control: SECONDS+SECONDS as in 60+1, DAYS as in 3d, or unlimited"
+                ));
             }
-            _ => Err(format!(
-                "`{text}` is no time control: SECONDS+SECONDS as in 60+1, DAYS as in 3d, or unlimited"
-            )),
+        };
+        if read.is_offered() {
+            Ok(read)
+        } else {
+            Err(format!(
+                "Lichess has no `{text}`: a clock begins with 0, 15, 30, 45, 60, 90 or whole minutes up to 10800 seconds, \
+                 with 0 to 60 more for each move, and not with 0+0; days are 1, 2, 3, 5, 7, 10 or 14"
+            ))
         }
     }
 }

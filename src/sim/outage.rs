@@ -156,7 +156,7 @@ impl Sim {
     }
 
     fn carry_out(&self, deed: Deed) {
-        tracing::info!("planted: {deed:?}");
+        tracing::debug!("planted: {deed:?}");
         let now = self.time().now();
         let mut world = self.world();
         match deed {

@@ -10,7 +10,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_TYPE, DATE};
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use futures::StreamExt;
@@ -178,6 +178,11 @@ fn planted(code: u16, headers: &[(String, String)], body: &str) -> Response {
     response
 }
 
+/// Who calls; the world is let go of again before anything is made of it.
+fn authorized(sim: &Sim, headers: &HeaderMap, scopes: &[&str]) -> Result<Caller, Failure> {
+    sim.world().authorize(headers, scopes)
+}
+
 /// What the site itself answers.
 async fn answer(
     sim: Sim,
@@ -207,13 +212,26 @@ async fn answer(
     let accepted = routes::accepted_scopes(call);
     let caller = match accepted {
         None => None,
-        Some(scopes) => match sim.world().authorize(&parts.headers, scopes) {
+        Some(scopes) => match authorized(sim, &parts.headers, scopes) {
             Ok(caller) => Some(caller),
-            Err(failure) => return refused(&failure),
+            Err(failure) => {
+                let mut response = refused(&failure);
+                if failure.status == 403 {
+                    let held = bearer(&parts.headers).and_then(|token| {
+                        sim.world().grant(token).map(|grant| grant.scopes.clone())
+                    });
+                    name_scopes(&mut response, &held.unwrap_or_default(), scopes);
+                }
+                return response;
+            }
         },
     };
     if let Err(failure) = routes::charge(sim, call, &asked, caller.as_ref()) {
-        return refused(&failure);
+        let mut response = refused(&failure);
+        if let (Some(caller), Some(accepted)) = (&caller, accepted) {
+            name_scopes(&mut response, &caller.scopes, accepted);
+        }
+        return response;
     }
     if parts.method == Method::HEAD && call.is_stream() {
         // To open it would end the stream that is open.
@@ -248,7 +266,7 @@ async fn answer(
         Err(failure) => refused(&failure),
     };
     if let (Some(caller), Some(accepted)) = (&caller, accepted) {
-        name_scopes(&mut response, caller, accepted);
+        name_scopes(&mut response, &caller.scopes, accepted);
     }
     match pass {
         Some(pass) => response.map(|body| Body::new(Held { body, _pass: pass })),
@@ -282,9 +300,9 @@ impl http_body::Body for Held {
     }
 }
 
-fn name_scopes(response: &mut Response, caller: &Caller, accepted: &[&str]) {
+fn name_scopes(response: &mut Response, held: &[String], accepted: &[&str]) {
     for (name, scopes) in [
-        ("x-oauth-scopes", caller.scopes.join(", ")),
+        ("x-oauth-scopes", held.join(", ")),
         ("x-accepted-oauth-scopes", accepted.join(", ")),
     ] {
         if let Ok(value) = HeaderValue::from_str(&scopes) {

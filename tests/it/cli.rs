@@ -357,3 +357,29 @@ fn the_site_prints_a_line_for_every_game_of_its_sparring_users() {
         assert!(game.contains("  0-1 ") && game.ends_with("60+0"), "{game}");
     }
 }
+
+#[test]
+fn wrong_users_of_a_site_are_told_at_once() {
+    for (arguments, word) in [
+        (&["--user", "Foo", "--user", "foo:bot"][..], "two users"),
+        (&["--spar", "Xa,challenges=Foo,clock=37+1"], "37+1"),
+        (&["--spar", "Xa,challenges=Foo,clock=4d"], "4d"),
+        (&["--spar", "Xa,kind=engine,nodes=0"], "nodes"),
+        (&["--spar", "Xa,rematches"], "human"),
+        (
+            &["--arena", "Fri,clock=60+0,minutes=10,team=nope"],
+            "no team",
+        ),
+    ] {
+        let output = knightwatch(&["sim", "--listen", "127.0.0.1:0"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(
+            said.contains(word) && !said.contains("try --listen"),
+            "{arguments:?}: {said}"
+        );
+    }
+}

@@ -130,7 +130,7 @@ impl Challenger {
             .and_then(|wanted| {
                 world
                     .challenge(&self.me, opponent, wanted, now)
-                    .map_err(|failure| format!("{failure:?}"))
+                    .map_err(|failure| failure.to_string())
             });
         match sent {
             Ok((id, _)) => {

@@ -171,6 +171,9 @@ impl TryFrom<Keys> for Sparring {
         if copies > 1 {
             check_name(&format!("{}{copies}", keys.name))?;
         }
+        if keys.nodes == Some(0) {
+            return Err("`nodes`: at least 1".to_owned());
+        }
         if keys.nodes.is_some() && keys.kind != KindName::Engine {
             return Err("`nodes` is for kind=engine".to_owned());
         }
@@ -214,6 +217,9 @@ fn habits(keys: &Keys) -> Result<Habits, String> {
         Some(texts) if texts.0.is_empty() => vec![Talk::Plain],
         Some(texts) => texts.parsed("chats")?,
     };
+    if keys.rematches && !keys.human {
+        return Err("`rematches` needs `human`: bots cannot offer rematches".to_owned());
+    }
     Ok(Habits {
         declines,
         aborts: keys.aborts,

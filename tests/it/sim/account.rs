@@ -164,3 +164,19 @@ async fn the_probe_answers_and_unknown_pages_do_not_exist() {
     let (status, body) = site.get("Anna", "/api/nothing").await;
     assert_eq!((status, body), (404, Value::Null));
 }
+
+#[tokio::test]
+async fn a_missing_scope_is_told_in_headers_too() {
+    let site = Site::start().await;
+    site.sim
+        .add_token("lip_reader", "Whitey", &["challenge:read"]);
+    let response = site
+        .request(Method::POST, "", "/api/bot/game/abcdefgh/move/e2e4")
+        .bearer_auth("lip_reader")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(response.status(), 403);
+    assert_eq!(response.headers()["x-oauth-scopes"], "challenge:read");
+    assert_eq!(response.headers()["x-accepted-oauth-scopes"], "bot:play");
+}

@@ -246,3 +246,27 @@ async fn open_streams_are_struck_by_time_and_by_ply() {
     site.sim.advance(Duration::from_secs(600));
     assert_eq!(whitey.next().await, None);
 }
+
+#[tokio::test]
+async fn a_reset_stream_is_reset_and_not_ended() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let site = Site::start().await;
+    let fault = Fault::Stream {
+        after: 1,
+        how: StreamFault::Reset,
+    };
+    site.sim.faults().add(Rule::on(Endpoint::GameStream, fault));
+    let id = site.game(BLITZ).await;
+    let host = site.base.strip_prefix("http://").unwrap();
+    let mut socket = tokio::net::TcpStream::connect(host).await.unwrap();
+    let token = site.sim.token_of("Whitey");
+    let request = format!(
+        "GET /api/bot/game/stream/{id} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\r\n"
+    );
+    socket.write_all(request.as_bytes()).await.unwrap();
+    let mut read = Vec::new();
+    let error = socket.read_to_end(&mut read).await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    assert!(String::from_utf8(read).unwrap().contains("gameFull"));
+}
