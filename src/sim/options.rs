@@ -218,7 +218,7 @@ impl FromStr for TimeControl {
             Ok(read)
         } else {
             Err(format!(
-                "Lichess has no `{text}`: a clock begins with 0, 15, 30, 45, 60, 90 or whole minutes up to 10800 seconds, \
+                "Lichess has no `{text}`, in seconds: a clock begins with 0, 15, 30, 45, 60, 90 or whole minutes up to 10800 seconds, \
                  with 0 to 60 more for each move, and not with 0+0; days are 1, 2, 3, 5, 7, 10 or 14"
             ))
         }
