@@ -381,7 +381,7 @@ async fn copies_challenge_at_once_under_names_of_their_own() {
 
 #[tokio::test]
 async fn a_rematcher_offers_another_game() {
-    let site = site(50.0, &["Again,rematches"]).await;
+    let site = site(50.0, &["Again,human,rematches"]).await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     let (id, mut stream) = game_with(&site, "Again", "clock.limit=600&clock.increment=0").await;
     site.play("Whitey", &id, "e2e4").await;
