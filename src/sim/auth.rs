@@ -12,7 +12,6 @@ use super::world::World;
 pub(super) struct Caller {
     pub user: UserId,
     pub token: String,
-    pub scopes: Vec<String>,
     pub user_agent: String,
 }
 
@@ -57,7 +56,6 @@ impl World {
         Ok(Caller {
             user: grant.user.clone(),
             token: token.to_owned(),
-            scopes: grant.scopes.clone(),
             user_agent: user_agent.to_owned(),
         })
     }

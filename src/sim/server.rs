@@ -10,7 +10,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_TYPE, DATE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use futures::StreamExt;
@@ -178,11 +178,6 @@ fn planted(code: u16, headers: &[(String, String)], body: &str) -> Response {
     response
 }
 
-/// Who calls; the world is let go of again before anything is made of it.
-fn authorized(sim: &Sim, headers: &HeaderMap, scopes: &[&str]) -> Result<Caller, Failure> {
-    sim.world().authorize(headers, scopes)
-}
-
 /// What the site itself answers.
 async fn answer(
     sim: Sim,
@@ -209,39 +204,48 @@ async fn answer(
         body: &body,
         address: connection.address.to_string(),
     };
-    let accepted = routes::accepted_scopes(call);
-    let caller = match accepted {
-        None => None,
-        Some(scopes) => match authorized(sim, &parts.headers, scopes) {
-            Ok(caller) => Some(caller),
-            Err(failure) => {
-                let mut response = refused(&failure);
-                if failure.status == 403 {
-                    let held = bearer(&parts.headers).and_then(|token| {
-                        sim.world().grant(token).map(|grant| grant.scopes.clone())
-                    });
-                    name_scopes(&mut response, &held.unwrap_or_default(), scopes);
-                }
-                return response;
-            }
-        },
+    let Some(accepted) = routes::accepted_scopes(call) else {
+        return admitted(sim, &parts, call, &asked, None, connection, troubles).await;
     };
-    if let Err(failure) = routes::charge(sim, call, &asked, caller.as_ref()) {
-        let mut response = refused(&failure);
-        if let (Some(caller), Some(accepted)) = (&caller, accepted) {
-            name_scopes(&mut response, &caller.scopes, accepted);
+    // Read now: the call may be the one that revokes the token.
+    let held = bearer(&parts.headers)
+        .and_then(|token| sim.world().grant(token).map(|grant| grant.scopes.clone()));
+    let caller = sim.world().authorize(&parts.headers, accepted);
+    let mut response = match caller {
+        Ok(caller) => {
+            let caller = Some(&caller);
+            admitted(sim, &parts, call, &asked, caller, connection, troubles).await
         }
-        return response;
+        Err(failure) => refused(&failure),
+    };
+    if response.status() != StatusCode::UNAUTHORIZED {
+        name_scopes(&mut response, &held.unwrap_or_default(), accepted);
+    }
+    response
+}
+
+/// The answer to somebody who may call.
+async fn admitted(
+    sim: &Sim,
+    parts: &Parts,
+    call: &Call<'_>,
+    asked: &Asked<'_>,
+    caller: Option<&Caller>,
+    connection: Connection,
+    troubles: Troubles,
+) -> Response {
+    if let Err(failure) = routes::charge(sim, call, asked, caller) {
+        return refused(&failure);
     }
     if parts.method == Method::HEAD && call.is_stream() {
         // To open it would end the stream that is open.
         return with_type(Body::empty(), "application/x-ndjson");
     }
-    let pass = match routes::enter(sim, call, &asked) {
+    let pass = match routes::enter(sim, call, asked) {
         Ok(pass) => pass,
         Err(failure) => return refused(&failure),
     };
-    let mut response = match routes::answer(sim, call, &asked, caller.as_ref()).await {
+    let response = match routes::answer(sim, call, asked, caller).await {
         Ok(Reply::Stream { topic, feed }) => {
             let lines = Lines::new(sim.clone(), topic, feed, connection, troubles);
             let mut response = with_type(lines.into_body(), "application/x-ndjson");
@@ -265,9 +269,6 @@ async fn answer(
         Ok(Reply::Text { kind, text }) => with_type(Body::from(text), kind),
         Err(failure) => refused(&failure),
     };
-    if let (Some(caller), Some(accepted)) = (&caller, accepted) {
-        name_scopes(&mut response, &caller.scopes, accepted);
-    }
     match pass {
         Some(pass) => response.map(|body| Body::new(Held { body, _pass: pass })),
         None => response,
