@@ -73,22 +73,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Train(options) => train::trainer::run(&options)?,
         Command::Sim(args) => {
             logging::start(LogLevel::Info);
-            let listen = args.listen;
-            if let Err(error) = runtime()?.block_on(sim::run_command(args, told_to_stop())) {
-                let taken = matches!(
-                    error.kind(),
-                    io::ErrorKind::AddrInUse
-                        | io::ErrorKind::AddrNotAvailable
-                        | io::ErrorKind::PermissionDenied
-                );
-                let error = anyhow::Error::new(error);
-                return Err(match taken {
-                    true => error.context(format!(
-                        "cannot serve on {listen}, try --listen 127.0.0.1:0"
-                    )),
-                    false => error,
-                });
-            }
+            runtime()?.block_on(sim::run_command(args, told_to_stop()))?;
         }
     }
     Ok(ExitCode::SUCCESS)

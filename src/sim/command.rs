@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use clap::Args;
 use tokio::net::TcpListener;
 
+use super::id::UserId;
 use super::script::check_speed;
 use super::{
     ArenaOptions, NewTeam, NewUser, Quirk, Quirks, Script, ScriptError, Sim, SimOptions, Sparring,
@@ -83,10 +84,8 @@ fn speed(text: &str) -> Result<f64, &'static str> {
 fn each_once(asked: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewUser>> {
     let mut users: Vec<NewUser> = Vec::new();
     for user in asked {
-        match users
-            .iter()
-            .find(|other| other.name.eq_ignore_ascii_case(&user.name))
-        {
+        let id = UserId::of(&user.name);
+        match users.iter().find(|other| UserId::of(&other.name) == id) {
             None => users.push(user),
             Some(other) if other.bot == user.bot && other.guest == user.guest => {}
             Some(other) => {
@@ -104,25 +103,19 @@ fn each_once(asked: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewUser>> {
 }
 
 /// Those who are to be challenged and are nobody here.
-fn strangers<'a>(
-    users: &[NewUser],
-    sparring: impl Iterator<Item = &'a Sparring> + Clone,
-) -> BTreeSet<String> {
-    let is_known = |name: &str| {
-        let user = users
-            .iter()
-            .any(|user| user.name.eq_ignore_ascii_case(name));
-        user || sparring
-            .clone()
-            .flat_map(|sparring| sparring.clone().each())
-            .any(|sparring| sparring.name.eq_ignore_ascii_case(name))
-    };
-    let challenged = sparring
-        .clone()
+fn strangers<'a>(users: &[NewUser], sparring: &'a [Sparring]) -> BTreeSet<&'a str> {
+    let residents = sparring.iter().cloned().flat_map(Sparring::each);
+    let names = users.iter().map(|user| user.name.clone());
+    let known: BTreeSet<UserId> = names
+        .chain(residents.map(|resident| resident.name))
+        .map(|name| UserId::of(&name))
+        .collect();
+    let plans = sparring
+        .iter()
         .filter_map(|sparring| sparring.challenges.as_ref());
-    challenged
-        .map(|plan| plan.opponent.clone())
-        .filter(|name| !is_known(name))
+    plans
+        .map(|plan| plan.opponent.as_str())
+        .filter(|name| !known.contains(&UserId::of(name)))
         .collect()
 }
 
@@ -151,10 +144,17 @@ pub async fn run_command(
         abouts.extend(next.about.clone());
         script.extend(*next);
     }
-    let listener = TcpListener::bind(args.listen).await?;
+    let listener = TcpListener::bind(args.listen).await.map_err(|error| {
+        let text = format!(
+            "cannot serve on {}, try --listen 127.0.0.1:0: {error}",
+            args.listen
+        );
+        io::Error::new(error.kind(), text)
+    })?;
     let address = listener.local_addr()?;
     let users = each_once(args.users.into_iter().chain(script.users))?;
-    let strangers = strangers(&users, args.sparring.iter().chain(&script.sparring));
+    let sparring: Vec<Sparring> = args.sparring.into_iter().chain(script.sparring).collect();
+    let strangers = strangers(&users, &sparring);
     let names: Vec<(String, bool)> = users
         .iter()
         .map(|user| (user.name.clone(), user.bot))
@@ -217,7 +217,7 @@ pub async fn run_command(
     }
     out.flush()?;
     drop(out);
-    for sparring in args.sparring.into_iter().chain(script.sparring) {
+    for sparring in sparring {
         sim.spar(sparring);
     }
     let teller = async {

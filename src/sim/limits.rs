@@ -281,7 +281,9 @@ impl Limits {
         if self.on && Arc::strong_count(running) > crowd.most {
             return Err(Failure::busy(crowd.most));
         }
-        Ok(Pass(Arc::clone(running)))
+        Ok(Pass {
+            _running: Arc::clone(running),
+        })
     }
 
     /// Forgets what is over.
@@ -299,7 +301,9 @@ impl Limits {
 
 /// A call that runs; it is counted as long as this is kept.
 #[derive(Debug)]
-pub(super) struct Pass(#[allow(dead_code, reason = "counted by being there")] Arc<()>);
+pub(super) struct Pass {
+    _running: Arc<()>,
+}
 
 #[cfg(test)]
 mod tests {
