@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use knightwatch::sim::{Endpoint, Fault, Latency, Rule, SimOptions, StreamFault};
 use reqwest::Method;
 
-use super::site::Site;
+use super::site::{Site, text};
 
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
@@ -55,18 +55,24 @@ async fn a_line_breaks_off_in_the_middle() {
     assert!(second.starts_with("{\"type\":\"gameState\"") && !second.ends_with('}'));
 }
 
-#[tokio::test]
-async fn the_last_state_comes_twice() {
-    let (site, id) = carrying(StreamFault::DuplicateFinal).await;
-    let mut stream = site.game_stream("Whitey", &id).await;
+/// Two moves and a resignation, as the stream of the game shows them.
+async fn statuses_of_a_short_game(site: &Site, id: &str) -> Vec<String> {
+    let mut stream = site.game_stream("Whitey", id).await;
     stream.line().await;
-    site.moves(&id, "e2e4 e7e5").await;
+    site.moves(id, "e2e4 e7e5").await;
     site.ok("Blacky", &format!("/api/bot/game/{id}/resign"))
         .await;
     let mut states = Vec::new();
     while let Some(state) = stream.next().await {
-        states.push(state["status"].as_str().unwrap().to_owned());
+        states.push(text(&state["status"]));
     }
+    states
+}
+
+#[tokio::test]
+async fn the_last_state_comes_twice() {
+    let (site, id) = carrying(StreamFault::DuplicateFinal).await;
+    let states = statuses_of_a_short_game(&site, &id).await;
     assert_eq!(states, ["started", "started", "resign", "resign"]);
 }
 
@@ -109,15 +115,7 @@ async fn a_trickle_goes_with_other_faults() {
         (site, id)
     };
     let (site, id) = carrying_both(StreamFault::DuplicateFinal).await;
-    let mut stream = site.game_stream("Whitey", &id).await;
-    stream.line().await;
-    site.moves(&id, "e2e4 e7e5").await;
-    site.ok("Blacky", &format!("/api/bot/game/{id}/resign"))
-        .await;
-    let mut states = Vec::new();
-    while let Some(state) = stream.next().await {
-        states.push(state["status"].as_str().unwrap().to_owned());
-    }
+    let states = statuses_of_a_short_game(&site, &id).await;
     assert_eq!(states, ["started", "started", "resign", "resign"]);
 
     // Nothing comes behind half a line, though more happens while it trickles.

@@ -410,12 +410,7 @@ async fn moves_with(seed: u64, users: &[&str]) -> Vec<String> {
     for user in users {
         site.sim.spar(user.parse().unwrap());
     }
-    let mut finished = site.sim.finished();
-    let all = finished.wait_for(|count| *count == 3);
-    tokio::time::timeout(Duration::from_secs(60), all)
-        .await
-        .unwrap()
-        .unwrap();
+    site.finished(3).await;
     let mut games = Vec::new();
     for game in site.sim.games() {
         let path = format!("/game/export/{}?clocks=false&tags=false", game.id);

@@ -155,6 +155,16 @@ impl Site {
             .await;
     }
 
+    /// Waits until this many games are over.
+    pub async fn finished(&self, games: usize) {
+        let mut finished = self.sim.finished();
+        let all = finished.wait_for(|count| *count == games);
+        tokio::time::timeout(Duration::from_secs(60), all)
+            .await
+            .expect("the games end")
+            .expect("the site is there");
+    }
+
     /// Plays moves in turn, White first.
     pub async fn moves(&self, id: &str, moves: &str) {
         for (ply, uci) in moves.split(' ').enumerate() {

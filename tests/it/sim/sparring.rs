@@ -25,12 +25,7 @@ async fn sparring_users_play_their_plan_to_the_end() {
     site.sim.spar(Sparring::new("Greedy", Kind::Greedy));
     site.sim
         .spar(Sparring::new("Random", Kind::Random).challenging(plan("Greedy")));
-    let mut finished = site.sim.finished();
-    let all = finished.wait_for(|count| *count == 3);
-    tokio::time::timeout(Duration::from_secs(60), all)
-        .await
-        .unwrap()
-        .unwrap();
+    site.finished(3).await;
     let games = site.sim.games();
     assert_eq!(games.len(), 3);
     for game in &games {
