@@ -25,10 +25,13 @@ use std::time::Duration;
 
 use super::Color;
 
+mod comment;
+mod error;
 mod reader;
 mod writer;
 
-pub use reader::{Problem, ReadError, Reader, Record};
+pub use error::{Problem, ReadError};
+pub use reader::{Reader, Record};
 pub use writer::write;
 
 /// How a game ended, as PGN writes it.

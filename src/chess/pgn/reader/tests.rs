@@ -1,5 +1,7 @@
+use std::time::Duration;
+
 use super::*;
-use crate::chess::pgn;
+use crate::chess::pgn::{self, Eval};
 
 type Read = Vec<Result<Record, ReadError>>;
 
