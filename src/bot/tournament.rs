@@ -4,6 +4,7 @@
 //! come to the account by its stream like any others; nothing here stands in their way.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,11 +66,10 @@ impl Tournaments {
         let mut tasks = JoinSet::new();
         let mut nudges = HashMap::new();
         for joining in &house.settings.tournaments.join {
-            let nudge = Arc::new(Notify::new());
-            let known = nudges.insert(joining.id.clone(), Arc::clone(&nudge));
-            if known.is_some() {
+            let Entry::Vacant(place) = nudges.entry(joining.id.clone()) else {
                 continue;
-            }
+            };
+            let nudge = Arc::clone(place.insert(Arc::default()));
             let attendance = Attendance {
                 house: house.clone(),
                 joining: joining.clone(),
@@ -181,10 +181,14 @@ fn patience(arena: &Arena) -> Duration {
     }
 }
 
+/// Whether it has begun, or is about to.
+fn begins_soon(arena: &Arena) -> bool {
+    arena.starts_in.is_none_or(|left| left <= SOON)
+}
+
 /// Whether the next game may come at any moment.
 fn is_near(arena: &Arena) -> bool {
-    let begins = arena.starts_in.is_none_or(|left| left <= SOON);
-    begins && !arena.finished && arena.me.is_some_and(|me| !me.withdrawn)
+    begins_soon(arena) && !arena.finished && arena.me.is_some_and(|me| !me.withdrawn)
 }
 
 /// One arena that we take part in.
@@ -257,7 +261,7 @@ impl Attendance {
         let (id, name) = (&arena.id, &arena.name);
         // Until the answer is read we have to reckon with being in it.
         self.joined = true;
-        self.keep(arena.starts_in.is_none_or(|left| left <= SOON));
+        self.keep(begins_soon(arena));
         let client = &self.house.client;
         let (team, password) = (&self.joining.team, &self.joining.password);
         let answer = client
