@@ -263,13 +263,13 @@ impl Sim {
 
     /// The games that are over, as many as are kept, and then those that are on.
     pub fn games(&self) -> Vec<GameSummary> {
-        self.world().summaries()
+        self.world().summaries(self.time().now())
     }
 
     /// The games that are over without the first so many of them, in the order in which they ended, and how many there
     /// were in all. Of those that are no longer kept none is shown.
     pub fn finished_after(&self, first: usize) -> (Vec<GameSummary>, usize) {
-        self.world().finished_after(first)
+        self.world().finished_after(first, self.time().now())
     }
 
     /// How many games are over, as it changes.

@@ -7,7 +7,7 @@ use crate::chess::{Color, Position};
 
 use super::chat::Said;
 use super::failure::Failure;
-use super::faults::StreamFault;
+use super::faults::{StreamFault, shown_ply};
 use super::id::{ArenaId, GameId, Secrets, UserId};
 use super::limits::BOT_GAMES;
 use super::options::TimeControl;
@@ -112,6 +112,8 @@ pub(super) struct Round {
     watchers: Vec<Watcher>,
     pub chat: Vec<Said>,
     pub no_rematch: bool,
+    /// How much of the players' clocks planted faults have taken.
+    held_up: [Duration; 2],
     /// The game after this one.
     pub rematch: Option<GameId>,
     next_look: Moment,
@@ -204,8 +206,24 @@ impl Round {
         }
     }
 
-    pub fn summary(&self) -> GameSummary {
+    /// A planted fault holds back a move of this side.
+    pub fn hold_up(&mut self, color: Color, by: Duration) {
+        if self.referee.is_on() && self.referee.turn() == color {
+            self.held_up[color.index()] += by;
+        }
+    }
+
+    /// A planted fault holds back a line from this side. Only that counts which shows that it is to move.
+    pub fn hold_up_line(&mut self, color: Color, line: &[u8], by: Duration) {
+        if shown_ply(line) == Some(self.referee.plies()) {
+            self.hold_up(color, by);
+        }
+    }
+
+    pub fn summary(&self, now: Moment) -> GameSummary {
         GameSummary {
+            left: COLORS.map(|color| self.referee.time_left(color, now)),
+            held_up: self.held_up,
             id: self.id.to_string(),
             white: self.side(Color::White).shown_name(),
             black: self.side(Color::Black).shown_name(),
@@ -303,6 +321,7 @@ impl World {
             watchers: Vec::new(),
             chat: Vec::new(),
             no_rematch: rule("noRematch"),
+            held_up: [Duration::ZERO; 2],
             rematch: None,
             next_look: now + HEARTBEAT,
         };

@@ -16,13 +16,16 @@ use bytes::Bytes;
 use futures::StreamExt;
 use http_body::{Body as _, Frame, SizeHint};
 
+use crate::chess::Color;
+
 use super::Sim;
 use super::auth::{Caller, bearer};
 use super::body::Params;
 use super::call::Call;
 use super::connection::Connection;
 use super::failure::{self, Failure, proxy_page};
-use super::faults::{Circumstances, Fault, Struck, Troubles};
+use super::faults::{Circumstances, Endpoint, Fault, Struck, Troubles};
+use super::id::GameId;
 use super::limits::Pass;
 use super::routes::{self, Asked, Reply};
 use super::stream::{Lines, pieces};
@@ -53,14 +56,20 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
     if parts.method == Method::OPTIONS {
         return preflight();
     }
-    let mut struck = match come_in(sim, &parts, &connection) {
-        Ok(struck) => struck,
+    let (mut struck, mover) = match come_in(sim, &parts, &connection) {
+        Ok(come) => come,
         Err(failure) => return refused(&failure),
     };
     let Ok(body) = to_bytes(body, MAX_BODY).await else {
         return refused(&Failure::new(413, "Request body too large"));
     };
-    sim.time().sleep(struck.delay()).await;
+    let before = struck.delay();
+    if let Some((id, color)) = mover
+        && let Some(round) = sim.world().rounds.get_mut(&id)
+    {
+        round.hold_up(color, before + struck.stall());
+    }
+    sim.time().sleep(before).await;
     let after = struck.delay();
     let asked = Request::from_parts(parts, body);
     let troubles = struck.troubles();
@@ -108,14 +117,18 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
 }
 
 /// What stands before the site: the proxy, then the faults that are planted. This is the one place where they are looked
-/// up for calls.
-fn come_in(sim: &Sim, parts: &Parts, connection: &Connection) -> Result<Struck, Failure> {
+/// up for calls. For a move, says also of which game and side it is.
+fn come_in(
+    sim: &Sim,
+    parts: &Parts,
+    connection: &Connection,
+) -> Result<(Struck, Option<(GameId, Color)>), Failure> {
     let time = sim.time();
     let path = percent_decoded(parts.uri.path());
     let call = Call::parse(&parts.method, &path);
     let id = call.id();
     let game = id.map(|id| id.to_string());
-    let (user, ply) = {
+    let (user, ply, mover) = {
         let mut world = sim.world();
         let address = connection.address.to_string();
         if !world.limits.passes_proxy(&address, time.now()) {
@@ -126,18 +139,24 @@ fn come_in(sim: &Sim, parts: &Parts, connection: &Connection) -> Result<Struck, 
         }
         let grant = bearer(&parts.headers).and_then(|token| world.grant(token));
         let round = id.and_then(|id| world.rounds.get(&id));
+        let mover = matches!(call.endpoint(), Endpoint::Move)
+            .then_some(round.zip(grant.as_ref()))
+            .flatten()
+            .and_then(|(round, grant)| Some((round.id, round.color_of(&grant.user)?)));
         (
             grant.map(|grant| grant.user.to_string()),
             round.map(|round| round.referee.plies()),
+            mover,
         )
     };
-    Ok(sim.faults().strike(&Circumstances {
+    let struck = sim.faults().strike(&Circumstances {
         endpoint: call.endpoint(),
         user: user.as_deref(),
         game: game.as_deref(),
         ply,
         time: time.elapsed(),
-    }))
+    });
+    Ok((struck, mover))
 }
 
 /// The same answer, a few bytes at a time. A stream trickles by itself.

@@ -223,23 +223,33 @@ impl Lines {
 
     /// The next line and whether it is the last; no line at the end of the stream.
     fn take_line(&mut self, now: Moment) -> Option<(Option<Bytes>, bool)> {
-        let mut state = self.feed.state();
         if self.troubles.delays() {
-            while let Some(line) = state.lines.pop_front() {
+            let (lines, ended) = {
+                let mut state = self.feed.state();
+                (std::mem::take(&mut state.lines), state.ended)
+            };
+            for line in lines {
                 // No line overtakes another.
                 let before = self.held.back().map_or(now, |(until, _)| *until);
                 let until = before.max(now + self.troubles.delay());
+                if let Topic::Game { id, color, .. } = self.topic {
+                    let by = until.since(now);
+                    if let Some(round) = self.sim.world().rounds.get_mut(&id) {
+                        round.hold_up_line(color, &line, by);
+                    }
+                }
                 self.held.push_back((until, line));
             }
             return match self.held.front() {
                 Some((until, _)) if *until > now => None,
                 Some(_) => {
                     let line = self.held.pop_front().map(|(_, line)| line);
-                    Some((line, state.ended && self.held.is_empty()))
+                    Some((line, ended && self.held.is_empty()))
                 }
-                None => state.ended.then_some((None, true)),
+                None => ended.then_some((None, true)),
             };
         }
+        let mut state = self.feed.state();
         match state.lines.pop_front() {
             Some(line) => Some((Some(line), state.ended && state.lines.is_empty())),
             None => state.ended.then_some((None, true)),

@@ -356,23 +356,23 @@ impl World {
         }
     }
 
-    pub fn summaries(&self) -> Vec<GameSummary> {
+    pub fn summaries(&self, now: Moment) -> Vec<GameSummary> {
         self.finished
             .iter()
             .chain(&self.running)
             .filter_map(|id| self.rounds.get(id))
-            .map(|round| round.summary())
+            .map(|round| round.summary(now))
             .collect()
     }
 
     /// The games that are over without the first so many, and how many there were in all.
-    pub fn finished_after(&self, first: usize) -> (Vec<GameSummary>, usize) {
+    pub fn finished_after(&self, first: usize, now: Moment) -> (Vec<GameSummary>, usize) {
         let total = *self.finished_count.borrow();
         let forgotten = total - self.finished.len();
         let kept = self.finished.iter().skip(first.saturating_sub(forgotten));
         let games = kept
             .filter_map(|id| self.rounds.get(id))
-            .map(Round::summary);
+            .map(|round| round.summary(now));
         (games.collect(), total)
     }
 

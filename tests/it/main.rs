@@ -3,6 +3,7 @@
 mod book;
 mod cli;
 mod client;
+mod clock;
 mod common;
 mod config;
 mod docs;

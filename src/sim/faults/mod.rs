@@ -17,7 +17,7 @@ pub use rule::Rule;
 
 pub(crate) use library::LIBRARY;
 pub(crate) use rule::Circumstances;
-pub(crate) use trouble::{Trouble, Troubles, garbage, oversized};
+pub(crate) use trouble::{Trouble, Troubles, garbage, oversized, shown_ply};
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -70,6 +70,14 @@ impl Struck {
     pub fn delay(&mut self) -> Duration {
         let latencies = self.latencies.iter_mut();
         latencies.map(|(latency, rng)| latency.draw(rng)).sum()
+    }
+
+    /// How long it is held back before it is done, beside that.
+    pub fn stall(&self) -> Duration {
+        match self.fault {
+            Some(Fault::Stall(wait) | Fault::AppliedLate(wait)) => wait,
+            _ => Duration::ZERO,
+        }
     }
 
     /// What the stream carries that the call opens.

@@ -97,7 +97,7 @@ impl Troubles {
 }
 
 /// How many plies the game has by this line of its stream.
-fn shown_ply(line: &[u8]) -> Option<usize> {
+pub(crate) fn shown_ply(line: &[u8]) -> Option<usize> {
     let line: Value = serde_json::from_slice(line).ok()?;
     let moves = line.get("state").unwrap_or(&line).get("moves")?;
     Some(moves.as_str()?.split_whitespace().count())

@@ -149,8 +149,15 @@ impl Referee {
 
     /// Seconds that this side has left; nothing in unlimited games.
     pub fn seconds_left(&self, color: Color, now: Moment) -> Option<i64> {
+        self.time_left(color, now)
+            .and_then(|left| i64::try_from(left.as_secs()).ok())
+    }
+
+    /// What this side has left; nothing in unlimited games.
+    pub fn time_left(&self, color: Color, now: Moment) -> Option<Duration> {
         let millis = self.timing.remaining_millis(color, now);
-        (millis != UNLIMITED_MILLIS).then_some(millis / 1000)
+        (millis != UNLIMITED_MILLIS)
+            .then(|| Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
     }
 
     pub fn view(&self, now: Moment) -> View {

@@ -163,6 +163,10 @@ pub struct GameSummary {
     pub status: &'static str,
     /// `1-0`, `0-1`, `1/2-1/2`; `*` while it goes on or when it was aborted.
     pub result: &'static str,
+    /// What White and Black have on their clocks; `None` in unlimited games.
+    pub left: [Option<Duration>; 2],
+    /// How much of their clocks planted faults have taken from White and Black, by holding back lines and moves.
+    pub held_up: [Duration; 2],
 }
 
 /// `aBcDeFgH  Rookie - MyBot  0-1 mate  43 plies  60+0`
