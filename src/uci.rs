@@ -445,6 +445,7 @@ fn read_limits(words: &[&str], game: &Game, overhead: Duration, output: &Output)
         increment,
         moves_to_go,
         overhead,
+        lag: overhead,
     });
     // The word that was not understood may have been the one to end it: better a poor answer than none.
     if misread && !ends(&limits) && !limits.infinite && !limits.ponder {

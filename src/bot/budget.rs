@@ -67,6 +67,7 @@ impl Budget<'_> {
                     increment: self.crowded(increment),
                     moves_to_go: None,
                     overhead: self.lag.overhead(remaining, self.safety),
+                    lag: self.lag.mean(),
                 }),
                 ..Limits::default()
             },

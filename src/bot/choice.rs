@@ -93,6 +93,7 @@ fn on_the_wall(limits: Limits) -> Limits {
             remaining: wall(clock.remaining),
             increment: wall(clock.increment),
             overhead: wall(clock.overhead),
+            lag: wall(clock.lag),
             ..clock
         }),
         ..limits

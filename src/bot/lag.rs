@@ -2,7 +2,8 @@
 //!
 //! Lichess gives bots no lag compensation, so everything between "the clock started to run" and "our move was
 //! applied" is ours to pay. The server's own clock tells how much that is: what it charged us for a move, less
-//! the time that we had the position and had not yet posted.
+//! the time that we had the position and had not yet posted: the delay of the event and that of the POST. Before the
+//! clocks run, the round trip of the POST stands for it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -55,6 +56,14 @@ impl Lag {
         self.quantile(50)
     }
 
+    /// What a move costs on average: what is to be expected of the rest of the game.
+    pub fn mean(&self) -> Duration {
+        match u32::try_from(self.samples.len()) {
+            Ok(count @ 1..) => self.samples.iter().sum::<Duration>() / count,
+            _ => ASSUMED,
+        }
+    }
+
     /// What a move costs at most, but for one in twenty.
     pub fn high(&self) -> Duration {
         self.quantile(95)
@@ -89,7 +98,7 @@ mod tests {
     #[test]
     fn lag_is_what_the_server_charges_beyond_our_own_time() {
         let mut lag = Lag::default();
-        assert_eq!(lag.typical(), ASSUMED);
+        assert_eq!((lag.typical(), lag.mean()), (ASSUMED, ASSUMED));
         // 60 s, two seconds of thinking, 80 ms under way, 1 s increment.
         lag.measure(ms(60_000), ms(58_920), ms(1_000), ms(2_000));
         assert_eq!(lag.typical(), ms(80));
@@ -111,6 +120,7 @@ mod tests {
         for n in 0..20 {
             lag.add(if n < 18 { ms(50) } else { ms(1_000) });
         }
+        assert_eq!((lag.typical(), lag.mean()), (ms(50), ms(145)));
         assert_eq!(lag.overhead(ms(60_000), ms(20)), ms(1_020));
         assert_eq!(lag.overhead(ms(5_000), ms(20)), ms(500));
         assert_eq!(lag.overhead(ms(400), ms(20)), ms(60));

@@ -117,6 +117,14 @@ impl Control {
         }
     }
 
+    /// How much a thread matters to this search now, beside other searches: the reciprocal of the seconds that it is
+    /// going to take. One without a clock can wait.
+    pub fn urgency(&self) -> f64 {
+        let (least, most) = (Duration::from_millis(1), Duration::from_secs(60));
+        let time = self.budget.as_ref().map_or(most, |budget| budget.soft);
+        1.0 / time.clamp(least, most).as_secs_f64()
+    }
+
     /// Whether our clock runs, so that a forced move had better be played at once.
     pub fn is_on_a_clock(&self) -> bool {
         self.budget.is_some() && self.on_the_clock().is_some()

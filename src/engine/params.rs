@@ -10,6 +10,8 @@ use super::value::Value;
 pub(crate) const MOVES_AHEAD_MAX: u32 = 48;
 /// The same late in the game (15 to 30).
 pub(crate) const MOVES_AHEAD_MIN: u32 = 24;
+/// Moves for which the clock should last where each of them loses more on its way than the increment (40 to 80).
+pub(crate) const MOVES_OF_LAG: u32 = 60;
 /// The soft bound in fair shares (0.5 to 1.5).
 pub(crate) const SOFT_SCALE: f64 = 0.9;
 /// The hard bound in fair shares (2 to 8).
@@ -18,6 +20,9 @@ pub(crate) const HARD_SCALE: f64 = 4.5;
 pub(crate) const SHARE_OF_CLOCK: f64 = 0.4;
 /// The same for the last move before the time control (0.6 to 0.9).
 pub(crate) const SHARE_OF_LAST: f64 = 0.8;
+/// Of what is on the clock, this is for thinking even when the lag of the moves to come would eat all of it
+/// (0.05 to 0.5).
+pub(crate) const SHARE_DESPITE_LAG: f64 = 0.15;
 
 // Iterations.
 

@@ -156,6 +156,7 @@ fn one_millisecond_is_enough_for_a_legal_move() {
             increment: Duration::ZERO,
             moves_to_go: None,
             overhead: Duration::from_millis(10),
+            lag: Duration::from_millis(10),
         };
         let thought = engine.think(
             &game,
@@ -186,6 +187,7 @@ fn a_forced_move_is_played_at_once() {
         increment: Duration::ZERO,
         moves_to_go: None,
         overhead: Duration::ZERO,
+        lag: Duration::ZERO,
     };
     let began = Instant::now();
     let thought = engine(1).think(
@@ -351,6 +353,7 @@ fn pondering_waits_for_the_hit() {
         increment: Duration::ZERO,
         moves_to_go: None,
         overhead: Duration::ZERO,
+        lag: Duration::ZERO,
     };
     let limits = Limits {
         clock: Some(clock),

@@ -14,8 +14,11 @@ pub struct Clock {
     pub increment: Duration,
     /// Moves to the next time control; `None` when the rest of the game is played on this clock.
     pub moves_to_go: Option<u32>,
-    /// What every move loses on its way: latency of the network, of the GUI, of the scheduler.
+    /// Kept back from this move, so that it is in time even if it is held up: latency of the network, of the GUI, of
+    /// the scheduler.
     pub overhead: Duration,
+    /// What each of the moves to come will lose on its way, on average.
+    pub lag: Duration,
 }
 
 /// When a search ends. Everything `None` and false: only at the greatest depth or when told to.

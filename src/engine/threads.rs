@@ -1,9 +1,9 @@
 //! The threads of the engine and how games share them.
 //!
 //! Every search has seats. The first seat leads: it deepens iteratively, watches the clock and answers. The
-//! others help by filling the table (lazy SMP). With `n` searches on, the threads are dealt out evenly; a helper
-//! whose seat is taken away leaves within a thousand nodes. A lead always finds a thread, an extra one if need be,
-//! so that a search never waits for another one to end.
+//! others help by filling the table (lazy SMP). Whenever a search begins or ends, the threads are dealt out anew, by
+//! how soon each has to answer; a helper whose seat is taken away leaves within a thousand nodes. A lead always finds
+//! a thread, an extra one if need be, so that a search never waits for another one to end.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -343,19 +343,40 @@ impl Pool {
     }
 }
 
+/// How many of the threads each search gets: one at least, and of the others a part by how urgent it is. A blitz game
+/// thus borrows the threads of a correspondence game, which misses them for a moment only.
+fn shares(threads: usize, urgencies: &[f64]) -> Vec<usize> {
+    let mut shares = vec![1; urgencies.len()];
+    let mut order: Vec<usize> = (0..urgencies.len()).collect();
+    order.sort_by(|&a, &b| urgencies[b].total_cmp(&urgencies[a]));
+    let mut spare = threads.saturating_sub(urgencies.len());
+    let mut waiting: f64 = urgencies.iter().sum();
+    for search in order {
+        let part = (spare as f64 * urgencies[search] / waiting).round();
+        let part = (part as usize).min(spare);
+        shares[search] += part;
+        spare -= part;
+        waiting -= urgencies[search];
+    }
+    shares
+}
+
 impl State {
     /// A thread for every lead at least.
     fn needed(&self) -> usize {
         self.wanted.max(self.seatings.len())
     }
 
-    /// Deals the threads out evenly, the remainder to the oldest searches.
+    /// Deals the threads out.
     fn deal(&mut self) {
-        let searches = self.seatings.len().max(1);
-        for (number, seating) in self.seatings.iter_mut().enumerate() {
-            let share = self.wanted / searches + usize::from(number < self.wanted % searches);
-            seating.share = share.max(1);
-            seating.job.control.set_seats(seating.share);
+        let urgencies = self.seatings.iter();
+        let urgencies: Vec<f64> = urgencies
+            .map(|seating| seating.job.control.urgency())
+            .collect();
+        let shares = shares(self.wanted, &urgencies);
+        for (seating, share) in self.seatings.iter_mut().zip(shares) {
+            seating.share = share;
+            seating.job.control.set_seats(share);
         }
     }
 
@@ -383,6 +404,30 @@ impl State {
             && seat >= seating.share
         {
             seating.taken[seat] = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_go_to_those_who_have_to_answer_soon() {
+        // (threads, urgencies, shares)
+        let table: [(usize, &[f64], &[usize]); 8] = [
+            (4, &[], &[]),
+            (4, &[0.1], &[4]),
+            (4, &[1.0, 1.0], &[2, 2]),
+            (5, &[1.0, 1.0], &[3, 2]),
+            (8, &[0.02, 2.0], &[1, 7]),
+            (8, &[1.0, 3.0], &[2, 6]),
+            (2, &[1.0; 5], &[1; 5]),
+            (0, &[1.0], &[1]),
+        ];
+        for (threads, urgencies, expected) in table {
+            let shares = shares(threads, urgencies);
+            assert_eq!(shares, expected, "{threads} for {urgencies:?}");
         }
     }
 }

@@ -23,17 +23,22 @@ impl Play {
         let choice = self.choice.take()?;
         let posted = before.posted?;
         let alone = sheet.ply() == at + 1;
-        // One POST, on a running clock: the server's bill can be compared with our own.
-        if before.posts == 1 && alone && at >= 2 && head.clocked() {
-            let (clock, since) = before.clock;
-            let increment = state.increment(head.us);
-            let own = posted.saturating_duration_since(since);
-            self.lag.measure(clock, state.time(head.us), increment, own);
-        }
         let timing = Timing {
             to_post: posted.saturating_duration_since(before.since),
             round_trip: before.round_trip.unwrap_or_else(|| clock::since(posted)),
         };
+        if before.posts == 1 && alone && head.clocked() {
+            if at >= 2 {
+                // One POST, on a running clock: the server's bill can be compared with our own.
+                let (clock, since) = before.clock;
+                let increment = state.increment(head.us);
+                let own = posted.saturating_duration_since(since);
+                self.lag.measure(clock, state.time(head.us), increment, own);
+            } else {
+                // No clock runs yet: there and back again is what a state and a move will take.
+                self.lag.add(timing.round_trip);
+            }
+        }
         let mut past = sheet.game().clone();
         past.truncate(at);
         Some((
