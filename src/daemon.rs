@@ -193,12 +193,8 @@ async fn windows(parts: &BotParts, daemon: &config::Daemon) -> JoinSet<()> {
     let metrics = &parts.metrics;
     windows.spawn(metrics.clone().follow(parts.events.subscribe()));
     let path = daemon.socket.clone().unwrap_or_else(control::default_path);
-    match control::Server::bind(&path) {
-        Ok(server) => {
-            windows.spawn(server.serve(metrics.clone()));
-        }
-        Err(error) => warn!("knightwatch status will not reach this daemon: {error}"),
-    }
+    let socket = control::Server::bind(&path);
+    windows.spawn(control::keep(path, socket, metrics.clone()));
     if let Ok(Some(address)) = daemon.address() {
         match web::bind(address).await {
             Ok(listener) => {

@@ -1,6 +1,7 @@
 //! Parse arguments, call one function, map the error to an exit code.
 
-use std::io::{self, IsTerminal};
+use std::fmt::Arguments;
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -19,11 +20,10 @@ fn main() -> ExitCode {
         eprintln!("hint: build it where it is to run, with RUSTFLAGS=\"-C target-cpu=native\"");
         return ExitCode::FAILURE;
     }
-    end_quietly_when_stdout_is_closed();
-    match run(Cli::parse().command) {
-        Ok(code) => code,
-        Err(error) => report(&error),
-    }
+    hook_panics();
+    let outcome = run(Cli::parse().command);
+    logging::flush();
+    outcome.unwrap_or_else(|error| report(&error))
 }
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -136,7 +136,7 @@ fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if let Some(error) = error.downcast_ref::<config::Error>() {
-        eprintln!("{error}");
+        tell(format_args!("{error}"));
         return ExitCode::from(78);
     }
     let colour = io::stderr().is_terminal()
@@ -146,27 +146,35 @@ fn report(error: &anyhow::Error) -> ExitCode {
     } else {
         "error:"
     };
-    eprintln!("{heading} {error:#}");
+    tell(format_args!("{heading} {error:#}"));
     let code = error
         .downcast_ref::<daemon::Error>()
         .map_or(1, daemon::Error::exit_code);
     if matches!(code, 77 | 78) {
-        eprintln!(
+        tell(format_args!(
             "hint: knightwatch check finds everything that is missing, knightwatch init asks for it"
-        );
+        ));
     }
     ExitCode::from(code)
 }
 
-/// `knightwatch perft 6 | head -1` is no reason to complain: whoever read stdout has seen enough.
-fn end_quietly_when_stdout_is_closed() {
+/// One line on stderr. Where it cannot be written, the exit code has to do.
+fn tell(line: Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Panics go to the log where there is one. `knightwatch perft 6 | head -1` is no reason to complain: whoever read stdout
+/// has seen enough.
+fn hook_panics() {
     let complain = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let message = panic.payload_as_str().unwrap_or_default();
         if message.starts_with("failed printing to stdout") {
             std::process::exit(0);
         }
-        complain(panic);
+        if !logging::panicked(panic) {
+            complain(panic);
+        }
     }));
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::metrics::Status;
 
 pub use client::{Error, ask, status_command};
-pub use server::{BindError, Server};
+pub use server::{BindError, Server, keep};
 
 /// The socket's file name.
 const NAME: &str = "control.sock";

@@ -2,14 +2,15 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
-use tracing::debug;
+use tokio::time::{Instant, interval_at};
+use tracing::{debug, info, warn};
 
 use super::{Answer, Request};
 use crate::metrics::Metrics;
@@ -22,6 +23,10 @@ const CLIENTS: usize = 16;
 
 /// After a failure to accept a client, mostly for want of file descriptors.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// How often to see whether the socket's file is still there, and to try again where it cannot be made: sooner than
+/// anybody gives up asking.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +49,35 @@ pub enum BindError {
 pub struct Server {
     listener: UnixListener,
     path: PathBuf,
+    /// Which file is ours: another daemon may have put its own there since.
+    file: Option<(u64, u64)>,
+}
+
+/// Keeps the socket open for as long as this is not dropped, beginning with what came of opening it. Where it cannot be
+/// made, for want of space or of the permission, that is said once and tried again; a file that somebody has removed is
+/// made anew.
+pub async fn keep(path: PathBuf, first: Result<Server, BindError>, metrics: Metrics) {
+    let mut next = Some(first);
+    let mut missed = false;
+    loop {
+        match next.take().unwrap_or_else(|| Server::bind(&path)) {
+            Ok(server) => {
+                if std::mem::take(&mut missed) {
+                    info!("knightwatch status reaches this daemon again");
+                }
+                server.serve(metrics.clone()).await;
+                missed = true;
+                info!("the control socket {} is gone", path.display());
+                continue;
+            }
+            Err(error) if !missed => {
+                warn!("knightwatch status will not reach this daemon for now: {error}");
+                missed = true;
+            }
+            Err(error) => debug!("still no control socket: {error}"),
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 impl Server {
@@ -80,19 +114,17 @@ impl Server {
         Ok(Self {
             listener,
             path: path.to_owned(),
+            file: identity(path),
         })
     }
 
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Answers until dropped.
-    pub async fn serve(self, metrics: Metrics) {
+    /// Answers until the file is no longer there.
+    async fn serve(self, metrics: Metrics) {
         let mut clients = JoinSet::new();
+        let mut look = interval_at(Instant::now() + LOOK_EVERY, LOOK_EVERY);
         loop {
             tokio::select! {
+                _ = look.tick() => if identity(&self.path) != self.file { return },
                 accepted = self.listener.accept(), if clients.len() < CLIENTS => match accepted {
                     Ok((client, _)) => {
                         clients.spawn(converse(client, metrics.clone()));
@@ -110,9 +142,17 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Gone already is as good.
-        let _ = fs::remove_file(&self.path);
+        if self.file.is_some() && identity(&self.path) == self.file {
+            // Gone already is as good.
+            let _ = fs::remove_file(&self.path);
+        }
     }
+}
+
+/// What tells a file from another one at the same place.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let there = fs::symlink_metadata(path).ok()?;
+    Some((there.dev(), there.ino()))
 }
 
 async fn converse(mut client: UnixStream, metrics: Metrics) {

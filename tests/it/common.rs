@@ -205,7 +205,6 @@ pub struct Daemon {
     /// Holds the files of the program.
     home: TempDir,
     url: String,
-    config: String,
 }
 
 impl Daemon {
@@ -236,6 +235,19 @@ impl Daemon {
 
     fn launch_with(site: &Site, token: &str, config: &str, arguments: Vec<String>) -> Self {
         let home = tempfile::tempdir().unwrap();
+        let log = home.path().join("log");
+        Self::launch_at(site, token, config, arguments, home, log)
+    }
+
+    /// Starts the program in this directory, with its log in this file, without waiting.
+    pub fn launch_at(
+        site: &Site,
+        token: &str,
+        config: &str,
+        arguments: Vec<String>,
+        home: TempDir,
+        log: PathBuf,
+    ) -> Self {
         std::fs::write(home.path().join("token"), token).unwrap();
         let mut text = String::new();
         if !config.contains("lichess = {") {
@@ -261,20 +273,22 @@ impl Daemon {
             .unwrap();
         }
         let config = text + config;
-        let log = home.path().join("log");
-        let child = spawn(&home, &config, &arguments, &log);
+        std::fs::write(home.path().join("config.toml"), &config).unwrap();
+        let child = spawn(&home, &arguments, &log);
         Self {
             child,
             arguments,
             log,
             home,
             url: site.url.clone(),
-            config,
         }
     }
 
     /// What the program has logged so far.
     pub fn log(&self) -> String {
+        if !self.log.is_file() {
+            return String::new();
+        }
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
@@ -294,7 +308,7 @@ impl Daemon {
     pub fn crash_and_restart(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.child = spawn(&self.home, &self.config, &self.arguments, &self.log);
+        self.child = spawn(&self.home, &self.arguments, &self.log);
     }
 
     /// Sends a signal, such as `TERM`.
@@ -327,8 +341,7 @@ impl Daemon {
     }
 }
 
-fn spawn(home: &TempDir, config: &str, arguments: &[String], log: &std::path::Path) -> Child {
-    std::fs::write(home.path().join("config.toml"), config).unwrap();
+fn spawn(home: &TempDir, arguments: &[String], log: &std::path::Path) -> Child {
     let log = File::options().create(true).append(true).open(log).unwrap();
     Command::new(env!("CARGO_BIN_EXE_knightwatch"))
         .args(["run", "--config", "config.toml"])

@@ -6,6 +6,8 @@ mod client;
 mod clock;
 mod common;
 mod config;
+mod crash;
+mod disk;
 mod docs;
 mod doctor;
 mod games;

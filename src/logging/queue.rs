@@ -1,0 +1,240 @@
+//! Lines on their way to stderr: a queue, and a thread that writes them.
+//!
+//! Where nothing can be written, or not as fast as lines come, lines are lost; how many, and why, is said in the log
+//! itself as soon as it takes lines again.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Write};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What may wait to be written, in bytes: several thousand lines.
+const MOST: usize = 1 << 20;
+
+/// How long the end of the process waits for what has been logged.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// See the module's text.
+pub(super) struct Queue {
+    waiting: Mutex<Waiting>,
+    /// There are lines.
+    filled: Condvar,
+    /// There are none left, and the last one is written.
+    written: Condvar,
+}
+
+struct Waiting {
+    lines: VecDeque<Vec<u8>>,
+    bytes: usize,
+    /// Lines that found no room.
+    lost: u64,
+    /// Some have been taken out and are not written yet.
+    busy: bool,
+}
+
+impl Queue {
+    pub const fn new() -> Self {
+        Self {
+            waiting: Mutex::new(Waiting {
+                lines: VecDeque::new(),
+                bytes: 0,
+                lost: 0,
+                busy: false,
+            }),
+            filled: Condvar::new(),
+            written: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a line, if there is room for it.
+    pub fn push(&self, line: Vec<u8>) {
+        let mut waiting = self.lock();
+        if waiting.bytes + line.len() > MOST {
+            waiting.lost += 1;
+            return;
+        }
+        waiting.bytes += line.len();
+        waiting.lines.push_back(line);
+        drop(waiting);
+        self.filled.notify_one();
+    }
+
+    /// Waits until all lines are written, or a second has passed.
+    pub fn flush(&self) {
+        let unwritten = |waiting: &mut Waiting| waiting.busy || !waiting.lines.is_empty();
+        // Whether it was done in time changes nothing.
+        let _ = self
+            .written
+            .wait_timeout_while(self.lock(), FAREWELL, unwritten);
+    }
+
+    /// Writes whatever comes, for ever.
+    pub fn drain(&self, out: &mut dyn Write, journal: bool) {
+        let mut pen = Pen::new(out, journal);
+        loop {
+            let mut waiting = self
+                .filled
+                .wait_while(self.lock(), |waiting| waiting.lines.is_empty())
+                .unwrap_or_else(PoisonError::into_inner);
+            let lines = std::mem::take(&mut waiting.lines);
+            waiting.bytes = 0;
+            waiting.busy = true;
+            let lost = std::mem::take(&mut waiting.lost);
+            drop(waiting);
+            for line in lines {
+                pen.write(&line);
+            }
+            // These came after the ones that were written just now.
+            pen.missed(lost);
+            let mut waiting = self.lock();
+            waiting.busy = false;
+            if waiting.lines.is_empty() {
+                self.written.notify_all();
+            }
+        }
+    }
+}
+
+/// Writes lines, and keeps account of those that it cannot write.
+struct Pen<'a> {
+    out: &'a mut dyn Write,
+    journal: bool,
+    /// Lines that are not in the log, after the last one that is.
+    lost: u64,
+    why: String,
+    /// The last thing in the log is the first part of a line.
+    torn: bool,
+}
+
+impl<'a> Pen<'a> {
+    fn new(out: &'a mut dyn Write, journal: bool) -> Self {
+        Self {
+            out,
+            journal,
+            lost: 0,
+            why: String::new(),
+            torn: false,
+        }
+    }
+
+    /// So many lines found no room in the queue.
+    fn missed(&mut self, lines: u64) {
+        if lines > 0 {
+            self.lost += lines;
+            self.why = "they came faster than they could be written".to_owned();
+        }
+    }
+
+    fn write(&mut self, line: &[u8]) {
+        if self.lost > 0 {
+            let text = format!(
+                "{}{}{} lines of the log are missing here: {}\n",
+                if self.torn { "\n" } else { "" },
+                if self.journal { "<4>" } else { " WARN " },
+                self.lost,
+                self.why
+            );
+            match self.put(text.as_bytes()) {
+                Ok(()) => self.lost = 0,
+                Err(_) => return self.lost += 1,
+            }
+        }
+        if let Err(error) = self.put(line) {
+            self.lost += 1;
+            self.why = error.to_string();
+        }
+    }
+
+    fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.out.write(bytes) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    self.torn = count < bytes.len();
+                    bytes = &bytes[count..];
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk with room for so many bytes.
+    #[derive(Default)]
+    struct Disk {
+        text: Vec<u8>,
+        room: usize,
+    }
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let count = bytes.len().min(self.room);
+            if count == 0 {
+                return Err(ErrorKind::StorageFull.into());
+            }
+            self.room -= count;
+            self.text.extend(&bytes[..count]);
+            Ok(count)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_a_full_disk_has_cost_is_said_when_there_is_room_again() {
+        let mut disk = Disk {
+            room: 13,
+            ..Disk::default()
+        };
+        let mut pen = Pen::new(&mut disk, false);
+        for line in ["the first\n", "the second\n", "the third\n"] {
+            pen.write(line.as_bytes());
+        }
+        let (lost, torn, why) = (pen.lost, pen.torn, std::mem::take(&mut pen.why));
+        assert_eq!((lost, torn), (2, true));
+        disk.room = 1_000;
+        let mut pen = Pen {
+            out: &mut disk,
+            journal: false,
+            lost,
+            why,
+            torn,
+        };
+        pen.write(b"the fourth\n");
+        pen.missed(7);
+        pen.write(b"the fifth\n");
+        let text = String::from_utf8(disk.text).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            [lines[0], lines[1], lines[3]],
+            ["the first", "the", "the fourth"]
+        );
+        assert!(
+            lines[2].contains("2 lines of the log are missing here: no storage space"),
+            "{text}"
+        );
+        assert!(lines[4].contains("7 lines"), "{text}");
+        assert_eq!(lines[5], "the fifth");
+    }
+
+    #[test]
+    fn what_waits_is_bounded() {
+        let queue = Queue::new();
+        (0..3_000).for_each(|_| queue.push(vec![b'x'; 1_000]));
+        let waiting = queue.lock();
+        assert!(waiting.bytes <= MOST && waiting.lines.len() > 1_000);
+        assert_eq!(waiting.lines.len() as u64 + waiting.lost, 3_000);
+    }
+}

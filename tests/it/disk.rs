@@ -1,0 +1,240 @@
+//! A disk that is full or read-only, and a log that nobody reads: none of it stops a game.
+//!
+//! What the daemon writes is its log and its control socket; it has no other files.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use knightwatch::sim::{GameSummary, Kind, NewUser, Plan, Sparring, TimeControl};
+
+use crate::common::{BOT, Daemon, Site, wait};
+
+/// Of `open(2)`, on every Linux that this is built for.
+const O_NONBLOCK: i32 = 0o4000;
+
+/// A file system in memory of 128 KiB, in a mount namespace that a process of its own holds open.
+struct Disk {
+    holder: Child,
+    orders: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    path: PathBuf,
+    inside: PathBuf,
+}
+
+impl Disk {
+    /// None where this user may not mount anything.
+    fn new() -> Option<Self> {
+        let mut ways = [vec!["-m"], vec!["-U", "-r", "-m"]].into_iter();
+        let disk = ways.find_map(|flags| Self::with(&flags));
+        if disk.is_none() {
+            eprintln!("skipped: unshare cannot mount anything here");
+        }
+        disk
+    }
+
+    fn with(flags: &[&str]) -> Option<Self> {
+        let script = "mount -t tmpfs -o size=128k none /mnt && echo done; while read -r order; do eval \"$order\"; echo done; done";
+        let mut holder = Command::new("unshare")
+            .args(flags)
+            .args(["sh", "-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let inside = PathBuf::from("/mnt");
+        let mut disk = Self {
+            orders: holder.stdin.take()?,
+            answers: BufReader::new(holder.stdout.take()?),
+            path: PathBuf::from(format!("/proc/{}/root/mnt", holder.id())),
+            holder,
+            inside,
+        };
+        (disk.answered() && disk.path.join(".").exists()).then_some(disk)
+    }
+
+    fn answered(&mut self) -> bool {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).is_ok() && line == "done\n"
+    }
+
+    fn remount(&mut self, how: &str) {
+        let inside = self.inside.display();
+        writeln!(self.orders, "mount -o remount,{how} {inside}").unwrap();
+        assert!(self.answered());
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.path.join("filler")
+    }
+
+    /// Takes all the space there is, and what is left of the last page of this file.
+    fn fill(&self, file: &Path) {
+        let mut filler = File::create(self.filler()).unwrap();
+        while filler.write_all(&[0; 4096]).is_ok() {}
+        let mut file = File::options().append(true).open(file).unwrap();
+        while file.write_all(b"\n").is_ok() {}
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
+}
+
+/// Somebody who moves at once and never stops playing.
+fn partner() -> Sparring {
+    Sparring {
+        delay: Duration::from_millis(20)..=Duration::from_millis(20),
+        ..Sparring::new("Randy", Kind::Random)
+            .challenging(Plan::against(BOT, TimeControl::clock(30, 1)))
+    }
+}
+
+fn plies(site: &Site) -> usize {
+    site.sim.games().iter().map(|game| game.plies).sum()
+}
+
+/// Waits until so many more half-moves have been played.
+fn play_on(site: &Site, more: usize) {
+    let goal = plies(site) + more;
+    wait("the games go on", || (plies(site) >= goal).then_some(()));
+}
+
+/// Nothing was lost but on the board.
+fn assert_fair(games: &[GameSummary]) {
+    for game in games {
+        assert!(
+            !["outoftime", "aborted", "resign", "timeout"].contains(&game.status),
+            "{game}"
+        );
+    }
+}
+
+fn launch(site: &Site, config: &str, home: tempfile::TempDir, log: &Path) -> Daemon {
+    let token = site.sim.token_of(BOT);
+    Daemon::launch_at(site, &token, config, Vec::new(), home, log.to_owned())
+}
+
+#[test]
+fn a_full_disk_costs_lines_of_the_log_and_no_game() {
+    let Some(disk) = Disk::new() else { return };
+    let site = Site::new([NewUser::bot("Anna")]);
+    let home = tempfile::tempdir_in(&disk.path).unwrap();
+    let log = home.path().join("log");
+    let mut bot = launch(&site, "", home, &log);
+    bot.ready();
+    site.sim.spar(partner());
+    play_on(&site, 2);
+    disk.fill(&log);
+    let full = bot.log().len();
+    play_on(&site, 6);
+    assert_eq!(bot.log().len(), full, "the disk is not full");
+    // Neither is it needed for a start.
+    bot.crash_and_restart();
+    play_on(&site, 4);
+    assert_eq!(bot.log().len(), full);
+    fs::remove_file(disk.filler()).unwrap();
+    wait("the log goes on", || (bot.log().len() > full).then_some(()));
+    let log = bot.log();
+    let told = log.matches("lines of the log are missing here").count();
+    assert_eq!(told, 1, "{log}");
+    assert!(log.contains("No space left on device"), "{log}");
+    assert!(!log.contains("panicked"), "{log}");
+    wait("the socket is there", || {
+        bot.socket().exists().then_some(())
+    });
+    assert!(bot.runs());
+    assert_fair(&site.sim.games());
+}
+
+#[test]
+fn a_log_that_takes_nothing_stops_no_game() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let home = tempfile::tempdir().unwrap();
+    let mut bot = launch(&site, "", home, Path::new("/dev/full"));
+    site.sim.spar(partner());
+    play_on(&site, 8);
+    bot.signal("TERM");
+    bot.signal("TERM");
+    assert_eq!(bot.ended().code(), Some(0));
+    assert_fair(&site.sim.games());
+}
+
+#[test]
+fn why_it_ends_is_in_the_exit_code_where_the_log_takes_nothing() {
+    let site = Site::new([]);
+    let home = tempfile::tempdir().unwrap();
+    let log = PathBuf::from("/dev/full");
+    let mut bot = Daemon::launch_at(&site, "lip_nobody", "", Vec::new(), home, log);
+    assert_eq!(bot.ended().code(), Some(77));
+}
+
+/// As with a terminal that is halted with Ctrl-S, or a pager at the end of its page.
+#[test]
+fn a_log_that_nobody_reads_stops_no_game() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let home = tempfile::tempdir().unwrap();
+    let pipe = home.path().join("pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut reader = File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(O_NONBLOCK)
+        .open(&pipe)
+        .unwrap();
+    while reader.write(b"xxxx").is_ok() {}
+    let mut bot = launch(&site, "", home, &pipe);
+    site.sim.spar(partner());
+    play_on(&site, 10);
+    let mut text = Vec::new();
+    wait("what was logged is told to who comes back", || {
+        // Ends with what there is for now.
+        let _ = reader.read_to_end(&mut text);
+        String::from_utf8_lossy(&text)
+            .contains("playing")
+            .then_some(())
+    });
+    while reader.write(b"xxxx").is_ok() {}
+    bot.signal("TERM");
+    bot.signal("TERM");
+    let ended = bot.ended().code();
+    assert_eq!(ended, Some(0), "the end waits for nobody either");
+    assert_fair(&site.sim.games());
+}
+
+#[test]
+fn on_a_read_only_disk_there_is_no_control_socket_until_it_can_be_written() {
+    let Some(mut disk) = Disk::new() else { return };
+    disk.remount("ro");
+    let site = Site::new([NewUser::bot("Anna")]);
+    let home = tempfile::tempdir().unwrap();
+    let log = home.path().join("log");
+    let socket = disk.path.join("control.sock");
+    let config = format!(
+        "daemon = {{ listen = \"\", socket = \"{}\" }}",
+        socket.display()
+    );
+    let bot = launch(&site, &config, home, &log);
+    site.sim.spar(partner());
+    play_on(&site, 4);
+    let told = bot.log().matches("will not reach this daemon").count();
+    assert_eq!(told, 1, "{}", bot.log());
+    disk.remount("rw");
+    wait("the socket is there", || socket.exists().then_some(()));
+    fs::remove_file(&socket).unwrap();
+    wait("it is there again", || socket.exists().then_some(()));
+    assert_fair(&site.sim.games());
+}
