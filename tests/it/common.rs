@@ -326,6 +326,16 @@ impl Daemon {
         wait("the bot has ended", || child.try_wait().unwrap())
     }
 
+    /// Tells the program to leave at once, its games as they are, and waits until it has: it drains after the first
+    /// signal that it hears, and leaves after the second.
+    pub fn leave(&mut self) -> ExitStatus {
+        wait("the bot has left", || {
+            self.signal("TERM");
+            std::thread::sleep(Duration::from_millis(100));
+            self.child.try_wait().unwrap()
+        })
+    }
+
     /// Resident memory of the program, in MiB.
     pub fn memory_mib(&self) -> u64 {
         let path = format!("/proc/{}/status", self.child.id());

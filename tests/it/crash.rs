@@ -1,1 +1,172 @@
+//! The bot's process ends without a word, again and again, at any moment: every game goes on after the restart.
+//!
+//! Eight games are on at once. Moments and opponents follow a seed. The short form runs with the other tests, the long
+//! one of 200 kills is asked for:
+//!
+//! ```text
+//! KNIGHTWATCH_KILLS=200 KNIGHTWATCH_KILLS_SEED=7 cargo test --release --test it -- --ignored crash::
+//! ```
 
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use knightwatch::sim::{GameSummary, Kind, NewUser, Plan, SimOptions, Sparring, TimeControl};
+
+use crate::common::{BOT, Daemon, Site, wait};
+
+/// How many games are on at once.
+const GAMES: usize = 8;
+
+/// The longest that a move may be owed after a restart, thinking included, on a machine that does nothing else.
+const BAR: Duration = Duration::from_secs(2);
+
+/// Somebody who always has a game with the bot on. The clock is so short that the bot thinks for a fraction of a second
+/// about a move, and so long that no flag falls while the process starts on a slow machine.
+fn partner(number: usize) -> Sparring {
+    let ms = Duration::from_millis;
+    Sparring {
+        bot: number.is_multiple_of(2),
+        delay: ms(20)..=ms(600),
+        ..Sparring::new(
+            format!("Partner{number}"),
+            if number < 4 {
+                Kind::Random
+            } else {
+                Kind::Greedy
+            },
+        )
+        .challenging(Plan::against(BOT, TimeControl::clock(10, 1)))
+    }
+}
+
+/// Whether the bot is to move.
+fn is_ours(game: &GameSummary) -> bool {
+    game.plies.is_multiple_of(2) == (game.white == BOT)
+}
+
+/// Games that are on, by id.
+fn on(site: &Site) -> BTreeMap<String, GameSummary> {
+    let games = site.sim.games().into_iter();
+    games
+        .filter(|game| game.status == "started")
+        .map(|game| (game.id.clone(), game))
+        .collect()
+}
+
+/// What the kills have cost.
+#[derive(Debug, Default)]
+struct Cost {
+    kills: usize,
+    /// From each start to the move, for every game in which a move of ours was owed at the start.
+    waits: Vec<Duration>,
+    /// The same until the new process has found the game, by its log.
+    found: Vec<Duration>,
+    /// Moves that the site did not take: the process before had made them.
+    refused: usize,
+}
+
+impl Cost {
+    fn worst(waits: &[Duration]) -> Duration {
+        waits.iter().copied().max().unwrap_or_default()
+    }
+
+    fn middle(waits: &[Duration]) -> Duration {
+        let mut waits = waits.to_vec();
+        waits.sort_unstable();
+        waits.get(waits.len() / 2).copied().unwrap_or_default()
+    }
+}
+
+fn kill(kills: usize, seed: u64) -> Cost {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT)],
+        seed,
+        kept_games: 10_000,
+        ..SimOptions::default()
+    });
+    let config = format!("games = {{ concurrency = {GAMES} }}");
+    let mut bot = Daemon::start(&site, &config);
+    (0..GAMES).for_each(|number| site.sim.spar(partner(number)));
+    let mut cost = Cost::default();
+    for _ in 0..kills {
+        wait("eight games are on", || {
+            (on(&site).len() == GAMES).then_some(())
+        });
+        std::thread::sleep(Duration::from_millis(rng.u64(0..1_500)));
+        let told = bot.log().len();
+        bot.crash_and_restart();
+        let start = Instant::now();
+        cost.kills += 1;
+        let mut owed = on(&site);
+        owed.retain(|_, game| is_ours(game));
+        let mut lost = owed.clone();
+        wait("the games go on", || {
+            let games = site.sim.games();
+            owed.retain(|id, before| {
+                let now = games.iter().find(|game| game.id == *id);
+                let moved = now.is_none_or(|now| now.plies > before.plies);
+                if moved {
+                    cost.waits.push(start.elapsed());
+                }
+                !moved
+            });
+            if !lost.is_empty() {
+                let log = bot.log();
+                let log = &log[told..];
+                lost.retain(|id, _| {
+                    let found = log.contains(&format!("stream open game={id}"));
+                    if found {
+                        cost.found.push(start.elapsed());
+                    }
+                    !found
+                });
+            }
+            owed.is_empty().then_some(())
+        });
+    }
+    let ended = bot.leave();
+    assert!(ended.success(), "{ended:?}: {}", bot.log());
+    let log = bot.log();
+    assert!(!log.contains("panicked"), "{log}");
+    cost.refused = log.matches("did not get through").count();
+    for game in site.sim.games() {
+        let lost = game.result == if game.white == BOT { "0-1" } else { "1-0" };
+        let fault = lost && game.status != "mate"
+            || ["aborted", "noStart", "created"].contains(&game.status);
+        assert!(!fault, "{game}");
+    }
+    println!(
+        "seed {seed}: {} kills, {} games; owed moves at a start: {}, found within {:.1?} (median {:.1?}), \
+         made within {:.1?} (median {:.1?}), thinking included; {} moves refused",
+        cost.kills,
+        site.sim.games().len(),
+        cost.waits.len(),
+        Cost::worst(&cost.found),
+        Cost::middle(&cost.found),
+        Cost::worst(&cost.waits),
+        Cost::middle(&cost.waits),
+        cost.refused,
+    );
+    cost
+}
+
+#[test]
+fn games_go_on_after_a_few_kills() {
+    let cost = kill(6, 2026);
+    assert!(!cost.waits.is_empty(), "no move was ever owed: {cost:?}");
+    // The other tests have the machine as well.
+    assert!(Cost::worst(&cost.found) < 10 * BAR, "{cost:?}");
+}
+
+#[test]
+#[ignore = "takes minutes: see the text above"]
+fn games_go_on_after_many_kills() {
+    let number = |name: &str, default| {
+        let text = std::env::var(name).ok();
+        text.map_or(default, |text| text.parse().expect("a number"))
+    };
+    let kills = number("KNIGHTWATCH_KILLS", 200) as usize;
+    let cost = kill(kills, number("KNIGHTWATCH_KILLS_SEED", 7));
+    assert!(Cost::worst(&cost.waits) < BAR, "{cost:?}");
+}

@@ -161,9 +161,7 @@ fn a_log_that_takes_nothing_stops_no_game() {
     let mut bot = launch(&site, "", home, Path::new("/dev/full"));
     site.sim.spar(partner());
     play_on(&site, 8);
-    bot.signal("TERM");
-    bot.signal("TERM");
-    assert_eq!(bot.ended().code(), Some(0));
+    assert_eq!(bot.leave().code(), Some(0));
     assert_fair(&site.sim.games());
 }
 
@@ -208,9 +206,7 @@ fn a_log_that_nobody_reads_stops_no_game() {
             .then_some(())
     });
     while reader.write(b"xxxx").is_ok() {}
-    bot.signal("TERM");
-    bot.signal("TERM");
-    let ended = bot.ended().code();
+    let ended = bot.leave().code();
     assert_eq!(ended, Some(0), "the end waits for nobody either");
     assert_fair(&site.sim.games());
 }
