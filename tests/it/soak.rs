@@ -28,6 +28,9 @@ use crate::common::{BOT, Daemon, Site};
 const SPEED: f64 = 10.0;
 const SHORT_SPEED: f64 = 4.0;
 
+/// Users of each kind in the long form: it is to be done before the night is over.
+const OF_EACH: usize = 3;
+
 /// No part of a run takes longer than this, on the wall.
 const PATIENCE: Duration = Duration::from_secs(900);
 
@@ -144,8 +147,8 @@ fn weather(seed: u64) -> Vec<Rule> {
     rules
 }
 
-/// Those who challenge the bot, `games` of them in all.
-fn crowd(games: usize, rng: &mut fastrand::Rng) -> Vec<Sparring> {
+/// Those who challenge the bot, `games` of them in all: so many of each kind.
+fn crowd(games: usize, of_each: usize, rng: &mut fastrand::Rng) -> Vec<Sparring> {
     let ms = Duration::from_millis;
     let habits: [(&str, Habits); 10] = [
         ("Plainly", Habits::default()),
@@ -221,9 +224,11 @@ fn crowd(games: usize, rng: &mut fastrand::Rng) -> Vec<Sparring> {
             },
         ),
     ];
-    let count = habits.len();
+    let count = habits.len() * of_each;
     habits
         .into_iter()
+        .cycle()
+        .take(count)
         .enumerate()
         .map(|(index, (name, habits))| {
             let clock = TimeControl::clock;
@@ -253,7 +258,7 @@ fn crowd(games: usize, rng: &mut fastrand::Rng) -> Vec<Sparring> {
                 delay: ms(50)..=ms(900),
                 habits,
                 ..Sparring::new(
-                    name,
+                    format!("{name}{}", index + 1),
                     if index % 2 == 0 {
                         Kind::Random
                     } else {
@@ -287,6 +292,8 @@ fn verdict(game: &GameSummary) -> Option<String> {
 struct Storm {
     seed: u64,
     speed: f64,
+    /// Users of each kind.
+    of_each: usize,
     total: Total,
 }
 
@@ -314,13 +321,15 @@ impl Storm {
         arena.expect("an arena can be held");
         let mut bot = Daemon::start_with(
             &site,
-            "\
-             games = { concurrency = 8 }\n\
-             tournaments = { join = [\"stormy01\"] }\n\
-             challenge = { speeds = [\"bullet\", \"blitz\", \"rapid\", \"classical\", \"correspondence\"] }\n",
+            &format!(
+                "games = {{ concurrency = {} }}\n\
+                 tournaments = {{ join = [\"stormy01\"] }}\n\
+                 challenge = {{ speeds = [\"bullet\", \"blitz\", \"rapid\", \"classical\", \"correspondence\"] }}\n",
+                8 * self.of_each
+            ),
             &["--time-scale", &self.speed.to_string()],
         );
-        crowd(games, &mut rng)
+        crowd(games, self.of_each, &mut rng)
             .into_iter()
             .for_each(|sparring| site.sim.spar(sparring));
         let began = Instant::now();
@@ -390,17 +399,18 @@ fn folder() -> PathBuf {
     folder
 }
 
-fn storm(seed: u64, speed: f64) -> Storm {
+fn storm(seed: u64, speed: f64, of_each: usize) -> Storm {
     Storm {
         seed,
         speed,
+        of_each,
         total: Total::default(),
     }
 }
 
 #[test]
 fn a_short_storm_costs_no_game() {
-    let mut storm = storm(2026, SHORT_SPEED);
+    let mut storm = storm(2026, SHORT_SPEED, 1);
     storm.rage(16, &folder());
     assert_eq!(storm.total.faults, [""; 0], "{:?}", storm.total);
     assert!(storm.total.games >= 16, "{:?}", storm.total);
@@ -421,7 +431,7 @@ fn a_long_storm_costs_no_game() {
     while played < games {
         // A site of its own for each part, as after a loss of all that the old one knew.
         let part = 250.min(games - played);
-        let mut storm = storm(seed, SPEED);
+        let mut storm = storm(seed, SPEED, OF_EACH);
         storm.rage(part, &folder);
         let mut total: Total = fs::read_to_string(&path)
             .ok()
