@@ -264,6 +264,7 @@ impl Session {
         let (info, best) = (self.output.clone(), self.output.clone());
         let notation = self.notation;
         let thinking = self.engine.start(Task {
+            about: 0,
             game: self.game.clone(),
             limits,
             on_info: Box::new(move |thought| {

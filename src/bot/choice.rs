@@ -1,5 +1,6 @@
 //! Choosing a move: the only one, the book's, or the engine's.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,6 +101,13 @@ fn on_the_wall(limits: Limits) -> Limits {
     }
 }
 
+/// A game's number for the engine.
+fn key(id: &GameId) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}
+
 /// A search that is on. Dropping it stops it.
 pub struct Search {
     thinking: Thinking,
@@ -118,6 +126,7 @@ impl Search {
             search_moves.extend(legal.iter().filter(|mv| !barred.contains(mv)));
         }
         let thinking = house.engine.start(Task {
+            about: key(id),
             game: game.clone(),
             limits: Limits {
                 search_moves,

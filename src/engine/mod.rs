@@ -15,6 +15,7 @@ mod params;
 mod quiescence;
 mod search;
 mod see;
+mod shelf;
 mod solo;
 mod table;
 #[cfg(test)]
@@ -52,6 +53,8 @@ impl Default for EngineOptions {
 
 /// One search to be done.
 pub struct Task {
+    /// Which game it is in, as the caller counts them: what was learnt in its last searches is at hand again.
+    pub about: u64,
     /// The position with its past, which counts for repetitions.
     pub game: Game,
     /// When to stop.
@@ -156,6 +159,7 @@ impl Engine {
     pub fn think(&self, game: &Game, limits: Limits) -> Thought {
         let (sender, receiver) = mpsc::channel();
         let _thinking = self.start(Task {
+            about: 0,
             game: game.clone(),
             limits,
             on_info: Box::new(|_| {}),

@@ -38,6 +38,7 @@ fn endless() -> Limits {
 fn task(game: &Game, limits: Limits) -> (Task, mpsc::Receiver<Thought>) {
     let (sender, receiver) = mpsc::channel();
     let task = Task {
+        about: 0,
         game: game.clone(),
         limits,
         on_info: Box::new(|_| {}),
@@ -224,6 +225,7 @@ fn a_stop_is_seen_within_a_thousand_nodes() {
     let mut stopped_at = None;
     let (told, when) = mpsc::channel();
     let thinking = engine.start(Task {
+        about: 0,
         game,
         limits: Limits::default(),
         on_info: Box::new(move |thought| {

@@ -13,6 +13,7 @@ use std::thread::{Builder, JoinHandle};
 use super::control::Control;
 use super::nnue::Network;
 use super::search::{Memory, Search};
+use super::shelf::{Place, Shelf};
 use super::table::Table;
 use super::value::{DRAW, mated_in, to_score};
 use super::{Limits, Task, Thought};
@@ -27,6 +28,7 @@ type OnDone = Box<dyn FnOnce(Thought) + Send>;
 /// A search and what belongs to it.
 pub(super) struct Job {
     pub control: Control,
+    about: u64,
     game: Game,
     limits: Limits,
     table: Arc<Table>,
@@ -37,6 +39,7 @@ pub(super) struct Job {
 impl Job {
     pub fn new(task: Task, table: Arc<Table>) -> Job {
         let Task {
+            about,
             game,
             limits,
             on_info,
@@ -45,6 +48,7 @@ impl Job {
         let ply = u32::try_from(game.moves().len()).unwrap_or(u32::MAX);
         Job {
             control: Control::new(&limits, ply),
+            about,
             game,
             limits,
             table,
@@ -153,7 +157,9 @@ struct State {
     /// Threads alive.
     alive: usize,
     handles: Vec<JoinHandle<()>>,
-    /// Counts the new games; threads whose memory is older forget it.
+    /// What was learnt in games whose next search is to come.
+    shelf: Shelf,
+    /// Counts how often all of that was forgotten.
     era: u64,
     closing: bool,
     table: Arc<Table>,
@@ -175,6 +181,7 @@ impl Pool {
                 wanted: threads.max(1),
                 alive: 0,
                 handles: Vec::new(),
+                shelf: Shelf::EMPTY,
                 era: 0,
                 closing: false,
                 table: Arc::new(Table::new(hash_mib)),
@@ -212,8 +219,7 @@ impl Pool {
     pub fn set_network(&self, network: Option<Arc<Network>>) {
         let mut state = self.lock();
         state.network = network;
-        state.era += 1;
-        state.table.clear();
+        state.forget();
     }
 
     pub fn network(&self) -> Option<Arc<Network>> {
@@ -221,9 +227,7 @@ impl Pool {
     }
 
     pub fn new_game(&self) {
-        let mut state = self.lock();
-        state.era += 1;
-        state.table.clear();
+        self.lock().forget();
     }
 
     /// Puts a search on the list. Returns at once.
@@ -275,8 +279,6 @@ impl Pool {
     /// The life of a thread.
     fn work(&self) {
         let mut state = self.lock();
-        let mut memory = Memory::new(state.network.clone());
-        let mut era = state.era;
         loop {
             if state.alive > state.needed() || state.closing && state.seatings.is_empty() {
                 state.alive -= 1;
@@ -289,39 +291,37 @@ impl Pool {
                     .unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            let renewed = std::mem::replace(&mut era, state.era) != state.era;
-            let network = state.network.clone();
+            let known = state.shelf.take((job.about, seat));
+            let (network, era) = (state.network.clone(), state.era);
             drop(state);
-            if renewed {
-                memory = Memory::new(network);
-            }
-            if seat == 0 {
-                self.lead(&job, &mut memory);
+            let mut memory = known.unwrap_or_else(|| Memory::new(network));
+            let answer = if seat == 0 {
+                self.lead(&job, &mut memory)
             } else {
                 job.help(&mut memory, seat);
-            }
+                None
+            };
             state = self.lock();
-            if seat > 0 {
-                state.leave(&job, seat);
+            state.leave(&job, seat);
+            if era == state.era {
+                state.shelve((job.about, seat), memory);
+            }
+            if let Some(answer) = answer {
+                // The seats have gone to the other searches before anybody is told.
+                drop(state);
+                self.work.notify_all();
+                answer();
+                state = self.lock();
             }
         }
     }
 
-    fn lead(&self, job: &Arc<Job>, memory: &mut Memory) {
-        let Some((mut on_info, on_done)) = job.take_listener() else {
-            return;
-        };
+    /// What is to be told in the end, if it was not told yet.
+    fn lead(&self, job: &Arc<Job>, memory: &mut Memory) -> Option<impl FnOnce() + use<>> {
+        let (mut on_info, on_done) = job.take_listener()?;
         let answer = job.lead(memory, &mut on_info);
-        // The seats go to the other searches before anybody is told.
-        let mut state = self.lock();
-        state
-            .seatings
-            .retain(|seating| !Arc::ptr_eq(&seating.job, job));
-        state.deal();
-        drop(state);
-        self.work.notify_all();
         // A listener that panics harms nobody else.
-        let _ = catch_unwind(AssertUnwindSafe(|| on_done(answer)));
+        Some(move || drop(catch_unwind(AssertUnwindSafe(|| on_done(answer)))))
     }
 
     /// Stops all searches, lets them answer, and waits for the threads to end.
@@ -362,6 +362,18 @@ fn shares(threads: usize, urgencies: &[f64]) -> Vec<usize> {
 }
 
 impl State {
+    /// Keeps what was learnt in a seat for the game's next search.
+    fn shelve(&mut self, place: Place, memory: Memory) {
+        self.shelf.put(place, memory, self.wanted);
+    }
+
+    /// What was learnt so far counts no more.
+    fn forget(&mut self) {
+        self.era += 1;
+        self.shelf.clear();
+        self.table.clear();
+    }
+
     /// A thread for every lead at least.
     fn needed(&self) -> usize {
         self.wanted.max(self.seatings.len())
@@ -394,8 +406,14 @@ impl State {
         Some((seating.job.clone(), seat))
     }
 
-    /// A helper gives its seat back if it was sent away; if it has searched all there is, the seat stays taken.
+    /// With its lead, a search ends. A helper gives its seat back if it was sent away; if it has searched all there is,
+    /// the seat stays taken.
     fn leave(&mut self, job: &Arc<Job>, seat: usize) {
+        if seat == 0 {
+            self.seatings
+                .retain(|seating| !Arc::ptr_eq(&seating.job, job));
+            return self.deal();
+        }
         let seating = self
             .seatings
             .iter_mut()
