@@ -59,7 +59,7 @@ mod world;
 pub use arena::ArenaOptions;
 pub use challenge::DeclineReason;
 pub use command::{SimArgs, run_command};
-pub use faults::{Endpoint, Fault, Faults, Latency, Rule, Skew, StreamFault};
+pub use faults::{Endpoint, Fault, Faults, Latency, Rule, Skew, StreamFault, Visit};
 pub use options::{NewUser, SimOptions, TimeControl};
 pub use quirks::{
     Absent, Castling, ChatLog, ClaimWin, Flags, Limiter, PlayingStatus, Quirk, Quirks,
@@ -280,6 +280,11 @@ impl Sim {
     /// Moves the site's time forward at once: every clock and timer sees it.
     pub fn advance(&self, by: Duration) {
         self.0.time.advance(by);
+    }
+
+    /// Since the start of the site, in its own time.
+    pub fn elapsed(&self) -> Duration {
+        self.time().elapsed()
     }
 
     fn time(&self) -> &TimeSource {

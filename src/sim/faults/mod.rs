@@ -6,6 +6,7 @@
 
 mod endpoint;
 mod fault;
+mod journal;
 mod library;
 mod rule;
 mod table;
@@ -13,6 +14,7 @@ mod trouble;
 
 pub use endpoint::Endpoint;
 pub use fault::{Fault, Latency, Skew, StreamFault};
+pub use journal::Visit;
 pub use rule::Rule;
 
 pub(crate) use library::LIBRARY;
@@ -40,6 +42,7 @@ pub struct Faults {
 struct State {
     rules: Vec<Planted>,
     calls: HashMap<Endpoint, usize>,
+    journal: journal::Journal,
     /// What is to be undone since its rule was taken away.
     undone: Vec<Deed>,
 }
@@ -169,6 +172,11 @@ impl Faults {
         self.state().calls.get(&endpoint).copied().unwrap_or(0)
     }
 
+    /// The latest calls of this kind, in their order, by whomever.
+    pub fn visits(&self, endpoint: Endpoint) -> Vec<Visit> {
+        self.state().journal.of(endpoint)
+    }
+
     /// Counts a call, and says what is wrong with it.
     pub(crate) fn strike(&self, call: &Circumstances<'_>) -> Struck {
         let mut state = self.state();
@@ -180,6 +188,7 @@ impl Faults {
             }
             planted.add_to(&mut struck);
         }
+        state.journal.note(call, struck.fault.is_some());
         struck
     }
 

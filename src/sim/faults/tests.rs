@@ -29,6 +29,11 @@ fn a_rule_strikes_the_calls_it_counts() {
     assert!(strike(Endpoint::Move, "bobby"));
     assert!(!strike(Endpoint::Move, "bobby"));
     assert_eq!(faults.calls(Endpoint::Move), 5);
+    let visits = faults.visits(Endpoint::Move);
+    let struck: Vec<bool> = visits.iter().map(|visit| visit.struck).collect();
+    assert_eq!(struck, [false, false, true, true, false]);
+    assert_eq!(visits[0].user.as_deref(), Some("alice"));
+    assert_eq!(visits[0].at, seconds(10));
 }
 
 /// Which of the calls that come every second, from the first second on, are struck.
