@@ -44,6 +44,9 @@ pub enum Command {
         /// Run as many times faster than the wall, for rehearsals on a simulator that does the same
         #[arg(long, value_name = "FACTOR", hide = true, value_parser = time_scale)]
         time_scale: Option<f64>,
+        /// Let every search of the engine fail after so many nodes, to rehearse what happens then
+        #[arg(long, value_name = "NODES", hide = true)]
+        engine_panics: Option<u64>,
     },
 
     /// Watch the bot play against sparring partners on a Lichess in a box, without any network

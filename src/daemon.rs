@@ -75,11 +75,15 @@ impl Error {
 }
 
 /// Plays on Lichess until told to stop by SIGTERM or Ctrl-C: the first finishes the games within the grace, the
-/// second leaves at once.
-pub fn run(settings: Settings) -> Result<(), Error> {
+/// second leaves at once. With `engine_panics` every search fails after so many nodes, as a rehearsal.
+pub fn run(settings: Settings, engine_panics: Option<u64>) -> Result<(), Error> {
     let token = settings.token.as_ref().ok_or(Error::NoToken)?.read()?;
     let settings = Arc::new(settings);
     let parts = assemble(&settings, token, Bus::new())?;
+    if let Some(nodes) = engine_panics {
+        warn!("a rehearsal: every search of the engine fails after {nodes} nodes");
+        parts.engine.rehearse_panics(nodes);
+    }
     let runtime = runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .thread_name("network")

@@ -45,11 +45,15 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             threads,
             hash_mib: hash,
         })?,
-        Command::Run { config, time_scale } => {
+        Command::Run {
+            config,
+            time_scale,
+            engine_panics,
+        } => {
             if let Some(factor) = time_scale {
                 clock::set_scale(factor);
             }
-            daemon::run(settings(config)?)?;
+            daemon::run(settings(config)?, engine_panics)?;
         }
         Command::Book(command) => {
             logging::start(LogLevel::Warn);

@@ -26,9 +26,8 @@ pub(crate) struct Control {
     seats: AtomicUsize,
     lock: Mutex<()>,
     bell: Condvar,
-    /// Nodes after which the first thread panics, for the tests of what happens then.
-    #[cfg(test)]
-    pub sabotage: Option<u64>,
+    /// Nodes after which the first thread panics, to rehearse what happens then; else never.
+    pub sabotage: u64,
 }
 
 impl Control {
@@ -46,8 +45,7 @@ impl Control {
             seats: AtomicUsize::new(1),
             lock: Mutex::new(()),
             bell: Condvar::new(),
-            #[cfg(test)]
-            sabotage: None,
+            sabotage: u64::MAX,
         }
     }
 

@@ -28,6 +28,7 @@ mod value;
 pub use solo::Solo;
 pub use thought::{Bound, Clock, Limits, Score, Thought};
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 
 use self::threads::{Job, Pool};
@@ -74,6 +75,8 @@ pub struct Engine {
 
 struct Owner {
     pool: Arc<Pool>,
+    /// See [`Engine::rehearse_panics`].
+    sabotage: AtomicU64,
 }
 
 impl Drop for Owner {
@@ -105,6 +108,7 @@ impl Engine {
         Engine {
             owner: Arc::new(Owner {
                 pool: Pool::new(options.hash_mib, options.threads),
+                sabotage: AtomicU64::new(u64::MAX),
             }),
         }
     }
@@ -145,12 +149,19 @@ impl Engine {
         self.pool().network()
     }
 
+    /// Has every search to come panic after so many nodes, to rehearse what happens then.
+    pub fn rehearse_panics(&self, nodes: u64) {
+        self.owner.sabotage.store(nodes, Ordering::Relaxed);
+    }
+
     /// Starts a search and returns at once, also when others are on: they give threads up for it.
     ///
     /// The answer comes exactly once, with a legal move if there is one, even when the search is stopped at
     /// once or fails. The callbacks run on an engine thread and must not wait for the engine.
     pub fn start(&self, task: Task) -> Thinking {
-        let job = Arc::new(Job::new(task, self.pool().table()));
+        let mut job = Job::new(task, self.pool().table());
+        job.control.sabotage = self.owner.sabotage.load(Ordering::Relaxed);
+        let job = Arc::new(job);
         self.pool().start(job.clone());
         Thinking { job }
     }

@@ -285,7 +285,7 @@ fn after_a_panic_the_last_iteration_counts() {
     for (nodes, searched) in [(0, false), (30_000, true)] {
         let (task, receiver) = task(&game, depth(20));
         let mut job = Job::new(task, engine.pool().table());
-        job.control.sabotage = Some(nodes);
+        job.control.sabotage = nodes;
         engine.pool().start(Arc::new(job));
         let thought = answer(&receiver);
         assert!(legal(&game, thought.mv));
