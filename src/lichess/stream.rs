@@ -115,7 +115,7 @@ pub struct Ndjson<T> {
     alarm: Pin<Box<tokio::time::Sleep>>,
     heard: LastHeard,
     end: End,
-    on_silence: Option<Box<dyn FnOnce() + Send>>,
+    on_silence: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 /// When a stream was last heard. Clones look at the same stream.
@@ -161,10 +161,17 @@ impl<T: FromLine> Ndjson<T> {
         }
     }
 
-    /// Calls `tell` when the stream falls silent.
-    pub(super) fn on_silence(mut self, tell: impl FnOnce() + Send + 'static) -> Self {
+    /// Calls `tell` when the stream falls silent, or is suspected to be dead.
+    pub(super) fn on_silence(mut self, tell: impl Fn() + Send + Sync + 'static) -> Self {
         self.on_silence = Some(Box::new(tell));
         self
+    }
+
+    /// There are signs that nothing comes through any more: what is opened next takes another connection.
+    pub fn suspect(&self) {
+        if let Some(tell) = &self.on_silence {
+            tell();
+        }
     }
 
     /// When the last byte came, an empty line included; for others to look at while the stream is read.
@@ -215,9 +222,7 @@ impl<T: FromLine + Unpin> Stream for Ndjson<T> {
                 Poll::Pending => match this.alarm.as_mut().poll(cx) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(()) => {
-                        if let Some(tell) = this.on_silence.take() {
-                            tell();
-                        }
+                        this.suspect();
                         this.end = End::Soon(Some(StreamError::Silent(this.silence)));
                     }
                 },

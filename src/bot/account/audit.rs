@@ -18,31 +18,41 @@ use crate::lichess::model::GameInfo;
 use crate::lichess::retry::Kind;
 use crate::metrics::{EngineStatus, Live, Requests};
 
-/// How often Lichess is asked whose turn it is while a game with a short clock waits on a silent stream.
-const WORRY_EVERY: Duration = Duration::from_secs(3);
+/// How often it is looked whether a short clock waits on a silent stream.
+pub(super) const WORRY_EVERY: Duration = Duration::from_millis(250);
+
+/// The least time between two questions whose turn it is, however many games worry: 60 a minute, where the proxy in
+/// front of Lichess was seen to allow 180 requests from one address.
+const QUESTIONS_APART: Duration = Duration::from_secs(1);
 
 /// A debt with nothing in flight that lasts for this long is no mere moment between two steps.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How far the list of games and a stream may be apart in time.
-const SKEW: Duration = Duration::from_secs(3);
+/// How far the list of games and a stream may be apart in time. Both come from the same server; to open a stream for
+/// nothing costs one round trip.
+const SKEW: Duration = Duration::from_millis(500);
 
 /// With less than this on our clock, a stream that has died without a word costs the game before its silence tells.
 const SHORT: Duration = Duration::from_secs(30);
 
-/// A stream may be silent for seven seconds without any fault; with a short clock it is worth a question sooner.
-const QUIET: Duration = Duration::from_secs(3);
+/// How long a game may wait on a silent stream before Lichess is asked whose turn it is: a stream is allowed seven seconds
+/// of silence, and from one that has died, as long as this of our clock may be gone before we know.
+fn patience(remaining: Duration) -> Duration {
+    (remaining / 8).clamp(Duration::from_secs(1), Duration::from_secs(3))
+}
 
 /// Whether a game waits for its opponent on a silent stream with so little time that Lichess is better asked whose turn
-/// it is.
-pub(super) fn worries(sight: &Sight, now: Instant) -> bool {
+/// it is. Asked before in the same silence, it waits twice as long for the next time.
+pub(super) fn worries(sight: &Sight, asked: Option<Instant>, now: Instant) -> bool {
+    let Some((_, heard)) = &sight.stream else {
+        return false;
+    };
+    let since_heard = |at: Instant| at.saturating_duration_since(heard.at());
+    let before = asked.map_or(Duration::ZERO, since_heard);
     sight.clocked
         && sight.owed_since.is_none()
         && sight.remaining < SHORT
-        && sight
-            .stream
-            .as_ref()
-            .is_some_and(|(_, heard)| now.saturating_duration_since(heard.at()) > QUIET)
+        && since_heard(now) >= patience(sight.remaining).max(2 * before)
 }
 
 /// Whether a game owes a move and does nothing about it.
@@ -62,17 +72,22 @@ pub(super) fn misses_a_turn(sight: &Sight, listed: &GameInfo, asked: Instant) ->
 }
 
 impl Account {
-    /// Sees to it that every game does what it owes.
-    pub(super) fn audit(&mut self) {
+    /// Asks whose turn it is if a short clock waits on a silent stream.
+    pub(super) fn worry(&mut self) {
         let now = clock::now();
         let lately = self
             .worried
-            .is_some_and(|at| now.saturating_duration_since(at) < WORRY_EVERY);
-        let worried = |seat: &Seat| worries(&seat.desk.look(), now);
-        if self.offline.is_none() && !lately && self.games.values().any(worried) {
+            .is_some_and(|at| now.saturating_duration_since(at) < QUESTIONS_APART);
+        let worries = |seat: &Seat| worries(&seat.desk.look(), self.worried, now);
+        if !lately && self.games.values().any(worries) {
             self.worried = Some(now);
             self.ask_playing(Duration::ZERO);
         }
+    }
+
+    /// Sees to it that every game does what it owes.
+    pub(super) fn audit(&mut self) {
+        let now = clock::now();
         for (id, seat) in &self.games {
             if neglects(&seat.desk.look(), now) {
                 error!(game = %id, "a move was owed and nothing done about it");
@@ -173,19 +188,49 @@ mod tests {
     #[test]
     fn a_short_clock_and_a_silent_stream_are_worth_a_question() {
         let now = Instant::now();
+        let ms = Duration::from_millis;
         let waiting = |remaining, silent| Sight {
-            remaining: Duration::from_secs(remaining),
-            stream: Some((now, LastHeard::since(now - Duration::from_secs(silent)))),
+            remaining: ms(remaining),
+            stream: Some((now, LastHeard::since(now - ms(silent)))),
             ..sight(false, Doing::Listening)
         };
-        assert!(worries(&waiting(10, 4), now));
-        assert!(!worries(&waiting(10, 2), now));
-        assert!(!worries(&waiting(60, 6), now));
+        for (remaining, silent, worth) in [
+            (2_000, 1_000, true),
+            (2_000, 900, false),
+            (12_000, 1_500, true),
+            (12_000, 1_400, false),
+            (29_000, 3_000, true),
+            (29_000, 2_900, false),
+            (60_000, 6_000, false),
+        ] {
+            let sight = waiting(remaining, silent);
+            assert_eq!(worries(&sight, None, now), worth, "{remaining} {silent}");
+        }
         let ours = Sight {
             owed_since: Some(now),
-            ..waiting(10, 4)
+            ..waiting(10_000, 4_000)
         };
-        assert!(!worries(&ours, now));
+        assert!(!worries(&ours, None, now));
+    }
+
+    #[test]
+    fn questions_in_one_silence_become_rarer() {
+        let heard = Instant::now();
+        let sight = Sight {
+            remaining: Duration::from_secs(8),
+            stream: Some((heard, LastHeard::since(heard))),
+            ..sight(false, Doing::Listening)
+        };
+        let mut asked = Some(heard - Duration::from_secs(60));
+        let mut times = Vec::new();
+        for ms in (0..8_500).step_by(50) {
+            let now = heard + Duration::from_millis(ms);
+            if worries(&sight, asked, now) {
+                asked = Some(now);
+                times.push(ms);
+            }
+        }
+        assert_eq!(times, [1_000, 2_000, 4_000, 8_000]);
     }
 
     #[test]
@@ -202,7 +247,9 @@ mod tests {
         };
         let waiting = sight(false, Doing::Listening);
         let late = waiting.changed + Duration::from_secs(10);
+        let soon = waiting.changed + Duration::from_secs(1);
         assert!(misses_a_turn(&waiting, &listed(true), late));
+        assert!(misses_a_turn(&waiting, &listed(true), soon));
         assert!(!misses_a_turn(&waiting, &listed(false), late));
         assert!(!misses_a_turn(&waiting, &listed(true), waiting.changed));
         let busy = sight(true, Doing::Searching);

@@ -27,6 +27,7 @@ use crate::lichess::model::{
 use crate::lichess::retry::{self, Kind, Reopen, Retry};
 use crate::lichess::{Error as Failure, EventStream, StreamError};
 use crate::metrics::Metrics;
+use audit::WORRY_EVERY;
 
 /// How often the loop says that it is alive.
 const BEAT: Duration = Duration::from_secs(1);
@@ -217,6 +218,7 @@ impl Account {
         let mut beat = clock::interval(BEAT);
         let mut reconcile = clock::interval_later(RECONCILE_EVERY);
         let mut audit = clock::interval_later(AUDIT_EVERY);
+        let mut worry = clock::interval(WORRY_EVERY);
         let doubt = Arc::clone(&self.house.doubt);
         let mut stage = stop.stage();
         loop {
@@ -240,6 +242,7 @@ impl Account {
                 _ = audit.tick() => if self.offline.is_none() && !self.games.is_empty() {
                     self.ask_playing(Duration::ZERO);
                 },
+                _ = worry.tick(), if !self.games.is_empty() => self.worry(),
                 _ = beat.tick() => {
                     self.pulse.beat();
                     self.audit();
@@ -315,7 +318,8 @@ impl Account {
         if error.is_unauthorized() {
             self.check_token();
         }
-        if error.code() == Some(403) {
+        // A proxy's 403 is about the address, and passes.
+        if error.refusal().is_some_and(|no| no.code == 403 && no.json) {
             return Err(Error::TokenRejected(error.to_string()));
         }
         self.went_offline(error.to_string(), wait);

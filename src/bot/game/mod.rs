@@ -35,6 +35,9 @@ use flight::{Alarms, Flight};
 /// After the account's stream says that a game is over, its own stream gets this long to say how it ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// A stream that owes us a line and has been silent for this long is suspect. Round trips are shorter.
+const UNHEARD: Duration = Duration::from_secs(1);
+
 /// A word from outside to a game that is on.
 #[derive(Debug)]
 pub enum Order {
@@ -318,12 +321,23 @@ impl Play {
                 self.info = Some(info);
                 self.alarms.last_words = Some(clock::now() + LAST_WORDS);
             }
-            Order::Look => self.link.reopen(Duration::ZERO),
+            Order::Look => self.look(Duration::ZERO),
             Order::Mend => {
                 let step = self.duty.mend();
                 self.step(step);
             }
         }
+    }
+
+    /// Opens the stream anew after a wait. One that has not been heard for a while may have died without a word, and
+    /// the connection under it too.
+    fn look(&mut self, wait: Duration) {
+        if let Some((stream, _)) = self.link.stream()
+            && clock::since(stream.last_heard().at()) > UNHEARD
+        {
+            stream.suspect();
+        }
+        self.link.reopen(wait);
     }
 
     /// Puts on the desk how the game is.

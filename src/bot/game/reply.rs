@@ -40,7 +40,7 @@ impl Play {
             Step::Look(within) => {
                 let wait = LOOKS[self.turn.looks.min(LOOKS.len() - 1)];
                 self.turn.looks += 1;
-                self.link.reopen(wait);
+                self.look(wait);
                 self.flight = Flight::Wait(Box::pin(clock::sleep(wait + within)));
             }
         }
