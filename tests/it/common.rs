@@ -217,10 +217,7 @@ impl Daemon {
 
     /// The same, with further arguments on the command line, at every start.
     pub fn start_with(site: &Site, config: &str, arguments: &[&str]) -> Self {
-        let arguments = arguments.iter().map(|text| (*text).to_owned()).collect();
-        let bot = Self::launch_with(site, &site.sim.token_of(BOT), config, arguments);
-        bot.ready();
-        bot
+        Self::start_as(site, BOT, config, arguments)
     }
 
     /// The same, without waiting.
@@ -231,6 +228,14 @@ impl Daemon {
     /// The same with this token.
     pub fn launch_as(site: &Site, token: &str, config: &str) -> Self {
         Self::launch_with(site, token, config, Vec::new())
+    }
+
+    /// The same for another account of this site.
+    pub fn start_as(site: &Site, name: &str, config: &str, arguments: &[&str]) -> Self {
+        let arguments = arguments.iter().map(|text| (*text).to_owned()).collect();
+        let bot = Self::launch_with(site, &site.sim.token_of(name), config, arguments);
+        bot.ready();
+        bot
     }
 
     fn launch_with(site: &Site, token: &str, config: &str, arguments: Vec<String>) -> Self {

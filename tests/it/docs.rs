@@ -1,9 +1,47 @@
-//! The commands that the README and the help tell people to type are commands of this program.
+//! The commands that the README and the help tell people to type are commands of this program, and the tests that are
+//! named exist.
+
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use clap::{CommandFactory, Parser};
 use knightwatch::cli::Cli;
 
 const README: &str = include_str!("../../README.md");
+
+/// The names of the tests in this folder of the project.
+pub fn tests_in(folder: &str) -> Vec<String> {
+    fn collect(folder: &Path, names: &mut Vec<String>) {
+        for entry in folder.read_dir().unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                collect(&path, names);
+                continue;
+            }
+            let source = std::fs::read_to_string(&path).unwrap();
+            let lines = source.lines().map(|line| line.trim_start());
+            let tests = lines
+                .clone()
+                .zip(lines.skip(1))
+                .filter(|(attribute, _)| ["#[test]", "#[tokio::test]"].contains(attribute))
+                .filter_map(|(_, test)| test.trim_start_matches("async ").strip_prefix("fn "))
+                .filter_map(|test| test.split('(').next());
+            names.extend(tests.map(str::to_owned));
+        }
+    }
+    let mut names = Vec::new();
+    collect(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join(folder),
+        &mut names,
+    );
+    names
+}
+
+/// The numbers in the names of these tests, as 13 in `fn fact_13_ai_player_object` behind `fact_`.
+pub fn numbered_tests(folder: &str, prefix: &str) -> BTreeSet<u32> {
+    let number = |name: &String| name.strip_prefix(prefix)?.split('_').next()?.parse().ok();
+    tests_in(folder).iter().filter_map(number).collect()
+}
 
 /// The words of a line for the shell: single quotes are heeded, comments and pipes end it.
 fn words(line: &str) -> Vec<String> {

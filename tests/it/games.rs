@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use knightwatch::sim::{
-    ColorChoice, Endpoint, Fault, GameSummary, Kind, NewUser, Plan, Rule, Sparring, StreamFault,
-    TimeControl,
+    ColorChoice, Endpoint, GameSummary, Kind, NewUser, Plan, Sparring, TimeControl,
 };
 
 use crate::common::{BOT, Daemon, Player, Site, wait};
@@ -31,7 +30,7 @@ fn once(name: &str, kind: Kind) -> Sparring {
 }
 
 /// One that challenges the bot to a game that the bot wins in a few moves.
-fn lost(name: &str) -> Sparring {
+pub fn lost(name: &str) -> Sparring {
     let sparring = once(name, Kind::Random);
     let plan = sparring.challenges.clone().map(|plan| Plan {
         variant: "fromPosition".to_owned(),
@@ -54,7 +53,7 @@ fn winner(game: &GameSummary) -> Option<&str> {
 }
 
 /// Waits until the only game of the site is over, and expects that the bot has mated.
-fn bot_mates(site: &Site) -> GameSummary {
+pub fn bot_mates(site: &Site) -> GameSummary {
     let game = site.started(1).remove(0);
     let game = site.finished(&game.id);
     assert_eq!(
@@ -72,16 +71,6 @@ fn moves_of_bot(game: &GameSummary) -> usize {
     } else {
         game.plies / 2
     }
-}
-
-/// The bot wins although this goes wrong.
-fn wins_despite(rule: Rule) -> (Site, Daemon, GameSummary) {
-    let site = Site::new([]);
-    site.sim.faults().add(rule.of_user(BOT));
-    let bot = Daemon::start(&site, "");
-    site.sim.spar(lost("Randy"));
-    let game = bot_mates(&site);
-    (site, bot, game)
 }
 
 #[test]
@@ -172,83 +161,6 @@ fn a_game_goes_on_after_a_crash() {
 }
 
 #[test]
-fn a_game_goes_on_when_its_stream_ends() {
-    let (site, ..) = wins_despite(Rule::on(
-        Endpoint::GameStream,
-        Fault::Stream {
-            after: 3,
-            how: StreamFault::Eof,
-        },
-    ));
-    assert!(site.sim.faults().calls(Endpoint::GameStream) >= 2);
-}
-
-#[test]
-fn a_game_goes_on_when_its_stream_is_cut() {
-    let (site, ..) = wins_despite(Rule::on(
-        Endpoint::GameStream,
-        Fault::Stream {
-            after: 3,
-            how: StreamFault::Reset,
-        },
-    ));
-    assert!(site.sim.faults().calls(Endpoint::GameStream) >= 2);
-}
-
-#[test]
-fn no_game_is_played_twice_when_the_event_stream_is_cut() {
-    // Its second line is the start of the game; the stream that is opened then says it again.
-    let fault = Fault::Stream {
-        after: 2,
-        how: StreamFault::Reset,
-    };
-    let (site, _bot, game) = wins_despite(Rule::on(Endpoint::EventStream, fault));
-    assert!(site.sim.faults().calls(Endpoint::EventStream) >= 2);
-    assert_eq!(site.sim.faults().calls(Endpoint::Move), moves_of_bot(&game));
-}
-
-#[test]
-fn a_move_that_is_too_many_requests_is_sent_again() {
-    let fault = Fault::Status {
-        code: 429,
-        headers: vec![("Retry-After".to_owned(), "1".to_owned())],
-        body: r#"{"error":"Too many requests"}"#.to_owned(),
-    };
-    let (site, _bot, game) = wins_despite(Rule::on(Endpoint::Move, fault).nth(2));
-    assert_eq!(
-        site.sim.faults().calls(Endpoint::Move),
-        moves_of_bot(&game) + 1
-    );
-}
-
-#[test]
-fn a_move_whose_answer_is_lost_has_been_played() {
-    let (site, _bot, game) = wins_despite(Rule::on(Endpoint::Move, Fault::AnswerLost).nth(2));
-    let calls = site.sim.faults().calls(Endpoint::Move);
-    assert!(
-        (0..=1).contains(&(calls - moves_of_bot(&game))),
-        "{calls} calls for {game:?}"
-    );
-}
-
-#[test]
-fn a_move_that_the_proxy_refuses_is_sent_again() {
-    let (site, _bot, game) = wins_despite(Rule::on(Endpoint::Move, Fault::html(502)).times(2));
-    assert_eq!(
-        site.sim.faults().calls(Endpoint::Move),
-        moves_of_bot(&game) + 2
-    );
-}
-
-#[test]
-fn chat_that_is_refused_harms_no_game() {
-    let (.., game) = wins_despite(
-        Rule::on(Endpoint::Chat, Fault::json(429, r#"{"error":"slow down"}"#)).times(9),
-    );
-    assert!(game.plies > 4, "{game:?}");
-}
-
-#[test]
 fn an_opponent_whose_flag_falls_has_lost() {
     let site = Site::new([NewUser::bot("Anna")]);
     let _bot = Daemon::start(&site, "games = { concurrency = 1 }");
@@ -297,26 +209,6 @@ fn what_is_not_wanted_is_declined_with_the_reason() {
             "{name} with {challenge:?} against `{config}`"
         );
     }
-}
-
-#[test]
-fn running_games_are_finished_before_the_end() {
-    let site = Site::new([NewUser::bot("Anna")]);
-    let mut bot = Daemon::start(&site, "");
-    site.sim.spar(Sparring {
-        delay: Duration::from_millis(200)..=Duration::from_millis(200),
-        ..lost("Randy")
-    });
-    let game = site.started(1).remove(0);
-    site.plies(&game.id, 1);
-    bot.signal("TERM");
-    let game = site.finished(&game.id);
-    assert_eq!(
-        (game.status, winner(&game)),
-        ("mate", Some(BOT)),
-        "{game:?}"
-    );
-    assert_eq!(bot.ended().code(), Some(0));
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod crash;
 mod disk;
 mod docs;
 mod doctor;
+mod faults;
 mod games;
 mod layering;
 mod monitor;

@@ -212,13 +212,13 @@ async fn forward(
     Ok(response.body(BodyExt::boxed(stream)).unwrap())
 }
 
-/// Who plays one game of a minute a side against the bot, with a move every 100 ms.
-fn opponent() -> Sparring {
+/// Who plays one game against the bot, with a move every 100 ms.
+fn opponent(clock: TimeControl) -> Sparring {
     Sparring {
         delay: Duration::from_millis(100)..=Duration::from_millis(100),
         ..Sparring::new("Randy", Kind::Random).challenging(Plan {
             count: Some(1),
-            ..Plan::against(BOT, TimeControl::clock(60, 0))
+            ..Plan::against(BOT, clock)
         })
     }
 }
@@ -236,7 +236,7 @@ fn start(faults: impl IntoIterator<Item = Rule>) -> (Site, Front, Daemon) {
 
 /// Plays the game and sees that the bot wins it on the board.
 fn wins(site: &Site) {
-    site.sim.spar(opponent());
+    site.sim.spar(opponent(TimeControl::clock(60, 0)));
     let game = site.finished(&site.started(1)[0].id);
     assert_eq!(game.status, "mate", "{game:?}");
     let winner = if game.result == "1-0" {
@@ -328,7 +328,7 @@ fn moves_that_fail_are_sent_again() {
 #[test]
 fn a_frozen_connection_of_streams_holds_no_move() {
     let (site, front, bot) = start([]);
-    site.sim.spar(opponent());
+    site.sim.spar(opponent(TimeControl::clock(60, 0)));
     let id = site.started(1)[0].id.clone();
     let plies = || site.game(&id).map_or(0, |game| game.plies);
     wait("some moves are made", || (plies() >= 6).then_some(()));
@@ -341,4 +341,30 @@ fn a_frozen_connection_of_streams_holds_no_move() {
     assert!(frozen.elapsed() < Duration::from_secs(100));
     let game = site.finished(&id);
     assert_eq!(game.status, "mate", "{game:?}\n{}", bot.log());
+}
+
+#[test]
+fn a_frozen_connection_of_streams_costs_no_game_with_a_short_clock() {
+    let (site, front, bot) = start([]);
+    site.sim.spar(Sparring {
+        delay: Duration::from_secs(1)..=Duration::from_secs(1),
+        ..opponent(TimeControl::clock(0, 3))
+    });
+    let id = site.started(1)[0].id.clone();
+    let game = || site.game(&id).unwrap();
+    // It freezes when the bot has moved, so that it is the opponent's move that is not heard of.
+    let frozen = wait("the bot has made some moves", || {
+        let bot_moved = |plies: usize| plies.is_multiple_of(2) == (game().black == BOT);
+        Some(game().plies).filter(|plies| *plies >= 5 && bot_moved(*plies))
+    });
+    front.freezer.freeze();
+    wait("the game goes on", || {
+        (game().plies >= frozen + 4 || game().status != "started").then_some(())
+    });
+    assert!(
+        ["started", "mate"].contains(&game().status),
+        "{:?}\n{}",
+        game(),
+        bot.log()
+    );
 }
