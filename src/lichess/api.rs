@@ -20,7 +20,7 @@ use crate::clock;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a move may take before it is asked again whether it was played.
-const MOVE_PATIENCE: Duration = Duration::from_secs(2);
+pub const MOVE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The longest line of chat, in the units in which the server counts.
 const LONGEST_CHAT: usize = 140;

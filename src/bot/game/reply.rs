@@ -16,8 +16,8 @@ use crate::bot::stop::Stage;
 use crate::chess::CastlingNotation;
 use crate::clock;
 use crate::engine::Limits;
-use crate::lichess::Error;
 use crate::lichess::retry::{self, Kind, Retry};
+use crate::lichess::{Error, MOVE_PATIENCE};
 
 /// Waits before looking at the stream once more, while a position stays as it is.
 const LOOKS: [Duration; 5] = [
@@ -27,6 +27,9 @@ const LOOKS: [Duration; 5] = [
     Duration::from_secs(2),
     Duration::from_secs(5),
 ];
+
+/// No POST is given up sooner.
+const SHORTEST_ANSWER: Duration = Duration::from_millis(500);
 
 impl Play {
     /// What the duty says is to be done replaces what was in flight.
@@ -134,7 +137,10 @@ impl Play {
         debug!(game = %self.id, uci, ?manner, posts = self.turn.posts, "posting");
         self.flight = Flight::Post(match manner {
             Manner::Resign => Box::pin(async move { client.resign(&id).await }),
-            manner => Box::pin(async move { client.play(&id, &uci, manner == Manner::Draw).await }),
+            manner => {
+                let (within, draw) = (self.answer_within(), manner == Manner::Draw);
+                Box::pin(async move { client.play_within(within, &id, &uci, draw).await })
+            }
         });
     }
 
@@ -165,6 +171,16 @@ impl Play {
             Retry::After(wait) => Trouble::Again(wait.min(self.patience())),
             Retry::GiveUp => Trouble::Refused,
         }
+    }
+
+    /// How long a POST may take before it is sent again over another connection: less on a short clock, but always long
+    /// enough for the four round trips of a new connection.
+    fn answer_within(&self) -> Duration {
+        let (remaining, at) = self.turn.clock;
+        let quarter = remaining.saturating_sub(clock::since(at)) / 4;
+        quarter
+            .max(4 * self.lag.high())
+            .clamp(SHORTEST_ANSWER, MOVE_PATIENCE)
     }
 
     /// The longest that we can afford to wait with a move in hand.

@@ -140,6 +140,23 @@ fn f04_a_move_that_hangs_is_made_once_and_costs_no_more_than_the_site_takes() {
 }
 
 #[test]
+fn f04_a_move_that_hangs_costs_a_short_clock_less() {
+    let game = ByHeart::begin(Setting {
+        faults: often(&Fault::Stall(seconds(60)), 2, 1),
+        clock: [("clock.limit", "0"), ("clock.increment", "1")],
+        ..Setting::of("")
+    });
+    game.play_to(11);
+    // There are three seconds on the clock, of which a quarter may pass.
+    let resent = game.resent();
+    within(
+        ms(1_500),
+        "F4, a move that hangs with 3 s on the clock",
+        &resent,
+    );
+}
+
+#[test]
 fn f05_chat_that_is_refused_is_nothing_to_the_game() {
     let game = ByHeart::begin(Setting::of("F5"));
     game.play_to(21);
