@@ -123,3 +123,37 @@ fn the_readme_begins_with_the_demo_and_the_tests() {
     let first = README.split("```sh\n").nth(1).unwrap();
     assert!(first.starts_with("cargo run --release -- demo\ncargo test --release\n"));
 }
+
+/// The rows of the table under this heading of the README, cell by cell.
+fn table(heading: &str) -> Vec<Vec<&'static str>> {
+    let (_, section) = README.split_once(&format!("\n## {heading}\n")).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| "));
+    let cells = |row: &'static str| row.trim_matches('|').split('|').map(str::trim).collect();
+    rows.skip(1).map(cells).collect()
+}
+
+#[test]
+fn what_the_readme_says_of_faults_is_tested() {
+    let tests = tests_in("tests/it");
+    let rows = table("What can go wrong, and what happens then");
+    let named: BTreeSet<&str> = rows
+        .iter()
+        .flat_map(|row| row.last().unwrap().split('`').skip(1).step_by(2))
+        .collect();
+    for row in &rows {
+        assert_eq!(row.len(), 5, "{row:?}");
+        assert!(row.last().unwrap().contains('`'), "{row:?}");
+    }
+    for name in &named {
+        let is_meant = |test: &String| {
+            test.strip_prefix(name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        assert!(tests.iter().any(is_meant), "there is no test `{name}`");
+    }
+    for number in 1..=17 {
+        let fault = format!("f{number:02}");
+        assert!(named.contains(fault.as_str()), "{fault}");
+    }
+}
