@@ -89,7 +89,8 @@ impl Head {
             time_control: time_control(full),
             rated: full.rated,
             variant: full.variant.key().into(),
-            initial_fen: full.initial_fen.clone(),
+            // As we read it: the text may have blanks and line ends between its fields.
+            initial_fen: full.initial_fen.as_ref().map(|_| self.initial.fen()),
             tournament: full.tournament_id.as_ref().map(ToString::to_string),
             plies: plies as u32,
         }

@@ -1,7 +1,7 @@
 //! The score sheet of a game: the moves as the stream has them, and the board that they lead to.
 
 use crate::chess::{Color, Game, Position};
-use crate::lichess::model::GameState;
+use crate::lichess::model::{GameState, clip};
 
 /// What a list of moves has done to the sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +143,7 @@ fn play_all(game: &mut Game, moves: &str) -> Result<(), Unplayable> {
         let ply = game.moves().len() + 1;
         game.push_uci(text).map_err(|error| Unplayable {
             ply,
-            text: text.chars().take(8).collect(),
+            text: clip(text, 8),
             why: error.to_string(),
         })?;
     }
@@ -222,7 +222,8 @@ mod tests {
             "x",
             "e2e4e7e5",
         ] {
-            assert!(sheet.follow(nonsense).is_err(), "{nonsense}");
+            let said = sheet.follow(nonsense).unwrap_err().to_string();
+            assert!(!said.contains(char::is_control), "{said:?}");
             assert_eq!(sheet.follow("e2e4 e7e5"), Ok(Change::Same));
         }
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::position::back_rank;
+use super::quote::Quoted;
 use super::{Bitboard, CastlingSide, Color, File, Piece, Position, Rank, Role, Square};
 use super::{attacks, zobrist};
 
@@ -55,7 +56,8 @@ impl fmt::Display for FenError {
         match self {
             FenError::Empty => write!(f, "the FEN is empty"),
             FenError::Excess(text) => {
-                write!(f, "a FEN has six fields; what is \"{text}\" after them?")
+                let text = Quoted(text);
+                write!(f, "a FEN has six fields; what is {text} after them?")
             }
             FenError::RankCount(count) => {
                 write!(
@@ -67,10 +69,9 @@ impl fmt::Display for FenError {
                 write!(f, "rank {rank} of the board does not have 8 squares")
             }
             FenError::Letter(letter) => {
-                write!(
-                    f,
-                    "\"{letter}\" is no piece; the letters are PNBRQK and pnbrqk"
-                )
+                let letter = letter.to_string();
+                let letter = Quoted(&letter);
+                write!(f, "{letter} is no piece; the letters are PNBRQK and pnbrqk")
             }
             FenError::Kings(color, 0) => write!(f, "{color} has no king"),
             FenError::Kings(color, count) => write!(f, "{color} has {count} kings"),
@@ -83,10 +84,13 @@ impl fmt::Display for FenError {
                     "{color} has {count} promoted pieces, more than pawns are missing"
                 )
             }
-            FenError::Turn(text) => write!(f, "the side to move is w or b, not \"{text}\""),
+            FenError::Turn(text) => {
+                write!(f, "the side to move is w or b, not {}", Quoted(text))
+            }
             FenError::Castling(text) => write!(
                 f,
-                "\"{text}\" is no castling field; it is made of KQkq, of the rooks' files like HAha, or is -"
+                "{} is no castling field; it is made of KQkq, of the rooks' files like HAha, or is -",
+                Quoted(text)
             ),
             FenError::CastlingRight(letter) => write!(
                 f,
@@ -95,7 +99,8 @@ impl fmt::Display for FenError {
             FenError::EnPassant(text) => {
                 write!(
                     f,
-                    "\"{text}\" is no en passant square; it is one like e3, or -"
+                    "{} is no en passant square; it is one like e3, or -",
+                    Quoted(text)
                 )
             }
             FenError::EnPassantPlace(square) => {
@@ -111,7 +116,8 @@ impl fmt::Display for FenError {
                 )
             }
             FenError::Counter(text) => {
-                write!(f, "\"{text}\" is no counter; it is a number up to 65535")
+                let text = Quoted(text);
+                write!(f, "{text} is no counter; it is a number up to 65535")
             }
             FenError::OppositeCheck(color) => write!(f, "{color} is in check but not to move"),
             FenError::ImpossibleCheck => write!(f, "no move can have given this check"),

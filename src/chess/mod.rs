@@ -21,6 +21,7 @@ mod movegen;
 mod moves;
 mod piece;
 mod position;
+mod quote;
 mod san;
 mod square;
 mod uci;

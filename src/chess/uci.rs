@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::quote::Quoted;
 use super::{CastlingSide, File, Move, MoveKind, Position, Role, Square, attacks};
 
 /// Why a text is not a legal move of a position.
@@ -18,9 +19,11 @@ pub enum MoveError {
 impl fmt::Display for MoveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            MoveError::Malformed(text) => write!(f, "\"{text}\" is no move"),
-            MoveError::Illegal(text) => write!(f, "\"{text}\" is not legal here"),
-            MoveError::Ambiguous(text) => write!(f, "\"{text}\" fits several legal moves"),
+            MoveError::Malformed(text) => write!(f, "{} is no move", Quoted(text)),
+            MoveError::Illegal(text) => write!(f, "{} is not legal here", Quoted(text)),
+            MoveError::Ambiguous(text) => {
+                write!(f, "{} fits several legal moves", Quoted(text))
+            }
         }
     }
 }

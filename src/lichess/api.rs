@@ -45,11 +45,6 @@ impl Client {
 
     /// Our games that are on, at most `nb` (1 to 50), the most urgent first.
     pub async fn playing(&self, nb: u32) -> Result<Vec<GameInfo>, Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Playing {
-            now_playing: Vec<GameInfo>,
-        }
         let request = self
             .get(&["api", "account", "playing"])
             .query(&[("nb", nb.clamp(1, 50))]);
@@ -317,6 +312,14 @@ impl Client {
     }
 }
 
+/// The answer of `/api/account/playing`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Playing {
+    /// The games that are on, the most urgent first.
+    pub now_playing: Vec<GameInfo>,
+}
+
 /// A challenge, alone or inside an object as older servers send it.
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -348,10 +351,15 @@ fn cut(text: &str) -> &str {
     &text[..end]
 }
 
-fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+/// Reads the body of an answer.
+///
+/// # Errors
+/// [`Error::Decode`], with the beginning of what cannot be read, harmless in a terminal.
+pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(body).map_err(|error| {
         Error::Decode(format!(
-            "{error}: {}",
+            "{}: {}",
+            clip(&error.to_string(), 200),
             clip(&String::from_utf8_lossy(body), 120)
         ))
     })

@@ -16,7 +16,7 @@ mod tally;
 mod tests;
 mod token;
 
-pub use api::MOVE_PATIENCE;
+pub use api::{MOVE_PATIENCE, Playing, decode};
 pub use client::Client;
 pub use endpoint::{Endpoint, EndpointError};
 pub use error::{Error, RateLimit, Refusal};

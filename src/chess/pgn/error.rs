@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::chess::quote::Quoted;
 use crate::chess::{Color, FenError, MoveError};
 
 /// Why a game could not be read. The rest of the game is skipped, and the next one is read again.
@@ -52,7 +53,7 @@ impl fmt::Display for Problem {
         match self {
             Problem::Tag(text) => write!(f, "{text:?} is no tag; one is like [White \"Anna\"]"),
             Problem::Fen(error) => write!(f, "the tag FEN: {error}"),
-            Problem::Variant(name) => write!(f, "the variant {name:?} is not known"),
+            Problem::Variant(name) => write!(f, "the variant {} is not known", Quoted(name)),
             Problem::Move(error) => error.fmt(f),
             Problem::Unexpected(letter) => write!(f, "{letter:?} has no meaning here"),
             Problem::OpenComment => f.write_str("the comment does not end"),

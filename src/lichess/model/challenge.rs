@@ -40,7 +40,7 @@ pub struct Challenge {
     #[serde(default)]
     pub initial_fen: Option<String>,
     /// The reason as Lichess words it, in the language of the account.
-    #[serde(default, deserialize_with = "text::cleaned_option")]
+    #[serde(default, deserialize_with = "text::words_option")]
     pub decline_reason: Option<String>,
     #[serde(default)]
     pub decline_reason_key: Option<DeclineReason>,
@@ -57,7 +57,7 @@ fn created() -> ChallengeStatus {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Challenger {
     pub name: Username,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::title")]
     pub title: Option<String>,
     #[serde(default, deserialize_with = "text::rating")]
     pub rating: Option<i32>,

@@ -50,7 +50,12 @@ pub struct Skipped {
 impl Skipped {
     fn unreadable(line: &str, error: &serde_json::Error) -> Self {
         Self {
-            why: format!("{error}: {}", text::clip(line, 120)),
+            // The error may quote the line, all of it.
+            why: format!(
+                "{}: {}",
+                text::clip(&error.to_string(), 200),
+                text::clip(line, 120)
+            ),
         }
     }
 

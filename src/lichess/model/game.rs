@@ -150,7 +150,7 @@ impl Opponent {
         let shown = username.or(id).unwrap_or("Anonymous");
         let (title, name) = match (shown.split_once(' '), id) {
             (Some((title, name)), Some(id)) if name.eq_ignore_ascii_case(id) => {
-                (Some(title.to_owned()), name)
+                (Some(text::clip(title, 8)), name)
             }
             _ => (None, shown),
         };
@@ -236,7 +236,7 @@ pub struct Player {
     pub id: Option<Username>,
     #[serde(default)]
     pub name: Option<Username>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::title")]
     pub title: Option<String>,
     #[serde(default, deserialize_with = "text::rating")]
     pub rating: Option<i32>,
@@ -370,7 +370,7 @@ pub struct ChatLine {
     /// `user` in a chat log.
     #[serde(alias = "user")]
     pub username: Username,
-    #[serde(deserialize_with = "text::cleaned")]
+    #[serde(deserialize_with = "text::words")]
     pub text: String,
 }
 

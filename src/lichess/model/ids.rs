@@ -67,15 +67,18 @@ impl<'de> Deserialize<'de> for GameId {
     }
 }
 
+/// The most characters of a name that are kept; Lichess's have up to 30.
+const LONGEST_NAME: usize = 40;
+
 /// A user's name as it is shown. Two names are the same user when they differ in case only; [`Username::id`] is the
 /// form that compares equal.
 #[derive(Clone)]
 pub struct Username(Box<str>);
 
 impl Username {
-    /// Control characters are dropped: a name ends up in terminals and logs.
+    /// Control characters are dropped, and what is longer than any name: it ends up in terminals and logs.
     pub fn new(name: &str) -> Self {
-        Self(text::clean(name).into())
+        Self(text::clip(name, LONGEST_NAME).into())
     }
 
     pub fn as_str(&self) -> &str {

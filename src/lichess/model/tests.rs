@@ -572,3 +572,39 @@ fn every_key_finds_its_way_back() {
     }
     assert_eq!(Variant::from_key("fischerandom"), Variant::Unknown);
 }
+
+#[test]
+fn what_is_shown_of_a_line_is_short_and_harmless() {
+    let bomb = "\\u001b[2J\\u202e".to_owned() + &"x".repeat(500_000);
+    let harmless = |text: &str| {
+        assert!(text.len() < 2_000, "{} bytes", text.len());
+        assert!(
+            !text.contains(|c: char| c.is_control() || c == '\u{202e}'),
+            "{text}"
+        );
+    };
+    let line = format!(r#"{{"type":"chatLine","username":"{bomb}","text":"{bomb}"}}"#);
+    let GameEvent::Chat(chat) = GameEvent::from_line(&line) else {
+        panic!("no chat")
+    };
+    harmless(chat.username.as_str());
+    harmless(&chat.text);
+
+    let player: Player =
+        serde_json::from_str(&format!(r#"{{"name":"{bomb}","title":"{bomb}"}}"#)).unwrap();
+    harmless(&player.shown());
+    harmless(&player.title.expect("a title"));
+
+    // What cannot be read is quoted, and the reason quotes it, too.
+    for line in [
+        format!(r#"{{"type":"opponentGone","gone":"{bomb}"}}"#),
+        format!(r#"{{"type":"gameStart","game":{{"gameId":"{bomb}","color":"white"}}}}"#),
+        format!("{{{bomb}"),
+    ] {
+        let why = match (Event::from_line(&line), GameEvent::from_line(&line)) {
+            (_, GameEvent::Skipped(skipped)) | (Event::Skipped(skipped), _) => skipped.why,
+            other => panic!("{other:?}"),
+        };
+        harmless(&why);
+    }
+}

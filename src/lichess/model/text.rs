@@ -14,7 +14,7 @@ pub const UNLIMITED: Duration = Duration::from_millis(i32::MAX as u64);
 pub fn clean(text: &str) -> String {
     let unsafe_char = |c: char| {
         c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
     };
     text.chars().filter(|&c| !unsafe_char(c)).collect()
 }
@@ -29,14 +29,22 @@ pub fn clip(text: &str, most: usize) -> String {
     short
 }
 
-pub(super) fn cleaned<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    String::deserialize(from).map(|text| clean(&text))
+/// The most that is kept of words that are shown, in characters: three times the longest line of chat.
+const WORDS: usize = 420;
+
+/// Words that are shown.
+pub(super) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    String::deserialize(from).map(|text| clip(&text, WORDS))
 }
 
-pub(super) fn cleaned_option<'de, D: Deserializer<'de>>(
-    from: D,
-) -> Result<Option<String>, D::Error> {
-    Ok(Option::<String>::deserialize(from)?.map(|text| clean(&text)))
+/// The same, which may be missing.
+pub(super) fn words_option<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<String>::deserialize(from)?.map(|text| clip(&text, WORDS)))
+}
+
+/// A title such as `BOT` or `GM`.
+pub(super) fn title<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<String>::deserialize(from)?.map(|text| clip(&text, 8)))
 }
 
 /// `null` as the default: `"title":null` and no title at all are the same.

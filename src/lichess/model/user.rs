@@ -12,7 +12,7 @@ use super::text;
 #[serde(rename_all = "camelCase")]
 pub struct User {
     pub username: Username,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::title")]
     pub title: Option<String>,
     /// Ratings by speed or variant: `bullet`, `blitz`, `chess960` ...
     #[serde(default, deserialize_with = "text::nullable")]
@@ -65,7 +65,7 @@ pub struct Perf {
 /// What a user says about himself.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Profile {
-    #[serde(default, deserialize_with = "text::cleaned_option")]
+    #[serde(default, deserialize_with = "text::words_option")]
     pub bio: Option<String>,
 }
 
@@ -81,7 +81,7 @@ pub struct Count {
 #[serde(rename_all = "camelCase")]
 pub struct UserStatus {
     pub name: Username,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::title")]
     pub title: Option<String>,
     #[serde(default, deserialize_with = "text::nullable")]
     pub online: bool,
@@ -143,7 +143,7 @@ impl<'de> Deserialize<'de> for TokenInfo {
             .filter(|s| !s.is_empty());
         Ok(Self {
             user: wire.user_id,
-            scopes: scopes.map(str::to_owned).collect(),
+            scopes: scopes.map(|scope| text::clip(scope, 40)).collect(),
             expires: wire.expires,
         })
     }
