@@ -5,7 +5,7 @@
 //! `info string`.
 
 use std::fmt::Write as _;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -26,6 +26,9 @@ const MAX_MULTI_PV: usize = 256;
 const DEFAULT_OVERHEAD_MS: u64 = 20;
 const MAX_OVERHEAD_MS: u64 = 10_000;
 
+/// The longest line that is taken, in bytes: a game of 200,000 plies.
+const LONGEST_LINE: u64 = 1 << 20;
+
 /// Serves a GUI until it says `quit` or closes the input. A search with an end of its own is finished when
 /// the input closes, so that the engine can be used in a pipe.
 ///
@@ -37,9 +40,18 @@ pub fn run(mut input: impl BufRead, output: impl Write + Send + 'static) -> io::
     let mut line = Vec::new();
     loop {
         line.clear();
-        if input.read_until(b'\n', &mut line)? == 0 {
+        if (&mut input)
+            .take(LONGEST_LINE)
+            .read_until(b'\n', &mut line)?
+            == 0
+        {
             session.finish();
             return session.output.check();
+        }
+        if line.len() as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
+            input.skip_until(b'\n')?;
+            session.output.complain("the line is too long, ignored");
+            continue;
         }
         let text = String::from_utf8_lossy(&line);
         if session.obey(text.trim()) == Next::Quit {
@@ -257,7 +269,8 @@ impl Session {
 
     fn go(&mut self, words: &[&str]) -> Result<(), String> {
         self.stop();
-        let mut limits = read_limits(words, &self.game, self.overhead, &self.output);
+        let complain = |what: &str| self.output.complain(what);
+        let mut limits = read_limits(words, &self.game, self.overhead, complain);
         limits.multi_pv = self.multi_pv;
         let endless = limits.infinite || limits.ponder || !ends(&limits);
         let (sender, done) = mpsc::channel();
@@ -363,8 +376,12 @@ fn check(name: &str, value: &str) -> Result<bool, String> {
     }
 }
 
-/// `startpos moves ...` or `fen ... moves ...`
-fn read_position(words: &[&str]) -> Result<Game, String> {
+/// What follows `position`: `startpos moves ...` or `fen ... moves ...`
+///
+/// # Errors
+///
+/// Why there is no such game.
+pub fn read_position(words: &[&str]) -> Result<Game, String> {
     let at = words
         .iter()
         .position(|&word| word == "moves")
@@ -381,7 +398,12 @@ fn read_position(words: &[&str]) -> Result<Game, String> {
 }
 
 /// The words after `go`. What is wrong with them is said, and the rest counts.
-fn read_limits(words: &[&str], game: &Game, overhead: Duration, output: &Output) -> Limits {
+pub fn read_limits(
+    words: &[&str],
+    game: &Game,
+    overhead: Duration,
+    mut complain: impl FnMut(&str),
+) -> Limits {
     let mut limits = Limits::default();
     let white = game.position().turn() == Color::White;
     let (mut remaining, mut increment, mut moves_to_go) = (None, Duration::ZERO, None);
@@ -433,7 +455,7 @@ fn read_limits(words: &[&str], game: &Game, overhead: Duration, output: &Output)
             Ok(())
         };
         if let Err(complaint) = read() {
-            output.complain(&complaint);
+            complain(&complaint);
             misread = true;
         }
     }
@@ -721,6 +743,26 @@ mod tests {
         assert_eq!(
             talk_bytes(b"\xff\xfe\0\n\nisready\n").lines().last(),
             Some("readyok")
+        );
+    }
+
+    #[test]
+    fn a_line_without_end_is_passed_over() {
+        for long in [LONGEST_LINE, 10_000_000] {
+            let mut input = vec![b'x'; long as usize];
+            input.extend(b"\nisready\n");
+            let output = talk_bytes(&input);
+            let lines: Vec<&str> = output.lines().collect();
+            assert_eq!(
+                lines,
+                ["info string the line is too long, ignored", "readyok"]
+            );
+        }
+        let output = talk_bytes(&vec![b'x'; 10_000_000]);
+        assert_eq!(
+            output.lines().count(),
+            1,
+            "nor does the end of the input matter"
         );
     }
 

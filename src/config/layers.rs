@@ -54,11 +54,8 @@ impl Reader<'_> {
         let base = path.parent().unwrap_or(Path::new("")).to_owned();
 
         // One slip often makes several errors; the first of each line is the one to mend.
-        let line = |at: usize| {
-            text[..text.floor_char_boundary(at.min(text.len()))]
-                .matches('\n')
-                .count()
-        };
+        let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+        let line = |at: usize| ends.partition_point(|&end| end < at);
         let mut broken = Vec::new();
         for error in errors {
             let span = error.span().unwrap_or(0..0);
@@ -69,9 +66,8 @@ impl Reader<'_> {
             }
         }
         let sound = |span: Range<usize>| {
-            !broken
-                .iter()
-                .any(|l| (line(span.start)..=line(span.end)).contains(l))
+            let lines = line(span.start)..=line(span.end);
+            !broken.iter().any(|broken| lines.contains(broken))
         };
 
         let mut leaves = Vec::new();

@@ -11,7 +11,7 @@ mod schema;
 mod settings;
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::lichess::{Token, TokenError, TokenFault};
@@ -24,6 +24,9 @@ pub use settings::{
     Account, Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, LogLevel, Resign,
     Selection, Settings, Speed, Tournaments, Variant,
 };
+
+/// The longest configuration file, in bytes: forty times the example, for whoever blocks a great many players.
+const LONGEST_FILE: u64 = 256 * 1024;
 
 /// The environment variable that holds a token.
 pub const TOKEN_VARIABLE: &str = "LICHESS_TOKEN";
@@ -116,17 +119,34 @@ impl Settings {
     /// # Errors
     /// Everything that is wrong in any of them, and every contradiction in what they make together.
     pub fn load(sources: &Sources) -> Result<Self, Error> {
+        let file = sources.find_file();
+        let text = file.as_deref().map(read).transpose();
+        Self::layered(sources, file, text)
+    }
+
+    /// The same with this text in place of the file's.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_text(text: String, sources: &Sources) -> Result<Self, Error> {
+        Self::layered(sources, sources.file.clone(), Ok(Some(text)))
+    }
+
+    fn layered(
+        sources: &Sources,
+        file: Option<PathBuf>,
+        text: Result<Option<String>, Problem>,
+    ) -> Result<Self, Error> {
         let mut reader = Reader {
             environment: &sources.environment,
             problems: Vec::new(),
         };
-        let file = sources.find_file();
         let mut layers = Vec::new();
-        if let Some(path) = &file {
-            match read(path) {
-                Ok(text) => layers.push(reader.file(path, &text)),
-                Err(problem) => reader.problems.push(problem),
-            }
+        match text {
+            Ok(text) => layers.extend(
+                text.map(|text| reader.file(file.as_deref().unwrap_or(Path::new("")), &text)),
+            ),
+            Err(problem) => reader.problems.push(problem),
         }
         layers.push(reader.environment());
         layers.push(reader.arguments(&sources.set));
@@ -150,7 +170,17 @@ impl Settings {
 }
 
 fn read(path: &Path) -> Result<String, Problem> {
-    std::fs::read_to_string(path).map_err(|error| {
+    let text = std::fs::File::open(path).and_then(|file| {
+        let mut text = String::new();
+        let length = file.take(LONGEST_FILE + 1).read_to_string(&mut text)? as u64;
+        match length > LONGEST_FILE {
+            true => Err(io::Error::other(format!(
+                "it has more than {LONGEST_FILE} bytes"
+            ))),
+            false => Ok(text),
+        }
+    });
+    text.map_err(|error| {
         let problem = Problem::new(
             Place::Nowhere,
             format!("cannot read {}: {error}", path.display()),

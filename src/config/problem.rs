@@ -4,6 +4,14 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use crate::lichess::model::clip;
+
+/// The most that is shown of a line, in characters.
+const WIDEST: usize = 160;
+
+/// The longest message: it may quote what was written.
+const LONGEST: usize = 600;
+
 /// All that is wrong with the settings, never empty. Its text is ready for the terminal.
 #[derive(Debug)]
 pub struct Error {
@@ -66,7 +74,8 @@ pub(super) struct Excerpt {
     column: usize,
     /// How many characters to underline, at least 1.
     width: usize,
-    text: String,
+    /// The beginning of the line, harmless in a terminal; nothing when what is wrong stands beyond it.
+    text: Option<String>,
 }
 
 impl Place {
@@ -92,12 +101,16 @@ impl Excerpt {
             span.end
                 .clamp(start, line_start + line.len().max(before.len())),
         );
+        let column = before.chars().count();
+        let width = text[start..end.max(start)].chars().count();
+        let harmless = |c: char| if c.is_control() { ' ' } else { c };
+        let beginning = || line.chars().take(WIDEST).map(harmless).collect();
         Self {
             path,
             line: text[..line_start].matches('\n').count() + 1,
-            column: before.chars().count() + 1,
-            width: text[start..end.max(start)].chars().count().max(1),
-            text: line.to_owned(),
+            column: column + 1,
+            width: width.min(WIDEST.saturating_sub(column)).max(1),
+            text: (column < WIDEST).then(beginning),
         }
     }
 }
@@ -121,11 +134,11 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", without_tokens(&self.message))?;
+        let message = clip(&self.message, LONGEST);
+        write!(f, "error: {}", without_tokens(&message))?;
         match &self.place {
             Place::File(at) => {
                 let gutter = at.line.to_string().len();
-                let line = without_tokens(&at.text.replace('\t', " "));
                 write!(
                     f,
                     "\n{:gutter$}--> {}:{}:{}",
@@ -134,22 +147,35 @@ impl fmt::Display for Problem {
                     at.line,
                     at.column
                 )?;
-                write!(f, "\n{:gutter$} |\n{} | {line}", "", at.line)?;
+                if let Some(text) = &at.text {
+                    let line = without_tokens(text);
+                    write!(f, "\n{:gutter$} |\n{} | {line}", "", at.line)?;
+                    write!(
+                        f,
+                        "\n{:gutter$} | {:indent$}{}",
+                        "",
+                        "",
+                        "^".repeat(at.width),
+                        indent = at.column - 1
+                    )?;
+                }
+            }
+            Place::Environment(name) => {
                 write!(
                     f,
-                    "\n{:gutter$} | {:indent$}{}",
-                    "",
-                    "",
-                    "^".repeat(at.width),
-                    indent = at.column - 1
+                    "\n  --> environment variable {}",
+                    without_tokens(&clip(name, WIDEST))
                 )?;
             }
-            Place::Environment(name) => write!(f, "\n  --> environment variable {name}")?,
-            Place::Argument(key) => write!(f, "\n  --> argument --set {key}")?,
+            Place::Argument(key) => write!(
+                f,
+                "\n  --> argument --set {}",
+                without_tokens(&clip(key, WIDEST))
+            )?,
             Place::Nowhere => {}
         }
         match &self.hint {
-            Some(hint) => write!(f, "\nhint: {}", without_tokens(hint)),
+            Some(hint) => write!(f, "\nhint: {}", without_tokens(&clip(hint, LONGEST))),
             None => Ok(()),
         }
     }
@@ -207,6 +233,13 @@ mod tests {
         assert_eq!((at.line, at.column, at.width), (2, 1, 6));
         let end = Excerpt::new("f".into(), text, text.len()..text.len());
         assert_eq!((end.line, end.column, end.width), (4, 1, 1));
+        let long = format!("a = [{}]", "7, ".repeat(100_000));
+        let at = Excerpt::new("f".into(), &long, 200_000..200_001);
+        assert_eq!((at.column, at.text), (200_001, None));
+        let at = Excerpt::new("f".into(), &long, 4..long.len());
+        assert_eq!((at.column, at.width), (5, WIDEST - 4));
+        let at = Excerpt::new("f".into(), "a = \"\u{1b}[2J\"\n", 4..8);
+        assert_eq!(at.text.as_deref(), Some("a = \" [2J\""));
         let empty = Excerpt::new("f".into(), "", 0..0);
         assert_eq!((empty.line, empty.column), (1, 1));
     }

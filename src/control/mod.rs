@@ -29,6 +29,20 @@ pub enum Request {
     Status,
 }
 
+impl Request {
+    /// Reads a line of a client.
+    ///
+    /// # Errors
+    /// Why it is no request.
+    pub fn read(line: &str) -> Result<Self, String> {
+        serde_json::from_str(line).map_err(|error| {
+            // It quotes the line, which may be long and hold anything.
+            let why: String = error.to_string().escape_debug().take(200).collect();
+            format!("not a request: {why}")
+        })
+    }
+}
+
 /// What the daemon answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -166,9 +166,9 @@ async fn converse(mut client: UnixStream, metrics: Metrics) {
         if !matches!(reader.read_line(&mut line).await, Ok(1..)) || !line.ends_with('\n') {
             return;
         }
-        let answer = match serde_json::from_str(&line) {
+        let answer = match Request::read(&line) {
             Ok(Request::Status) => Answer::Status(Box::new(metrics.status())),
-            Err(error) => Answer::Error(format!("not a request: {error}")),
+            Err(why) => Answer::Error(why),
         };
         let mut text = serde_json::to_string(&answer).expect("plain data with string keys");
         text.push('\n');
