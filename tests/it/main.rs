@@ -1,5 +1,6 @@
 //! Drives the real program and the real HTTP.
 
+mod bad_input;
 mod book;
 mod cli;
 mod client;
