@@ -127,6 +127,20 @@ fn the_unit_does_not_restart_what_only_a_person_can_help() {
 }
 
 #[test]
+fn a_crash_leaves_no_token_on_the_disk() {
+    assert_eq!(unit("LimitCORE"), "0");
+}
+
+/// A game does not wait long, and nobody has to come after the fifth crash in a row.
+#[test]
+fn the_unit_is_soon_back_and_never_gives_up() {
+    assert_eq!(unit("Restart"), "always");
+    assert!(unit("RestartSec").parse::<u64>().unwrap() <= 2);
+    assert!(unit("WatchdogSec").parse::<u64>().unwrap() <= 20);
+    assert_eq!(unit("StartLimitIntervalSec"), "0");
+}
+
+#[test]
 fn the_unit_is_locked_in() {
     let analysis = Command::new("systemd-analyze")
         .args([
