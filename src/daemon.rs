@@ -15,7 +15,7 @@ use tracing::{info, warn};
 
 use crate::book::{self, Book};
 use crate::bot::{self, BotParts, Pulse, Shelf, Stage, Stopper};
-use crate::config::{self, Selection, Settings};
+use crate::config::{self, Selection, Settings, TokenSource};
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
 use crate::lichess::{self, Client, EndpointError, Token, TokenError};
@@ -77,7 +77,14 @@ impl Error {
 /// Plays on Lichess until told to stop by SIGTERM or Ctrl-C: the first finishes the games within the grace, the
 /// second leaves at once. With `engine_panics` every search fails after so many nodes, as a rehearsal.
 pub fn run(settings: Settings, engine_panics: Option<u64>) -> Result<(), Error> {
-    let token = settings.token.as_ref().ok_or(Error::NoToken)?.read()?;
+    let source = settings.token.as_ref().ok_or(Error::NoToken)?;
+    let token = source.read()?;
+    if let TokenSource::File(path) = source
+        && let Some(mode) = lichess::readable_by_others(path)
+    {
+        let path = path.display();
+        warn!("others can read the token in {path} (mode {mode:04o}): chmod 600 {path}");
+    }
     let settings = Arc::new(settings);
     let parts = assemble(&settings, token, Bus::new())?;
     if let Some(nodes) = engine_panics {

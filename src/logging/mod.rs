@@ -72,7 +72,10 @@ pub fn panicked(panic: &PanicHookInfo<'_>) -> bool {
     } else {
         error!("thread {thread} panicked at {place}: {message}");
     }
-    flush();
+    if thread == "main" {
+        // The process may end with it.
+        flush();
+    }
     true
 }
 

@@ -4,6 +4,8 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -253,7 +255,11 @@ impl Daemon {
         home: TempDir,
         log: PathBuf,
     ) -> Self {
-        std::fs::write(home.path().join("token"), token).unwrap();
+        // One that is there keeps its permissions.
+        let mut file = File::options();
+        file.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = file.open(home.path().join("token")).unwrap();
+        file.write_all(token.as_bytes()).unwrap();
         let mut text = String::new();
         if !config.contains("lichess = {") {
             writeln!(
@@ -343,9 +349,18 @@ impl Daemon {
 
     /// Resident memory of the program, in MiB.
     pub fn memory_mib(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    /// The most of it that there has been.
+    pub fn peak_mib(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, name: &str) -> u64 {
         let path = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(path).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
         kib.unwrap_or(0) / 1_024
     }

@@ -13,9 +13,12 @@ mod docs;
 mod doctor;
 mod faults;
 mod games;
+mod instances;
 mod layering;
+mod memory;
 mod monitor;
 mod rules;
+mod security;
 mod service;
 mod sim;
 

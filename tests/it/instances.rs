@@ -1,0 +1,115 @@
+//! Two of us on one token, of which Lichess serves one at a time: each that opens the event stream closes the other's.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use knightwatch::sim::{Kind, NewUser, Plan, SimOptions, Sparring, TimeControl};
+
+use crate::common::{BOT, Daemon, Site, wait};
+
+/// How many times as fast as the wall's all clocks run: two minutes are over in twelve seconds.
+const SPEED: f64 = 10.0;
+
+/// How old an instance is that stays whatever happens, on its own clock.
+const OLD: Duration = Duration::from_secs(120);
+
+/// Opens the event stream as another instance would, which closes the one that is open.
+fn rival(site: &Site) -> TcpStream {
+    let address = site.url.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "GET /api/stream/event HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {}\r\n\r\n",
+        site.sim.token_of(BOT)
+    )
+    .unwrap();
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200");
+    stream
+}
+
+/// The waits until the stream is opened again that the program has logged, in seconds.
+fn waits(bot: &Daemon) -> Vec<f64> {
+    let log = bot.log();
+    let waits = log.lines().filter_map(|line| {
+        let (_, rest) = line.split_once("offline, again in ")?;
+        let (wait, _) = rest.split_once(": ")?;
+        let (number, unit) = wait.split_at(wait.find(|c: char| c.is_alphabetic())?);
+        let factor = if unit == "s" { 1.0 } else { 1e-3 };
+        Some(number.parse::<f64>().ok()? * factor)
+    });
+    waits.collect()
+}
+
+fn online(bot: &Daemon) -> usize {
+    bot.log().matches("online as").count()
+}
+
+fn plies(site: &Site) -> usize {
+    site.sim.games().iter().map(|game| game.plies).sum()
+}
+
+#[test]
+fn an_older_instance_keeps_its_games_and_a_younger_one_leaves() {
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT)],
+        speed: SPEED,
+        ..SimOptions::default()
+    });
+    let born = Instant::now();
+    let mut old = Daemon::start_with(&site, "", &["--time-scale", &SPEED.to_string()]);
+    site.sim.spar(
+        Sparring::new("Randy", Kind::Random)
+            .challenging(Plan::against(BOT, TimeControl::clock(300, 3))),
+    );
+    site.started(1);
+    wait("it is old", || {
+        (born.elapsed() > OLD.div_f64(SPEED) + Duration::from_secs(1)).then_some(())
+    });
+
+    let mut young = Daemon::start(&site, "");
+    assert_eq!(young.ended().code(), Some(69), "{}", young.log());
+    let log = young.log();
+    for told in [
+        "error: another instance is using this token",
+        "3 times",
+        "its own account",
+    ] {
+        assert!(log.contains(told), "{told}: {log}");
+    }
+    wait("the older one is back", || {
+        (online(&old) > waits(&old).len()).then_some(())
+    });
+
+    // One that does not leave: the older one comes back again and again, but ever more slowly.
+    let played = plies(&site);
+    wait("it waits for about a minute", || {
+        let lost = waits(&old).len();
+        if waits(&old).last().is_some_and(|&wait| wait >= 45.0) {
+            return Some(());
+        }
+        if online(&old) > lost {
+            let rival = rival(&site);
+            wait("the older one is told", || {
+                (waits(&old).len() > lost).then_some(())
+            });
+            drop(rival);
+        }
+        None
+    });
+    let waits = waits(&old);
+    assert!(waits.iter().all(|&wait| wait <= 60.0), "{waits:?}");
+    assert!(old.runs());
+    assert!(plies(&site) > played, "the game stands still");
+    let log = old.log();
+    assert!(!log.contains("another instance"), "{log}");
+    for game in site.sim.games() {
+        assert!(
+            ["started", "mate", "draw", "stalemate"].contains(&game.status),
+            "{game}"
+        );
+    }
+    assert_eq!(old.leave().code(), Some(0));
+}

@@ -1,0 +1,213 @@
+//! The token stays secret, and what others write harms no terminal.
+
+use std::fs::{self, File, Permissions};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use knightwatch::sim::{
+    Endpoint, Fault, Habits, Kind, NewUser, Plan, Rule, Sparring, StreamFault, Talk, TimeControl,
+};
+
+use crate::common::{BOT, Daemon, Site, wait};
+
+/// Whether this must not reach a terminal: control sequences, and what turns the direction of writing.
+fn is_harmful(c: char) -> bool {
+    c.is_control() && c != '\n'
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn assert_harmless(what: &str, text: &str) {
+    let harmful = text.lines().find(|line| line.contains(is_harmful));
+    assert_eq!(harmful, None, "{what}");
+}
+
+/// A process that ends with its test.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Somebody with a name and manners to match.
+fn fiend() -> Sparring {
+    Sparring {
+        delay: Duration::from_millis(10)..=Duration::from_millis(10),
+        habits: Habits {
+            chats: vec![Talk::Control, Talk::Long],
+            ..Habits::default()
+        },
+        ..Sparring::new("Fi\u{1b}]0;owned\u{7}end\u{9b}2J\u{202e}\r\n", Kind::Random)
+            .challenging(Plan::against(BOT, TimeControl::clock(30, 0)))
+    }
+}
+
+#[test]
+fn control_sequences_of_others_reach_no_terminal() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let nasty = r#"{"error":"no\u001b[2Jway\u0007 \u009b31m \u202eback"}"#;
+    for endpoint in [Endpoint::Chat, Endpoint::Move, Endpoint::Playing] {
+        let rule = Rule::on(endpoint, Fault::json(400, nasty));
+        site.sim.faults().add(rule.times(2));
+    }
+    let garbage = Fault::Stream {
+        after: 2,
+        how: StreamFault::Garbage,
+    };
+    site.sim
+        .faults()
+        .add(Rule::on(Endpoint::GameStream, garbage).times(1));
+    let bot = Daemon::start(&site, "");
+    site.sim.spar(fiend());
+    let game = site.started(1).remove(0);
+    site.plies(&game.id, 6);
+    for form in [None, Some("--json")] {
+        let text = wait("the name is shown", || {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+            command.arg("status").arg("--socket").arg(bot.socket());
+            let output = command.args(form).output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            text.contains("owned").then_some(text)
+        });
+        assert_harmless("status", &text);
+    }
+    site.finished(&game.id);
+    wait("the end is logged", || {
+        bot.log().contains(" plies game=").then_some(())
+    });
+    let log = bot.log();
+    assert!(log.contains("owned") && log.contains("way"), "{log}");
+    assert_harmless("the log", &log);
+}
+
+#[test]
+fn the_token_is_in_nothing_that_is_printed() {
+    const SECRET: &str = "VerySecret0123456789";
+    let token = format!("lip_{SECRET}");
+    let site = Site::new([NewUser::bot("Anna")]);
+    let scopes = ["bot:play", "challenge:read", "challenge:write"];
+    site.sim.add_token(&token, BOT, &scopes);
+    for (nth, fault) in [
+        Fault::html(502),
+        Fault::Reset,
+        Fault::AnswerLost,
+        Fault::json(401, r#"{"error":"No such token"}"#),
+        Fault::json(429, r#"{"ratelimit":{"key":"x","seconds":1}}"#),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let rule = Rule::on(Endpoint::Move, fault);
+        site.sim.faults().add(rule.nth(nth + 2));
+    }
+    let home = tempfile::tempdir().unwrap();
+    let printed = home.path().join("printed");
+    let out = File::create(&printed).unwrap();
+    let bot = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+        .args(["run", "--engine-panics", "500"])
+        .args(["--set", "engine.hash_mib=16", "--set", "engine.threads=1"])
+        .args(["--set", "daemon.listen="])
+        .current_dir(home.path())
+        .env("RUNTIME_DIRECTORY", home.path())
+        .env("HOME", home.path())
+        .env_remove("XDG_CONFIG_HOME")
+        .env("LICHESS_TOKEN", &token)
+        .env("KNIGHTWATCH__LICHESS__URL", &site.url)
+        // Everything that the program and its libraries have to say.
+        .env("RUST_LOG", "trace")
+        .stdin(Stdio::null())
+        .stdout(out.try_clone().unwrap())
+        .stderr(out)
+        .spawn();
+    let mut bot = Killed(bot.unwrap());
+    site.sim.spar(fiend());
+    wait("the bot has played for a while", || {
+        let plies: usize = site.sim.games().iter().map(|game| game.plies).sum();
+        (plies >= 30).then_some(())
+    });
+    // Nobody is known by it any more: the process ends by itself, and says why.
+    let rejected = Fault::json(401, r#"{"error":"No such token"}"#);
+    let rule = Rule::of(rejected).of_user(BOT);
+    site.sim.faults().add(rule.times(usize::MAX));
+    site.sim.cut(Some(BOT), None, StreamFault::Eof);
+    let ended = wait("the bot has ended", || bot.0.try_wait().unwrap());
+    let printed = String::from_utf8_lossy(&fs::read(&printed).unwrap()).into_owned();
+    assert_eq!(ended.code(), Some(77), "{printed}");
+    for told in [
+        "TRACE",
+        "panicked at",
+        "posting",
+        "did not get through",
+        "error: ",
+    ] {
+        assert!(printed.contains(told), "not printed: {told}");
+    }
+    let leak = printed.lines().find(|line| line.contains(SECRET));
+    assert_eq!(leak, None);
+}
+
+#[test]
+fn a_token_file_that_others_can_read_is_warned_about() {
+    let site = Site::new([]);
+    for (mode, open) in [(0o644, true), (0o640, true), (0o600, false)] {
+        let home = tempfile::tempdir().unwrap();
+        let (file, log) = (home.path().join("token"), home.path().join("log"));
+        File::create(&file).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        let token = site.sim.token_of(BOT);
+        let mut bot = Daemon::launch_at(&site, &token, "", Vec::new(), home, log);
+        bot.ready();
+        let told = bot.log().contains("others can read");
+        assert_eq!(told, open, "{mode:o}: {}", bot.log());
+        assert!(!open || bot.log().contains("chmod 600"), "{}", bot.log());
+        bot.leave();
+    }
+}
+
+#[test]
+fn the_token_is_sent_to_nobody_unencrypted() {
+    for url in ["http://192.0.2.1", "http://lichess.example"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+            .args(["run", "--set", &format!("lichess.url={url}")])
+            .env("LICHESS_TOKEN", "lip_secret")
+            .env("HOME", "/nonexistent")
+            .env_remove("XDG_CONFIG_HOME")
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(78), "{said}");
+        assert!(said.contains("unencrypted"), "{said}");
+        assert!(!said.contains("lip_secret"), "{said}");
+    }
+}
+
+#[test]
+fn pages_from_elsewhere_are_not_served() {
+    let site = Site::new([]);
+    let bot = Daemon::start(&site, "");
+    let address = wait("the address is logged", || {
+        let log = bot.log();
+        let (_, rest) = log.split_once("are on http://")?;
+        Some(rest.lines().next()?.trim().to_owned())
+    });
+    let status = |host: &str, origin: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        write!(
+            stream,
+            "GET /metrics HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer[9..12].to_owned()
+    };
+    let own = format!("http://{address}");
+    assert_eq!(status(&address, &own), "200");
+    assert_eq!(status(&address, "http://evil.example"), "403");
+    assert_eq!(status("evil.example", &own), "403");
+}
