@@ -13,7 +13,7 @@ use knightwatch::chess::pgn::{self, Reader};
 use knightwatch::chess::{CastlingNotation, Game, Position};
 use knightwatch::config::{Settings, Sources};
 use knightwatch::control::Request;
-use knightwatch::engine::{Engine, Limits, Solo};
+use knightwatch::engine::{Engine, Limits, Setting, Solo};
 use knightwatch::lichess::model::{
     Arena, Challenge, Challenges, ChatLine, Event, FromLine, GameEvent, GameInfo, TokenInfo, User,
     UserStatus, Username, clean, clip,
@@ -499,7 +499,7 @@ pub fn uci(data: &[u8]) {
 /// A short search wherever moves may lead: a legal move, or none where there is none.
 pub fn search(data: &[u8]) {
     thread_local! {
-        static SOLO: std::cell::RefCell<Solo> = std::cell::RefCell::new(Solo::new(1, None));
+        static SOLO: std::cell::RefCell<Solo> = std::cell::RefCell::new(Solo::new(1, &Setting::with_network(None)));
     }
     let text = utf8(data);
     let (fen, list) = text.split_once('|').unwrap_or((&text, ""));

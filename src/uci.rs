@@ -13,7 +13,10 @@ use std::time::{Duration, Instant};
 
 use crate::chess::{CastlingNotation, Color, File, Game, Move, Position, Rank, Square, perft};
 use crate::engine::nnue::{self, Network};
-use crate::engine::{Bound, Clock, Engine, EngineOptions, Limits, Task, Thinking, Thought, bench};
+use crate::engine::{
+    Bound, Clock, Engine, EngineOptions, Limits, Parameters, Setting, Task, Thinking, Thought,
+    Tunable, bench,
+};
 
 /// Values of `EvalFile` that are no files: the network in the binary, and none at all.
 const EMBEDDED: &str = "<embedded>";
@@ -198,6 +201,21 @@ impl Session {
     }
 
     fn introduce(&self) {
+        let mut parameters = String::new();
+        for tunable in Parameters::tunable() {
+            let Tunable {
+                name,
+                value,
+                min,
+                max,
+                ..
+            } = tunable;
+            writeln!(
+                parameters,
+                "option name {name} type spin default {value} min {min} max {max}"
+            )
+            .expect("a string takes all");
+        }
         self.output.say(&format!(
             "id name Knightwatch {}\n\
              id author the Knightwatch developers\n\
@@ -208,10 +226,10 @@ impl Session {
              option name Ponder type check default false\n\
              option name UCI_Chess960 type check default false\n\
              option name EvalFile type string default {EMBEDDED}\n\
-             info string {}\n\
+             {parameters}info string {}\n\
              uciok",
             env!("CARGO_PKG_VERSION"),
-            nnue::describe(self.engine.network().as_deref())
+            nnue::describe(self.engine.setting().network.as_deref())
         ));
     }
 
@@ -260,10 +278,31 @@ impl Session {
                 };
                 self.stop();
                 self.output.complain(&nnue::describe(network.as_deref()));
-                self.engine.set_network(network);
+                let parameters = self.engine.setting().parameters;
+                self.engine.set(Setting {
+                    network,
+                    parameters,
+                });
             }
-            _ => return Err(format!("no such option: {name}")),
+            name => self.set_parameter(name, &value)?,
         }
+        Ok(())
+    }
+
+    /// A number of the search; there are none to set but in builds for tuning.
+    fn set_parameter(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let tunable = Parameters::tunable()
+            .iter()
+            .find(|tunable| tunable.name == name)
+            .ok_or_else(|| format!("no such option: {name}"))?;
+        let value = spin(name, value, tunable.min, tunable.max)?;
+        self.stop();
+        let mut setting = self.engine.setting();
+        setting
+            .parameters
+            .set(name, value)
+            .map_err(|error| error.to_string())?;
+        self.engine.set(setting);
         Ok(())
     }
 

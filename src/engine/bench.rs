@@ -4,11 +4,11 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use super::Limits;
 use super::control::Control;
 use super::nnue::{self, Network};
 use super::search::{Memory, Search};
 use super::table::Table;
+use super::{Limits, Setting};
 use crate::chess::{Game, Position};
 
 /// Plies to search in every position.
@@ -80,7 +80,7 @@ impl Report {
 /// Searches all positions to a depth, each afresh in history but with one table, and tells of each.
 pub fn search(depth: u32, mut on_position: impl FnMut(usize, &str, u64)) -> Report {
     let table = Table::new(HASH_MIB);
-    let mut memory = Memory::new(Network::embedded());
+    let mut memory = Memory::new(&Setting::default());
     let started = Instant::now();
     let mut nodes = 0;
     for (number, fen) in POSITIONS.iter().enumerate() {

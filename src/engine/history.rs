@@ -3,6 +3,7 @@
 //! Every entry follows its bonuses with gravity: the nearer it is to the limit, the less a further bonus of
 //! the same sign adds, so that entries stay bounded and forget.
 
+use super::params;
 use super::value::Value;
 use crate::chess::{Color, Move, Piece, Position, Role};
 
@@ -76,6 +77,7 @@ impl History {
         let [one, two, four] =
             past.map(|before| i32::from(self.continuation[before.index()][moved]));
         let butterfly = self.butterfly[piece.color.index()][mv.from().index()][mv.to().index()];
+        // What was four plies ago matters half as much.
         i32::from(butterfly) + one + two + four / 2
     }
 
@@ -115,9 +117,6 @@ pub(crate) struct Corrections {
 }
 
 const CORRECTIONS: usize = 1 << 14;
-
-/// Entries are in this fraction of a centipawn.
-const CORRECTION_GRAIN: i32 = 800;
 
 /// Where a position's corrections are.
 #[derive(Clone, Copy)]
@@ -178,16 +177,17 @@ impl Corrections {
     /// What to add to the static evaluation, in centipawns.
     pub fn get(&self, keys: &CorrectionKeys) -> Value {
         let side = keys.side;
-        let sum = 2 * i32::from(self.pawns[side][keys.pawns])
+        let sum = params::correction_pawns() * i32::from(self.pawns[side][keys.pawns])
             + i32::from(self.pieces[0][side][keys.pieces[0]])
             + i32::from(self.pieces[1][side][keys.pieces[1]])
             + i32::from(self.moves[side][keys.last.index()]);
-        sum / CORRECTION_GRAIN
+        sum / params::correction_grain()
     }
 
     /// The search found the evaluation to be off by `error` centipawns at `depth` plies.
     pub fn add(&mut self, keys: &CorrectionKeys, depth: i32, error: Value) {
-        let bonus = (error * depth * 4).clamp(-LIMIT / 4, LIMIT / 4);
+        // One search teaches a quarter of the limit at most.
+        let bonus = (error * depth * params::correction_pace()).clamp(-LIMIT / 4, LIMIT / 4);
         let side = keys.side;
         add(&mut self.pawns[side][keys.pawns], bonus);
         add(&mut self.pieces[0][side][keys.pieces[0]], bonus);

@@ -8,11 +8,9 @@ pub mod bench;
 mod control;
 mod eval;
 mod history;
-mod iterate;
 pub mod nnue;
 mod ordering;
 mod params;
-mod quiescence;
 mod search;
 mod see;
 mod shelf;
@@ -23,10 +21,12 @@ mod tests;
 mod thought;
 mod threads;
 mod time;
+mod tunable;
 mod value;
 
 pub use solo::Solo;
 pub use thought::{Bound, Clock, Limits, Score, Thought};
+pub use tunable::{ParameterError, Parameters, Setting, Tunable};
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -138,15 +138,14 @@ impl Engine {
         self.pool().new_game();
     }
 
-    /// What to evaluate positions with in searches to come; `None` is the evaluation by hand. What was learnt
-    /// so far is forgotten. A new engine has the embedded network, if there is one.
-    pub fn set_network(&self, network: Option<Arc<nnue::Network>>) {
-        self.pool().set_network(network);
+    /// What searches to come are made with. What was learnt so far is forgotten.
+    pub fn set(&self, setting: Setting) {
+        self.pool().set(setting);
     }
 
-    /// What positions are evaluated with.
-    pub fn network(&self) -> Option<Arc<nnue::Network>> {
-        self.pool().network()
+    /// What searches are made with.
+    pub fn setting(&self) -> Setting {
+        self.pool().setting()
     }
 
     /// Has every search to come panic after so many nodes, to rehearse what happens then.

@@ -1,8 +1,10 @@
-//! The numbers of the search, each with the range in which it makes sense.
+//! The numbers of the search.
 //!
-//! Values are centipawns, depths plies, reductions 1024ths of a ply.
+//! Values are centipawns, depths plies, reductions 1024ths of a ply. What can be tuned at fixed nodes is in one table:
+//! name, value, range, and the step that a tuner begins with. Each is a function of its name: see
+//! [`tunable`](super::tunable).
 
-use super::value::Value;
+use super::tunable::tunables;
 
 // Time: shares of the clock.
 
@@ -24,194 +26,196 @@ pub(crate) const SHARE_OF_LAST: f64 = 0.8;
 /// (0.05 to 0.5).
 pub(crate) const SHARE_DESPITE_LAG: f64 = 0.15;
 
-// Iterations.
-
-/// Half of the first aspiration window (8 to 40).
-pub(crate) const ASPIRATION_WINDOW: Value = 14;
-/// No windows in shallower iterations (3 to 8).
-pub(crate) const ASPIRATION_DEPTH: i32 = 5;
-/// The root is searched by at most so much less deep after failing high (0 to 4).
-pub(crate) const FAIL_HIGH_REDUCTION_MAX: i32 = 3;
 /// A forced move gets this many iterations for a score to show (1 to 10).
 pub(crate) const FORCED_DEPTH: usize = 4;
 
-// Whole nodes.
+// What the rules of the game ask for.
 
 /// The table's values are no proof when the fifty-move rule is nearer (80 to 98).
 pub(crate) const TRUSTED_HALFMOVES: u32 = 88;
-/// Reverse futility per ply (50 to 120).
-pub(crate) const RFP_MARGIN: Value = 78;
-/// Reverse futility up to this depth (5 to 12).
-pub(crate) const RFP_DEPTH: i32 = 9;
-/// Razoring per ply (150 to 400).
-pub(crate) const RAZOR_MARGIN: Value = 260;
-/// Razoring up to this depth (1 to 5).
-pub(crate) const RAZOR_DEPTH: i32 = 4;
-/// Null move from this depth (2 to 4).
-pub(crate) const NULL_DEPTH: i32 = 3;
-/// Null move: plies less, beside a third of the depth (3 to 6).
-pub(crate) const NULL_REDUCTION: i32 = 4;
-/// Null move: one ply less for every so much above beta (100 to 300).
-pub(crate) const NULL_SURPLUS: Value = 200;
-/// Null move: not more plies less for being above beta (2 to 5).
-pub(crate) const NULL_SURPLUS_MAX: Value = 3;
-/// Null move: the evaluation may be below beta by this per ply (0 to 40) ...
-pub(crate) const NULL_EVAL_SLOPE: Value = 20;
-/// ... less this (0 to 250).
-pub(crate) const NULL_EVAL_MARGIN: Value = 120;
-/// Null move: verified from this depth (10 to 18).
-pub(crate) const NULL_VERIFY_DEPTH: i32 = 14;
-/// ProbCut: above beta (100 to 300).
-pub(crate) const PROBCUT_MARGIN: Value = 190;
-/// ProbCut: less when improving (0 to 100).
-pub(crate) const PROBCUT_IMPROVING: Value = 50;
-/// ProbCut: from this depth (4 to 7).
-pub(crate) const PROBCUT_DEPTH: i32 = 5;
-/// ProbCut: plies less (3 to 5).
-pub(crate) const PROBCUT_REDUCTION: i32 = 4;
-/// Internal iterative reduction from this depth (3 to 6).
-pub(crate) const IIR_DEPTH: i32 = 4;
 
-// Single moves.
+tunables! {
+    // Iterations.
 
-/// Noisy moves may lose this per ply (50 to 150) ...
-pub(crate) const SEE_NOISY_MARGIN: Value = 85;
-/// ... and more with a good history: a centipawn per so much (50 to 200).
-pub(crate) const SEE_NOISY_HISTORY: i32 = 100;
-/// Losing noisy moves are skipped up to this depth (6 to 12).
-pub(crate) const SEE_NOISY_DEPTH: i32 = 9;
-/// Quiet moves may lose this per reduced ply squared (15 to 40).
-pub(crate) const SEE_QUIET_MARGIN: Value = 24;
-/// Losing quiet moves are skipped up to this reduced depth (5 to 12).
-pub(crate) const SEE_QUIET_DEPTH: i32 = 9;
-/// Futility: base (30 to 150).
-pub(crate) const FUTILITY_BASE: Value = 90;
-/// Futility: per reduced ply (50 to 150).
-pub(crate) const FUTILITY_SLOPE: Value = 85;
-/// Futility up to this reduced depth (5 to 12).
-pub(crate) const FUTILITY_DEPTH: i32 = 9;
-/// Quiet moves with a history below minus this per ply are skipped (1,000 to 6,000) ...
-pub(crate) const HISTORY_MARGIN: i32 = 3_500;
-/// ... up to this reduced depth (2 to 6).
-pub(crate) const HISTORY_DEPTH: i32 = 4;
-/// Singular extensions from this depth (5 to 9).
-pub(crate) const SINGULAR_DEPTH: i32 = 7;
-/// The bar for the other moves is below the table's value by this per ply (1 to 4).
-pub(crate) const SINGULAR_SLOPE: Value = 2;
-/// A second ply when the others are below the bar by this (8 to 40).
-pub(crate) const DOUBLE_MARGIN: Value = 18;
-/// Second plies in one line (4 to 12).
-pub(crate) const DOUBLES_MAX: u32 = 8;
-/// Quiescence: exchanges may lose this (1 to 100).
-pub(crate) const QUIESCENCE_LOSS: Value = 40;
-/// Quiescence: what a capture brings beside what it takes (50 to 300).
-pub(crate) const QUIESCENCE_FUTILITY: Value = 160;
+    /// Half of the first aspiration window.
+    aspiration_window = 14 in 8..=40 step 3;
+    /// No windows in shallower iterations.
+    aspiration_depth = 5 in 3..=8 step 1;
+    /// A window that failed grows by this part of itself, in percent.
+    aspiration_growth = 50 in 20..=150 step 15;
+    /// The root is searched by at most so much less deep after failing high.
+    fail_high_reduction_max = 3 in 0..=4 step 1;
 
-// Late move reductions, in 1024ths of a ply.
+    // What is known of a node.
 
-/// Expected to fail high.
-pub(crate) const LMR_CUT: i32 = 1_400;
-/// The evaluation is not better than at our last move.
-pub(crate) const LMR_NOT_IMPROVING: i32 = 600;
-/// The table's move is a capture: quiet moves are worth less.
-pub(crate) const LMR_TABLE_NOISY: i32 = 900;
-/// Many children have failed high.
-pub(crate) const LMR_CUTOFFS: i32 = 900;
-/// Was or is in a principal variation.
-pub(crate) const LMR_PV: i32 = 1_200;
-/// The move gives check.
-pub(crate) const LMR_CHECK: i32 = 1_000;
-/// The move failed high in a sibling.
-pub(crate) const LMR_KILLER: i32 = 1_000;
-/// A ply for so much history of a quiet move (5,000 to 20,000).
-pub(crate) const LMR_QUIET_HISTORY: i32 = 11_000;
-/// The same of a noisy one.
-pub(crate) const LMR_NOISY_HISTORY: i32 = 9_000;
-/// A reduced search that beats the best by this, and two more per ply, is repeated deeper (20 to 80).
-pub(crate) const DEEPER_MARGIN: Value = 45;
-/// One that beats it by less than this is repeated less deep (4 to 16).
-pub(crate) const SHALLOWER_MARGIN: Value = 8;
+    /// Correction histories: units of one centipawn.
+    correction_grain = 800 in 300..=1600 step 100;
+    /// Correction histories: how fast they learn.
+    correction_pace = 4 in 1..=16 step 2;
+    /// Correction histories: how much that of the pawns counts, as the others count 1.
+    correction_pawns = 2 in 1..=4 step 1;
 
-/// By how much a move is reduced for coming late: with the logarithms of depth and number.
-pub(crate) const fn late_move_reduction(depth: i32, count: usize, noisy: bool) -> i32 {
-    let depth = LOG2[if depth > 63 { 63 } else { depth as usize }];
-    let count = LOG2[if count > 63 { 63 } else { count }];
-    let product = depth * count / 1024;
-    if noisy {
-        product * 17 / 100
-    } else {
-        640 + product * 22 / 100
-    }
-}
+    // Whole nodes.
 
-/// Binary logarithms in 1024ths; of 0 it is 0 as well. Integers, so that all machines search alike.
-const LOG2: [i32; 64] = {
-    let mut table = [0; 64];
-    let mut n = 1;
-    while n < 64 {
-        table[n] = log2(n as u64);
-        n += 1;
-    }
-    table
-};
+    /// Reverse futility: above beta by this per ply.
+    rfp_margin = 78 in 50..=120 step 6;
+    /// Reverse futility up to this depth.
+    rfp_depth = 9 in 5..=12 step 1;
+    /// Reverse futility: of what is above beta, one in so many centipawns is believed.
+    rfp_divisor = 3 in 1..=8 step 1;
+    /// Razoring: below alpha by this per ply.
+    razor_margin = 260 in 150..=400 step 20;
+    /// Razoring up to this depth.
+    razor_depth = 4 in 1..=5 step 1;
+    /// Null move from this depth.
+    null_depth = 3 in 2..=4 step 1;
+    /// Null move: plies less ...
+    null_reduction = 4 in 3..=6 step 1;
+    /// ... beside this part of the depth, in thousandths.
+    null_slope = 334 in 150..=500 step 40;
+    /// Null move: one ply less for every so much above beta.
+    null_surplus = 200 in 100..=300 step 20;
+    /// Null move: not more plies less for being above beta.
+    null_surplus_max = 3 in 2..=5 step 1;
+    /// Null move: the evaluation may be below beta by this per ply ...
+    null_eval_slope = 20 in 0..=40 step 4;
+    /// ... less this.
+    null_eval_margin = 120 in 0..=250 step 20;
+    /// Null move: verified from this depth ...
+    null_verify_depth = 14 in 10..=18 step 1;
+    /// ... and not tried again within this part of the depth that is left, in percent.
+    null_verify_share = 75 in 50..=100 step 10;
+    /// ProbCut: above beta.
+    probcut_margin = 190 in 100..=300 step 20;
+    /// ProbCut: less when improving.
+    probcut_improving = 50 in 0..=100 step 10;
+    /// ProbCut: from this depth.
+    probcut_depth = 5 in 4..=7 step 1;
+    /// ProbCut: plies less.
+    probcut_reduction = 4 in 3..=5 step 1;
+    /// Internal iterative reduction from this depth.
+    iir_depth = 4 in 3..=6 step 1;
 
-const fn log2(n: u64) -> i32 {
-    const FRACTION_BITS: u32 = 10;
-    let whole = n.ilog2();
-    // The mantissa, between 1 and 2, in 32 bits of fraction; squaring it yields the next bit of its logarithm.
-    let mut mantissa = (n << 32) >> whole;
-    let mut log = whole as i32;
-    let mut bit = 0;
-    while bit < FRACTION_BITS {
-        mantissa = ((mantissa as u128 * mantissa as u128) >> 32) as u64;
-        log *= 2;
-        if mantissa >= 2 << 32 {
-            mantissa >>= 1;
-            log += 1;
-        }
-        bit += 1;
-    }
-    log
-}
+    // Single moves.
 
-/// From this number on, quiet moves are skipped.
-pub(crate) const fn late_move_count(depth: i32) -> usize {
-    (6 + 3 * depth * depth / 2) as usize
-}
+    /// Noisy moves may lose this per ply ...
+    see_noisy_margin = 85 in 50..=150 step 10;
+    /// ... and more with a good history: a centipawn per so much.
+    see_noisy_history = 100 in 50..=200 step 15;
+    /// Losing noisy moves are skipped up to this depth.
+    see_noisy_depth = 9 in 6..=12 step 1;
+    /// Quiet moves may lose this per reduced ply squared.
+    see_quiet_margin = 24 in 15..=40 step 3;
+    /// Losing quiet moves are skipped up to this reduced depth.
+    see_quiet_depth = 9 in 5..=12 step 1;
+    /// Late move pruning: quiet moves from this number on are skipped at depth 0 ...
+    late_base = 6 in 2..=12 step 1;
+    /// ... and later by this hundredth of the depth squared.
+    late_slope = 150 in 60..=250 step 15;
+    /// Futility: base.
+    futility_base = 90 in 30..=150 step 12;
+    /// Futility: per reduced ply.
+    futility_slope = 85 in 50..=150 step 8;
+    /// Futility up to this reduced depth.
+    futility_depth = 9 in 5..=12 step 1;
+    /// Quiet moves with a history below minus this per ply are skipped ...
+    history_margin = 3500 in 1000..=6000 step 400;
+    /// ... up to this reduced depth.
+    history_depth = 4 in 2..=6 step 1;
+    /// Quiescence: exchanges may lose this.
+    quiescence_loss = 40 in 1..=100 step 12;
+    /// Quiescence: what a capture brings beside what it takes.
+    quiescence_futility = 160 in 50..=300 step 20;
 
-/// What a success at `depth` is worth in a history.
-pub(crate) const fn bonus(depth: i32) -> i32 {
-    let bonus = 170 * depth - 60;
-    if bonus > 1_800 { 1_800 } else { bonus }
-}
+    // Extensions.
 
-/// What a failure at `depth` costs in a history.
-pub(crate) const fn malus(depth: i32) -> i32 {
-    let malus = 190 * depth - 40;
-    if malus > 1_500 { 1_500 } else { malus }
+    /// Singular extensions from this depth.
+    singular_depth = 7 in 5..=9 step 1;
+    /// The table's entry may be shallower by this.
+    singular_table_depth = 3 in 2..=5 step 1;
+    /// The bar for the other moves is below the table's value by this per ply.
+    singular_slope = 2 in 1..=4 step 1;
+    /// A second ply when the others are below the bar by this.
+    double_margin = 18 in 8..=40 step 4;
+    /// Second plies in one line.
+    doubles_max = 8 in 4..=12 step 1;
+    /// Plies less where the table's move fails high and others nearly do.
+    negative_table = 2 in 1..=3 step 1;
+    /// Plies less where a child is expected to fail high and the table's move is one of several.
+    negative_cut = 1 in 0..=2 step 1;
+
+    // Late move reductions, in 1024ths of a ply.
+
+    /// Every quiet move.
+    lmr_quiet_base = 640 in 0..=1400 step 100;
+    /// Per product of the binary logarithms of depth and number, in thousandths; quiet moves.
+    lmr_quiet_slope = 220 in 120..=350 step 16;
+    /// The same of noisy moves.
+    lmr_noisy_slope = 170 in 80..=300 step 16;
+    /// A child is expected to fail high.
+    lmr_cut = 1400 in 400..=2600 step 160;
+    /// The evaluation is not better than at our last move.
+    lmr_not_improving = 600 in 0..=1600 step 120;
+    /// The table's move is a capture: quiet moves are worth less.
+    lmr_table_noisy = 900 in 0..=1800 step 120;
+    /// Many children have failed high: ...
+    lmr_cutoffs = 900 in 0..=1800 step 120;
+    /// ... more than this.
+    lmr_cutoffs_many = 3 in 1..=6 step 1;
+    /// Was or is in a principal variation.
+    lmr_pv = 1200 in 300..=2400 step 150;
+    /// The move gives check.
+    lmr_check = 1000 in 0..=2000 step 130;
+    /// The move failed high in a sibling.
+    lmr_killer = 1000 in 0..=2000 step 130;
+    /// A ply for so much history of a quiet move.
+    lmr_quiet_history = 11000 in 5000..=20000 step 1000;
+    /// The same of a noisy one.
+    lmr_noisy_history = 9000 in 4000..=18000 step 1000;
+    /// A reduced search that beats the best by this ...
+    deeper_margin = 45 in 20..=80 step 6;
+    /// ... and so much per ply is repeated deeper.
+    deeper_slope = 2 in 0..=6 step 1;
+    /// One that beats it by less than this is repeated less deep.
+    shallower_margin = 8 in 4..=16 step 2;
+
+    // Histories.
+
+    /// What a success is worth per ply of depth ...
+    bonus_slope = 170 in 80..=350 step 18;
+    /// ... less this ...
+    bonus_offset = 60 in -200..=300 step 30;
+    /// ... at most.
+    bonus_max = 1800 in 900..=3500 step 160;
+    /// What a failure costs per ply of depth ...
+    malus_slope = 190 in 80..=400 step 18;
+    /// ... less this ...
+    malus_offset = 40 in -200..=300 step 30;
+    /// ... at most.
+    malus_max = 1500 in 700..=3200 step 160;
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::TUNABLES;
+    use crate::engine::Tunable;
 
     #[test]
-    fn logarithms_are_right() {
-        for n in 1..64_u64 {
-            let exact = (n as f64).log2() * 1024.0;
-            assert!((f64::from(LOG2[n as usize]) - exact).abs() <= 1.0, "{n}");
-        }
-    }
-
-    #[test]
-    fn reductions_grow_with_depth_and_number() {
-        for depth in 2..40 {
-            for count in 2..60 {
-                let here = late_move_reduction(depth, count, false);
-                assert!(late_move_reduction(depth + 1, count, false) >= here);
-                assert!(late_move_reduction(depth, count + 1, false) >= here);
-                assert!(late_move_reduction(depth, count, true) <= here);
-            }
+    fn the_table_is_sound() {
+        for (i, tunable) in TUNABLES.iter().enumerate() {
+            let Tunable {
+                name,
+                value,
+                min,
+                max,
+                step,
+            } = *tunable;
+            assert!(min <= value && value <= max, "{name}");
+            assert!(step > 0 && step <= max - min, "{name}");
+            assert!(
+                TUNABLES[..i].iter().all(|other| other.name != name),
+                "{name}"
+            );
         }
     }
 }

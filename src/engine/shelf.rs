@@ -42,13 +42,14 @@ impl Shelf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Setting;
 
     #[test]
     fn a_game_finds_its_own_and_no_more_are_kept_than_said() {
         let mut shelf = Shelf::EMPTY;
         for game in 0..100 {
-            shelf.put((game, 0), Memory::new(None), 2);
-            shelf.put((game, 1), Memory::new(None), 2);
+            shelf.put((game, 0), Memory::new(&Setting::default()), 2);
+            shelf.put((game, 1), Memory::new(&Setting::default()), 2);
             assert!(shelf.waiting.len() <= KEPT);
         }
         assert!(shelf.take((0, 0)).is_none());

@@ -1,12 +1,9 @@
 //! One search after another on the caller's own thread, with a table of its own: for self-play by the thousands.
 
-use std::sync::Arc;
-
 use super::control::Control;
-use super::nnue::Network;
 use super::search::{Memory, Search};
 use super::table::Table;
-use super::{Limits, Thought};
+use super::{Limits, Setting, Thought};
 use crate::chess::Game;
 
 /// An engine without threads. The same calls on a fresh one give the same answers, unless a limit is a time.
@@ -16,19 +13,19 @@ pub struct Solo {
 }
 
 impl Solo {
-    /// With a table of `hash_mib` MiB; evaluates with `network`, or by hand if it is none.
+    /// With a table of `hash_mib` MiB.
     #[must_use]
-    pub fn new(hash_mib: usize, network: Option<Arc<Network>>) -> Solo {
+    pub fn new(hash_mib: usize, setting: &Setting) -> Solo {
         Solo {
             table: Table::new(hash_mib),
-            memory: Memory::new(network),
+            memory: Memory::new(setting),
         }
     }
 
     /// Forgets everything.
     pub fn new_game(&mut self) {
         self.table.clear();
-        self.memory = Memory::new(self.memory.evaluator.network());
+        self.memory.forget();
     }
 
     /// Searches until a limit is met; without any that is at the greatest depth.

@@ -11,12 +11,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use super::control::Control;
-use super::nnue::Network;
 use super::search::{Memory, Search};
 use super::shelf::{Place, Shelf};
 use super::table::Table;
 use super::value::{DRAW, mated_in, to_score};
-use super::{Limits, Task, Thought};
+use super::{Limits, Setting, Task, Thought};
 use crate::chess::Game;
 
 /// Enough for the deepest line in an unoptimised build.
@@ -79,7 +78,7 @@ impl Job {
         }));
         if searched.is_err() {
             // It may have been left in any state.
-            *memory = Memory::new(memory.evaluator.network());
+            memory.forget();
         }
         self.control.wait_until_asked();
         self.control.stop();
@@ -99,7 +98,7 @@ impl Job {
             .iterate(&mut |_| {});
         }));
         if searched.is_err() {
-            *memory = Memory::new(memory.evaluator.network());
+            memory.forget();
         }
     }
 
@@ -163,8 +162,8 @@ struct State {
     era: u64,
     closing: bool,
     table: Arc<Table>,
-    /// What to evaluate with; by hand if it is none.
-    network: Option<Arc<Network>>,
+    /// What to search with.
+    setting: Setting,
 }
 
 /// The threads of an engine.
@@ -185,7 +184,7 @@ impl Pool {
                 era: 0,
                 closing: false,
                 table: Arc::new(Table::new(hash_mib)),
-                network: Network::embedded(),
+                setting: Setting::default(),
             }),
             work: Condvar::new(),
         })
@@ -215,15 +214,15 @@ impl Pool {
         self.work.notify_all();
     }
 
-    /// What searches to come evaluate with; forgets everything, since scores may mean something else.
-    pub fn set_network(&self, network: Option<Arc<Network>>) {
+    /// What searches to come are made with; forgets everything, since scores may mean something else.
+    pub fn set(&self, setting: Setting) {
         let mut state = self.lock();
-        state.network = network;
+        state.setting = setting;
         state.forget();
     }
 
-    pub fn network(&self) -> Option<Arc<Network>> {
-        self.lock().network.clone()
+    pub fn setting(&self) -> Setting {
+        self.lock().setting.clone()
     }
 
     pub fn new_game(&self) {
@@ -292,9 +291,9 @@ impl Pool {
                 continue;
             };
             let known = state.shelf.take((job.about, seat));
-            let (network, era) = (state.network.clone(), state.era);
+            let (setting, era) = (state.setting.clone(), state.era);
             drop(state);
-            let mut memory = known.unwrap_or_else(|| Memory::new(network));
+            let mut memory = known.unwrap_or_else(|| Memory::new(&setting));
             let answer = if seat == 0 {
                 self.lead(&job, &mut memory)
             } else {

@@ -19,7 +19,7 @@ use super::options::DatagenOptions;
 use super::record::{Outcome, Record};
 use crate::chess::{Game, Position};
 use crate::engine::nnue::Network;
-use crate::engine::{Bound, Limits, Score, Solo, Thought};
+use crate::engine::{Bound, Limits, Score, Setting, Solo, Thought};
 
 /// Random plies before the engine plays; a coin decides on one more, so that both sides begin.
 const RANDOM_PLIES: usize = 8;
@@ -208,7 +208,7 @@ impl Player {
             ..Limits::default()
         };
         Player {
-            solo: Solo::new(HASH, network),
+            solo: Solo::new(HASH, &Setting::with_network(network)),
             rng: fastrand::Rng::with_seed(u64::from(seed) << 32 | thread as u64),
             limits: limits(options.nodes),
             opening_limits: limits(options.nodes * OPENING_EFFORT),

@@ -17,7 +17,7 @@ use super::options::DuelOptions;
 use super::record::Outcome;
 use crate::chess::{Color, Game};
 use crate::engine::nnue::{self, Network};
-use crate::engine::{Limits, Score, Solo};
+use crate::engine::{Limits, Score, Setting, Solo};
 
 /// Openings beyond this, in centipawns for either engine, are no games.
 const OPENING_MAX: i32 = 200;
@@ -52,7 +52,8 @@ pub fn run(options: &DuelOptions) -> anyhow::Result<()> {
         for _ in 0..threads {
             let (sender, networks, next) = (sender.clone(), networks.clone(), &next);
             let play = move || {
-                let mut players = networks.map(|network| Solo::new(HASH, network));
+                let mut players =
+                    networks.map(|network| Solo::new(HASH, &Setting::with_network(network)));
                 loop {
                     let pair = next.fetch_add(1, Ordering::Relaxed);
                     if pair >= pairs || sender.send(play_pair(&mut players, options, pair)).is_err()
@@ -243,7 +244,7 @@ mod tests {
             chess960: 50,
             seed: 1,
         };
-        let mut players = [Solo::new(1, None), Solo::new(1, None)];
+        let mut players = [(); 2].map(|()| Solo::new(1, &Setting::with_network(None)));
         for pair in 0..2 {
             let points = play_pair(&mut players, &options, pair);
             assert_eq!(

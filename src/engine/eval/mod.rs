@@ -275,11 +275,11 @@ fn pawn_attacks(color: Color, pawns: Bitboard) -> Bitboard {
 mod tests {
     use super::*;
     use crate::chess::Game;
-    use crate::engine::Limits;
     use crate::engine::control::Control;
     use crate::engine::nnue::{Kernels, tests::random_network};
     use crate::engine::search::{Memory, Search};
     use crate::engine::table::Table;
+    use crate::engine::{Limits, Setting};
 
     /// Nodes of a few searches with a network and these kernels.
     fn nodes_with(network: &Arc<Network>, kernels: &'static Kernels) -> u64 {
@@ -295,7 +295,7 @@ mod tests {
         };
         let nodes = positions.map(|fen| {
             let game = Game::new(Position::from_fen(fen).expect("a good FEN"));
-            let mut memory = Memory::new(None);
+            let mut memory = Memory::new(&Setting::with_network(None));
             let sums = Accumulators::with_kernels(network.clone(), kernels, game.position());
             memory.evaluator.network = Some(sums);
             let (control, table) = (Control::new(&limits, 0), Table::new(1));

@@ -5,8 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
 use crate::chess::{Game, Move, Position, Role};
-use crate::engine::nnue::Network;
-use crate::engine::{Limits, Solo};
+use crate::engine::{Limits, Setting, Solo};
 
 use super::Kind;
 
@@ -37,7 +36,7 @@ impl Thinkers {
         let _seat = self.seats.acquire().await.ok()?;
         let idle = self.idle().pop();
         let search = move || {
-            let mut solo = idle.unwrap_or_else(|| Solo::new(TABLE, Network::embedded()));
+            let mut solo = idle.unwrap_or_else(|| Solo::new(TABLE, &Setting::default()));
             solo.new_game();
             let limits = Limits {
                 nodes: Some(nodes),

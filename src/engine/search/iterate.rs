@@ -1,44 +1,10 @@
-//! Iterative deepening with aspiration windows: from the root position to the answer.
+//! Iterative deepening: from the root position to the answer.
 
-use std::time::Duration;
-
-use super::search::{Root, Search};
-use super::time::Progress;
-use super::value::{DRAW, INFINITE, MATE, MAX_PLY, Value, is_mate, mate_in, mated_in, to_score};
-use super::{Bound, Thought, params, value};
+use super::Search;
 use crate::chess::Move;
-
-/// A move of the root and what is known about it.
-pub(crate) struct RootMove {
-    pub mv: Move,
-    /// In the present iteration; `-INFINITE` unless it was better than what was known before.
-    pub value: Value,
-    /// In the last iteration.
-    pub previous: Value,
-    pub bound: Bound,
-    /// The line that begins with the move.
-    pub line: Vec<Move>,
-    pub seldepth: usize,
-    /// Visited below it, in all iterations.
-    pub nodes: u64,
-}
-
-impl RootMove {
-    pub fn new(mv: Move) -> RootMove {
-        RootMove {
-            mv,
-            value: -INFINITE,
-            previous: -INFINITE,
-            bound: Bound::Exact,
-            line: vec![mv],
-            seldepth: 0,
-            nodes: 0,
-        }
-    }
-}
-
-/// No reports of mere bounds before; they would only be noise.
-const BOUNDS_AFTER: Duration = Duration::from_secs(3);
+use crate::engine::time::Progress;
+use crate::engine::value::{DRAW, INFINITE, MATE, MAX_PLY, is_mate, mate_in, mated_in, to_score};
+use crate::engine::{Thought, params};
 
 impl Search<'_> {
     /// Searches deeper and deeper until a limit is met, and reports every iteration, each line of it.
@@ -127,86 +93,7 @@ impl Search<'_> {
             || self.control.is_time_to_answer(progress)
     }
 
-    /// One iteration of one line: a narrow window around the last value, opened on the side where it fails.
-    fn aspire(
-        &mut self,
-        pos: &crate::chess::Position,
-        depth: i32,
-        report: &mut dyn FnMut(&Thought),
-    ) {
-        let expected = self.root[self.rank].previous;
-        let mut delta = params::ASPIRATION_WINDOW;
-        let (mut alpha, mut beta) = (-INFINITE, INFINITE);
-        if depth >= params::ASPIRATION_DEPTH && !is_mate(expected) && expected > -INFINITE {
-            (alpha, beta) = (expected - delta, expected + delta);
-        }
-        let mut reduced = 0;
-        loop {
-            for root in &mut self.root[self.rank..] {
-                root.value = -INFINITE;
-            }
-            self.moves.clear();
-            let value = self.search::<Root>(pos, 0, (depth - reduced).max(1), alpha, beta, false);
-            let rank = self.rank;
-            self.root[rank..].sort_by_key(|root| -root.value);
-            if self.aborted || value > alpha && value < beta {
-                return;
-            }
-            if value <= alpha {
-                beta = (alpha + beta) / 2;
-                alpha = (value - delta).max(-INFINITE);
-                reduced = 0;
-            } else {
-                beta = (value + delta).min(INFINITE);
-                reduced = (reduced + 1).min(params::FAIL_HIGH_REDUCTION_MAX);
-            }
-            delta += delta / 2;
-            if value::is_mate(value) {
-                (alpha, beta) = (-INFINITE, INFINITE);
-            }
-            if self.control.elapsed() >= BOUNDS_AFTER && self.seat == 0 {
-                let thought = self.thought(rank, depth as usize);
-                report(&thought);
-            }
-        }
-    }
-
-    /// A root move was searched: the first one and those that are better become known by value.
-    pub(super) fn note_root_move(
-        &mut self,
-        mv: Move,
-        value: Value,
-        alpha: Value,
-        beta: Value,
-        count: usize,
-        nodes: u64,
-    ) {
-        let seldepth = self.seldepth;
-        let below: Vec<Move> = if count == 1 || value > alpha {
-            self.lines[1].iter().collect()
-        } else {
-            Vec::new()
-        };
-        let Some(root) = self.root.iter_mut().find(|root| root.mv == mv) else {
-            return;
-        };
-        root.nodes += nodes;
-        if count == 1 || value > alpha {
-            root.value = value;
-            root.seldepth = seldepth;
-            root.bound = match value {
-                _ if value >= beta => Bound::Lower,
-                _ if value <= alpha => Bound::Upper,
-                _ => Bound::Exact,
-            };
-            root.line.truncate(1);
-            root.line.extend(below);
-        } else {
-            root.value = -INFINITE;
-        }
-    }
-
-    fn thought(&self, rank: usize, depth: usize) -> Thought {
+    pub(super) fn thought(&self, rank: usize, depth: usize) -> Thought {
         let root = &self.root[rank];
         // A line that was not reached in this iteration stands with its last value.
         let value = if root.value > -INFINITE {

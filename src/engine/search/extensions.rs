@@ -1,0 +1,72 @@
+//! Singular extensions: is the table's move the only good one?
+//!
+//! A search without it, half as deep, asks whether any other move comes near the table's value. If none does, the move
+//! is worth more depth. If others are good enough as well, the node is, and there is no need to search it (multicut).
+
+use super::Search;
+use super::node::Node;
+use super::node_type::{NodeType, Zero};
+use crate::chess::Move;
+use crate::engine::table::Hit;
+use crate::engine::value::{Value, is_mate};
+use crate::engine::{Bound, params};
+
+/// What the search without the table's move says.
+pub(super) enum Extension {
+    /// Search the move by so many plies deeper, or shallower.
+    By(i32),
+    /// Several moves fail high: so does the node.
+    Cutoff(Value),
+}
+
+impl Search<'_> {
+    /// How much deeper to search a move.
+    pub(super) fn extension<N: NodeType>(&mut self, node: &Node, mv: Move) -> Extension {
+        let is_tested = !N::ROOT && Some(mv) == node.table_move && node.excluded.is_none();
+        match node.hit {
+            Some(hit) if is_tested && self.may_be_singular(node, &hit) => {
+                self.test_singularity::<N>(node, &hit)
+            }
+            _ => Extension::By(0),
+        }
+    }
+
+    fn may_be_singular(&self, node: &Node, hit: &Hit) -> bool {
+        // Lines that have been extended to twice the iteration's depth are extended no more.
+        let is_long = node.ply >= 2 * self.iteration;
+        node.depth >= params::singular_depth()
+            && hit.depth >= node.depth - params::singular_table_depth()
+            && hit.bound != Bound::Upper
+            && !is_mate(hit.value)
+            && !is_long
+    }
+
+    fn test_singularity<N: NodeType>(&mut self, node: &Node, hit: &Hit) -> Extension {
+        let &Node { pos, ply, beta, .. } = node;
+        let bar = hit.value - params::singular_slope() * node.depth;
+        let half = (node.depth - 1) / 2;
+        self.frame(ply).excluded = node.table_move;
+        let value = self.search::<Zero>(pos, ply, half, bar - 1, bar, node.cut);
+        self.frame(ply).excluded = None;
+        if self.aborted {
+            return Extension::By(0);
+        }
+        let is_singular = value < bar;
+        let is_far_ahead = value < bar - params::double_margin();
+        if is_singular && !N::PV && is_far_ahead && self.frame(ply).doubles < params::doubles_max()
+        {
+            self.frame(ply).doubles += 1;
+            Extension::By(2)
+        } else if is_singular {
+            Extension::By(1)
+        } else if value >= beta && !is_mate(value) {
+            Extension::Cutoff(value)
+        } else if hit.value >= beta {
+            Extension::By(-params::negative_table())
+        } else if node.cut {
+            Extension::By(-params::negative_cut())
+        } else {
+            Extension::By(0)
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! How much less deep a move is searched: late move reductions, and nodes without a move to begin with.
+
+use super::Search;
+use super::moves::Candidate;
+use super::node::Node;
+use super::node_type::NodeType;
+use crate::chess::{Move, Position};
+use crate::engine::params;
+
+/// Reductions are reckoned in this part of a ply.
+const PLY: i32 = 1024;
+
+/// Whole plies.
+pub(super) fn plies(reduction: i32) -> i32 {
+    reduction / PLY
+}
+
+/// Internal iterative reduction, in plies: without a move to begin with, a shallower search finds one.
+pub(super) fn without_table_move<N: NodeType>(node: &Node) -> i32 {
+    let matters = N::PV || node.cut;
+    let deep = node.depth >= params::iir_depth();
+    i32::from(matters && deep && node.table_move.is_none() && node.excluded.is_none())
+}
+
+/// Whether the move comes late enough to be reduced.
+pub(super) fn is_late<N: NodeType>(node: &Node, candidate: &Candidate) -> bool {
+    node.depth >= 2 && candidate.count > 1 + usize::from(N::ROOT)
+}
+
+impl Search<'_> {
+    /// What makes a late move less or more worth looking at, in 1024ths of a ply.
+    pub(super) fn reduction_terms(
+        &mut self,
+        node: &Node,
+        candidate: &Candidate,
+        child: &Position,
+    ) -> i32 {
+        let many_cutoffs = self.frame(node.ply + 1).cutoffs > params::lmr_cutoffs_many();
+        let table_noisy = node.table_move.is_some_and(Move::is_noisy);
+        let terms = [
+            (node.cut, params::lmr_cut()),
+            (!node.improving, params::lmr_not_improving()),
+            (table_noisy, params::lmr_table_noisy()),
+            (many_cutoffs, params::lmr_cutoffs()),
+            (node.was_pv, -params::lmr_pv()),
+            (child.in_check(), -params::lmr_check()),
+            (candidate.is_killer, -params::lmr_killer()),
+        ];
+        let sum: i32 = terms
+            .iter()
+            .map(|&(holds, term)| if holds { term } else { 0 })
+            .sum();
+        let history_of_a_ply = if candidate.mv.is_noisy() {
+            params::lmr_noisy_history()
+        } else {
+            params::lmr_quiet_history()
+        };
+        sum - candidate.history * PLY / history_of_a_ply
+    }
+}
+
+/// By how much a move is reduced for coming late: with the logarithms of depth and number.
+pub(super) fn late_move_reduction(depth: i32, count: usize, noisy: bool) -> i32 {
+    let depth = LOG2[(depth as usize).min(LOG2.len() - 1)];
+    let count = LOG2[count.min(LOG2.len() - 1)];
+    let product = depth * count / PLY;
+    if noisy {
+        product * params::lmr_noisy_slope() / 1000
+    } else {
+        params::lmr_quiet_base() + product * params::lmr_quiet_slope() / 1000
+    }
+}
+
+/// Binary logarithms in 1024ths; of 0 it is 0 as well. Integers, so that all machines search alike.
+const LOG2: [i32; 64] = {
+    let mut table = [0; 64];
+    let mut n = 1;
+    while n < 64 {
+        table[n] = log2(n as u64);
+        n += 1;
+    }
+    table
+};
+
+const fn log2(n: u64) -> i32 {
+    const FRACTION_BITS: u32 = PLY.ilog2();
+    let whole = n.ilog2();
+    // The mantissa, between 1 and 2, in 32 bits of fraction; squaring it yields the next bit of its logarithm.
+    let mut mantissa = (n << 32) >> whole;
+    let mut log = whole as i32;
+    let mut bit = 0;
+    while bit < FRACTION_BITS {
+        mantissa = ((mantissa as u128 * mantissa as u128) >> 32) as u64;
+        log *= 2;
+        if mantissa >= 2 << 32 {
+            mantissa >>= 1;
+            log += 1;
+        }
+        bit += 1;
+    }
+    log
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_are_right() {
+        for n in 1..64_u64 {
+            let exact = (n as f64).log2() * 1024.0;
+            assert!((f64::from(LOG2[n as usize]) - exact).abs() <= 1.0, "{n}");
+        }
+    }
+
+    #[test]
+    fn reductions_grow_with_depth_and_number() {
+        for depth in 2..40 {
+            for count in 2..60 {
+                let here = late_move_reduction(depth, count, false);
+                assert!(late_move_reduction(depth + 1, count, false) >= here);
+                assert!(late_move_reduction(depth, count + 1, false) >= here);
+                assert!(late_move_reduction(depth, count, true) <= here);
+            }
+        }
+    }
+}
