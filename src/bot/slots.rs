@@ -84,14 +84,19 @@ impl Slots {
         self.kept.remove(arena);
     }
 
-    /// Whether there is no room for another game with a clock. Those that are on without a slot count too.
-    pub fn full(&mut self, now: Instant) -> bool {
-        self.forget(now);
+    /// Arenas from which a game may come at any moment, without those that we are playing in.
+    pub fn arenas_awaited(&self) -> usize {
         let playing = |arena: &ArenaId| {
             let mut arenas = self.taken.values().filter_map(|slot| slot.arena.as_ref());
             arenas.any(|other| other == arena)
         };
-        let kept = self.kept.iter().filter(|arena| !playing(arena)).count();
+        self.kept.iter().filter(|arena| !playing(arena)).count()
+    }
+
+    /// Whether there is no room for another game with a clock. Those that are on without a slot count too.
+    pub fn full(&mut self, now: Instant) -> bool {
+        self.forget(now);
+        let kept = self.arenas_awaited();
         let taken = self.taken.values().filter(|slot| slot.clocked).count();
         taken + kept >= self.concurrency
     }
@@ -158,7 +163,9 @@ mod tests {
         slots.keep(id(9));
         slots.keep(id(9));
         assert!(!slots.full(now));
+        assert_eq!(slots.arenas_awaited(), 1);
         slots.take(id(1), None, true, Some(id(9)));
+        assert_eq!(slots.arenas_awaited(), 0);
         assert!(!slots.full(now));
         slots.take(id(2), None, true, None);
         assert!(slots.full(now));

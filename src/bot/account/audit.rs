@@ -81,7 +81,7 @@ impl Account {
         let worries = |seat: &Seat| worries(&seat.desk.look(), self.worried, now);
         if !lately && self.games.values().any(worries) {
             self.worried = Some(now);
-            self.ask_playing(Duration::ZERO);
+            self.ask_playing();
         }
     }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tracing::info;
 
-use super::{Account, Errand, remember};
+use super::errands::Errand;
+use super::{Account, remember};
 use crate::bot::policy::{self, Load, Verdict};
 use crate::bot::stop::Stage;
 use crate::clock;

@@ -2,6 +2,7 @@
 
 mod audit;
 mod challenges;
+mod errands;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -21,13 +22,12 @@ use super::tournament::{Tournaments, Word};
 use super::{BotParts, Error, House, Pulse};
 use crate::clock;
 use crate::events;
-use crate::lichess::model::{
-    Challenge, ChallengeId, Challenger, Challenges, Event, GameId, GameInfo, Speed, Status,
-};
+use crate::lichess::model::{ChallengeId, Event, GameId, GameInfo, Speed, Status};
 use crate::lichess::retry::{self, Kind, Reopen, Retry};
 use crate::lichess::{Error as Failure, EventStream, StreamError};
 use crate::metrics::Metrics;
 use audit::WORRY_EVERY;
+use errands::Errand;
 
 /// How often the loop says that it is alive.
 const BEAT: Duration = Duration::from_secs(1);
@@ -38,6 +38,10 @@ const RECONCILE_EVERY: Duration = Duration::from_secs(60);
 /// How often, while games are on, Lichess is asked whose turn it is in them: a question like any other, of which there
 /// is one at a time.
 const AUDIT_EVERY: Duration = Duration::from_secs(20);
+
+/// How often Lichess is asked for our games while the account's stream is closed, or silent for this long and a game
+/// of an arena may come: one that is not begun within some 16 seconds is lost.
+const DEAF_EVERY: Duration = Duration::from_secs(3);
 
 /// The most games that Lichess lists.
 const LISTED: u32 = 50;
@@ -152,7 +156,14 @@ struct Account {
     informed: bool,
     idle_told: bool,
     token_checked: Option<Instant>,
-    offline: Option<String>,
+    /// The account's stream is closed.
+    offline: bool,
+    /// And that because we ask too much.
+    limited: bool,
+    /// Lichess is being asked for our games.
+    asking: bool,
+    /// Somebody wanted to know meanwhile: the answer that is under way may be too old for him.
+    ask_again: bool,
     metrics: Metrics,
     /// Games that the auditor had to help.
     repairs: u64,
@@ -165,17 +176,6 @@ struct Seat {
     orders: mpsc::UnboundedSender<Order>,
     desk: Desk,
     since: Instant,
-}
-
-/// The answer to a request of the account.
-enum Errand {
-    /// With the time at which it was asked.
-    Playing(Instant, Result<Vec<GameInfo>, Failure>),
-    Waiting(Result<Challenges, Failure>),
-    Accepted(Box<Challenge>, Result<(), Failure>),
-    Declined(ChallengeId, Result<(), Failure>),
-    /// Whether the token is still good.
-    Token(Result<(), Failure>),
 }
 
 impl Account {
@@ -206,7 +206,10 @@ impl Account {
             informed: false,
             idle_told: false,
             token_checked: None,
-            offline: None,
+            offline: false,
+            limited: false,
+            asking: false,
+            ask_again: false,
             metrics,
             repairs: 0,
             worried: None,
@@ -219,6 +222,7 @@ impl Account {
         let mut reconcile = clock::interval_later(RECONCILE_EVERY);
         let mut audit = clock::interval_later(AUDIT_EVERY);
         let mut worry = clock::interval(WORRY_EVERY);
+        let mut deaf = clock::interval(DEAF_EVERY);
         let doubt = Arc::clone(&self.house.doubt);
         let mut stage = stop.stage();
         loop {
@@ -238,10 +242,11 @@ impl Account {
                     self.draining(stage);
                 }
                 () = doubt.notified() => self.check_token(),
-                _ = reconcile.tick() => if self.offline.is_none() { self.reconcile() },
-                _ = audit.tick() => if self.offline.is_none() && !self.games.is_empty() {
-                    self.ask_playing(Duration::ZERO);
+                _ = reconcile.tick() => if !self.offline { self.reconcile() },
+                _ = audit.tick() => if !self.offline && !self.games.is_empty() {
+                    self.ask_playing();
                 },
+                _ = deaf.tick() => if self.may_be_deaf() { self.ask_playing() },
                 _ = worry.tick(), if !self.games.is_empty() => self.worry(),
                 _ = beat.tick() => {
                     self.pulse.beat();
@@ -284,7 +289,7 @@ impl Account {
     }
 
     fn online(&mut self) {
-        self.offline = None;
+        self.offline = false;
         self.informed = false;
         let me = self.house.me.clone();
         info!("online as {me}");
@@ -310,6 +315,7 @@ impl Account {
         let why = error.map_or("Lichess closed the event stream".into(), |error| {
             error.to_string()
         });
+        self.limited = false;
         self.went_offline(why, wait);
         Ok(())
     }
@@ -322,6 +328,7 @@ impl Account {
         if error.refusal().is_some_and(|no| no.code == 403 && no.json) {
             return Err(Error::TokenRejected(error.to_string()));
         }
+        self.limited = error.refusal().is_some_and(|no| no.code == 429);
         self.went_offline(error.to_string(), wait);
         Ok(())
     }
@@ -330,11 +337,20 @@ impl Account {
         warn!("offline, again in {wait:.1?}: {reason}");
         self.pulse.set(|status| status.online = false);
         let retry_in = Some(wait);
-        self.house.events.send(events::Event::Offline {
-            reason: reason.clone(),
-            retry_in,
-        });
-        self.offline = Some(reason);
+        self.house
+            .events
+            .send(events::Event::Offline { reason, retry_in });
+        self.offline = true;
+    }
+
+    /// Whether a game may have begun without our hearing of it.
+    fn may_be_deaf(&self) -> bool {
+        if self.offline {
+            return !self.limited;
+        }
+        let heard = self.link.stream().map(|(stream, _)| stream.last_heard());
+        let silent = heard.is_some_and(|heard| clock::since(heard.at()) >= DEAF_EVERY);
+        silent && self.slots.arenas_awaited() > 0
     }
 
     /// A 401 on one request is looked into before everything is given up for it.
@@ -447,7 +463,11 @@ impl Account {
                     text: "an error of ours; the game is taken up again".into(),
                 });
                 let before = self.panicked.iter().filter(|other| **other == id).count();
-                self.ask_playing(AFTER_PANIC * before.min(30) as u32);
+                let wait = AFTER_PANIC * before.min(30) as u32;
+                self.errands.spawn(async move {
+                    clock::sleep(wait).await;
+                    Errand::AskPlaying
+                });
                 remember(&mut self.panicked, id);
                 self.informed = false;
             }
@@ -457,64 +477,6 @@ impl Account {
     fn count(&self) {
         self.house.games.store(self.games.len(), Ordering::Relaxed);
         self.pulse.set(|status| status.games = self.games.len());
-    }
-
-    /// Compares what we know with what Lichess lists: the streams may have kept something back.
-    fn reconcile(&mut self) {
-        self.ask_playing(Duration::ZERO);
-        let client = self.house.client.clone();
-        self.errands
-            .spawn(async move { Errand::Waiting(client.challenges().await) });
-    }
-
-    fn ask_playing(&mut self, wait: Duration) {
-        let client = self.house.client.clone();
-        self.errands.spawn(async move {
-            clock::sleep(wait).await;
-            let asked = clock::now();
-            Errand::Playing(asked, client.playing(LISTED).await)
-        });
-    }
-
-    /// An errand is done.
-    fn back(&mut self, errand: Result<Errand, JoinError>) -> Result<(), Error> {
-        match errand {
-            Ok(Errand::Playing(asked, Ok(list))) => {
-                self.informed = true;
-                self.compare(list, asked);
-            }
-            Ok(Errand::Waiting(Ok(list))) => {
-                // Humans first: bots have more patience.
-                let (bots, humans): (Vec<_>, Vec<_>) =
-                    list.incoming.into_iter().partition(|challenge| {
-                        challenge
-                            .challenger
-                            .as_ref()
-                            .is_some_and(Challenger::is_bot)
-                    });
-                for challenge in humans.into_iter().chain(bots) {
-                    self.judge(Box::new(challenge), None);
-                }
-            }
-            Ok(Errand::Playing(_, Err(failure)) | Errand::Waiting(Err(failure))) => {
-                self.informed = true;
-                info!("cannot read a list, the stream has to do: {failure}");
-            }
-            Ok(Errand::Accepted(challenge, Ok(()))) => {
-                debug!(challenge = %challenge.id, "accepted")
-            }
-            Ok(Errand::Accepted(challenge, Err(failure))) => self.not_accepted(&challenge, failure),
-            Ok(Errand::Declined(id, Err(failure))) => {
-                info!(challenge = %id, "cannot decline: {failure}")
-            }
-            Ok(Errand::Declined(_, Ok(()))) => {}
-            Ok(Errand::Token(Err(failure))) if failure.is_unauthorized() => {
-                return Err(Error::TokenRejected(failure.to_string()));
-            }
-            Ok(Errand::Token(_)) => {}
-            Err(failure) => error!("an errand has failed: {failure}"),
-        }
-        Ok(())
     }
 
     fn draining(&mut self, stage: Stage) {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{Endpoint, Fault, NewUser, Rule, Script, SimOptions};
+use knightwatch::sim::{
+    Endpoint, Fault, Kind, NewUser, Rule, Script, SimOptions, Sparring, StreamFault, TimeControl,
+};
 
 use super::{ByHeart, CLOCK, Setting, decided, ms, of_bot, seconds, waits, within};
 use crate::common::{BOT, Daemon, Site, wait};
@@ -109,6 +111,40 @@ fn f09_an_event_stream_that_ends_is_back_within_two_seconds() {
     let took = [away(&site, seconds(20)), away(&site, seconds(60))];
     decided(seconds(2), "F9", &waits(&bot.log(), "offline, again in "));
     within(seconds(2), "F9, an event stream that ended", &took);
+}
+
+#[test]
+fn f09_a_game_that_begins_while_the_event_stream_is_closed_is_played() {
+    let site = Site::new([NewUser::bot("Patience")]);
+    site.sim.spar(Sparring::new("Patience", Kind::Random));
+    let bot = Daemon::start(&site, "");
+    let faults = site.sim.faults();
+    faults.add(Rule {
+        endpoint: Some(Endpoint::EventStream),
+        times: usize::MAX,
+        ..Rule::of(Fault::html(502))
+    });
+    let soon = |wait, fault| Rule {
+        at: Some(site.sim.elapsed() + wait),
+        ..Rule::of(fault)
+    };
+    let cut = Fault::Stream {
+        after: 0,
+        how: StreamFault::Reset,
+    };
+    faults.add(soon(ms(1), cut));
+    wait("the event stream is closed", || {
+        bot.log().contains("502").then_some(())
+    });
+    faults.add(soon(
+        ms(1),
+        Fault::Pair {
+            players: ["Patience".to_owned(), BOT.to_owned()],
+            clock: TimeControl::clock(180, 0),
+        },
+    ));
+    let game = site.started(1).remove(0);
+    site.plies(&game.id, 4);
 }
 
 #[test]

@@ -1,0 +1,96 @@
+//! Requests of the account, whose answers nothing waits for.
+
+use std::time::Instant;
+
+use tokio::task::JoinError;
+use tracing::{debug, error, info};
+
+use super::{Account, Error, LISTED};
+use crate::clock;
+use crate::lichess::Error as Failure;
+use crate::lichess::model::{Challenge, ChallengeId, Challenger, Challenges, GameInfo};
+
+/// The answer to a request of the account.
+pub(super) enum Errand {
+    /// With the time at which it was asked.
+    Playing(Instant, Result<Vec<GameInfo>, Failure>),
+    /// A time that was to be waited before our games are asked for.
+    AskPlaying,
+    Waiting(Result<Challenges, Failure>),
+    Accepted(Box<Challenge>, Result<(), Failure>),
+    Declined(ChallengeId, Result<(), Failure>),
+    /// Whether the token is still good.
+    Token(Result<(), Failure>),
+}
+
+impl Account {
+    /// Compares what we know with what Lichess lists: the streams may have kept something back.
+    pub(super) fn reconcile(&mut self) {
+        self.ask_playing();
+        let client = self.house.client.clone();
+        self.errands
+            .spawn(async move { Errand::Waiting(client.challenges().await) });
+    }
+
+    /// Asks for the games that are on: one question at a time, and never an answer that is older than the wish for it.
+    pub(super) fn ask_playing(&mut self) {
+        if self.asking {
+            self.ask_again = true;
+            return;
+        }
+        self.asking = true;
+        let client = self.house.client.clone();
+        self.errands.spawn(async move {
+            let asked = clock::now();
+            Errand::Playing(asked, client.playing(LISTED).await)
+        });
+    }
+
+    /// An errand is done.
+    pub(super) fn back(&mut self, errand: Result<Errand, JoinError>) -> Result<(), Error> {
+        if matches!(errand, Ok(Errand::Playing(..)) | Err(_)) {
+            self.asking = false;
+            if std::mem::take(&mut self.ask_again) {
+                self.ask_playing();
+            }
+        }
+        match errand {
+            Ok(Errand::AskPlaying) => self.ask_playing(),
+            Ok(Errand::Playing(asked, Ok(list))) => {
+                self.informed = true;
+                self.compare(list, asked);
+            }
+            Ok(Errand::Waiting(Ok(list))) => {
+                // Humans first: bots have more patience.
+                let (bots, humans): (Vec<_>, Vec<_>) =
+                    list.incoming.into_iter().partition(|challenge| {
+                        challenge
+                            .challenger
+                            .as_ref()
+                            .is_some_and(Challenger::is_bot)
+                    });
+                for challenge in humans.into_iter().chain(bots) {
+                    self.judge(Box::new(challenge), None);
+                }
+            }
+            Ok(Errand::Playing(_, Err(failure)) | Errand::Waiting(Err(failure))) => {
+                self.informed = true;
+                info!("cannot read a list, the stream has to do: {failure}");
+            }
+            Ok(Errand::Accepted(challenge, Ok(()))) => {
+                debug!(challenge = %challenge.id, "accepted")
+            }
+            Ok(Errand::Accepted(challenge, Err(failure))) => self.not_accepted(&challenge, failure),
+            Ok(Errand::Declined(id, Err(failure))) => {
+                info!(challenge = %id, "cannot decline: {failure}")
+            }
+            Ok(Errand::Declined(_, Ok(()))) => {}
+            Ok(Errand::Token(Err(failure))) if failure.is_unauthorized() => {
+                return Err(Error::TokenRejected(failure.to_string()));
+            }
+            Ok(Errand::Token(_)) => {}
+            Err(failure) => error!("an errand has failed: {failure}"),
+        }
+        Ok(())
+    }
+}
