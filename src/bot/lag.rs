@@ -83,7 +83,7 @@ impl Lag {
         }
         let mut sorted: Vec<_> = self.samples.iter().copied().collect();
         sorted.sort_unstable();
-        sorted[(sorted.len() - 1) * percent / 100]
+        sorted[(sorted.len() * percent).div_ceil(100) - 1]
     }
 }
 

@@ -82,6 +82,11 @@ impl<S> Link<S> {
         self.state = State::Waiting(Box::pin(clock::sleep(wait)));
     }
 
+    /// From now on a lost stream is opened again after this at the latest, unless the server wants more.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.schedule.set_patience(patience);
+    }
+
     /// Gives up a stream that brings what cannot be used, and opens anew when the schedule says so.
     pub fn mistrust(&mut self) {
         let lived = match &self.state {

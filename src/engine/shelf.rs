@@ -28,6 +28,8 @@ impl Shelf {
 
     /// Keeps it for the next search; if there are too many, the oldest goes.
     pub fn put(&mut self, place: Place, memory: Memory, threads: usize) {
+        // A helper that leaves late may find that another has sat in its place meanwhile.
+        self.waiting.retain(|(other, _)| *other != place);
         self.waiting.push((place, memory));
         if self.waiting.len() > KEPT.max(threads) {
             self.waiting.remove(0);

@@ -186,17 +186,22 @@ mod tests {
     }
 
     #[test]
-    fn a_lag_that_was_measured_leaves_less_unused_than_a_second_kept_back() {
+    fn a_lag_that_was_measured_is_neither_too_much_nor_too_little() {
         // As the bot measures them on such a line: one move in twenty costs more than 460 ms, the mean is 320 ms.
         let measured = |moves| left_after(moves, ms(510), ms(320));
-        let second = |moves| left_after(moves, ms(1_000), ms(1_000));
+        // A fixed second, kept back from this move alone, or from each of the moves to come.
+        let once = |moves| left_after(moves, ms(1_000), ms(0));
+        let always = |moves| left_after(moves, ms(1_000), ms(1_000));
         for moves in [20, 40, 60, 80, 100] {
-            let (ours, theirs) = (measured(moves), second(moves));
-            println!("{moves} moves: {ours:.1?} s left, {theirs:.1?} s with a second");
-            let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
-            assert!(ours < theirs, "{moves}: {ours} {theirs}");
-            assert!(ours > 2.0, "{moves}: {ours}");
+            let [ours, once, always] = [measured(moves), once(moves), always(moves)];
+            println!(
+                "{moves} moves: {ours:.1?} s left; {once:.1?} and {always:.1?} s with a second"
+            );
+            // It lasts for as long a game as there is.
+            assert!(ours.is_some_and(|left| left > 2.0), "{moves}: {ours:?}");
+            assert!(ours < always, "{moves}: {ours:?} {always:?}");
         }
+        assert_eq!(once(80), None);
     }
 
     #[test]

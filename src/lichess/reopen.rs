@@ -50,6 +50,8 @@ pub struct Reopen {
     opens: VecDeque<Instant>,
     /// Ends in a row without a long life between.
     failures: u32,
+    /// The longest wait that is not asked for by the server.
+    patience: Duration,
     was_silent: bool,
 }
 
@@ -98,6 +100,7 @@ impl Reopen {
             random,
             opens: VecDeque::new(),
             failures: 0,
+            patience: plan.most,
             was_silent: false,
         }
     }
@@ -105,6 +108,11 @@ impl Reopen {
     /// How long the stream that is opened next may be silent, its opening included.
     pub fn silence(&self) -> Duration {
         self.plan.silence[usize::from(self.was_silent)]
+    }
+
+    /// From now on no wait is longer than this, but for those that the server names.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
     }
 
     /// An attempt to open begins.
@@ -148,7 +156,10 @@ impl Reopen {
             Ended::Refused(Some(wait)) => wait,
             _ => Duration::ZERO,
         };
-        backoff.max(named).max(self.until_allowed(now))
+        backoff
+            .min(self.patience)
+            .max(named)
+            .max(self.until_allowed(now))
     }
 
     /// How many ends there were in a row without a long life between.

@@ -159,6 +159,8 @@ impl Tally {
     fn is_clean(&self) {
         assert_eq!(self.flags, [""; 0], "{}", self.text());
         assert_eq!(self.odd, [""; 0], "{}", self.text());
+        // These excuse nothing if they are many.
+        assert!(20 * self.hopeless <= self.games, "{}", self.text());
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, error, warn};
 
+use super::errands::Errand;
 use super::{Account, LISTED, Seat};
 use crate::bot::desk::{Doing, Sight, stream_status};
 use crate::bot::game::Order;
@@ -31,6 +32,12 @@ const GRACE: Duration = Duration::from_millis(500);
 /// How far the list of games and a stream may be apart in time. Both come from the same server; to open a stream for
 /// nothing costs one round trip.
 const SKEW: Duration = Duration::from_millis(500);
+
+/// A line that was sent before the list may come after it, by this much at most on a line that is no good anyway.
+const UNDER_WAY: Duration = Duration::from_millis(250);
+
+/// How long a game that worries waits for Lichess to say whose turn it is.
+const WORRY_PATIENCE: Duration = Duration::from_millis(1_500);
 
 /// With less than this on our clock, a stream that has died without a word costs the game before its silence tells.
 const SHORT: Duration = Duration::from_secs(30);
@@ -66,6 +73,7 @@ pub(super) fn neglects(sight: &Sight, now: Instant) -> bool {
 /// and has done so since well before.
 pub(super) fn misses_a_turn(sight: &Sight, listed: &GameInfo, asked: Instant) -> bool {
     listed.is_my_turn
+        && sight.stream.is_some()
         && !listed.status.is_over()
         && sight.owed_since.is_none()
         && asked.saturating_duration_since(sight.changed) > SKEW
@@ -81,7 +89,33 @@ impl Account {
         let worries = |seat: &Seat| worries(&seat.desk.look(), self.worried, now);
         if !lately && self.games.values().any(worries) {
             self.worried = Some(now);
-            self.ask_playing();
+            let client = self.house.client.clone();
+            self.errands.spawn(async move {
+                let list = clock::timeout(WORRY_PATIENCE, client.playing(LISTED)).await;
+                Errand::Overheard(now, list.ok().and_then(Result::ok))
+            });
+        }
+    }
+
+    /// Lichess does not say whose turn it is: the streams of the games that worry are opened anew, which says it too,
+    /// over another connection.
+    pub(super) fn look_where_it_worries(&self) {
+        let now = clock::now();
+        for seat in self.games.values() {
+            if worries(&seat.desk.look(), None, now) {
+                let _ = seat.orders.send(Order::Look);
+            }
+        }
+    }
+
+    /// Has a game look at its stream if Lichess still seems to wait for our move.
+    pub(super) fn recheck(&mut self, asked: Instant, info: &GameInfo) {
+        if let Some(seat) = self.games.get(&info.id)
+            && misses_a_turn(&seat.desk.look(), info, asked)
+        {
+            warn!(game = %info.id, "Lichess waits for our move, its stream has not said so: opening it again");
+            self.repairs += 1;
+            let _ = seat.orders.send(Order::Look);
         }
     }
 
@@ -136,7 +170,8 @@ impl Account {
         if list.len() < LISTED as usize {
             for (id, seat) in &self.games {
                 // One that has begun since could not be listed.
-                if seat.since < asked && list.iter().all(|info| info.id != *id) {
+                let open = seat.desk.look().stream.is_some();
+                if open && seat.since < asked && list.iter().all(|info| info.id != *id) {
                     debug!(game = %id, "not listed as being played, looking at its stream");
                     let _ = seat.orders.send(Order::Look);
                 }
@@ -146,9 +181,11 @@ impl Account {
             if let Some(seat) = self.games.get(&info.id)
                 && misses_a_turn(&seat.desk.look(), info, asked)
             {
-                warn!(game = %info.id, "Lichess waits for our move, its stream has not said so: opening it again");
-                self.repairs += 1;
-                let _ = seat.orders.send(Order::Look);
+                let info = Box::new(info.clone());
+                self.errands.spawn(async move {
+                    clock::sleep(UNDER_WAY).await;
+                    Errand::Recheck(asked, info)
+                });
             }
         }
         for info in list {
@@ -245,13 +282,20 @@ mod tests {
             );
             serde_json::from_str(&line).unwrap()
         };
-        let waiting = sight(false, Doing::Listening);
+        let stream = Some((Instant::now(), LastHeard::since(Instant::now())));
+        let closed = sight(false, Doing::Listening);
+        let waiting = Sight {
+            stream,
+            ..closed.clone()
+        };
         let late = waiting.changed + Duration::from_secs(10);
         let soon = waiting.changed + Duration::from_secs(1);
         assert!(misses_a_turn(&waiting, &listed(true), late));
         assert!(misses_a_turn(&waiting, &listed(true), soon));
         assert!(!misses_a_turn(&waiting, &listed(false), late));
         assert!(!misses_a_turn(&waiting, &listed(true), waiting.changed));
+        // It is being opened anew, and about to tell.
+        assert!(!misses_a_turn(&closed, &listed(true), late));
         let busy = sight(true, Doing::Searching);
         assert!(!misses_a_turn(&busy, &listed(true), late));
     }

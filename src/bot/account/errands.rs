@@ -14,8 +14,13 @@ use crate::lichess::model::{Challenge, ChallengeId, Challenger, Challenges, Game
 pub(super) enum Errand {
     /// With the time at which it was asked.
     Playing(Instant, Result<Vec<GameInfo>, Failure>),
-    /// A time that was to be waited before our games are asked for.
-    AskPlaying,
+    /// The same, asked because a game worries; nothing if there was no answer in time.
+    Overheard(Instant, Option<Vec<GameInfo>>),
+    /// Lichess seemed to wait for our move in this game, by a list that was asked for then; if a line was under way, it
+    /// has come.
+    Recheck(Instant, Box<GameInfo>),
+    /// A game whose task has panicked may be taken up again.
+    TakeUpAgain(Box<GameInfo>),
     Waiting(Result<Challenges, Failure>),
     Accepted(Box<Challenge>, Result<(), Failure>),
     Declined(ChallengeId, Result<(), Failure>),
@@ -39,6 +44,7 @@ impl Account {
             return;
         }
         self.asking = true;
+        self.asked_at = clock::now();
         let client = self.house.client.clone();
         self.errands.spawn(async move {
             let asked = clock::now();
@@ -55,9 +61,16 @@ impl Account {
             }
         }
         match errand {
-            Ok(Errand::AskPlaying) => self.ask_playing(),
+            Ok(Errand::Overheard(asked, Some(list))) => self.compare(list, asked),
+            Ok(Errand::Overheard(_, None)) => self.look_where_it_worries(),
+            Ok(Errand::Recheck(asked, info)) => self.recheck(asked, &info),
+            Ok(Errand::TakeUpAgain(info)) => {
+                self.retaking -= 1;
+                self.take_up(info);
+            }
             Ok(Errand::Playing(asked, Ok(list))) => {
                 self.informed = true;
+                self.unanswered = 0;
                 self.compare(list, asked);
             }
             Ok(Errand::Waiting(Ok(list))) => {
@@ -73,9 +86,17 @@ impl Account {
                     self.judge(Box::new(challenge), None);
                 }
             }
-            Ok(Errand::Playing(_, Err(failure)) | Errand::Waiting(Err(failure))) => {
+            Ok(Errand::Playing(_, Err(failure))) => {
                 self.informed = true;
-                info!("cannot read a list, the stream has to do: {failure}");
+                self.unanswered += 1;
+                // Once is enough while Lichess is away.
+                match self.unanswered {
+                    1 => info!("cannot read the list of games: {failure}"),
+                    _ => debug!("cannot read the list of games: {failure}"),
+                }
+            }
+            Ok(Errand::Waiting(Err(failure))) => {
+                info!("cannot read the list of challenges: {failure}");
             }
             Ok(Errand::Accepted(challenge, Ok(()))) => {
                 debug!(challenge = %challenge.id, "accepted")

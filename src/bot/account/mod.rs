@@ -164,6 +164,11 @@ struct Account {
     asking: bool,
     /// Somebody wanted to know meanwhile: the answer that is under way may be too old for him.
     ask_again: bool,
+    /// When it was asked last, and how often in a row in vain.
+    asked_at: Instant,
+    unanswered: u32,
+    /// Games whose task has panicked and which are about to be taken up again.
+    retaking: usize,
     metrics: Metrics,
     /// Games that the auditor had to help.
     repairs: u64,
@@ -176,6 +181,8 @@ struct Seat {
     orders: mpsc::UnboundedSender<Order>,
     desk: Desk,
     since: Instant,
+    /// As it was when it was taken up.
+    info: Box<GameInfo>,
 }
 
 impl Account {
@@ -210,6 +217,9 @@ impl Account {
             limited: false,
             asking: false,
             ask_again: false,
+            asked_at: clock::now(),
+            unanswered: 0,
+            retaking: 0,
             metrics,
             repairs: 0,
             worried: None,
@@ -260,7 +270,8 @@ impl Account {
 
     /// Whether no game is on, and none is about to be. Asked when we stop.
     fn is_empty(&mut self) -> bool {
-        let idle = self.games.is_empty() && !self.slots.promised(clock::now());
+        let idle =
+            self.games.is_empty() && self.retaking == 0 && !self.slots.promised(clock::now());
         idle && self.tournaments.are_over()
     }
 
@@ -343,8 +354,11 @@ impl Account {
         self.offline = true;
     }
 
-    /// Whether a game may have begun without our hearing of it.
+    /// Whether a game may have begun without our hearing of it. While Lichess does not answer it is asked more rarely.
     fn may_be_deaf(&self) -> bool {
+        if clock::since(self.asked_at) < DEAF_EVERY * (1 << self.unanswered.min(3)) / 2 {
+            return false;
+        }
         if self.offline {
             return !self.limited;
         }
@@ -424,6 +438,7 @@ impl Account {
             orders,
             desk: desk.clone(),
             since: now,
+            info: info.clone(),
         };
         self.games.insert(id.clone(), seat);
         self.count();
@@ -448,7 +463,7 @@ impl Account {
         let Some(id) = self.names.remove(&task) else {
             return;
         };
-        self.games.remove(&id);
+        let seat = self.games.remove(&id);
         self.slots.free(&id);
         self.count();
         match ended {
@@ -464,10 +479,13 @@ impl Account {
                 });
                 let before = self.panicked.iter().filter(|other| **other == id).count();
                 let wait = AFTER_PANIC * before.min(30) as u32;
-                self.errands.spawn(async move {
-                    clock::sleep(wait).await;
-                    Errand::AskPlaying
-                });
+                if let Some(Seat { info, .. }) = seat {
+                    self.retaking += 1;
+                    self.errands.spawn(async move {
+                        clock::sleep(wait).await;
+                        Errand::TakeUpAgain(info)
+                    });
+                }
                 remember(&mut self.panicked, id);
                 self.informed = false;
             }

@@ -38,6 +38,11 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// A stream that owes us a line and has been silent for this long is suspect. Round trips are shorter.
 const UNHEARD: Duration = Duration::from_secs(1);
 
+/// How long a game's stream may stay closed when so much is left on our clock.
+fn away(remaining: Duration) -> Duration {
+    (remaining / 32).clamp(Duration::from_millis(100), Duration::from_secs(5))
+}
+
 /// A word from outside to a game that is on.
 #[derive(Debug)]
 pub enum Order {
@@ -131,6 +136,8 @@ struct Turn {
     /// When the first POST of our move began, how many there were, and how long the answer took.
     posted: Option<Instant>,
     posts: u32,
+    /// The server had us wait before it was sent again.
+    rested: bool,
     round_trip: Option<Duration>,
     /// How often we had to look at the stream.
     looks: usize,
@@ -290,6 +297,9 @@ impl Play {
                 ..before
             },
         };
+        if head.clocked() {
+            self.link.set_patience(away(clock));
+        }
         let step = self.duty.board(Board::of(reading, fresh));
         if echoed.is_some() {
             self.let_it_land();
@@ -329,12 +339,15 @@ impl Play {
         }
     }
 
-    /// Opens the stream anew after a wait. One that has not been heard for a while may have died without a word, and
-    /// the connection under it too.
+    /// Opens the stream anew after a wait, unless it is being opened anyway. One that owes us a line for a while may have
+    /// died without a word, and the connection under it too.
     fn look(&mut self, wait: Duration) {
-        if let Some((stream, _)) = self.link.stream()
-            && clock::since(stream.last_heard().at()) > UNHEARD
-        {
+        let Some((stream, _)) = self.link.stream() else {
+            return;
+        };
+        let heard = stream.last_heard().at();
+        let owing_since = self.turn.posted.map_or(heard, |posted| posted.max(heard));
+        if clock::since(owing_since) > UNHEARD {
             stream.suspect();
         }
         self.link.reopen(wait);
@@ -402,6 +415,7 @@ impl Turn {
             clock: (clock, at),
             posted: None,
             posts: 0,
+            rested: false,
             round_trip: None,
             looks: 0,
             manner: Manner::Play,

@@ -150,6 +150,7 @@ impl Play {
         }
         let answer = answer.map_err(|error| {
             let trouble = self.trouble(&error);
+            self.turn.rested |= matches!(trouble, Trouble::Again(_));
             warn!(game = %self.id, ?trouble, "the move did not get through: {error}");
             trouble
         });

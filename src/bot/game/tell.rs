@@ -27,9 +27,9 @@ impl Play {
             to_post: posted.saturating_duration_since(before.since),
             round_trip: before.round_trip.unwrap_or_else(|| clock::since(posted)),
         };
-        if before.posts == 1 && alone && head.clocked() {
+        if !before.rested && alone && head.clocked() {
             if at >= 2 {
-                // One POST, on a running clock: the server's bill can be compared with our own.
+                // On a running clock the server's bill can be compared with our own. A move that got lost counts too.
                 let (clock, since) = before.clock;
                 let increment = state.increment(head.us);
                 let own = posted.saturating_duration_since(since);
