@@ -196,12 +196,11 @@ fn read(path: &Path) -> Result<String, Problem> {
 
 /// The layers over the defaults. Each of their values has been found to fit its key.
 fn merge(layers: &[Layer]) -> Settings {
-    let layered = layers
-        .iter()
-        .fold(config::Config::builder(), |builder, layer| {
-            let document = layer.table().to_string();
-            builder.add_source(config::File::from_str(&document, config::FileFormat::Toml))
-        });
+    let written = layers.iter().filter(|layer| !layer.0.is_empty());
+    let layered = written.fold(config::Config::builder(), |builder, layer| {
+        let document = layer.table().to_string();
+        builder.add_source(config::File::from_str(&document, config::FileFormat::Toml))
+    });
     let merged = layered.build().and_then(config::Config::try_deserialize);
     merged.expect("every value was found to fit its key")
 }

@@ -2,6 +2,8 @@
 //!
 //! All of it is taken from [`Settings`] itself, so that it cannot fall behind.
 
+use std::sync::LazyLock;
+
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use toml::{Table, Value};
@@ -46,8 +48,9 @@ pub(super) fn value_from_text(section: &str, key: &str, text: &str) -> Value {
         let table = format!("value = {text}").parse::<Table>();
         table.ok().and_then(|mut table| table.remove("value"))
     };
-    let default = Table::try_from(Settings::default()).expect("the defaults are a table");
-    match default.get(section).and_then(|section| section.get(key)) {
+    static DEFAULTS: LazyLock<Table> =
+        LazyLock::new(|| Table::try_from(Settings::default()).expect("the defaults are a table"));
+    match DEFAULTS.get(section).and_then(|section| section.get(key)) {
         Some(Value::Array(_)) if text.trim_start().starts_with('[') => written(),
         Some(Value::Array(_)) => {
             let items = text.split(',').map(str::trim);
