@@ -1,7 +1,6 @@
 //! Parse arguments, call one function, map the error to an exit code.
 
-use std::fmt::Arguments;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -21,9 +20,9 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     hook_panics();
-    let outcome = run(Cli::parse().command);
+    let code = run(Cli::parse().command).unwrap_or_else(|error| report(&error));
     logging::flush();
-    outcome.unwrap_or_else(|error| report(&error))
+    code
 }
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -127,7 +126,7 @@ fn settings(arguments: ConfigArgs) -> anyhow::Result<Settings> {
     Ok(settings)
 }
 
-/// Says what went wrong, and gives the exit code for it.
+/// Says what went wrong, and gives the exit code for it: where nobody reads the one, there is still the other.
 fn report(error: &anyhow::Error) -> ExitCode {
     let cause = |kind| {
         error.chain().any(|cause| {
@@ -140,7 +139,7 @@ fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if let Some(error) = error.downcast_ref::<config::Error>() {
-        tell(format_args!("{error}"));
+        logging::say(&error.to_string());
         return ExitCode::from(78);
     }
     let colour = io::stderr().is_terminal()
@@ -150,21 +149,16 @@ fn report(error: &anyhow::Error) -> ExitCode {
     } else {
         "error:"
     };
-    tell(format_args!("{heading} {error:#}"));
+    logging::say(&format!("{heading} {error:#}"));
     let code = error
         .downcast_ref::<daemon::Error>()
         .map_or(1, daemon::Error::exit_code);
     if matches!(code, 77 | 78) {
-        tell(format_args!(
-            "hint: knightwatch check finds everything that is missing, knightwatch init asks for it"
-        ));
+        logging::say(
+            "hint: knightwatch check finds everything that is missing, knightwatch init asks for it",
+        );
     }
     ExitCode::from(code)
-}
-
-/// One line on stderr. Where it cannot be written, the exit code has to do.
-fn tell(line: Arguments<'_>) {
-    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Panics go to the log where there is one. `knightwatch perft 6 | head -1` is no reason to complain: whoever read stdout

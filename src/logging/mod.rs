@@ -8,6 +8,7 @@ mod queue;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, IsTerminal, Write};
 use std::panic::PanicHookInfo;
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tracing::{Level, Metadata, error};
@@ -27,7 +28,7 @@ static STARTED: AtomicBool = AtomicBool::new(false);
 pub fn start(level: LogLevel) {
     let ours = format!("warn,knightwatch={}", level.key());
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(ours));
-    let journal = std::env::var_os("JOURNAL_STREAM").is_some();
+    let journal = is_journal();
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_target(false)
@@ -43,14 +44,32 @@ pub fn start(level: LogLevel) {
     // It is an error to start twice, and harmless.
     if started.is_ok() {
         STARTED.store(true, Ordering::Relaxed);
-        // A system that has no thread for this has none for anything else either, and that is said without us.
-        let _ = std::thread::Builder::new()
-            .name("log".to_owned())
-            .spawn(move || QUEUE.drain(&mut io::stderr(), journal));
+        write_what_waits();
     }
 }
 
-/// Waits until everything is written that was logged so far: a second at most.
+fn is_journal() -> bool {
+    std::env::var_os("JOURNAL_STREAM").is_some()
+}
+
+/// Starts the thread that writes, once.
+fn write_what_waits() {
+    static WRITER: Once = Once::new();
+    WRITER.call_once(|| {
+        // A system that has no thread for this has none for anything else either, and that is said without us.
+        let _ = std::thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(|| QUEUE.drain(&mut io::stderr(), is_journal()));
+    });
+}
+
+/// Puts a line on stderr, as it is, behind all that was logged: whether there is a log or not, without ever waiting.
+pub fn say(line: &str) {
+    write_what_waits();
+    QUEUE.push(format!("{line}\n").into_bytes());
+}
+
+/// Waits until everything is written that was said or logged so far: a second at most.
 pub fn flush() {
     QUEUE.flush();
 }

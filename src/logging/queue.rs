@@ -28,6 +28,10 @@ struct Waiting {
     bytes: usize,
     /// Lines that found no room.
     lost: u64,
+    /// Why the last of them found none.
+    why: &'static str,
+    /// Somebody waits until it is all written, with what is missing.
+    asked: bool,
     /// Some have been taken out and are not written yet.
     busy: bool,
 }
@@ -39,6 +43,8 @@ impl Queue {
                 lines: VecDeque::new(),
                 bytes: 0,
                 lost: 0,
+                why: "",
+                asked: false,
                 busy: false,
             }),
             filled: Condvar::new(),
@@ -55,6 +61,11 @@ impl Queue {
         let mut waiting = self.lock();
         if waiting.bytes + line.len() > MOST {
             waiting.lost += 1;
+            waiting.why = if line.len() > MOST {
+                "they are longer than 1 MiB"
+            } else {
+                "they came faster than they could be written"
+            };
             return;
         }
         waiting.bytes += line.len();
@@ -63,13 +74,15 @@ impl Queue {
         self.filled.notify_one();
     }
 
-    /// Waits until all lines are written, or a second has passed.
+    /// Waits until all lines are written and those that are missing are told, or a second has passed.
     pub fn flush(&self) {
-        let unwritten = |waiting: &mut Waiting| waiting.busy || !waiting.lines.is_empty();
+        let mut waiting = self.lock();
+        waiting.asked = true;
+        self.filled.notify_one();
         // Whether it was done in time changes nothing.
         let _ = self
             .written
-            .wait_timeout_while(self.lock(), FAREWELL, unwritten);
+            .wait_timeout_while(waiting, FAREWELL, |waiting| waiting.asked || waiting.busy);
     }
 
     /// Writes whatever comes, for ever.
@@ -78,23 +91,27 @@ impl Queue {
         loop {
             let mut waiting = self
                 .filled
-                .wait_while(self.lock(), |waiting| waiting.lines.is_empty())
+                .wait_while(self.lock(), |waiting| {
+                    waiting.lines.is_empty() && !waiting.asked
+                })
                 .unwrap_or_else(PoisonError::into_inner);
             let lines = std::mem::take(&mut waiting.lines);
             waiting.bytes = 0;
             waiting.busy = true;
-            let lost = std::mem::take(&mut waiting.lost);
+            let (lost, why) = (std::mem::take(&mut waiting.lost), waiting.why);
+            let asked = std::mem::take(&mut waiting.asked);
             drop(waiting);
             for line in lines {
                 pen.write(&line);
             }
             // These came after the ones that were written just now.
-            pen.missed(lost);
-            let mut waiting = self.lock();
-            waiting.busy = false;
-            if waiting.lines.is_empty() {
-                self.written.notify_all();
+            pen.missed(lost, why);
+            if asked {
+                // If it cannot be told now, it never will be.
+                let _ = pen.account();
             }
+            self.lock().busy = false;
+            self.written.notify_all();
         }
     }
 }
@@ -122,14 +139,15 @@ impl<'a> Pen<'a> {
     }
 
     /// So many lines found no room in the queue.
-    fn missed(&mut self, lines: u64) {
+    fn missed(&mut self, lines: u64, why: &str) {
         if lines > 0 {
             self.lost += lines;
-            self.why = "they came faster than they could be written".to_owned();
+            self.why = why.to_owned();
         }
     }
 
-    fn write(&mut self, line: &[u8]) {
+    /// Tells what is missing, if anything is.
+    fn account(&mut self) -> io::Result<()> {
         if self.lost > 0 {
             let text = format!(
                 "{}{}{} lines of the log are missing here: {}\n",
@@ -138,12 +156,16 @@ impl<'a> Pen<'a> {
                 self.lost,
                 self.why
             );
-            match self.put(text.as_bytes()) {
-                Ok(()) => self.lost = 0,
-                Err(_) => return self.lost += 1,
-            }
+            self.put(text.as_bytes())?;
+            self.lost = 0;
         }
-        if let Err(error) = self.put(line) {
+        Ok(())
+    }
+
+    fn write(&mut self, line: &[u8]) {
+        if self.account().is_err() {
+            self.lost += 1;
+        } else if let Err(error) = self.put(line) {
             self.lost += 1;
             self.why = error.to_string();
         }
@@ -213,7 +235,7 @@ mod tests {
             torn,
         };
         pen.write(b"the fourth\n");
-        pen.missed(7);
+        pen.missed(7, "too fast");
         pen.write(b"the fifth\n");
         let text = String::from_utf8(disk.text).unwrap();
         let lines: Vec<&str> = text.lines().collect();
@@ -227,6 +249,34 @@ mod tests {
         );
         assert!(lines[4].contains("7 lines"), "{text}");
         assert_eq!(lines[5], "the fifth");
+    }
+
+    #[test]
+    fn what_is_missing_is_told_at_the_end_with_the_reason() {
+        // For as long as the process: what drains it never ends.
+        static QUEUE: Queue = Queue::new();
+        static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+        struct Log;
+        impl Write for Log {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                LOG.lock().unwrap().write(bytes)
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        QUEUE.push(vec![b'x'; MOST + 1]);
+        std::thread::spawn(|| QUEUE.drain(&mut Log, false));
+        // Each waits for no more than a second.
+        for _ in 0..60 {
+            QUEUE.flush();
+        }
+        let text = String::from_utf8(LOG.lock().unwrap().clone()).unwrap();
+        assert_eq!(
+            text,
+            " WARN 1 lines of the log are missing here: they are longer than 1 MiB\n"
+        );
     }
 
     #[test]

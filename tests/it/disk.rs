@@ -168,25 +168,24 @@ fn a_log_that_takes_nothing_stops_no_game() {
 #[test]
 fn why_it_ends_is_in_the_exit_code_where_the_log_takes_nothing() {
     let site = Site::new([]);
-    let home = tempfile::tempdir().unwrap();
-    let log = PathBuf::from("/dev/full");
-    let mut bot = Daemon::launch_at(&site, "lip_nobody", "", Vec::new(), home, log);
-    assert_eq!(bot.ended().code(), Some(77));
+    // A token that nobody knows, and a key that there is not.
+    for (config, code) in [("", 77), ("nonsense = 1", 78)] {
+        let home = tempfile::tempdir().unwrap();
+        let (pipe, _reader) = full_pipe(home.path());
+        for log in [PathBuf::from("/dev/full"), pipe] {
+            let home = tempfile::tempdir().unwrap();
+            let told = format!("{code} with {}", log.display());
+            let mut bot = Daemon::launch_at(&site, "lip_nobody", config, Vec::new(), home, log);
+            assert_eq!(bot.ended().code(), Some(code), "{told}");
+        }
+    }
 }
 
-/// As with a terminal that is halted with Ctrl-S, or a pager at the end of its page.
-#[test]
-fn a_log_that_nobody_reads_stops_no_game() {
-    let site = Site::new([NewUser::bot("Anna")]);
-    let home = tempfile::tempdir().unwrap();
-    let pipe = home.path().join("pipe");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
+/// A pipe that has no room, and its other end, which nobody reads.
+fn full_pipe(home: &Path) -> (PathBuf, File) {
+    let pipe = home.join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
     let mut reader = File::options()
         .read(true)
         .write(true)
@@ -194,6 +193,15 @@ fn a_log_that_nobody_reads_stops_no_game() {
         .open(&pipe)
         .unwrap();
     while reader.write(b"xxxx").is_ok() {}
+    (pipe, reader)
+}
+
+/// As with a terminal that is halted with Ctrl-S, or a pager at the end of its page.
+#[test]
+fn a_log_that_nobody_reads_stops_no_game() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let home = tempfile::tempdir().unwrap();
+    let (pipe, mut reader) = full_pipe(home.path());
     let mut bot = launch(&site, "", home, &pipe);
     site.sim.spar(partner());
     play_on(&site, 10);
