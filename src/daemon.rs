@@ -204,7 +204,7 @@ async fn windows(parts: &BotParts, daemon: &config::Daemon) -> JoinSet<()> {
     let metrics = &parts.metrics;
     windows.spawn(metrics.clone().follow(parts.events.subscribe()));
     let path = daemon.socket.clone().unwrap_or_else(control::default_path);
-    let socket = control::Server::bind(&path);
+    let socket = control::Server::bind(&path).await;
     windows.spawn(control::keep(path, socket, metrics.clone()));
     if let Ok(Some(address)) = daemon.address() {
         match web::bind(address).await {

@@ -1,7 +1,8 @@
 //! The socket of a running daemon, and the commands that talk to it.
 //!
-//! A client sends one line of JSON, the daemon answers with one line, for as long as the client likes. The socket
-//! belongs to the daemon's user alone (mode 0600): who can open it may do everything.
+//! A client sends one line of JSON, the daemon answers with one line, for as long as the client keeps asking. The
+//! socket belongs to the daemon's user alone (mode 0600, in a directory where nobody else can put one): who can open it
+//! may do everything.
 
 mod client;
 mod server;
@@ -75,6 +76,9 @@ fn candidates() -> Vec<PathBuf> {
 
 /// The number of the user who runs this process.
 fn user() -> u32 {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self").map_or(0, |process| process.uid())
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    // The real one, and the one that files are made as.
+    let effective = ids.and_then(|ids| ids.split_whitespace().nth(1)?.parse().ok());
+    effective.unwrap_or(0)
 }

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{UnixListener, UnixSocket, UnixStream};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, interval_at};
+use tokio::time::{Instant, interval_at, timeout};
 use tracing::{debug, info, warn};
 
-use super::{Answer, Request};
+use super::{Answer, Request, user};
 use crate::metrics::Metrics;
 
 /// The longest request, in bytes.
@@ -23,6 +23,15 @@ const CLIENTS: usize = 16;
 
 /// After a failure to accept a client, mostly for want of file descriptors.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// How long a client may be silent: `knightwatch status` asks at once.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A daemon that is alive takes a connection at once.
+const GREETING: Duration = Duration::from_secs(1);
+
+/// Who waits to be taken as a client.
+const WAITING: u32 = 64;
 
 /// How often to see whether the socket's file is still there, and to try again where it cannot be made: sooner than
 /// anybody gives up asking.
@@ -42,6 +51,17 @@ pub enum BindError {
         /// Why not.
         error: io::Error,
     },
+    /// Somebody else could put a socket of his own in its place.
+    #[error(
+        "the directory {} {why}: the control socket has to be in one that only this user can write to, see daemon.socket",
+        path.display()
+    )]
+    Shared {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 /// A socket that is open. Dropping it removes the file.
@@ -51,6 +71,8 @@ pub struct Server {
     path: PathBuf,
     /// Which file is ours: another daemon may have put its own there since.
     file: Option<(u64, u64)>,
+    /// A client that says nothing, or takes no answer, for so long makes room for others.
+    patience: Duration,
 }
 
 /// Keeps the socket open for as long as this is not dropped, beginning with what came of opening it. Where it cannot be
@@ -58,21 +80,26 @@ pub struct Server {
 /// made anew.
 pub async fn keep(path: PathBuf, first: Result<Server, BindError>, metrics: Metrics) {
     let mut next = Some(first);
-    let mut missed = false;
+    // It cannot be reached at the moment, and why has been said.
+    let (mut gone, mut told) = (false, false);
     loop {
-        match next.take().unwrap_or_else(|| Server::bind(&path)) {
+        let opened = match next.take() {
+            Some(first) => first,
+            None => Server::bind(&path).await,
+        };
+        match opened {
             Ok(server) => {
-                if std::mem::take(&mut missed) {
+                if gone {
                     info!("knightwatch status reaches this daemon again");
                 }
                 server.serve(metrics.clone()).await;
-                missed = true;
                 info!("the control socket {} is gone", path.display());
+                (gone, told) = (true, false);
                 continue;
             }
-            Err(error) if !missed => {
+            Err(error) if !told => {
                 warn!("knightwatch status will not reach this daemon for now: {error}");
-                missed = true;
+                (gone, told) = (true, true);
             }
             Err(error) => debug!("still no control socket: {error}"),
         }
@@ -84,21 +111,38 @@ impl Server {
     /// Opens the socket, which only this user can use. What a daemon that has crashed left there is replaced.
     ///
     /// # Errors
-    /// When another daemon listens there, and when the file cannot be made.
-    pub fn bind(path: &Path) -> Result<Self, BindError> {
+    /// When another daemon listens there, when others can write to its directory, and when the file cannot be made.
+    pub async fn bind(path: &Path) -> Result<Self, BindError> {
         let system = |error| BindError::System {
             path: path.to_owned(),
             error,
         };
-        if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
-            fs::DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(directory)
-                .map_err(system)?;
+        let directory = match path.parent() {
+            Some(directory) if directory != Path::new("") => directory,
+            _ => Path::new("."),
+        };
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .map_err(system)?;
+        if let Some(why) = shared(directory).map_err(system)? {
+            return Err(BindError::Shared {
+                path: directory.to_owned(),
+                why,
+            });
         }
-        if std::os::unix::net::UnixStream::connect(path).is_ok() {
-            return Err(BindError::InUse(path.to_owned()));
+        match timeout(GREETING, UnixStream::connect(path)).await {
+            Ok(Err(error))
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+                ) => {}
+            Ok(Err(error)) if error.kind() != io::ErrorKind::WouldBlock => {
+                return Err(system(error));
+            }
+            // One that is too busy to take us is there, too.
+            _ => return Err(BindError::InUse(path.to_owned())),
         }
         match fs::symlink_metadata(path) {
             Ok(there) if there.file_type().is_socket() => fs::remove_file(path).map_err(system)?,
@@ -109,12 +153,16 @@ impl Server {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(system(error)),
         }
-        let listener = UnixListener::bind(path).map_err(system)?;
+        let socket = UnixSocket::new_stream().map_err(system)?;
+        socket.bind(path).map_err(system)?;
+        // Nobody gets in before it listens, and then it is this user's alone.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(system)?;
+        let listener = socket.listen(WAITING).map_err(system)?;
         Ok(Self {
             listener,
             path: path.to_owned(),
             file: identity(path),
+            patience: PATIENCE,
         })
     }
 
@@ -127,7 +175,7 @@ impl Server {
                 _ = look.tick() => if identity(&self.path) != self.file { return },
                 accepted = self.listener.accept(), if clients.len() < CLIENTS => match accepted {
                     Ok((client, _)) => {
-                        clients.spawn(converse(client, metrics.clone()));
+                        clients.spawn(converse(client, metrics.clone(), self.patience));
                     }
                     Err(error) => {
                         debug!("cannot accept a client of the control socket: {error}");
@@ -149,21 +197,37 @@ impl Drop for Server {
     }
 }
 
+/// Why others could put something in the place of a file in this directory. A link to it may be the system's, as systemd
+/// has one to its runtime directories.
+fn shared(directory: &Path) -> io::Result<Option<String>> {
+    let (name, there) = (fs::symlink_metadata(directory)?, fs::metadata(directory)?);
+    let us = user();
+    let mode = there.mode() & 0o7777;
+    Ok(if there.uid() != us || ![0, us].contains(&name.uid()) {
+        Some("belongs to another user".to_owned())
+    } else if mode & 0o022 != 0 {
+        Some(format!("can be written to by others (mode {mode:04o})"))
+    } else {
+        None
+    })
+}
+
 /// What tells a file from another one at the same place.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let there = fs::symlink_metadata(path).ok()?;
     Some((there.dev(), there.ino()))
 }
 
-async fn converse(mut client: UnixStream, metrics: Metrics) {
+async fn converse(mut client: UnixStream, metrics: Metrics, patience: Duration) {
     let (reader, mut writer) = client.split();
     let mut reader = BufReader::new(reader.take(LONGEST));
     let mut line = String::new();
     loop {
         line.clear();
         reader.get_mut().set_limit(LONGEST);
-        // At the end of the connection, or when the line is longer than any request.
-        if !matches!(reader.read_line(&mut line).await, Ok(1..)) || !line.ends_with('\n') {
+        // At the end of the connection, after a silence, or when the line is longer than any request.
+        let read = timeout(patience, reader.read_line(&mut line)).await;
+        if !matches!(read, Ok(Ok(1..))) || !line.ends_with('\n') {
             return;
         }
         let answer = match Request::read(&line) {
@@ -172,8 +236,74 @@ async fn converse(mut client: UnixStream, metrics: Metrics) {
         };
         let mut text = serde_json::to_string(&answer).expect("plain data with string keys");
         text.push('\n');
-        if writer.write_all(text.as_bytes()).await.is_err() {
+        let written = timeout(patience, writer.write_all(text.as_bytes())).await;
+        if !matches!(written, Ok(Ok(()))) {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_others_can_write_to_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("control.sock");
+        for open in [0o1777, 0o770, 0o702] {
+            mode(home.path(), open);
+            let error = Server::bind(&path).await.unwrap_err().to_string();
+            assert!(error.contains("can be written to by others"), "{error}");
+            assert!(!path.exists());
+        }
+        mode(home.path(), 0o755);
+        let server = Server::bind(&path).await.unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        drop(server);
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn what_is_on_the_way_is_made_for_us_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("some/where/control.sock");
+        let _server = Server::bind(&path).await.unwrap();
+        let directory = fs::metadata(path.parent().unwrap()).unwrap();
+        assert_eq!(directory.mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn the_directory_of_another_user_is_refused() {
+        let mut directory = PathBuf::from("/");
+        let home = tempfile::tempdir().unwrap();
+        if user() == 0 {
+            directory = home.path().to_owned();
+            std::os::unix::fs::chown(&directory, Some(1), None).unwrap();
+        }
+        let why = shared(&directory).unwrap();
+        assert_eq!(why.as_deref(), Some("belongs to another user"));
+    }
+
+    #[tokio::test]
+    async fn idle_clients_make_room() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("control.sock");
+        let mut server = Server::bind(&path).await.unwrap();
+        server.patience = Duration::from_millis(200);
+        tokio::spawn(server.serve(Metrics::default()));
+        let mut idle = Vec::new();
+        for _ in 0..CLIENTS + 4 {
+            idle.push(UnixStream::connect(&path).await.unwrap());
+        }
+        let mut client = UnixStream::connect(&path).await.unwrap();
+        client.write_all(b"{\"ask\":\"status\"}\n").await.unwrap();
+        let mut answer = String::new();
+        let read = BufReader::new(client).read_line(&mut answer).await;
+        assert!(read.unwrap() > 0 && answer.contains("version"), "{answer}");
     }
 }

@@ -37,7 +37,7 @@ impl Disk {
     }
 
     fn with(flags: &[&str]) -> Option<Self> {
-        let script = "mount -t tmpfs -o size=128k none /mnt && echo done; while read -r order; do eval \"$order\"; echo done; done";
+        let script = "mount -t tmpfs -o size=128k,mode=700 none /mnt && echo done; while read -r order; do eval \"$order\"; echo done; done";
         let mut holder = Command::new("unshare")
             .args(flags)
             .args(["sh", "-c", script])
