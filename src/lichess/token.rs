@@ -111,18 +111,31 @@ impl fmt::Debug for Token {
 }
 
 /// Whether anyone but the owner may read a file, with its mode, so that it can be said.
+///
+/// Not of a credential of systemd's, which nobody but the service can reach: it is handed to the service's user by an
+/// access list, whose mask looks like the permissions of a group.
 pub fn readable_by_others(path: &Path) -> Option<u32> {
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
-        (mode & 0o044 != 0).then_some(mode)
+        let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+        open_mode(path, credentials.as_deref())
     }
     #[cfg(not(unix))]
     {
         let _ = path;
         None
     }
+}
+
+#[cfg(unix)]
+fn open_mode(path: &Path, credentials: Option<&Path>) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt;
+    let is_credential = |directory: &Path| directory.is_absolute() && path.starts_with(directory);
+    if credentials.is_some_and(is_credential) {
+        return None;
+    }
+    let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
+    (mode & 0o044 != 0).then_some(mode)
 }
 
 #[cfg(test)]
@@ -204,7 +217,14 @@ mod tests {
             (0o400, None),
         ] {
             std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(readable_by_others(file.path()), open, "{mode:o}");
+            assert_eq!(open_mode(file.path(), None), open, "{mode:o}");
+            // As systemd shows its credentials to a service.
+            let credentials = file.path().parent();
+            assert_eq!(open_mode(file.path(), credentials), None, "{mode:o}");
+            for elsewhere in ["", "/run/credentials/knightwatch.service"] {
+                let found = open_mode(file.path(), Some(Path::new(elsewhere)));
+                assert_eq!(found, open, "{mode:o}");
+            }
         }
     }
 }
