@@ -136,6 +136,9 @@ fn a_crash_leaves_no_token_on_the_disk() {
 fn the_unit_is_soon_back_and_never_gives_up() {
     assert_eq!(unit("Restart"), "always");
     assert!(unit("RestartSec").parse::<u64>().unwrap() <= 2);
+    // Lichess opens 30 event streams in ten minutes.
+    assert!(unit("RestartMaxDelaySec").parse::<u64>().unwrap() >= 600 / 30);
+    assert!(unit("RestartSteps").parse::<u64>().unwrap() > 0);
     assert!(unit("WatchdogSec").parse::<u64>().unwrap() <= 20);
     assert_eq!(unit("StartLimitIntervalSec"), "0");
 }
