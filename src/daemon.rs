@@ -18,7 +18,7 @@ use crate::bot::{self, BotParts, Pulse, Shelf, Stage, Stopper};
 use crate::config::{self, Selection, Settings, TokenSource};
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
-use crate::lichess::{self, Client, EndpointError, Token, TokenError};
+use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::metrics::Metrics;
 use crate::{clock, control, web};
 
@@ -40,6 +40,11 @@ pub enum Error {
     /// The server's address cannot be used.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
+    /// A rehearsal is no way to play with others.
+    #[error(
+        "--time-scale and --engine-panics are for rehearsals on a simulator on this machine, and lichess.url is {0}"
+    )]
+    Rehearsal(Endpoint),
     /// The client cannot be made.
     #[error("cannot set up the connection to Lichess: {0}")]
     Client(lichess::Error),
@@ -68,15 +73,42 @@ impl Error {
         match self {
             Self::Bot(bot::Error::AnotherInstance(_)) => 69,
             Self::Bot(bot::Error::TokenRejected(_) | bot::Error::NotABot(_)) => 77,
-            Self::NoToken | Self::Token(_) | Self::Endpoint(_) | Self::Book { .. } => 78,
+            Self::NoToken
+            | Self::Token(_)
+            | Self::Endpoint(_)
+            | Self::Rehearsal(_)
+            | Self::Book { .. } => 78,
             Self::Client(_) | Self::System(_) | Self::Panic(_) => 1,
         }
     }
 }
 
+/// What is otherwise than in earnest, on a simulator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rehearsal {
+    /// The clock runs as many times faster than the wall.
+    pub time_scale: Option<f64>,
+    /// Every search fails after so many nodes.
+    pub engine_panics: Option<u64>,
+}
+
+impl Rehearsal {
+    /// Before anything is measured.
+    fn begin(&self, settings: &Settings) -> Result<(), Error> {
+        let endpoint = settings.lichess.endpoint()?;
+        let in_earnest = self.time_scale.is_none() && self.engine_panics.is_none();
+        if !in_earnest && !endpoint.is_local() {
+            return Err(Error::Rehearsal(endpoint));
+        }
+        self.time_scale.into_iter().for_each(clock::set_scale);
+        Ok(())
+    }
+}
+
 /// Plays on Lichess until told to stop by SIGTERM or Ctrl-C: the first finishes the games within the grace, the
-/// second leaves at once. With `engine_panics` every search fails after so many nodes, as a rehearsal.
-pub fn run(settings: Settings, engine_panics: Option<u64>) -> Result<(), Error> {
+/// second leaves at once.
+pub fn run(settings: Settings, rehearsal: Rehearsal) -> Result<(), Error> {
+    rehearsal.begin(&settings)?;
     let source = settings.token.as_ref().ok_or(Error::NoToken)?;
     let token = source.read()?;
     if let TokenSource::File(path) = source
@@ -87,7 +119,7 @@ pub fn run(settings: Settings, engine_panics: Option<u64>) -> Result<(), Error> 
     }
     let settings = Arc::new(settings);
     let parts = assemble(&settings, token, Bus::new())?;
-    if let Some(nodes) = engine_panics {
+    if let Some(nodes) = rehearsal.engine_panics {
         warn!("a rehearsal: every search of the engine fails after {nodes} nodes");
         parts.engine.rehearse_panics(nodes);
     }

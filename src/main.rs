@@ -7,8 +7,7 @@ use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::{
-    book, clock, control, daemon, demo, doctor, engine::bench, init, logging, perft, sim, train,
-    uci,
+    book, control, daemon, demo, doctor, engine::bench, init, logging, perft, sim, train, uci,
 };
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -49,10 +48,11 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             time_scale,
             engine_panics,
         } => {
-            if let Some(factor) = time_scale {
-                clock::set_scale(factor);
-            }
-            daemon::run(settings(config)?, engine_panics)?;
+            let rehearsal = daemon::Rehearsal {
+                time_scale,
+                engine_panics,
+            };
+            daemon::run(settings(config)?, rehearsal)?;
         }
         Command::Book(command) => {
             logging::start(LogLevel::Warn);

@@ -85,6 +85,11 @@ impl Endpoint {
         &self.base
     }
 
+    /// Whether it is this machine itself.
+    pub fn is_local(&self) -> bool {
+        is_loopback(&self.base)
+    }
+
     pub(super) fn ca_file(&self) -> Option<&Path> {
         self.ca_file.as_deref()
     }

@@ -91,6 +91,21 @@ fn wrong_usage_exits_with_2() {
 }
 
 #[test]
+fn a_rehearsal_does_not_play_elsewhere() {
+    for switch in [["--time-scale", "2"], ["--engine-panics", "0"]] {
+        let output = knightwatch(&["run", "--set", "lichess.url=https://lichess.invalid"])
+            .args(switch)
+            .env("LICHESS_TOKEN", "lip_nobody")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(78), "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("are for rehearsals"), "{said}");
+        assert!(said.contains("lichess.invalid"), "{said}");
+    }
+}
+
+#[test]
 fn scripts_that_ship_are_listed() {
     let list = stdout(&["sim", "--faults", "list"]);
     let lines: Vec<&str> = list.lines().collect();
