@@ -7,6 +7,8 @@ use knightwatch::book::{Book, Record};
 use knightwatch::chess::pgn::{self, Outcome, Tags};
 use knightwatch::chess::{Color, Game, Position};
 
+use crate::common::skip;
+
 /// The `polyglot` of this machine, if it has one. Debian puts it where not every search path looks.
 fn polyglot() -> Option<PathBuf> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
@@ -71,8 +73,7 @@ fn build(arguments: &[&str], directory: &Path) {
 #[test]
 fn books_of_games_are_polyglots() {
     let Some(polyglot) = polyglot() else {
-        eprintln!("skipped: there is no polyglot (apt install polyglot)");
-        return;
+        return skip("polyglot", "there is no polyglot (apt install polyglot)");
     };
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("games.pgn"), games(1_500, 11)).unwrap();

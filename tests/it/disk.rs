@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use knightwatch::sim::{GameSummary, Kind, NewUser, Plan, Sparring, TimeControl};
 
-use crate::common::{BOT, Daemon, Site, wait};
+use crate::common::{BOT, Daemon, Site, skip, wait};
 
 /// Of `open(2)`, on every Linux that this is built for.
 const O_NONBLOCK: i32 = 0o4000;
@@ -31,7 +31,7 @@ impl Disk {
         let mut ways = [vec!["-m"], vec!["-U", "-r", "-m"]].into_iter();
         let disk = ways.find_map(|flags| Self::with(&flags));
         if disk.is_none() {
-            eprintln!("skipped: unshare cannot mount anything here");
+            skip("mount", "unshare cannot mount anything here");
         }
         disk
     }

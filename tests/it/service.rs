@@ -8,7 +8,7 @@ use std::time::Duration;
 use knightwatch::config::Settings;
 use tempfile::TempDir;
 
-use crate::common::{BOT, Site, wait};
+use crate::common::{BOT, Site, skip, wait};
 
 const UNIT: &str = include_str!("../../systemd/knightwatch.service");
 
@@ -161,6 +161,9 @@ fn the_unit_is_locked_in() {
             "{}",
             String::from_utf8_lossy(&output.stdout)
         ),
-        Err(_) => eprintln!("skipped: there is no systemd-analyze"),
+        Err(_) => skip(
+            "systemd",
+            "there is no systemd-analyze (apt install systemd)",
+        ),
     }
 }

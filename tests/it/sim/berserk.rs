@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use crate::common::skip;
+
 /// A Python that may have the client: the one named by the environment, or the one in the path.
 fn python() -> String {
     std::env::var("KNIGHTWATCH_PYTHON").unwrap_or_else(|_| "python3".to_owned())
@@ -55,8 +57,10 @@ fn serve(users: &[&str]) -> (Server, String) {
 #[test]
 fn berserk_finds_all_that_it_calls() {
     if !has_berserk() {
-        eprintln!("skipped: no Python with berserk here (pip install berserk)");
-        return;
+        return skip(
+            "berserk",
+            "no Python with berserk here (pip install berserk)",
+        );
     }
     let (_server, base) = serve(&["Whitey:bot", "Blacky:bot", "Anna", "Bobby"]);
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/berserk/drive.py");
