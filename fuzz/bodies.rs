@@ -46,10 +46,7 @@ const LONGEST: usize = 3_000;
 fn shown(text: impl ToString) {
     let text = text.to_string();
     assert!(text.len() <= LONGEST, "{} bytes: {text:.200}", text.len());
-    assert!(
-        !text.contains(|c: char| c.is_control() && c != '\n'),
-        "{text:?}"
-    );
+    assert!(text.split('\n').all(|line| clean(line) == line), "{text:?}");
 }
 
 /// The first byte, and the rest.
@@ -65,15 +62,16 @@ fn utf8(data: &[u8]) -> std::borrow::Cow<'_, str> {
 
 /// One of the streams, by the first byte, from bytes in pieces of any size to events.
 pub fn stream(data: &[u8]) {
-    const LIMIT: usize = 2_000;
     let (size, data) = split(data);
-    let mut lines = Lines::new(LIMIT);
+    // The fuzzer's inputs have 800 bytes: some get a limit that they can go beyond.
+    let limit = if size % 8 < 2 { 100 } else { 2_000 };
+    let mut lines = Lines::new(limit);
     let mut taken = 0;
     let mut read = |line| {
         taken += 1;
         if let Line::Text(text) = line {
             // What is not UTF-8 is replaced by a sign of three bytes.
-            assert!(text.len() <= 3 * LIMIT);
+            assert!(text.len() <= 3 * limit);
             match size.is_multiple_of(2) {
                 true => game_event(GameEvent::from_line(&text)),
                 false => account_event(Event::from_line(&text)),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::lichess::model::clip;
+use crate::lichess::model::{clean, clip};
 
 /// The most that is shown of a line, in characters.
 const WIDEST: usize = 160;
@@ -90,6 +90,16 @@ impl Place {
     }
 }
 
+/// The character, or a space in the place of one that a terminal would obey, so that columns stay what they are.
+fn harmless(c: char) -> char {
+    let mut buffer = [0; 4];
+    if clean(c.encode_utf8(&mut buffer)).is_empty() {
+        ' '
+    } else {
+        c
+    }
+}
+
 impl Excerpt {
     /// The line of `text` where the byte range `span` begins.
     pub(super) fn new(path: PathBuf, text: &str, span: Range<usize>) -> Self {
@@ -103,7 +113,6 @@ impl Excerpt {
         );
         let column = before.chars().count();
         let width = text[start..end.max(start)].chars().count();
-        let harmless = |c: char| if c.is_control() { ' ' } else { c };
         let beginning = || line.chars().take(WIDEST).map(harmless).collect();
         Self {
             path,
