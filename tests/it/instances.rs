@@ -2,8 +2,9 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use knightwatch::control::{self, Answer, Request};
 use knightwatch::sim::{Kind, NewUser, Plan, SimOptions, Sparring, TimeControl};
 
 use crate::common::{BOT, Daemon, Site, wait};
@@ -47,6 +48,14 @@ fn online(bot: &Daemon) -> usize {
     bot.log().matches("online as").count()
 }
 
+/// How old the program says it is, on the wall.
+fn age(bot: &Daemon) -> Option<Duration> {
+    match control::ask(Some(&bot.socket()), Request::Status) {
+        Ok(Answer::Status(status)) => Some(Duration::from_secs(status.up_s)),
+        _ => None,
+    }
+}
+
 fn plies(site: &Site) -> usize {
     site.sim.games().iter().map(|game| game.plies).sum()
 }
@@ -58,7 +67,6 @@ fn an_older_instance_keeps_its_games_and_a_younger_one_leaves() {
         speed: SPEED,
         ..SimOptions::default()
     });
-    let born = Instant::now();
     let mut old = Daemon::start_with(&site, "", &["--time-scale", &SPEED.to_string()]);
     site.sim.spar(
         Sparring::new("Randy", Kind::Random)
@@ -66,7 +74,8 @@ fn an_older_instance_keeps_its_games_and_a_younger_one_leaves() {
     );
     site.started(1);
     wait("it is old", || {
-        (born.elapsed() > OLD.div_f64(SPEED) + Duration::from_secs(1)).then_some(())
+        let age = age(&old)?;
+        (age > OLD.div_f64(SPEED) + Duration::from_secs(1)).then_some(())
     });
 
     let mut young = Daemon::start(&site, "");
