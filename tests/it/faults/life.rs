@@ -66,11 +66,11 @@ fn panics(nodes: &str) -> Vec<Duration> {
         (game.plies >= 20 || game.status != "started").then_some(game)
     });
     assert!(["started", "mate"].contains(&game.status), "{game:?}");
-    assert!(
-        bot.log().matches("on purpose, as a rehearsal").count() >= 8,
-        "{}",
-        bot.log()
-    );
+    // The log is written beside the game.
+    wait("the engine has panicked", || {
+        let panics = bot.log().matches("on purpose, as a rehearsal").count();
+        (panics >= 8).then_some(())
+    });
     let visits = of_bot(&site, TESTER, Endpoint::Move);
     visits
         .windows(2)
@@ -83,8 +83,6 @@ fn f13_when_the_engine_panics_a_legal_move_is_made_at_once() {
     for nodes in ["0", "5000"] {
         let took = panics(nodes);
         within(ms(250), "F13, moves of an engine that panics", &took);
-        let slow = took.iter().filter(|took| **took > seconds(2)).count();
-        assert!(slow <= took.len() / 2, "{took:?}");
     }
 }
 

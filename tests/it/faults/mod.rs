@@ -2,8 +2,8 @@
 //! program has to hold.
 //!
 //! They play the scripts of the simulator's library. Times are those of the simulator's own record of calls, and of the
-//! waits that the program says it has decided on. Where a bar is a matter of milliseconds, the best of several tries
-//! counts: what a busy machine adds differs from time to time, what the program has decided does not.
+//! waits that the program says it has decided on. Those are held against the bar each; of what was measured the median
+//! is, with something for a slow machine.
 
 mod life;
 mod moves;
@@ -193,11 +193,20 @@ fn waits(log: &str, words: &str) -> Vec<Duration> {
     log.split(words).skip(1).filter_map(read).collect()
 }
 
-/// Holds what was measured against the bar, and tells it: the best counts.
+/// What a machine that is ten times slower may add: on an idle one it is a few hundredths of a second.
+const SLOWNESS: Duration = Duration::from_millis(500);
+
+/// Holds the median of what was measured against the bar, and tells all of it.
 fn within(bar: Duration, what: &str, took: &[Duration]) {
-    let best = took.iter().min().expect("it has happened");
     println!("{what}: {took:.3?}");
-    assert!(*best <= bar, "{what}: {took:?} where {bar:?} are allowed");
+    let mut sorted = took.to_vec();
+    sorted.sort_unstable();
+    let median = sorted[sorted.len() / 2];
+    let allowed = bar + SLOWNESS;
+    assert!(
+        median <= allowed,
+        "{what}: {took:?} where {allowed:?} are allowed"
+    );
 }
 
 /// Holds the waits that the program has decided on against the bar, all of them.
