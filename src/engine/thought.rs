@@ -36,6 +36,8 @@ pub struct Limits {
     pub movetime: Option<Duration>,
     /// A share of this clock.
     pub clock: Option<Clock>,
+    /// But never longer than this, whatever the clock and the time for the move say.
+    pub at_most: Option<Duration>,
     /// Do not answer before being stopped, whatever is found.
     pub infinite: bool,
     /// Think on the opponent's time: no time limit holds, and no answer comes, until `ponderhit` or `stop`.

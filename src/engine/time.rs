@@ -28,16 +28,22 @@ pub(crate) struct Progress {
 }
 
 impl Budget {
-    /// `None` when neither a clock nor a time per move is set. `ply` counts from the start of the game.
+    /// `None` when nothing is said about time. `ply` counts from the start of the game.
     pub fn new(limits: &Limits, ply: u32) -> Option<Budget> {
-        match (limits.movetime, &limits.clock) {
-            (Some(time), _) => Some(Budget {
-                soft: time,
-                hard: time,
-            }),
-            (None, Some(clock)) => Some(Budget::from_clock(clock, ply)),
-            (None, None) => None,
-        }
+        let exactly = |time: Duration| Budget {
+            soft: time,
+            hard: time,
+        };
+        let budget = match (limits.movetime, &limits.clock) {
+            (Some(time), _) => exactly(time),
+            (None, Some(clock)) => Budget::from_clock(clock, ply),
+            (None, None) => return limits.at_most.map(exactly),
+        };
+        let most = limits.at_most.unwrap_or(Duration::MAX);
+        Some(Budget {
+            soft: budget.soft.min(most),
+            hard: budget.hard.min(most),
+        })
     }
 
     /// The rest of the game is to be played on the clock and its increments, less what every move loses on its way.
@@ -219,6 +225,28 @@ mod tests {
         };
         assert!(budget.stretched(&certain) < budget.soft);
         assert!(budget.stretched(&doubtful) > budget.soft);
+    }
+
+    #[test]
+    fn no_move_takes_longer_than_it_may() {
+        let most = |at_most: u64, limits: Limits| {
+            let at_most = Some(ms(at_most));
+            let budget = Budget::new(&Limits { at_most, ..limits }, 20);
+            budget.map(|budget| (budget.soft, budget.hard))
+        };
+        let clock = Limits {
+            clock: Some(clock(600_000, 0, None, 10)),
+            ..Limits::default()
+        };
+        let movetime = Limits {
+            movetime: Some(ms(500)),
+            ..Limits::default()
+        };
+        assert_eq!(most(200, clock.clone()), Some((ms(200), ms(200))));
+        assert_eq!(most(200, movetime), Some((ms(200), ms(200))));
+        assert_eq!(most(200, Limits::default()), Some((ms(200), ms(200))));
+        let free = Budget::new(&clock, 20).map(|budget| (budget.soft, budget.hard));
+        assert_eq!(most(u64::MAX, clock), free);
     }
 
     #[test]
