@@ -4,11 +4,12 @@
 // is accepted that it is what it says it is.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::LazyLock;
+use std::time::{Duration, SystemTime};
 
 use knightwatch::book::{Book, Choice, Probe, Selection};
-use knightwatch::bot::policy;
 use knightwatch::bot::replay::{Outcome, Replay};
+use knightwatch::bot::{Ledger, policy};
 use knightwatch::chess::pgn::{self, Reader};
 use knightwatch::chess::{CastlingNotation, Game, Position};
 use knightwatch::config::{Settings, Sources};
@@ -91,12 +92,15 @@ fn account_event(event: Event) {
     match event {
         Event::GameStart(game) | Event::GameFinish(game) => game_info(&game),
         Event::Challenge(challenge, compat) => {
-            let settings = settings();
-            let (rules, games) = (&settings.challenge, &settings.games);
-            let verdict = policy::judge(&challenge, compat, rules, games, policy::Load::default());
-            if let policy::Verdict::Decline { why, .. } = verdict {
-                shown(why);
-            }
+            let case = policy::Case {
+                challenge: &challenge,
+                compat,
+                age_days: None,
+            };
+            let (ledger, now) = (Ledger::default(), SystemTime::UNIX_EPOCH);
+            let ruling = policy::judge(case, settings(), &ledger, now, policy::Load::default());
+            shown(ruling.why);
+            ruling.steps.into_iter().for_each(|step| shown(step.says));
             challenge_shown(&challenge);
         }
         Event::ChallengeDeclined(challenge) | Event::ChallengeCanceled(challenge) => {
@@ -147,7 +151,22 @@ fn chat_line(line: &ChatLine) {
 
 /// The defaults, made once.
 fn settings() -> &'static Settings {
-    static SETTINGS: std::sync::LazyLock<Settings> = std::sync::LazyLock::new(Settings::default);
+    // Rules that look at everything, and say what is there instead.
+    static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
+        let asked = [
+            "title = 'GM'",
+            "name = 'a*a*b'",
+            "rating = '1..2'",
+            "rating_diff = '-5000..5000'",
+            "clock = '3+2'",
+            "estimate_s = '..100'",
+            "days = 3",
+            "color = 'white'",
+            "rules = 'noAbort'",
+        ];
+        let rule = |asked| format!("[[rule]]\nmatch = {{ {asked} }}\nlimit = {{ per_day = 1 }}\n");
+        Settings::from_text(asked.map(rule).concat(), &Sources::default()).expect("valid settings")
+    });
     &SETTINGS
 }
 

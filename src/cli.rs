@@ -88,6 +88,22 @@ pub enum Command {
     )]
     Check(ConfigArgs),
 
+    /// Say what would be answered to a challenge and why, rule by rule
+    #[command(after_help = "Examples:\n  \
+        knightwatch explain challenge.json\n  \
+        tail -1 events.ndjson | knightwatch explain - --config /etc/knightwatch/config.toml\n\n\
+        The file holds one challenge as Lichess sends it: a line of /api/stream/event, or an object of\n\
+        /api/challenge. The games that are on are not looked at; what was accepted today is, where it can be read.")]
+    Explain {
+        /// The challenge as JSON, or - for stdin
+        challenge: PathBuf,
+        /// The age of the challenger's account, for rules that ask for it
+        #[arg(long, value_name = "DAYS")]
+        age_days: Option<u32>,
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+
     /// Say how a running bot is doing
     #[command(
         after_help = "Examples:\n  knightwatch status\n  knightwatch status --json | jq .owed_ms\n  \

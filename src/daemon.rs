@@ -118,7 +118,8 @@ pub fn run(settings: Settings, rehearsal: Rehearsal) -> Result<(), Error> {
         warn!("others can read the token in {path} (mode {mode:04o}): chmod 600 {path}");
     }
     let settings = Arc::new(settings);
-    let parts = assemble(&settings, token, Bus::new())?;
+    let mut parts = assemble(&settings, token, Bus::new())?;
+    parts.ledger = bot::ledger_file(&settings);
     if let Some(nodes) = rehearsal.engine_panics {
         warn!("a rehearsal: every search of the engine fails after {nodes} nodes");
         parts.engine.rehearse_panics(nodes);
@@ -147,12 +148,13 @@ pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<B
         events,
         pulse: Pulse::default(),
         metrics: Metrics::default(),
+        ledger: None,
     })
 }
 
 fn shelf(settings: &Settings) -> Result<Shelf, Error> {
     let wanted = &settings.book;
-    if !wanted.enabled {
+    if !settings.has_books() {
         return Ok(Shelf::empty());
     }
     let open = |path: &PathBuf| {

@@ -7,7 +7,7 @@ use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::{
-    book, control, daemon, demo, doctor, engine::bench, init, logging, perft, sim, train, uci,
+    book, bot, control, daemon, demo, doctor, engine::bench, init, logging, perft, sim, train, uci,
 };
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -65,6 +65,15 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Demo { games, listen } => {
             logging::start(LogLevel::Warn);
             runtime()?.block_on(demo::run(demo::Options { games, listen }))?;
+        }
+        Command::Explain {
+            challenge,
+            age_days,
+            config,
+        } => {
+            let settings = settings(config)?;
+            let mut out = io::stdout().lock();
+            bot::policy::explain_command(&settings, &challenge, age_days, &mut out)?;
         }
         Command::Status { socket, json } => {
             return control::status_command(socket.as_deref(), json, &mut io::stdout().lock());

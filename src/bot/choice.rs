@@ -61,9 +61,10 @@ impl Shelf {
     }
 }
 
-/// A move that needs no thinking, if there is one: the only legal one, or one of the book's. `barred` moves are none.
+/// A move that needs no thinking, if there is one: the only legal one, or one of the books', if there are any. `barred`
+/// moves are none.
 pub fn at_once(
-    shelf: &Shelf,
+    shelf: Option<&Shelf>,
     game: &Game,
     barred: &[Move],
     rng: &mut fastrand::Rng,
@@ -80,7 +81,7 @@ pub fn at_once(
     // A book does not know what has happened before: in a position that comes again its move has led nowhere.
     let book = Some(game)
         .filter(|game| game.repetitions() < 2)
-        .and_then(|game| shelf.pick(game, rng))
+        .and_then(|game| shelf?.pick(game, rng))
         .filter(|mv| !barred.contains(mv) && legal.contains(mv))?;
     Some(of(book, Source::Book))
 }
@@ -90,6 +91,7 @@ fn on_the_wall(limits: Limits) -> Limits {
     let wall = clock::on_the_wall;
     Limits {
         movetime: limits.movetime.map(wall),
+        at_most: limits.at_most.map(wall),
         clock: limits.clock.map(|clock| Clock {
             remaining: wall(clock.remaining),
             increment: wall(clock.increment),

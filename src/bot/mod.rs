@@ -12,6 +12,7 @@ mod duty;
 mod game;
 mod head;
 mod lag;
+mod ledger;
 mod link;
 mod manners;
 pub mod policy;
@@ -21,12 +22,14 @@ mod slots;
 mod stop;
 mod tournament;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tokio::sync::{Notify, watch};
 
 pub use choice::Shelf;
+pub use ledger::{Ledger, file as ledger_file};
 pub use stop::{Stage, Stop, Stopper, stop};
 
 use crate::config::Settings;
@@ -53,6 +56,8 @@ pub struct BotParts {
     pub pulse: Pulse,
     /// How the bot is doing, in numbers.
     pub metrics: Metrics,
+    /// Where to keep count of challenges over a restart; nowhere if it need not be kept.
+    pub ledger: Option<PathBuf>,
 }
 
 /// Why a bot has stopped before it was told to.

@@ -12,6 +12,8 @@ const PROMISE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub struct Slots {
     concurrency: usize,
+    /// So many places are never taken by others than people.
+    reserved: usize,
     taken: HashMap<GameId, Slot>,
     /// Arenas from which a game may come at any moment: each has a slot, which its games take.
     kept: HashSet<ArenaId>,
@@ -19,54 +21,52 @@ pub struct Slots {
 
 #[derive(Debug)]
 struct Slot {
-    opponent: Option<Username>,
-    clocked: bool,
+    guest: Guest,
     arena: Option<ArenaId>,
     /// Until when an accepted challenge may become a game; `None` once it has.
     promised: Option<Instant>,
 }
 
+/// Who takes a slot.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    /// The opponent; nobody for somebody without an account.
+    pub name: Option<Username>,
+    /// Whether that is a person.
+    pub human: bool,
+    /// Whether the game has a clock.
+    pub clocked: bool,
+}
+
 impl Slots {
-    /// An empty house for so many games at once.
-    pub fn new(concurrency: usize) -> Self {
+    /// An empty house for so many games at once, so many of them against people only.
+    pub fn new(concurrency: usize, reserved: usize) -> Self {
         Self {
             concurrency,
+            reserved,
             taken: HashMap::new(),
             kept: HashSet::new(),
         }
     }
 
     /// We have said yes: the slot is kept for a while.
-    pub fn promise(&mut self, id: GameId, opponent: Option<Username>, clocked: bool, now: Instant) {
-        let promised = Some(now + PROMISE);
-        self.taken.insert(
-            id,
-            Slot {
-                opponent,
-                clocked,
-                arena: None,
-                promised,
-            },
-        );
+    pub fn promise(&mut self, id: GameId, guest: Guest, now: Instant) {
+        let slot = Slot {
+            guest,
+            arena: None,
+            promised: Some(now + PROMISE),
+        };
+        self.taken.insert(id, slot);
     }
 
     /// The game is on.
-    pub fn take(
-        &mut self,
-        id: GameId,
-        opponent: Option<Username>,
-        clocked: bool,
-        arena: Option<ArenaId>,
-    ) {
-        self.taken.insert(
-            id,
-            Slot {
-                opponent,
-                clocked,
-                arena,
-                promised: None,
-            },
-        );
+    pub fn take(&mut self, id: GameId, guest: Guest, arena: Option<ArenaId>) {
+        let slot = Slot {
+            guest,
+            arena,
+            promised: None,
+        };
+        self.taken.insert(id, slot);
     }
 
     /// The game is over, or the promise is off.
@@ -93,12 +93,15 @@ impl Slots {
         self.kept.iter().filter(|arena| !playing(arena)).count()
     }
 
-    /// Whether there is no room for another game with a clock. Those that are on without a slot count too.
-    pub fn full(&mut self, now: Instant) -> bool {
+    /// Whether there is no room for another game with a clock, against a person or not. Those that are on without a slot
+    /// count too.
+    pub fn full(&mut self, human: bool, now: Instant) -> bool {
         self.forget(now);
         let kept = self.arenas_awaited();
-        let taken = self.taken.values().filter(|slot| slot.clocked).count();
-        taken + kept >= self.concurrency
+        let clocked = || self.taken.values().filter(|slot| slot.guest.clocked);
+        let others = clocked().filter(|slot| !slot.guest.human).count();
+        let for_others = self.concurrency.saturating_sub(self.reserved);
+        clocked().count() + kept >= self.concurrency || (!human && others + kept >= for_others)
     }
 
     /// Whether an accepted challenge may still become a game.
@@ -113,7 +116,7 @@ impl Slots {
         let Some(opponent) = opponent else { return 0 };
         self.taken
             .values()
-            .filter(|slot| slot.opponent.as_ref() == Some(opponent))
+            .filter(|slot| slot.guest.name.as_ref() == Some(opponent))
             .count()
     }
 
@@ -131,54 +134,89 @@ mod tests {
         format!("game{n:04}").parse().unwrap()
     }
 
+    fn guest(name: Option<&str>) -> Guest {
+        Guest {
+            name: name.map(Username::new),
+            human: true,
+            clocked: true,
+        }
+    }
+
+    fn bot() -> Guest {
+        Guest {
+            human: false,
+            ..guest(Some("Rob"))
+        }
+    }
+
     #[test]
     fn promises_count_and_lapse() {
         let (now, later) = (Instant::now(), Instant::now() + PROMISE);
-        let mut slots = Slots::new(2);
+        let mut slots = Slots::new(2, 0);
         let ann = Username::new("Ann");
-        slots.promise(id(1), Some(ann.clone()), true, now);
-        slots.take(id(2), Some(Username::new("ANN")), true, None);
-        assert!(slots.full(now) && slots.promised(now));
+        slots.promise(id(1), guest(Some("Ann")), now);
+        slots.take(id(2), guest(Some("ANN")), None);
+        assert!(slots.full(true, now) && slots.promised(now));
         assert_eq!(slots.against(Some(&ann), now), 2);
-        assert!(!slots.promised(later) && !slots.full(later));
+        assert!(!slots.promised(later) && !slots.full(true, later));
         assert_eq!(slots.against(Some(&ann), later), 1);
     }
 
     #[test]
     fn a_game_that_starts_keeps_its_slot_until_its_end() {
         let (now, later) = (Instant::now(), Instant::now() + 2 * PROMISE);
-        let mut slots = Slots::new(1);
-        slots.promise(id(1), None, true, now);
-        slots.take(id(1), None, true, None);
-        assert!(slots.full(later));
+        let mut slots = Slots::new(1, 0);
+        slots.promise(id(1), guest(None), now);
+        slots.take(id(1), guest(None), None);
+        assert!(slots.full(true, later));
         slots.free(&id(1));
         slots.free(&id(1));
-        assert!(!slots.full(later));
+        assert!(!slots.full(true, later));
     }
 
     #[test]
     fn an_arena_has_one_slot_with_a_game_and_without() {
         let now = Instant::now();
-        let mut slots = Slots::new(2);
+        let mut slots = Slots::new(2, 0);
         slots.keep(id(9));
         slots.keep(id(9));
-        assert!(!slots.full(now));
+        assert!(!slots.full(true, now));
         assert_eq!(slots.arenas_awaited(), 1);
-        slots.take(id(1), None, true, Some(id(9)));
+        slots.take(id(1), bot(), Some(id(9)));
         assert_eq!(slots.arenas_awaited(), 0);
-        assert!(!slots.full(now));
-        slots.take(id(2), None, true, None);
-        assert!(slots.full(now));
+        assert!(!slots.full(true, now));
+        slots.take(id(2), guest(None), None);
+        assert!(slots.full(true, now));
         slots.free(&id(1));
-        assert!(slots.full(now));
+        assert!(slots.full(true, now));
         slots.release(&id(9));
-        assert!(!slots.full(now));
+        assert!(!slots.full(true, now));
     }
 
     #[test]
     fn games_without_a_clock_take_no_slot() {
-        let mut slots = Slots::new(1);
-        slots.take(id(1), None, false, None);
-        assert!(!slots.full(Instant::now()));
+        let mut slots = Slots::new(1, 0);
+        let patient = Guest {
+            clocked: false,
+            ..guest(None)
+        };
+        slots.take(id(1), patient, None);
+        assert!(!slots.full(true, Instant::now()));
+    }
+
+    #[test]
+    fn reserved_places_are_for_people() {
+        let now = Instant::now();
+        let mut slots = Slots::new(3, 1);
+        slots.take(id(1), bot(), None);
+        assert!(!slots.full(false, now));
+        slots.take(id(2), bot(), None);
+        assert!(slots.full(false, now) && !slots.full(true, now));
+        // A person in one of the other places leaves the reserved one to the next person.
+        slots.free(&id(2));
+        slots.take(id(3), guest(Some("Ann")), None);
+        assert!(!slots.full(false, now));
+        slots.keep(id(9));
+        assert!(slots.full(false, now) && slots.full(true, now));
     }
 }

@@ -51,22 +51,29 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     let mut findings = Findings::default();
     lichess(&settings.lichess, findings.of("lichess"));
     engine(&settings.engine, findings.of("engine"));
-    if settings.book.enabled {
+    if settings.has_books() {
         book(&settings.book, findings.of("book"));
     }
-    if settings.challenge.accept {
+    // Where rules accept, [challenge] may well accept nothing.
+    let by_rule = settings.rule.iter().any(|rule| rule.accept == Some(true));
+    if settings.challenge.accept && !by_rule {
         challenge(&settings.challenge, findings.of("challenge"));
     }
+    queue(&settings.challenge, findings.of("challenge"));
     games(&settings.games, findings.of("games"));
     tournaments(&settings.tournaments, findings.of("tournaments"));
-    let draws = settings.draw.offer || settings.draw.accept;
+    let draws = settings.draw.offer
+        || settings.draw.accept
+        || settings.some_rule(|play| play.offer_draws)
+        || settings.some_rule(|play| play.accept_draws);
     if draws {
         draw(&settings.draw, findings.of("draw"));
     }
-    if settings.resign.enabled {
+    let resigns = settings.resign.enabled || settings.some_rule(|play| play.resign);
+    if resigns {
         resign(&settings.resign, findings.of("resign"));
     }
-    if draws && settings.resign.enabled {
+    if draws && resigns {
         let changed = settings.draw.score_cp != Draw::default().score_cp;
         let section = if changed { "draw" } else { "resign" };
         scores(&settings.draw, &settings.resign, findings.of(section));
@@ -193,6 +200,15 @@ fn challenge(challenge: &Challenge, findings: &mut Findings) {
     }
 }
 
+/// Who waits for a place.
+fn queue(challenge: &Challenge, findings: &mut Findings) {
+    findings.when(
+        challenge.queue > 0 && challenge.queue_s == 0,
+        &["queue_s", "queue"],
+        "challenges may wait for a place, but for 0 seconds; to decline them at once write queue = 0",
+    );
+}
+
 /// Whether clock games are accepted, but every time control within the limits has another speed.
 fn unreachable(challenge: &Challenge) -> bool {
     // Lichess estimates the length of a game by 40 moves.
@@ -229,6 +245,12 @@ fn games(games: &Games, findings: &mut Findings) {
         games.per_opponent == 0,
         &["per_opponent"],
         "no game at a time against the same opponent is allowed, so nothing can be played",
+    );
+    let (all, reserved) = (games.concurrency, games.reserved_for_humans);
+    findings.when(
+        reserved > all,
+        &["reserved_for_humans", "concurrency"],
+        format!("{reserved} places are reserved for people, but there are {all} in all"),
     );
 }
 

@@ -9,6 +9,7 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Table, Value};
 
 use super::problem::{Excerpt, Place, Problem};
+use super::rule::Written;
 use super::schema::{self, choices};
 
 /// What the variables of the environment that set something begin with.
@@ -23,13 +24,17 @@ pub(super) struct Leaf {
 }
 
 /// The good settings of a layer; what is wrong has gone to the problems.
-pub(super) struct Layer(pub Vec<Leaf>);
+pub(super) struct Layer {
+    pub leaves: Vec<Leaf>,
+    /// Only a file has any.
+    pub rules: Vec<Written>,
+}
 
 impl Layer {
     /// The layer as a document.
     pub fn table(&self) -> Table {
         let mut document = Table::new();
-        for leaf in &self.0 {
+        for leaf in &self.leaves {
             let section = document
                 .entry(leaf.section)
                 .or_insert_with(|| Table::new().into());
@@ -71,8 +76,13 @@ impl Reader<'_> {
         };
 
         let mut leaves = Vec::new();
+        let mut rules = Vec::new();
         for (name, content) in document.into_inner() {
             if !sound(name.span()) {
+                continue;
+            }
+            if name.get_ref() == "rule" {
+                rules = self.rules(content, &at, &sound);
                 continue;
             }
             let place = at(name.span());
@@ -96,7 +106,7 @@ impl Reader<'_> {
                 }
             }
         }
-        Layer(leaves)
+        Layer { leaves, rules }
     }
 
     fn file_leaf(
@@ -144,7 +154,10 @@ impl Reader<'_> {
                 place,
             ));
         }
-        Layer(leaves)
+        Layer {
+            leaves,
+            rules: Vec::new(),
+        }
     }
 
     /// The layer of `--set section.key=value`.
@@ -160,7 +173,10 @@ impl Reader<'_> {
             };
             leaves.extend(self.text_leaf(section, key, text, place));
         }
-        Layer(leaves)
+        Layer {
+            leaves,
+            rules: Vec::new(),
+        }
     }
 
     fn text_leaf(&mut self, section: &str, key: &str, text: &str, place: Place) -> Option<Leaf> {
@@ -228,10 +244,16 @@ impl Reader<'_> {
                 .push(problem.hint("name the account's token with token_file in [lichess]"));
             return None;
         }
+        if name == "rule" {
+            let problem = Problem::new(place.clone(), "rules are written in the file only");
+            self.problems
+                .push(problem.hint("write each below a line [[rule]] of its own"));
+            return None;
+        }
         let sections: Vec<_> = schema::sections()
             .iter()
             .copied()
-            .filter(|s| *s != "account")
+            .filter(|section| !["account", "rule"].contains(section))
             .collect();
         if let Some(section) = sections.iter().find(|section| **section == name) {
             return Some(section);

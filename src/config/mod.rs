@@ -7,6 +7,7 @@ mod check;
 mod joining;
 mod layers;
 mod problem;
+mod rule;
 mod schema;
 mod settings;
 
@@ -20,8 +21,11 @@ use problem::{Place, Problem};
 
 pub use joining::Joining;
 pub use problem::Error;
+pub use rule::{
+    Decline, Exact, ExtraRule, Limit, Match, OurColor, Pattern, Play, Range, Rule, Title,
+};
 pub use settings::{
-    Account, Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, LogLevel, Resign,
+    Account, Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, LogLevel, Prefer, Resign,
     Selection, Settings, Speed, Tournaments, Variant,
 };
 
@@ -160,6 +164,13 @@ impl Settings {
                 .problems
                 .push(Problem::new(place, contradiction.sentence));
         }
+        for (number, sentence) in rule::contradictions(&settings.rule) {
+            let mut rules = layers.iter().flat_map(|layer| &layer.rules);
+            // What is left of a rule after a slip says nothing about what was meant.
+            let rule = rules.nth(number).filter(|rule| rule.whole);
+            let problem = rule.map(|rule| Problem::new(rule.place.clone(), sentence));
+            reader.problems.extend(problem);
+        }
         let mut problems = reader.problems;
         if problems.is_empty() {
             return Ok(settings);
@@ -196,13 +207,20 @@ fn read(path: &Path) -> Result<String, Problem> {
 
 /// The layers over the defaults. Each of their values has been found to fit its key.
 fn merge(layers: &[Layer]) -> Settings {
-    let written = layers.iter().filter(|layer| !layer.0.is_empty());
+    let written = layers.iter().filter(|layer| !layer.leaves.is_empty());
     let layered = written.fold(config::Config::builder(), |builder, layer| {
         let document = layer.table().to_string();
         builder.add_source(config::File::from_str(&document, config::FileFormat::Toml))
     });
     let merged = layered.build().and_then(config::Config::try_deserialize);
-    merged.expect("every value was found to fit its key")
+    let rules = layers.iter().flat_map(|layer| &layer.rules);
+    let rules = rules.map(|rule| rule.table.clone().try_into());
+    Settings {
+        rule: rules
+            .collect::<Result<_, _>>()
+            .expect("every value was found to fit its key"),
+        ..merged.expect("every value was found to fit its key")
+    }
 }
 
 fn token_source(
@@ -237,7 +255,10 @@ fn token_source(
 /// Where the first of these keys that was set at all was set last.
 fn place_of(section: &str, keys: &[&str], layers: &[Layer]) -> Place {
     let set = |key: &&str| {
-        let mut leaves = layers.iter().rev().flat_map(|layer| layer.0.iter().rev());
+        let mut leaves = layers
+            .iter()
+            .rev()
+            .flat_map(|layer| layer.leaves.iter().rev());
         leaves.find(|leaf| (leaf.section, leaf.key) == (section, *key))
     };
     keys.iter()

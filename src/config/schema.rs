@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use toml::{Table, Value};
 
+use super::rule::{Limit, Match, Play, Rule};
 use super::settings::{
     Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, Resign, Settings, Tournaments,
 };
@@ -32,6 +33,16 @@ pub(super) fn keys(section: &str) -> Option<&'static [&'static str]> {
         "daemon" => fields::<Daemon>(),
         _ => return None,
     })
+}
+
+/// The keys of a rule, or of one of the tables within it.
+pub(super) fn keys_of_rule(inner: Option<&str>) -> &'static [&'static str] {
+    match inner {
+        Some("match") => fields::<Match>(),
+        Some("limit") => fields::<Limit>(),
+        Some("play") => fields::<Play>(),
+        _ => fields::<Rule>(),
+    }
 }
 
 /// The section that has this key, for a key in the wrong place.
@@ -71,6 +82,21 @@ pub(super) fn complaint(section: &str, key: &str, value: &Value) -> Option<Compl
     Some(Complaint::new(section, key, value, error.message()))
 }
 
+/// What is wrong with this value for this key of a rule, or of a table within it, if anything.
+pub(super) fn complaint_of_rule(
+    inner: Option<&'static str>,
+    key: &str,
+    value: &Value,
+) -> Option<Complaint> {
+    let leaf = Table::from_iter([(key.to_owned(), value.clone())]);
+    let rule = match inner {
+        Some(inner) => Table::from_iter([(inner.to_owned(), Value::Table(leaf))]),
+        None => leaf,
+    };
+    let error = rule.try_into::<Rule>().err()?;
+    Some(Complaint::new("rule", key, value, error.message()))
+}
+
 /// A value that its key does not take: what is wrong, and what would be right.
 pub(super) struct Complaint {
     pub message: String,
@@ -108,6 +134,7 @@ impl Complaint {
         let expected = match error.trim_end().rsplit_once("expected ") {
             Some((_, "u16")) => "a whole number from 0 to 65535",
             Some((_, "u32" | "u64" | "usize")) => "a whole number, 0 or more",
+            Some((_, "i32")) => "a whole number",
             Some((_, "a boolean")) => "true or false",
             Some((_, "a sequence")) => "a list, as in [\"one\", \"two\"]",
             Some((_, "a string" | "path string" | "string or table")) => "a text in quotes",
@@ -221,7 +248,11 @@ mod tests {
 
     #[test]
     fn every_section_has_keys() {
-        for section in sections().iter().filter(|section| **section != "account") {
+        let tables = ["account", "rule"];
+        for section in sections()
+            .iter()
+            .filter(|section| !tables.contains(section))
+        {
             let keys = keys(section).unwrap_or_default();
             assert!(!keys.is_empty(), "[{section}] is missing from the list");
         }

@@ -11,6 +11,7 @@ use url::Url;
 
 use super::TokenSource;
 use super::joining::Joining;
+use super::rule::{Limit, Pattern, Play, Rule};
 use crate::lichess::{Endpoint, EndpointError};
 
 /// Everything an operator can set. [`Settings::default`] is a bot that plays out of the box.
@@ -25,6 +26,9 @@ pub struct Settings {
     pub book: Book,
     /// Which challenges to accept.
     pub challenge: Challenge,
+    /// Exceptions to that, and how games are played, from top to bottom.
+    #[serde(skip_serializing)]
+    pub rule: Vec<Rule>,
     /// How many games, and what to do about those that do not start or do not end.
     pub games: Games,
     /// Which arenas to take part in.
@@ -136,16 +140,28 @@ pub struct Challenge {
     pub min_rating: u32,
     /// Highest rating of the challenger.
     pub max_rating: u32,
-    /// Names that are never accepted; upper and lower case are the same.
-    pub block: Vec<String>,
+    /// Names that are never accepted, not even by a rule.
+    pub block: Vec<Pattern>,
+    /// Challenges of one user that are accepted within 24 hours; 0 sets no limit.
+    pub per_user_day: u32,
+    /// Challenges of all users that are accepted within 24 hours; 0 sets no limit.
+    pub per_day: u32,
+    /// How many challenges may wait for a place; beyond, they are declined with `later`.
+    pub queue: usize,
+    /// Seconds after which one that waits is declined with `later`.
+    pub queue_s: u64,
+    /// Who of those that wait is served first.
+    pub prefer: Prefer,
 }
 
 /// `[games]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Games {
-    /// Games at once; a challenge beyond them is declined with `later`.
+    /// Games at once; a challenge beyond them waits for a place.
     pub concurrency: usize,
+    /// So many of them are for people: other games never take these places.
+    pub reserved_for_humans: usize,
     /// Games at once against the same opponent.
     pub per_opponent: usize,
     /// Seconds to wait for the opponent's first move before the game is aborted; 0 waits for ever.
@@ -231,6 +247,20 @@ pub enum Selection {
     Uniform,
 }
 
+/// Who of several that wait for a place is served first; those that are alike come in the order of their arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Prefer {
+    /// People before bots.
+    Humans,
+    /// Bots before people.
+    Bots,
+    /// The highest rating.
+    Strongest,
+    /// Who came first.
+    First,
+}
+
 /// A variant that the engine plays, by Lichess's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Variant {
@@ -301,6 +331,32 @@ impl LogLevel {
     }
 }
 
+impl Settings {
+    /// Where to keep what has to survive a restart: where systemd says, or in the user's home. `None` where there is no such
+    /// place.
+    pub fn data_directory(&self) -> Option<PathBuf> {
+        let directory = |variable: &str| {
+            let value = std::env::var_os(variable)?;
+            // systemd may name several, with colons between them.
+            let first = std::env::split_paths(&value).next()?;
+            first.is_absolute().then_some(first)
+        };
+        directory("STATE_DIRECTORY")
+            .or_else(|| Some(directory("XDG_STATE_HOME")?.join("knightwatch")))
+            .or_else(|| Some(directory("HOME")?.join(".local/state/knightwatch")))
+    }
+
+    /// Whether books are asked in any games.
+    pub fn has_books(&self) -> bool {
+        self.book.enabled || self.some_rule(|play| play.book)
+    }
+
+    /// Whether some rule switches this on.
+    pub(super) fn some_rule(&self, says: fn(&Play) -> Option<bool>) -> bool {
+        self.rule.iter().any(|rule| says(&rule.play) == Some(true))
+    }
+}
+
 impl Lichess {
     /// The server, with the certificates that it may show.
     ///
@@ -323,6 +379,21 @@ impl Engine {
     /// Time kept back on every move.
     pub fn overhead(&self) -> Duration {
         Duration::from_millis(self.overhead_ms)
+    }
+}
+
+impl Challenge {
+    /// How often challenges are accepted that no rule sets a limit for.
+    pub fn limit(&self) -> Limit {
+        Limit {
+            per_user_day: self.per_user_day,
+            per_day: self.per_day,
+        }
+    }
+
+    /// How long a challenge waits for a place.
+    pub fn patience(&self) -> Duration {
+        Duration::from_secs(self.queue_s)
     }
 }
 
@@ -415,6 +486,11 @@ impl Default for Challenge {
             min_rating: 0,
             max_rating: 4000,
             block: Vec::new(),
+            per_user_day: 0,
+            per_day: 0,
+            queue: 10,
+            queue_s: 120,
+            prefer: Prefer::Humans,
         }
     }
 }
@@ -423,6 +499,7 @@ impl Default for Games {
     fn default() -> Self {
         Self {
             concurrency: 4,
+            reserved_for_humans: 0,
             per_opponent: 4,
             abort_after_s: 60,
             claim_victory: true,

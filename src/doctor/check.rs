@@ -192,10 +192,10 @@ fn account(settings: &Settings, user: &User) -> Vec<Finding> {
 }
 
 fn books(settings: &Settings) -> Vec<Finding> {
-    let settings = &settings.book;
-    if !settings.enabled {
+    if !settings.has_books() {
         return vec![Finding::good("book", "off")];
     }
+    let settings = &settings.book;
     let mut findings: Vec<Finding> = settings
         .files
         .iter()

@@ -317,6 +317,11 @@ impl Daemon {
         self.home.path().join("control.sock")
     }
 
+    /// Where the program keeps what has to survive a restart.
+    pub fn state(&self) -> PathBuf {
+        self.home.path().join("state")
+    }
+
     /// Waits until the program has its event stream.
     pub fn ready(&self) {
         wait("the bot is online", || {
@@ -387,6 +392,7 @@ fn spawn(home: &TempDir, arguments: &[String], log: &std::path::Path) -> Child {
         .args(arguments)
         .current_dir(home.path())
         .env_remove("LICHESS_TOKEN")
+        .env("STATE_DIRECTORY", home.path().join("state"))
         .env("RUST_LOG", "knightwatch=debug")
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -36,14 +36,25 @@ fn load_text(text: &str) -> Result<Settings, String> {
 /// The examples: each line `#key = value` below the heading of its section.
 fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
     let mut section = "";
+    let mut in_rule = false;
     EXAMPLE.lines().filter_map(move |line| {
         if line.starts_with('[') {
             section = line;
         }
+        in_rule = line.starts_with('#') && (in_rule || line.starts_with("#[["));
         let example = line
             .strip_prefix('#')
             .filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))?;
-        Some((section, example))
+        (!in_rule).then_some((section, example))
+    })
+}
+
+/// The examples of rules: what follows each line `#[[rule]]`.
+fn rules() -> impl Iterator<Item = String> {
+    EXAMPLE.split("\n#[[rule]]\n").skip(1).map(|text| {
+        let lines = text.lines().map_while(|line| line.strip_prefix('#'));
+        let keys = lines.take_while(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
+        keys.fold("[[rule]]\n".to_owned(), |rule, key| rule + key + "\n")
     })
 }
 
@@ -95,6 +106,39 @@ fn the_commented_examples_are_valid() {
     }
 }
 
+#[test]
+fn the_commented_rules_are_valid() {
+    let rules: Vec<String> = rules().collect();
+    assert!(rules.len() >= 4, "{rules:?}");
+    let together = load_text(&rules.concat()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(together.rule.len(), rules.len());
+    for rule in rules {
+        load_text(&rule).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+#[test]
+fn every_key_of_a_rule_is_explained() {
+    let (_, text) = EXAMPLE.split_once("# Exceptions to [challenge]").unwrap();
+    let said = complaint(
+        "[[rule]]\nx = 1\nmatch.x = 1\nlimit.x = 1\nplay.x = 1\n",
+        &[],
+        &[],
+    );
+    let lists = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("hint: keys of "));
+    let keys: Vec<&str> = lists
+        .flat_map(|list| list.split_once(": ").unwrap().1.split(", "))
+        .collect();
+    assert!(keys.len() > 30, "{said}");
+    for key in keys {
+        let is_it = |word: &str| word == key;
+        let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        assert!(words.any(is_it), "nothing is said about `{key}`");
+    }
+}
+
 /// What the real program says about a configuration file, as it is shown on the terminal.
 fn complaint(text: &str, environment: &[(&str, &str)], arguments: &[&str]) -> String {
     let directory = tempfile::tempdir().unwrap();
@@ -143,6 +187,32 @@ fn a_speed_that_no_time_control_has_is_a_contradiction() {
         &[],
         &[]
     ));
+}
+
+#[test]
+fn rules_are_checked_key_by_key() {
+    let text = "[[rule]]\nmatch = { bots = true, speed = [\"bullet\", \"blizt\"], rating = \"high\", accept = true }\n\
+                decline = \"toofast\"\nbot = true\nacept = true\n\n\
+                [[rule]]\nmatch = \"everybody\"\nlimit = { per_day = -1 }\nplay = { strength = 1500 }\n\n\
+                [[rule]]\nmatch = { clock = \"3\", name = [], variant = \"atomic\" }\npriority = 1.5\n";
+    insta::assert_snapshot!(complaint(text, &[], &[]));
+}
+
+#[test]
+fn rules_that_cannot_be_meant_are_sentences() {
+    let text = "[[rule]]\nname = \"one\"\nmatch = { bot = true }\n\n\
+                [[rule]]\nname = \"one\"\naccept = false\n\n\
+                [[rule]]\naccept = true\ndecline = \"later\"\nplay = { book = false }\n\n\
+                [[rule]]\nmatch = { tournament = true }\nlimit = {}\n\n\
+                [[rule]]\nmatch = { age_days = \"..3\" }\nplay = { max_depth = 0 }\n";
+    insta::assert_snapshot!(complaint(text, &[], &[]));
+}
+
+#[test]
+fn rules_stand_in_the_file() {
+    let environment = [("KNIGHTWATCH__RULE__ACCEPT", "true")];
+    let arguments = ["--set", "rule.accept=true"];
+    insta::assert_snapshot!(complaint("rule = 1\n", &environment, &arguments));
 }
 
 #[test]

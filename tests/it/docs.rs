@@ -18,6 +18,9 @@ pub fn tests_in(folder: &str) -> Vec<String> {
                 collect(&path, names);
                 continue;
             }
+            if path.extension().is_none_or(|kind| kind != "rs") {
+                continue;
+            }
             let source = std::fs::read_to_string(&path).unwrap();
             let lines = source.lines().map(|line| line.trim_start());
             let tests = lines
@@ -155,5 +158,25 @@ fn what_the_readme_says_of_faults_is_tested() {
     for number in 1..=17 {
         let fault = format!("f{number:02}");
         assert!(named.contains(fault.as_str()), "{fault}");
+    }
+}
+
+#[test]
+fn what_is_said_of_other_bots_is_tested() {
+    let page = include_str!("../../docs/peers.md");
+    let tests = [tests_in("tests/it"), tests_in("src")].concat();
+    let cells = |row: &'static str| row.trim_matches('|').split('|').map(str::trim);
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    let rows: Vec<Vec<&str>> = rows.map(|row| cells(row).collect()).collect();
+    assert!(rows.len() > 20);
+    for row in rows.iter().filter(|row| row[3] != "test") {
+        assert_eq!(row.len(), 4, "{row:?}");
+        let name = row[3].trim_matches('`');
+        let is_meant = |test: &String| {
+            test.strip_prefix(name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        let is_tested = !name.is_empty() && tests.iter().any(is_meant);
+        assert!(is_tested || row[2].starts_with("no: "), "{row:?}");
     }
 }

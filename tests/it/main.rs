@@ -17,6 +17,7 @@ mod instances;
 mod layering;
 mod memory;
 mod monitor;
+mod policy;
 mod rules;
 mod security;
 mod service;

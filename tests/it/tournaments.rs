@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::common::{BOT, Daemon, Site, wait};
 
 /// One game at a time, and an arena to join.
-const ONE: &str = "[games]\nconcurrency = 1\n[tournaments]\njoin = [\"rehearse\"]\n";
+const ONE: &str =
+    "challenge.queue = 0\n[games]\nconcurrency = 1\n[tournaments]\njoin = [\"rehearse\"]\n";
 
 fn arena(starts_s: u64) -> ArenaOptions {
     ArenaOptions {

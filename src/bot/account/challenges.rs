@@ -1,19 +1,30 @@
 //! Answers to challenges.
 
 use std::future::Future;
-use std::time::Duration;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
-use tracing::info;
+use tokio::task::spawn_blocking;
+use tracing::{info, warn};
 
 use super::errands::Errand;
+use super::queue::Asked;
 use super::{Account, remember};
-use crate::bot::policy::{self, Load, Verdict};
+use crate::bot::ledger;
+use crate::bot::policy::{self, Case, Load, Rank, Ruling, Subject, Verdict};
+use crate::bot::slots::Guest;
 use crate::bot::stop::Stage;
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{Challenge, Compat, DeclineReason, TimeControl};
+use crate::lichess::model::{
+    Challenge, ChallengeId, Challenger, Compat, DeclineReason, TimeControl,
+};
 use crate::lichess::retry::{self, Kind, Retry};
+
+/// While somebody waits and a place is free, Lichess is asked this often who is still there.
+const QUEUE_ASKED_EVERY: Duration = Duration::from_secs(3);
 
 impl Account {
     /// Answers a challenge that came to us, once.
@@ -29,35 +40,96 @@ impl Account {
             return;
         }
         remember(&mut self.judged, challenge.id.clone());
-        let now = clock::now();
-        let load = Load {
-            draining: self.stop.stage() != Stage::Running,
-            full: self.slots.full(now),
-            against: self.slots.against(from, now),
-        };
-        let settings = &self.house.settings;
-        match policy::judge(
-            &challenge,
+        let name = from
+            .filter(|_| policy::asks_age(&self.house.settings))
+            .cloned();
+        let asked = Asked {
+            challenge,
             compat,
-            &settings.challenge,
-            &settings.games,
-            load,
-        ) {
-            Verdict::Accept => self.accept(challenge),
-            Verdict::Decline { reason, why } => self.decline(&challenge, reason, why),
+            age_days: None,
+            since: clock::now(),
+        };
+        let Some(name) = name else {
+            return self.answer(asked, false);
+        };
+        let client = self.house.client.clone();
+        self.errands.spawn(async move {
+            let user = client.user(&name).await;
+            Errand::Age(asked, user.map(|user| user.age_days(SystemTime::now())))
+        });
+    }
+
+    /// The age of a challenger's account is known, or it is known that it cannot be.
+    pub(super) fn aged(&mut self, asked: Asked, age: Result<Option<u32>, Failure>) {
+        let age_days = age.unwrap_or_else(|failure| {
+            info!(challenge = %asked.challenge.id, "cannot ask how old the account is: {failure}");
+            None
+        });
+        self.answer(Asked { age_days, ..asked }, false);
+    }
+
+    /// Answers, or lets wait whoever may; he is told of once.
+    fn answer(&mut self, asked: Asked, waits_already: bool) {
+        let ruling = self.ruling(&asked);
+        let challenge = &asked.challenge;
+        match ruling.verdict {
+            Verdict::Accept => self.accept(asked.challenge, &ruling),
+            Verdict::Decline(reason) => self.decline(challenge, reason, ruling.why),
+            Verdict::Wait => {
+                if !waits_already {
+                    info!(challenge = %challenge.id, "{} is to wait: {}", describe(challenge), ruling.why);
+                    self.tell_challenge(challenge, Decision::Queued, ruling.why);
+                }
+                let rank = self.rank(&asked);
+                self.queue.push(asked, rank);
+            }
         }
     }
 
-    fn accept(&mut self, challenge: Box<Challenge>) {
-        let clocked = matches!(challenge.time_control, TimeControl::Clock { .. });
-        let from = challenge
-            .challenger
-            .as_ref()
-            .map(|challenger| challenger.name.clone());
-        info!(challenge = %challenge.id, "accepting {}", describe(&challenge));
+    fn rank(&self, asked: &Asked) -> Rank {
+        let subject = Subject::of_challenge(&asked.challenge, asked.age_days);
+        policy::rank(&self.house.settings, &subject)
+    }
+
+    fn ruling(&mut self, asked: &Asked) -> Ruling {
+        let now = clock::now();
+        let challenge = &asked.challenge;
+        let from = challenge.challenger.as_ref();
+        // Who waits and may have the free place as well is not overtaken.
+        let rank = self.rank(asked);
+        let mut ahead = self.queue.ahead_of(rank);
+        let overtakes = ahead.any(|other| !self.slots.full(other.is_human(), now));
+        let settings = &self.house.settings;
+        let load = Load {
+            draining: self.stop.stage() != Stage::Running,
+            full: overtakes || self.slots.full(asked.is_human(), now),
+            crowded: self.queue.len() >= settings.challenge.queue,
+            against: self.slots.against(from.map(|from| &from.name), now),
+        };
+        let case = Case {
+            challenge,
+            compat: asked.compat,
+            age_days: asked.age_days,
+        };
+        policy::judge(case, settings, &self.ledger, SystemTime::now(), load)
+    }
+
+    fn accept(&mut self, challenge: Box<Challenge>, ruling: &Ruling) {
+        let from = challenge.challenger.as_ref();
+        let guest = Guest {
+            name: from.map(|from| from.name.clone()),
+            human: !from.is_some_and(Challenger::is_bot),
+            clocked: matches!(challenge.time_control, TimeControl::Clock { .. }),
+        };
+        info!(challenge = %challenge.id, "accepting {}: {}", describe(&challenge), ruling.why);
+        if let Some(limit) = &ruling.limit {
+            let (id, user) = (&challenge.id, guest.name.as_ref());
+            self.ledger.add(id, user, limit, SystemTime::now());
+            self.save();
+        }
         self.slots
-            .promise(challenge.id.clone(), from, clocked, clock::now());
-        self.tell_challenge(&challenge, Decision::Accepted, "it is what we play".into());
+            .promise(challenge.id.clone(), guest, clock::now());
+        self.tell_challenge(&challenge, Decision::Accepted, ruling.why.clone());
         let client = self.house.client.clone();
         self.errands.spawn(async move {
             let answer = insist(Kind::Answer, || client.accept(&challenge.id)).await;
@@ -70,18 +142,26 @@ impl Account {
         info!(challenge = %challenge.id, "cannot accept: {failure}");
         if failure.is_rate_limited() {
             // Nobody is left waiting for what cannot come.
-            self.slots.free(&challenge.id);
+            self.forget(challenge);
             return self.decline(challenge, DeclineReason::Later, failure.to_string());
         }
         // It may have been accepted all the same, and then the game takes its slot. If it has not, it is judged anew
         // when a list names it again.
         if !failure.may_have_worked() && !self.games.contains_key(&challenge.id) {
-            self.slots.free(&challenge.id);
+            self.forget(challenge);
         }
         if failure.code().is_none() {
             self.judged.retain(|id| *id != challenge.id);
         }
         self.tell_challenge(challenge, Decision::Dropped, failure.to_string());
+    }
+
+    /// It does not become a game.
+    fn forget(&mut self, challenge: &Challenge) {
+        self.slots.free(&challenge.id);
+        if self.ledger.remove(&challenge.id) {
+            self.save();
+        }
     }
 
     fn decline(&mut self, challenge: &Challenge, reason: DeclineReason, why: String) {
@@ -92,6 +172,108 @@ impl Account {
             let answer = insist(Kind::Answer, || client.decline(&id, reason)).await;
             Errand::Declined(id, answer)
         });
+    }
+
+    /// Somebody has taken his challenge back, or Lichess has forgotten it.
+    pub(super) fn withdrawn(&mut self, id: &ChallengeId) {
+        if let Some(asked) = self.queue.take(id) {
+            self.gone(&asked);
+        }
+        if !self.games.contains_key(id) {
+            self.slots.free(id);
+        }
+    }
+
+    fn gone(&self, asked: &Asked) {
+        let challenge = &asked.challenge;
+        info!(challenge = %challenge.id, "{} is no longer there", describe(challenge));
+        let why = "it was taken back, or its challenger has left".to_owned();
+        self.tell_challenge(challenge, Decision::Dropped, why);
+    }
+
+    /// Looks after those that wait for a place. Before one gets it, Lichess is asked who is still there: nobody is told
+    /// when a challenger leaves.
+    pub(super) fn look_after_queue(&mut self) {
+        if self.queue.is_empty() {
+            return;
+        }
+        let now = clock::now();
+        if self.stop.stage() != Stage::Running {
+            for asked in self.queue.clear() {
+                self.answer(asked, true);
+            }
+            return;
+        }
+        let patience = self.house.settings.challenge.patience();
+        for asked in self.queue.tired(patience, now) {
+            let why = format!("no place within {} s", patience.as_secs());
+            self.decline(&asked.challenge, DeclineReason::Later, why);
+        }
+        let lately = self
+            .queue_asked
+            .is_some_and(|at| now.saturating_duration_since(at) < QUEUE_ASKED_EVERY);
+        if lately || self.offline || !self.a_place_is_free(now) {
+            return;
+        }
+        self.queue_asked = Some(now);
+        self.ask_challenges();
+    }
+
+    fn a_place_is_free(&mut self, now: Instant) -> bool {
+        let mut waiting = self.queue.iter();
+        waiting.any(|asked| !self.slots.full(asked.is_human(), now))
+    }
+
+    /// Lichess has told which challenges wait for our answer.
+    pub(super) fn listed(&mut self, list: Vec<Challenge>, asked: Instant) {
+        for gone in self.queue.gone(&list, asked) {
+            self.gone(&gone);
+        }
+        // Those that wait already, in their order, before those that we have not seen yet.
+        for waiting in self.queue.clear() {
+            self.answer(waiting, true);
+        }
+        let settings = Arc::clone(&self.house.settings);
+        let mut list = list;
+        list.sort_by_key(|challenge| {
+            policy::rank(&settings, &Subject::of_challenge(challenge, None))
+        });
+        for challenge in list {
+            self.judge(Box::new(challenge), None);
+        }
+    }
+
+    /// Writes down what has been accepted: one write at a time, each with the latest state.
+    pub(super) fn save(&mut self) {
+        let Some(file) = self.ledger_file.clone() else {
+            return;
+        };
+        if std::mem::replace(&mut self.saving, true) {
+            self.save_again = true;
+            return;
+        }
+        let text = self.ledger.text();
+        self.errands.spawn(async move {
+            let written = spawn_blocking(move || ledger::save(&file, &text)).await;
+            Errand::Saved(written.unwrap_or_else(|failure| Err(io::Error::other(failure))))
+        });
+    }
+
+    /// It is written down, or cannot be.
+    pub(super) fn saved(&mut self, written: io::Result<()>) {
+        self.saving = false;
+        match written {
+            Ok(()) => self.save_failed = false,
+            // Once is enough for one trouble.
+            Err(error) => {
+                if !std::mem::replace(&mut self.save_failed, true) {
+                    warn!("cannot keep count of challenges over a restart: {error}");
+                }
+            }
+        }
+        if std::mem::take(&mut self.save_again) {
+            self.save();
+        }
     }
 
     fn tell_challenge(&self, challenge: &Challenge, decision: Decision, reason: String) {

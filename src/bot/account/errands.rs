@@ -1,14 +1,16 @@
 //! Requests of the account, whose answers nothing waits for.
 
+use std::io;
 use std::time::Instant;
 
 use tokio::task::JoinError;
 use tracing::{debug, error, info};
 
+use super::queue::Asked;
 use super::{Account, Error, LISTED};
 use crate::clock;
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{Challenge, ChallengeId, Challenger, Challenges, GameInfo};
+use crate::lichess::model::{Challenge, ChallengeId, Challenges, GameInfo};
 
 /// The answer to a request of the account.
 pub(super) enum Errand {
@@ -21,7 +23,12 @@ pub(super) enum Errand {
     Recheck(Instant, Box<GameInfo>),
     /// A game whose task has panicked may be taken up again.
     TakeUpAgain(Box<GameInfo>),
-    Waiting(Result<Challenges, Failure>),
+    /// With the time at which it was asked.
+    Waiting(Instant, Result<Challenges, Failure>),
+    /// How many days old the challenger's account is.
+    Age(Asked, Result<Option<u32>, Failure>),
+    /// The count of challenges is on disk.
+    Saved(io::Result<()>),
     Accepted(Box<Challenge>, Result<(), Failure>),
     Declined(ChallengeId, Result<(), Failure>),
     /// Whether the token is still good.
@@ -32,9 +39,16 @@ impl Account {
     /// Compares what we know with what Lichess lists: the streams may have kept something back.
     pub(super) fn reconcile(&mut self) {
         self.ask_playing();
+        self.ask_challenges();
+    }
+
+    /// Asks for the challenges that wait for our answer.
+    pub(super) fn ask_challenges(&mut self) {
         let client = self.house.client.clone();
-        self.errands
-            .spawn(async move { Errand::Waiting(client.challenges().await) });
+        self.errands.spawn(async move {
+            let asked = clock::now();
+            Errand::Waiting(asked, client.challenges().await)
+        });
     }
 
     /// Asks for the games that are on: one question at a time, and never an answer that is older than the wish for it.
@@ -73,19 +87,9 @@ impl Account {
                 self.unanswered = 0;
                 self.compare(list, asked);
             }
-            Ok(Errand::Waiting(Ok(list))) => {
-                // Humans first: bots have more patience.
-                let (bots, humans): (Vec<_>, Vec<_>) =
-                    list.incoming.into_iter().partition(|challenge| {
-                        challenge
-                            .challenger
-                            .as_ref()
-                            .is_some_and(Challenger::is_bot)
-                    });
-                for challenge in humans.into_iter().chain(bots) {
-                    self.judge(Box::new(challenge), None);
-                }
-            }
+            Ok(Errand::Waiting(asked, Ok(list))) => self.listed(list.incoming, asked),
+            Ok(Errand::Age(asked, age)) => self.aged(asked, age),
+            Ok(Errand::Saved(written)) => self.saved(written),
             Ok(Errand::Playing(_, Err(failure))) => {
                 self.informed = true;
                 self.unanswered += 1;
@@ -95,7 +99,7 @@ impl Account {
                     _ => debug!("cannot read the list of games: {failure}"),
                 }
             }
-            Ok(Errand::Waiting(Err(failure))) => {
+            Ok(Errand::Waiting(_, Err(failure))) => {
                 info!("cannot read the list of challenges: {failure}");
             }
             Ok(Errand::Accepted(challenge, Ok(()))) => {

@@ -3,8 +3,10 @@
 mod audit;
 mod challenges;
 mod errands;
+mod queue;
 
 use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -15,8 +17,9 @@ use tracing::{debug, error, info, warn};
 
 use super::desk::Desk;
 use super::game::{self, Ended, Order};
+use super::ledger::Ledger;
 use super::link::{Heard, Link};
-use super::slots::Slots;
+use super::slots::{Guest, Slots};
 use super::stop::{Stage, Stop};
 use super::tournament::{Tournaments, Word};
 use super::{BotParts, Error, House, Pulse};
@@ -28,6 +31,7 @@ use crate::lichess::{Error as Failure, EventStream, StreamError};
 use crate::metrics::Metrics;
 use audit::WORRY_EVERY;
 use errands::Errand;
+use queue::Queue;
 
 /// How often the loop says that it is alive.
 const BEAT: Duration = Duration::from_secs(1);
@@ -72,7 +76,7 @@ pub(super) async fn run(parts: BotParts, mut stop: Stop) -> Result<(), Error> {
     let Some(house) = introduce(&parts, &mut stop).await? else {
         return Ok(());
     };
-    let mut account = Account::new(house, parts.pulse, parts.metrics, stop.clone());
+    let mut account = Account::new(house, parts, stop.clone());
     let outcome = account.follow(stop).await;
     // Without the token, or beside another instance, nothing can be finished.
     let patience = if outcome.is_ok() {
@@ -148,6 +152,16 @@ struct Account {
     slots: Slots,
     tournaments: Tournaments,
     judged: VecDeque<ChallengeId>,
+    /// Challenges that wait for a place, and when Lichess was last asked who of them is still there.
+    queue: Queue,
+    queue_asked: Option<Instant>,
+    /// What was accepted lately, and where that is kept.
+    ledger: Ledger,
+    ledger_file: Option<PathBuf>,
+    /// It is being written; it has changed meanwhile; it could not be written.
+    saving: bool,
+    save_again: bool,
+    save_failed: bool,
     /// Requests whose answers come back here.
     errands: JoinSet<Errand>,
     born: Instant,
@@ -186,7 +200,13 @@ struct Seat {
 }
 
 impl Account {
-    fn new(house: House, pulse: Pulse, metrics: Metrics, stop: Stop) -> Self {
+    fn new(house: House, parts: BotParts, stop: Stop) -> Self {
+        let BotParts {
+            pulse,
+            metrics,
+            ledger: ledger_file,
+            ..
+        } = parts;
         let client = house.client.clone();
         let link = Link::new(Reopen::events(), move |silence| {
             let client = client.clone();
@@ -195,7 +215,10 @@ impl Account {
         info!("I am {}", house.me);
         pulse.set(|status| status.account = Some(house.me.clone()));
         Self {
-            slots: Slots::new(house.settings.games.concurrency),
+            slots: Slots::new(
+                house.settings.games.concurrency,
+                house.settings.games.reserved_for_humans,
+            ),
             tournaments: Tournaments::new(&house, &stop),
             house,
             pulse,
@@ -207,6 +230,13 @@ impl Account {
             done: VecDeque::new(),
             panicked: VecDeque::new(),
             judged: VecDeque::new(),
+            queue: Queue::default(),
+            queue_asked: None,
+            ledger: ledger_file.as_deref().map(remembered).unwrap_or_default(),
+            ledger_file,
+            saving: false,
+            save_again: false,
+            save_failed: false,
             errands: JoinSet::new(),
             born: clock::now(),
             clean_ends: 0,
@@ -264,6 +294,7 @@ impl Account {
                     self.report();
                 }
             }
+            self.look_after_queue();
             self.tell_idle();
         }
     }
@@ -396,9 +427,7 @@ impl Account {
             }
             Event::Challenge(challenge, compat) => self.judge(challenge, compat),
             Event::ChallengeCanceled(challenge) | Event::ChallengeDeclined(challenge) => {
-                if !self.games.contains_key(&challenge.id) {
-                    self.slots.free(&challenge.id);
-                }
+                self.withdrawn(&challenge.id);
             }
             Event::Unknown(kind) => debug!(kind, "unknown event"),
             Event::Skipped(skipped) => {
@@ -426,12 +455,13 @@ impl Account {
         if self.games.len() >= self.house.settings.games.concurrency {
             warn!(game = %id, "a game beyond the {} wanted at once: all think less", self.games.len());
         }
-        self.slots.take(
-            id.clone(),
-            Some(info.opponent.name.clone()),
+        let opponent = &info.opponent;
+        let guest = Guest {
+            name: Some(opponent.name.clone()),
+            human: !opponent.is_bot() && opponent.ai_level.is_none(),
             clocked,
-            info.tournament.clone(),
-        );
+        };
+        self.slots.take(id.clone(), guest, info.tournament.clone());
         let (orders, inbox) = mpsc::unbounded_channel();
         let desk = Desk::default();
         let seat = Seat {
@@ -528,6 +558,17 @@ impl Account {
             next: None,
         });
     }
+}
+
+/// What was accepted before we were started.
+fn remembered(path: &Path) -> Ledger {
+    Ledger::load(path).unwrap_or_else(|error| {
+        warn!(
+            "cannot read {}, so limits per day begin anew: {error}",
+            path.display()
+        );
+        Ledger::default()
+    })
 }
 
 fn remember<T>(list: &mut VecDeque<T>, item: T) {

@@ -36,10 +36,9 @@ impl Play {
                 by: them,
             });
         }
-        let settings = &self.house.settings;
         let waiting = sheet.turn() != head.us && !state.status.is_over();
         // On our own turn the offer is answered by, or with, the move.
-        if new_draw && waiting && self.mood.takes(sheet.ply(), &settings.draw) {
+        if new_draw && waiting && self.mood.takes(sheet.ply(), &self.terms.draw) {
             let (client, id) = (self.house.client.clone(), self.id.clone());
             self.aside(
                 "accept the draw",
@@ -152,7 +151,9 @@ impl Play {
     }
 
     pub(super) fn say(&mut self, room: Room, template: &str) {
-        let Some((head, _)) = &self.table else { return };
+        let Some((head, _)) = self.table.as_ref().filter(|_| self.terms.chat) else {
+            return;
+        };
         let Some(text) = chat::line(template, self.house.me.as_str(), &head.opponent) else {
             return;
         };

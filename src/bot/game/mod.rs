@@ -23,6 +23,7 @@ use super::head::{Head, Unfit};
 use super::lag::Lag;
 use super::link::{Heard, Link};
 use super::manners::{Manner, Mood};
+use super::policy::{Subject, Terms};
 use super::sheet::{Change, Reading, Sheet};
 use super::stop::{Stage, Stop};
 use crate::clock;
@@ -105,6 +106,8 @@ struct Play {
     link: Link<GameStream>,
     /// Known from the first `gameFull` on.
     table: Option<(Head, Sheet)>,
+    /// How it is played.
+    terms: Terms,
     duty: Duty,
     flight: Flight,
     /// Requests that nothing waits for.
@@ -153,6 +156,7 @@ impl Play {
         });
         let now = clock::now();
         Self {
+            terms: Terms::plain(&house.settings),
             house,
             id,
             info,
@@ -249,6 +253,10 @@ impl Play {
             info!(game = %self.id, "playing {} against {opponent}, {time}", head.us);
         } else {
             info!(game = %self.id, "taking up the game against {opponent}, {time}, after {plies} plies");
+        }
+        self.terms = Terms::of(&self.house.settings, &Subject::of_game(full, &head));
+        if let Some(by) = &self.terms.by {
+            info!(game = %self.id, "to be played with {by}");
         }
         // Whoever comes back does not greet again.
         self.greeted = plies > 1 || head.tournament || head.against_ai;

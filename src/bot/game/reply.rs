@@ -54,7 +54,8 @@ impl Play {
             return;
         };
         let (game, barred) = (sheet.game(), self.duty.barred());
-        if let Some(choice) = choice::at_once(&self.house.books, game, barred, &mut self.rng) {
+        let books = self.terms.book.then_some(&self.house.books);
+        if let Some(choice) = choice::at_once(books, game, barred, &mut self.rng) {
             return self.found(Some(choice));
         }
         let limits = self.limits(head, sheet);
@@ -71,7 +72,7 @@ impl Play {
     pub(super) fn limits(&self, head: &Head, sheet: &Sheet) -> Limits {
         let settings = &self.house.settings;
         let (remaining, at) = self.turn.clock;
-        Budget {
+        let budget = Budget {
             pace: head.pace,
             remaining,
             since: clock::since(at),
@@ -80,8 +81,8 @@ impl Play {
             safety: settings.engine.overhead(),
             games: self.house.games_on(),
             concurrency: settings.games.concurrency,
-        }
-        .limits()
+        };
+        self.terms.think.bound(budget.limits())
     }
 
     /// The flight for the owed move has come to its end.
@@ -103,15 +104,12 @@ impl Play {
             // No legal move: the game is over, and the stream is about to say so.
             return warn!(game = %self.id, "our turn, and no legal move");
         };
-        let settings = &self.house.settings;
+        let (draw, resign) = (&self.terms.draw, &self.terms.resign);
         if let Some(thought) = choice.thought.as_ref().filter(|thought| thought.depth > 0) {
-            self.mood
-                .feel(thought.score, &settings.draw, &settings.resign);
+            self.mood.feel(thought.score, draw, resign);
             let ply = self.table.as_ref().map_or(0, |(_, sheet)| sheet.ply());
             let offered = self.draw_offered;
-            self.turn.manner = self
-                .mood
-                .manner(ply, offered, &settings.draw, &settings.resign);
+            self.turn.manner = self.mood.manner(ply, offered, draw, resign);
         }
         let step = self.duty.chose(choice.mv);
         self.choice = Some(choice);

@@ -1,25 +1,40 @@
-//! Accept or decline a challenge, and why. Pure.
+//! Accept or decline a challenge, and why; and how a game is played. Pure.
+//!
+//! A challenge passes these in turn, and the first that has something against it decides: what nobody can play; the
+//! main switch and the block list; the rules from top to bottom, until one accepts or declines; `[challenge]`, if none
+//! does; the limits per day; the places. What the challenger can change so comes before what only time changes, and
+//! nobody is told `later` who would be told something else then.
 
-use std::fmt;
+mod explain;
+mod frame;
+mod subject;
+mod terms;
 
-use crate::chess::Position;
-use crate::config;
-use crate::lichess::model::{
-    Challenge, Challenger, Compat, DeclineReason, Speed, TimeControl, Variant,
-};
+use std::cmp::Reverse;
+use std::time::SystemTime;
 
-/// What to answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Play.
-    Accept,
-    /// Do not.
-    Decline {
-        /// What the challenger is told.
-        reason: DeclineReason,
-        /// What the operator is told.
-        why: String,
-    },
+use crate::config::{Games, Limit, Prefer, Rule, Settings};
+use crate::lichess::model::{Challenge, Compat, DeclineReason};
+
+use super::ledger::Ledger;
+use frame::Objection;
+
+pub use explain::{ExplainError, explain_command};
+pub use subject::Subject;
+pub use terms::{Terms, Think};
+
+/// What [`Settings::challenge`] is called where rules have names.
+const FRAME: &str = "[challenge]";
+
+/// A challenge, with what is known of it beside.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'a> {
+    /// The challenge.
+    pub challenge: &'a Challenge,
+    /// Who may play it, by Lichess's own word.
+    pub compat: Option<Compat>,
+    /// The age of the challenger's account, where it was looked up.
+    pub age_days: Option<u32>,
 }
 
 /// How busy the house is.
@@ -27,229 +42,318 @@ pub enum Verdict {
 pub struct Load {
     /// We are about to stop.
     pub draining: bool,
-    /// Every slot is taken.
+    /// There is no place for this one.
     pub full: bool,
+    /// And none to wait either.
+    pub crowded: bool,
     /// Games on against this very opponent.
     pub against: usize,
 }
 
-/// Judges a challenge that came to us. What the challenger can change comes before what only time changes, so that
-/// nobody is told `later` who would be told something else then.
+/// What to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Play.
+    Accept,
+    /// Play as soon as there is a place.
+    Wait,
+    /// Do not; what the challenger is told.
+    Decline(DeclineReason),
+}
+
+/// An answer, and how it came about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    /// What to answer.
+    pub verdict: Verdict,
+    /// What the operator is told.
+    pub why: String,
+    /// Under which name an acceptance counts, if it does.
+    pub limit: Option<String>,
+    /// Each thing that was looked at, in order.
+    pub steps: Vec<Step>,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What.
+    pub what: String,
+    /// And what came of it.
+    pub says: String,
+}
+
+/// Judges a challenge that came to us.
 pub fn judge(
-    challenge: &Challenge,
-    compat: Option<Compat>,
-    rules: &config::Challenge,
-    games: &config::Games,
+    case: Case<'_>,
+    settings: &Settings,
+    ledger: &Ledger,
+    now: SystemTime,
     load: Load,
-) -> Verdict {
-    let objection = switched_off(rules)
-        .or_else(|| who(challenge, rules))
-        .or_else(|| what(challenge, rules))
-        .or_else(|| how_fast(challenge, compat, rules))
-        .or_else(|| at_stake(challenge, rules))
-        .or_else(|| busy(games, load));
-    match objection {
-        None => Verdict::Accept,
-        Some((reason, why)) => Verdict::Decline { reason, why },
+) -> Ruling {
+    let mut walk = Walk {
+        steps: Vec::new(),
+        why: String::new(),
+        limit: (FRAME.to_owned(), settings.challenge.limit()),
+    };
+    let verdict = match walk.all(case, settings, (ledger, now), load) {
+        Ok(()) => Verdict::Accept,
+        Err(verdict) => verdict,
+    };
+    Ruling {
+        verdict,
+        why: walk.why,
+        limit: Some(walk.limit)
+            .filter(|(_, limit)| *limit != Limit::default())
+            .map(|(name, _)| name),
+        steps: walk.steps,
     }
 }
 
-type Objection = (DeclineReason, String);
-
-fn no(reason: DeclineReason, why: impl fmt::Display) -> Option<Objection> {
-    Some((reason, why.to_string()))
+/// Whether a rule asks for the age of accounts, which a challenge does not tell.
+pub fn asks_age(settings: &Settings) -> bool {
+    let mut rules = settings.rule.iter();
+    rules.any(|rule| rule.matching.age_days.is_some())
 }
 
-fn switched_off(rules: &config::Challenge) -> Option<Objection> {
-    if rules.accept {
-        return None;
-    }
-    no(DeclineReason::Generic, "challenges are switched off")
+/// Where somebody stands among those that wait for a place: the smallest is served first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    priority: Reverse<i32>,
+    preference: i64,
 }
 
-fn who(challenge: &Challenge, rules: &config::Challenge) -> Option<Objection> {
-    let challenger = challenge.challenger.as_ref();
-    let bot = challenger.is_some_and(Challenger::is_bot);
-    let name = challenger.map_or("", |challenger| challenger.name.as_str());
-    let blocked = |blocked: &String| blocked.eq_ignore_ascii_case(name);
-    if !name.is_empty() && rules.block.iter().any(blocked) {
-        return no(DeclineReason::Generic, format!("{name} is blocked"));
+impl Rank {
+    /// A larger priority comes first, and of the same a smaller preference.
+    pub fn new(priority: i32, preference: i64) -> Self {
+        Self {
+            priority: Reverse(priority),
+            preference,
+        }
     }
-    if bot && !rules.bots {
-        return no(DeclineReason::NoBot, "bots are not accepted");
-    }
-    if !bot && !rules.humans {
-        return no(DeclineReason::OnlyBot, "only bots are accepted");
-    }
-    let (min, max) = (rules.min_rating, rules.max_rating);
-    let rating = challenger
-        .and_then(|c| c.rating)
-        .map(|r| r.max(0).unsigned_abs());
-    match rating {
-        Some(rating) if rating < min => no(
-            DeclineReason::Generic,
-            format!("a rating of {rating} is below {min}"),
-        ),
-        Some(rating) if rating > max => no(
-            DeclineReason::Generic,
-            format!("a rating of {rating} is above {max}"),
-        ),
-        None if min > 0 => no(
-            DeclineReason::Generic,
-            format!("no rating, {min} is asked for"),
-        ),
-        _ => None,
+
+    /// As the rules say it.
+    pub fn priority(self) -> i32 {
+        self.priority.0
     }
 }
 
-fn what(challenge: &Challenge, rules: &config::Challenge) -> Option<Objection> {
-    let key = challenge.variant.key();
-    if !rules.variants.iter().any(|variant| variant.key() == key) {
-        let only_standard = rules
-            .variants
-            .iter()
-            .all(|v| v.key() == Variant::Standard.key());
-        let reason = if only_standard && challenge.variant != Variant::Standard {
-            DeclineReason::Standard
-        } else {
-            DeclineReason::Variant
+/// Where a challenge stands among those that wait for a place.
+pub fn rank(settings: &Settings, subject: &Subject) -> Rank {
+    let priority = until_decided(&settings.rule, subject)
+        .find_map(|(_, rule)| rule.priority)
+        .unwrap_or(0);
+    let preference = match settings.challenge.prefer {
+        Prefer::Humans => i64::from(subject.bot),
+        Prefer::Bots => i64::from(!subject.bot),
+        Prefer::Strongest => -i64::from(subject.rating.unwrap_or(0)),
+        Prefer::First => 0,
+    };
+    Rank::new(priority, preference)
+}
+
+/// The name of a rule, or else its number.
+fn name_of(number: usize, rule: &Rule) -> String {
+    match rule.name.as_str() {
+        "" => format!("rule {}", number + 1),
+        name => format!("rule `{name}`"),
+    }
+}
+
+/// The rules that are about this, down to the one that accepts or declines.
+fn until_decided<'a>(
+    rules: &'a [Rule],
+    subject: &'a Subject,
+) -> impl Iterator<Item = (usize, &'a Rule)> {
+    let mut decided = false;
+    rules
+        .iter()
+        .enumerate()
+        .filter(|(_, rule)| subject::miss(&rule.matching, subject).is_none())
+        .take_while(move |(_, rule)| !std::mem::replace(&mut decided, decides(rule)))
+}
+
+fn decides(rule: &Rule) -> bool {
+    rule.accept == Some(true) || rule.decline.is_some()
+}
+
+/// A judgement that is under way.
+struct Walk {
+    steps: Vec<Step>,
+    why: String,
+    /// Under which name an acceptance counts, and how many there may be.
+    limit: (String, Limit),
+}
+
+impl Walk {
+    fn all(
+        &mut self,
+        case: Case<'_>,
+        settings: &Settings,
+        day: (&Ledger, SystemTime),
+        load: Load,
+    ) -> Result<(), Verdict> {
+        let (challenge, frame) = (case.challenge, &settings.challenge);
+        let subject = Subject::of_challenge(challenge, case.age_days);
+        let unplayable = frame::unplayable(challenge, case.compat, frame);
+        self.look("playable", unplayable, "yes")?;
+        let shut_out = frame::shut_out(challenge, frame);
+        self.look("open to this user", shut_out, "yes")?;
+        let accepted = self.rules(&settings.rule, &subject)?;
+        if !accepted {
+            let unwanted = frame::unwanted(challenge, frame);
+            self.look(FRAME, unwanted, "everything is within it")?;
+            self.why = format!("within {FRAME}");
+        }
+        let over = self.over(&subject, day);
+        let so_far = self.so_far(&subject, day);
+        self.look("limits", over, &so_far)?;
+        self.places(&settings.games, load)
+    }
+
+    fn note(&mut self, what: impl Into<String>, says: impl Into<String>) {
+        self.steps.push(Step {
+            what: what.into(),
+            says: says.into(),
+        });
+    }
+
+    fn look(
+        &mut self,
+        what: &str,
+        objection: Option<Objection>,
+        otherwise: &str,
+    ) -> Result<(), Verdict> {
+        let Some((reason, why)) = objection else {
+            self.note(what, otherwise);
+            return Ok(());
         };
-        return no(reason, format!("{key} is not played"));
+        self.note(what, format!("no, {why}: decline, {reason}"));
+        self.why = why;
+        Err(Verdict::Decline(reason))
     }
-    // A game without an abort can hold a slot for ever: the opponent need not move, and we cannot leave.
-    if challenge
-        .rules
-        .iter()
-        .any(|rule| rule.eq_ignore_ascii_case("noAbort"))
-    {
-        return no(
-            DeclineReason::Generic,
-            "a game that cannot be aborted is a trap",
-        );
-    }
-    match &challenge.initial_fen {
-        Some(fen) => match Position::from_fen(fen) {
-            Ok(_) => None,
-            Err(error) => no(
-                DeclineReason::Variant,
-                format!("its position cannot be played: {error}"),
-            ),
-        },
-        None if challenge.variant == Variant::FromPosition => no(
-            DeclineReason::Variant,
-            "it does not say from which position",
-        ),
-        None => None,
-    }
-}
 
-fn how_fast(
-    challenge: &Challenge,
-    compat: Option<Compat>,
-    rules: &config::Challenge,
-) -> Option<Objection> {
-    let speed = challenge.speed;
-    if speed == Speed::UltraBullet || compat.is_some_and(|compat| !compat.bot) {
-        return no(DeclineReason::TooFast, "bots may not play that fast");
+    /// Whether a rule accepts.
+    fn rules(&mut self, rules: &[Rule], subject: &Subject) -> Result<bool, Verdict> {
+        let mut limited = false;
+        for (number, rule) in rules.iter().enumerate() {
+            let name = name_of(number, rule);
+            if let Some(miss) = subject::miss(&rule.matching, subject) {
+                self.note(name, format!("does not match: {miss}"));
+                continue;
+            }
+            if let Some(decline) = rule.decline {
+                let reason = decline.reason();
+                self.note(&name, format!("matches: decline, {reason}"));
+                self.why = name;
+                return Err(Verdict::Decline(reason));
+            }
+            if let Some(limit) = rule.limit.filter(|_| !limited) {
+                limited = true;
+                self.limit = (name.clone(), limit);
+            }
+            let says = said(rule).join(", ");
+            self.note(&name, format!("matches: {says}"));
+            if rule.accept == Some(true) {
+                self.why = name;
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
-    if !rules
-        .speeds
-        .iter()
-        .any(|accepted| accepted.key() == speed.key())
-    {
-        return no(side_of(speed, rules), format!("{speed} is not played"));
+
+    fn over(&self, subject: &Subject, (ledger, now): (&Ledger, SystemTime)) -> Option<Objection> {
+        let (name, limit) = &self.limit;
+        let full = |most: u32, user: Option<&str>, whose: &str| {
+            let until = ledger
+                .full_until(name, user, most, now)
+                .filter(|_| most > 0)?;
+            let why = format!(
+                "{most} in 24 hours are the limit for {whose} by {name}, again at {}",
+                hour(until)
+            );
+            Some((DeclineReason::Later, why))
+        };
+        full(limit.per_user_day, Some(&subject.user()), subject.shown())
+            .or_else(|| full(limit.per_day, None, "all"))
     }
-    let range = |value: u32, min: u32, max: u32, what: &str| {
-        if value < min {
-            no(
-                DeclineReason::TooFast,
-                format!("{what} of {value} is below {min}"),
-            )
-        } else if value > max {
-            no(
-                DeclineReason::TooSlow,
-                format!("{what} of {value} is above {max}"),
-            )
+
+    fn so_far(&self, subject: &Subject, (ledger, now): (&Ledger, SystemTime)) -> String {
+        let (name, limit) = &self.limit;
+        let (shown, user) = (subject.shown(), subject.user());
+        let one = |most: u32, user: Option<&str>, whose: &str| {
+            let count = ledger.count(name, user, now);
+            (most > 0).then(|| format!("{whose} had {count} of {most} in 24 hours by {name}"))
+        };
+        let both = [
+            one(limit.per_user_day, Some(&user), shown),
+            one(limit.per_day, None, "all"),
+        ];
+        let both: Vec<String> = both.into_iter().flatten().collect();
+        match both.is_empty() {
+            true => "none".to_owned(),
+            false => both.join(", "),
+        }
+    }
+
+    fn places(&mut self, games: &Games, load: Load) -> Result<(), Verdict> {
+        let (all, reserved, against) = (
+            games.concurrency,
+            games.reserved_for_humans,
+            games.per_opponent,
+        );
+        let later = |why: String| Some((DeclineReason::Later, why));
+        let objection = if load.draining {
+            later("we are about to stop".to_owned())
+        } else if load.against >= against {
+            later(format!(
+                "{against} games against the same opponent are the limit"
+            ))
+        } else if load.full && load.crowded {
+            later(format!("none of the {all} places is free for it"))
         } else {
             None
+        };
+        let reserved = match reserved {
+            0 => String::new(),
+            n => format!(", {n} of them for people"),
+        };
+        let otherwise = format!("{all} in all{reserved}, {against} against one opponent");
+        self.look("places", objection, &otherwise)?;
+        if load.full {
+            self.why = format!("{}, and waits for a place", self.why);
+            return Err(Verdict::Wait);
         }
-    };
-    match challenge.time_control {
-        TimeControl::Clock { limit, increment } => range(
-            limit,
-            rules.min_base_s,
-            rules.max_base_s,
-            "an initial time in s",
-        )
-        .or_else(|| {
-            range(
-                increment,
-                rules.min_increment_s,
-                rules.max_increment_s,
-                "an increment in s",
-            )
-        }),
-        TimeControl::Correspondence { days } => {
-            range(days, rules.min_days, rules.max_days, "a number of days")
-        }
-        TimeControl::Unlimited => None,
-        TimeControl::Unknown => no(
-            DeclineReason::TimeControl,
-            "the time control is of an unknown kind",
-        ),
+        Ok(())
     }
 }
 
-/// Too fast when everything that is accepted is slower, too slow when it is faster.
-fn side_of(speed: Speed, rules: &config::Challenge) -> DeclineReason {
-    let rank = |key: &str| Speed::ALL.iter().position(|speed| speed.key() == key);
-    let mut accepted = rules
-        .speeds
-        .iter()
-        .filter_map(|speed| rank(speed.key()))
-        .peekable();
-    let Some(this) = rank(speed.key()).filter(|_| accepted.peek().is_some()) else {
-        return DeclineReason::TimeControl;
-    };
-    let (mut slower, mut faster) = (true, true);
-    for other in accepted {
-        slower &= other > this;
-        faster &= other < this;
+/// What a rule says about those that it matches.
+fn said(rule: &Rule) -> Vec<String> {
+    let mut said = Vec::new();
+    if let Some(Limit {
+        per_user_day,
+        per_day,
+    }) = rule.limit
+    {
+        let counted = [(per_user_day, "for one user"), (per_day, "for all")];
+        let counted = counted.into_iter().filter(|(most, _)| *most > 0);
+        said.extend(counted.map(|(most, whose)| format!("at most {most} a day {whose}")));
     }
-    match (slower, faster) {
-        (true, _) => DeclineReason::TooFast,
-        (_, true) => DeclineReason::TooSlow,
-        _ => DeclineReason::TimeControl,
+    said.extend(rule.priority.map(|priority| format!("priority {priority}")));
+    said.extend(terms::said(rule.play));
+    if rule.accept == Some(true) {
+        said.push("accept".to_owned());
     }
+    said
 }
 
-fn at_stake(challenge: &Challenge, rules: &config::Challenge) -> Option<Objection> {
-    match challenge.rated {
-        true if !rules.rated => no(DeclineReason::Casual, "rated games are not played"),
-        false if !rules.casual => no(DeclineReason::Rated, "casual games are not played"),
-        _ => None,
+/// `2026-11-21 14:05 UTC`.
+fn hour(time: SystemTime) -> String {
+    match jiff::Timestamp::try_from(time) {
+        Ok(time) => time.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+        Err(_) => "an unknown time".to_owned(),
     }
-}
-
-fn busy(games: &config::Games, load: Load) -> Option<Objection> {
-    if load.draining {
-        return no(DeclineReason::Later, "we are about to stop");
-    }
-    if load.full {
-        let n = games.concurrency;
-        return no(
-            DeclineReason::Later,
-            format!("{n} games at once are the limit"),
-        );
-    }
-    if load.against >= games.per_opponent {
-        let n = games.per_opponent;
-        return no(
-            DeclineReason::Later,
-            format!("{n} games against the same opponent are the limit"),
-        );
-    }
-    None
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Accounts: ours and other people's.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer};
 
@@ -22,6 +23,9 @@ pub struct User {
     /// Only of ourselves and of a single user asked for.
     #[serde(default)]
     pub count: Option<Count>,
+    /// Milliseconds since 1970; nothing of an account that was closed.
+    #[serde(default)]
+    pub created_at: Option<i64>,
     #[serde(default, deserialize_with = "text::nullable")]
     pub tos_violation: bool,
     /// The account was closed.
@@ -36,6 +40,13 @@ impl User {
     /// Whether this is a bot account.
     pub fn is_bot(&self) -> bool {
         self.title.as_deref() == Some("BOT")
+    }
+
+    /// How many whole days old the account is.
+    pub fn age_days(&self, now: SystemTime) -> Option<u32> {
+        let created = UNIX_EPOCH + Duration::from_millis(self.created_at?.try_into().ok()?);
+        let age = now.duration_since(created).unwrap_or_default();
+        (age.as_secs() / 86_400).try_into().ok()
     }
 
     /// Whether the profile says something: bots without a bio are in no list of bots.

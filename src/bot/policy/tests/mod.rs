@@ -1,8 +1,12 @@
-//! Challenges as tables.
+//! What is played at all, as tables.
+
+mod rules;
 
 use serde_json::{Value, json};
 
 use super::*;
+use crate::config::{self, Pattern};
+use crate::lichess::model::Speed;
 
 /// A human's ordinary challenge with some fields replaced.
 fn challenge(patch: Value) -> Challenge {
@@ -32,14 +36,34 @@ fn bot() -> Value {
     json!({"challenger": {"id": "rob", "name": "Rob", "title": "BOT", "rating": 2200}})
 }
 
+/// A morning.
+const NOW: SystemTime = SystemTime::UNIX_EPOCH;
+
+fn ruling(patch: Value, settings: &Settings, ledger: &Ledger, load: Load) -> Ruling {
+    let challenge = challenge(patch);
+    let case = Case {
+        challenge: &challenge,
+        compat: None,
+        age_days: None,
+    };
+    judge(case, settings, ledger, NOW, load)
+}
+
+/// What an idle house answers.
+fn answer(patch: Value, settings: &Settings) -> Verdict {
+    ruling(patch, settings, &Ledger::default(), Load::default()).verdict
+}
+
 fn verdict(patch: Value, rules: &config::Challenge) -> Option<DeclineReason> {
-    let games = config::Games::default();
-    match judge(&challenge(patch), None, rules, &games, Load::default()) {
-        Verdict::Accept => None,
-        Verdict::Decline { reason, why } => {
-            assert!(!why.is_empty());
-            Some(reason)
-        }
+    let settings = Settings {
+        challenge: rules.clone(),
+        ..Settings::default()
+    };
+    let ruling = ruling(patch, &settings, &Ledger::default(), Load::default());
+    assert!(!ruling.why.is_empty());
+    match ruling.verdict {
+        Verdict::Decline(reason) => Some(reason),
+        Verdict::Accept | Verdict::Wait => None,
     }
 }
 
@@ -83,7 +107,7 @@ fn every_refusal_has_its_reason() {
             "blocked",
             json!({}),
             config::Challenge {
-                block: vec!["aNN".into()],
+                block: vec![Pattern::try_from("aNN".to_owned()).unwrap()],
                 ..rules()
             },
             Generic,
@@ -297,70 +321,58 @@ fn every_refusal_has_its_reason() {
 
 #[test]
 fn lichess_has_the_last_word_on_what_bots_may_play() {
+    let challenge = challenge(json!({}));
     let compat = Compat {
         bot: false,
         board: false,
     };
-    let rules = config::Challenge::default();
-    let games = config::Games::default();
-    let verdict = judge(
-        &challenge(json!({})),
-        Some(compat),
-        &rules,
-        &games,
-        Load::default(),
-    );
-    assert!(matches!(
-        verdict,
-        Verdict::Decline {
-            reason: DeclineReason::TooFast,
-            ..
-        }
-    ));
+    let case = Case {
+        challenge: &challenge,
+        compat: Some(compat),
+        age_days: None,
+    };
+    let everybody = settings("[[rule]]\naccept = true\n");
+    let ruling = judge(case, &everybody, &Ledger::default(), NOW, Load::default());
+    assert_eq!(ruling.verdict, Verdict::Decline(DeclineReason::TooFast));
 }
 
 #[test]
 fn a_busy_house_says_later_but_only_to_what_it_would_play() {
-    let rules = config::Challenge::default();
-    let games = config::Games {
-        per_opponent: 2,
-        ..config::Games::default()
-    };
-    let answer = |patch, load| match judge(&challenge(patch), None, &rules, &games, load) {
-        Verdict::Accept => None,
-        Verdict::Decline { reason, .. } => Some(reason),
-    };
+    let settings = settings("games.per_opponent = 2\n");
+    let answer = |patch, load| ruling(patch, &settings, &Ledger::default(), load).verdict;
     let full = Load {
         full: true,
         ..Load::default()
     };
-    for load in [
-        full,
-        Load {
-            draining: true,
-            ..full
-        },
-        Load {
-            against: 2,
-            ..Load::default()
-        },
+    let crowded = Load {
+        crowded: true,
+        ..full
+    };
+    let draining = Load {
+        draining: true,
+        ..full
+    };
+    let against = |against| Load {
+        against,
+        ..Load::default()
+    };
+    let later = Verdict::Decline(DeclineReason::Later);
+    for (load, expected) in [
+        (full, Verdict::Wait),
+        (crowded, later),
+        (draining, later),
+        (against(2), later),
+        (against(1), Verdict::Accept),
     ] {
-        assert_eq!(
-            answer(json!({}), load),
-            Some(DeclineReason::Later),
-            "{load:?}"
-        );
+        assert_eq!(answer(json!({}), load), expected, "{load:?}");
     }
-    assert_eq!(
-        answer(
-            json!({}),
-            Load {
-                against: 1,
-                ..Load::default()
-            }
-        ),
-        None
-    );
     let never = json!({"variant": {"key": "horde"}});
-    assert_eq!(answer(never, full), Some(DeclineReason::Variant));
+    let variant = Verdict::Decline(DeclineReason::Variant);
+    assert_eq!(answer(never, full), variant);
+}
+
+/// The settings of this configuration file.
+fn settings(text: &str) -> Settings {
+    let settings = Settings::from_text(text.to_owned(), &config::Sources::default());
+    settings.unwrap_or_else(|error| panic!("{error}"))
 }

@@ -1,0 +1,161 @@
+//! `knightwatch explain`: what would be answered to a challenge, and why.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::ledger::{self, Ledger};
+use super::{Case, Load, Ruling, Subject, Verdict, judge, rank};
+use crate::config::Settings;
+use crate::lichess::model::{Challenge, Compat};
+
+/// The longest text that is read, in bytes: fifty times a challenge.
+const LONGEST: u64 = 64 * 1024;
+
+/// Why a challenge cannot be explained.
+#[derive(Debug, thiserror::Error)]
+pub enum ExplainError {
+    /// It cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Read {
+        /// From where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is something else.
+    #[error(
+        "{} holds no challenge as Lichess sends it, in its event stream or in its list of challenges: {error}",
+        path.display()
+    )]
+    NoChallenge {
+        /// Where it is.
+        path: PathBuf,
+        /// What is missing.
+        error: serde_json::Error,
+    },
+    /// The answer cannot be written.
+    #[error("cannot write")]
+    Write(#[from] io::Error),
+}
+
+/// Reads a challenge from a file, or from stdin for `-`, and says on `out` what would be answered to it. It is as Lichess
+/// sends it: the object alone, or the line of an event stream.
+///
+/// # Errors
+/// When it cannot be read, is no challenge, or `out` does not take it.
+pub fn explain_command(
+    settings: &Settings,
+    file: &Path,
+    age_days: Option<u32>,
+    out: &mut impl Write,
+) -> Result<(), ExplainError> {
+    let path = || file.to_owned();
+    let text = read(file).map_err(|error| ExplainError::Read {
+        path: path(),
+        error,
+    })?;
+    let (challenge, compat) = parse(&text).map_err(|error| ExplainError::NoChallenge {
+        path: path(),
+        error,
+    })?;
+    // What cannot be read counts as nothing: the service's own is its own.
+    let ledger = ledger::file(settings).and_then(|file| Ledger::load(&file).ok());
+    let case = Case {
+        challenge: &challenge,
+        compat,
+        age_days,
+    };
+    let ledger = ledger.unwrap_or_default();
+    let ruling = judge(case, settings, &ledger, SystemTime::now(), Load::default());
+    let subject = Subject::of_challenge(&challenge, age_days);
+    out.write_all(tell(&subject, &ruling, rank(settings, &subject).priority()).as_bytes())?;
+    Ok(())
+}
+
+fn read(file: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let length = match file.as_os_str() == "-" {
+        true => io::stdin()
+            .lock()
+            .take(LONGEST + 1)
+            .read_to_string(&mut text)?,
+        false => File::open(file)?
+            .take(LONGEST + 1)
+            .read_to_string(&mut text)?,
+    };
+    match length as u64 > LONGEST {
+        true => Err(io::Error::other(format!(
+            "it has more than {LONGEST} bytes"
+        ))),
+        false => Ok(text),
+    }
+}
+
+/// A challenge alone, or in an event, which says whether bots may play it.
+fn parse(text: &str) -> serde_json::Result<(Challenge, Option<Compat>)> {
+    let mut value: Value = serde_json::from_str(text.trim())?;
+    let compat = value.get("compat").filter(|compat| !compat.is_null());
+    let compat = compat.map(Compat::deserialize).transpose()?;
+    if let Some(inner) = value.get_mut("challenge") {
+        value = inner.take();
+    }
+    Ok((Challenge::deserialize(value)?, compat))
+}
+
+fn tell(subject: &Subject, ruling: &Ruling, priority: i32) -> String {
+    let who = match (&subject.title, subject.rating) {
+        (Some(title), Some(rating)) => format!("{title} {} ({rating})", subject.shown()),
+        (None, Some(rating)) => format!("{} ({rating})", subject.shown()),
+        (Some(title), None) => format!("{title} {}", subject.shown()),
+        (None, None) => subject.shown().to_owned(),
+    };
+    let rated = if subject.rated { "rated" } else { "casual" };
+    let mut text = format!(
+        "{who} asks for {} {}, {rated}, {}\n\n",
+        subject.time, subject.speed, subject.variant
+    );
+    let width = ruling.steps.iter().map(|step| step.what.chars().count());
+    let width = width.max().unwrap_or(0);
+    for step in &ruling.steps {
+        text += &format!("  {:width$}  {}\n", step.what, step.says);
+    }
+    let why = &ruling.why;
+    text += &match ruling.verdict {
+        Verdict::Decline(reason) => format!("\nDeclined, {reason}: {why}\n"),
+        Verdict::Accept | Verdict::Wait => {
+            let first = match priority {
+                0 => String::new(),
+                priority => format!(" with priority {priority}"),
+            };
+            format!("\nAccepted, {why}; while there is no place it waits{first}\n")
+        }
+    };
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn challenges_come_alone_and_in_events() {
+        let alone = r#"{"id":"abcdefgh","variant":{"key":"standard"},"speed":"blitz",
+            "timeControl":{"type":"clock","limit":180,"increment":2}}"#;
+        let (challenge, compat) = parse(alone).unwrap();
+        assert_eq!((challenge.id.as_str(), compat), ("abcdefgh", None));
+        let event = format!(
+            r#"{{"type":"challenge","challenge":{alone},"compat":{{"bot":false,"board":true}}}}"#
+        );
+        let (challenge, compat) = parse(&event).unwrap();
+        assert_eq!(challenge.id.as_str(), "abcdefgh");
+        assert!(!compat.unwrap().bot);
+        for nonsense in ["", "7", "{}", "{\"type\":\"gameStart\",\"game\":{}}"] {
+            assert!(parse(nonsense).is_err(), "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! Rules, limits and the queue, as tables and at random.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::config::{Match, Range};
+
+/// Whether a rule with this `match` is about this challenge.
+fn matches(matching: &str, patch: Value) -> bool {
+    let rule = format!("[[rule]]\nmatch = {{ {matching} }}\ndecline = \"noBot\"\n");
+    let declined = Verdict::Decline(DeclineReason::NoBot);
+    answer(patch, &settings(&rule)) == declined
+}
+
+#[test]
+fn every_key_of_match_matches() {
+    let rated = || json!({"rated": true});
+    let titled =
+        || json!({"challenger": {"id": "ann", "name": "Ann", "title": "IM", "rating": 2400}});
+    let new =
+        || json!({"challenger": {"id": "ann", "name": "Ann", "rating": 1500, "provisional": true}});
+    let nobody = || json!({"challenger": null});
+    let days = || json!({"speed": "correspondence", "timeControl": {"type": "correspondence", "daysPerTurn": 3}});
+    let unlimited = || json!({"speed": "correspondence", "timeControl": {"type": "unlimited"}});
+    let chess960 = || json!({"variant": {"key": "chess960"}});
+    // What is in a rule, what fits, what does not.
+    let table: Vec<(&str, Vec<Value>, Vec<Value>)> = vec![
+        ("", vec![json!({}), bot(), nobody()], vec![]),
+        ("bot = true", vec![bot()], vec![json!({}), nobody()]),
+        (
+            "bot = false",
+            vec![json!({}), titled(), nobody()],
+            vec![bot()],
+        ),
+        ("title = \"IM\"", vec![titled()], vec![json!({}), bot()]),
+        ("title = [\"GM\", \"IM\"]", vec![titled()], vec![json!({})]),
+        ("name = \"ann\"", vec![json!({})], vec![bot(), nobody()]),
+        (
+            "name = [\"x*\", \"*B\"]",
+            vec![bot()],
+            vec![json!({}), nobody()],
+        ),
+        (
+            "rating = \"1500..2200\"",
+            vec![json!({}), bot()],
+            vec![titled(), nobody()],
+        ),
+        ("rating = \"..1499\"", vec![], vec![json!({}), nobody()]),
+        (
+            "rating_diff = \"..-500\"",
+            vec![json!({})],
+            vec![bot(), nobody()],
+        ),
+        ("rating_diff = 200", vec![bot()], vec![json!({})]),
+        ("provisional = true", vec![new()], vec![json!({})]),
+        ("provisional = false", vec![json!({})], vec![new()]),
+        ("age_days = \"0..\"", vec![], vec![json!({})]),
+        ("variant = \"chess960\"", vec![chess960()], vec![json!({})]),
+        (
+            "speed = [\"blitz\", \"rapid\"]",
+            vec![json!({}), clock(600, 0)],
+            vec![clock(60, 0), days()],
+        ),
+        (
+            "clock = \"3+2\"",
+            vec![json!({})],
+            vec![clock(180, 0), clock(120, 2), days()],
+        ),
+        (
+            "clock = [\"½+0\", \"unlimited\"]",
+            vec![clock(30, 0), unlimited()],
+            vec![json!({}), days()],
+        ),
+        (
+            "base_s = \"..180\"",
+            vec![json!({}), clock(60, 0)],
+            vec![clock(181, 0), days()],
+        ),
+        (
+            "increment_s = 0",
+            vec![clock(180, 0)],
+            vec![json!({}), unlimited()],
+        ),
+        (
+            "estimate_s = \"260..\"",
+            vec![json!({}), clock(0, 10)],
+            vec![clock(180, 1), days()],
+        ),
+        (
+            "days = \"2..5\"",
+            vec![days()],
+            vec![json!({}), unlimited()],
+        ),
+        ("rated = true", vec![rated()], vec![json!({})]),
+        ("rated = false", vec![json!({})], vec![rated()]),
+        (
+            "color = \"black\"",
+            vec![json!({"color": "white"})],
+            vec![json!({}), json!({"color": "black"})],
+        ),
+        (
+            "color = \"random\"",
+            vec![json!({})],
+            vec![json!({"color": "white"})],
+        ),
+        (
+            "rules = \"noAbort\"",
+            vec![json!({"rules": ["noRematch", "noabort"]})],
+            vec![json!({}), json!({"rules": ["noRematch"]})],
+        ),
+        (
+            "rematch = true",
+            vec![json!({"rematchOf": "hgfedcba"})],
+            vec![json!({})],
+        ),
+        (
+            "bot = true, speed = \"blitz\"",
+            vec![bot()],
+            vec![json!({})],
+        ),
+    ];
+    for (matching, fits, others) in table {
+        for patch in fits {
+            assert!(matches(matching, patch.clone()), "{matching}: {patch}");
+        }
+        for patch in others {
+            assert!(!matches(matching, patch.clone()), "{matching}: {patch}");
+        }
+    }
+}
+
+#[test]
+fn the_age_of_an_account_counts_where_it_is_known() {
+    let young = settings("[[rule]]\nmatch = { age_days = \"..6\" }\ndecline = \"later\"\n");
+    assert!(asks_age(&young) && !asks_age(&Settings::default()));
+    let challenge = challenge(json!({}));
+    for (age_days, expected) in [
+        (None, Verdict::Accept),
+        (Some(7), Verdict::Accept),
+        (Some(6), Verdict::Decline(DeclineReason::Later)),
+    ] {
+        let case = Case {
+            challenge: &challenge,
+            compat: None,
+            age_days,
+        };
+        let ruling = judge(case, &young, &Ledger::default(), NOW, Load::default());
+        assert_eq!(ruling.verdict, expected, "{age_days:?}");
+    }
+}
+
+/// No bots, but for Rob; nobody who takes White, and otherwise as `[challenge]` says, which is no rated games.
+const STORY: &str = r#"
+[challenge]
+rated = false
+block = ["blocked*"]
+
+[[rule]]
+name = "friends"
+match = { name = "rob" }
+accept = true
+
+[[rule]]
+match = { bot = true }
+decline = "noBot"
+
+[[rule]]
+match = { color = "black" }
+decline = "generic"
+"#;
+
+#[test]
+fn the_first_rule_that_decides_does() {
+    let settings = settings(STORY);
+    let other_bot = json!({"challenger": {"id": "x", "name": "X", "title": "BOT", "rating": 1}});
+    let mut rated_rob = bot();
+    rated_rob["rated"] = true.into();
+    rated_rob["color"] = "white".into();
+    let blocked = json!({"challenger": {"id": "blocked1", "name": "Blocked1", "rating": 1}});
+    let trap = json!({"rules": ["noAbort"]});
+    for (patch, expected, why) in [
+        (json!({}), Verdict::Accept, "within [challenge]"),
+        (rated_rob, Verdict::Accept, "rule `friends`"),
+        (other_bot, Verdict::Decline(DeclineReason::NoBot), "rule 2"),
+        (
+            json!({"color": "white"}),
+            Verdict::Decline(DeclineReason::Generic),
+            "rule 3",
+        ),
+        (
+            json!({"rated": true}),
+            Verdict::Decline(DeclineReason::Casual),
+            "rated games are not played",
+        ),
+        (
+            blocked,
+            Verdict::Decline(DeclineReason::Generic),
+            "Blocked1 is blocked",
+        ),
+        (
+            trap,
+            Verdict::Decline(DeclineReason::Generic),
+            "a game that cannot be aborted is a trap",
+        ),
+    ] {
+        let ruling = ruling(
+            patch.clone(),
+            &settings,
+            &Ledger::default(),
+            Load::default(),
+        );
+        assert_eq!(
+            (ruling.verdict, ruling.why.as_str()),
+            (expected, why),
+            "{patch}"
+        );
+    }
+}
+
+#[test]
+fn a_day_has_its_limits() {
+    let settings = settings(
+        "[challenge]\nper_user_day = 2\n[[rule]]\nname = \"bots\"\nmatch = { bot = true }\nlimit = { per_day = 1 }\n",
+    );
+    let mut ledger = Ledger::default();
+    let mut play = |patch: Value, n: u32| {
+        let ruling = ruling(patch.clone(), &settings, &ledger, Load::default());
+        if ruling.verdict == Verdict::Accept {
+            let id = format!("game{n:04}").parse().unwrap();
+            let user = Subject::of_challenge(&challenge(patch), None).name;
+            ledger.add(&id, user.as_ref(), &ruling.limit.unwrap(), NOW);
+        }
+        (ruling.verdict, ruling.why)
+    };
+    let ben = || json!({"challenger": {"id": "ben", "name": "Ben", "rating": 1500}});
+    let later = Verdict::Decline(DeclineReason::Later);
+    for n in 0..2 {
+        assert_eq!(play(json!({}), n).0, Verdict::Accept);
+    }
+    let (verdict, why) = play(json!({}), 2);
+    assert_eq!(verdict, later);
+    assert_eq!(
+        why,
+        "2 in 24 hours are the limit for Ann by [challenge], again at 1970-01-02 00:00 UTC"
+    );
+    assert_eq!(play(ben(), 3).0, Verdict::Accept);
+    assert_eq!(play(bot(), 4).0, Verdict::Accept);
+    assert_eq!(play(bot(), 5).0, later);
+    let other = json!({"challenger": {"id": "x", "name": "X", "title": "BOT", "rating": 1}});
+    assert_eq!(play(other, 6).0, later);
+}
+
+#[test]
+fn who_waits_is_ranked() {
+    let rank = |text: &str, patch| {
+        rank(
+            &settings(text),
+            &Subject::of_challenge(&challenge(patch), None),
+        )
+    };
+    let strong = || json!({"challenger": {"id": "x", "name": "X", "rating": 2400}});
+    let vip = "[[rule]]\nmatch = { bot = true }\npriority = 5\n";
+    for (text, first, second) in [
+        ("", json!({}), bot()),
+        ("challenge.prefer = \"bots\"", bot(), json!({})),
+        ("challenge.prefer = \"strongest\"", strong(), json!({})),
+        (vip, bot(), strong()),
+    ] {
+        let (first, second) = (rank(text, first), rank(text, second));
+        assert!(first < second, "{text}: {first:?} {second:?}");
+    }
+    let first_come = "challenge.prefer = \"first\"";
+    assert_eq!(rank(first_come, bot()), rank(first_come, strong()));
+}
+
+#[test]
+fn games_are_played_as_the_rules_say() {
+    let settings = settings(
+        r#"
+        [[rule]]
+        name = "gently"
+        match = { bot = false, rating = "..1600" }
+        play = { book = false, resign = true, max_depth = 4 }
+
+        [[rule]]
+        match = { bot = true }
+        decline = "noBot"
+
+        [[rule]]
+        match = { rated = false }
+        accept = true
+        play = { book = true, chat = false, max_move_ms = 700, offer_draws = false }
+
+        [[rule]]
+        play = { accept_draws = false }
+        "#,
+    );
+    let terms = |patch| Terms::of(&settings, &Subject::of_challenge(&challenge(patch), None));
+    let plain = Terms::plain(&settings);
+    assert!(plain.book && plain.chat && !plain.resign.enabled && plain.by.is_none());
+    // The first word counts, and reading ends with the rule that accepts.
+    let ann = terms(json!({}));
+    assert!(!ann.book && !ann.chat && ann.resign.enabled);
+    assert!(!ann.draw.offer && ann.draw.accept);
+    let think = Think {
+        time: Some(Duration::from_millis(700)),
+        depth: Some(4),
+        nodes: None,
+    };
+    assert_eq!(ann.think, think);
+    assert_eq!(
+        ann.by.as_deref(),
+        Some(
+            "no books, offers no draws, resigns, no chat, 700 ms for a move at most, 4 plies deep at most \
+             by rule `gently` and rule 3"
+        )
+    );
+    // A rule that declines is about challenges: against this bot an arena has paired us.
+    let mut rated_bot = bot();
+    rated_bot["rated"] = true.into();
+    let arena = terms(rated_bot);
+    assert!(arena.book && !arena.draw.accept && arena.think == Think::default());
+}
+
+/// A table for rules that may or may not match, each with a decision or none.
+fn any_rules() -> impl Strategy<Value = Vec<Rule>> {
+    let matching = (
+        prop::option::of(any::<bool>()),
+        prop::option::of(any::<bool>()),
+        prop::option::of(1_400_i64..1_700),
+    );
+    let matching = matching.prop_map(|(bot, rated, rating)| Match {
+        bot,
+        rated,
+        rating: rating.map(Range::from),
+        ..Match::default()
+    });
+    let decision = prop_oneof![
+        Just((None, None)),
+        Just((Some(true), None)),
+        Just((None, Some(config::Decline::OnlyBot))),
+    ];
+    let rule = (matching, decision).prop_map(|(matching, (accept, decline))| Rule {
+        matching,
+        accept,
+        decline,
+        priority: Some(1),
+        ..Rule::default()
+    });
+    prop::collection::vec(rule, 0..6)
+}
+
+fn any_challenge() -> impl Strategy<Value = Value> {
+    let parts = (any::<bool>(), any::<bool>(), 1_400..1_700, 0_u8..4);
+    parts.prop_map(|(bot, rated, rating, odd)| {
+        let title = bot.then_some("BOT");
+        let mut patch = json!({
+            "challenger": {"id": "x", "name": "X", "title": title, "rating": rating}, "rated": rated,
+        });
+        match odd {
+            0 => patch["variant"] = json!({"key": "atomic"}),
+            1 => patch["challenger"]["name"] = "Blocked".into(),
+            _ => {}
+        }
+        patch
+    })
+}
+
+proptest! {
+    #[test]
+    fn rules_are_a_cascade(rules in any_rules(), patch in any_challenge(), extra in any_rules()) {
+        let blocked = Pattern::try_from("blocked".to_owned()).unwrap();
+        let with = |rule: Vec<Rule>| Settings {
+            rule,
+            challenge: config::Challenge { block: vec![blocked.clone()], rated: false, ..config::Challenge::default() },
+            ..Settings::default()
+        };
+        let judged = ruling(patch.clone(), &with(rules.clone()), &Ledger::default(), Load::default());
+        let subject = Subject::of_challenge(&challenge(patch.clone()), None);
+        let closed = patch["variant"]["key"] == "atomic" || patch["challenger"]["name"] == "Blocked";
+        // The same by the book: the first that matches and decides, else the section.
+        let decider = rules.iter().find(|rule| {
+            decides(rule) && subject::miss(&rule.matching, &subject).is_none()
+        });
+        let accepted = match decider {
+            _ if closed => false,
+            Some(rule) => rule.accept == Some(true),
+            None => patch["rated"] == false,
+        };
+        prop_assert_eq!(judged.verdict == Verdict::Accept, accepted);
+        // What stands below the decider is never looked at.
+        if decider.is_some() {
+            let more = ruling(patch.clone(), &with([rules.clone(), extra].concat()), &Ledger::default(), Load::default());
+            prop_assert_eq!(&more, &judged);
+        }
+        // A full house accepts nobody, and a house that drains lets nobody wait.
+        let full = Load { full: true, ..Load::default() };
+        let waits = ruling(patch.clone(), &with(rules.clone()), &Ledger::default(), full);
+        prop_assert_eq!(waits.verdict == Verdict::Wait, accepted);
+        let drains = Load { draining: true, ..full };
+        let drains = ruling(patch, &with(rules), &Ledger::default(), drains);
+        prop_assert!(matches!(drains.verdict, Verdict::Decline(_)));
+    }
+}

@@ -1,0 +1,94 @@
+//! Rules that cannot be meant.
+
+use super::{Match, Play, Rule};
+
+/// What is wrong with rules: which one, and the sentence.
+pub fn contradictions(rules: &[Rule]) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (number, rule) in rules.iter().enumerate() {
+        let above = &rules[..number];
+        let sentences = [alone(rule), among(rule, above)].concat();
+        found.extend(sentences.into_iter().map(|sentence| (number, sentence)));
+    }
+    found
+}
+
+/// What is wrong with a rule whatever the others say.
+fn alone(rule: &Rule) -> Vec<String> {
+    let decides = rule.accept.is_some() || rule.decline.is_some();
+    let plays = rule.play != Play::default();
+    let of_challenges = decides || rule.limit.is_some() || rule.priority.is_some();
+    let mut found = Vec::new();
+    let mut when = |wrong: bool, sentence: &str| {
+        if wrong {
+            found.push(sentence.to_owned());
+        }
+    };
+    when(
+        rule.accept == Some(false),
+        "accept = false says nothing about the reason; write decline = \"generic\", or another reason",
+    );
+    when(
+        rule.accept == Some(true) && rule.decline.is_some(),
+        "the rule accepts and declines; take one of the two out",
+    );
+    when(
+        !of_challenges && !plays,
+        "the rule does nothing; give it accept = true, decline = \"...\", limit, priority or play",
+    );
+    when(
+        rule.decline.is_some() && (rule.limit.is_some() || rule.priority.is_some() || plays),
+        "what is declined is never played, so limit, priority and play have no meaning here",
+    );
+    when(
+        rule.limit
+            .is_some_and(|limit| limit.per_day == 0 && limit.per_user_day == 0),
+        "the limit limits nothing; give it per_user_day, per_day or both",
+    );
+    when(
+        of_challenges && rule.matching.tournament == Some(true),
+        "nobody challenges us to the games of a tournament, so the rule can have nothing but play",
+    );
+    let Match {
+        age_days, rematch, ..
+    } = rule.matching;
+    when(
+        plays && (age_days.is_some() || rematch.is_some() || !rule.matching.rules.is_empty()),
+        "age_days, rematch and rules are known of challenges and not of games, so a rule with play cannot ask for them",
+    );
+    let Play {
+        max_move_ms,
+        max_depth,
+        max_nodes,
+        ..
+    } = rule.play;
+    when(
+        max_move_ms == Some(0) || max_depth == Some(0) || max_nodes == Some(0),
+        "the engine must be allowed to think a little; the least of max_move_ms, max_depth and max_nodes is 1",
+    );
+    found
+}
+
+/// What is wrong with a rule below these.
+fn among(rule: &Rule, above: &[Rule]) -> Vec<String> {
+    let mut found = Vec::new();
+    let same = |other: &Rule| !rule.name.is_empty() && other.name == rule.name;
+    if above.iter().any(same) {
+        found.push(format!("there are two rules of the name `{}`", rule.name));
+    }
+    let everything = |other: &Rule| {
+        let decides = other.accept == Some(true) || other.decline.is_some();
+        decides && other.matching == Match::default()
+    };
+    // The first one below it is enough.
+    if above
+        .split_last()
+        .is_some_and(|(last, before)| everything(last) && !before.iter().any(everything))
+    {
+        found.push(
+            "no challenge gets as far as this rule: the one above it is about everybody and decides"
+                .to_owned(),
+        );
+    }
+    found
+}

@@ -1,0 +1,261 @@
+//! `[[rule]]`: who is accepted or declined, how often, and how his games are played.
+//!
+//! Rules are read from top to bottom until one accepts or declines. Of what several say on the way, the first counts.
+
+mod check;
+mod layer;
+mod words;
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::settings::{Speed, Variant};
+use crate::lichess::model::{ColorWish, DeclineReason};
+
+pub(super) use check::contradictions;
+pub(super) use layer::Written;
+use words::one_or_many;
+pub use words::{Exact, Pattern, Range};
+
+/// One rule.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rule {
+    /// What the log and the day's count call it; without a name it is called by its number.
+    pub name: String,
+    /// Whom it is about; all of it must hold. Empty means everybody.
+    #[serde(rename = "match")]
+    pub matching: Match,
+    /// Accept, whatever `[challenge]` says.
+    pub accept: Option<bool>,
+    /// Decline, with this reason.
+    pub decline: Option<Decline>,
+    /// How often, instead of what `[challenge]` says.
+    pub limit: Option<Limit>,
+    /// Who waits for a place with a larger number is served first; 0 without it.
+    pub priority: Option<i32>,
+    /// How the games are played.
+    pub play: Play,
+}
+
+/// Whom a rule is about. What is not set does not matter.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Match {
+    /// The opponent is a bot; with false, a person.
+    pub bot: Option<bool>,
+    /// He has one of these titles.
+    #[serde(deserialize_with = "one_or_many")]
+    pub title: Vec<Title>,
+    /// He has one of these names.
+    #[serde(deserialize_with = "one_or_many")]
+    pub name: Vec<Pattern>,
+    /// His rating in this kind of game.
+    pub rating: Option<Range>,
+    /// His rating less ours.
+    pub rating_diff: Option<Range>,
+    /// His rating is still uncertain.
+    pub provisional: Option<bool>,
+    /// The age of his account in days.
+    pub age_days: Option<Range>,
+    /// One of these variants.
+    #[serde(deserialize_with = "one_or_many")]
+    pub variant: Vec<Variant>,
+    /// One of these speeds.
+    #[serde(deserialize_with = "one_or_many")]
+    pub speed: Vec<Speed>,
+    /// Exactly one of these time controls.
+    #[serde(deserialize_with = "one_or_many")]
+    pub clock: Vec<Exact>,
+    /// The initial time in seconds.
+    pub base_s: Option<Range>,
+    /// The increment in seconds.
+    pub increment_s: Option<Range>,
+    /// How long the game takes each side, as Lichess reckons: the initial time and 40 increments, in seconds.
+    pub estimate_s: Option<Range>,
+    /// Days for a move.
+    pub days: Option<Range>,
+    /// The game counts for the rating.
+    pub rated: Option<bool>,
+    /// Our colour.
+    #[serde(deserialize_with = "one_or_many")]
+    pub color: Vec<OurColor>,
+    /// The challenge has one of these extra rules.
+    #[serde(deserialize_with = "one_or_many")]
+    pub rules: Vec<ExtraRule>,
+    /// The challenge asks for a rematch.
+    pub rematch: Option<bool>,
+    /// The game is part of a tournament.
+    pub tournament: Option<bool>,
+}
+
+/// How many challenges are accepted within 24 hours; 0 sets no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limit {
+    /// From one user.
+    pub per_user_day: u32,
+    /// From all.
+    pub per_day: u32,
+}
+
+/// How games are played. What is not set is as in the sections of the same names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Play {
+    /// Whether books are asked.
+    pub book: Option<bool>,
+    /// Whether we offer draws.
+    pub offer_draws: Option<bool>,
+    /// Whether we accept draws.
+    pub accept_draws: Option<bool>,
+    /// Whether we resign.
+    pub resign: Option<bool>,
+    /// Whether we greet.
+    pub chat: Option<bool>,
+    /// The longest that the engine thinks about a move, in ms.
+    pub max_move_ms: Option<u64>,
+    /// The deepest that it looks, in plies.
+    pub max_depth: Option<u32>,
+    /// The most positions that it looks at for a move.
+    pub max_nodes: Option<u64>,
+}
+
+impl Play {
+    /// This, and where it says nothing, the other.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            book: self.book.or(other.book),
+            offer_draws: self.offer_draws.or(other.offer_draws),
+            accept_draws: self.accept_draws.or(other.accept_draws),
+            resign: self.resign.or(other.resign),
+            chat: self.chat.or(other.chat),
+            max_move_ms: self.max_move_ms.or(other.max_move_ms),
+            max_depth: self.max_depth.or(other.max_depth),
+            max_nodes: self.max_nodes.or(other.max_nodes),
+        }
+    }
+
+    /// The longest that the engine thinks about a move.
+    pub fn max_move(&self) -> Option<Duration> {
+        self.max_move_ms.map(Duration::from_millis)
+    }
+}
+
+/// A title that people bear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Title {
+    GM,
+    WGM,
+    IM,
+    WIM,
+    FM,
+    WFM,
+    CM,
+    WCM,
+    NM,
+    WNM,
+    LM,
+}
+
+impl Title {
+    /// As Lichess writes it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::GM => "GM",
+            Self::WGM => "WGM",
+            Self::IM => "IM",
+            Self::WIM => "WIM",
+            Self::FM => "FM",
+            Self::WFM => "WFM",
+            Self::CM => "CM",
+            Self::WCM => "WCM",
+            Self::NM => "NM",
+            Self::WNM => "WNM",
+            Self::LM => "LM",
+        }
+    }
+}
+
+/// The colour that a challenge leaves us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OurColor {
+    White,
+    Black,
+    /// It is left to chance.
+    Random,
+}
+
+impl OurColor {
+    /// The same on the wire.
+    pub fn wish(self) -> ColorWish {
+        match self {
+            Self::White => ColorWish::White,
+            Self::Black => ColorWish::Black,
+            Self::Random => ColorWish::Random,
+        }
+    }
+}
+
+/// An extra rule of a challenge, by Lichess's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ExtraRule {
+    NoAbort,
+    NoRematch,
+    NoGiveTime,
+    NoClaimWin,
+    NoEarlyDraw,
+}
+
+impl ExtraRule {
+    /// Lichess's key.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::NoAbort => "noAbort",
+            Self::NoRematch => "noRematch",
+            Self::NoGiveTime => "noGiveTime",
+            Self::NoClaimWin => "noClaimWin",
+            Self::NoEarlyDraw => "noEarlyDraw",
+        }
+    }
+}
+
+/// Why a challenge is declined, by Lichess's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Decline {
+    Generic,
+    Later,
+    TooFast,
+    TooSlow,
+    TimeControl,
+    Rated,
+    Casual,
+    Standard,
+    Variant,
+    NoBot,
+    OnlyBot,
+}
+
+impl Decline {
+    /// The same on the wire.
+    pub fn reason(self) -> DeclineReason {
+        match self {
+            Self::Generic => DeclineReason::Generic,
+            Self::Later => DeclineReason::Later,
+            Self::TooFast => DeclineReason::TooFast,
+            Self::TooSlow => DeclineReason::TooSlow,
+            Self::TimeControl => DeclineReason::TimeControl,
+            Self::Rated => DeclineReason::Rated,
+            Self::Casual => DeclineReason::Casual,
+            Self::Standard => DeclineReason::Standard,
+            Self::Variant => DeclineReason::Variant,
+            Self::NoBot => DeclineReason::NoBot,
+            Self::OnlyBot => DeclineReason::OnlyBot,
+        }
+    }
+}

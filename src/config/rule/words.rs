@@ -1,0 +1,290 @@
+//! The words in which rules speak of numbers, names and clocks.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{self, IntoDeserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::lichess::model::TimeControl;
+
+/// Whole numbers from one to another, both included: `5`, `"10..20"`, `"10.."` or `"..20"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    least: i64,
+    most: i64,
+}
+
+impl Range {
+    /// Whether this number is in it.
+    pub fn contains(self, number: i64) -> bool {
+        (self.least..=self.most).contains(&number)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let end = |text: &str, open: i64| match text.trim() {
+            "" => Some(open),
+            number => number.parse().ok(),
+        };
+        let range = match text.split_once("..") {
+            Some((least, most)) => Self {
+                least: end(least, i64::MIN)?,
+                most: end(most, i64::MAX)?,
+            },
+            None => Self::from(text.trim().parse::<i64>().ok()?),
+        };
+        let bounded = range.least > i64::MIN || range.most < i64::MAX;
+        (bounded && range.least <= range.most).then_some(range)
+    }
+}
+
+impl From<i64> for Range {
+    fn from(number: i64) -> Self {
+        Self {
+            least: number,
+            most: number,
+        }
+    }
+}
+
+/// As it is written in the configuration.
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.least, self.most) {
+            (least, most) if least == most => write!(f, "{least}"),
+            (i64::MIN, most) => write!(f, "..{most}"),
+            (least, i64::MAX) => write!(f, "{least}.."),
+            (least, most) => write!(f, "{least}..{most}"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Range {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Words;
+
+        impl Visitor<'_> for Words {
+            type Value = Range;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number or a range, as in 5, \"10..20\", \"10..\" or \"..20\"")
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Range, E> {
+                Ok(number.into())
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Range, E> {
+                Ok(i64::try_from(number).unwrap_or(i64::MAX).into())
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Range, E> {
+                Range::read(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+            }
+        }
+
+        from.deserialize_any(Words)
+    }
+}
+
+/// A user's name, in which `*` stands for any letters or none. Upper and lower case are the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Pattern(String);
+
+impl Pattern {
+    /// Whether this name is meant.
+    pub fn matches(&self, name: &str) -> bool {
+        let (pattern, name) = (self.0.as_bytes(), name.as_bytes());
+        let (mut p, mut n) = (0, 0);
+        // Where the last `*` was, and where the name goes on if it takes one letter more.
+        let mut star = None;
+        while n < name.len() {
+            match pattern.get(p) {
+                Some(b'*') => {
+                    star = Some((p, n));
+                    p += 1;
+                }
+                Some(letter) if letter.eq_ignore_ascii_case(&name[n]) => {
+                    p += 1;
+                    n += 1;
+                }
+                _ => {
+                    let Some((at, taken)) = star else {
+                        return false;
+                    };
+                    star = Some((at, taken + 1));
+                    (p, n) = (at + 1, taken + 1);
+                }
+            }
+        }
+        pattern[p..].iter().all(|letter| *letter == b'*')
+    }
+}
+
+impl TryFrom<String> for Pattern {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let fits = |letter: char| letter.is_ascii_alphanumeric() || "_-*".contains(letter);
+        match !text.is_empty() && text.chars().all(fits) {
+            true => Ok(Self(text)),
+            false => {
+                Err("expected a name, in which * stands for any letters, as in \"Bot-*\"".into())
+            }
+        }
+    }
+}
+
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> Self {
+        pattern.0
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One time control and no other: `"3+2"`, minutes and seconds as Lichess writes them, or `"unlimited"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Exact(TimeControl);
+
+impl Exact {
+    /// Whether this is it.
+    pub fn is(self, time: TimeControl) -> bool {
+        self.0 == time
+    }
+}
+
+impl TryFrom<String> for Exact {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        let clock = || {
+            let (minutes, increment) = text.split_once('+')?;
+            let minutes = match minutes.trim() {
+                "¼" => 0.25,
+                "½" => 0.5,
+                "¾" => 0.75,
+                number => number.parse::<f64>().ok()?,
+            };
+            let limit = minutes * 60.0;
+            let whole = limit.fract() == 0.0 && (0.0..=86_400.0).contains(&limit);
+            Some(TimeControl::Clock {
+                limit: whole.then_some(limit as u32)?,
+                increment: increment.trim().parse().ok()?,
+            })
+        };
+        let time = if text == "unlimited" {
+            Some(TimeControl::Unlimited)
+        } else {
+            clock()
+        };
+        time.map(Self).ok_or(
+            "expected minutes and seconds as on Lichess, as in \"3+2\" or \"0.5+0\", or \"unlimited\"",
+        )
+    }
+}
+
+impl fmt::Display for Exact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// `"one"` is short for `["one"]`.
+pub(super) fn one_or_many<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct Either<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a text in quotes, or a list of them")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Vec<T>, E> {
+            T::deserialize(text.into_deserializer()).map(|one| vec![one])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<T>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(list))
+        }
+    }
+
+    from.deserialize_any(Either(PhantomData))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges() {
+        for (text, inside, outside) in [
+            ("1500..2200", vec![1500, 2200], vec![1499, 2201]),
+            ("..1500", vec![i64::MIN, 1500], vec![1501]),
+            ("2000 ..", vec![2000, i64::MAX], vec![1999]),
+            ("-200..0", vec![-200, 0], vec![-201, 1]),
+            ("60", vec![60], vec![59, 61]),
+        ] {
+            let range = Range::read(text).unwrap();
+            assert!(inside.iter().all(|n| range.contains(*n)), "{text}");
+            assert!(!outside.iter().any(|n| range.contains(*n)), "{text}");
+            assert_eq!(range.to_string(), text.replace(' ', ""));
+        }
+        for text in ["", "..", "5..4", "a..b", "1...2", "1.5"] {
+            assert_eq!(Range::read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn patterns() {
+        let pattern = |text: &str| Pattern::try_from(text.to_owned()).unwrap();
+        for (text, names, others) in [
+            ("anna", vec!["Anna", "ANNA"], vec!["Ann", "Annas", ""]),
+            ("bot-*", vec!["Bot-", "bot-7"], vec!["bot", "a-bot-7"]),
+            ("*fish*", vec!["Stockfish", "fishnet", "FISH"], vec!["fis"]),
+            (
+                "a*b*c",
+                vec!["abc", "aXbYc", "abbbc"],
+                vec!["ab", "abca", "acb"],
+            ),
+            ("*", vec!["", "anybody"], vec![]),
+        ] {
+            let pattern = pattern(text);
+            assert!(names.iter().all(|name| pattern.matches(name)), "{text}");
+            assert!(!others.iter().any(|name| pattern.matches(name)), "{text}");
+        }
+        assert!(Pattern::try_from(String::new()).is_err());
+        assert!(Pattern::try_from("two names".to_owned()).is_err());
+    }
+
+    #[test]
+    fn exact_time_controls() {
+        let exact = |text: &str| Exact::try_from(text.to_owned());
+        for (text, limit, increment) in [
+            ("3+2", 180, 2),
+            ("0.5+0", 30, 0),
+            ("½+0", 30, 0),
+            ("1.5+1", 90, 1),
+            ("0+1", 0, 1),
+        ] {
+            let clock = TimeControl::Clock { limit, increment };
+            assert!(exact(text).unwrap().is(clock), "{text}");
+        }
+        assert!(exact("unlimited").unwrap().is(TimeControl::Unlimited));
+        for text in ["", "3", "3+", "+2", "-1+0", "0.001+0", "NaN+0", "3 days"] {
+            assert!(exact(text).is_err(), "{text}");
+        }
+    }
+}

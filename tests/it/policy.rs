@@ -1,0 +1,232 @@
+//! Who is accepted when, by the real program on the simulator; and what `explain` says about it beforehand.
+
+use std::process::Command;
+
+use knightwatch::sim::NewUser;
+
+use crate::common::{Daemon, Player, Site, wait};
+
+const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
+const BULLET: [(&str, &str); 2] = [("clock.limit", "60"), ("clock.increment", "0")];
+
+/// Three people and two bots.
+fn site() -> Site {
+    Site::new([
+        NewUser::human("Anna"),
+        NewUser::human("Bert"),
+        NewUser::human("Cleo"),
+        NewUser::bot("Robot"),
+        NewUser::bot("Rival").rating(2400),
+    ])
+}
+
+fn ask(player: &Player<'_>, form: &[(&str, &str)]) -> String {
+    player.answer(&player.challenge(form))
+}
+
+/// Gives up a game that has just begun, and with it the place.
+fn abort(player: &Player<'_>, id: &str) {
+    let (status, answer) = player.post(&format!("/api/board/game/{id}/abort"), &[]);
+    assert_eq!(status, 200, "{answer}");
+}
+
+/// Waits until the log says this about the challenge.
+fn logged(bot: &Daemon, id: &str, words: &str) {
+    wait(&format!("the log says of {id}: {words}"), || {
+        let log = bot.log();
+        let mut lines = log.lines();
+        lines
+            .any(|line| line.contains(id) && line.contains(words))
+            .then_some(())
+    });
+}
+
+#[test]
+fn rules_decide_from_top_to_bottom_and_say_why() {
+    let site = site();
+    let bot = Daemon::start(
+        &site,
+        r#"
+        challenge = { rated = false }
+        [[rule]]
+        name = "a guest"
+        match = { name = "ri*", rating_diff = "..1000" }
+        accept = true
+        [[rule]]
+        name = "robots"
+        match = { bot = true }
+        decline = "noBot"
+        [[rule]]
+        match = { age_days = "..40", clock = "1+0" }
+        decline = "tooFast"
+        "#,
+    );
+    let rated = [BLITZ[0], BLITZ[1], ("rated", "true")];
+    let [anna, robot, rival] = ["Anna", "Robot", "Rival"].map(|name| site.player(name));
+    assert_eq!(ask(&robot, &BLITZ), "nobot");
+    assert_eq!(ask(&rival, &rated), "accepted");
+    assert_eq!(ask(&anna, &rated), "casual");
+    // The simulator's accounts are 30 days old.
+    assert_eq!(ask(&anna, &BULLET), "toofast");
+    let id = anna.challenge(&BLITZ);
+    assert_eq!(anna.answer(&id), "accepted");
+    logged(&bot, &id, "within [challenge]");
+    let log = bot.log();
+    for words in ["rule `robots`", "rule `a guest`", "rule 3"] {
+        assert!(log.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn a_limit_per_user_and_day_survives_a_crash() {
+    let site = site();
+    let config = "games.concurrency = 8\n[challenge]\nper_user_day = 2\n\
+                  [[rule]]\nname = \"bots\"\nmatch = { bot = true }\nlimit = { per_day = 1 }\n";
+    let mut bot = Daemon::start(&site, config);
+    let [anna, bert, robot, rival] =
+        ["Anna", "Bert", "Robot", "Rival"].map(|name| site.player(name));
+    for _ in 0..2 {
+        assert_eq!(ask(&anna, &BLITZ), "accepted");
+    }
+    assert_eq!(ask(&robot, &BLITZ), "accepted");
+    wait("three acceptances are on disk", || {
+        let mut files = std::fs::read_dir(bot.state())
+            .ok()?
+            .flatten()
+            .map(|file| file.path());
+        let kept = files.find(|file| file.to_string_lossy().ends_with(".accepted.jsonl"))?;
+        let text = std::fs::read_to_string(kept).ok()?;
+        (text.lines().count() == 3).then_some(())
+    });
+    bot.crash_and_restart();
+    wait("the bot is back", || {
+        (bot.log().matches("online as").count() == 2).then_some(())
+    });
+    let id = anna.challenge(&BLITZ);
+    assert_eq!(anna.answer(&id), "later");
+    logged(&bot, &id, "2 in 24 hours are the limit for Anna");
+    assert_eq!(ask(&rival, &BLITZ), "later");
+    assert_eq!(ask(&bert, &BLITZ), "accepted");
+}
+
+#[test]
+fn who_waits_is_served_by_preference_and_who_has_gone_is_not() {
+    let site = site();
+    let config = "[games]\nconcurrency = 1\n[challenge]\nqueue = 3\n\
+                  [[rule]]\nmatch = { name = \"cleo\" }\npriority = 1\n";
+    let bot = Daemon::start(&site, config);
+    let [anna, bert, cleo, robot, rival] =
+        ["Anna", "Bert", "Cleo", "Robot", "Rival"].map(|name| site.player(name));
+    let first = anna.start(&BLITZ);
+    let waiting: Vec<String> = [(&robot, "Robot"), (&bert, "Bert"), (&cleo, "Cleo")]
+        .map(|(player, name)| {
+            let id = player.challenge(&BLITZ);
+            logged(&bot, &id, &format!("{name}'s challenge"));
+            id
+        })
+        .into();
+    // Three wait, and that is all that may.
+    assert_eq!(ask(&rival, &BLITZ), "later");
+    abort(&anna, &first);
+    assert_eq!(cleo.answer(&waiting[2]), "accepted");
+    // Bert takes his back, so that the bot is next.
+    let (status, _) = bert.post(&format!("/api/challenge/{}/cancel", waiting[1]), &[]);
+    assert_eq!(status, 200);
+    logged(&bot, &waiting[1], "no longer there");
+    abort(&cleo, &waiting[2]);
+    assert_eq!(robot.answer(&waiting[0]), "accepted");
+}
+
+#[test]
+fn nobody_waits_longer_than_he_has_to() {
+    let site = site();
+    let config = "[games]\nconcurrency = 1\n[challenge]\nqueue_s = 1\n";
+    let _bot = Daemon::start(&site, config);
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    anna.start(&BLITZ);
+    assert_eq!(ask(&bert, &BLITZ), "later");
+}
+
+#[test]
+fn a_reserved_place_is_for_people() {
+    let site = site();
+    let config = "[games]\nconcurrency = 2\nreserved_for_humans = 1\n[challenge]\nqueue = 0\n";
+    let _bot = Daemon::start(&site, config);
+    let [anna, robot, rival] = ["Anna", "Robot", "Rival"].map(|name| site.player(name));
+    assert_eq!(ask(&robot, &BLITZ), "accepted");
+    assert_eq!(ask(&rival, &BLITZ), "later");
+    assert_eq!(ask(&anna, &BLITZ), "accepted");
+}
+
+#[test]
+fn a_rule_says_how_its_games_are_played() {
+    let site = site();
+    let config =
+        "[[rule]]\nmatch = { bot = false }\nplay = { book = false, chat = false, max_depth = 2 }\n";
+    let bot = Daemon::start(&site, config);
+    let (anna, robot) = (site.player("Anna"), site.player("Robot"));
+    let black = [BLITZ[0], BLITZ[1], ("color", "black")];
+    let (plain, special) = (robot.start(&black), anna.start(&black));
+    site.plies(&plain, 1);
+    site.plies(&special, 1);
+    logged(
+        &bot,
+        &special,
+        "no books, no chat, 2 plies deep at most by rule 1",
+    );
+    let chat = |player: &Player<'_>, id: &str| {
+        let (status, lines) = player.get(&format!("/api/bot/game/{id}/chat"));
+        (status == 200).then(|| lines.to_string())
+    };
+    wait("the bot has greeted the other bot", || {
+        chat(&robot, &plain).filter(|lines| lines.contains("Good luck"))
+    });
+}
+
+/// What `knightwatch explain` says about a challenge.
+fn explained(config: &str, challenge: &str) -> String {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("config.toml"), config).unwrap();
+    std::fs::write(home.path().join("challenge.json"), challenge).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+        .args(["explain", "challenge.json", "--config", "config.toml"])
+        .current_dir(home.path())
+        .env_remove("LICHESS_TOKEN")
+        .env("STATE_DIRECTORY", home.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+const CHALLENGE: &str = r#"{"type":"challenge","challenge":{"id":"abcdefgh","status":"created",
+    "challenger":{"id":"robot","name":"Robot","title":"BOT","rating":2200},
+    "destUser":{"id":"knightwatch","name":"Knightwatch","title":"BOT","rating":2000},
+    "variant":{"key":"standard","name":"Standard","short":"Std"},"rated":true,"speed":"bullet",
+    "timeControl":{"type":"clock","limit":60,"increment":0,"show":"1+0"},"color":"random","finalColor":"white"},
+    "compat":{"bot":true,"board":false}}"#;
+
+#[test]
+fn explain_goes_through_the_rules() {
+    let config = r#"
+        [[rule]]
+        name = "people"
+        match = { bot = false }
+        accept = true
+        [[rule]]
+        name = "bots"
+        match = { bot = true }
+        limit = { per_user_day = 3, per_day = 80 }
+        play = { offer_draws = false }
+        [[rule]]
+        name = "no rush"
+        match = { speed = ["bullet", "blitz"], increment_s = 0 }
+        decline = "tooFast"
+        "#;
+    insta::assert_snapshot!(explained(config, CHALLENGE));
+    let (lenient, _) = config
+        .split_once("[[rule]]\n        name = \"no rush\"")
+        .unwrap();
+    insta::assert_snapshot!(explained(lenient, CHALLENGE));
+    insta::assert_snapshot!(explained("", CHALLENGE));
+}
