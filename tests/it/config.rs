@@ -204,7 +204,7 @@ fn rules_that_cannot_be_meant_are_sentences() {
                 [[rule]]\nname = \"one\"\naccept = false\n\n\
                 [[rule]]\naccept = true\ndecline = \"later\"\nplay = { book = false }\n\n\
                 [[rule]]\nmatch = { tournament = true }\nlimit = {}\n\n\
-                [[rule]]\nmatch = { age_days = \"..3\" }\nplay = { max_depth = 0 }\n";
+                [[rule]]\nname = \"a\\nb\"\nmatch = { age_days = \"..3\" }\nplay = { max_depth = 0 }\n";
     insta::assert_snapshot!(complaint(text, &[], &[]));
 }
 

@@ -1,10 +1,11 @@
 //! Who is accepted when, by the real program on the simulator; and what `explain` says about it beforehand.
 
 use std::process::Command;
+use std::time::Duration;
 
-use knightwatch::sim::NewUser;
+use knightwatch::sim::{ColorChoice, Kind, NewUser, Plan, Sparring, TimeControl};
 
-use crate::common::{Daemon, Player, Site, wait};
+use crate::common::{BOT, Daemon, Player, Site, wait};
 
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 const BULLET: [(&str, &str); 2] = [("clock.limit", "60"), ("clock.increment", "0")];
@@ -138,6 +139,27 @@ fn who_waits_is_served_by_preference_and_who_has_gone_is_not() {
 }
 
 #[test]
+fn a_rematch_waits_for_its_place_too() {
+    let site = site();
+    let bot = Daemon::start(&site, "games.concurrency = 1\n");
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let first = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
+    let second = bert.challenge(&BLITZ);
+    logged(&bot, &second, "is to wait");
+    for step in ["move/e2e4", "resign"] {
+        let (status, answer) = anna.post(&format!("/api/board/game/{first}/{step}"), &[]);
+        assert_eq!(status, 200, "{answer}");
+        site.plies(&first, 2);
+    }
+    assert_eq!(bert.answer(&second), "accepted");
+    // Such an offer is in no list of challenges.
+    let third = site.sim.offer_rematch("Anna", &first).unwrap();
+    logged(&bot, &third, "is to wait");
+    abort(&bert, &second);
+    site.plies(&third, 1);
+}
+
+#[test]
 fn nobody_waits_longer_than_he_has_to() {
     let site = site();
     let config = "[games]\nconcurrency = 1\n[challenge]\nqueue_s = 1\n";
@@ -181,6 +203,33 @@ fn a_rule_says_how_its_games_are_played() {
     wait("the bot has greeted the other bot", || {
         chat(&robot, &plain).filter(|lines| lines.contains("Good luck"))
     });
+}
+
+#[test]
+fn a_rule_resigns_to_those_it_is_about() {
+    let site = Site::new([]);
+    let config = "[resign]\nscore_cp = 300\n[[rule]]\nmatch = { rating = \"..1500\" }\nplay = { resign = true }\n";
+    let _bot = Daemon::start(&site, config);
+    // A rook ahead, and it takes some moves to mate with it.
+    let plan = Plan {
+        variant: "fromPosition".to_owned(),
+        fen: Some("8/8/8/4k3/8/8/8/R3K3 w - - 0 1".to_owned()),
+        colors: vec![ColorChoice::White],
+        count: Some(1),
+        ..Plan::against(BOT, TimeControl::clock(30, 0))
+    };
+    for (name, rating) in [("Ann", 1500), ("Ben", 1501)] {
+        site.sim.spar(Sparring {
+            rating,
+            delay: Duration::ZERO..=Duration::ZERO,
+            ..Sparring::new(name, Kind::Engine { nodes: 3_000 }).challenging(plan.clone())
+        });
+    }
+    for game in site.started(2) {
+        let game = site.finished(&game.id);
+        let resigned = game.status == "resign";
+        assert_eq!(resigned, game.white == "Ann", "{game:?}");
+    }
 }
 
 /// What `knightwatch explain` says about a challenge.

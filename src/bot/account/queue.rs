@@ -77,11 +77,12 @@ impl Queue {
     }
 
     /// Those that came before `asked` and are not in the list that Lichess gave then: taken back, or their challengers
-    /// have left.
+    /// have left. Offers of a rematch are never listed; of theirs we are told.
     pub fn gone(&mut self, listed: &[Challenge], asked: Instant) -> Vec<Asked> {
         self.split(|waiting| {
             let is_listed = |other: &Challenge| other.id == waiting.challenge.id;
-            waiting.since > asked || listed.iter().any(is_listed)
+            let rematch = waiting.challenge.rematch_of.is_some();
+            rematch || waiting.since > asked || listed.iter().any(is_listed)
         })
     }
 

@@ -2,6 +2,9 @@
 
 use super::{Match, Play, Rule};
 
+/// The longest name of a rule, in characters.
+const LONGEST_NAME: usize = 40;
+
 /// What is wrong with rules: which one, and the sentence.
 pub fn contradictions(rules: &[Rule]) -> Vec<(usize, String)> {
     let mut found = Vec::new();
@@ -24,6 +27,14 @@ fn alone(rule: &Rule) -> Vec<String> {
             found.push(sentence.to_owned());
         }
     };
+    let (length, odd) = (
+        rule.name.chars().count(),
+        rule.name.contains(char::is_control),
+    );
+    when(
+        length > LONGEST_NAME || odd,
+        "the name of a rule is to be read in logs: one line of 40 characters at most",
+    );
     when(
         rule.accept == Some(false),
         "accept = false says nothing about the reason; write decline = \"generic\", or another reason",
