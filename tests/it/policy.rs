@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use knightwatch::sim::{ColorChoice, Kind, NewUser, Plan, Sparring, TimeControl};
+use knightwatch::sim::{ColorChoice, Endpoint, Kind, NewUser, Plan, Sparring, TimeControl};
 
 use crate::common::{BOT, Daemon, Player, Site, wait};
 
@@ -68,7 +68,12 @@ fn rules_decide_from_top_to_bottom_and_say_why() {
     assert_eq!(ask(&rival, &rated), "accepted");
     assert_eq!(ask(&anna, &rated), "casual");
     // The simulator's accounts are 30 days old.
-    assert_eq!(ask(&anna, &BULLET), "toofast");
+    let asked = || site.sim.faults().calls(Endpoint::User);
+    for _ in 0..2 {
+        assert_eq!(ask(&anna, &BULLET), "toofast");
+        // Of Robot, Rival and Anna; nobody is asked for twice.
+        assert_eq!(asked(), 3);
+    }
     let id = anna.challenge(&BLITZ);
     assert_eq!(anna.answer(&id), "accepted");
     logged(&bot, &id, "within [challenge]");

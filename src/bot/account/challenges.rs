@@ -43,13 +43,17 @@ impl Account {
         let name = from
             .filter(|_| policy::asks_age(&self.house.settings))
             .cloned();
+        let known = self
+            .ages
+            .iter()
+            .find(|(user, _)| Some(user) == name.as_ref());
         let asked = Asked {
             challenge,
             compat,
-            age_days: None,
+            age_days: known.map(|(_, age)| *age),
             since: clock::now(),
         };
-        let Some(name) = name else {
+        let Some(name) = name.filter(|_| asked.age_days.is_none()) else {
             return self.answer(asked, false);
         };
         let client = self.house.client.clone();
@@ -65,6 +69,9 @@ impl Account {
             info!(challenge = %asked.challenge.id, "cannot ask how old the account is: {failure}");
             None
         });
+        if let (Some(age), Some(from)) = (age_days, &asked.challenge.challenger) {
+            remember(&mut self.ages, (from.name.clone(), age));
+        }
         self.answer(Asked { age_days, ..asked }, false);
     }
 

@@ -25,7 +25,7 @@ use super::tournament::{Tournaments, Word};
 use super::{BotParts, Error, House, Pulse};
 use crate::clock;
 use crate::events;
-use crate::lichess::model::{ChallengeId, Event, GameId, GameInfo, Speed, Status};
+use crate::lichess::model::{ChallengeId, Event, GameId, GameInfo, Speed, Status, Username};
 use crate::lichess::retry::{self, Kind, Reopen, Retry};
 use crate::lichess::{Error as Failure, EventStream, StreamError};
 use crate::metrics::Metrics;
@@ -155,6 +155,8 @@ struct Account {
     /// Challenges that wait for a place, and when Lichess was last asked who of them is still there.
     queue: Queue,
     queue_asked: Option<Instant>,
+    /// The ages of accounts in days, where rules have asked for them.
+    ages: VecDeque<(Username, u32)>,
     /// What was accepted lately, and where that is kept.
     ledger: Ledger,
     ledger_file: Option<PathBuf>,
@@ -232,6 +234,7 @@ impl Account {
             judged: VecDeque::new(),
             queue: Queue::default(),
             queue_asked: None,
+            ages: VecDeque::new(),
             ledger: ledger_file.as_deref().map(remembered).unwrap_or_default(),
             ledger_file,
             saving: false,
