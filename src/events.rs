@@ -406,6 +406,8 @@ pub struct GameFinished {
     pub result: String,
     /// How many moves were made, in plies.
     pub plies: u32,
+    /// All of them as the server has them, with blanks between them: for who has missed some.
+    pub moves: String,
 }
 
 #[cfg(test)]

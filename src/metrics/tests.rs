@@ -24,6 +24,7 @@ fn finished(game: &str, status: &str, winner: Option<Color>, result: &str) -> Ev
         winner,
         result: result.to_owned(),
         plies: 40,
+        moves: String::new(),
     })
 }
 

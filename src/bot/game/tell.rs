@@ -100,6 +100,11 @@ impl Play {
             return;
         }
         let plies = self.table.as_ref().map_or(0, |(_, sheet)| sheet.ply());
+        let moves = self.table.as_ref().map(|(head, sheet)| {
+            let moves = sheet.game().moves().iter();
+            let moves = moves.map(|mv| mv.uci(head.castling).to_string());
+            moves.collect::<Vec<_>>().join(" ")
+        });
         let result = result(status, winner);
         info!(game = %self.id, "{result} ({status}) after {plies} plies");
         self.house.events.send(Event::GameFinished(GameFinished {
@@ -108,6 +113,7 @@ impl Play {
             winner,
             result: result.into(),
             plies: plies as u32,
+            moves: moves.unwrap_or_default(),
         }));
         self.over = Some(Ended::Over);
     }
