@@ -11,6 +11,7 @@ pub mod engine;
 pub mod lichess;
 pub mod metrics;
 pub mod sim;
+pub mod store;
 pub mod train;
 pub mod uci;
 

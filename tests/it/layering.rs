@@ -12,6 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("book", &["chess"]),
     ("engine", &["chess"]),
     ("metrics", &["events"]),
+    ("store", &["chess", "events"]),
     ("control", &["bot", "events", "metrics"]),
     ("web", &["chess", "events", "metrics", "control"]),
     ("train", &["chess", "engine"]),

@@ -1,0 +1,206 @@
+//! What questions about 100,000 games of 60 half-moves cost: `cargo bench --bench records`. An argument is another number
+//! of games.
+//!
+//! The games are written into a file of records by SQL, spread over three years, 2,000 opponents and all speeds. Each
+//! question is asked 20 times on a connection of its own, as a page that is opened would.
+
+use std::error::Error;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use knightwatch::events::{Bus, Color};
+use knightwatch::store::{By, Filter, Options, Outcome, Page, Reader, Recorder};
+use rusqlite::Connection;
+
+const ASKED: usize = 20;
+
+/// Half-moves of a game.
+const PLIES: u32 = 60;
+
+/// Three years, in milliseconds.
+const SPAN: i64 = 3 * 365 * 86_400_000;
+
+type Fallible<T> = Result<T, Box<dyn Error>>;
+
+#[tokio::main]
+async fn main() -> Fallible<()> {
+    // Cargo passes `--bench`.
+    let wanted = std::env::args().find_map(|argument| argument.parse().ok());
+    let games: u32 = wanted.unwrap_or(100_000);
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("games.sqlite");
+    let options = Options {
+        file: file.clone(),
+        server: "https://lichess.org/".to_owned(),
+        files: None,
+    };
+    let patience = Duration::from_secs(60);
+    let recorder = Recorder::start(options, Bus::new().subscribe())?;
+    recorder.finish(patience).await;
+    fill(&file, games)?;
+    let size = std::fs::metadata(&file)?.len() >> 20;
+    println!(
+        "{games} games of {PLIES} half-moves, {size} MiB; {ASKED} times each, in milliseconds\n"
+    );
+    println!("{:<46} {:>8} {:>8}", "", "median", "worst");
+    questions(&file)
+}
+
+fn fill(file: &Path, games: u32) -> Fallible<()> {
+    let db = Connection::open(file)?;
+    db.execute_batch(&format!(
+        "PRAGMA synchronous = OFF;
+         BEGIN;
+         WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < {games})
+         INSERT INTO game (
+             id, started, finished, color, account, account_title, account_rating, account_provisional,
+             opponent, opponent_rating, opponent_provisional, speed, base_s, increment_s, variant, rated, tournament,
+             status, result, points, expected, plies, opening, left_ms, round_trip_us
+         )
+         SELECT
+             printf('%08d', n), 1700000000000 + n * ({SPAN} / {games}), 1700000300000 + n * ({SPAN} / {games}),
+             iif(n % 2, 'white', 'black'), 'Knightwatch', 'BOT', 2000 + n % 200, 0,
+             'Opponent' || (n * 7919 % 2000), 1500 + n % 1000, n % 9 = 0,
+             CASE WHEN n % 10 < 4 THEN 'bullet' WHEN n % 10 < 8 THEN 'blitz' WHEN n % 10 < 9 THEN 'rapid'
+                 ELSE 'classical' END,
+             180, 2, iif(n % 50, 'standard', 'chess960'), n % 3 > 0, iif(n % 20, NULL, 'arena' || n % 300),
+             'mate', '1-0', (n * 31 % 7) % 3, 0.5, {PLIES},
+             'e2e4 ' || CASE n % 5 WHEN 0 THEN 'e7e5' WHEN 1 THEN 'c7c5' WHEN 2 THEN 'e7e6' WHEN 3 THEN 'c7c6'
+                 ELSE 'd7d5' END || ' g1f3 b8c6',
+             n % 60000, 30000 + n % 9000
+         FROM number;
+         WITH RECURSIVE ply (p) AS (SELECT 1 UNION ALL SELECT p + 1 FROM ply WHERE p < {PLIES})
+         INSERT INTO move (
+             game, ply, uci, at, clock_ms, source, cp, depth, seldepth, nodes, thought_us, line, to_post_us, round_trip_us
+         )
+         SELECT
+             seq, p, 'e2e4', started + p * 2000, 180000 - p * 1000, iif(p % 2, 'search', NULL), iif(p % 2, p, NULL),
+             iif(p % 2, 18, NULL), iif(p % 2, 25, NULL), iif(p % 2, 2000000, NULL), iif(p % 2, 1800000, NULL),
+             iif(p % 2, 'Nf3 Nc6 Bb5 a6 Ba4 Nf6 O-O Be7', NULL), iif(p % 2, 1801000, NULL), iif(p % 2, 31000, NULL)
+         FROM game, ply;
+         COMMIT;"
+    ))?;
+    Ok(())
+}
+
+fn questions(file: &Path) -> Fallible<()> {
+    let text = |text: &str| Some(text.to_owned());
+    let all = Filter::default;
+    let filters = [
+        ("all games", all()),
+        (
+            "an opponent",
+            Filter {
+                opponent: text("opponent77"),
+                ..all()
+            },
+        ),
+        (
+            "part of a name",
+            Filter {
+                search: text("nent12"),
+                ..all()
+            },
+        ),
+        (
+            "part of a name that nobody has",
+            Filter {
+                search: text("zzz"),
+                ..all()
+            },
+        ),
+        (
+            "lost with Black in rated blitz",
+            Filter {
+                outcome: Some(Outcome::Lost),
+                color: Some(Color::Black),
+                speed: text("blitz"),
+                rated: Some(true),
+                ..all()
+            },
+        ),
+        (
+            "aborted, of which there are none",
+            Filter {
+                outcome: Some(Outcome::Void),
+                ..all()
+            },
+        ),
+        (
+            "a tournament",
+            Filter {
+                tournament: text("arena40"),
+                ..all()
+            },
+        ),
+        (
+            "a year",
+            Filter {
+                since: Some(1_720_000_000_000),
+                until: Some(1_751_536_000_000),
+                ..all()
+            },
+        ),
+        (
+            "Chess960",
+            Filter {
+                variant: text("chess960"),
+                ..all()
+            },
+        ),
+    ];
+    for (name, filter) in filters {
+        let page = Page::first(50);
+        ask(file, &format!("list: {name}"), |reader| {
+            Ok(reader.games(&filter, page)?.len())
+        })?;
+        ask(file, &format!("number: {name}"), |reader| {
+            Ok(reader.count(&filter)?)
+        })?;
+        ask(file, &format!("score: {name}"), |reader| {
+            Ok(reader.score(&filter)?)
+        })?;
+    }
+    let last = Page {
+        skip: 99_900,
+        most: 50,
+    };
+    ask(file, "list: the last page", |reader| {
+        Ok(reader.games(&all(), last)?.len())
+    })?;
+    for by in By::ALL {
+        ask(file, &format!("scores by {}", by.key()), |reader| {
+            Ok(reader.scores(&all(), by)?.len())
+        })?;
+    }
+    ask(file, "nemeses", |reader| {
+        Ok(reader.nemeses(&all(), 3)?.len())
+    })?;
+    ask(file, "ratings, with performances", |reader| {
+        Ok(reader.ratings()?.len())
+    })?;
+    ask(file, "rating over time", |reader| {
+        Ok(reader.rating_history("blitz")?.len())
+    })?;
+    ask(file, "a game with its moves", |reader| {
+        Ok(reader.record("00050000")?.is_some())
+    })
+}
+
+/// Asks so many times, and prints how long it took.
+fn ask<T>(file: &Path, name: &str, question: impl Fn(&Reader) -> Fallible<T>) -> Fallible<()> {
+    let mut times = Vec::with_capacity(ASKED);
+    for _ in 0..ASKED {
+        let reader = Reader::open(file)?;
+        let start = Instant::now();
+        std::hint::black_box(question(&reader)?);
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    times.sort_by(f64::total_cmp);
+    println!(
+        "{name:<46} {:>8.2} {:>8.2}",
+        times[ASKED / 2],
+        times[ASKED - 1]
+    );
+    Ok(())
+}

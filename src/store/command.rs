@@ -1,0 +1,337 @@
+//! `knightwatch games` and `knightwatch export`.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::json;
+
+use super::pgn::{Details, pgn_of};
+use super::{By, Error, Filter, Game, Page, Rating, Reader, Score};
+use crate::events::Player;
+
+/// The longest name that is shown, in characters; Lichess allows 30.
+const NAME: usize = 30;
+
+/// Why a command about records failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// There are none.
+    #[error("there are no records at {}: knightwatch run makes them; see [records] in config.example.toml", .0.display())]
+    Missing(PathBuf),
+    /// They cannot be read.
+    #[error("cannot read the records at {}: {error}", file.display())]
+    Records {
+        /// Which file.
+        file: PathBuf,
+        /// Why.
+        error: Error,
+    },
+    /// No game has this id.
+    #[error("there is no game {0:?} with moves in the records")]
+    NoGame(String),
+    /// The games cannot be written.
+    #[error("cannot write {}: {error}", path.display())]
+    Unwritable {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Nothing can be printed.
+    #[error("cannot print")]
+    Output(#[from] io::Error),
+}
+
+/// What `knightwatch games` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// The games themselves, at most so many.
+    List(u32),
+    /// What they came to, in groups.
+    By(By),
+    /// Who is hard to beat, of those that we have played this often.
+    Nemeses(u64),
+    /// Our ratings.
+    Ratings,
+}
+
+/// What `knightwatch games` is to do.
+#[derive(Clone, Debug)]
+pub struct GamesOptions {
+    /// The records.
+    pub file: PathBuf,
+    /// Which games.
+    pub filter: Filter,
+    /// What of them.
+    pub view: View,
+    /// As JSON, one object in each line.
+    pub json: bool,
+}
+
+/// Prints games, or what they came to.
+///
+/// # Errors
+/// When the records cannot be read, or nothing can be printed.
+pub fn games_command(options: &GamesOptions, out: &mut impl Write) -> Result<(), CommandError> {
+    let GamesOptions {
+        file,
+        filter,
+        view,
+        json,
+    } = options;
+    let reader = open(file)?;
+    let unread = |error| unread(file, error);
+    match *view {
+        View::List(most) => {
+            let games = reader.games(filter, Page::first(most)).map_err(unread)?;
+            for game in &games {
+                match json {
+                    true => writeln!(out, "{}", object(game))?,
+                    false => writeln!(out, "{}", line(game))?,
+                }
+            }
+            if !json {
+                let count = reader.count(filter).map_err(unread)?;
+                let score = reader.score(filter).map_err(unread)?;
+                let shown = games.len();
+                let of = if shown as u64 == count {
+                    String::new()
+                } else {
+                    format!("{shown} of ")
+                };
+                writeln!(out, "{of}{count} games: {}", summary(&score))?;
+            }
+        }
+        View::By(by) => groups(&reader.scores(filter, by).map_err(unread)?, *json, out)?,
+        View::Nemeses(least) => {
+            let nemeses = reader.nemeses(filter, least).map_err(unread)?;
+            groups(&nemeses, *json, out)?;
+        }
+        View::Ratings => {
+            for rating in reader.ratings().map_err(unread)? {
+                match json {
+                    true => writeln!(out, "{}", json!(rating))?,
+                    false => writeln!(out, "{}", standing(&rating))?,
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What `knightwatch export` is to do.
+#[derive(Clone, Debug)]
+pub struct ExportOptions {
+    /// The records.
+    pub file: PathBuf,
+    /// These games; without any, those of the filter.
+    pub ids: Vec<String>,
+    /// Which games.
+    pub filter: Filter,
+    /// What is said about the moves.
+    pub details: Details,
+    /// Where to; without it, as any other output.
+    pub output: Option<PathBuf>,
+}
+
+/// Writes games as PGN, the first one first.
+///
+/// # Errors
+/// When the records cannot be read, a game is not among them, or nothing can be written.
+pub fn export_command(options: &ExportOptions, out: &mut impl Write) -> Result<(), CommandError> {
+    let reader = open(&options.file)?;
+    let Some(path) = &options.output else {
+        let mut out = BufWriter::new(out);
+        export(options, &reader, &mut out, CommandError::Output)?;
+        return Ok(out.flush()?);
+    };
+    let unwritable = |error| CommandError::Unwritable {
+        path: path.clone(),
+        error,
+    };
+    let mut file = BufWriter::new(File::create(path).map_err(unwritable)?);
+    let count = export(options, &reader, &mut file, unwritable)?;
+    file.flush().map_err(unwritable)?;
+    writeln!(out, "{}: {count} games", path.display())?;
+    Ok(())
+}
+
+fn export(
+    options: &ExportOptions,
+    reader: &Reader,
+    out: &mut impl Write,
+    unwritable: impl Fn(io::Error) -> CommandError,
+) -> Result<usize, CommandError> {
+    let unread = |error| unread(&options.file, error);
+    let ids = match options.ids.is_empty() {
+        true => reader.ids(&options.filter).map_err(unread)?,
+        false => options.ids.clone(),
+    };
+    for (number, id) in ids.iter().enumerate() {
+        let record = reader.record(id).map_err(unread)?;
+        let record = record.filter(|record| record.game.plies > 0);
+        let record = record.ok_or_else(|| CommandError::NoGame(id.clone()))?;
+        let gap = if number > 0 { "\n" } else { "" };
+        let text = pgn_of(&record, reader.server(), options.details);
+        write!(out, "{gap}{text}").map_err(&unwritable)?;
+    }
+    Ok(ids.len())
+}
+
+fn open(file: &Path) -> Result<Reader, CommandError> {
+    Reader::open(file).map_err(|error| unread(file, error))
+}
+
+fn unread(file: &Path, error: Error) -> CommandError {
+    match error {
+        Error::Missing(file) => CommandError::Missing(file),
+        error => CommandError::Records {
+            file: file.to_owned(),
+            error,
+        },
+    }
+}
+
+/// A game in a line.
+fn line(game: &Game) -> String {
+    let rated = if game.rated { "rated" } else { "casual" };
+    let kind = match game.variant.as_str() {
+        "standard" => String::new(),
+        other => format!(" {}", plain(other)),
+    };
+    format!(
+        "{}  {:<8}  {}  {:<5}  {:<7}  {:>3} moves  {:<10}  {rated} {} {}{kind}, {}",
+        moment(game.started),
+        plain(&game.id),
+        super::filter::color_key(game.color),
+        game.outcome.key(),
+        game.result.as_deref().unwrap_or("*"),
+        game.plies.div_ceil(2),
+        plain(game.status.as_deref().unwrap_or("-")),
+        plain(&game.speed),
+        game.time_control,
+        full_name(&game.opponent),
+    )
+}
+
+/// The same for programs, with all that is known.
+fn object(game: &Game) -> serde_json::Value {
+    let player = |player: &Player| {
+        json!({
+            "name": player.name,
+            "title": player.title,
+            "rating": player.rating,
+            "provisional": player.provisional,
+        })
+    };
+    json!({
+        "id": game.id,
+        "started_ms": game.started,
+        "finished_ms": game.finished,
+        "color": super::filter::color_key(game.color),
+        "account": player(&game.account),
+        "opponent": player(&game.opponent),
+        "speed": game.speed,
+        "time_control": game.time_control.to_string(),
+        "variant": game.variant,
+        "rated": game.rated,
+        "initial_fen": game.initial_fen,
+        "tournament": game.tournament,
+        "status": game.status,
+        "result": game.result,
+        "outcome": game.outcome.key(),
+        "plies": game.plies,
+        "left_ms": game.left.map(|left| left.as_millis() as u64),
+        "round_trip_us": game.round_trip.map(|trip| trip.as_micros() as u64),
+    })
+}
+
+fn groups(
+    groups: &[(String, Score)],
+    json: bool,
+    out: &mut impl Write,
+) -> Result<(), CommandError> {
+    let width = groups
+        .iter()
+        .map(|(name, _)| plain(name).chars().count())
+        .max()
+        .unwrap_or(0);
+    for (name, score) in groups {
+        if json {
+            writeln!(out, "{}", json!({"name": name, "score": score}))?;
+            continue;
+        }
+        let name = plain(name);
+        writeln!(
+            out,
+            "{name:<width$}  {:>6} games: {}",
+            score.games(),
+            summary(score)
+        )?;
+    }
+    Ok(())
+}
+
+/// `7 won, 2 drawn, 1 lost: 80.0 %, 1.3 points more than the ratings foretell`
+fn summary(score: &Score) -> String {
+    let Score {
+        won, drawn, lost, ..
+    } = score;
+    let counts = format!("{won} won, {drawn} drawn, {lost} lost");
+    let Some(share) = score.share() else {
+        return counts;
+    };
+    let surplus = score.surplus();
+    let than = if surplus < 0.0 { "less" } else { "more" };
+    format!(
+        "{counts}: {:.1} %, {:.1} points {than} than the ratings foretell",
+        share * 100.0,
+        surplus.abs()
+    )
+}
+
+/// `blitz  2134 (+23 in 30 days); the last 100 games were worth 2150 ± 62`
+fn standing(rating: &Rating) -> String {
+    let uncertain = if rating.provisional { "?" } else { "" };
+    let worth = match rating.performance {
+        Some(performance) => format!(
+            "; the last {} against rated opponents were worth {:.0} ± {:.0}",
+            performance.games, performance.rating, performance.error
+        ),
+        None => String::new(),
+    };
+    format!(
+        "{:<14}  {}{uncertain} ({:+} in 30 days){worth}",
+        plain(&rating.kind),
+        rating.rating,
+        rating.change
+    )
+}
+
+fn full_name(player: &Player) -> String {
+    let title = player
+        .title
+        .as_deref()
+        .map(|title| format!("{} ", plain(title)));
+    let rating = player.rating.map(|rating| {
+        let uncertain = if player.provisional { "?" } else { "" };
+        format!(" ({rating}{uncertain})")
+    });
+    let (title, rating) = (title.unwrap_or_default(), rating.unwrap_or_default());
+    format!("{title}{}{rating}", plain(&player.name))
+}
+
+fn moment(millis: i64) -> String {
+    let at = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH);
+    let at = at.to_zoned(TimeZone::UTC);
+    at.strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// A text of others: short, and without anything that a terminal would obey.
+fn plain(text: &str) -> String {
+    let text: String = text.chars().take(NAME).collect();
+    text.escape_debug().to_string()
+}

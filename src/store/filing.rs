@@ -1,0 +1,125 @@
+//! PGN files beside the records, for those who like files: each game when it is over.
+
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::pgn::{Details, pgn_of};
+use super::reader::Record;
+
+/// How games are put into files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    /// Each into one of its own.
+    Game,
+    /// Those against the same opponent into one.
+    Opponent,
+    /// Those of a month into one.
+    Month,
+    /// All into one.
+    All,
+}
+
+/// PGN files in a directory.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// Where they are.
+    pub directory: PathBuf,
+    /// What goes into which.
+    pub grouping: Grouping,
+    /// What is said about the moves.
+    pub details: Details,
+}
+
+impl Files {
+    /// The file that a game belongs into.
+    fn path(&self, record: &Record) -> PathBuf {
+        let game = &record.game;
+        let name = match self.grouping {
+            Grouping::Game => file_name(&game.id),
+            Grouping::Opponent => file_name(&game.opponent.name),
+            Grouping::Month => {
+                let at = Timestamp::from_millisecond(game.started).unwrap_or(Timestamp::UNIX_EPOCH);
+                at.to_zoned(TimeZone::UTC).strftime("%Y-%m").to_string()
+            }
+            Grouping::All => "games".to_owned(),
+        };
+        self.directory.join(format!("{name}.pgn"))
+    }
+
+    /// Writes a game of this server into its file.
+    ///
+    /// # Errors
+    /// When the disk does not take it; then no half of it is left.
+    pub(super) fn add(&self, record: &Record, server: &str) -> io::Result<()> {
+        let text = pgn_of(record, server, self.details);
+        fs::create_dir_all(&self.directory)?;
+        let path = self.path(record);
+        if self.grouping == Grouping::Game {
+            // A second try takes the place of the first.
+            return fs::write(&path, text).inspect_err(|_| drop(fs::remove_file(&path)));
+        }
+        append(&path, &text)
+    }
+}
+
+/// Adds a game to a file, with an empty line before it.
+fn append(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::options().create(true).append(true).open(path)?;
+    let length = file.seek(SeekFrom::End(0))?;
+    let gap = if length > 0 { "\n" } else { "" };
+    let added = file.write_all(format!("{gap}{text}").as_bytes());
+    if added.is_err() {
+        // Half a game would spoil the one behind it.
+        file.set_len(length)?;
+    }
+    added
+}
+
+/// A name from outside as one for a file: nothing in it leads elsewhere, hides it, or is odd to type.
+pub(super) fn file_name(name: &str) -> String {
+    let plain = |letter: char| match letter {
+        letter if letter.is_ascii_alphanumeric() => letter,
+        '-' | '_' | '.' => letter,
+        _ => '_',
+    };
+    let name: String = name.chars().take(100).map(plain).collect();
+    match name.trim_start_matches('.') {
+        "" => "_".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_nowhere_else() {
+        for (name, file) in [
+            ("Anna-B_2", "Anna-B_2"),
+            ("Stockfish level 3", "Stockfish_level_3"),
+            ("../../etc/passwd", "_.._etc_passwd"),
+            ("..", "_"),
+            ("", "_"),
+            ("a/b\u{202e}\n", "a_b__"),
+            ("lichess.org", "lichess.org"),
+        ] {
+            assert_eq!(file_name(name), file);
+        }
+        assert_eq!(file_name(&"x".repeat(1_000)).len(), 100);
+    }
+
+    #[test]
+    fn games_in_a_file_have_an_empty_line_between_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("games.pgn");
+        append(&path, "[Event \"a\"]\n\n*\n").unwrap();
+        append(&path, "[Event \"b\"]\n\n*\n").unwrap();
+        let text = fs::read_to_string(path).unwrap();
+        assert_eq!(text, "[Event \"a\"]\n\n*\n\n[Event \"b\"]\n\n*\n");
+    }
+}

@@ -1,0 +1,132 @@
+//! Games on disk: every game with its moves, clocks, thoughts and latencies, every decision about a challenge, in one
+//! SQLite file for each server.
+//!
+//! [`Recorder`] writes down what the [`Bus`](crate::events::Bus) tells, on a thread of its own behind a queue with an
+//! end: nothing that plays ever waits for it. [`Reader`] reads the same file, in this process or in another, while it is
+//! written. PGN ([`pgn_of`]) is made from what stands in the file, and from nothing else.
+
+mod command;
+mod entry;
+mod filing;
+mod filter;
+mod pgn;
+mod reader;
+mod recorder;
+mod schema;
+mod score;
+mod stats;
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+pub use command::{CommandError, ExportOptions, GamesOptions, View, export_command, games_command};
+pub use filing::{Files, Grouping};
+pub use filter::{By, Filter, Outcome, Page, day};
+pub use pgn::{Details, pgn_of};
+pub use reader::{Decided, Game, Incident, Played, Reader, Record};
+pub use recorder::{Options, Recorder};
+pub use score::{Performance, Score, performance};
+pub use stats::Rating;
+
+/// Where the systemd unit has its state directory.
+const SYSTEM: &str = "/var/lib/knightwatch";
+
+/// For as long one process waits while another one writes.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Why there are no records to be had.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no such file.
+    #[error("there are no records at {}", .0.display())]
+    Missing(PathBuf),
+    /// The file is one of a later version.
+    #[error("it was written by a newer knightwatch (version {0} of its form)")]
+    Newer(i64),
+    /// The file is one of an earlier version, and cannot be brought up to date.
+    #[error(
+        "it was written by an older knightwatch (version {0} of its form) and cannot be brought up to date here"
+    )]
+    Older(usize),
+    /// The file is another program's.
+    #[error("it belongs to another program")]
+    Foreign,
+    /// The directory cannot be made.
+    #[error("cannot make the directory {}: {error}", directory.display())]
+    Directory {
+        /// Which.
+        directory: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// What SQLite says.
+    #[error("{0}")]
+    Sql(#[from] rusqlite::Error),
+}
+
+impl Error {
+    fn code(&self) -> Option<rusqlite::ErrorCode> {
+        match self {
+            Self::Sql(error) => error.sqlite_error_code(),
+            _ => None,
+        }
+    }
+}
+
+/// The file of a server's games in a directory: one each, so that rehearsals do not count.
+pub fn file_in(directory: &Path, server: &str) -> PathBuf {
+    directory.join(format!("{server}.sqlite"))
+}
+
+/// The file of a server's games, for who reads it: in the directory that is named, or else in the usual one or that of the
+/// service, whichever has it.
+pub fn find(named: Option<&Path>, usual: Option<PathBuf>, server: &str) -> PathBuf {
+    let directories = match named {
+        Some(named) => vec![named.to_owned()],
+        None => usual.into_iter().chain([PathBuf::from(SYSTEM)]).collect(),
+    };
+    let files = || {
+        directories
+            .iter()
+            .map(|directory| file_in(directory, server))
+    };
+    let found = files().find(|file| file.exists());
+    found.or_else(|| files().next()).unwrap_or_default()
+}
+
+/// Opens a file to write in, and makes it first where there is none.
+fn open(file: &Path, server: Option<&str>) -> Result<Connection, Error> {
+    if let Some(directory) = file.parent() {
+        let mut builder = DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| Error::Directory {
+            directory: directory.to_owned(),
+            error,
+        })?;
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let mut db = Connection::open_with_flags(file, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    db.busy_timeout(PATIENCE)?;
+    schema::migrate(&mut db)?;
+    // Who reads does not hold up who writes. The process may be killed at any moment and loses nothing of what was
+    // committed; a power cut may cost the last seconds, and never the file.
+    db.pragma_update(None, "journal_mode", "WAL")?;
+    db.pragma_update(None, "synchronous", "NORMAL")?;
+    db.pragma_update(None, "journal_size_limit", 16 << 20)?;
+    if let Some(server) = server {
+        db.execute(
+            "INSERT INTO about (key, value) VALUES ('server', ?1)
+             ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE value <> excluded.value",
+            [server],
+        )?;
+    }
+    Ok(db)
+}
+
+#[cfg(test)]
+mod tests;

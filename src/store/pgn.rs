@@ -1,0 +1,119 @@
+//! A game of the file as PGN, with the tags that Lichess gives its games.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::reader::{Game, Played, Record};
+use crate::chess::pgn::{self, Eval, Note, Tags};
+use crate::chess::{self, Color, Position};
+use crate::events::{Player, TimeControl};
+
+/// What is said about the moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Details {
+    /// What the mover's clock showed, as `%clk`.
+    pub clocks: bool,
+    /// What we thought of the position behind our moves, as `%eval`.
+    pub evals: bool,
+}
+
+impl Details {
+    /// All of it.
+    pub const ALL: Self = Self {
+        clocks: true,
+        evals: true,
+    };
+}
+
+/// A game as PGN, of this server. It ends where the file knows no further.
+pub fn pgn_of(record: &Record, server: &str, details: Details) -> String {
+    let game = &record.game;
+    let initial = match &game.initial_fen {
+        Some(fen) => Position::from_fen(fen).unwrap_or(Position::startpos()),
+        None => Position::startpos(),
+    };
+    let mut board = chess::Game::new(initial);
+    let mut notes = Vec::with_capacity(record.moves.len());
+    for (played, ply) in record.moves.iter().zip(1..) {
+        if played.ply != ply || board.push_uci(&played.uci).is_err() {
+            break;
+        }
+        notes.push(note(played, game.color, details));
+    }
+    let outcome = match game.result.as_deref() {
+        Some("1-0") => pgn::Outcome::Win(Color::White),
+        Some("0-1") => pgn::Outcome::Win(Color::Black),
+        Some("1/2-1/2") => pgn::Outcome::Draw,
+        _ => pgn::Outcome::Unknown,
+    };
+    pgn::write(&tags(game, server), &board, &notes, outcome)
+}
+
+fn note(played: &Played, ours: Color, details: Details) -> Note {
+    // We keep our own view, and PGN has White's.
+    let sign = if ours.is_white() { 1 } else { -1 };
+    let eval = match (played.mate, played.cp) {
+        (Some(moves), _) => Some(Eval::Mate(sign * moves)),
+        (None, Some(cp)) => Some(Eval::Centipawns(cp.saturating_mul(sign))),
+        (None, None) => None,
+    };
+    let clock = played.clock_ms.map(|ms| ms.max(0).unsigned_abs());
+    Note {
+        clock: clock.map(Duration::from_millis).filter(|_| details.clocks),
+        eval: eval.filter(|_| details.evals),
+        text: String::new(),
+    }
+}
+
+fn tags(game: &Game, server: &str) -> Tags {
+    let mut tags = Tags::default();
+    let rated = if game.rated { "rated" } else { "casual" };
+    let at = Timestamp::from_millisecond(game.started).unwrap_or(Timestamp::UNIX_EPOCH);
+    let at = at.to_zoned(TimeZone::UTC);
+    let date = at.strftime("%Y.%m.%d").to_string();
+    tags.set("Event", format!("{rated} {} game", game.speed));
+    tags.set(
+        "Site",
+        format!("{}/{}", server.trim_end_matches('/'), game.id),
+    );
+    tags.set("Date", date.clone());
+    tags.set("Round", "-");
+    for color in Color::ALL {
+        tags.set(&color.to_string(), game.player(color).name.clone());
+    }
+    tags.set("GameId", game.id.clone());
+    tags.set("UTCDate", date);
+    tags.set("UTCTime", at.strftime("%H:%M:%S").to_string());
+    for color in Color::ALL {
+        let Player { title, rating, .. } = game.player(color);
+        let rating = rating.map_or_else(|| "?".to_owned(), |rating| rating.to_string());
+        tags.set(&format!("{color}Elo"), rating);
+        if let Some(title) = title {
+            tags.set(&format!("{color}Title"), title.clone());
+        }
+    }
+    let variant = match game.variant.as_str() {
+        "standard" => "Standard",
+        "chess960" => "Chess960",
+        "fromPosition" => "From Position",
+        other => other,
+    };
+    tags.set("Variant", variant);
+    let time_control = match game.time_control {
+        TimeControl::Clock { base, increment } => {
+            format!("{}+{}", base.as_secs(), increment.as_secs())
+        }
+        TimeControl::Days(_) | TimeControl::Unlimited => "-".to_owned(),
+    };
+    tags.set("TimeControl", time_control);
+    let termination = match game.status.as_deref() {
+        None => "Unterminated",
+        Some("aborted" | "noStart") => "Abandoned",
+        Some("outoftime" | "timeout") => "Time forfeit",
+        Some(_) => "Normal",
+    };
+    tags.set("Termination", termination);
+    tags
+}

@@ -1,0 +1,259 @@
+//! What games come to: scores, ratings, and who is hard to beat.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rusqlite::types::ValueRef;
+use rusqlite::{OptionalExtension, params, params_from_iter};
+use serde::Serialize;
+
+use super::filter::{By, Conditions, Filter};
+use super::score::{Performance, Score, performance};
+use super::{Error, Reader};
+use crate::chess::{Color, Position};
+
+/// A day, in milliseconds.
+const DAY: i64 = 86_400_000;
+
+/// Performances are those of so many games at most.
+const LAST: u32 = 100;
+
+/// The change of a rating is the one since so long ago.
+const MONTH: Duration = Duration::from_secs(30 * 86_400);
+
+/// Ratings of a kind: Chess960 has one of its own, whatever the speed. No other variant is rated.
+const KIND: &str = "rated = 1 AND CASE variant WHEN 'standard' THEN speed ELSE variant END = ?1";
+
+/// How we stand in one kind of rated games.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rating {
+    /// The speed, or `chess960`.
+    pub kind: String,
+    /// Our rating at the start of the latest of these games.
+    pub rating: u32,
+    /// Whether it is still uncertain.
+    pub provisional: bool,
+    /// What it has gained in 30 days, or since the first game.
+    pub change: i64,
+    /// What the last 100 games against opponents of a certain rating were worth.
+    pub performance: Option<Performance>,
+}
+
+impl Reader {
+    /// What these games came to.
+    ///
+    /// # Errors
+    /// When the file cannot be read; so with all that follows.
+    pub fn score(&self, filter: &Filter) -> Result<Score, Error> {
+        let mut score = Score::default();
+        self.each(filter, "NULL", |_, halves, expected| {
+            score.add(halves, expected);
+            Ok(())
+        })?;
+        Ok(score)
+    }
+
+    /// What they came to by opponent, speed and so on: the months from the latest to the first, of all else the group
+    /// with the most games first.
+    pub fn scores(&self, filter: &Filter, by: By) -> Result<Vec<(String, Score)>, Error> {
+        let groups = match by {
+            By::Month => self.by_month(filter)?,
+            By::Opponent | By::Speed | By::Color | By::Opening => self.by_text(filter, by)?,
+        };
+        let name = |key: String| match by {
+            By::Opening => opening(&key),
+            _ => key,
+        };
+        let mut groups: Vec<_> = groups
+            .into_iter()
+            .map(|(key, score)| (name(key), score))
+            .collect();
+        groups.sort_by(|(name, score), (other, than)| match by {
+            By::Month => other.cmp(name),
+            _ => than
+                .games()
+                .cmp(&score.games())
+                .then_with(|| name.cmp(other)),
+        });
+        Ok(groups)
+    }
+
+    /// Who has taken the most points from us beyond what the ratings foretell, in this many games at least.
+    pub fn nemeses(&self, filter: &Filter, least: u64) -> Result<Vec<(String, Score)>, Error> {
+        let mut groups = self.scores(filter, By::Opponent)?;
+        groups.retain(|(_, score)| score.games() >= least && score.surplus() < 0.0);
+        groups.sort_by(|(_, score), (_, than)| score.surplus().total_cmp(&than.surplus()));
+        Ok(groups)
+    }
+
+    fn by_text(&self, filter: &Filter, by: By) -> Result<HashMap<String, Score>, Error> {
+        let mut groups: HashMap<String, Score> = HashMap::new();
+        self.each(filter, by.column(), |key, halves, expected| {
+            // Games that do not begin with the ordinary position have no opening.
+            let key = key.as_str_or_null()?.unwrap_or_default();
+            match groups.get_mut(key) {
+                Some(score) => score.add(halves, expected),
+                None => groups
+                    .entry(key.to_owned())
+                    .or_default()
+                    .add(halves, expected),
+            }
+            Ok(())
+        })?;
+        groups.remove("");
+        Ok(groups)
+    }
+
+    fn by_month(&self, filter: &Filter) -> Result<HashMap<String, Score>, Error> {
+        let mut days: HashMap<i64, Score> = HashMap::new();
+        self.each(filter, "started", |started, halves, expected| {
+            let day = started.as_i64()?.div_euclid(DAY);
+            days.entry(day).or_default().add(halves, expected);
+            Ok(())
+        })?;
+        let mut months: HashMap<String, Score> = HashMap::new();
+        for (day, score) in days {
+            let at = Timestamp::from_millisecond(day * DAY).unwrap_or(Timestamp::UNIX_EPOCH);
+            let month = at.to_zoned(TimeZone::UTC).strftime("%Y-%m").to_string();
+            let sum = months.entry(month).or_default();
+            *sum = Score {
+                won: sum.won + score.won,
+                drawn: sum.drawn + score.drawn,
+                lost: sum.lost + score.lost,
+                expected: sum.expected + score.expected,
+            };
+        }
+        Ok(months)
+    }
+
+    /// Every game that counts: this column, our points in halves, and what was to be expected. Groups are made here and
+    /// not by SQL, which would sort all games for it.
+    fn each(
+        &self,
+        filter: &Filter,
+        column: &str,
+        mut tell: impl FnMut(
+            ValueRef<'_>,
+            i64,
+            Option<f64>,
+        ) -> Result<(), rusqlite::types::FromSqlError>,
+    ) -> Result<(), Error> {
+        let (sql, conditions) = all(filter, column);
+        let mut statement = self.db.prepare(&sql)?;
+        let mut rows = statement.query(params_from_iter(conditions.values))?;
+        while let Some(row) = rows.next()? {
+            let (halves, expected) = (row.get(1)?, row.get(2)?);
+            tell(row.get_ref(0)?, halves, expected).map_err(rusqlite::Error::from)?;
+        }
+        Ok(())
+    }
+
+    /// How we stand in each kind of rated games that we have played, the one with the most games first.
+    pub fn ratings(&self) -> Result<Vec<Rating>, Error> {
+        let rated = Filter {
+            rated: Some(true),
+            ..Filter::default()
+        };
+        let of = |variant: &str| Filter {
+            variant: Some(variant.to_owned()),
+            ..rated.clone()
+        };
+        let mut kinds = self.scores(&of("standard"), By::Speed)?;
+        let chess960 = self.score(&of("chess960"))?;
+        if chess960.games() > 0 {
+            kinds.push(("chess960".to_owned(), chess960));
+        }
+        let ratings = kinds.iter().map(|(kind, _)| self.rating(kind));
+        Ok(ratings
+            .collect::<Result<Vec<_>, _>>()?
+            .into_iter()
+            .flatten()
+            .collect())
+    }
+
+    fn rating(&self, kind: &str) -> Result<Option<Rating>, Error> {
+        let sql = format!(
+            "SELECT account_rating, account_provisional, started FROM game
+             WHERE {KIND} AND account_rating IS NOT NULL ORDER BY started DESC LIMIT 1"
+        );
+        let latest = self.db.query_row(&sql, [kind], |row| {
+            Ok((row.get::<_, u32>(0)?, row.get(1)?, row.get::<_, i64>(2)?))
+        });
+        let Some((rating, provisional, at)) = latest.optional()? else {
+            return Ok(None);
+        };
+        let since = at.saturating_sub(MONTH.as_millis() as i64);
+        let sql = format!(
+            "SELECT account_rating FROM game
+             WHERE {KIND} AND account_rating IS NOT NULL AND started >= ?2 ORDER BY started LIMIT 1"
+        );
+        let before: Option<i64> = self
+            .db
+            .query_row(&sql, params![kind, since], |row| row.get(0))
+            .optional()?;
+        let sql = format!(
+            "SELECT opponent_rating, points FROM game
+             WHERE {KIND} AND points IS NOT NULL AND opponent_rating IS NOT NULL AND opponent_provisional = 0
+             ORDER BY started DESC LIMIT {LAST}"
+        );
+        let mut statement = self.db.prepare(&sql)?;
+        let rows = statement.query_map([kind], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let games = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(Some(Rating {
+            kind: kind.to_owned(),
+            rating,
+            provisional,
+            change: i64::from(rating) - before.unwrap_or(rating.into()),
+            performance: performance(&games),
+        }))
+    }
+
+    /// Our rating in a kind of games over time: the moment in milliseconds since 1970, and the rating in the last game
+    /// of each day.
+    pub fn rating_history(&self, kind: &str) -> Result<Vec<(i64, u32)>, Error> {
+        let sql = format!(
+            "SELECT started, account_rating FROM game WHERE {KIND} AND account_rating IS NOT NULL ORDER BY started"
+        );
+        let mut statement = self.db.prepare(&sql)?;
+        let mut rows = statement.query([kind])?;
+        let mut days: Vec<(i64, u32)> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (at, rating) = (row.get::<_, i64>(0)?, row.get(1)?);
+            match days.last_mut() {
+                Some(last) if last.0.div_euclid(DAY) == at.div_euclid(DAY) => *last = (at, rating),
+                _ => days.push((at, rating)),
+            }
+        }
+        Ok(days)
+    }
+}
+
+/// The first moves of a game in UCI, as people write them: `1. e4 c5 2. Nf3 d6`.
+fn opening(moves: &str) -> String {
+    let mut position = Position::startpos();
+    let mut words = Vec::new();
+    for uci in moves.split(' ') {
+        let Ok(mv) = position.parse_uci(uci) else {
+            return moves.to_owned();
+        };
+        let san = position.san(mv);
+        words.push(match position.turn() {
+            Color::White => format!("{}. {san}", position.fullmove_number()),
+            Color::Black => san,
+        });
+        position.play(mv);
+    }
+    words.join(" ")
+}
+
+/// The statement of [`Reader::each`], with its values.
+pub(super) fn all(filter: &Filter, column: &str) -> (String, Conditions) {
+    let conditions = Conditions::new(filter, "points IS NOT NULL");
+    let sql = format!(
+        "SELECT {column}, points, expected FROM game WHERE {}",
+        conditions.sql()
+    );
+    (sql, conditions)
+}

@@ -1,0 +1,382 @@
+//! Lists and statistics, and the ways on which SQLite finds them.
+
+use super::*;
+use crate::store::entry;
+
+/// A day, in milliseconds.
+const DAY: i64 = 86_400_000;
+
+/// A file with games in it, the first on the second day of 1970 and one a day.
+struct Library {
+    directory: TempDir,
+    db: Connection,
+    games: i64,
+}
+
+impl Library {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let db = open(&directory.path().join("games.sqlite"), Some(SERVER)).unwrap();
+        Self {
+            directory,
+            db,
+            games: 0,
+        }
+    }
+
+    /// A game with this outcome for us; its id is its number.
+    fn add(&mut self, start: GameStarted, outcome: Outcome) {
+        self.games += 1;
+        let at = self.games * DAY;
+        let id = self.games.to_string();
+        let winner = match outcome {
+            Outcome::Won => Some(start.our_color),
+            Outcome::Lost => Some(!start.our_color),
+            _ => None,
+        };
+        let start = GameStarted {
+            game: id.clone(),
+            ..start
+        };
+        entry::enter(&self.db, at, &Event::GameStarted(start), false).unwrap();
+        let over = match outcome {
+            Outcome::Open => return,
+            Outcome::Void => Event::GameFinished(GameFinished {
+                game: id,
+                status: "aborted".to_owned(),
+                winner: None,
+                result: "*".to_owned(),
+                plies: 0,
+                moves: String::new(),
+            }),
+            _ => end(&id, winner, MOVES),
+        };
+        entry::enter(&self.db, at + 1, &over, false).unwrap();
+    }
+
+    fn reader(&self) -> Reader {
+        Reader::open(&self.directory.path().join("games.sqlite")).unwrap()
+    }
+}
+
+fn library() -> Library {
+    let mut library = Library::new();
+    let anna = head("", Color::White, "Anna");
+    let bert = head("", Color::Black, "Bert_2");
+    library.add(anna.clone(), Outcome::Won);
+    library.add(bert.clone(), Outcome::Lost);
+    library.add(anna.clone(), Outcome::Drawn);
+    library.add(
+        GameStarted {
+            rated: false,
+            speed: "rapid".to_owned(),
+            variant: "chess960".to_owned(),
+            tournament: Some("may24bot".to_owned()),
+            ..bert.clone()
+        },
+        Outcome::Lost,
+    );
+    library.add(bert, Outcome::Void);
+    library.add(anna, Outcome::Open);
+    library
+}
+
+#[test]
+fn filters_find_what_they_mean() {
+    let library = library();
+    let reader = library.reader();
+    let text = |text: &str| Some(text.to_owned());
+    let all = Filter::default;
+    let table = [
+        (all(), "6 5 4 3 2 1"),
+        (
+            Filter {
+                opponent: text("anna"),
+                ..all()
+            },
+            "6 3 1",
+        ),
+        (
+            Filter {
+                opponent: text("ann"),
+                ..all()
+            },
+            "",
+        ),
+        (
+            Filter {
+                search: text("NN"),
+                ..all()
+            },
+            "6 3 1",
+        ),
+        (
+            Filter {
+                search: text("t_2"),
+                ..all()
+            },
+            "5 4 2",
+        ),
+        (
+            Filter {
+                search: text("_2_"),
+                ..all()
+            },
+            "",
+        ),
+        (
+            Filter {
+                outcome: Some(Outcome::Lost),
+                ..all()
+            },
+            "4 2",
+        ),
+        (
+            Filter {
+                outcome: Some(Outcome::Void),
+                ..all()
+            },
+            "5",
+        ),
+        (
+            Filter {
+                outcome: Some(Outcome::Open),
+                ..all()
+            },
+            "6",
+        ),
+        (
+            Filter {
+                color: Some(Color::Black),
+                ..all()
+            },
+            "5 4 2",
+        ),
+        (
+            Filter {
+                speed: text("rapid"),
+                ..all()
+            },
+            "4",
+        ),
+        (
+            Filter {
+                variant: text("chess960"),
+                ..all()
+            },
+            "4",
+        ),
+        (
+            Filter {
+                rated: Some(true),
+                ..all()
+            },
+            "6 5 3 2 1",
+        ),
+        (
+            Filter {
+                rated: Some(false),
+                ..all()
+            },
+            "4",
+        ),
+        (
+            Filter {
+                tournament: text("may24bot"),
+                ..all()
+            },
+            "4",
+        ),
+        (
+            Filter {
+                since: Some(2 * DAY),
+                until: Some(4 * DAY),
+                ..all()
+            },
+            "3 2",
+        ),
+        (
+            Filter {
+                opponent: text("Bert_2"),
+                rated: Some(true),
+                outcome: Some(Outcome::Lost),
+                ..all()
+            },
+            "2",
+        ),
+    ];
+    for (filter, expected) in table {
+        let games = reader.games(&filter, Page::first(10)).unwrap();
+        let ids: Vec<&str> = games.iter().map(|game| game.id.as_str()).collect();
+        assert_eq!(ids.join(" "), expected, "{filter:?}");
+        assert_eq!(
+            reader.count(&filter).unwrap(),
+            ids.len() as u64,
+            "{filter:?}"
+        );
+    }
+    let second = Page { skip: 2, most: 2 };
+    let games = reader.games(&Filter::default(), second).unwrap();
+    assert_eq!((games[0].id.as_str(), games.len()), ("4", 2));
+    // Without moves there is nothing to export.
+    assert_eq!(
+        reader.ids(&Filter::default()).unwrap(),
+        ["1", "2", "3", "4"]
+    );
+}
+
+#[test]
+fn results_add_up_in_groups() {
+    let library = library();
+    let reader = library.reader();
+    let counts = |score: &Score| (score.won, score.drawn, score.lost);
+    let all = reader.score(&Filter::default()).unwrap();
+    assert_eq!(counts(&all), (1, 1, 2));
+    // 2100 against 1900 is 0.76 each time.
+    assert!((all.expected - 4.0 * 0.7597).abs() < 0.001, "{all:?}");
+    let groups = |by| -> Vec<(String, (u64, u64, u64))> {
+        let groups = reader.scores(&Filter::default(), by).unwrap();
+        groups
+            .iter()
+            .map(|(name, score)| (name.clone(), counts(score)))
+            .collect()
+    };
+    let own = |name: &str, score| (name.to_owned(), score);
+    assert_eq!(
+        groups(By::Opponent),
+        [own("Anna", (1, 1, 0)), own("Bert_2", (0, 0, 2))]
+    );
+    assert_eq!(
+        groups(By::Color),
+        [own("black", (0, 0, 2)), own("white", (1, 1, 0))]
+    );
+    assert_eq!(
+        groups(By::Speed),
+        [own("blitz", (1, 1, 1)), own("rapid", (0, 0, 1))]
+    );
+    assert_eq!(groups(By::Month), [own("1970-01", (1, 1, 2))]);
+    // Chess960 has no openings.
+    assert_eq!(groups(By::Opening), [own("1. e4 e5 2. Nf3 Nc6", (1, 1, 1))]);
+    let nemeses = reader.nemeses(&Filter::default(), 2).unwrap();
+    assert_eq!(nemeses.len(), 2, "{nemeses:?}");
+    assert_eq!(nemeses[0].0, "Bert_2");
+    assert!(reader.nemeses(&Filter::default(), 3).unwrap().is_empty());
+}
+
+#[test]
+fn ratings_roll_on() {
+    let mut library = Library::new();
+    for number in 0..120 {
+        let mut start = head("", Color::White, "Anna");
+        // A point a day; the opponent has 1900.
+        start.white.rating = Some(2000 + number);
+        start.variant = if number % 2 == 0 {
+            "standard"
+        } else {
+            "chess960"
+        }
+        .to_owned();
+        let outcome = if number % 4 < 2 {
+            Outcome::Won
+        } else {
+            Outcome::Lost
+        };
+        library.add(start, outcome);
+    }
+    library.add(
+        GameStarted {
+            rated: false,
+            speed: "bullet".to_owned(),
+            ..head("", Color::White, "Anna")
+        },
+        Outcome::Won,
+    );
+    let reader = library.reader();
+    let ratings = reader.ratings().unwrap();
+    let kinds: Vec<_> = ratings
+        .iter()
+        .map(|rating| (rating.kind.as_str(), rating.rating, rating.change))
+        .collect();
+    assert_eq!(kinds, [("blitz", 2118, 30), ("chess960", 2119, 30)]);
+    let performance = ratings[0].performance.unwrap();
+    assert_eq!(
+        (performance.games, performance.rating.round() as u32),
+        (60, 1900)
+    );
+    let history = reader.rating_history("blitz").unwrap();
+    assert_eq!(
+        (history.len(), history[0], history[59].1),
+        (60, (DAY, 2000), 2118)
+    );
+}
+
+/// What `EXPLAIN QUERY PLAN` says about a statement, with 1 for every value.
+fn plan(db: &Connection, sql: &str) -> String {
+    let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let values = vec![1; statement.parameter_count()];
+    let rows = statement.query_map(rusqlite::params_from_iter(values), |row| {
+        row.get::<_, String>(3)
+    });
+    rows.unwrap()
+        .map(Result::unwrap)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// 100,000 games are too many to be read for a list or a number: the indexes have all of it.
+#[test]
+fn no_question_reads_the_games_themselves() {
+    let library = Library::new();
+    let text = Some("x".to_owned());
+    let filters = [
+        Filter::default(),
+        Filter {
+            opponent: text.clone(),
+            ..Filter::default()
+        },
+        Filter {
+            search: text.clone(),
+            outcome: Some(Outcome::Won),
+            ..Filter::default()
+        },
+        Filter {
+            speed: text.clone(),
+            rated: Some(true),
+            color: Some(Color::White),
+            ..Filter::default()
+        },
+        Filter {
+            variant: text.clone(),
+            outcome: Some(Outcome::Void),
+            ..Filter::default()
+        },
+        Filter {
+            since: Some(1),
+            until: Some(2),
+            ..Filter::default()
+        },
+    ];
+    for filter in filters {
+        let (list, _) = crate::store::reader::list(&filter, Page::first(50));
+        let way = plan(&library.db, &list);
+        assert!(
+            way.contains("USING INDEX") && !way.contains("TEMP B-TREE"),
+            "{list}: {way}"
+        );
+        for by in By::ALL {
+            let (all, _) = crate::store::stats::all(&filter, by.column());
+            let way = plan(&library.db, &all);
+            assert!(way.contains("USING COVERING INDEX"), "{all}: {way}");
+        }
+    }
+    let tournament = Filter {
+        tournament: text,
+        ..Filter::default()
+    };
+    let (list, _) = crate::store::reader::list(&tournament, Page::first(50));
+    let way = plan(&library.db, &list);
+    assert!(
+        way.contains("game_by_tournament") && !way.contains("TEMP B-TREE"),
+        "{way}"
+    );
+}
