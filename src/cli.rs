@@ -9,7 +9,9 @@ use clap::{Args, Parser, Subcommand};
 use crate::book::GameOptions;
 use crate::chess::perft::MAX_DEPTH;
 use crate::clock::MAX_SCALE;
+use crate::events::Color;
 use crate::sim::SimArgs;
+use crate::store::{By, Filter, Outcome, View, day};
 use crate::train::{DatagenOptions, DuelOptions, TrainOptions};
 
 /// An always-on Lichess bot with its own chess engine, in one binary.
@@ -117,6 +119,52 @@ pub enum Command {
         /// Everything, as JSON
         #[arg(long)]
         json: bool,
+    },
+
+    /// List the games that were played, and what they came to
+    #[command(after_help = "Examples:\n  \
+        knightwatch games\n  \
+        knightwatch games --opponent Anna --result lost\n  \
+        knightwatch games --rated --since 2026-05-01 --by speed\n  \
+        knightwatch games --ratings\n  \
+        knightwatch games --nemeses\n  \
+        knightwatch games --limit 1000 --json | jq .opponent.name\n\n\
+        The bot may be running or not. Days and hours are UTC.")]
+    Games {
+        #[command(flatten)]
+        config: ConfigArgs,
+        #[command(flatten)]
+        filter: FilterArgs,
+        #[command(flatten)]
+        view: ViewArgs,
+        /// As JSON, one object in each line
+        #[arg(long)]
+        json: bool,
+    },
+
+    /// Write games as PGN
+    #[command(after_help = "Examples:\n  \
+        knightwatch export -o games.pgn\n  \
+        knightwatch export abcdEFGH\n  \
+        knightwatch export --opponent Anna --since 2026-05-01 --no-evals\n\n\
+        Games without a single move are left out.")]
+    Export {
+        /// These games, by id [default: all that the other arguments mean]
+        #[arg(value_name = "ID")]
+        ids: Vec<String>,
+        #[command(flatten)]
+        config: ConfigArgs,
+        #[command(flatten)]
+        filter: FilterArgs,
+        /// The file to write [default: stdout]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Leave out the clocks
+        #[arg(long)]
+        no_clocks: bool,
+        /// Leave out what the engine thought of its moves
+        #[arg(long)]
+        no_evals: bool,
     },
 
     /// Serve a Lichess in a box on localhost, for any client
@@ -276,6 +324,90 @@ impl From<GameArgs> for GameOptions {
     }
 }
 
+/// Which of the games that were played.
+#[derive(Args, Clone, Debug, Default)]
+pub struct FilterArgs {
+    /// Against this player
+    #[arg(long, value_name = "NAME")]
+    opponent: Option<String>,
+    /// Against players with this in their names
+    #[arg(long, value_name = "PART")]
+    search: Option<String>,
+    /// won, drawn, lost, void (aborted) or open (without an end)
+    #[arg(long, value_name = "RESULT")]
+    result: Option<Outcome>,
+    /// Our colour: white or black
+    #[arg(long, value_name = "COLOR", value_parser = color)]
+    color: Option<Color>,
+    /// bullet, blitz, rapid, classical or correspondence
+    #[arg(long, value_name = "SPEED")]
+    speed: Option<String>,
+    /// standard, chess960 or fromPosition
+    #[arg(long, value_name = "VARIANT")]
+    variant: Option<String>,
+    /// Only rated games
+    #[arg(long, conflicts_with = "casual")]
+    rated: bool,
+    /// Only casual games
+    #[arg(long)]
+    casual: bool,
+    /// Of this tournament
+    #[arg(long, value_name = "ID")]
+    tournament: Option<String>,
+    /// Begun on this day or later, as in 2026-05-24
+    #[arg(long, value_name = "DAY", value_parser = day)]
+    since: Option<i64>,
+    /// Begun on this day or earlier
+    #[arg(long, value_name = "DAY", value_parser = day)]
+    until: Option<i64>,
+}
+
+impl From<FilterArgs> for Filter {
+    fn from(arguments: FilterArgs) -> Filter {
+        const DAY_MS: i64 = 86_400_000;
+        Filter {
+            opponent: arguments.opponent,
+            search: arguments.search,
+            outcome: arguments.result,
+            color: arguments.color,
+            speed: arguments.speed,
+            variant: arguments.variant,
+            rated: (arguments.rated || arguments.casual).then_some(arguments.rated),
+            tournament: arguments.tournament,
+            since: arguments.since,
+            until: arguments.until.map(|day| day + DAY_MS),
+        }
+    }
+}
+
+/// What to show of them.
+#[derive(Args, Clone, Debug)]
+pub struct ViewArgs {
+    /// The latest so many
+    #[arg(short = 'n', long, value_name = "N", default_value = "20")]
+    limit: u32,
+    /// Results by opponent, speed, color, opening or month
+    #[arg(long, value_name = "GROUP", group = "view")]
+    by: Option<By>,
+    /// Who has taken more points from us than the ratings foretell, in 3 games or more
+    #[arg(long, group = "view")]
+    nemeses: bool,
+    /// Our ratings, and what the last 100 rated games were worth
+    #[arg(long, group = "view")]
+    ratings: bool,
+}
+
+impl From<ViewArgs> for View {
+    fn from(arguments: ViewArgs) -> View {
+        match arguments.by {
+            Some(by) => View::By(by),
+            None if arguments.nemeses => View::Nemeses(3),
+            None if arguments.ratings => View::Ratings,
+            None => View::List(arguments.limit),
+        }
+    }
+}
+
 /// Where settings come from besides the defaults and the environment.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ConfigArgs {
@@ -293,6 +425,14 @@ fn time_scale(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|factor| (1.0..=MAX_SCALE).contains(factor))
         .ok_or_else(|| format!("expected a number from 1 to {MAX_SCALE}"))
+}
+
+fn color(text: &str) -> Result<Color, String> {
+    match text {
+        "white" => Ok(Color::White),
+        "black" => Ok(Color::Black),
+        _ => Err("expected white or black".to_owned()),
+    }
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

@@ -15,15 +15,19 @@ use tracing::{info, warn};
 
 use crate::book::{self, Book};
 use crate::bot::{self, BotParts, Pulse, Shelf, Stage, Stopper};
-use crate::config::{self, Selection, Settings, TokenSource};
+use crate::config::{self, PgnFiles, Selection, Settings, TokenSource};
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
 use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::metrics::Metrics;
+use crate::store::{self, Recorder};
 use crate::{clock, control, web};
 
 /// Threads that wait for the network; the engine has its own.
 const WORKERS: usize = 2;
+
+/// The records get this long to be written when all else is done.
+const RECORDS_WITHIN: Duration = Duration::from_secs(2);
 
 /// Why the daemon has stopped, or has not started.
 #[derive(Debug, thiserror::Error)]
@@ -193,6 +197,7 @@ async fn supervise(parts: BotParts, daemon: &config::Daemon) -> Result<(), Error
     let pulse = parts.pulse.clone();
     let mut status = pulse.status();
     let mut windows = windows(&parts, daemon).await;
+    let recorder = recorder(&parts);
     let mut bot = tokio::spawn(bot::run(parts, stop));
     let mut watchdog = Watchdog::new();
     let mut deadline = pin!(sleep_until(far_away()));
@@ -205,6 +210,9 @@ async fn supervise(parts: BotParts, daemon: &config::Daemon) -> Result<(), Error
         tokio::select! {
             outcome = &mut bot => {
                 notify(&[NotifyState::Stopping]);
+                if let Some(recorder) = recorder {
+                    recorder.finish(RECORDS_WITHIN).await;
+                }
                 return Ok(outcome??);
             }
             () = heard(&mut terminate, &mut interrupt) => match stopper.stage() {
@@ -258,6 +266,45 @@ async fn windows(parts: &BotParts, daemon: &config::Daemon) -> JoinSet<()> {
         }
     }
     windows
+}
+
+/// Begins to keep records, where they are wanted. They are not worth not playing for either.
+fn recorder(parts: &BotParts) -> Option<Recorder> {
+    let (records, server) = (&parts.settings.records, &parts.settings.lichess.url);
+    if !records.enabled {
+        return None;
+    }
+    let usual = || parts.settings.data_directory();
+    let directory = records.directory.clone().or_else(usual);
+    let Some(directory) = directory else {
+        warn!("no records are kept: there is no home directory; name one in records.directory");
+        return None;
+    };
+    let file = store::file_in(&directory, &parts.settings.lichess.server_name());
+    info!("records are kept in {}", file.display());
+    let grouping = match records.pgn {
+        PgnFiles::None => None,
+        PgnFiles::Game => Some(store::Grouping::Game),
+        PgnFiles::Opponent => Some(store::Grouping::Opponent),
+        PgnFiles::Month => Some(store::Grouping::Month),
+        PgnFiles::All => Some(store::Grouping::All),
+    };
+    let options = store::Options {
+        // With those of other servers the PGN would be mixed up.
+        files: grouping.map(|grouping| store::Files {
+            directory: file.with_extension("pgn"),
+            grouping,
+            details: store::Details {
+                clocks: records.clocks,
+                evals: records.evals,
+            },
+        }),
+        file,
+        server: server.to_string(),
+    };
+    Recorder::start(options, parts.events.subscribe())
+        .inspect_err(|error| warn!("no records are kept: {error}"))
+        .ok()
 }
 
 fn leave(pulse: &Pulse, stopper: &Stopper) {

@@ -1,13 +1,15 @@
 //! Parse arguments, call one function, map the error to an exit code.
 
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::{
-    book, bot, control, daemon, demo, doctor, engine::bench, init, logging, perft, sim, train, uci,
+    book, bot, control, daemon, demo, doctor, engine::bench, init, logging, perft, sim, store,
+    train, uci,
 };
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -78,6 +80,40 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Status { socket, json } => {
             return control::status_command(socket.as_deref(), json, &mut io::stdout().lock());
         }
+        Command::Games {
+            config,
+            filter,
+            view,
+            json,
+        } => {
+            let options = store::GamesOptions {
+                file: records(&settings(config)?),
+                filter: filter.into(),
+                view: view.into(),
+                json,
+            };
+            store::games_command(&options, &mut io::stdout().lock())?;
+        }
+        Command::Export {
+            ids,
+            config,
+            filter,
+            output,
+            no_clocks,
+            no_evals,
+        } => {
+            let options = store::ExportOptions {
+                file: records(&settings(config)?),
+                ids,
+                filter: filter.into(),
+                details: store::Details {
+                    clocks: !no_clocks,
+                    evals: !no_evals,
+                },
+                output,
+            };
+            store::export_command(&options, &mut io::stdout().lock())?;
+        }
         Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
         Command::Bench => bench::run(&mut io::stdout().lock())?,
         Command::Datagen(options) => train::datagen::run(&options)?,
@@ -133,6 +169,15 @@ fn settings(arguments: ConfigArgs) -> anyhow::Result<Settings> {
     let settings = Settings::load(&Sources::of_process(arguments.config, arguments.set))?;
     logging::start(settings.daemon.log);
     Ok(settings)
+}
+
+/// Where the records are.
+fn records(settings: &Settings) -> PathBuf {
+    store::find(
+        settings.records.directory.as_deref(),
+        settings.data_directory(),
+        &settings.lichess.server_name(),
+    )
 }
 
 /// Says what went wrong, and gives the exit code for it: where nobody reads the one, there is still the other.

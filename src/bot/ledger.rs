@@ -138,17 +138,7 @@ impl Ledger {
 /// Where these settings have the file: one for each server, so that rehearsals do not count. `None` where nothing can be
 /// kept.
 pub fn file(settings: &Settings) -> Option<PathBuf> {
-    let server = &settings.lichess.url;
-    let tame = |letter: char| match letter {
-        '.' | '-' => letter,
-        _ if letter.is_ascii_alphanumeric() => letter,
-        _ => '_',
-    };
-    let host: String = server.host_str()?.chars().map(tame).collect();
-    let port = server
-        .port()
-        .map_or_else(String::new, |port| format!("-{port}"));
-    let name = format!("{host}{port}.accepted.jsonl");
+    let name = format!("{}.accepted.jsonl", settings.lichess.server_name());
     Some(settings.data_directory()?.join(name))
 }
 

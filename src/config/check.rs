@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use crate::lichess::Endpoint;
 
 use super::settings::{
-    Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, Resign, Settings, Speed,
-    Tournaments, Variant,
+    Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, PgnFiles, Records, Resign,
+    Settings, Speed, Tournaments, Variant,
 };
 
 /// The longest text that Lichess takes in a chat, in characters.
@@ -79,8 +79,17 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
         scores(&settings.draw, &settings.resign, findings.of(section));
     }
     chat(&settings.chat, findings.of("chat"));
+    records(&settings.records, findings.of("records"));
     daemon(&settings.daemon, findings.of("daemon"));
     findings.found
+}
+
+fn records(records: &Records, findings: &mut Findings) {
+    findings.when(
+        !records.enabled && records.pgn != PgnFiles::None,
+        &["pgn", "enabled"],
+        "PGN files are made from the records, and those are off",
+    );
 }
 
 fn daemon(daemon: &Daemon, findings: &mut Findings) {

@@ -25,8 +25,8 @@ pub use rule::{
     Decline, Exact, ExtraRule, Limit, Match, OurColor, Pattern, Play, Range, Rule, Title,
 };
 pub use settings::{
-    Account, Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, LogLevel, Prefer, Resign,
-    Selection, Settings, Speed, Tournaments, Variant,
+    Account, Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, LogLevel, PgnFiles,
+    Prefer, Records, Resign, Selection, Settings, Speed, Tournaments, Variant,
 };
 
 /// The longest configuration file, in bytes: forty times the example, for whoever blocks a great many players.

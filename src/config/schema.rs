@@ -10,7 +10,8 @@ use toml::{Table, Value};
 
 use super::rule::{Limit, Match, Play, Rule};
 use super::settings::{
-    Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, Resign, Settings, Tournaments,
+    Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, Records, Resign, Settings,
+    Tournaments,
 };
 
 /// The names of all sections, in their order.
@@ -30,6 +31,7 @@ pub(super) fn keys(section: &str) -> Option<&'static [&'static str]> {
         "draw" => fields::<Draw>(),
         "resign" => fields::<Resign>(),
         "chat" => fields::<Chat>(),
+        "records" => fields::<Records>(),
         "daemon" => fields::<Daemon>(),
         _ => return None,
     })

@@ -39,6 +39,8 @@ pub struct Settings {
     pub resign: Resign,
     /// What to say.
     pub chat: Chat,
+    /// What to keep of the games.
+    pub records: Records,
     /// The process itself.
     pub daemon: Daemon,
     /// Reserved for several accounts in one daemon; must be empty for now.
@@ -220,6 +222,23 @@ pub struct Chat {
     pub farewell_spectators: String,
 }
 
+/// `[records]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Records {
+    /// Whether to keep records of the games.
+    pub enabled: bool,
+    /// Where; by default the state directory of the service or of the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<PathBuf>,
+    /// PGN files beside them, by what goes into one file.
+    pub pgn: PgnFiles,
+    /// Whether PGN has the clocks.
+    pub clocks: bool,
+    /// Whether PGN has what the engine thought of its moves.
+    pub evals: bool,
+}
+
 /// `[daemon]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -259,6 +278,22 @@ pub enum Prefer {
     Strongest,
     /// Who came first.
     First,
+}
+
+/// Which games share a PGN file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PgnFiles {
+    /// There are none.
+    None,
+    /// Each game has its own.
+    Game,
+    /// Those against the same opponent.
+    Opponent,
+    /// Those of a month.
+    Month,
+    /// All.
+    All,
 }
 
 /// A variant that the engine plays, by Lichess's key.
@@ -358,6 +393,21 @@ impl Settings {
 }
 
 impl Lichess {
+    /// The server as files that are kept for it are called: `lichess.org`, with the port where it is not the ordinary one.
+    pub fn server_name(&self) -> String {
+        let tame = |letter: char| match letter {
+            '.' | '-' => letter,
+            _ if letter.is_ascii_alphanumeric() => letter,
+            _ => '_',
+        };
+        let host = self.url.host_str().unwrap_or_default();
+        let port = self.url.port().map(|port| format!("-{port}"));
+        host.chars()
+            .map(tame)
+            .chain(port.iter().flat_map(|port| port.chars()))
+            .collect()
+    }
+
     /// The server, with the certificates that it may show.
     ///
     /// # Errors
@@ -536,6 +586,18 @@ impl Default for Chat {
             farewell: "Thank you for the game, {opponent}!".into(),
             greeting_spectators: String::new(),
             farewell_spectators: String::new(),
+        }
+    }
+}
+
+impl Default for Records {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            directory: None,
+            pgn: PgnFiles::None,
+            clocks: true,
+            evals: true,
         }
     }
 }

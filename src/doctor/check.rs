@@ -10,6 +10,7 @@ use crate::config::{Settings, TokenSource};
 use crate::engine::{Engine, EngineOptions, Limits};
 use crate::lichess::model::{TokenInfo, User};
 use crate::lichess::{Client, Error, readable_by_others};
+use crate::store::{self, Filter, Reader};
 
 /// How long the engine is tried for.
 const TRIAL: Duration = Duration::from_millis(300);
@@ -29,6 +30,7 @@ pub async fn check(settings: &Settings) -> Report {
         Err(finding) => findings.push(finding),
     }
     findings.extend(books(settings));
+    findings.push(records(settings));
     findings.push(engine(settings).await);
     Report { findings }
 }
@@ -216,6 +218,32 @@ fn books(settings: &Settings) -> Vec<Finding> {
         findings.push(Finding::warning("book", "on, but without a single book").advice(advice));
     }
     findings
+}
+
+/// Only looks: a file that is made here may belong to the wrong user.
+fn records(settings: &Settings) -> Finding {
+    let (records, server) = (&settings.records, settings.lichess.server_name());
+    if !records.enabled {
+        return Finding::good("records", "off");
+    }
+    let (directory, usual) = (records.directory.as_deref(), settings.data_directory());
+    if directory.is_none() && usual.is_none() {
+        let advice = "name a directory in records.directory, or set records.enabled = false";
+        return Finding::warning("records", "there is no home directory to keep them in")
+            .advice(advice);
+    }
+    let file = store::find(directory, usual, &server);
+    let path = file.display();
+    match Reader::open(&file).and_then(|reader| reader.count(&Filter::default())) {
+        Ok(games) => Finding::good("records", format!("{path}: {games} games")),
+        Err(store::Error::Missing(_)) => {
+            Finding::good("records", format!("none yet; they will be in {path}"))
+        }
+        Err(error) => {
+            let advice = "the bot plays all the same; move the file away if nothing else helps";
+            Finding::warning("records", format!("cannot read {path}: {error}")).advice(advice)
+        }
+    }
 }
 
 /// A short search with the hash and the threads of the configuration.

@@ -211,6 +211,8 @@ impl Player<'_> {
 /// The real program, running against a site; killed when this is dropped.
 pub struct Daemon {
     child: Child,
+    /// What its command line begins with, where it does not begin with the program.
+    entrance: Vec<String>,
     arguments: Vec<String>,
     log: PathBuf,
     /// Holds the files of the program.
@@ -255,8 +257,27 @@ impl Daemon {
         Self::launch_at(site, token, config, arguments, home, log)
     }
 
+    /// The same for the bot, through another command.
+    pub fn launch_in(site: &Site, config: &str, entrance: Vec<String>, home: TempDir) -> Self {
+        let log = home.path().join("log");
+        let token = site.sim.token_of(BOT);
+        Self::launch_through(entrance, site, &token, config, Vec::new(), home, log)
+    }
+
     /// Starts the program in this directory, with its log in this file, without waiting.
     pub fn launch_at(
+        site: &Site,
+        token: &str,
+        config: &str,
+        arguments: Vec<String>,
+        home: TempDir,
+        log: PathBuf,
+    ) -> Self {
+        Self::launch_through(Vec::new(), site, token, config, arguments, home, log)
+    }
+
+    fn launch_through(
+        entrance: Vec<String>,
         site: &Site,
         token: &str,
         config: &str,
@@ -294,9 +315,10 @@ impl Daemon {
         }
         let config = text + config;
         std::fs::write(home.path().join("config.toml"), &config).unwrap();
-        let child = spawn(&home, &arguments, &log);
+        let child = spawn(&entrance, &home, &arguments, &log);
         Self {
             child,
+            entrance,
             arguments,
             log,
             home,
@@ -333,7 +355,7 @@ impl Daemon {
     pub fn crash_and_restart(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.child = spawn(&self.home, &self.arguments, &self.log);
+        self.child = spawn(&self.entrance, &self.home, &self.arguments, &self.log);
     }
 
     /// Sends a signal, such as `TERM`.
@@ -385,10 +407,22 @@ impl Daemon {
     }
 }
 
-fn spawn(home: &TempDir, arguments: &[String], log: &std::path::Path) -> Child {
+fn spawn(
+    entrance: &[String],
+    home: &TempDir,
+    arguments: &[String],
+    log: &std::path::Path,
+) -> Child {
     let log = File::options().create(true).append(true).open(log).unwrap();
-    Command::new(env!("CARGO_BIN_EXE_knightwatch"))
-        .args(["run", "--config", "config.toml"])
+    let program = env!("CARGO_BIN_EXE_knightwatch").to_owned();
+    // Another place may have its own working directory.
+    let config = home.path().join("config.toml");
+    let mut words = entrance.iter().chain([&program]);
+    Command::new(words.next().unwrap())
+        .args(words)
+        .arg("run")
+        .arg("--config")
+        .arg(config)
         .args(arguments)
         .current_dir(home.path())
         .env_remove("LICHESS_TOKEN")

@@ -1,6 +1,6 @@
 //! A disk that is full or read-only, and a log that nobody reads: none of it stops a game.
 //!
-//! What the daemon writes is its log and its control socket; it has no other files.
+//! What the daemon writes beside that are its control socket and its [records](crate::records).
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,18 +16,21 @@ use crate::common::{BOT, Daemon, Site, skip, wait};
 /// Of `open(2)`, on every Linux that this is built for.
 const O_NONBLOCK: i32 = 0o4000;
 
-/// A file system in memory of 128 KiB, in a mount namespace that a process of its own holds open.
-struct Disk {
+/// A file system in memory of 2 MiB, in a mount namespace that a process of its own holds open.
+pub struct Disk {
     holder: Child,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
-    path: PathBuf,
-    inside: PathBuf,
+    /// Where it is, from here and from where it is mounted.
+    pub path: PathBuf,
+    pub inside: PathBuf,
+    /// Whether the namespace has users of its own.
+    users: bool,
 }
 
 impl Disk {
     /// None where this user may not mount anything.
-    fn new() -> Option<Self> {
+    pub fn new() -> Option<Self> {
         let mut ways = [vec!["-m"], vec!["-U", "-r", "-m"]].into_iter();
         let disk = ways.find_map(|flags| Self::with(&flags));
         if disk.is_none() {
@@ -37,7 +40,7 @@ impl Disk {
     }
 
     fn with(flags: &[&str]) -> Option<Self> {
-        let script = "mount -t tmpfs -o size=128k,mode=700 none /mnt && echo done; while read -r order; do eval \"$order\"; echo done; done";
+        let script = "mount -t tmpfs -o size=2m,mode=700 none /mnt && echo done; while read -r order; do eval \"$order\"; echo done; done";
         let mut holder = Command::new("unshare")
             .args(flags)
             .args(["sh", "-c", script])
@@ -53,6 +56,7 @@ impl Disk {
             path: PathBuf::from(format!("/proc/{}/root/mnt", holder.id())),
             holder,
             inside,
+            users: flags.contains(&"-U"),
         };
         (disk.answered() && disk.path.join(".").exists()).then_some(disk)
     }
@@ -62,18 +66,28 @@ impl Disk {
         self.answers.read_line(&mut line).is_ok() && line == "done\n"
     }
 
-    fn remount(&mut self, how: &str) {
+    pub fn remount(&mut self, how: &str) {
         let inside = self.inside.display();
         writeln!(self.orders, "mount -o remount,{how} {inside}").unwrap();
         assert!(self.answered());
     }
 
-    fn filler(&self) -> PathBuf {
+    /// What a command line begins with that is to run where the disk is mounted.
+    pub fn entrance(&self) -> Vec<String> {
+        let holder = self.holder.id().to_string();
+        let mut words = vec!["nsenter", "--target", &holder, "--mount"];
+        if self.users {
+            words.extend(["--user", "--preserve-credentials"]);
+        }
+        words.into_iter().map(str::to_owned).collect()
+    }
+
+    pub fn filler(&self) -> PathBuf {
         self.path.join("filler")
     }
 
     /// Takes all the space there is, and what is left of the last page of this file.
-    fn fill(&self, file: &Path) {
+    pub fn fill(&self, file: &Path) {
         let mut filler = File::create(self.filler()).unwrap();
         while filler.write_all(&[0; 4096]).is_ok() {}
         let mut file = File::options().append(true).open(file).unwrap();
@@ -89,7 +103,7 @@ impl Drop for Disk {
 }
 
 /// Somebody who moves at once and never stops playing.
-fn partner() -> Sparring {
+pub fn partner() -> Sparring {
     Sparring {
         delay: Duration::from_millis(20)..=Duration::from_millis(20),
         ..Sparring::new("Randy", Kind::Random)
@@ -102,13 +116,13 @@ fn plies(site: &Site) -> usize {
 }
 
 /// Waits until so many more half-moves have been played.
-fn play_on(site: &Site, more: usize) {
+pub fn play_on(site: &Site, more: usize) {
     let goal = plies(site) + more;
     wait("the games go on", || (plies(site) >= goal).then_some(()));
 }
 
 /// Nothing was lost but on the board.
-fn assert_fair(games: &[GameSummary]) {
+pub fn assert_fair(games: &[GameSummary]) {
     for game in games {
         assert!(
             !["outoftime", "aborted", "resign", "timeout"].contains(&game.status),
@@ -128,7 +142,9 @@ fn a_full_disk_costs_lines_of_the_log_and_no_game() {
     let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir_in(&disk.path).unwrap();
     let log = home.path().join("log");
-    let mut bot = launch(&site, "", home, &log);
+    // Which would leave room again when it is closed.
+    let config = "records = { enabled = false }";
+    let mut bot = launch(&site, config, home, &log);
     bot.ready();
     site.sim.spar(partner());
     play_on(&site, 2);

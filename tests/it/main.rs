@@ -18,6 +18,7 @@ mod layering;
 mod memory;
 mod monitor;
 mod policy;
+mod records;
 mod rules;
 mod security;
 mod service;
