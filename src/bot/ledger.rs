@@ -139,7 +139,8 @@ impl Ledger {
 /// kept.
 pub fn file(settings: &Settings) -> Option<PathBuf> {
     let name = format!("{}.accepted.jsonl", settings.lichess.server_name());
-    Some(settings.data_directory()?.join(name))
+    let chosen = settings.records.directory.clone();
+    Some(chosen.or_else(|| settings.data_directory())?.join(name))
 }
 
 fn seconds(time: SystemTime) -> u64 {
@@ -224,10 +225,17 @@ mod tests {
         let file = |url: &str| {
             let mut settings = Settings::default();
             settings.lichess.url = url.parse().unwrap();
-            file(&settings).unwrap().file_name().unwrap().to_owned()
+            settings.records.directory = Some("/chosen".into());
+            file(&settings).unwrap()
         };
-        assert_eq!(file("https://lichess.org"), "lichess.org.accepted.jsonl");
-        assert_eq!(file("http://[::1]:9663"), "___1_-9663.accepted.jsonl");
+        assert_eq!(
+            file("https://lichess.org"),
+            Path::new("/chosen/lichess.org.accepted.jsonl")
+        );
+        assert_eq!(
+            file("http://[::1]:9663"),
+            Path::new("/chosen/___1_-9663.accepted.jsonl")
+        );
     }
 
     proptest! {
