@@ -1,5 +1,6 @@
 //! What games come to: scores, ratings, and who is hard to beat.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ const LAST: u32 = 100;
 const MONTH: Duration = Duration::from_secs(30 * 86_400);
 
 /// Ratings of a kind: Chess960 has one of its own, whatever the speed. No other variant is rated.
-const KIND: &str = "rated = 1 AND CASE variant WHEN 'standard' THEN speed ELSE variant END = ?1";
+const KIND: &str = "CASE variant WHEN 'standard' THEN speed ELSE variant END";
 
 /// How we stand in one kind of rated games.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -47,12 +48,22 @@ impl Reader {
     /// # Errors
     /// When the file cannot be read; so with all that follows.
     pub fn score(&self, filter: &Filter) -> Result<Score, Error> {
-        let mut score = Score::default();
-        self.each(filter, "NULL", |_, halves, expected| {
-            score.add(halves, expected);
-            Ok(())
-        })?;
-        Ok(score)
+        let conditions = Conditions::new(filter, "points IS NOT NULL");
+        let sql = format!(
+            "SELECT total(points = 2), total(points = 1), total(points = 0), total(coalesce(expected, 0.5))
+             FROM game WHERE {}",
+            conditions.sql()
+        );
+        let count = |total: f64| total as u64;
+        let values = params_from_iter(conditions.values);
+        Ok(self.db.query_row(&sql, values, |row| {
+            Ok(Score {
+                won: count(row.get(0)?),
+                drawn: count(row.get(1)?),
+                lost: count(row.get(2)?),
+                expected: row.get(3)?,
+            })
+        })?)
     }
 
     /// What they came to by opponent, speed and so on: the months from the latest to the first, of all else the group
@@ -60,7 +71,9 @@ impl Reader {
     pub fn scores(&self, filter: &Filter, by: By) -> Result<Vec<(String, Score)>, Error> {
         let groups = match by {
             By::Month => self.by_month(filter)?,
-            By::Opponent | By::Speed | By::Color | By::Opening => self.by_text(filter, by)?,
+            By::Opponent | By::Speed | By::Color | By::Opening => {
+                self.by_text(filter, by.column())?
+            }
         };
         let name = |key: String| match by {
             By::Opening => opening(&key),
@@ -88,9 +101,9 @@ impl Reader {
         Ok(groups)
     }
 
-    fn by_text(&self, filter: &Filter, by: By) -> Result<HashMap<String, Score>, Error> {
+    fn by_text(&self, filter: &Filter, column: &str) -> Result<HashMap<String, Score>, Error> {
         let mut groups: HashMap<String, Score> = HashMap::new();
-        self.each(filter, by.column(), |key, halves, expected| {
+        self.each(filter, column, |key, halves, expected| {
             // Games that do not begin with the ordinary position have no opening.
             let key = key.as_str_or_null()?.unwrap_or_default();
             match groups.get_mut(key) {
@@ -156,15 +169,9 @@ impl Reader {
             rated: Some(true),
             ..Filter::default()
         };
-        let of = |variant: &str| Filter {
-            variant: Some(variant.to_owned()),
-            ..rated.clone()
-        };
-        let mut kinds = self.scores(&of("standard"), By::Speed)?;
-        let chess960 = self.score(&of("chess960"))?;
-        if chess960.games() > 0 {
-            kinds.push(("chess960".to_owned(), chess960));
-        }
+        let kinds = self.by_text(&rated, KIND)?;
+        let mut kinds: Vec<_> = kinds.into_iter().collect();
+        kinds.sort_by_key(|(_, score)| Reverse(score.games()));
         let ratings = kinds.iter().map(|(kind, _)| self.rating(kind));
         Ok(ratings
             .collect::<Result<Vec<_>, _>>()?
@@ -176,7 +183,7 @@ impl Reader {
     fn rating(&self, kind: &str) -> Result<Option<Rating>, Error> {
         let sql = format!(
             "SELECT account_rating, account_provisional, started FROM game
-             WHERE {KIND} AND account_rating IS NOT NULL ORDER BY started DESC LIMIT 1"
+             WHERE rated = 1 AND {KIND} = ?1 AND account_rating IS NOT NULL ORDER BY started DESC LIMIT 1"
         );
         let latest = self.db.query_row(&sql, [kind], |row| {
             Ok((row.get::<_, u32>(0)?, row.get(1)?, row.get::<_, i64>(2)?))
@@ -187,7 +194,7 @@ impl Reader {
         let since = at.saturating_sub(MONTH.as_millis() as i64);
         let sql = format!(
             "SELECT account_rating FROM game
-             WHERE {KIND} AND account_rating IS NOT NULL AND started >= ?2 ORDER BY started LIMIT 1"
+             WHERE rated = 1 AND {KIND} = ?1 AND account_rating IS NOT NULL AND started >= ?2 ORDER BY started LIMIT 1"
         );
         let before: Option<i64> = self
             .db
@@ -195,7 +202,7 @@ impl Reader {
             .optional()?;
         let sql = format!(
             "SELECT opponent_rating, points FROM game
-             WHERE {KIND} AND points IS NOT NULL AND opponent_rating IS NOT NULL AND opponent_provisional = 0
+             WHERE rated = 1 AND {KIND} = ?1 AND points IS NOT NULL AND opponent_rating IS NOT NULL AND opponent_provisional = 0
              ORDER BY started DESC LIMIT {LAST}"
         );
         let mut statement = self.db.prepare(&sql)?;
@@ -214,7 +221,7 @@ impl Reader {
     /// of each day.
     pub fn rating_history(&self, kind: &str) -> Result<Vec<(i64, u32)>, Error> {
         let sql = format!(
-            "SELECT started, account_rating FROM game WHERE {KIND} AND account_rating IS NOT NULL ORDER BY started"
+            "SELECT started, account_rating FROM game WHERE rated = 1 AND {KIND} = ?1 AND account_rating IS NOT NULL ORDER BY started"
         );
         let mut statement = self.db.prepare(&sql)?;
         let mut rows = statement.query([kind])?;

@@ -363,6 +363,10 @@ fn no_question_reads_the_games_themselves() {
             way.contains("USING INDEX") && !way.contains("TEMP B-TREE"),
             "{list}: {way}"
         );
+        let (all, _) = crate::store::stats::all(&filter, "NULL");
+        let total = all.replace("NULL, points, expected", "total(points), total(expected)");
+        let way = plan(&library.db, &total);
+        assert!(way.contains("USING COVERING INDEX"), "{total}: {way}");
         for by in By::ALL {
             let (all, _) = crate::store::stats::all(&filter, by.column());
             let way = plan(&library.db, &all);
