@@ -9,10 +9,11 @@ use clap::{Args, Parser, Subcommand};
 use crate::book::GameOptions;
 use crate::chess::perft::MAX_DEPTH;
 use crate::clock::MAX_SCALE;
+use crate::epd::EpdOptions;
 use crate::events::Color;
 use crate::sim::SimArgs;
 use crate::store::{By, Filter, Outcome, View, day};
-use crate::train::{DatagenOptions, DuelOptions, TrainOptions};
+use crate::train::{DatagenOptions, MatchOptions, TrainOptions, TuneOptions};
 
 /// An always-on Lichess bot with its own chess engine, in one binary.
 #[derive(Debug, Parser)]
@@ -240,6 +241,18 @@ pub enum Command {
         hash: usize,
     },
 
+    /// Have the engine solve the positions of a test suite in EPD
+    #[command(after_help = "Examples:\n  \
+        knightwatch epd suite.epd --movetime 1000\n  \
+        knightwatch epd tests/suites/mates.epd --nodes 1000000 --hash 64\n\n\
+        A line is a position and what is right there, in any of these ways:\n  \
+        bm Ra8#;               one of these moves\n  \
+        am Qxb2;               none of these moves\n  \
+        dm 3;                  mate in at most so many moves\n  \
+        c0 \"e4=10, d4=7\";    points for moves; also c9 \"e2e4 d2d4\"; c8 \"10 7\";\n\n\
+        Time and depth to the solution are those from which on the engine did not change its mind any more.")]
+    Epd(EpdOptions),
+
     /// Let the engine play itself and store the games, for training
     #[command(
         after_help = "Example: knightwatch datagen --data games --threads 2 --nodes 500 --minutes 60\n\n\
@@ -253,9 +266,24 @@ pub enum Command {
     )]
     Train(TrainOptions),
 
-    /// Let two networks play a match at a fixed number of nodes
-    #[command(after_help = "Example: knightwatch duel new.kwnn embedded --nodes 5000 --games 400")]
-    Duel(DuelOptions),
+    /// Let two settings of this engine play a match at a fixed number of nodes
+    #[command(after_help = "Examples:\n  \
+        knightwatch match new.kwnn none --nodes 5000 --games 400\n  \
+        knightwatch match new.kwnn embedded --openings openings.epd --games 20000 --sprt 0 5\n  \
+        knightwatch match --set rfp_margin=90 --against rfp_margin=70 --sprt 0 10\n\n\
+        Each opening is played twice with colours exchanged. Elo is given with the interval that is right 95 times\n\
+        of 100, pairs are counted by their points from 0 to 2. The numbers of the search can be set in a build with\n\
+        `cargo build --profile dist --features tune`; they are in src/engine/params.rs.")]
+    Match(MatchOptions),
+
+    /// Tune the numbers of the search by games of the engine against itself
+    #[command(
+        hide = true,
+        after_help = "Example: knightwatch tune --state tune.json --games 20000 --nodes 2500\n\n\
+        Needs a build with `cargo build --profile dist --features tune`. Ctrl-C ends it at the end of the games that\n\
+        are on; the same command goes on. What comes out fits into src/engine/params.rs."
+    )]
+    Tune(TuneOptions),
 
     /// Look into Polyglot books and build them
     #[command(

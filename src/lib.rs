@@ -5,9 +5,11 @@
 pub mod chess;
 pub mod clock;
 pub mod events;
+pub mod progress;
 
 pub mod book;
 pub mod engine;
+pub mod epd;
 pub mod lichess;
 pub mod metrics;
 pub mod sim;

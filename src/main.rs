@@ -8,7 +8,7 @@ use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::{
-    book, bot, control, daemon, demo, doctor, engine::bench, init, logging, perft, sim, store,
+    book, bot, control, daemon, demo, doctor, engine::bench, epd, init, logging, perft, sim, store,
     train, uci,
 };
 use tokio::runtime::Runtime;
@@ -116,8 +116,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
         Command::Bench => bench::run(&mut io::stdout().lock())?,
+        Command::Epd(options) => epd::run(&options, &mut io::stdout().lock())?,
         Command::Datagen(options) => train::datagen::run(&options)?,
-        Command::Duel(options) => train::duel::run(&options)?,
+        Command::Match(options) => train::contest::run(&options)?,
+        Command::Tune(options) => train::tune::run(&options)?,
         Command::Train(options) => train::trainer::run(&options)?,
         Command::Sim(args) => {
             logging::start(LogLevel::Info);

@@ -12,6 +12,7 @@ pub mod pgn;
 
 mod bitboard;
 mod chess960;
+mod epd;
 mod fen;
 mod game;
 mod legality;
@@ -28,6 +29,7 @@ mod uci;
 mod zobrist;
 
 pub use bitboard::{Bitboard, Squares};
+pub use epd::{Epd, EpdError};
 pub use fen::FenError;
 pub use game::{Ending, Game};
 pub use movegen::Generate;

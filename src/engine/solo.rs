@@ -22,6 +22,12 @@ impl Solo {
         }
     }
 
+    /// Searches in this setting from now on, and forgets what it has learnt.
+    pub fn set(&mut self, setting: &Setting) {
+        self.table.clear();
+        self.memory = Memory::new(setting);
+    }
+
     /// Forgets everything.
     pub fn new_game(&mut self) {
         self.table.clear();

@@ -15,14 +15,14 @@ use anyhow::{Context, ensure};
 
 use super::archive;
 use super::dataset::is_quiet;
+use super::openings;
 use super::options::DatagenOptions;
 use super::record::{Outcome, Record};
+use super::signal::stop_on_signal;
 use crate::chess::{Game, Position};
 use crate::engine::nnue::Network;
 use crate::engine::{Bound, Limits, Score, Setting, Solo, Thought};
 
-/// Random plies before the engine plays; a coin decides on one more, so that both sides begin.
-const RANDOM_PLIES: usize = 8;
 /// Openings beyond this, in centipawns, are no games.
 const OPENING_MAX: i32 = 800;
 /// The opening is looked at so many times longer than a move.
@@ -43,7 +43,7 @@ const PLAYED_OUT: u32 = 10;
 /// Table of a thread, in MiB.
 pub(super) const HASH: usize = 2;
 /// Enough for the deepest line in an unoptimised build.
-pub(super) const STACK: usize = 16 << 20;
+const STACK: usize = 16 << 20;
 /// Stored where the search gave no score; too large for any filter.
 const NO_SCORE: i16 = i16::MAX;
 
@@ -119,33 +119,6 @@ pub fn run(options: &DatagenOptions) -> anyhow::Result<()> {
     store.write()?;
     println!("{}", store.progress());
     Ok(())
-}
-
-/// Set when the process is told to end.
-fn stop_on_signal() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = stop.clone();
-    let wait = async move {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let (Ok(mut interrupt), Ok(mut terminate)) = (
-            signal(SignalKind::interrupt()),
-            signal(SignalKind::terminate()),
-        ) {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            eprintln!("finishing the games that are on");
-            flag.store(true, Ordering::Relaxed);
-        }
-    };
-    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .build()
-    {
-        std::thread::spawn(move || runtime.block_on(wait));
-    }
-    stop
 }
 
 /// The seed asked for, or a fresh one; never one that a file in the folder was made with.
@@ -228,7 +201,7 @@ impl Player {
 
     /// One game; `None` when the opening was bad.
     fn play(&mut self) -> Option<Played> {
-        let opening = opening(&mut self.rng, self.chess960)?;
+        let opening = openings::random(&mut self.rng, self.chess960)?;
         self.solo.new_game();
         let mut game = Game::new(opening.clone());
         let look = self.solo.think(&game, &self.opening_limits);
@@ -284,18 +257,6 @@ impl Player {
         played.record.finish(outcome);
         Some(played)
     }
-}
-
-/// A position some random plies into a game, of Chess960 in `chess960` percent; `None` when the game ended there.
-pub(super) fn opening(rng: &mut fastrand::Rng, chess960: u8) -> Option<Position> {
-    let mut position = Position::startpos();
-    if rng.u8(0..100) < chess960 {
-        position = Position::chess960_start(rng.u32(0..960))?;
-    }
-    for _ in 0..RANDOM_PLIES + rng.usize(0..2) {
-        position.play(rng.choice(position.legal_moves().iter().copied())?);
-    }
-    position.has_legal_move().then_some(position)
 }
 
 /// The result that the rules give; the third repetition counts as the end.

@@ -1,18 +1,22 @@
-//! From games to a network: self-play ([`datagen`]), the archive of games ([`record`], [`archive`]) and the trainer ([`trainer`]).
+//! From games to a network: self-play ([`datagen`]), the archive of games ([`record`], [`archive`]) and the trainer ([`trainer`]);
+//! and from games to what is better: matches ([`contest`]) and the tuner of the search's numbers ([`tune`]).
 //!
 //! `knightwatch datagen` plays games and stores them; `knightwatch train` reads them and writes a network file that the engine
-//! loads. Nothing comes from anywhere else.
+//! loads; `knightwatch match` says which of two is stronger. Nothing comes from anywhere else.
 
 pub mod archive;
+pub mod contest;
 pub mod datagen;
 
 mod dataset;
-pub mod duel;
 mod kernel;
 mod model;
+mod openings;
 mod options;
 pub mod record;
 mod sample;
+mod signal;
 pub mod trainer;
+pub mod tune;
 
-pub use options::{DatagenOptions, DuelOptions, TrainOptions};
+pub use options::{DatagenOptions, MatchOptions, TrainOptions, TuneOptions};

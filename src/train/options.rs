@@ -1,6 +1,8 @@
-//! The arguments of `datagen` and `train`.
+//! The arguments of `datagen`, `train`, `match` and `tune`.
 
 use std::path::PathBuf;
+
+use super::contest::stats::Sprt;
 
 /// `knightwatch datagen`
 #[derive(Clone, Debug, clap::Args)]
@@ -43,30 +45,89 @@ pub struct DatagenOptions {
     pub label: String,
 }
 
-/// `knightwatch duel`
+/// `knightwatch match`
 #[derive(Clone, Debug, clap::Args)]
-pub struct DuelOptions {
-    /// A network file, `embedded`, or `none` for the evaluation by hand
-    #[arg(value_name = "NETWORK")]
+pub struct MatchOptions {
+    /// What the one side evaluates with: a network file, `embedded`, `none` for the evaluation by hand, or `default`
+    #[arg(value_name = "NETWORK", default_value = "default")]
     pub network: String,
-    /// Its opponent
-    #[arg(value_name = "AGAINST")]
-    pub against: String,
+    /// What its opponent evaluates with
+    #[arg(value_name = "OPPONENT", default_value = "default")]
+    pub opponent: String,
+    /// A number of the search for the one side; needs a build with `--features tune`
+    #[arg(long, value_name = "NAME=VALUE", value_parser = number)]
+    pub set: Vec<(String, i32)>,
+    /// A number of the search for its opponent
+    #[arg(long, value_name = "NAME=VALUE", value_parser = number)]
+    pub against: Vec<(String, i32)>,
     /// Nodes after which no deeper iteration is begun
     #[arg(long, value_name = "SOFT", default_value_t = 5000)]
     pub nodes: u64,
-    /// Games, two for every opening
+    /// Games, two for every opening; with `--sprt` at most so many
     #[arg(long, value_name = "N", default_value_t = 400)]
     pub games: u64,
     /// Games at once [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
-    /// Share of openings that start from a Chess960 position, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
+    /// Positions to start from, a file of EPD or FEN lines [default: eight or nine random plies]
+    #[arg(long, value_name = "FILE")]
+    pub openings: Option<PathBuf>,
+    /// Share of random openings that start from a Chess960 position, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100), conflicts_with = "openings")]
     pub chess960: u8,
+    /// End as soon as it is clear whether the one side is rather ELO1 than ELO0 stronger
+    #[arg(long, num_args = 2, value_names = ["ELO0", "ELO1"], allow_negative_numbers = true)]
+    pub sprt: Option<Vec<f64>>,
     /// Decides on the openings
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
+}
+
+impl MatchOptions {
+    /// The test that ends the match, if there is one.
+    pub(super) fn sprt(&self) -> Option<Sprt> {
+        match self.sprt.as_deref() {
+            Some(&[elo0, elo1]) => Some(Sprt { elo0, elo1 }),
+            _ => None,
+        }
+    }
+}
+
+/// `knightwatch tune`
+#[derive(Clone, Debug, clap::Args)]
+pub struct TuneOptions {
+    /// How the run stands; a run that is in the file is gone on with
+    #[arg(long, value_name = "FILE")]
+    pub state: PathBuf,
+    /// Tune only this number; may come again [default: all of src/engine/params.rs]
+    #[arg(long, value_name = "NAME")]
+    pub only: Vec<String>,
+    /// Nodes after which no deeper iteration is begun
+    #[arg(long, value_name = "SOFT", default_value_t = 2500)]
+    pub nodes: u64,
+    /// Games, two for every opening
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pub games: u64,
+    /// How far a pair that is won moves a number in the end, in its steps
+    #[arg(long, value_name = "RATE", default_value_t = 0.006)]
+    pub rate: f64,
+    /// Games at once [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Positions to start from, a file of EPD or FEN lines [default: eight or nine random plies]
+    #[arg(long, value_name = "FILE")]
+    pub openings: Option<PathBuf>,
+    /// Decides on openings and changes
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+}
+
+fn number(text: &str) -> Result<(String, i32), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    let value = value.trim().parse();
+    value
+        .map(|value| (name.trim().to_owned(), value))
+        .map_err(|_| "expected a whole number after the =".to_owned())
 }
 
 /// `knightwatch train`

@@ -84,6 +84,11 @@ fn wrong_usage_exits_with_2() {
         &["sim", "--spar", "Echo,kind=king"],
         &["run", "--set", "nothing"],
         &["book"],
+        &["epd", "suite.epd"],
+        &["epd", "suite.epd", "--nodes", "0"],
+        &["match", "--sprt", "0"],
+        &["match", "--set", "rfp_margin"],
+        &["tune"],
         &[],
     ] {
         assert_eq!(output(arguments).status.code(), Some(2), "{arguments:?}");
@@ -192,6 +197,25 @@ fn bench_ends_with_its_signature() {
     };
     assert!(nodes.parse::<u64>().unwrap() > 100_000);
     assert!(speed.parse::<u64>().unwrap() > 0);
+}
+
+#[test]
+fn a_match_ends_with_its_result() {
+    let short = "match none none --nodes 40 --games 4 --threads 2";
+    let words: Vec<&str> = short.split(' ').collect();
+    let printed = stdout(&[&words[..], &["--sprt", "-5", "0"]].concat());
+    let lines: Vec<&str> = printed.lines().collect();
+    assert!(lines[2].starts_with("4 games: +"), "{printed}");
+    assert!(
+        lines[2].contains("pairs [0, 0, 2, 0, 0], LLR "),
+        "{printed}"
+    );
+    assert_eq!(lines[3..], ["undecided"]);
+    let refused = output(&["match", "none", "none", "--set", "courage=3"]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    let refused = output(&["match", "none", "none", "--openings", "nowhere.epd"]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("cannot read nowhere.epd"), "{said}");
 }
 
 #[test]

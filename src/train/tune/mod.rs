@@ -1,0 +1,302 @@
+//! `knightwatch tune`: finds better numbers for the search by letting it play against itself ([`spsa`]).
+//!
+//! Only of use in a build with the feature `tune`, where the numbers can be set.
+
+pub mod spsa;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
+
+use self::spsa::{Axis, Spsa, Trial};
+use super::contest::{crew, pair};
+use super::datagen::HASH;
+use super::openings::Openings;
+use super::options::TuneOptions;
+use super::signal::stop_on_signal;
+use super::trainer::write_aside;
+use crate::engine::{ParameterError, Parameters, Setting, Solo, Tunable};
+use crate::progress::Progress;
+
+/// Between two times that the state is written.
+const WRITE_EVERY: Duration = Duration::from_secs(30);
+
+/// A run, as it is in its file.
+#[derive(Serialize, Deserialize)]
+struct Run {
+    /// What the run was begun with; it cannot be gone on with otherwise.
+    plan: Plan,
+    spsa: Spsa,
+}
+
+#[derive(PartialEq, Debug, Serialize, Deserialize)]
+struct Plan {
+    names: Vec<String>,
+    nodes: u64,
+    pairs: u64,
+    rate: f64,
+    seed: u64,
+}
+
+/// Plays until all games are played or told to stop, and prints the numbers.
+///
+/// # Errors
+/// When this binary has its numbers compiled in, the state cannot be read or written or is of another run, or no thread
+/// can be started.
+pub fn run(options: &TuneOptions) -> anyhow::Result<()> {
+    let tunables = chosen(&options.only)?;
+    ensure!(
+        options.nodes > 0 && options.games > 1,
+        "--nodes must be at least 1, --games 2"
+    );
+    let openings = match &options.openings {
+        Some(path) => Openings::load(path, options.seed)?,
+        None => Openings::Random {
+            seed: options.seed,
+            chess960: 0,
+        },
+    };
+    let mut run = Run::take_up(options, &tunables)?;
+    println!(
+        "{} numbers, {} of {} games of {} nodes a move are played",
+        tunables.len(),
+        2 * run.spsa.done,
+        2 * run.plan.pairs,
+        run.plan.nodes
+    );
+    run.play(options, &tunables, &openings)?;
+    run.write(&options.state)?;
+    for (tunable, value) in tunables.iter().zip(&run.spsa.values) {
+        println!("{}", definition(tunable, *value));
+    }
+    Ok(())
+}
+
+/// The numbers to tune.
+fn chosen(only: &[String]) -> anyhow::Result<Vec<Tunable>> {
+    let all = Parameters::tunable();
+    ensure!(!all.is_empty(), ParameterError::Fixed);
+    if only.is_empty() {
+        return Ok(all.to_vec());
+    }
+    only.iter()
+        .map(|name| {
+            let found = all.iter().find(|tunable| tunable.name == name);
+            found
+                .copied()
+                .ok_or_else(|| ParameterError::Unknown(name.clone()).into())
+        })
+        .collect()
+}
+
+fn axes(tunables: &[Tunable]) -> Vec<Axis> {
+    let axis = |tunable: &Tunable| Axis {
+        min: f64::from(tunable.min),
+        max: f64::from(tunable.max),
+        step: f64::from(tunable.step),
+    };
+    tunables.iter().map(axis).collect()
+}
+
+/// A line for params.rs, with what it was.
+fn definition(tunable: &Tunable, value: f64) -> String {
+    let Tunable {
+        name,
+        value: before,
+        min,
+        max,
+        step,
+    } = tunable;
+    let now = value.round();
+    format!("    {name} = {now} in {min}..={max} step {step}; // {value:.2}, was {before}")
+}
+
+impl Run {
+    /// The run that is in the file, or a new one.
+    fn take_up(options: &TuneOptions, tunables: &[Tunable]) -> anyhow::Result<Run> {
+        let plan = Plan {
+            names: tunables.iter().map(|tunable| tunable.name.into()).collect(),
+            nodes: options.nodes,
+            pairs: options.games / 2,
+            rate: options.rate,
+            seed: options.seed,
+        };
+        let name = options.state.display();
+        let text = match std::fs::read(&options.state) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let values = tunables.iter().map(|tunable| f64::from(tunable.value));
+                let spsa = Spsa::new(values.collect(), plan.pairs, plan.rate);
+                return Ok(Run { plan, spsa });
+            }
+            Err(error) => return Err(error).with_context(|| format!("cannot read {name}")),
+        };
+        let run: Run = serde_json::from_slice(&text)
+            .with_context(|| format!("{name} is not the state of a run"))?;
+        ensure!(
+            run.plan == plan && run.spsa.values.len() == tunables.len(),
+            "{name} is of a run with other options: {:?}",
+            run.plan
+        );
+        Ok(run)
+    }
+
+    fn write(&self, path: &Path) -> anyhow::Result<()> {
+        write_aside(path, &serde_json::to_vec_pretty(self)?)
+    }
+
+    fn play(
+        &mut self,
+        options: &TuneOptions,
+        tunables: &[Tunable],
+        openings: &Openings,
+    ) -> anyhow::Result<()> {
+        let axes = axes(tunables);
+        let stop = stop_on_signal();
+        let (began, first, planned) = (Instant::now(), self.spsa.done, self.plan.pairs);
+        let (nodes, seed) = (self.plan.nodes, self.plan.seed);
+        let taken = AtomicU64::new(first);
+        let shared = Mutex::new(&mut *self);
+        let next = || {
+            let number = taken.fetch_add(1, Ordering::Relaxed);
+            if number >= planned || stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            // A seed of its own, so that changes do not follow openings.
+            let mut rng = fastrand::Rng::with_seed(!(seed << 32 | number));
+            let trial = lock(&shared).spsa.trial(number, &axes, &mut rng);
+            Some((number, trial))
+        };
+        let worker = || {
+            let mut players = [(); 2].map(|()| Solo::new(HASH, &Setting::default()));
+            move |(number, trial): (u64, Trial)| {
+                players[0].set(&setting(tunables, &trial.plus));
+                players[1].set(&setting(tunables, &trial.minus));
+                let [white, black] = pair::play(&mut players, openings, number, nodes);
+                (trial, f64::from(white) + f64::from(black) - 2.0)
+            }
+        };
+        let mut progress = Progress::default();
+        let mut written = Instant::now();
+        let threads = crew::size(options.threads);
+        crew::work(threads, next, worker, |(trial, result)| {
+            let mut run = lock(&shared);
+            run.spsa.learn(&trial, &axes, result);
+            if written.elapsed() >= WRITE_EVERY {
+                written = Instant::now();
+                run.write(&options.state)?;
+            }
+            progress.tell(|| run.describe(tunables, first, began.elapsed()));
+            Ok(())
+        })
+    }
+
+    /// How far it is, and which number has moved most.
+    fn describe(&self, tunables: &[Tunable], first: u64, elapsed: Duration) -> String {
+        let moved = |(tunable, value): (&Tunable, &f64)| {
+            (value - f64::from(tunable.value)) / f64::from(tunable.step)
+        };
+        let all = || tunables.iter().zip(&self.spsa.values);
+        let far = all().max_by(|a, b| moved(*a).abs().total_cmp(&moved(*b).abs()));
+        let (name, steps) = far.map_or(("", 0.0), |pair| (pair.0.name, moved(pair)));
+        let (done, planned) = (self.spsa.done, self.plan.pairs);
+        let left =
+            elapsed.as_secs_f64() / (done - first) as f64 * planned.saturating_sub(done) as f64;
+        format!(
+            "{} of {} games, {:.0} min left; {name} by {steps:+.2} steps",
+            2 * done,
+            2 * planned,
+            left / 60.0
+        )
+    }
+}
+
+/// The usual setting with these numbers.
+fn setting(tunables: &[Tunable], values: &[i32]) -> Setting {
+    let mut setting = Setting::default();
+    for (tunable, value) in tunables.iter().zip(values) {
+        let set = setting.parameters.set(tunable.name, *value);
+        set.expect("a trial stays in range");
+    }
+    setting
+}
+
+fn lock<'a, T>(mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOME: [Tunable; 2] = [
+        Tunable {
+            name: "courage",
+            value: 5,
+            min: 0,
+            max: 10,
+            step: 1,
+        },
+        Tunable {
+            name: "patience",
+            value: 70,
+            min: 0,
+            max: 100,
+            step: 10,
+        },
+    ];
+
+    fn options(state: &Path, games: u64) -> TuneOptions {
+        TuneOptions {
+            state: state.to_owned(),
+            only: Vec::new(),
+            nodes: 30,
+            games,
+            rate: 0.006,
+            threads: Some(2),
+            openings: None,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn a_run_is_gone_on_with_and_no_other() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("state.json");
+        let mut run = Run::take_up(&options(&path, 100), &SOME).expect("a new one");
+        assert_eq!((run.spsa.done, &run.spsa.values[..]), (0, &[5.0, 70.0][..]));
+        run.spsa.done = 7;
+        run.spsa.values[1] = 72.5;
+        run.write(&path).expect("written");
+        let again = Run::take_up(&options(&path, 100), &SOME).expect("the same");
+        assert_eq!(again.spsa, run.spsa);
+        assert!(Run::take_up(&options(&path, 200), &SOME).is_err());
+        assert!(Run::take_up(&options(&path, 100), &SOME[..1]).is_err());
+        std::fs::write(&path, "{").expect("written");
+        assert!(Run::take_up(&options(&path, 100), &SOME).is_err());
+    }
+
+    #[test]
+    fn the_numbers_are_told_as_the_table_has_them() {
+        assert_eq!(
+            definition(&SOME[1], 72.5),
+            "    patience = 73 in 0..=100 step 10; // 72.50, was 70"
+        );
+    }
+
+    #[cfg(feature = "tune")]
+    #[test]
+    fn a_few_games_move_the_numbers() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("state.json");
+        run(&options(&path, 12)).expect("a run");
+        let tunables = chosen(&[]).expect("all");
+        let after = Run::take_up(&options(&path, 12), &tunables).expect("the state");
+        assert_eq!(after.spsa.done, 6);
+        assert!(chosen(&["courage".into()]).is_err());
+    }
+}
