@@ -17,7 +17,9 @@ use crate::progress::Progress;
 
 /// `knightwatch epd`
 #[derive(Clone, Debug, clap::Args)]
-#[group(id = "limit", required = true, multiple = true, args = ["movetime", "nodes", "depth"])]
+#[command(group(
+    clap::ArgGroup::new("limit").required(true).multiple(true).args(["movetime", "nodes", "depth"])
+))]
 pub struct EpdOptions {
     /// Positions with what is right there, a line each
     #[arg(value_name = "FILE")]
