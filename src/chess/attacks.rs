@@ -116,6 +116,17 @@ pub fn pawn(color: Color, square: Square) -> Bitboard {
     PAWN[color.index()][square.index()]
 }
 
+/// The squares that any of a side's pawns attack.
+#[inline]
+pub fn pawns(color: Color, pawns: Bitboard) -> Bitboard {
+    const NOT_A: u64 = !0x0101_0101_0101_0101;
+    const NOT_H: u64 = !0x8080_8080_8080_8080;
+    Bitboard(match color {
+        Color::White => (pawns.0 & NOT_A) << 7 | (pawns.0 & NOT_H) << 9,
+        Color::Black => (pawns.0 & NOT_A) >> 9 | (pawns.0 & NOT_H) >> 7,
+    })
+}
+
 /// The squares that a knight on `square` attacks.
 #[inline]
 pub fn knight(square: Square) -> Bitboard {

@@ -23,6 +23,7 @@ mod moves;
 mod piece;
 mod position;
 mod quote;
+mod reversible;
 mod san;
 mod square;
 mod uci;

@@ -4,6 +4,7 @@
 //! the same sign adds, so that entries stay bounded and forget.
 
 use super::params;
+use super::threats::Threats;
 use super::value::Value;
 use crate::chess::{Color, Move, Piece, Position, Role};
 
@@ -33,6 +34,32 @@ impl Moved {
 /// The moves that led to a node, latest first: 1, 2 and 4 plies ago.
 pub(crate) type Past = [Moved; 3];
 
+/// What the histories of a quiet move depend on beside the move.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub past: Past,
+    pub threats: Threats,
+    /// The row of these pawns in the pawn history.
+    pawns: usize,
+}
+
+impl Place {
+    /// Nothing is known.
+    pub const NOWHERE: Place = Place {
+        past: [Moved::NONE; 3],
+        threats: Threats::NONE,
+        pawns: 0,
+    };
+
+    pub fn new(pos: &Position, past: Past) -> Place {
+        Place {
+            past,
+            threats: Threats::new(pos),
+            pawns: slot(pawn_hash(pos), PAWN_ROWS),
+        }
+    }
+}
+
 /// One statistic, within [`LIMIT`].
 type Stat = i16;
 
@@ -54,8 +81,10 @@ fn table<T: Clone, const N: usize>(zero: T) -> Box<[T; N]> {
 
 /// The move histories of one thread.
 pub(crate) struct History {
-    /// Quiet moves by side, from and to.
-    butterfly: Box<[[[Stat; 64]; 64]; 2]>,
+    /// Quiet moves by side, whether from and to are attacked, from and to.
+    butterfly: Box<[[[[Stat; 64]; 64]; 4]; 2]>,
+    /// Quiet moves by pawns, piece and to.
+    pawns: Box<[[Stat; MOVED]; PAWN_ROWS]>,
     /// Captures and promotions by piece, to and what is taken (6: nothing).
     noisy: Box<[[Stat; 7]; MOVED]>,
     /// Quiet moves after a move 1, 2 or 4 plies ago.
@@ -65,34 +94,45 @@ pub(crate) struct History {
 impl History {
     pub fn new() -> History {
         History {
-            butterfly: table([[0; 64]; 64]),
+            butterfly: table([[[0; 64]; 64]; 4]),
+            pawns: table([0; MOVED]),
             noisy: table([0; 7]),
             continuation: table([0; MOVED]),
         }
     }
 
-    /// How well a quiet move of `piece` has done: within four times the limit.
-    pub fn quiet(&self, piece: Piece, mv: Move, past: &Past) -> i32 {
+    /// How well a quiet move of `piece` has done: within six times the limit.
+    pub fn quiet(&self, piece: Piece, mv: Move, place: &Place) -> i32 {
         let moved = Moved::new(piece, mv).index();
-        let [one, two, four] =
-            past.map(|before| i32::from(self.continuation[before.index()][moved]));
-        let butterfly = self.butterfly[piece.color.index()][mv.from().index()][mv.to().index()];
+        let [one, two, four] = place
+            .past
+            .map(|before| i32::from(self.continuation[before.index()][moved]));
+        let butterfly = self.butterfly[piece.color.index()][attacked(mv, place)][mv.from().index()]
+            [mv.to().index()];
+        let pawns = i32::from(self.pawns[place.pawns][moved]) * params::history_pawns() / 100;
         // What was four plies ago matters half as much.
-        i32::from(butterfly) + one + two + four / 2
+        i32::from(butterfly) + pawns + one + two + four / 2
     }
 
     pub fn noisy(&self, piece: Piece, mv: Move, captured: Option<Role>) -> i32 {
         i32::from(self.noisy[Moved::new(piece, mv).index()][captured.map_or(6, Role::index)])
     }
 
-    pub fn add_quiet(&mut self, piece: Piece, mv: Move, past: &Past, bonus: i32) {
-        add(
-            &mut self.butterfly[piece.color.index()][mv.from().index()][mv.to().index()],
-            bonus,
-        );
-        self.add_continuation(piece, mv, past, bonus);
+    /// A quiet move has done well, or badly, in all histories.
+    pub fn add_quiet(&mut self, piece: Piece, mv: Move, place: &Place, bonus: i32) {
+        self.add_butterfly(piece, mv, place, bonus);
+        self.add_continuation(piece, mv, &place.past, bonus);
     }
 
+    /// The same in those that do not ask for the moves before.
+    pub fn add_butterfly(&mut self, piece: Piece, mv: Move, place: &Place, bonus: i32) {
+        let by_side = &mut self.butterfly[piece.color.index()][attacked(mv, place)];
+        add(&mut by_side[mv.from().index()][mv.to().index()], bonus);
+        let moved = Moved::new(piece, mv).index();
+        add(&mut self.pawns[place.pawns][moved], bonus);
+    }
+
+    /// The same in those that do.
     pub fn add_continuation(&mut self, piece: Piece, mv: Move, past: &Past, bonus: i32) {
         let moved = Moved::new(piece, mv).index();
         for before in past {
@@ -108,6 +148,15 @@ impl History {
     }
 }
 
+/// Whether from and to of a move are attacked, as a row of the butterfly history.
+fn attacked(mv: Move, place: &Place) -> usize {
+    if params::history_threats() == 0 {
+        return 0;
+    }
+    let all = place.threats.all;
+    2 * usize::from(all.contains(mv.from())) + usize::from(all.contains(mv.to()))
+}
+
 /// Correction histories: how far the static evaluation has been from what the search found, in positions
 /// with the same pawns, the same pieces of one side, or after the same move.
 pub(crate) struct Corrections {
@@ -117,6 +166,12 @@ pub(crate) struct Corrections {
 }
 
 const CORRECTIONS: usize = 1 << 14;
+const PAWN_ROWS: usize = 1 << 9;
+
+/// The row of a hash in a table of `rows`, a power of two.
+fn slot(hash: u64, rows: usize) -> usize {
+    (hash >> (64 - rows.trailing_zeros())) as usize
+}
 
 /// Where a position's corrections are.
 #[derive(Clone, Copy)]
@@ -128,8 +183,15 @@ pub(crate) struct CorrectionKeys {
 }
 
 impl CorrectionKeys {
+    /// Of a position that is not judged.
+    pub const NONE: CorrectionKeys = CorrectionKeys {
+        side: 0,
+        pawns: 0,
+        pieces: [0; 2],
+        last: Moved::NONE,
+    };
+
     pub fn new(pos: &Position, last: Moved) -> CorrectionKeys {
-        let slot = |hash: u64| (hash >> (64 - CORRECTIONS.trailing_zeros())) as usize;
         let pieces = |color: Color| {
             let roles = [
                 Role::Knight,
@@ -138,15 +200,14 @@ impl CorrectionKeys {
                 Role::Queen,
                 Role::King,
             ];
-            slot(
-                roles
-                    .into_iter()
-                    .fold(0, |hash, role| mix(hash, pos.pieces(color, role).0)),
-            )
+            let hash = roles
+                .into_iter()
+                .fold(0, |hash, role| mix(hash, pos.pieces(color, role).0));
+            slot(hash, CORRECTIONS)
         };
         CorrectionKeys {
             side: pos.turn().index(),
-            pawns: slot(pawn_hash(pos)),
+            pawns: slot(pawn_hash(pos), CORRECTIONS),
             pieces: [pieces(Color::White), pieces(Color::Black)],
             last,
         }

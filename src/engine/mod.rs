@@ -20,6 +20,7 @@ mod table;
 mod tests;
 mod thought;
 mod threads;
+mod threats;
 mod time;
 mod tunable;
 mod value;

@@ -3,10 +3,10 @@
 //! The move of the table, the captures and promotions that do not lose material, the quiet moves by history,
 //! the losing captures.
 
-use super::history::{History, Past};
-use super::see;
+use super::history::{History, Place};
 use super::value::Value;
-use crate::chess::{Generate, Move, MoveList, Position, Role};
+use super::{params, see};
+use crate::chess::{Bitboard, Generate, Move, MoveList, Position, Role, attacks};
 
 /// A move and what it promises.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ enum Stage {
 /// What the picker orders by.
 pub(crate) struct Knowledge<'a> {
     pub history: &'a History,
-    pub past: &'a Past,
+    pub place: &'a Place,
     pub killer: Option<Move>,
 }
 
@@ -108,7 +108,9 @@ impl Picker {
                 }
                 Stage::MakeQuiet => {
                     if self.with_quiets {
-                        self.make(pos, list, Generate::Quiet, |mv| quiet_score(pos, mv, known));
+                        let checks = Checks::new(pos);
+                        let score = |mv| quiet_score(pos, mv, known, &checks);
+                        self.make(pos, list, Generate::Quiet, score);
                     }
                     self.stage = Stage::Quiet;
                 }
@@ -185,10 +187,44 @@ fn noisy_score(pos: &Position, mv: Move, known: &Knowledge) -> i32 {
     VICTIM_SCALE * (victim + promotion) + history
 }
 
-fn quiet_score(pos: &Position, mv: Move, known: &Knowledge) -> i32 {
+/// From where the enemy's king is attacked, by the attacker's role.
+struct Checks([Bitboard; 6]);
+
+impl Checks {
+    fn new(pos: &Position) -> Checks {
+        let (king, occupied) = (pos.king(!pos.turn()), pos.occupied());
+        let (bishop, rook) = (
+            attacks::bishop(king, occupied),
+            attacks::rook(king, occupied),
+        );
+        Checks([
+            attacks::pawn(!pos.turn(), king),
+            attacks::knight(king),
+            bishop,
+            rook,
+            bishop | rook,
+            Bitboard::EMPTY,
+        ])
+    }
+}
+
+/// What the histories say, and what can be seen: a killer, a check, a piece that leaves danger or goes into it.
+fn quiet_score(pos: &Position, mv: Move, known: &Knowledge, checks: &Checks) -> i32 {
     const KILLER: i32 = 1 << 20;
-    let history = pos
-        .piece_at(mv.from())
-        .map_or(0, |piece| known.history.quiet(piece, mv, known.past));
-    history + if Some(mv) == known.killer { KILLER } else { 0 }
+    let piece = pos.piece_at(mv.from()).expect("a legal move has a piece");
+    let danger = known.place.threats.by_lesser(piece.role);
+    let seen = [
+        (Some(mv) == known.killer, KILLER),
+        (
+            checks.0[piece.role.index()].contains(mv.to()),
+            params::check_bonus(),
+        ),
+        (danger.contains(mv.from()), params::escape_bonus()),
+        (danger.contains(mv.to()), -params::exposure_malus()),
+    ];
+    let seen: i32 = seen
+        .iter()
+        .map(|&(holds, by)| if holds { by } else { 0 })
+        .sum();
+    known.history.quiet(piece, mv, known.place) + seen
 }

@@ -26,5 +26,6 @@ mod service;
 mod sim;
 
 mod soak;
+mod table_races;
 mod tls;
 mod tournaments;

@@ -135,7 +135,7 @@ impl Side {
         };
         Side {
             king,
-            pawn_attacks: pawn_attacks(color, pos.pieces(color, Role::Pawn)),
+            pawn_attacks: attacks::pawns(color, pos.pieces(color, Role::Pawn)),
             king_zone: around | Bitboard(ahead),
         }
     }
@@ -259,16 +259,6 @@ fn forward_rank(color: Color, square: Square) -> usize {
     } else {
         7 - rank
     }
-}
-
-/// The squares that pawns attack.
-fn pawn_attacks(color: Color, pawns: Bitboard) -> Bitboard {
-    const NOT_A: u64 = 0xfefe_fefe_fefe_fefe;
-    const NOT_H: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-    Bitboard(match color {
-        Color::White => (pawns.0 & NOT_A) << 7 | (pawns.0 & NOT_H) << 9,
-        Color::Black => (pawns.0 & NOT_A) >> 9 | (pawns.0 & NOT_H) >> 7,
-    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::phased::Phased;
 use super::weights::{BACKWARD, CONNECTED, DOUBLED, ISOLATED, PASSED};
-use super::{file_index, forward_rank, pawn_attacks};
+use super::{file_index, forward_rank};
 use crate::chess::{Bitboard, Color, Position, Role, Square, attacks};
 
 /// What the pawns alone say.
@@ -95,7 +95,7 @@ fn is_held(us: Color, square: Square, theirs: Bitboard) -> bool {
         Color::White => 1 << square.index() << 8,
         Color::Black => 1 << square.index() >> 8,
     };
-    !(pawn_attacks(!us, theirs) & Bitboard(step)).is_empty()
+    !(attacks::pawns(!us, theirs) & Bitboard(step)).is_empty()
 }
 
 const FILE_A: u64 = 0x0101_0101_0101_0101;

@@ -3,7 +3,7 @@
 use super::pawns::{FORWARD_FILE, FRONT_SPAN, Structure};
 use super::phased::Phased;
 use super::weights::*;
-use super::{Reach, Side, distance, file_index, forward_rank, pawn_attacks};
+use super::{Reach, Side, distance, file_index, forward_rank};
 use crate::chess::{Bitboard, Color, Position, Role, Square, attacks};
 
 const FILE_A: u64 = 0x0101_0101_0101_0101;
@@ -141,7 +141,7 @@ pub(super) fn threats(pos: &Position, us: Color, own: &Reach, theirs: &Reach) ->
     let once = Bitboard(step(pawns.0)) & empty;
     let steps = once | (Bitboard(step(once.0 & third)) & empty);
     let safe = steps & !guarded & (own.all | !theirs.all);
-    let pushes = pawn_attacks(us, safe) & pieces & !by(Role::Pawn);
+    let pushes = attacks::pawns(us, safe) & pieces & !by(Role::Pawn);
 
     PAWN_ATTACKS_PIECE * count(by(Role::Pawn) & pieces)
         + MINOR_ATTACKS_MAJOR * count(by_minor & majors)

@@ -14,8 +14,9 @@ const BOUNDS_AFTER: Duration = Duration::from_secs(3);
 impl Search<'_> {
     /// One iteration of one line: a narrow window around the last value, opened on the side where it fails.
     pub(super) fn aspire(&mut self, pos: &Position, depth: i32, report: &mut dyn FnMut(&Thought)) {
-        let expected = self.root[self.rank].previous;
-        let mut delta = params::aspiration_window();
+        let root = &self.root[self.rank];
+        let expected = root.previous;
+        let mut delta = params::aspiration_window() + root.swing * params::aspiration_swing() / 100;
         let (mut alpha, mut beta) = (-INFINITE, INFINITE);
         if depth >= params::aspiration_depth() && !is_mate(expected) && expected > -INFINITE {
             (alpha, beta) = (expected - delta, expected + delta);

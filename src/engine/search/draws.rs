@@ -2,6 +2,7 @@
 
 use super::Search;
 use crate::chess::Position;
+use crate::engine::params;
 use crate::engine::value::{DRAW, MAX_PLY, Value};
 
 /// Plies without progress that make a draw.
@@ -30,6 +31,20 @@ impl Search<'_> {
         } else {
             self.memory.evaluator.evaluate(pos)
         })
+    }
+
+    /// The side to move has a move to a position that was there before in this search.
+    pub(super) fn can_repeat(&self, pos: &Position) -> bool {
+        if params::upcoming_repetition() == 0 {
+            return false;
+        }
+        let current = self.keys.len() - 1;
+        let reversible = (pos.halfmove_clock() as usize).min(current - self.barrier);
+        let reached = current - self.root_index;
+        (SHORTEST_CYCLE - 1..=reversible)
+            .step_by(2)
+            .take_while(|&back| back < reached)
+            .any(|back| pos.can_move_back_to(self.keys[current - back]))
     }
 
     /// Once before in this search, or twice before in the game.

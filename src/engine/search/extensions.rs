@@ -52,13 +52,14 @@ impl Search<'_> {
             return Extension::By(0);
         }
         let is_singular = value < bar;
-        let is_far_ahead = value < bar - params::double_margin();
-        if is_singular && !N::PV && is_far_ahead && self.frame(ply).doubles < params::doubles_max()
-        {
-            self.frame(ply).doubles += 1;
-            Extension::By(2)
-        } else if is_singular {
-            Extension::By(1)
+        if is_singular {
+            let lead = bar - value - if N::PV { params::double_pv() } else { 0 };
+            let is_quiet = !node.table_move.is_some_and(Move::is_noisy);
+            let may = self.frame(ply).doubles < params::doubles_max();
+            let double = may && lead > params::double_margin();
+            let triple = double && is_quiet && lead > params::triple_margin();
+            self.frame(ply).doubles += i32::from(double);
+            Extension::By(1 + i32::from(double) + i32::from(triple))
         } else if value >= beta && !is_mate(value) {
             Extension::Cutoff(value)
         } else if hit.value >= beta {

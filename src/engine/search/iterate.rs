@@ -1,6 +1,7 @@
 //! Iterative deepening: from the root position to the answer.
 
 use super::Search;
+use super::root::RootMove;
 use crate::chess::Move;
 use crate::engine::time::Progress;
 use crate::engine::value::{DRAW, INFINITE, MATE, MAX_PLY, is_mate, mate_in, mated_in, to_score};
@@ -33,9 +34,7 @@ impl Search<'_> {
         for depth in 1 + self.seat % 2..=deepest {
             self.iteration = depth;
             let best_before = self.root[0].mv;
-            for root in &mut self.root {
-                root.previous = root.value;
-            }
+            self.root.iter_mut().for_each(RootMove::turn_over);
             for rank in 0..lines {
                 self.rank = rank;
                 self.seldepth = 0;

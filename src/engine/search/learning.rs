@@ -4,9 +4,10 @@ use super::Search;
 use super::moves::{Best, Candidate};
 use super::node::Node;
 use super::node_type::NodeType;
-use crate::chess::Move;
+use crate::chess::{Move, Piece};
+use crate::engine::history::{History, Place};
 use crate::engine::table::Hit;
-use crate::engine::value::is_mate;
+use crate::engine::value::{Value, is_mate};
 use crate::engine::{Bound, params, see};
 
 /// Moves that were searched without success, as many as matter.
@@ -60,6 +61,10 @@ impl Search<'_> {
         if let Some(mv) = best.mv.filter(|_| best.bound == Bound::Lower) {
             self.reward(node, mv, tried);
         }
+        if best.bound == Bound::Upper && node.excluded.is_none() {
+            let worth = bonus(node.depth) * params::bonus_prior() / 100;
+            self.reward_prior(node.ply, worth, History::add_quiet);
+        }
         let is_another_question = node.excluded.is_some() || N::ROOT && self.rank > 0;
         if !is_another_question {
             self.correct(node, best);
@@ -69,16 +74,16 @@ impl Search<'_> {
 
     /// The histories learn which move failed high and which did not.
     fn reward(&mut self, node: &Node, best: Move, tried: &Tried) {
-        let (pos, past) = (node.pos, &node.past);
+        let (pos, place) = (node.pos, &node.place);
         let (bonus, malus) = (bonus(node.depth), malus(node.depth));
         let history = &mut self.memory.history;
         let piece_of = |mv: Move| pos.piece_at(mv.from()).expect("a legal move has a piece");
         if best.is_noisy() {
             history.add_noisy(piece_of(best), best, see::captured_role(pos, best), bonus);
         } else {
-            history.add_quiet(piece_of(best), best, past, bonus);
+            history.add_quiet(piece_of(best), best, place, bonus);
             for mv in tried.quiets.iter() {
-                history.add_quiet(piece_of(mv), mv, past, -malus);
+                history.add_quiet(piece_of(mv), mv, place, -malus);
             }
         }
         for mv in tried.noisies.iter() {
@@ -108,7 +113,48 @@ impl Search<'_> {
         let &Candidate { piece, mv, .. } = candidate;
         self.memory
             .history
-            .add_continuation(piece, mv, &node.past, change);
+            .add_continuation(piece, mv, &node.place.past, change);
+    }
+
+    /// A quiet move of the table that is believed to fail high without a search has done well again.
+    pub(super) fn learn_table_answer(&mut self, node: &Node, value: Value) {
+        let worth = bonus(node.depth) * params::bonus_table() / 100;
+        let mv = node.hit.and_then(|hit| hit.mv).filter(|mv| !mv.is_noisy());
+        if let Some(mv) = mv
+            && value >= node.beta
+            && worth > 0
+            && node.pos.is_legal(mv)
+            && let Some(piece) = node.pos.piece_at(mv.from())
+        {
+            let place = Place::new(node.pos, self.past(node.ply));
+            self.memory.history.add_quiet(piece, mv, &place, worth);
+        }
+    }
+
+    /// The evaluation rose with the opponent's quiet move that led here, or fell.
+    pub(super) fn learn_swing(&mut self, node: &Node) {
+        let Some(before) = self.frame_before(node.ply, 1).eval() else {
+            return;
+        };
+        let most = params::swing_max();
+        let worth = ((-node.eval - before) * params::swing_slope()).clamp(-most, most);
+        self.reward_prior(node.ply, worth, History::add_butterfly);
+    }
+
+    /// The quiet move that led to the node has done well, or badly, as these histories see it.
+    fn reward_prior(
+        &mut self,
+        ply: usize,
+        worth: i32,
+        add: fn(&mut History, Piece, Move, &Place, i32),
+    ) {
+        let before = *self.frame_before(ply, 1);
+        if let Some((piece, mv)) = before.played
+            && !mv.is_noisy()
+            && worth != 0
+        {
+            add(&mut self.memory.history, piece, mv, &before.place, worth);
+        }
     }
 
     /// The corrections learn how far the evaluation was off, where the position was quiet enough for one.
@@ -120,10 +166,8 @@ impl Search<'_> {
         };
         let is_quiet = !node.in_check && !best.mv.is_some_and(Move::is_noisy);
         if is_quiet && !tells_nothing && !is_mate(best.value) {
-            let keys = self.correction_keys(node.pos, node.ply);
-            self.memory
-                .corrections
-                .add(&keys, node.depth, best.value - node.eval);
+            let error = best.value - node.eval;
+            self.memory.corrections.add(&node.keys, node.depth, error);
         }
     }
 

@@ -41,7 +41,7 @@ mod walk;
 use super::Limits;
 use super::control::Control;
 use super::eval::Evaluator;
-use super::history::{Corrections, History};
+use super::history::{Corrections, History, Place};
 use super::ordering::Scored;
 use super::table::Table;
 use super::tunable::{Parameters, Setting};
@@ -186,6 +186,10 @@ impl<'a> Search<'a> {
             // Mate distance: nothing here beats a shorter mate that is already known.
             alpha = alpha.max(mated_in(ply));
             beta = beta.min(mate_in(ply + 1));
+            // Nothing is worse than a draw that can be had.
+            if alpha < DRAW && self.can_repeat(pos) {
+                alpha = DRAW;
+            }
             if alpha >= beta {
                 return alpha;
             }
@@ -199,10 +203,12 @@ impl<'a> Search<'a> {
         if !N::PV
             && let Some(value) = node::table_answer(pos, node.hit, depth, alpha, beta)
         {
+            self.learn_table_answer(&node, value);
             return value;
         }
 
         self.study::<N>(&mut node);
+        node.depth += self.hindsight(&node);
         if !N::PV
             && !node.in_check
             && node.excluded.is_none()
@@ -211,6 +217,8 @@ impl<'a> Search<'a> {
             return value;
         }
         node.depth -= reductions::without_table_move::<N>(&node);
+        node.place = Place::new(pos, self.past(ply));
+        self.frame(ply).place = node.place;
         self.search_moves::<N>(&node)
     }
 }

@@ -8,7 +8,7 @@ use super::node::Node;
 use super::node_type::{NodeType, Open, Zero};
 use super::reductions;
 use crate::chess::{Move, Piece, Position};
-use crate::engine::history::Past;
+use crate::engine::history::Place;
 use crate::engine::ordering::{Knowledge, Picker};
 use crate::engine::value::{DRAW, INFINITE, MATE_FOUND, Value, mated_in};
 use crate::engine::{Bound, params, see};
@@ -58,7 +58,7 @@ impl Search<'_> {
         let mut best = Best::nothing(node.alpha);
         let mut count = 0;
 
-        while let Some(mv) = self.next_move(&mut picker, pos, &node.past, killer) {
+        while let Some(mv) = self.next_move(&mut picker, pos, &node.place, killer) {
             if self.is_left_out::<N>(node, mv) {
                 continue;
             }
@@ -124,12 +124,12 @@ impl Search<'_> {
         &mut self,
         picker: &mut Picker,
         pos: &Position,
-        past: &Past,
+        place: &Place,
         killer: Option<Move>,
     ) -> Option<Move> {
         let known = Knowledge {
             history: &self.memory.history,
-            past,
+            place,
             killer,
         };
         picker.next(pos, &mut self.moves, &known)
@@ -154,7 +154,7 @@ impl Search<'_> {
             history: if mv.is_noisy() {
                 history.noisy(piece, mv, see::captured_role(pos, mv))
             } else {
-                history.quiet(piece, mv, &node.past)
+                history.quiet(piece, mv, &node.place)
             },
             reduction: reductions::late_move_reduction(node.depth, count, mv.is_noisy()),
             is_killer: Some(mv) == killer,
@@ -198,7 +198,9 @@ impl Search<'_> {
         let (below, alpha) = (node.ply + 1, best.alpha);
         let reduction = candidate.reduction + self.reduction_terms(node, candidate, child);
         let reduced = (depth - reductions::plies(reduction)).clamp(1, depth + i32::from(N::PV));
+        self.frame(node.ply).reduction = depth - reduced;
         let mut value = -self.search::<Zero>(child, below, reduced, -alpha - 1, -alpha, true);
+        self.frame(node.ply).reduction = 0;
         if value <= alpha || reduced >= depth {
             return (value, depth);
         }

@@ -3,11 +3,11 @@
 use super::Search;
 use super::node_type::NodeType;
 use crate::chess::{Move, Position, Role};
-use crate::engine::history::{CorrectionKeys, Past};
+use crate::engine::Bound;
+use crate::engine::history::{CorrectionKeys, Place};
 use crate::engine::params;
 use crate::engine::table::Hit;
 use crate::engine::value::{EVAL_LIMIT, INFINITE, Value};
-use crate::engine::{Bound, history};
 
 /// Plies without progress after which the evaluation counts by half; at none it counts in full.
 const HALF_FADED: u32 = 100;
@@ -28,8 +28,10 @@ pub(super) struct Node<'p> {
     pub hit: Option<Hit>,
     /// The move to try first: of the table, at the root of the last iteration.
     pub table_move: Option<Move>,
-    /// The moves that led here.
-    pub past: Past,
+    /// What the histories of its moves depend on.
+    pub place: Place,
+    /// Where its corrections are.
+    pub keys: CorrectionKeys,
     /// This or an earlier search had it in a principal variation.
     pub was_pv: bool,
     pub in_check: bool,
@@ -37,10 +39,14 @@ pub(super) struct Node<'p> {
     pub raw_eval: Option<Value>,
     /// The corrected static evaluation; `-INFINITE` in check.
     pub eval: Value,
+    /// By how much it was corrected.
+    pub correction: Value,
     /// The evaluation or what the table knows better.
     pub estimate: Value,
     /// The evaluation is better than at our last move.
     pub improving: bool,
+    /// The opponent's last move has made things worse for him.
+    pub worsening: bool,
     /// The side to move has more than pawns: passing is hardly ever better than moving.
     pub has_pieces: bool,
 }
@@ -64,13 +70,16 @@ impl<'p> Node<'p> {
             excluded: None,
             hit: None,
             table_move: None,
-            past: [history::Moved::NONE; 3],
+            place: Place::NOWHERE,
+            keys: CorrectionKeys::NONE,
             was_pv: false,
             in_check: pos.in_check(),
             raw_eval: None,
             eval: -INFINITE,
+            correction: 0,
             estimate: -INFINITE,
             improving: false,
+            worsening: false,
             has_pieces: false,
         }
     }
@@ -80,57 +89,57 @@ impl Search<'_> {
     /// Finds out what is known without trying a move, and prepares the frames of the children.
     pub(super) fn study<N: NodeType>(&mut self, node: &mut Node) {
         let (pos, ply, hit) = (node.pos, node.ply, node.hit);
-        if !node.in_check && node.excluded.is_none() {
-            node.raw_eval = Some(self.raw_eval(pos, hit));
-        }
-        let eval = match node.raw_eval {
-            Some(raw) => Some(self.corrected_eval(pos, ply, raw)),
-            None if node.in_check => None,
-            // The same node has been here before, without a move excluded.
-            None => self.frame(ply).eval,
-        };
-        if let Some(eval) = eval {
-            let before = [2, 4]
+        let before = *self.frame_before(ply, 1);
+        if !node.in_check {
+            if node.excluded.is_none() {
+                self.judge(node);
+                self.frame(ply).judged = Some((node.eval, node.correction));
+            } else if let Some(judged) = self.frame(ply).judged {
+                // The same node has been here before, without a move excluded.
+                (node.eval, node.correction) = judged;
+            }
+            let earlier = [2, 4]
                 .into_iter()
-                .find_map(|back| self.frame_before(ply, back).eval);
-            node.eval = eval;
-            node.estimate = better_estimate(eval, hit);
-            node.improving = before.is_some_and(|before| eval > before);
+                .find_map(|back| self.frame_before(ply, back).eval());
+            node.estimate = better_estimate(node.eval, hit);
+            node.improving = earlier.is_some_and(|earlier| node.eval > earlier);
+            node.worsening = before.eval().is_some_and(|theirs| node.eval > -theirs);
+        } else {
+            self.frame(ply).judged = None;
         }
         node.table_move = if N::ROOT {
             self.root[self.rank].line.first().copied()
         } else {
             hit.and_then(|hit| hit.mv).filter(|&mv| pos.is_legal(mv))
         };
-        node.past = self.past(ply);
         node.was_pv = N::PV || hit.is_some_and(|hit| hit.pv);
         let pawns_and_kings = pos.by_role(Role::Pawn) | pos.by_role(Role::King);
         node.has_pieces = !(pos.by_color(pos.turn()) & !pawns_and_kings).is_empty();
 
-        self.frame(ply).eval = eval;
-        self.frame(ply).doubles = self.frame_before(ply, 1).doubles;
+        self.frame(ply).doubles = before.doubles;
+        self.frame(ply).reduction = 0;
+        if node.raw_eval.is_some() {
+            self.learn_swing(node);
+        }
         self.frame(ply + 1).killer = None;
         self.frame(ply + 1).excluded = None;
         self.frame(ply + 2).cutoffs = 0;
     }
 
-    /// The static evaluation, from the table if it is there.
-    pub(super) fn raw_eval(&mut self, pos: &Position, hit: Option<Hit>) -> Value {
-        hit.and_then(|hit| hit.eval)
-            .unwrap_or_else(|| self.memory.evaluator.evaluate(pos))
-    }
-
-    /// The static evaluation, corrected by what searches of similar positions have found and fading as the
-    /// fifty-move rule comes near.
-    pub(super) fn corrected_eval(&self, pos: &Position, ply: usize, raw: Value) -> Value {
+    /// The static evaluation, from the table if it is there, corrected by what searches of similar positions have found
+    /// and fading as the fifty-move rule comes near.
+    pub(super) fn judge(&mut self, node: &mut Node) {
         const WHOLE: Value = 2 * HALF_FADED as Value;
-        let keys = self.correction_keys(pos, ply);
+        let pos = node.pos;
+        let raw = node
+            .hit
+            .and_then(|hit| hit.eval)
+            .unwrap_or_else(|| self.memory.evaluator.evaluate(pos));
         let faded = raw * (WHOLE - pos.halfmove_clock().min(HALF_FADED) as Value) / WHOLE;
-        (faded + self.memory.corrections.get(&keys)).clamp(-EVAL_LIMIT, EVAL_LIMIT)
-    }
-
-    pub(super) fn correction_keys(&self, pos: &Position, ply: usize) -> CorrectionKeys {
-        CorrectionKeys::new(pos, self.frame_before(ply, 1).moved)
+        node.keys = CorrectionKeys::new(pos, self.frame_before(node.ply, 1).moved);
+        node.correction = self.memory.corrections.get(&node.keys);
+        node.raw_eval = Some(raw);
+        node.eval = (faded + node.correction).clamp(-EVAL_LIMIT, EVAL_LIMIT);
     }
 }
 

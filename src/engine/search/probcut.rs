@@ -26,7 +26,7 @@ impl Search<'_> {
             .filter(|&mv| mv.is_noisy() && see::wins(node.pos, mv, threshold));
         let mut picker = Picker::noisy(table_move, threshold.max(1), &self.moves);
         let mut proof = None;
-        while let Some(mv) = self.next_move(&mut picker, node.pos, &node.past, None) {
+        while let Some(mv) = self.next_move(&mut picker, node.pos, &node.place, None) {
             let value = self.search_capture(node, mv, raised, shallow);
             if self.aborted {
                 break;

@@ -5,6 +5,7 @@ use super::moves::Best;
 use super::node::{Node, better_estimate, table_answer};
 use super::node_type::{NodeType, Open, Zero};
 use crate::chess::{Move, Position};
+use crate::engine::history::Place;
 use crate::engine::ordering::Picker;
 use crate::engine::value::{DRAW, MATE_FOUND, Value, is_mate, mated_in};
 use crate::engine::{Bound, params, see};
@@ -49,9 +50,7 @@ impl Search<'_> {
 
     /// The side to move need not capture, unless it is in check.
     fn stand_pat(&mut self, node: &mut Node, best: &mut Best) {
-        let raw = self.raw_eval(node.pos, node.hit);
-        node.raw_eval = Some(raw);
-        node.eval = self.corrected_eval(node.pos, node.ply, raw);
+        self.judge(node);
         best.value = better_estimate(node.eval, node.hit);
         best.alpha = best.alpha.max(best.value);
     }
@@ -65,7 +64,9 @@ impl Search<'_> {
             in_check,
             ..
         } = node;
-        node.past = self.past(ply);
+        if in_check {
+            node.place = Place::new(pos, self.past(ply));
+        }
         node.table_move = node
             .hit
             .and_then(|hit| hit.mv)
@@ -76,7 +77,7 @@ impl Search<'_> {
             Picker::noisy(node.table_move, 1 - params::quiescence_loss(), &self.moves)
         };
         let mut count = 0;
-        while let Some(mv) = self.next_move(&mut picker, pos, &node.past, None) {
+        while let Some(mv) = self.next_move(&mut picker, pos, &node.place, None) {
             count += 1;
             let better_than_mated = best.value > -MATE_FOUND;
             if better_than_mated && in_check {

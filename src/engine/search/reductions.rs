@@ -28,6 +28,23 @@ pub(super) fn is_late<N: NodeType>(node: &Node, candidate: &Candidate) -> bool {
 }
 
 impl Search<'_> {
+    /// Plies more or less for a node that was reached by a reduced move, now that its evaluation is known.
+    pub(super) fn hindsight(&self, node: &Node) -> i32 {
+        let before = self.frame_before(node.ply, 1);
+        let (Some(theirs), false) = (before.eval(), node.in_check || node.excluded.is_some())
+        else {
+            return 0;
+        };
+        let has_turned = node.eval + theirs > params::hindsight_margin();
+        if before.reduction >= params::hindsight_deeper() && !node.worsening {
+            1
+        } else if before.reduction > 0 && node.depth >= 2 && has_turned {
+            -1
+        } else {
+            0
+        }
+    }
+
     /// What makes a late move less or more worth looking at, in 1024ths of a ply.
     pub(super) fn reduction_terms(
         &mut self,
@@ -55,7 +72,8 @@ impl Search<'_> {
         } else {
             params::lmr_quiet_history()
         };
-        sum - candidate.history * PLY / history_of_a_ply
+        let doubt = node.correction.abs() * params::lmr_correction();
+        sum - doubt - candidate.history * PLY / history_of_a_ply
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Search;
 use crate::chess::Move;
 use crate::engine::Bound;
-use crate::engine::value::{INFINITE, Value};
+use crate::engine::value::{INFINITE, MATE_FOUND, Value};
 
 /// A move of the root and what is known about it.
 pub(super) struct RootMove {
@@ -12,6 +12,8 @@ pub(super) struct RootMove {
     pub value: Value,
     /// In the last iteration.
     pub previous: Value,
+    /// By how much the value has changed from iteration to iteration of late.
+    pub swing: Value,
     pub bound: Bound,
     /// The line that begins with the move.
     pub line: Vec<Move>,
@@ -26,11 +28,25 @@ impl RootMove {
             mv,
             value: -INFINITE,
             previous: -INFINITE,
+            swing: 0,
             bound: Bound::Exact,
             line: vec![mv],
             seldepth: 0,
             nodes: 0,
         }
+    }
+}
+
+impl RootMove {
+    /// The next iteration begins.
+    pub fn turn_over(&mut self) {
+        let known = [self.value, self.previous]
+            .iter()
+            .all(|value| value.abs() < MATE_FOUND);
+        if known {
+            self.swing = (self.swing + (self.value - self.previous).abs()) / 2;
+        }
+        self.previous = self.value;
     }
 }
 

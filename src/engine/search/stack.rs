@@ -1,17 +1,23 @@
 //! What the nodes of a line leave for each other: a frame for every ply, and the principal variations.
 
 use super::Search;
-use crate::chess::Move;
-use crate::engine::history::{Moved, Past};
+use crate::chess::{Move, Piece};
+use crate::engine::history::{Moved, Past, Place};
 use crate::engine::value::{MAX_PLY, Value};
 
 /// What a node leaves for its relatives.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
-    /// The corrected static evaluation; `None` in check.
-    pub eval: Option<Value>,
-    /// The move that is being searched, as continuation histories know it.
+    /// The corrected static evaluation and by how much it was corrected; `None` in check.
+    pub judged: Option<(Value, Value)>,
+    /// What the histories of its moves depend on.
+    pub place: Place,
+    /// The move that is being searched; `None` when it is passing.
+    pub played: Option<(Piece, Move)>,
+    /// The same as continuation histories know it.
     pub moved: Moved,
+    /// By so many plies it is being reduced.
+    pub reduction: i32,
     /// A quiet move that failed high in a sibling.
     pub killer: Option<Move>,
     /// Not to be searched: the rest is tested against it.
@@ -24,13 +30,21 @@ pub(super) struct Frame {
 
 impl Frame {
     pub const EMPTY: Frame = Frame {
-        eval: None,
+        judged: None,
+        place: Place::NOWHERE,
+        played: None,
+        reduction: 0,
         moved: Moved::NONE,
         killer: None,
         excluded: None,
         cutoffs: 0,
         doubles: 0,
     };
+
+    /// The corrected static evaluation; `None` in check.
+    pub fn eval(&self) -> Option<Value> {
+        self.judged.map(|(eval, _)| eval)
+    }
 }
 
 /// Frames before the root, so that looking back needs no condition.

@@ -22,7 +22,9 @@ impl Search<'_> {
         let piece = pos.piece_at(mv.from()).expect("a legal move has a piece");
         let child = pos.after(mv);
         self.table.prefetch(child.key());
-        self.frame(ply).moved = Moved::new(piece, mv);
+        let frame = self.frame(ply);
+        frame.played = Some((piece, mv));
+        frame.moved = Moved::new(piece, mv);
         self.keys.push(child.key());
         self.memory.evaluator.push(pos, mv);
         self.nodes += 1;
@@ -45,7 +47,9 @@ impl Search<'_> {
         let mut child = pos.clone();
         child.play_null();
         self.table.prefetch(child.key());
-        self.frame(ply).moved = Moved::NONE;
+        let frame = self.frame(ply);
+        frame.played = None;
+        frame.moved = Moved::NONE;
         let barrier = std::mem::replace(&mut self.barrier, self.keys.len());
         self.keys.push(child.key());
         self.nodes += 1;

@@ -1,17 +1,23 @@
 //! The transposition table: what the search found out about positions it has met.
 //!
-//! Shared by all threads without locks. An entry is two atomic words, the data and the key xor the data: a
-//! read that catches half of another thread's write does not match any key and counts as a miss (Hyatt and
-//! Mann, "A lock-less transposition table implementation for parallel search", 2002). Four entries make a
-//! cluster of one cache line; a position may live in any entry of its cluster.
+//! Shared by all threads without locks: see [`entry`]. Four entries make a cluster of one cache line; a position may live in
+//! any entry of its cluster.
+
+mod entry;
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
+use self::entry::Entry;
 use super::value::{INFINITE, Value};
 use super::{Bound, value};
 use crate::chess::Move;
+
+/// What an entry is made of; a test puts others in their place.
+mod atomic {
+    pub(super) use std::sync::atomic::{AtomicU64, Ordering};
+}
 
 const ENTRIES_PER_CLUSTER: usize = 4;
 const AGE_BITS: u32 = 5;
@@ -25,12 +31,6 @@ const PLIES_PER_AGE: i32 = 4;
 
 /// Never below this: a table of one cluster would be of no use to anyone.
 const MIN_BYTES: usize = 1 << 16;
-
-#[derive(Default)]
-struct Entry {
-    checksum: AtomicU64,
-    data: AtomicU64,
-}
 
 #[derive(Default)]
 #[repr(align(64))]
@@ -199,8 +199,7 @@ impl Table {
         let chunk = self.count.div_ceil(workers).max(CLUSTERS_PER_THREAD);
         let wipe = |clusters: &[Cluster]| {
             for entry in clusters.iter().flat_map(|cluster| &cluster.entries) {
-                entry.data.store(0, Relaxed);
-                entry.checksum.store(0, Relaxed);
+                entry.wipe();
             }
         };
         if self.count <= CLUSTERS_PER_THREAD {
@@ -237,10 +236,9 @@ impl Table {
     /// What is known about a position, its value as seen `ply` plies from the root.
     pub fn probe(&self, key: u64, ply: usize) -> Option<Hit> {
         self.cluster(key).entries.iter().find_map(|entry| {
-            let data = entry.data.load(Relaxed);
-            let found = entry.checksum.load(Relaxed) ^ data == key && !Data(data).is_empty();
-            found.then(|| {
-                let hit = Data(data).unpack();
+            let data = Data(entry.read(key)?);
+            (!data.is_empty()).then(|| {
+                let hit = data.unpack();
                 Hit {
                     value: value::from_table(hit.value, ply),
                     ..hit
@@ -257,8 +255,8 @@ impl Table {
         let mut least = i32::MAX;
         let mut mv = hit.mv;
         for entry in &cluster.entries {
-            let old = Data(entry.data.load(Relaxed));
-            if entry.checksum.load(Relaxed) ^ old.0 == key && !old.is_empty() {
+            let known = entry.read(key).map(Data).filter(|old| !old.is_empty());
+            if let Some(old) = known {
                 if !replaces(hit, old, age) {
                     return;
                 }
@@ -266,15 +264,14 @@ impl Table {
                 slot = entry;
                 break;
             }
-            let worth = old.worth(age);
+            let worth = Data(entry.data()).worth(age);
             if worth < least {
                 (slot, least) = (entry, worth);
             }
         }
         let value = value::to_table(hit.value, ply);
         let data = Data::pack(&Hit { mv, value, ..*hit }, age).0;
-        slot.data.store(data, Relaxed);
-        slot.checksum.store(key ^ data, Relaxed);
+        slot.write(key, data);
     }
 
     /// Entries of this search, in permille, from a sample.
@@ -286,7 +283,7 @@ impl Table {
             .iter()
             .take(SAMPLE)
             .flat_map(|cluster| &cluster.entries)
-            .map(|entry| Data(entry.data.load(Relaxed)))
+            .map(|entry| Data(entry.data()))
             .filter(|data| !data.is_empty() && data.age() == age)
             .count();
         (used * 1000 / (SAMPLE * ENTRIES_PER_CLUSTER)) as u32
@@ -393,14 +390,5 @@ mod tests {
         assert_eq!(Table::new(33).mib(), 33);
         assert_eq!(Table::new(0).mib(), 0);
         assert_eq!(Table::new(0).hashfull(), 0);
-    }
-
-    #[test]
-    fn torn_writes_are_misses() {
-        let table = Table::new(1);
-        table.store(7, 0, &hit(3, 10));
-        let entry = &table.cluster(7).entries[0];
-        entry.data.fetch_xor(1 << 20, Relaxed);
-        assert_eq!(table.probe(7, 0), None);
     }
 }
