@@ -77,6 +77,7 @@ impl Tournaments {
                 words: speaker.clone(),
                 memory: Memory::default(),
                 joined: false,
+                known: false,
                 kept: false,
             };
             tasks.spawn(attendance.attend(stop.clone()));
@@ -200,6 +201,8 @@ struct Attendance {
     memory: Memory,
     /// We are in it, as far as we know.
     joined: bool,
+    /// Lichess has said how things stand since we started.
+    known: bool,
     /// The account keeps a slot for it.
     kept: bool,
 }
@@ -238,9 +241,14 @@ impl Attendance {
             }
             Err(failure) => {
                 info!(arena = %id, "cannot look at the arena: {failure}");
+                if !self.known {
+                    // A life of ours that ended in a crash may have joined it: a game may come at any moment.
+                    self.keep(true);
+                }
                 return Some(FAILED);
             }
         };
+        self.known = true;
         self.joined = arena.me.is_some_and(|me| !me.withdrawn);
         self.keep(is_near(&arena));
         match next(&arena, &mut self.memory) {
