@@ -240,12 +240,12 @@ impl Attendance {
                 return None;
             }
             Err(failure) => {
-                info!(arena = %id, "cannot look at the arena: {failure}");
                 if !self.known {
                     // A life of ours that ended in a crash may have joined it: a game may come at any moment.
                     self.keep(true);
                 }
-                return Some(FAILED);
+                info!(arena = %id, "cannot look at the arena: {failure}");
+                return Some(if self.known { FAILED } else { LOOK_OFTEN });
             }
         };
         self.known = true;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{ArenaOptions, GameSummary, Kind, NewUser, Sparring, TimeControl};
+use knightwatch::sim::{
+    ArenaOptions, Endpoint, Fault, GameSummary, Kind, NewUser, Rule, Sparring, TimeControl,
+};
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Site, wait};
@@ -84,6 +86,23 @@ fn a_place_is_kept_while_an_arena_is_on() {
     let site = site(&arena(0));
     let _bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
+    let clock = [("clock.limit", "60"), ("clock.increment", "0")];
+    let ann = site.player("Ann");
+    let id = ann.challenge(&clock);
+    assert_eq!(ann.answer(&id), "later");
+}
+
+#[test]
+fn a_place_is_kept_in_an_arena_that_cannot_be_looked_at_after_a_crash() {
+    let site = site(&arena(0));
+    let mut bot = Daemon::start(&site, ONE);
+    wait("the bot is in the arena", || is_in(&site).then_some(()));
+    let broken = Rule::on(Endpoint::ArenaShow, Fault::html(502)).of_user(BOT);
+    site.sim.faults().add(broken);
+    bot.crash_and_restart();
+    wait("the arena was looked at", || {
+        bot.log().contains("cannot look at the arena").then_some(())
+    });
     let clock = [("clock.limit", "60"), ("clock.increment", "0")];
     let ann = site.player("Ann");
     let id = ann.challenge(&clock);
