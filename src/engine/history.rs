@@ -150,9 +150,6 @@ impl History {
 
 /// Whether from and to of a move are attacked, as a row of the butterfly history.
 fn attacked(mv: Move, place: &Place) -> usize {
-    if params::history_threats() == 0 {
-        return 0;
-    }
     let all = place.threats.all;
     2 * usize::from(all.contains(mv.from())) + usize::from(all.contains(mv.to()))
 }

@@ -42,7 +42,7 @@ tunables! {
     /// No windows in shallower iterations.
     aspiration_depth = 5 in 3..=8 step 1;
     /// A window is wider by this part of how much the value has swung of late, in percent.
-    aspiration_swing = 0 in 0..=100 step 10;
+    aspiration_swing = 30 in 0..=100 step 10;
     /// A window that failed grows by this part of itself, in percent.
     aspiration_growth = 50 in 20..=150 step 15;
     /// The root is searched by at most so much less deep after failing high.
@@ -98,11 +98,9 @@ tunables! {
     /// ProbCut: plies less.
     probcut_reduction = 4 in 3..=5 step 1;
     /// Hindsight: a node that was reduced by this many plies and whose parent had no reason for it is searched deeper.
-    hindsight_deeper = 100 in 2..=100 step 1;
+    hindsight_deeper = 3 in 2..=5 step 1;
     /// Hindsight: one that was reduced at all is searched less deep where both sides together are better than this.
-    hindsight_margin = 5000 in 50..=5000 step 20;
-    /// Draws that the side to move can force by repetition are seen a ply before they happen (0: no, 1: yes).
-    upcoming_repetition = 0 in 0..=1 step 1;
+    hindsight_margin = 170 in 50..=400 step 20;
     /// Internal iterative reduction from this depth.
     iir_depth = 4 in 3..=6 step 1;
 
@@ -114,12 +112,6 @@ tunables! {
     see_noisy_history = 100 in 50..=200 step 15;
     /// Losing noisy moves are skipped up to this depth.
     see_noisy_depth = 9 in 6..=12 step 1;
-    /// Futility of captures: base beside what is taken.
-    noisy_futility_base = 120 in 30..=250 step 15;
-    /// Futility of captures: per ply.
-    noisy_futility_slope = 90 in 40..=160 step 10;
-    /// Futility of captures up to this depth.
-    noisy_futility_depth = 0 in 0..=9 step 1;
     /// Quiet moves may lose this per reduced ply squared.
     see_quiet_margin = 24 in 15..=40 step 3;
     /// Losing quiet moves are skipped up to this reduced depth.
@@ -156,9 +148,9 @@ tunables! {
     /// A second ply when the others are below the bar by this.
     double_margin = 18 in 8..=40 step 4;
     /// A third ply when the others are below the bar by this, and the table's move is quiet.
-    triple_margin = 5000 in 40..=5000 step 10;
+    triple_margin = 90 in 40..=200 step 10;
     /// In the principal variation the margins of further plies are wider by this.
-    double_pv = 5000 in 20..=5000 step 20;
+    double_pv = 120 in 20..=300 step 20;
     /// Second plies in one line.
     doubles_max = 8 in 4..=12 step 1;
     /// Plies less where the table's move fails high and others nearly do.
@@ -191,7 +183,7 @@ tunables! {
     /// The move failed high in a sibling.
     lmr_killer = 1000 in 0..=2000 step 130;
     /// The node is hard to judge: less for each centipawn by which its evaluation is corrected.
-    lmr_correction = 0 in 0..=30 step 3;
+    lmr_correction = 6 in 0..=30 step 3;
     /// A ply for so much history of a quiet move.
     lmr_quiet_history = 11000 in 5000..=20000 step 1000;
     /// The same of a noisy one.
@@ -212,11 +204,11 @@ tunables! {
     /// ... at most.
     bonus_max = 1800 in 900..=3500 step 160;
     /// The opponent's quiet move before a node that fails low gets this part of a success, in percent.
-    bonus_prior = 0 in 0..=200 step 15;
+    bonus_prior = 60 in 0..=200 step 15;
     /// A quiet move of the table that is believed without a search gets this part of a success, in percent.
-    bonus_table = 0 in 0..=200 step 15;
+    bonus_table = 60 in 0..=200 step 15;
     /// A quiet move gets this for each centipawn by which the evaluation rose with it ...
-    swing_slope = 0 in 0..=24 step 2;
+    swing_slope = 8 in 0..=24 step 2;
     /// ... at most.
     swing_max = 1400 in 400..=3000 step 150;
     /// What a failure costs per ply of depth ...
@@ -228,16 +220,14 @@ tunables! {
 
     // The order of quiet moves.
 
-    /// Butterfly history asks whether from and to are attacked (0: no, 1: yes).
-    history_threats = 0 in 0..=1 step 1;
     /// Pawn history counts this hundredth of the butterfly history.
-    history_pawns = 0 in 0..=200 step 15;
+    history_pawns = 100 in 0..=200 step 15;
     /// A piece that leaves a square where a lesser one attacks it comes earlier by this.
-    escape_bonus = 0 in 0..=20000 step 1000;
+    escape_bonus = 8000 in 0..=20000 step 1000;
     /// One that goes to such a square comes later by this.
-    exposure_malus = 0 in 0..=20000 step 1000;
+    exposure_malus = 8000 in 0..=20000 step 1000;
     /// A move that gives check comes earlier by this.
-    check_bonus = 0 in 0..=20000 step 1000;
+    check_bonus = 4000 in 0..=20000 step 1000;
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ fn mates_are_found_with_their_length() {
     ];
     for (fen, moves, best) in table {
         let game = game(fen);
-        let thought = engine(1).think(&game, depth(10));
+        let thought = engine(1).think(&game, depth(18));
         assert_eq!(thought.score, Score::Mate(moves), "{fen}");
         if moves != 2 {
             assert_eq!(thought.mv, uci(&game, best), "{fen}");
@@ -91,6 +91,37 @@ fn mates_are_found_with_their_length() {
     }
     let lost = engine(1).think(&game("7k/R7/8/8/8/8/8/1R4K1 b - - 0 1"), depth(8));
     assert_eq!(lost.score, Score::Mate(-1));
+}
+
+/// Where passing would be best, where a win turns into stalemate by a careless move, and where only one move keeps the
+/// draw: what null move, extensions and reductions may not spoil. Another engine agrees on the moves.
+#[test]
+fn zugzwang_stalemate_and_fortress_are_not_thrown_away() {
+    let table = [
+        // Zugzwang: distant opposition, an only move to wait, a quiet king move against a bound queen, a knight given up.
+        ("8/k7/3p4/p2P1p2/P2P1P2/8/8/K7 w - - 0 1", "a1b1"),
+        ("8/8/p1p5/1p5p/1P5p/8/PPP2K1p/4R1rk w - - 0 1", "e1f1"),
+        ("1q1k4/2Rr4/8/2Q3K1/8/8/8/8 w - - 0 1", "g5h6"),
+        ("8/8/1p1r1k2/p1pPN1p1/P3KnP1/1P6/8/3R4 b - - 0 1", "f4d5"),
+        // Stalemate: a queen would be too much, the knight is worth nothing, the king must let go.
+        ("8/5P1k/5K2/8/8/8/8/8 w - - 0 1", "f7f8r"),
+        ("2k5/2P5/2K5/8/8/8/8/6N1 w - - 0 1", "c6d6 c6b6"),
+        ("k7/P7/K7/8/8/8/8/1R6 w - - 0 1", "b1b8 a6a5 a6b5"),
+        ("5k2/8/5K2/4P3/8/8/8/8 w - - 0 1", "e5e6 f6e6"),
+        ("6Q1/8/8/8/8/2K5/1p6/k7 w - - 0 1", "g8a8 g8g5"),
+        // Fortress: the queen is given up for stalemate rather than exchanged.
+        ("7k/5Qp1/6P1/8/8/8/8/K5q1 w - - 0 1", "a1a2 a1b2"),
+    ];
+    let limits = Limits {
+        nodes: Some(400_000),
+        ..Limits::default()
+    };
+    for (fen, good) in table {
+        let game = game(fen);
+        let played = engine(1).think(&game, limits.clone()).mv;
+        let is_good = good.split(' ').any(|mv| played == uci(&game, mv));
+        assert!(is_good, "{fen}: {played:?} is not of {good}");
+    }
 }
 
 #[test]

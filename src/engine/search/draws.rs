@@ -2,7 +2,6 @@
 
 use super::Search;
 use crate::chess::Position;
-use crate::engine::params;
 use crate::engine::value::{DRAW, MAX_PLY, Value};
 
 /// Plies without progress that make a draw.
@@ -35,9 +34,6 @@ impl Search<'_> {
 
     /// The side to move has a move to a position that was there before in this search.
     pub(super) fn can_repeat(&self, pos: &Position) -> bool {
-        if params::upcoming_repetition() == 0 {
-            return false;
-        }
         let current = self.keys.len() - 1;
         let reversible = (pos.halfmove_clock() as usize).min(current - self.barrier);
         let reached = current - self.root_index;

@@ -18,7 +18,7 @@ pub(super) enum Verdict {
 
 pub(super) fn verdict(node: &Node, candidate: &Candidate, alpha: Value) -> Verdict {
     if candidate.mv.is_noisy() {
-        return if noisy_is_futile(node, candidate, alpha) || noisy_loses_material(node, candidate) {
+        return if noisy_loses_material(node, candidate) {
             Verdict::Skip
         } else {
             Verdict::Search
@@ -43,20 +43,14 @@ fn noisy_loses_material(node: &Node, candidate: &Candidate) -> bool {
     node.depth <= params::see_noisy_depth() && !see::wins(node.pos, candidate.mv, -allowed)
 }
 
-/// Futility of captures: what is taken will not bring the evaluation up to alpha.
-fn noisy_is_futile(node: &Node, candidate: &Candidate, alpha: Value) -> bool {
-    if node.in_check || node.depth > params::noisy_futility_depth() || candidate.mv.is_promotion() {
-        return false;
-    }
-    let gain = see::captured_role(node.pos, candidate.mv).map_or(0, see::worth);
-    let slope = params::noisy_futility_slope() * node.depth;
-    node.eval + params::noisy_futility_base() + slope + gain <= alpha && !is_mate(alpha)
-}
-
 /// Late move pruning: after so many moves no quiet one is expected to be better.
 fn comes_too_late(node: &Node, candidate: &Candidate) -> bool {
     let enough = params::late_base() + params::late_slope() * node.depth * node.depth / 100;
-    let share = if node.improving { 100 } else { params::late_not_improving() };
+    let share = if node.improving {
+        100
+    } else {
+        params::late_not_improving()
+    };
     candidate.count >= (enough * share / 100) as usize
 }
 
