@@ -79,6 +79,7 @@ async fn a_bot_account_with_all_it_needs_is_ready() {
             "token",
             "account",
             "book",
+            "records",
             "engine"
         ]
     );
