@@ -65,8 +65,6 @@ tunables! {
     rfp_depth = 9 in 5..=12 step 1;
     /// Reverse futility: of what is above beta, one in so many centipawns is believed.
     rfp_divisor = 3 in 1..=8 step 1;
-    /// Reverse futility: less margin when the opponent's last move made things worse for him.
-    rfp_worsening = 0 in 0..=80 step 8;
     /// Razoring: below alpha by this per ply.
     razor_margin = 260 in 150..=400 step 20;
     /// Razoring up to this depth.
@@ -120,8 +118,6 @@ tunables! {
     late_base = 6 in 2..=12 step 1;
     /// ... and later by this hundredth of the depth squared.
     late_slope = 150 in 60..=250 step 15;
-    /// When the evaluation has not improved, this part of them is enough, in percent.
-    late_not_improving = 100 in 40..=100 step 6;
     /// Futility: base.
     futility_base = 90 in 30..=150 step 12;
     /// Futility: per reduced ply.

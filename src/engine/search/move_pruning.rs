@@ -46,12 +46,7 @@ fn noisy_loses_material(node: &Node, candidate: &Candidate) -> bool {
 /// Late move pruning: after so many moves no quiet one is expected to be better.
 fn comes_too_late(node: &Node, candidate: &Candidate) -> bool {
     let enough = params::late_base() + params::late_slope() * node.depth * node.depth / 100;
-    let share = if node.improving {
-        100
-    } else {
-        params::late_not_improving()
-    };
-    candidate.count >= (enough * share / 100) as usize
+    candidate.count >= enough as usize
 }
 
 /// Futility: a quiet move will not bring the evaluation up to alpha.

@@ -36,8 +36,7 @@ fn reverse_futility(node: &Node) -> Option<Value> {
         estimate,
         ..
     } = node;
-    let margin = params::rfp_margin() * (depth - i32::from(node.improving))
-        - params::rfp_worsening() * i32::from(node.worsening);
+    let margin = params::rfp_margin() * (depth - i32::from(node.improving));
     let safe = estimate - margin >= beta && !is_mate(beta) && estimate < MATE_FOUND;
     (depth <= params::rfp_depth() && !node.was_pv && safe)
         .then(|| beta + (estimate - beta) / params::rfp_divisor())
