@@ -1,20 +1,39 @@
 //! King safety: the pawns before the king, and who attacks the squares around it.
 
-use super::phased::{Phased, s};
-use super::weights::*;
+use super::phased::s;
+use super::terms::{KING_FILE_OPEN, SHELTER, STORM, STORM_BLOCKED, Sum};
 use super::{Reach, file_index, forward_rank};
 use crate::chess::{Bitboard, Color, Position, Role, attacks};
 
 const FILE_A: u64 = 0x0101_0101_0101_0101;
 
+// Danger grows faster than what it is made of, so these are no weights that `knightwatch fit` knows.
+
+/// Danger by role for every attacker of the squares around the king.
+pub(super) const ATTACKER: [i32; 6] = [0, 34, 26, 30, 22, 0];
+/// Danger for every attack on a square around the king.
+pub(super) const ATTACK: i32 = 12;
+/// Danger by role for a check that could be given safely.
+const SAFE_CHECK: [i32; 6] = [0, 48, 32, 52, 44, 0];
+/// Danger for every square around the king that is attacked and guarded by nothing but the king or queen.
+const WEAK_SQUARE: i32 = 14;
+/// Without a queen an attack rarely succeeds.
+const NO_QUEEN: i32 = -110;
+const DANGER_BASE: i32 = -30;
+/// Danger squared, over this, is what it costs in centipawns...
+const DANGER_SCALE: i32 = 760;
+const DANGER_MAX: i32 = 600;
+/// ... in the middlegame; in the endgame only one part in so many.
+const DANGER_ENDGAME: i32 = 6;
+
 /// The side's king: shelter less danger.
-pub(super) fn safety(pos: &Position, us: Color, own: &Reach, theirs: &Reach) -> Phased {
+pub(super) fn safety<S: Sum>(pos: &Position, us: Color, own: &Reach, theirs: &Reach) -> S {
     let danger = danger(pos, us, own, theirs);
-    s(shelter(pos, us), 0) - s(danger, danger / 6)
+    shelter::<S>(pos, us) - S::from(s(danger, danger / DANGER_ENDGAME))
 }
 
-/// Own pawns before the king, the enemy's that come at it; for the middlegame.
-fn shelter(pos: &Position, us: Color) -> i32 {
+/// Own pawns before the king, the enemy's that come at it.
+fn shelter<S: Sum>(pos: &Position, us: Color) -> S {
     let king = pos.king(us);
     let king_rank = forward_rank(us, king);
     let centre = file_index(king).clamp(1, 6);
@@ -30,27 +49,20 @@ fn shelter(pos: &Position, us: Color) -> i32 {
         };
         square.map_or(0, |square| forward_rank(us, square))
     };
-    let mut score = 0;
+    let mut score = S::default();
     for file in centre - 1..=centre + 1 {
         let before = Bitboard(FILE_A << file & ahead);
         let own = nearest(before & pos.pieces(us, Role::Pawn));
         let enemy = nearest(before & pos.pieces(!us, Role::Pawn));
-        score += SHELTER[own];
-        // A pawn that runs into ours is not dangerous.
-        score += if own != 0 && enemy == own + 1 {
-            STORM[enemy] / 4
-        } else {
-            STORM[enemy]
-        };
+        score.weigh(SHELTER.at(own), 1);
+        let is_blocked = own != 0 && enemy == own + 1;
+        let storm = if is_blocked { STORM_BLOCKED } else { STORM };
+        score.weigh(storm.at(enemy), 1);
         if own == 0 {
-            score += if file == file_index(king) {
-                2 * KING_FILE_OPEN
-            } else {
-                KING_FILE_OPEN
-            };
+            score.weigh(KING_FILE_OPEN, 1 + i32::from(file == file_index(king)));
         }
     }
-    if king_rank > 2 { score / 2 } else { score }
+    if king_rank > 2 { score.halved() } else { score }
 }
 
 /// What the enemy's attack costs; for the middlegame.
@@ -85,5 +97,5 @@ fn danger(pos: &Position, us: Color, own: &Reach, theirs: &Reach) -> i32 {
         danger += NO_QUEEN;
     }
     let danger = danger.max(0);
-    (danger * danger / DANGER_SCALE / 4).min(DANGER_MAX)
+    (danger * danger / DANGER_SCALE).min(DANGER_MAX)
 }

@@ -8,10 +8,13 @@ mod king;
 mod pawns;
 mod phased;
 mod pieces;
+mod terms;
 mod weights;
 
-use self::phased::Phased;
 use std::sync::Arc;
+
+use self::phased::Phased;
+use self::terms::Sum;
 
 use super::history::pawn_hash;
 use super::nnue::{Accumulators, Network};
@@ -79,23 +82,13 @@ impl Evaluator {
 
     fn by_hand(&mut self, pos: &Position) -> Value {
         let structure = self.pawns.get(pos, pawn_hash(pos));
-        let sides = [Side::new(pos, Color::White), Side::new(pos, Color::Black)];
-        let mut reach = [Reach::default(), Reach::default()];
-        let mut score = structure.score;
-        for us in Color::ALL {
-            let (side, other) = (&sides[us.index()], &sides[(!us).index()]);
-            let part = pieces::score(pos, us, side, other, &structure, &mut reach[us.index()]);
-            score += signed(us, part);
-        }
-        for us in Color::ALL {
-            let (own, theirs) = (&reach[us.index()], &reach[(!us).index()]);
-            let part = pieces::threats(pos, us, own, theirs)
-                + pieces::passed(pos, us, structure.passed[us.index()])
-                + king::safety(pos, us, own, theirs);
-            score += signed(us, part);
-        }
-
-        let endgame = score.endgame() * scale(pos, score.endgame()) / FULL_SCALE;
+        let score: Phased = sum(pos, structure.score, structure.passed);
+        let strong = if score.endgame() >= 0 {
+            Color::White
+        } else {
+            Color::Black
+        };
+        let endgame = score.endgame() * scale(pos, strong) / FULL_SCALE;
         let phase = phase(pos);
         let white = (score.middlegame() * phase + endgame * (FULL_PHASE - phase)) / FULL_PHASE;
         let ours = if pos.turn() == Color::White {
@@ -103,8 +96,29 @@ impl Evaluator {
         } else {
             -white
         };
-        (ours + weights::TEMPO + mop_up(pos)).clamp(-EVAL_LIMIT, EVAL_LIMIT)
+        (ours + TEMPO + mop_up(pos)).clamp(-EVAL_LIMIT, EVAL_LIMIT)
     }
+}
+
+/// All terms from White's view, with what is known of the pawns.
+fn sum<S: Sum>(pos: &Position, structure: S, passed: [Bitboard; 2]) -> S {
+    let sides = [Side::new(pos, Color::White), Side::new(pos, Color::Black)];
+    let mut reach = [Reach::default(), Reach::default()];
+    let mut score = structure;
+    for us in Color::ALL {
+        let (side, other) = (&sides[us.index()], &sides[(!us).index()]);
+        let reach = &mut reach[us.index()];
+        let part = pieces::score::<S>(pos, us, side, other, passed[us.index()], reach);
+        score += signed(us, part);
+    }
+    for us in Color::ALL {
+        let (own, theirs) = (&reach[us.index()], &reach[(!us).index()]);
+        let part = pieces::threats::<S>(pos, us, own, theirs)
+            + pieces::passed::<S>(pos, us, passed[us.index()])
+            + king::safety::<S>(pos, us, own, theirs);
+        score += signed(us, part);
+    }
+    score
 }
 
 fn has_bare_king(pos: &Position) -> bool {
@@ -113,7 +127,7 @@ fn has_bare_king(pos: &Position) -> bool {
         .any(|&color| pos.by_color(color).count() == 1)
 }
 
-fn signed(color: Color, score: Phased) -> Phased {
+fn signed<S: Sum>(color: Color, score: S) -> S {
     if color == Color::White { score } else { -score }
 }
 
@@ -162,6 +176,9 @@ impl Reach {
     }
 }
 
+/// To be on the move.
+const TEMPO: Value = 16;
+
 /// Material that makes a middlegame.
 const FULL_PHASE: i32 = 24;
 
@@ -174,13 +191,8 @@ fn phase(pos: &Position) -> i32 {
 
 const FULL_SCALE: i32 = 64;
 
-/// How much of an advantage in the endgame can be made something of, in 64ths.
-fn scale(pos: &Position, endgame: i32) -> i32 {
-    let strong = if endgame >= 0 {
-        Color::White
-    } else {
-        Color::Black
-    };
+/// How much of its advantage in the endgame the side can make something of, in 64ths.
+fn scale(pos: &Position, strong: Color) -> i32 {
     let pawns = pos.pieces(strong, Role::Pawn).count() as i32;
     let value = |color| {
         let worth = [
@@ -351,7 +363,7 @@ mod tests {
     fn the_start_is_worth_the_move() {
         assert_eq!(
             eval("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"),
-            weights::TEMPO
+            TEMPO
         );
     }
 

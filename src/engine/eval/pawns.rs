@@ -1,7 +1,7 @@
 //! Pawn structure, remembered by the pawns that make it.
 
 use super::phased::Phased;
-use super::weights::{BACKWARD, CONNECTED, DOUBLED, ISOLATED, PASSED};
+use super::terms::{BACKWARD, CONNECTED, DOUBLED, ISOLATED, PASSED, Sum};
 use super::{file_index, forward_rank};
 use crate::chess::{Bitboard, Color, Position, Role, Square, attacks};
 
@@ -40,27 +40,28 @@ impl Cache {
         // The low bits of the hash are its weak ones.
         let slot = &mut self.slots[(hash >> 40) as usize % SLOTS];
         if slot.hash != hash {
-            *slot = structure(pos);
-            slot.hash = hash;
+            let (score, passed) = structure(pos);
+            *slot = Structure {
+                hash,
+                score,
+                passed,
+            };
         }
         *slot
     }
 }
 
-fn structure(pos: &Position) -> Structure {
-    let (white, white_passed) = side(pos, Color::White);
-    let (black, black_passed) = side(pos, Color::Black);
-    Structure {
-        hash: 0,
-        score: white - black,
-        passed: [white_passed, black_passed],
-    }
+/// The score from White's view, and the passed pawns by colour.
+pub(super) fn structure<S: Sum>(pos: &Position) -> (S, [Bitboard; 2]) {
+    let (white, white_passed) = side::<S>(pos, Color::White);
+    let (black, black_passed) = side::<S>(pos, Color::Black);
+    (white - black, [white_passed, black_passed])
 }
 
-fn side(pos: &Position, us: Color) -> (Phased, Bitboard) {
+fn side<S: Sum>(pos: &Position, us: Color) -> (S, Bitboard) {
     let own = pos.pieces(us, Role::Pawn);
     let theirs = pos.pieces(!us, Role::Pawn);
-    let mut score = Phased::ZERO;
+    let mut score = S::default();
     let mut passed = Bitboard(0);
     for square in own {
         let rank = forward_rank(us, square);
@@ -72,17 +73,17 @@ fn side(pos: &Position, us: Color) -> (Phased, Bitboard) {
 
         let doubled = !(ahead & own).is_empty();
         if doubled {
-            score += DOUBLED;
+            score.weigh(DOUBLED, 1);
         }
         if (neighbours & own).is_empty() {
-            score += ISOLATED;
+            score.weigh(ISOLATED, 1);
         } else if !guards.is_empty() || !beside.is_empty() {
-            score += CONNECTED[rank];
+            score.weigh(CONNECTED.at(rank), 1);
         } else if (neighbours & own & !front_span).is_empty() && is_held(us, square, theirs) {
-            score += BACKWARD;
+            score.weigh(BACKWARD, 1);
         }
         if !doubled && ((front_span | ahead) & theirs).is_empty() {
-            score += PASSED[rank];
+            score.weigh(PASSED.at(rank), 1);
             passed = passed.with(square);
         }
     }

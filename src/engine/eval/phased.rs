@@ -25,6 +25,11 @@ impl Phased {
     pub const fn plus(self, other: Phased) -> Phased {
         Phased(self.0 + other.0)
     }
+
+    /// Half of each, towards zero.
+    pub const fn half(self) -> Phased {
+        s(self.middlegame() / 2, self.endgame() / 2)
+    }
 }
 
 impl Add for Phased {
@@ -78,6 +83,10 @@ mod tests {
             assert_eq!((both.middlegame(), both.endgame()), (m, e));
             let sum = both + s(-11, 13) - s(2, -3);
             assert_eq!((sum.middlegame(), sum.endgame()), (m - 13, e + 16));
+            assert_eq!(
+                (both.half().middlegame(), both.half().endgame()),
+                (m / 2, e / 2)
+            );
             assert_eq!(
                 ((-both * 3).middlegame(), (-both * 3).endgame()),
                 (-3 * m, -3 * e)

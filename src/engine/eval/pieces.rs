@@ -1,35 +1,35 @@
 //! Pieces: where they stand, how far they reach, what they threaten; passed pawns on their way.
 
-use super::pawns::{FORWARD_FILE, FRONT_SPAN, Structure};
-use super::phased::Phased;
-use super::weights::*;
+use super::king::{ATTACK, ATTACKER};
+use super::pawns::{FORWARD_FILE, FRONT_SPAN};
+use super::terms::*;
 use super::{Reach, Side, distance, file_index, forward_rank};
 use crate::chess::{Bitboard, Color, Position, Role, Square, attacks};
 
 const FILE_A: u64 = 0x0101_0101_0101_0101;
 const DARK: Bitboard = Bitboard(0xaa55_aa55_aa55_aa55);
 
-/// Material, place and mobility of one side; fills in what its pieces reach.
-pub(super) fn score(
+/// Material, place and mobility of one side, whose passed pawns are `passed`; fills in what its pieces reach.
+pub(super) fn score<S: Sum>(
     pos: &Position,
     us: Color,
     side: &Side,
     other: &Side,
-    structure: &Structure,
+    passed: Bitboard,
     reach: &mut Reach,
-) -> Phased {
+) -> S {
     let own_pawns = pos.pieces(us, Role::Pawn);
-    let mut score = Phased::ZERO;
+    let mut score = S::default();
     for square in own_pawns {
-        score += placed(us, Role::Pawn, square);
+        place(&mut score, us, Role::Pawn, square);
     }
-    score += placed(us, Role::King, side.king);
+    place(&mut score, us, Role::King, side.king);
     reach.add(Role::King, attacks::king(side.king));
     reach.add(Role::Pawn, side.pawn_attacks);
 
     let bishops = pos.pieces(us, Role::Bishop);
     if bishops.count() >= 2 {
-        score += BISHOP_PAIR;
+        score.weigh(BISHOP_PAIR, 1);
     }
     for role in [Role::Knight, Role::Bishop, Role::Rook, Role::Queen] {
         for square in pos.pieces(us, role) {
@@ -44,26 +44,29 @@ pub(super) fn score(
                 & !(pos.by_color(us) & (own_pawns | side.king.into()))
                 & !other.pawn_attacks;
             let free = free.count() as usize;
-            score += placed(us, role, square);
-            score += match role {
-                Role::Knight => KNIGHT_MOBILITY[free],
-                Role::Bishop => BISHOP_MOBILITY[free.min(13)],
-                Role::Rook => ROOK_MOBILITY[free.min(14)],
-                _ => QUEEN_MOBILITY[free.min(27)],
+            place(&mut score, us, role, square);
+            let mobility = match role {
+                Role::Knight => KNIGHT_MOBILITY.at(free),
+                Role::Bishop => BISHOP_MOBILITY.at(free.min(13)),
+                Role::Rook => ROOK_MOBILITY.at(free.min(14)),
+                _ => QUEEN_MOBILITY.at(free.min(27)),
             };
-            score += match role {
-                Role::Knight | Role::Bishop => minor(pos, us, role, square, side),
-                Role::Rook => rook(pos, us, square, structure),
-                _ => Phased::ZERO,
-            };
+            score.weigh(mobility, 1);
+            match role {
+                Role::Knight | Role::Bishop => minor(&mut score, pos, us, role, square, side),
+                Role::Rook => rook(&mut score, pos, us, square, passed),
+                _ => {}
+            }
         }
     }
     score
 }
 
-fn placed(us: Color, role: Role, square: Square) -> Phased {
-    let file = file_index(square);
-    MATERIAL[role.index()] + PLACE[role.index()][forward_rank(us, square)][file.min(7 - file)]
+/// A piece, where it stands.
+fn place<S: Sum>(score: &mut S, us: Color, role: Role, square: Square) {
+    let (role, rank, file) = (role.index(), forward_rank(us, square), file_index(square));
+    score.weigh(MATERIAL.at(role), 1);
+    score.weigh(PLACE.at((role * 8 + rank) * 4 + file.min(7 - file)), 1);
 }
 
 /// The squares a piece reaches, through own pieces that reach on the same line.
@@ -78,55 +81,58 @@ fn reached(pos: &Position, us: Color, role: Role, square: Square) -> Bitboard {
     }
 }
 
-fn minor(pos: &Position, us: Color, role: Role, square: Square, side: &Side) -> Phased {
-    let mut score = Phased::ZERO;
+fn minor<S: Sum>(
+    score: &mut S,
+    pos: &Position,
+    us: Color,
+    role: Role,
+    square: Square,
+    side: &Side,
+) {
     let rank = forward_rank(us, square);
     let chasers = Bitboard(FRONT_SPAN[us.index()][square.index()]) & pos.pieces(!us, Role::Pawn);
     if (3..=5).contains(&rank) && side.pawn_attacks.contains(square) && chasers.is_empty() {
-        score += OUTPOST[usize::from(role == Role::Bishop)];
+        score.weigh(OUTPOST.at(usize::from(role == Role::Bishop)), 1);
     }
     let before = match us {
         Color::White => Bitboard(1 << square.index() << 8),
         Color::Black => Bitboard(1 << square.index() >> 8),
     };
     if !(before & pos.by_role(Role::Pawn)).is_empty() {
-        score += MINOR_BEHIND_PAWN;
+        score.weigh(MINOR_BEHIND_PAWN, 1);
     }
     if role == Role::Bishop {
         let color = if DARK.contains(square) { DARK } else { !DARK };
-        score += PAWN_ON_BISHOP_COLOR * (color & pos.pieces(us, Role::Pawn)).count() as i32;
+        let pawns = color & pos.pieces(us, Role::Pawn);
+        score.weigh(PAWN_ON_BISHOP_COLOR, pawns.count() as i32);
     }
-    score
 }
 
-fn rook(pos: &Position, us: Color, square: Square, structure: &Structure) -> Phased {
+fn rook<S: Sum>(score: &mut S, pos: &Position, us: Color, square: Square, passed: Bitboard) {
     let file = Bitboard(FILE_A << file_index(square));
-    let mut score = Phased::ZERO;
     if (file & pos.pieces(us, Role::Pawn)).is_empty() {
         let open = (file & pos.by_role(Role::Pawn)).is_empty();
-        score += if open {
+        let term = if open {
             ROOK_ON_OPEN_FILE
         } else {
             ROOK_ON_HALF_OPEN_FILE
         };
+        score.weigh(term, 1);
     }
     let ahead = Bitboard(FORWARD_FILE[us.index()][square.index()]);
-    if !(ahead & structure.passed[us.index()]).is_empty() {
-        score += ROOK_BEHIND_PASSED;
+    if !(ahead & passed).is_empty() {
+        score.weigh(ROOK_BEHIND_PASSED, 1);
     }
-    score
 }
 
 /// What the side's pieces attack that the other side would rather not lose.
-pub(super) fn threats(pos: &Position, us: Color, own: &Reach, theirs: &Reach) -> Phased {
+pub(super) fn threats<S: Sum>(pos: &Position, us: Color, own: &Reach, theirs: &Reach) -> S {
     let enemies = pos.by_color(!us);
     let minors = enemies & (pos.by_role(Role::Knight) | pos.by_role(Role::Bishop));
     let queens = enemies & pos.by_role(Role::Queen);
     let majors = queens | (enemies & pos.by_role(Role::Rook));
     let pieces = minors | majors;
     let by = |role: Role| own.by[role.index()];
-    let count = |squares: Bitboard| squares.count() as i32;
-
     let by_minor = by(Role::Knight) | by(Role::Bishop);
     let guarded = theirs.by[Role::Pawn.index()];
     let hanging = enemies & own.all & !theirs.all;
@@ -143,18 +149,24 @@ pub(super) fn threats(pos: &Position, us: Color, own: &Reach, theirs: &Reach) ->
     let safe = steps & !guarded & (own.all | !theirs.all);
     let pushes = attacks::pawns(us, safe) & pieces & !by(Role::Pawn);
 
-    PAWN_ATTACKS_PIECE * count(by(Role::Pawn) & pieces)
-        + MINOR_ATTACKS_MAJOR * count(by_minor & majors)
-        + MINOR_ATTACKS_MINOR * count(by_minor & minors & !guarded)
-        + ROOK_ATTACKS_QUEEN * count(by(Role::Rook) & queens)
-        + HANGING * count(hanging)
-        + PUSH_THREAT * count(pushes)
+    let mut score = S::default();
+    for (term, attacked) in [
+        (PAWN_ATTACKS_PIECE, by(Role::Pawn) & pieces),
+        (MINOR_ATTACKS_MAJOR, by_minor & majors),
+        (MINOR_ATTACKS_MINOR, by_minor & minors & !guarded),
+        (ROOK_ATTACKS_QUEEN, by(Role::Rook) & queens),
+        (HANGING, hanging),
+        (PUSH_THREAT, pushes),
+    ] {
+        score.weigh(term, attacked.count() as i32);
+    }
+    score
 }
 
 /// How far passed pawns may hope to get.
-pub(super) fn passed(pos: &Position, us: Color, passed: Bitboard) -> Phased {
+pub(super) fn passed<S: Sum>(pos: &Position, us: Color, passed: Bitboard) -> S {
     let (own, theirs) = (pos.king(us), pos.king(!us));
-    let mut score = Phased::ZERO;
+    let mut score = S::default();
     for square in passed {
         let rank = forward_rank(us, square);
         let index = if us == Color::White {
@@ -166,10 +178,10 @@ pub(super) fn passed(pos: &Position, us: Color, passed: Bitboard) -> Phased {
             continue;
         };
         if !pos.occupied().contains(front) {
-            score += PASSED_FREE[rank];
+            score.weigh(PASSED_FREE.at(rank), 1);
         }
-        score += PASSED_ENEMY_KING[rank] * distance(front, theirs);
-        score += PASSED_OWN_KING[rank] * distance(front, own);
+        score.weigh(PASSED_ENEMY_KING.at(rank), distance(front, theirs));
+        score.weigh(PASSED_OWN_KING.at(rank), distance(front, own));
     }
     score
 }
