@@ -13,7 +13,7 @@ use crate::epd::EpdOptions;
 use crate::events::Color;
 use crate::sim::SimArgs;
 use crate::store::{By, Filter, Outcome, View, day};
-use crate::train::{DatagenOptions, MatchOptions, TrainOptions, TuneOptions};
+use crate::train::{DatagenOptions, FitOptions, MatchOptions, TrainOptions, TuneOptions};
 
 /// An always-on Lichess bot with its own chess engine, in one binary.
 #[derive(Debug, Parser)]
@@ -284,6 +284,13 @@ pub enum Command {
         are on; the same command goes on. What comes out fits into src/engine/params.rs."
     )]
     Tune(TuneOptions),
+
+    /// Fit the weights of the evaluation by hand to stored games
+    #[command(
+        hide = true,
+        after_help = "Example: knightwatch fit --data games --out src/engine/eval/weights.rs"
+    )]
+    Fit(FitOptions),
 
     /// Look into Polyglot books and build them
     #[command(

@@ -25,6 +25,7 @@ mod time;
 mod tunable;
 mod value;
 
+pub use eval::trace;
 pub use solo::Solo;
 pub use thought::{Bound, Clock, Limits, Score, Thought};
 pub use tunable::{ParameterError, Parameters, Setting, Tunable};

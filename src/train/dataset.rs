@@ -20,15 +20,26 @@ pub fn is_quiet(position: &Position, mv: Move, score: i16) -> bool {
     !mv.is_noisy() && score.unsigned_abs() <= MAX_SCORE as u16 && !position.in_check()
 }
 
-/// Positions in memory.
-#[derive(Debug, Default)]
-pub struct Dataset {
+/// Positions in memory, in the form in which they are learnt from.
+#[derive(Debug)]
+pub struct Dataset<T = Sample> {
     /// Shuffled.
-    pub training: Vec<Sample>,
+    pub training: Vec<T>,
     /// From other games than those of `training`.
-    pub validation: Vec<Sample>,
+    pub validation: Vec<T>,
     pub games: usize,
     pub plies: usize,
+}
+
+impl<T> Default for Dataset<T> {
+    fn default() -> Dataset<T> {
+        Dataset {
+            training: Vec::new(),
+            validation: Vec::new(),
+            games: 0,
+            plies: 0,
+        }
+    }
 }
 
 /// The files to read.
@@ -61,18 +72,26 @@ impl Sources {
     }
 
     /// Reads everything; a share of about `validation` (0.0 to 1.0) of the games is set apart, always the same games.
+    /// `make` gets every quiet position with its score (centipawns) and the game's result (0 lost, 1 drawn, 2 won), both
+    /// as the side to move sees them.
     ///
     /// # Errors
     /// When a file cannot be read or is damaged.
-    pub fn load(&self, threads: usize, validation: f64, seed: u64) -> anyhow::Result<Dataset> {
+    pub fn load<T: Send>(
+        &self,
+        threads: usize,
+        validation: f64,
+        seed: u64,
+        make: impl Fn(&Position, i16, u8) -> T + Sync,
+    ) -> anyhow::Result<Dataset<T>> {
         let next = AtomicUsize::new(0);
         let parts = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             for _ in 0..threads.min(self.files.len()) {
                 scope.spawn(|| {
                     while let Some(path) = self.files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let part =
-                            read_file(path, validation).with_context(|| path.display().to_string());
+                        let part = read_file(path, validation, &make)
+                            .with_context(|| path.display().to_string());
                         parts
                             .lock()
                             .unwrap_or_else(PoisonError::into_inner)
@@ -96,7 +115,11 @@ impl Sources {
     }
 }
 
-fn read_file(path: &Path, validation: f64) -> anyhow::Result<Dataset> {
+fn read_file<T>(
+    path: &Path,
+    validation: f64,
+    make: impl Fn(&Position, i16, u8) -> T,
+) -> anyhow::Result<Dataset<T>> {
     let mut from = archive::open(path)?;
     let mut data = Dataset::default();
     while let Some(record) = Record::read(&mut from)? {
@@ -110,7 +133,7 @@ fn read_file(path: &Path, validation: f64) -> anyhow::Result<Dataset> {
             if is_quiet(position, mv, score) {
                 let turn = position.turn();
                 let ours = if turn.is_white() { score } else { -score };
-                into.push(Sample::new(position, ours, record.outcome().points(turn)));
+                into.push(make(position, ours, record.outcome().points(turn)));
             }
         })?;
         data.games += 1;

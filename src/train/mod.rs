@@ -1,5 +1,6 @@
 //! From games to a network: self-play ([`datagen`]), the archive of games ([`record`], [`archive`]) and the trainer ([`trainer`]);
-//! and from games to what is better: matches ([`contest`]) and the tuner of the search's numbers ([`tune`]).
+//! and from games to what is better: matches ([`contest`]), the tuner of the search's numbers ([`tune`]) and that of the weights of the
+//! evaluation by hand ([`fit`]).
 //!
 //! `knightwatch datagen` plays games and stores them; `knightwatch train` reads them and writes a network file that the engine
 //! loads; `knightwatch match` says which of two is stronger. Nothing comes from anywhere else.
@@ -7,6 +8,7 @@
 pub mod archive;
 pub mod contest;
 pub mod datagen;
+pub mod fit;
 
 mod dataset;
 mod kernel;
@@ -19,4 +21,4 @@ mod signal;
 pub mod trainer;
 pub mod tune;
 
-pub use options::{DatagenOptions, MatchOptions, TrainOptions, TuneOptions};
+pub use options::{DatagenOptions, FitOptions, MatchOptions, TrainOptions, TuneOptions};

@@ -1,4 +1,4 @@
-//! The arguments of `datagen`, `train`, `match` and `tune`.
+//! The arguments of `datagen`, `train`, `fit`, `match` and `tune`.
 
 use std::path::PathBuf;
 
@@ -178,6 +178,43 @@ pub struct TrainOptions {
     /// What the network is called [default: the name of its file]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// `knightwatch fit`
+#[derive(Clone, Debug, clap::Args)]
+pub struct FitOptions {
+    /// Folders (or files) of games
+    #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// The table of weights to write, in place of src/engine/eval/weights.rs
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Times that the positions are gone through
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub epochs: usize,
+    /// Share of the game's result in the target, the rest is the score (0.0 to 1.0)
+    #[arg(long, value_name = "W", default_value_t = 0.3)]
+    pub wdl: f64,
+    /// Centipawns of a first step; steps fall to a hundredth of it along a cosine
+    #[arg(long, value_name = "RATE", default_value_t = 1.0)]
+    pub rate: f64,
+    /// Positions of a step
+    #[arg(long, value_name = "N", default_value_t = 16_384)]
+    pub batch: usize,
+    /// Centipawns after which the chances are e to 1 [default: fitted on the results]
+    #[arg(long, value_name = "K")]
+    pub scale: Option<f64>,
+    /// Hold each weight where it was, as if so many positions said so
+    #[arg(long, value_name = "N", default_value_t = 1000.0)]
+    pub hold: f64,
+    /// Share of the games that is set apart to measure with (0.0 to 1.0)
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
+    pub validation: f64,
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 }

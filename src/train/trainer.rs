@@ -57,7 +57,7 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         .max(1);
     let began = Instant::now();
     let sources = Sources::find(&options.data)?;
-    let data = sources.load(threads, options.validation, options.seed)?;
+    let data = sources.load(threads, options.validation, options.seed, Sample::new)?;
     let mut log = Log::new(&options.out.with_extension("log"))?;
     log.line(&format!(
         "data: {} files, {} games, {} plies, {} positions kept ({:.1} a game, {:.1} %), {} for validation; read in {:.1} s",
@@ -420,12 +420,13 @@ impl Worker<'_> {
 }
 
 /// The learning rate after `progress` of the run.
-fn cosine(rate: f32, progress: f32) -> f32 {
+pub(super) fn cosine(rate: f32, progress: f32) -> f32 {
     let share = 0.5 * (1.0 + (std::f32::consts::PI * progress).cos());
     rate * (LAST_RATE + (1.0 - LAST_RATE) * share)
 }
 
-fn left(began: Instant, progress: f32) -> String {
+/// The time left after `progress` of the run.
+pub(super) fn left(began: Instant, progress: f32) -> String {
     let seconds = began.elapsed().as_secs_f32() * (1.0 / progress.max(1e-6) - 1.0);
     format!(
         "{:.0} min {:02.0} s left",
@@ -466,16 +467,20 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The scale K for which `sigmoid(score / K)` best foretells the results: golden-section search on a part of the data.
+/// The scale K for which `sigmoid(score / K)` best foretells the results, on a part of the data.
 fn fit_scale(samples: &[Sample]) -> f32 {
     let step = samples.len().div_ceil(500_000);
-    let error = |scale: f32| -> f64 {
+    best_scale(|scale| {
         let squares = samples.iter().step_by(step).map(|sample| {
             let expected = super::kernel::sigmoid(f32::from(sample.score()) / scale);
             f64::from((expected - sample.result()).powi(2))
         });
         squares.sum()
-    };
+    })
+}
+
+/// The scale of the least error, by golden-section search.
+pub(super) fn best_scale(error: impl Fn(f32) -> f64) -> f32 {
     let golden = 0.618_034;
     let (mut low, mut high) = (40.0f32, 2000.0f32);
     while high - low > 0.5 {

@@ -89,6 +89,7 @@ fn wrong_usage_exits_with_2() {
         &["match", "--sprt", "0"],
         &["match", "--set", "rfp_margin"],
         &["tune"],
+        &["fit", "--data", "games"],
         &[],
     ] {
         assert_eq!(output(arguments).status.code(), Some(2), "{arguments:?}");

@@ -9,12 +9,13 @@ mod pawns;
 mod phased;
 mod pieces;
 mod terms;
+pub mod trace;
 mod weights;
 
 use std::sync::Arc;
 
 use self::phased::Phased;
-use self::terms::Sum;
+use self::terms::{Sum, TEMPO};
 
 use super::history::pawn_hash;
 use super::nnue::{Accumulators, Network};
@@ -96,7 +97,7 @@ impl Evaluator {
         } else {
             -white
         };
-        (ours + TEMPO + mop_up(pos)).clamp(-EVAL_LIMIT, EVAL_LIMIT)
+        (ours + mop_up(pos)).clamp(-EVAL_LIMIT, EVAL_LIMIT)
     }
 }
 
@@ -111,6 +112,9 @@ fn sum<S: Sum>(pos: &Position, structure: S, passed: [Bitboard; 2]) -> S {
         let part = pieces::score::<S>(pos, us, side, other, passed[us.index()], reach);
         score += signed(us, part);
     }
+    let mut tempo = S::default();
+    tempo.weigh(TEMPO, 1);
+    score += signed(pos.turn(), tempo);
     for us in Color::ALL {
         let (own, theirs) = (&reach[us.index()], &reach[(!us).index()]);
         let part = pieces::threats::<S>(pos, us, own, theirs)
@@ -175,9 +179,6 @@ impl Reach {
         self.by[role.index()] |= squares;
     }
 }
-
-/// To be on the move.
-const TEMPO: Value = 16;
 
 /// Material that makes a middlegame.
 const FULL_PHASE: i32 = 24;
@@ -363,7 +364,7 @@ mod tests {
     fn the_start_is_worth_the_move() {
         assert_eq!(
             eval("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"),
-            TEMPO
+            weights::WEIGHTS[TEMPO.index()].middlegame()
         );
     }
 

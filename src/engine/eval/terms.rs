@@ -32,12 +32,7 @@ impl Term {
 
 /// What terms add up to: in play a score ([`Phased`]), for the fit how often each weight is in it.
 pub(super) trait Sum:
-    Default
-    + From<Phased>
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Neg<Output = Self>
-    + AddAssign
+    Default + From<Phased> + Add<Output = Self> + Sub<Output = Self> + Neg<Output = Self> + AddAssign
 {
     /// Adds a weight so many times.
     fn weigh(&mut self, term: Term, times: i32);
@@ -168,4 +163,7 @@ terms! {
     STORM_BLOCKED: [8];
     /// On a half-open or open file next to the king, twice on its own.
     KING_FILE_OPEN: [1];
+
+    /// To be on the move.
+    TEMPO: [1];
 }

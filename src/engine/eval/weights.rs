@@ -125,4 +125,6 @@ pub(super) static WEIGHTS: [Phased; COUNT] = [
     s(0, 0), s(0, 0), s(-10, 0), s(-6, 0), s(-2, 0), s(0, 0), s(0, 0), s(0, 0),
     // KING_FILE_OPEN
     s(-14, 0),
+    // TEMPO
+    s(16, 16),
 ];

@@ -1,0 +1,488 @@
+//! `knightwatch fit`: fits the weights of the evaluation by hand to the engine's own games, in Texel's way.
+//!
+//! Every quiet position of the games is kept as its [`Trace`], which says how often it counts each weight. The weights are moved
+//! so that the evaluation foretells how the game went on, as a mixture of its result and of what the search said then: Adam on the
+//! squared error, a batch at a time, with some games set apart to see what is true beyond those that were learnt from.
+
+use std::fmt::Write as _;
+use std::thread;
+use std::time::Instant;
+
+use anyhow::ensure;
+
+use super::dataset::{Dataset, Sources};
+use super::options::FitOptions;
+use super::trainer::{best_scale, cosine, left, write_aside};
+use crate::chess::Position;
+use crate::engine::trace::{self, Pair, Trace};
+use crate::progress::Progress;
+
+const BETA1: f64 = 0.9;
+const BETA2: f64 = 0.999;
+
+/// A position with what became of it, for White.
+struct Example {
+    trace: Trace,
+    /// Centipawns.
+    score: i16,
+    /// 0.0 lost, 0.5 drawn, 1.0 won.
+    result: f32,
+}
+
+impl Example {
+    /// `score` and `points` (0 to 2) are for the side to move.
+    fn new(position: &Position, score: i16, points: u8) -> Example {
+        let (score, points) = if position.turn().is_white() {
+            (score, points)
+        } else {
+            (-score, 2 - points)
+        };
+        Example {
+            trace: Trace::new(position),
+            score,
+            result: f32::from(points) / 2.0,
+        }
+    }
+}
+
+/// What is to be foretold.
+#[derive(Clone, Copy)]
+struct Target {
+    /// Share of the result; the rest is the score.
+    wdl: f64,
+    /// Centipawns after which the chances are e to 1.
+    scale: f64,
+}
+
+impl Target {
+    /// The expected result of a position that is worth so much.
+    fn chance(&self, value: f64) -> f64 {
+        1.0 / (1.0 + (-value / self.scale).exp())
+    }
+
+    fn of(&self, example: &Example) -> f64 {
+        let score = self.chance(example.score.into());
+        self.wdl * f64::from(example.result) + (1.0 - self.wdl) * score
+    }
+
+    /// The squared error of these weights, summed, and its gradient, which is added to `gradient` where there is one.
+    fn error(&self, example: &Example, weights: &[Pair], gradient: Option<&mut [Pair]>) -> f64 {
+        let (value, shares) = example.trace.evaluate(weights);
+        let chance = self.chance(value);
+        let error = chance - self.of(example);
+        if let Some(gradient) = gradient {
+            let slope = 2.0 * error * chance * (1.0 - chance) / self.scale;
+            for (place, times) in example.trace.terms() {
+                gradient[place][0] += slope * times * shares[0];
+                gradient[place][1] += slope * times * shares[1];
+            }
+        }
+        error * error
+    }
+}
+
+/// Calls `work` with a part of the examples on each thread.
+fn shared<T: Send>(
+    examples: &[Example],
+    threads: usize,
+    work: impl Fn(&[Example]) -> T + Sync,
+) -> Vec<T> {
+    let share = examples.len().div_ceil(threads).max(1);
+    thread::scope(|scope| {
+        let work = &work;
+        let parts = examples.chunks(share);
+        let parts: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
+        parts
+            .into_iter()
+            .map(|part| part.join().expect("arithmetic does not panic"))
+            .collect()
+    })
+}
+
+/// The mean squared error of the weights.
+fn loss(examples: &[Example], weights: &[Pair], target: Target, threads: usize) -> f64 {
+    let sums = shared(examples, threads, |part| -> f64 {
+        let errors = part.iter();
+        errors.map(|one| target.error(one, weights, None)).sum()
+    });
+    sums.into_iter().sum::<f64>() / examples.len().max(1) as f64
+}
+
+/// The weights on their way.
+struct Fit {
+    target: Target,
+    /// How strongly a weight is held where it was: half the second derivative of the loss.
+    hold: f64,
+    start: Vec<Pair>,
+    weights: Vec<Pair>,
+    /// Means of the gradient and of its square.
+    means: Vec<[Pair; 2]>,
+    steps: i32,
+}
+
+impl Fit {
+    /// `hold`: as if so large a share of the positions depended on each weight alone, and said what it was.
+    fn new(start: Vec<Pair>, target: Target, hold: f64) -> Fit {
+        Fit {
+            target,
+            hold: hold * (0.25 / target.scale).powi(2),
+            weights: start.clone(),
+            means: vec![[[0.0; 2]; 2]; start.len()],
+            steps: 0,
+            start,
+        }
+    }
+
+    /// The loss on a batch, and how it changes with each weight, the hold included.
+    fn gradient(&self, batch: &[Example], threads: usize) -> (f64, Vec<Pair>) {
+        let parts = shared(batch, threads, |part| {
+            let mut gradient = vec![[0.0; 2]; self.weights.len()];
+            let errors = part
+                .iter()
+                .map(|one| self.target.error(one, &self.weights, Some(&mut gradient)));
+            (errors.sum::<f64>(), gradient)
+        });
+        let mean = 1.0 / batch.len() as f64;
+        let mut sum = 0.0;
+        let mut total = vec![[0.0; 2]; self.weights.len()];
+        for (error, gradient) in parts {
+            sum += mean * error;
+            for (total, slope) in total
+                .as_flattened_mut()
+                .iter_mut()
+                .zip(gradient.as_flattened())
+            {
+                *total += mean * slope;
+            }
+        }
+        let pairs = self
+            .weights
+            .as_flattened()
+            .iter()
+            .zip(self.start.as_flattened());
+        for (total, (weight, start)) in total.as_flattened_mut().iter_mut().zip(pairs) {
+            sum += self.hold * (weight - start).powi(2);
+            *total += 2.0 * self.hold * (weight - start);
+        }
+        (sum, total)
+    }
+
+    /// A step of Adam of about `rate` centipawns.
+    fn step(&mut self, gradient: &[Pair], rate: f64) {
+        self.steps += 1;
+        let correction = |beta: f64| 1.0 - beta.powi(self.steps);
+        let (first, second) = (correction(BETA1), correction(BETA2));
+        for ((weight, means), slope) in self.weights.iter_mut().zip(&mut self.means).zip(gradient) {
+            for half in 0..2 {
+                let [mean, square] = means;
+                mean[half] += (1.0 - BETA1) * (slope[half] - mean[half]);
+                square[half] += (1.0 - BETA2) * (slope[half].powi(2) - square[half]);
+                let deviation = (square[half] / second).sqrt();
+                weight[half] -= rate * mean[half] / first / (deviation + 1e-12);
+            }
+        }
+    }
+}
+
+/// How a run is made.
+struct Plan {
+    target: Target,
+    hold: f64,
+    epochs: usize,
+    batch: usize,
+    rate: f64,
+    threads: usize,
+    seed: u64,
+}
+
+/// Moves the weights from `start`; `report` is told of every epoch: its number from 1, the loss of training and validation.
+/// Returns the weights after the epoch with the least loss of validation, and that loss.
+fn fit(
+    start: Vec<Pair>,
+    data: &Dataset<Example>,
+    plan: &Plan,
+    mut report: impl FnMut(usize, f64, f64),
+) -> (Vec<Pair>, f64) {
+    let mut fit = Fit::new(start, plan.target, plan.hold);
+    let mut rng = fastrand::Rng::with_seed(plan.seed);
+    let mut batches: Vec<&[Example]> = data.training.chunks(plan.batch.max(1)).collect();
+    let steps = (plan.epochs * batches.len()) as f32;
+    let mut best = (fit.weights.clone(), f64::INFINITY);
+    for epoch in 1..=plan.epochs {
+        rng.shuffle(&mut batches);
+        let mut training = 0.0;
+        for batch in &batches {
+            let (loss, gradient) = fit.gradient(batch, plan.threads);
+            training += loss * batch.len() as f64 / data.training.len() as f64;
+            let rate = cosine(plan.rate as f32, fit.steps as f32 / steps);
+            fit.step(&gradient, rate.into());
+        }
+        let validation = loss(&data.validation, &fit.weights, plan.target, plan.threads);
+        if validation < best.1 {
+            best = (fit.weights.clone(), validation);
+        }
+        report(epoch, training, validation);
+    }
+    best
+}
+
+/// Reads the games, fits the weights and writes them to `options.out`, in place of `src/engine/eval/weights.rs`.
+///
+/// # Errors
+/// When there are no games, or a file cannot be read or written.
+pub fn run(options: &FitOptions) -> anyhow::Result<()> {
+    let began = Instant::now();
+    let threads = options
+        .threads
+        .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
+        .max(1);
+    let sources = Sources::find(&options.data)?;
+    let data = sources.load(threads, options.validation, options.seed, Example::new)?;
+    let (learnt, apart) = (data.training.len(), data.validation.len());
+    println!(
+        "data: {} files, {} games, {learnt} positions to learn from, {apart} for validation; read in {:.1} s",
+        sources.len(),
+        data.games,
+        began.elapsed().as_secs_f64()
+    );
+    ensure!(
+        learnt >= 64 && apart > 0,
+        "too few positions to fit to ({learnt} and {apart})"
+    );
+    let start = trace::weights();
+    let scale = options
+        .scale
+        .unwrap_or_else(|| fitted_scale(&data.training, &start));
+    let target = Target {
+        wdl: options.wdl,
+        scale,
+    };
+    let plan = Plan {
+        target,
+        hold: options.hold / learnt as f64,
+        epochs: options.epochs.max(1),
+        batch: options.batch,
+        rate: options.rate,
+        threads,
+        seed: options.seed,
+    };
+    let before = loss(&data.validation, &start, target, threads);
+    println!(
+        "K {scale:.0}, {} weights; validation {before:.6}",
+        2 * start.len()
+    );
+    let mut progress = Progress::default();
+    let running = Instant::now();
+    let (weights, after) = fit(
+        start.clone(),
+        &data,
+        &plan,
+        |epoch, training, validation| {
+            progress.tell(|| {
+                let done = epoch as f32 / plan.epochs as f32;
+                format!(
+                    "epoch {epoch} of {}: loss {training:.6}, validation {validation:.6}; {}",
+                    plan.epochs,
+                    left(running, done)
+                )
+            });
+        },
+    );
+    drop(progress);
+    let mut origin = format!(
+        "Written by `knightwatch fit --wdl {} --epochs {} --batch {} --rate {} --hold {} --seed {}`:\n",
+        options.wdl, plan.epochs, plan.batch, plan.rate, options.hold, plan.seed
+    );
+    let _ = write!(
+        origin,
+        "{learnt} positions of {} games, K {scale:.0}, error of validation {after:.6}, {before:.6} before.",
+        data.games
+    );
+    write_aside(&options.out, trace::source(&weights, &origin).as_bytes())?;
+    println!(
+        "validation {after:.6}, {before:.6} before; evaluations {:.2} times as large; {} in {:.0} s",
+        magnitude(&data.validation, &weights) / magnitude(&data.validation, &start),
+        options.out.display(),
+        began.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+/// The scale with which the weights best foretell the results, on a part of the data.
+fn fitted_scale(examples: &[Example], weights: &[Pair]) -> f64 {
+    let step = examples.len().div_ceil(500_000);
+    let known: Vec<(f64, f64)> = examples
+        .iter()
+        .step_by(step)
+        .map(|example| (example.trace.evaluate(weights).0, example.result.into()))
+        .collect();
+    let scale = best_scale(|scale| {
+        let target = Target {
+            wdl: 1.0,
+            scale: scale.into(),
+        };
+        let errors = known.iter();
+        errors
+            .map(|(value, result)| (target.chance(*value) - result).powi(2))
+            .sum()
+    });
+    scale.into()
+}
+
+/// The mean size of evaluations.
+fn magnitude(examples: &[Example], weights: &[Pair]) -> f64 {
+    let values = examples.iter();
+    values.map(|one| one.trace.evaluate(weights).0.abs()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::archive;
+    use crate::train::record::{Outcome, Record};
+
+    /// Positions of random games, worth what the weights say.
+    fn examples(count: usize, seed: u64, weights: &[Pair]) -> Vec<Example> {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut examples = Vec::new();
+        while examples.len() < count {
+            let mut position = Position::chess960_start(rng.u32(0..960)).expect("one of 960");
+            for _ in 0..rng.usize(5..80) {
+                let Some(mv) = rng.choice(position.legal_moves().iter().copied()) else {
+                    break;
+                };
+                position.play(mv);
+            }
+            let mut example = Example::new(&position, 0, rng.u8(0..3));
+            example.score = example.trace.evaluate(weights).0.round() as i16;
+            examples.push(example);
+        }
+        examples
+    }
+
+    fn moved(weights: &[Pair], by: f64, seed: u64) -> Vec<Pair> {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut change = |weight: f64| weight + by * (2.0 * rng.f64() - 1.0);
+        weights.iter().map(|pair| pair.map(&mut change)).collect()
+    }
+
+    #[test]
+    fn the_gradient_is_that_of_finite_differences() {
+        let start = trace::weights();
+        let target = Target {
+            wdl: 0.4,
+            scale: 150.0,
+        };
+        let examples = examples(60, 2, &moved(&start, 90.0, 3));
+        let mut fit = Fit::new(start.clone(), target, 0.1);
+        fit.weights = moved(&start, 40.0, 4);
+        let (_, gradient) = fit.gradient(&examples, 3);
+        let mut checked = 0;
+        for (at, exact) in gradient.as_flattened().iter().enumerate() {
+            let step = 1e-3;
+            let mut loss_at = |offset: f64| {
+                let before = fit.weights.as_flattened()[at];
+                fit.weights.as_flattened_mut()[at] += offset;
+                let loss = fit.gradient(&examples, 1).0;
+                fit.weights.as_flattened_mut()[at] = before;
+                loss
+            };
+            let found = (loss_at(step) - loss_at(-step)) / (2.0 * step);
+            let near = (found - exact).abs() < 1e-9 + 1e-4 * exact.abs();
+            assert!(near, "{at}: {found} for {exact}");
+            checked += usize::from(exact.abs() > 1e-6);
+        }
+        assert!(checked > 300, "only {checked} gradients were not zero");
+    }
+
+    #[test]
+    fn weights_are_found_again() {
+        let start = trace::weights();
+        let hidden = moved(&start, 30.0, 5);
+        let data = Dataset {
+            training: examples(4_000, 6, &hidden),
+            validation: examples(500, 7, &hidden),
+            games: 0,
+            plies: 0,
+        };
+        let target = Target {
+            wdl: 0.0,
+            scale: 200.0,
+        };
+        let plan = Plan {
+            target,
+            hold: 0.0,
+            epochs: 40,
+            batch: 500,
+            rate: 3.0,
+            threads: 2,
+            seed: 1,
+        };
+        let before = loss(&data.validation, &start, target, 1);
+        let mut told = 0;
+        let (_, after) = fit(start, &data, &plan, |epoch, _, _| told = epoch);
+        assert!(after < before / 20.0, "{before} became {after}");
+        assert_eq!(told, 40);
+    }
+
+    #[test]
+    fn what_no_position_shows_stays() {
+        let start = trace::weights();
+        let target = Target {
+            wdl: 0.0,
+            scale: 200.0,
+        };
+        let mut fit = Fit::new(start.clone(), target, 1.0);
+        let pawn = Position::from_fen("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1").expect("a good FEN");
+        let (_, gradient) = fit.gradient(&[Example::new(&pawn, 300, 2)], 1);
+        fit.step(&gradient, 1.0);
+        let changed = |half: usize| {
+            let pairs = fit.weights.iter().zip(&start);
+            pairs.filter(|(a, b)| a[half] != b[half]).count()
+        };
+        assert_eq!(changed(0), 0, "there is no middlegame left");
+        assert!((3..20).contains(&changed(1)), "{}", changed(1));
+    }
+
+    #[test]
+    fn a_run_writes_the_table() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut rng = fastrand::Rng::with_seed(8);
+        let mut games = Vec::new();
+        for game in 0..60 {
+            let mut position = Position::startpos();
+            let mut record = Record::new(position.clone());
+            for _ in 0..40 {
+                let Some(mv) = rng.choice(position.legal_moves().iter().copied()) else {
+                    break;
+                };
+                record.push(mv, rng.i16(-300..300));
+                position.play(mv);
+            }
+            record.finish([Outcome::WhiteWins, Outcome::Draw, Outcome::BlackWins][game % 3]);
+            record.write(&mut games);
+        }
+        let file = folder.path().join(format!("games{}", archive::ENDING));
+        archive::store(&file, &games).expect("written");
+        let options = FitOptions {
+            data: vec![folder.path().into()],
+            out: folder.path().join("weights.rs"),
+            threads: Some(2),
+            epochs: 2,
+            wdl: 0.5,
+            rate: 1.0,
+            batch: 200,
+            scale: None,
+            hold: 10.0,
+            validation: 0.2,
+            seed: 1,
+        };
+        run(&options).expect("a fit");
+        let text = std::fs::read_to_string(&options.out).expect("written");
+        assert!(
+            text.contains("//! Written by `knightwatch fit --wdl 0.5 --epochs 2"),
+            "{text}"
+        );
+        assert_eq!(text.matches(" s(").count(), trace::weights().len());
+    }
+}
