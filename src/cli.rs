@@ -244,7 +244,7 @@ pub enum Command {
     /// Have the engine solve the positions of a test suite in EPD
     #[command(after_help = "Examples:\n  \
         knightwatch epd suite.epd --movetime 1000\n  \
-        knightwatch epd tests/suites/mates.epd --nodes 1000000 --hash 64\n\n\
+        knightwatch epd tests/suites/mates.epd --nodes 20000000 --hash 64\n\n\
         A line is a position and what is right there, in any of these ways:\n  \
         bm Ra8#;               one of these moves\n  \
         am Qxb2;               none of these moves\n  \

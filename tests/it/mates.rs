@@ -134,7 +134,7 @@ fn the_lengths_of_the_suite_are_right() {
 fn all_mates_of_the_suite_are_found_with_the_right_length() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suites/mates.epd");
     let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
-        .args(["epd", path, "--nodes", "1000000"])
+        .args(["epd", path, "--nodes", "20000000"])
         .output()
         .unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
