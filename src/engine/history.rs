@@ -6,7 +6,7 @@
 use super::params;
 use super::threats::Threats;
 use super::value::Value;
-use crate::chess::{Color, Move, Piece, Position, Role};
+use crate::chess::{Bitboard, Color, Move, Piece, Position, Role};
 
 /// Entries of move histories stay within this.
 const LIMIT: i32 = 16_384;
@@ -101,17 +101,15 @@ impl History {
         }
     }
 
-    /// How well a quiet move of `piece` has done: within six times the limit.
-    pub fn quiet(&self, piece: Piece, mv: Move, place: &Place) -> i32 {
-        let moved = Moved::new(piece, mv).index();
-        let [one, two, four] = place
-            .past
-            .map(|before| i32::from(self.continuation[before.index()][moved]));
-        let butterfly = self.butterfly[piece.color.index()][attacked(mv, place)][mv.from().index()]
-            [mv.to().index()];
-        let pawns = i32::from(self.pawns[place.pawns][moved]) * params::history_pawns() / 100;
-        // What was four plies ago matters half as much.
-        i32::from(butterfly) + pawns + one + two + four / 2
+    /// What is known of the quiet moves of `color` in a place.
+    #[inline]
+    pub fn quiets(&self, color: Color, place: &Place) -> Quiets<'_> {
+        Quiets {
+            butterfly: &self.butterfly[color.index()],
+            attacked: place.threats.all,
+            pawns: &self.pawns[place.pawns],
+            continuation: place.past.map(|before| &self.continuation[before.index()]),
+        }
     }
 
     pub fn noisy(&self, piece: Piece, mv: Move, captured: Option<Role>) -> i32 {
@@ -126,7 +124,8 @@ impl History {
 
     /// The same in those that do not ask for the moves before.
     pub fn add_butterfly(&mut self, piece: Piece, mv: Move, place: &Place, bonus: i32) {
-        let by_side = &mut self.butterfly[piece.color.index()][attacked(mv, place)];
+        let row = attacked(mv, place.threats.all);
+        let by_side = &mut self.butterfly[piece.color.index()][row];
         add(&mut by_side[mv.from().index()][mv.to().index()], bonus);
         let moved = Moved::new(piece, mv).index();
         add(&mut self.pawns[place.pawns][moved], bonus);
@@ -148,10 +147,31 @@ impl History {
     }
 }
 
+/// The rows of the histories that a place and a side look into, found once for all moves.
+pub(crate) struct Quiets<'a> {
+    butterfly: &'a [[[Stat; 64]; 64]; 4],
+    attacked: Bitboard,
+    pawns: &'a [Stat; MOVED],
+    continuation: [&'a [Stat; MOVED]; 3],
+}
+
+impl Quiets<'_> {
+    /// How well a move of `piece` has done: within six times the limit.
+    #[inline]
+    pub fn score(&self, piece: Piece, mv: Move) -> i32 {
+        let moved = Moved::new(piece, mv).index();
+        let [one, two, four] = self.continuation.map(|row| i32::from(row[moved]));
+        let row = attacked(mv, self.attacked);
+        let butterfly = self.butterfly[row][mv.from().index()][mv.to().index()];
+        let pawns = i32::from(self.pawns[moved]) * params::history_pawns() / 100;
+        // What was four plies ago matters half as much.
+        i32::from(butterfly) + pawns + one + two + four / 2
+    }
+}
+
 /// Whether from and to of a move are attacked, as a row of the butterfly history.
-fn attacked(mv: Move, place: &Place) -> usize {
-    let all = place.threats.all;
-    2 * usize::from(all.contains(mv.from())) + usize::from(all.contains(mv.to()))
+fn attacked(mv: Move, squares: Bitboard) -> usize {
+    2 * usize::from(squares.contains(mv.from())) + usize::from(squares.contains(mv.to()))
 }
 
 /// Correction histories: how far the static evaluation has been from what the search found, in positions

@@ -3,7 +3,7 @@
 //! The move of the table, the captures and promotions that do not lose material, the quiet moves by history,
 //! the losing captures.
 
-use super::history::{History, Place};
+use super::history::{History, Place, Quiets};
 use super::value::Value;
 use super::{params, see};
 use crate::chess::{Bitboard, Generate, Move, MoveList, Position, Role, attacks};
@@ -108,8 +108,9 @@ impl Picker {
                 }
                 Stage::MakeQuiet => {
                     if self.with_quiets {
+                        let quiets = known.history.quiets(pos.turn(), known.place);
                         let checks = Checks::new(pos);
-                        let score = |mv| quiet_score(pos, mv, known, &checks);
+                        let score = |mv| quiet_score(pos, mv, known, &quiets, &checks);
                         self.make(pos, list, Generate::Quiet, score);
                     }
                     self.stage = Stage::Quiet;
@@ -209,7 +210,13 @@ impl Checks {
 }
 
 /// What the histories say, and what can be seen: a killer, a check, a piece that leaves danger or goes into it.
-fn quiet_score(pos: &Position, mv: Move, known: &Knowledge, checks: &Checks) -> i32 {
+fn quiet_score(
+    pos: &Position,
+    mv: Move,
+    known: &Knowledge,
+    quiets: &Quiets,
+    checks: &Checks,
+) -> i32 {
     const KILLER: i32 = 1 << 20;
     let piece = pos.piece_at(mv.from()).expect("a legal move has a piece");
     let danger = known.place.threats.by_lesser(piece.role);
@@ -226,5 +233,5 @@ fn quiet_score(pos: &Position, mv: Move, known: &Knowledge, checks: &Checks) -> 
         .iter()
         .map(|&(holds, by)| if holds { by } else { 0 })
         .sum();
-    known.history.quiet(piece, mv, known.place) + seen
+    quiets.score(piece, mv) + seen
 }

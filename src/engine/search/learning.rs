@@ -148,12 +148,13 @@ impl Search<'_> {
         worth: i32,
         add: fn(&mut History, Piece, Move, &Place, i32),
     ) {
-        let before = *self.frame_before(ply, 1);
+        let before = self.frame_before(ply, 1);
         if let Some((piece, mv)) = before.played
             && !mv.is_noisy()
             && worth != 0
         {
-            add(&mut self.memory.history, piece, mv, &before.place, worth);
+            let place = before.place;
+            add(&mut self.memory.history, piece, mv, &place, worth);
         }
     }
 

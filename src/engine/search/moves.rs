@@ -154,7 +154,7 @@ impl Search<'_> {
             history: if mv.is_noisy() {
                 history.noisy(piece, mv, see::captured_role(pos, mv))
             } else {
-                history.quiet(piece, mv, &node.place)
+                history.quiets(piece.color, &node.place).score(piece, mv)
             },
             reduction: reductions::late_move_reduction(node.depth, count, mv.is_noisy()),
             is_killer: Some(mv) == killer,

@@ -89,7 +89,8 @@ impl Search<'_> {
     /// Finds out what is known without trying a move, and prepares the frames of the children.
     pub(super) fn study<N: NodeType>(&mut self, node: &mut Node) {
         let (pos, ply, hit) = (node.pos, node.ply, node.hit);
-        let before = *self.frame_before(ply, 1);
+        let before = self.frame_before(ply, 1);
+        let (theirs, doubles) = (before.eval(), before.doubles);
         if !node.in_check {
             if node.excluded.is_none() {
                 self.judge(node);
@@ -103,7 +104,7 @@ impl Search<'_> {
                 .find_map(|back| self.frame_before(ply, back).eval());
             node.estimate = better_estimate(node.eval, hit);
             node.improving = earlier.is_some_and(|earlier| node.eval > earlier);
-            node.worsening = before.eval().is_some_and(|theirs| node.eval > -theirs);
+            node.worsening = theirs.is_some_and(|theirs| node.eval > -theirs);
         } else {
             self.frame(ply).judged = None;
         }
@@ -116,7 +117,7 @@ impl Search<'_> {
         let pawns_and_kings = pos.by_role(Role::Pawn) | pos.by_role(Role::King);
         node.has_pieces = !(pos.by_color(pos.turn()) & !pawns_and_kings).is_empty();
 
-        self.frame(ply).doubles = before.doubles;
+        self.frame(ply).doubles = doubles;
         self.frame(ply).reduction = 0;
         if node.raw_eval.is_some() {
             self.learn_swing(node);
@@ -136,7 +137,7 @@ impl Search<'_> {
             .and_then(|hit| hit.eval)
             .unwrap_or_else(|| self.memory.evaluator.evaluate(pos));
         let faded = raw * (WHOLE - pos.halfmove_clock().min(HALF_FADED) as Value) / WHOLE;
-        node.keys = CorrectionKeys::new(pos, self.frame_before(node.ply, 1).moved);
+        node.keys = CorrectionKeys::new(pos, self.frame_before(node.ply, 1).moved());
         node.correction = self.memory.corrections.get(&node.keys);
         node.raw_eval = Some(raw);
         node.eval = (faded + node.correction).clamp(-EVAL_LIMIT, EVAL_LIMIT);

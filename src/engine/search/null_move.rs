@@ -6,7 +6,6 @@
 use super::Search;
 use super::node::Node;
 use super::node_type::Zero;
-use crate::engine::history::Moved;
 use crate::engine::params;
 use crate::engine::value::{MATE_FOUND, Value, is_mate};
 
@@ -47,7 +46,7 @@ impl Search<'_> {
 
     fn may_pass(&self, node: &Node) -> bool {
         let &Node { depth, beta, .. } = node;
-        let after_null = self.frame_before(node.ply, 1).moved == Moved::NONE;
+        let after_null = self.frame_before(node.ply, 1).played.is_none();
         let bar = beta + params::null_eval_margin() - params::null_eval_slope() * depth;
         depth >= params::null_depth()
             && node.cut

@@ -14,8 +14,6 @@ pub(super) struct Frame {
     pub place: Place,
     /// The move that is being searched; `None` when it is passing.
     pub played: Option<(Piece, Move)>,
-    /// The same as continuation histories know it.
-    pub moved: Moved,
     /// By so many plies it is being reduced.
     pub reduction: i32,
     /// A quiet move that failed high in a sibling.
@@ -34,7 +32,6 @@ impl Frame {
         place: Place::NOWHERE,
         played: None,
         reduction: 0,
-        moved: Moved::NONE,
         killer: None,
         excluded: None,
         cutoffs: 0,
@@ -44,6 +41,12 @@ impl Frame {
     /// The corrected static evaluation; `None` in check.
     pub fn eval(&self) -> Option<Value> {
         self.judged.map(|(eval, _)| eval)
+    }
+
+    /// The move that is being searched, as continuation histories know it.
+    pub fn moved(&self) -> Moved {
+        let moved = |(piece, mv)| Moved::new(piece, mv);
+        self.played.map_or(Moved::NONE, moved)
     }
 }
 
@@ -96,7 +99,7 @@ impl Search<'_> {
 
     /// The moves that led to the node.
     pub(super) fn past(&self, ply: usize) -> Past {
-        [1, 2, 4].map(|back| self.frame_before(ply, back).moved)
+        [1, 2, 4].map(|back| self.frame_before(ply, back).moved())
     }
 
     /// The best line from here is the move and the best line after it.

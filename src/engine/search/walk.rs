@@ -3,7 +3,6 @@
 use super::Search;
 use super::node_type::NodeType;
 use crate::chess::{Move, Position};
-use crate::engine::history::Moved;
 
 impl Search<'_> {
     /// What every node begins with.
@@ -22,9 +21,7 @@ impl Search<'_> {
         let piece = pos.piece_at(mv.from()).expect("a legal move has a piece");
         let child = pos.after(mv);
         self.table.prefetch(child.key());
-        let frame = self.frame(ply);
-        frame.played = Some((piece, mv));
-        frame.moved = Moved::new(piece, mv);
+        self.frame(ply).played = Some((piece, mv));
         self.keys.push(child.key());
         self.memory.evaluator.push(pos, mv);
         self.nodes += 1;
@@ -47,9 +44,7 @@ impl Search<'_> {
         let mut child = pos.clone();
         child.play_null();
         self.table.prefetch(child.key());
-        let frame = self.frame(ply);
-        frame.played = None;
-        frame.moved = Moved::NONE;
+        self.frame(ply).played = None;
         let barrier = std::mem::replace(&mut self.barrier, self.keys.len());
         self.keys.push(child.key());
         self.nodes += 1;
