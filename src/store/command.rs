@@ -4,8 +4,6 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use serde_json::json;
 
 use super::pgn::{Details, pgn_of};
@@ -325,9 +323,7 @@ fn full_name(player: &Player) -> String {
 }
 
 fn moment(millis: i64) -> String {
-    let at = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH);
-    let at = at.to_zoned(TimeZone::UTC);
-    at.strftime("%Y-%m-%d %H:%M").to_string()
+    super::utc(millis).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 /// A text of others: short, and without anything that a terminal would obey.

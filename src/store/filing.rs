@@ -4,9 +4,6 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
-
 use super::pgn::{Details, pgn_of};
 use super::reader::Record;
 
@@ -41,10 +38,7 @@ impl Files {
         let name = match self.grouping {
             Grouping::Game => file_name(&game.id),
             Grouping::Opponent => file_name(&game.opponent.name),
-            Grouping::Month => {
-                let at = Timestamp::from_millisecond(game.started).unwrap_or(Timestamp::UNIX_EPOCH);
-                at.to_zoned(TimeZone::UTC).strftime("%Y-%m").to_string()
-            }
+            Grouping::Month => super::month(game.started),
             Grouping::All => "games".to_owned(),
         };
         self.directory.join(format!("{name}.pgn"))

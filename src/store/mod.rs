@@ -22,6 +22,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 use rusqlite::{Connection, OpenFlags};
 
 pub use command::{CommandError, ExportOptions, GamesOptions, View, export_command, games_command};
@@ -126,6 +128,17 @@ fn open(file: &Path, server: Option<&str>) -> Result<Connection, Error> {
         )?;
     }
     Ok(db)
+}
+
+/// The day and time in UTC of a moment in milliseconds since 1970, which is what one beyond the calendar is shown as.
+fn utc(millis: i64) -> Zoned {
+    let at = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH);
+    at.to_zoned(TimeZone::UTC)
+}
+
+/// `2026-11`.
+fn month(millis: i64) -> String {
+    utc(millis).strftime("%Y-%m").to_string()
 }
 
 #[cfg(test)]

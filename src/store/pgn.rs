@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
-
 use super::reader::{Game, Played, Record};
 use crate::chess::pgn::{self, Eval, Note, Tags};
 use crate::chess::{self, Color, Position};
@@ -70,8 +67,7 @@ fn note(played: &Played, ours: Color, details: Details) -> Note {
 fn tags(game: &Game, server: &str) -> Tags {
     let mut tags = Tags::default();
     let rated = if game.rated { "rated" } else { "casual" };
-    let at = Timestamp::from_millisecond(game.started).unwrap_or(Timestamp::UNIX_EPOCH);
-    let at = at.to_zoned(TimeZone::UTC);
+    let at = super::utc(game.started);
     let date = at.strftime("%Y.%m.%d").to_string();
     tags.set("Event", format!("{rated} {} game", game.speed));
     tags.set(

@@ -4,8 +4,6 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, params, params_from_iter};
 use serde::Serialize;
@@ -128,9 +126,7 @@ impl Reader {
         })?;
         let mut months: HashMap<String, Score> = HashMap::new();
         for (day, score) in days {
-            let at = Timestamp::from_millisecond(day * DAY).unwrap_or(Timestamp::UNIX_EPOCH);
-            let month = at.to_zoned(TimeZone::UTC).strftime("%Y-%m").to_string();
-            let sum = months.entry(month).or_default();
+            let sum = months.entry(super::month(day * DAY)).or_default();
             *sum = Score {
                 won: sum.won + score.won,
                 drawn: sum.drawn + score.drawn,
@@ -171,7 +167,7 @@ impl Reader {
         };
         let kinds = self.by_text(&rated, KIND)?;
         let mut kinds: Vec<_> = kinds.into_iter().collect();
-        kinds.sort_by_key(|(_, score)| Reverse(score.games()));
+        kinds.sort_by_cached_key(|(kind, score)| (Reverse(score.games()), kind.clone()));
         let ratings = kinds.iter().map(|(kind, _)| self.rating(kind));
         Ok(ratings
             .collect::<Result<Vec<_>, _>>()?
