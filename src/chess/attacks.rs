@@ -1,7 +1,7 @@
 //! What pieces attack, and the lines between squares.
 
 use super::magic;
-use super::{Bitboard, Color, Square};
+use super::{Bitboard, Color, Role, Square};
 
 /// The squares reached from each square by the given steps of (file, rank), at most `reach` of each.
 const fn steps(steps: &[(i32, i32)], reach: i32) -> [Bitboard; 64] {
@@ -109,6 +109,19 @@ static RAYS: [[Bitboard; 64]; 2] = [
     steps(&[(0, 1), (0, -1), (1, 0), (-1, 0)], 7),
     steps(&[(1, 1), (-1, -1), (1, -1), (-1, 1)], 7),
 ];
+
+/// The squares that a piece on `square` attacks; none for a pawn, which attacks by its [colour](pawn).
+#[inline]
+pub fn piece(role: Role, square: Square, occupied: Bitboard) -> Bitboard {
+    match role {
+        Role::Pawn => Bitboard::EMPTY,
+        Role::Knight => knight(square),
+        Role::Bishop => bishop(square, occupied),
+        Role::Rook => rook(square, occupied),
+        Role::Queen => queen(square, occupied),
+        Role::King => king(square),
+    }
+}
 
 /// The squares that a pawn of this colour on `square` attacks.
 #[inline]

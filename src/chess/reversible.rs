@@ -34,7 +34,7 @@ fn build() -> Box<[Entry]> {
             Role::King,
         ] {
             for from in Bitboard(u64::MAX) {
-                for to in reach(role, from) {
+                for to in attacks::piece(role, from, Bitboard::EMPTY) {
                     if to.index() > from.index() {
                         let [one, other] = [from, to].map(|at| zobrist::piece(color, role, at));
                         let difference = one ^ other ^ zobrist::WHITE_TO_MOVE;
@@ -49,18 +49,6 @@ fn build() -> Box<[Entry]> {
         }
     }
     entries
-}
-
-/// What a piece attacks on the empty board.
-fn reach(role: Role, from: Square) -> Bitboard {
-    match role {
-        Role::Pawn => Bitboard::EMPTY,
-        Role::Knight => attacks::knight(from),
-        Role::Bishop => attacks::bishop(from, Bitboard::EMPTY),
-        Role::Rook => attacks::rook(from, Bitboard::EMPTY),
-        Role::Queen => attacks::queen(from, Bitboard::EMPTY),
-        Role::King => attacks::king(from),
-    }
 }
 
 /// The slot of a difference, or the empty one where it would be.

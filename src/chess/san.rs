@@ -108,15 +108,7 @@ impl Position {
 
     /// The pieces of the side to move and of a role, no pawns, that can come to a square, pins and checks aside.
     fn origins(&self, role: Role, to: Square) -> Bitboard {
-        let origins = match role {
-            Role::Pawn => Bitboard::EMPTY,
-            Role::Knight => attacks::knight(to),
-            Role::Bishop => attacks::bishop(to, self.occupied()),
-            Role::Rook => attacks::rook(to, self.occupied()),
-            Role::Queen => attacks::queen(to, self.occupied()),
-            Role::King => attacks::king(to),
-        };
-        origins & self.pieces(self.turn(), role)
+        attacks::piece(role, to, self.occupied()) & self.pieces(self.turn(), role)
     }
 
     /// Where a pawn of the side to move can come from to a square, and by which kind of move, promotion aside.

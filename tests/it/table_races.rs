@@ -10,7 +10,6 @@ mod atomic {
 
 /// The engine's own source, with loom's atomics in place of the real ones.
 #[path = "../../src/engine/table/entry.rs"]
-#[allow(dead_code)]
 mod entry;
 
 use entry::Entry;
@@ -51,7 +50,7 @@ fn what_one_thread_wrote_another_reads_in_the_end() {
         thread::spawn(move || theirs.write(key, data))
             .join()
             .unwrap();
-        assert_eq!(entry.read(key), Some(data));
+        assert_eq!((entry.read(key), entry.data()), (Some(data), data));
         entry.wipe();
         assert_eq!((entry.read(key), entry.read(0)), (None, Some(0)));
     });
