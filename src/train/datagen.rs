@@ -18,6 +18,7 @@ use super::dataset::is_quiet;
 use super::openings;
 use super::options::DatagenOptions;
 use super::record::{Outcome, Record};
+use super::referee::{Streak, by_rule, limits};
 use super::signal::stop_on_signal;
 use crate::chess::{Game, Position};
 use crate::engine::nnue::Network;
@@ -27,11 +28,9 @@ use crate::engine::{Bound, Limits, Score, Setting, Solo, Thought};
 const OPENING_MAX: i32 = 800;
 /// The opening is looked at so many times longer than a move.
 const OPENING_EFFORT: u64 = 8;
-/// A search that runs away ends after so many times the soft limit.
-const HARD_LIMIT: u64 = 8;
 /// A game is won when it stands at this for so many plies...
-const WIN_SCORE: i16 = 2500;
-const WIN_PLIES: usize = 5;
+const WIN_SCORE: i32 = 2500;
+const WIN_PLIES: u32 = 5;
 /// ... and drawn when it stands so near to zero for so many plies, not before ply so-and-so.
 const DRAW_SCORE: i16 = 6;
 const DRAW_PLIES: usize = 12;
@@ -175,16 +174,11 @@ impl Player {
         seed: u32,
         thread: usize,
     ) -> Player {
-        let limits = |soft: u64| Limits {
-            soft_nodes: Some(soft),
-            nodes: Some(soft * HARD_LIMIT),
-            ..Limits::default()
-        };
         Player {
             solo: Solo::new(HASH, &Setting::with_network(network)),
             rng: fastrand::Rng::with_seed(u64::from(seed) << 32 | thread as u64),
             limits: limits(options.nodes),
-            opening_limits: limits(options.nodes * OPENING_EFFORT),
+            opening_limits: limits(options.nodes.saturating_mul(OPENING_EFFORT)),
             chess960: options.chess960,
         }
     }
@@ -216,7 +210,7 @@ impl Player {
             nodes: look.nodes,
             depths: 0,
         };
-        let (mut winning, mut level) = (0i32, 0);
+        let (mut winning, mut level) = (Streak::default(), 0);
         let outcome = loop {
             if let Some(outcome) = by_rule(&game) {
                 break outcome;
@@ -229,24 +223,15 @@ impl Player {
             played.kept += u64::from(is_quiet(game.position(), mv, score));
             played.record.push(mv, score);
             if score != NO_SCORE {
-                let side = i32::from(score >= WIN_SCORE) - i32::from(score <= -WIN_SCORE);
-                winning = if side == 0 || winning.signum() == -side {
-                    side
-                } else {
-                    winning + side
-                };
+                winning.see(score.into(), WIN_SCORE);
                 level = if score.abs() <= DRAW_SCORE {
                     level + 1
                 } else {
                     0
                 };
             }
-            if adjudicated && winning.unsigned_abs() as usize >= WIN_PLIES {
-                break if winning > 0 {
-                    Outcome::WhiteWins
-                } else {
-                    Outcome::BlackWins
-                };
+            if adjudicated && let Some(outcome) = winning.outcome(WIN_PLIES) {
+                break outcome;
             }
             let plies = played.record.len();
             if plies >= MAX_PLIES || adjudicated && plies >= DRAW_FROM && level >= DRAW_PLIES {
@@ -257,20 +242,6 @@ impl Player {
         played.record.finish(outcome);
         Some(played)
     }
-}
-
-/// The result that the rules give; the third repetition counts as the end.
-pub(super) fn by_rule(game: &Game) -> Option<Outcome> {
-    let position = game.position();
-    if position.is_checkmate() {
-        let loser = position.turn();
-        return Some(if loser.is_white() {
-            Outcome::BlackWins
-        } else {
-            Outcome::WhiteWins
-        });
-    }
-    (game.ending().is_some() || game.repetitions() >= 3).then_some(Outcome::Draw)
 }
 
 /// The score as it is stored: centipawns for White, mates beyond all others.

@@ -9,13 +9,14 @@ pub mod archive;
 pub mod contest;
 pub mod datagen;
 pub mod fit;
+pub mod record;
 
 mod dataset;
 mod kernel;
 mod model;
 mod openings;
 mod options;
-pub mod record;
+mod referee;
 mod sample;
 mod signal;
 pub mod trainer;

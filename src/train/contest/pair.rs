@@ -2,29 +2,18 @@
 
 use crate::chess::{Color, Game};
 use crate::engine::{Limits, Score, Solo};
-use crate::train::datagen::by_rule;
 use crate::train::openings::Openings;
 use crate::train::record::Outcome;
+use crate::train::referee::{Streak, by_rule, limits};
 
 /// Openings beyond this, in centipawns for either engine, are no games.
 const OPENING_MAX: i32 = 200;
 /// The opening is looked at so many times longer than a move.
 const OPENING_EFFORT: u64 = 4;
-/// A search that runs away ends after so many times the soft limit.
-const HARD_LIMIT: u64 = 8;
 /// A game is over when both agree that it stands at this for so many plies.
 const WIN_SCORE: i32 = 1500;
 const WIN_PLIES: u32 = 6;
 const MAX_PLIES: usize = 400;
-
-/// Each side searches so many nodes, then ends the iteration that is on.
-pub(in crate::train) fn limits(nodes: u64) -> Limits {
-    Limits {
-        soft_nodes: Some(nodes),
-        nodes: Some(nodes.saturating_mul(HARD_LIMIT)),
-        ..Limits::default()
-    }
-}
 
 /// Two games from one opening; the first player's half points in each: 0, 1 or 2.
 pub(in crate::train) fn play(
@@ -49,7 +38,7 @@ pub(in crate::train) fn play(
 
 /// One game, in which the first player has the colour `first`.
 fn play_game(players: &mut [Solo; 2], limits: &Limits, mut game: Game, first: Color) -> Outcome {
-    let mut winning = 0i32;
+    let mut winning = Streak::default();
     for _ in 0..MAX_PLIES {
         if let Some(outcome) = by_rule(&game) {
             return outcome;
@@ -62,18 +51,9 @@ fn play_game(players: &mut [Solo; 2], limits: &Limits, mut game: Game, first: Co
             Score::Mate(moves) => WIN_SCORE * moves.signum(),
         };
         let white = if turn.is_white() { score } else { -score };
-        let side = i32::from(white >= WIN_SCORE) - i32::from(white <= -WIN_SCORE);
-        winning = if side == 0 || winning.signum() == -side {
-            side
-        } else {
-            winning + side
-        };
-        if winning.unsigned_abs() >= WIN_PLIES {
-            return if winning > 0 {
-                Outcome::WhiteWins
-            } else {
-                Outcome::BlackWins
-            };
+        winning.see(white, WIN_SCORE);
+        if let Some(outcome) = winning.outcome(WIN_PLIES) {
+            return outcome;
         }
         game.play(mv);
     }
