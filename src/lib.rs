@@ -2,6 +2,7 @@
 //!
 //! The modules in dependency order:
 
+pub mod aside;
 pub mod chess;
 pub mod clock;
 pub mod events;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{Book, BuildError, Builder, Error, GameOptions, Probe};
+use crate::aside;
 use crate::chess::{FenError, Position, pgn};
 
 /// Why a command about books failed.
@@ -100,7 +101,7 @@ pub fn build_command(
     let bytes = builder.finish().map_err(CommandError::Build)?;
     let output = &options.output;
     let name = output.display();
-    replace(output, &bytes).map_err(|cause| Error::Unwritable {
+    aside::write(output, &bytes).map_err(|cause| Error::Unwritable {
         name: name.to_string(),
         cause,
     })?;
@@ -184,26 +185,6 @@ fn clear(progress: bool, aside: &mut impl Write) -> io::Result<()> {
         write!(aside, "\r\x1b[K")?;
     }
     Ok(())
-}
-
-/// Writes a file next to its place, then puts it there: no reader ever sees half of it.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let Some(name) = path.file_name() else {
-        return Err(io::ErrorKind::IsADirectory.into());
-    };
-    let mut aside = name.to_owned();
-    aside.push(format!(".{}.new", std::process::id()));
-    let aside = path.with_file_name(aside);
-    let written = || {
-        let mut file = File::create(&aside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&aside, path)
-    };
-    written().inspect_err(|_| {
-        // Nothing to add to the error that is reported.
-        let _ = fs::remove_file(&aside);
-    })
 }
 
 #[cfg(test)]

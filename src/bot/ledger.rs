@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::aside;
 use crate::config::Settings;
 use crate::lichess::model::{GameId, Username};
 
@@ -157,9 +158,7 @@ pub fn save(path: &Path, text: &str) -> io::Result<()> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true).mode(0o700).create(directory)?;
     }
-    let new = path.with_extension("new");
-    fs::write(&new, text)?;
-    fs::rename(&new, path)
+    aside::write(path, text.as_bytes())
 }
 
 #[cfg(test)]

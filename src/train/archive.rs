@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use lzma_rust2::{LzmaOptions, XzOptions, XzReader, XzWriter};
 
-use super::trainer::write_aside;
+use crate::aside;
 
 /// What the name of a file of games ends in.
 pub const ENDING: &str = ".viri.xz";
@@ -17,7 +18,7 @@ pub const ENDING: &str = ".viri.xz";
 /// When the file cannot be written.
 pub fn store(path: &Path, games: &[u8]) -> anyhow::Result<usize> {
     let compressed = compress(games)?;
-    write_aside(path, &compressed)?;
+    aside::write(path, &compressed).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(compressed.len())
 }
 

@@ -8,11 +8,12 @@ use std::fmt::Write as _;
 use std::thread;
 use std::time::Instant;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 
 use super::dataset::{Dataset, Sources};
 use super::options::FitOptions;
-use super::trainer::{best_scale, cosine, left, write_aside};
+use super::trainer::{best_scale, cosine, left};
+use crate::aside;
 use crate::chess::Position;
 use crate::engine::trace::{self, Pair, Trace};
 use crate::progress::Progress;
@@ -298,7 +299,8 @@ pub fn run(options: &FitOptions) -> anyhow::Result<()> {
         "{learnt} positions of {} games, K {scale:.0}, error of validation {after:.6}, {before:.6} before.",
         data.games
     );
-    write_aside(&options.out, trace::source(&weights, &origin).as_bytes())?;
+    aside::write(&options.out, trace::source(&weights, &origin).as_bytes())
+        .with_context(|| format!("cannot write {}", options.out.display()))?;
     println!(
         "validation {after:.6}, {before:.6} before; evaluations {:.2} times as large; {} in {:.0} s",
         magnitude(&data.validation, &weights) / magnitude(&data.validation, &start),

@@ -19,6 +19,7 @@ use super::kernel::{Level, Loss, TILE, Target, Tile};
 use super::model::{CLIP, Model, Row};
 use super::options::TrainOptions;
 use super::sample::Sample;
+use crate::aside;
 use crate::engine::nnue::{Kernels, Network, Shape};
 
 const BETA1: f32 = 0.9;
@@ -129,7 +130,8 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
                 .is_none_or(|(loss, _)| report.validation.mean() < *loss)
             {
                 let network = report.model.quantise(&name, report.scale(scale))?;
-                write_aside(&options.out, &network.to_bytes())?;
+                aside::write(&options.out, &network.to_bytes())
+                    .with_context(|| format!("cannot write {}", options.out.display()))?;
                 best = Some((report.validation.mean(), network));
             }
             anyhow::Ok(())
@@ -538,14 +540,6 @@ fn stem(path: &Path) -> String {
         path.file_stem().unwrap_or_default().to_string_lossy()
     );
     name
-}
-
-/// Writes a file aside and renames it, so that it is never half there.
-pub(super) fn write_aside(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(".part");
-    fs::write(&aside, bytes).with_context(|| format!("cannot write {}", path.display()))?;
-    fs::rename(&aside, path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// A meeting of all threads, at which they wait in a loop: it takes place thousands of times a second.

@@ -6,10 +6,11 @@ use std::path::Path;
 
 /// The rooms, and which other rooms each may name. `*` is every one.
 const ALLOWED: &[(&str, &[&str])] = &[
+    ("aside", &[]),
     ("chess", &[]),
     ("clock", &[]),
     ("events", &["chess"]),
-    ("book", &["chess"]),
+    ("book", &["aside", "chess"]),
     ("engine", &["chess"]),
     ("metrics", &["events"]),
     ("store", &["chess", "events"]),
@@ -17,7 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("web", &["chess", "events", "metrics", "control"]),
     ("progress", &[]),
     ("epd", &["chess", "engine", "progress"]),
-    ("train", &["chess", "engine", "progress"]),
+    ("train", &["aside", "chess", "engine", "progress"]),
     ("lichess", &["chess", "clock"]),
     ("sim", &["chess", "engine"]),
     ("uci", &["chess", "engine", "book"]),
@@ -25,7 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "bot",
         &[
-            "chess", "book", "engine", "lichess", "events", "metrics", "config", "clock",
+            "chess", "book", "engine", "lichess", "events", "metrics", "config", "clock", "aside",
         ],
     ),
     ("logging", &["config"]),

@@ -18,7 +18,7 @@ use super::datagen::HASH;
 use super::openings::Openings;
 use super::options::TuneOptions;
 use super::signal::stop_on_signal;
-use super::trainer::write_aside;
+use crate::aside;
 use crate::engine::{ParameterError, Parameters, Setting, Solo, Tunable};
 use crate::progress::Progress;
 
@@ -146,7 +146,8 @@ impl Run {
     }
 
     fn write(&self, path: &Path) -> anyhow::Result<()> {
-        write_aside(path, &serde_json::to_vec_pretty(self)?)
+        aside::write(path, &serde_json::to_vec_pretty(self)?)
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 
     fn play(
