@@ -112,8 +112,8 @@ pub(super) struct Round {
     watchers: Vec<Watcher>,
     pub chat: Vec<Said>,
     pub no_rematch: bool,
-    /// How much of the players' clocks planted faults have taken.
-    held_up: [Duration; 2],
+    /// How much of the players' clocks planted faults have taken, and until when that is counted.
+    held_up: [(Duration, Moment); 2],
     /// The game after this one.
     pub rematch: Option<GameId>,
     next_look: Moment,
@@ -206,24 +206,26 @@ impl Round {
         }
     }
 
-    /// A planted fault holds back a move of this side.
-    pub fn hold_up(&mut self, color: Color, by: Duration) {
+    /// A planted fault holds back a move of this side. What is held back at the same time costs it only once.
+    pub fn hold_up(&mut self, color: Color, from: Moment, until: Moment) {
         if self.referee.is_on() && self.referee.turn() == color {
-            self.held_up[color.index()] += by;
+            let (by, counted) = &mut self.held_up[color.index()];
+            *by += until.since(from.max(*counted));
+            *counted = until.max(*counted);
         }
     }
 
     /// A planted fault holds back a line from this side. Only that counts which shows that it is to move.
-    pub fn hold_up_line(&mut self, color: Color, line: &[u8], by: Duration) {
+    pub fn hold_up_line(&mut self, color: Color, line: &[u8], from: Moment, until: Moment) {
         if shown_ply(line) == Some(self.referee.plies()) {
-            self.hold_up(color, by);
+            self.hold_up(color, from, until);
         }
     }
 
     pub fn summary(&self, now: Moment) -> GameSummary {
         GameSummary {
             left: COLORS.map(|color| self.referee.time_left(color, now)),
-            held_up: self.held_up,
+            held_up: self.held_up.map(|(by, _)| by),
             id: self.id.to_string(),
             white: self.side(Color::White).shown_name(),
             black: self.side(Color::Black).shown_name(),
@@ -321,7 +323,7 @@ impl World {
             watchers: Vec::new(),
             chat: Vec::new(),
             no_rematch: rule("noRematch"),
-            held_up: [Duration::ZERO; 2],
+            held_up: [(Duration::ZERO, now); 2],
             rematch: None,
             next_look: now + HEARTBEAT,
         };

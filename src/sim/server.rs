@@ -67,7 +67,8 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
     if let Some((id, color)) = mover
         && let Some(round) = sim.world().rounds.get_mut(&id)
     {
-        round.hold_up(color, before + struck.stall());
+        let now = sim.time().now();
+        round.hold_up(color, now, now + before + struck.stall());
     }
     sim.time().sleep(before).await;
     let after = struck.delay();

@@ -232,11 +232,10 @@ impl Lines {
                 // No line overtakes another.
                 let before = self.held.back().map_or(now, |(until, _)| *until);
                 let until = before.max(now + self.troubles.delay());
-                if let Topic::Game { id, color, .. } = self.topic {
-                    let by = until.since(now);
-                    if let Some(round) = self.sim.world().rounds.get_mut(&id) {
-                        round.hold_up_line(color, &line, by);
-                    }
+                if let Topic::Game { id, color, .. } = self.topic
+                    && let Some(round) = self.sim.world().rounds.get_mut(&id)
+                {
+                    round.hold_up_line(color, &line, now, until);
                 }
                 self.held.push_back((until, line));
             }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use knightwatch::sim::{Endpoint, Fault, Latency, Rule, SimOptions, StreamFault};
 use reqwest::Method;
 
-use super::site::{Site, text};
+use super::site::{Lines, Site, text};
 
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
@@ -135,6 +135,50 @@ async fn a_trickle_goes_with_other_faults() {
     assert_eq!(rest.matches("gameState").count(), 1, "{rest}");
 }
 
+/// Whitey's stream of a game, when nothing comes over it but as time leaps forward; and how many leaps it took.
+async fn slow_stream(site: &Site, id: &str, leap: Duration) -> (Lines, u32) {
+    let opening = async {
+        let mut stream = site.game_stream("Whitey", id).await;
+        assert_eq!(stream.line().await["type"], "gameFull");
+        stream
+    };
+    let mut opening = std::pin::pin!(opening);
+    let mut leaps = 0;
+    loop {
+        tokio::select! {
+            stream = &mut opening => return (stream, leaps),
+            () = tokio::time::sleep(Duration::from_millis(50)) => {
+                leaps += 1;
+                site.sim.advance(leap);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_held_up_together_costs_a_player_its_time_once() {
+    let site = Site::start().await;
+    let id = site.game(BLITZ).await;
+    site.play("Whitey", &id, "e2e4").await;
+    let minute = Duration::from_secs(60);
+    let slow = Fault::Latency(Latency {
+        least: minute,
+        jitter: Duration::ZERO,
+    });
+    let rule = Rule::on(Endpoint::GameStream, slow).times(usize::MAX);
+    site.sim.faults().add(rule);
+    let (mut stream, _) = slow_stream(&site, &id, minute).await;
+    let held_up = || site.sim.games()[0].held_up[0];
+    let before = held_up();
+    site.play("Blacky", &id, "e7e5").await;
+    // A second line that shows White to move, on its way beside the first.
+    site.post("Blacky", &format!("/api/bot/game/{id}/draw/yes"), "")
+        .await;
+    stream.quiet(Duration::from_millis(50)).await;
+    let by = held_up() - before;
+    assert!(by >= minute && by < minute + minute / 2, "{by:?}");
+}
+
 #[tokio::test]
 async fn latency_holds_up_calls_answers_and_lines_but_not_their_order() {
     let site = Site::start().await;
@@ -153,24 +197,7 @@ async fn latency_holds_up_calls_answers_and_lines_but_not_their_order() {
     site.sim.faults().clear();
     let times = [60, 30].map(Duration::from_secs);
     site.sim.faults().add(rule(Endpoint::GameStream, times));
-    let mut leaps = 0;
-    let mut stream = {
-        let opening = async {
-            let mut stream = site.game_stream("Whitey", &id).await;
-            assert_eq!(stream.line().await["type"], "gameFull");
-            stream
-        };
-        let mut opening = std::pin::pin!(opening);
-        loop {
-            tokio::select! {
-                stream = &mut opening => break stream,
-                () = tokio::time::sleep(Duration::from_millis(50)) => {
-                    leaps += 1;
-                    site.sim.advance(times[0]);
-                }
-            }
-        }
-    };
+    let (mut stream, leaps) = slow_stream(&site, &id, times[0]).await;
     // The call, its answer, and the line.
     assert!(leaps >= 3, "{leaps}");
     site.play("Blacky", &id, "e7e5").await;
