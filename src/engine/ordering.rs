@@ -165,7 +165,13 @@ impl Picker {
     /// The best of what is left: a step of selection sort, since most nodes need only the first few.
     fn pick(&mut self, list: &mut [Scored]) -> Option<Move> {
         let rest = &mut list[self.next..];
-        let best = (0..rest.len()).max_by_key(|&i| (rest[i].score, std::cmp::Reverse(i)))?;
+        let (first, others) = rest.split_first()?;
+        let (mut best, mut score) = (0, first.score);
+        for (i, other) in others.iter().enumerate() {
+            if other.score > score {
+                (best, score) = (i + 1, other.score);
+            }
+        }
         rest.swap(0, best);
         self.next += 1;
         Some(rest[0].mv)
