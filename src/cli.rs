@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::book::GameOptions;
 use crate::chess::perft::MAX_DEPTH;
 use crate::clock::MAX_SCALE;
+use crate::control::OperatorCommand;
 use crate::epd::EpdOptions;
 use crate::events::Color;
 use crate::sim::SimArgs;
@@ -40,7 +41,8 @@ pub enum Command {
         knightwatch run --set games.concurrency=1 --set daemon.log=debug\n  \
         LICHESS_TOKEN=lip_... KNIGHTWATCH__LICHESS__URL=http://127.0.0.1:9663 knightwatch run\n\n\
         The first SIGTERM or Ctrl-C takes no new games and lets running ones finish, the second leaves at once;\n\
-        games that are left are taken up at the next start.")]
+        games that are left are taken up at the next start. SIGHUP reads the configuration again, as `knightwatch\n\
+        reload` does; where a terminal is closed it means the same as SIGTERM.")]
     Run {
         #[command(flatten)]
         config: ConfigArgs,
@@ -121,6 +123,9 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+
+    #[command(flatten)]
+    Operator(OperatorCommand),
 
     /// List the games that were played, and what they came to
     #[command(after_help = "Examples:\n  \

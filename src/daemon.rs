@@ -1,6 +1,6 @@
 //! Wiring of the daemon: build everything, signals, systemd, two-stage stop.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep_until};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::book::{self, Book};
-use crate::bot::{self, BotParts, Pulse, Shelf, Stage, Stopper};
-use crate::config::{self, PgnFiles, Selection, Settings, TokenSource};
+use crate::bot::{self, BotParts, Calls, Helm, Pulse, Reread, Shelf, Stage, Stopper};
+use crate::config::{self, PgnFiles, Selection, Settings, Sources, TokenSource};
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
 use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
@@ -110,8 +110,8 @@ impl Rehearsal {
 }
 
 /// Plays on Lichess until told to stop by SIGTERM or Ctrl-C: the first finishes the games within the grace, the
-/// second leaves at once.
-pub fn run(settings: Settings, rehearsal: Rehearsal) -> Result<(), Error> {
+/// second leaves at once. The settings are read anew from the sources when that is asked for.
+pub fn run(settings: Settings, sources: Sources, rehearsal: Rehearsal) -> Result<(), Error> {
     rehearsal.begin(&settings)?;
     let source = settings.token.as_ref().ok_or(Error::NoToken)?;
     let token = source.read()?;
@@ -124,6 +124,8 @@ pub fn run(settings: Settings, rehearsal: Rehearsal) -> Result<(), Error> {
     let settings = Arc::new(settings);
     let mut parts = assemble(&settings, token, Bus::new())?;
     parts.ledger = bot::ledger_file(&settings);
+    parts.orders = bot::orders_file(&settings);
+    parts.reread = Some(rereader(sources));
     if let Some(nodes) = rehearsal.engine_panics {
         warn!("a rehearsal: every search of the engine fails after {nodes} nodes");
         parts.engine.rehearse_panics(nodes);
@@ -153,6 +155,22 @@ pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<B
         pulse: Pulse::default(),
         metrics: Metrics::default(),
         ledger: None,
+        orders: None,
+        calls: Calls::default(),
+        reread: None,
+    })
+}
+
+/// Reads the settings as at the start, and lets systemd know of it.
+fn rereader(sources: Sources) -> Reread {
+    Arc::new(move || {
+        let mut begin = vec![NotifyState::Reloading];
+        // systemd from 253 on wants to know when.
+        begin.extend(NotifyState::monotonic_usec_now().ok());
+        notify(&begin);
+        let read = Settings::load(&sources);
+        notify(&[NotifyState::Ready]);
+        read
     })
 }
 
@@ -187,16 +205,18 @@ fn shelf(settings: &Settings) -> Result<Shelf, Error> {
 }
 
 /// Runs the bot, hands signals on to it, and tells systemd how it is doing.
-async fn supervise(parts: BotParts, daemon: &config::Daemon) -> Result<(), Error> {
+async fn supervise(mut parts: BotParts, daemon: &config::Daemon) -> Result<(), Error> {
     let grace = daemon.grace();
-    let (mut terminate, mut interrupt) = (
-        signal(SignalKind::terminate())?,
-        signal(SignalKind::interrupt())?,
-    );
+    let mut signals = Signals::new()?;
     let (stopper, stop) = bot::stop();
+    let (helm, calls) = bot::helm(stopper.clone());
+    parts.calls = calls;
     let pulse = parts.pulse.clone();
     let mut status = pulse.status();
-    let mut windows = windows(&parts, daemon).await;
+    let mut windows = windows(&parts, daemon, &helm).await;
+    let mut reloads = JoinSet::new();
+    // Told by a signal that it is to stop, and not only by the operator to drain.
+    let mut told = false;
     let recorder = recorder(&parts);
     let mut bot = tokio::spawn(bot::run(parts, stop));
     let mut watchdog = Watchdog::new();
@@ -215,16 +235,27 @@ async fn supervise(parts: BotParts, daemon: &config::Daemon) -> Result<(), Error
                 }
                 return Ok(outcome??);
             }
-            () = heard(&mut terminate, &mut interrupt) => match stopper.stage() {
-                Stage::Running => {
+            word = signals.next() => match word {
+                Word::Reload => {
+                    info!("SIGHUP: reading the settings anew");
+                    let helm = helm.clone();
+                    reloads.spawn(async move { helm.reload().await });
+                }
+                Word::Stop if std::mem::replace(&mut told, true) => leave(&pulse, &stopper),
+                Word::Stop => {
                     info!("stopping: running games get {grace:.0?} to finish; once more to leave at once");
                     stopper.drain();
                     deadline.as_mut().reset(clock::wall_deadline(grace));
                     notify(&[NotifyState::Stopping]);
                     tell(&pulse, &stopper);
                 }
-                Stage::Draining | Stage::Leaving => leave(&pulse, &stopper),
             },
+            // The bot has logged what came of it, if it was there to hear it.
+            Some(reloaded) = reloads.join_next() => {
+                if let Ok(Err(why)) = reloaded {
+                    debug!("not reloaded: {why}");
+                }
+            }
             () = &mut deadline => {
                 leave(&pulse, &stopper);
                 deadline.as_mut().reset(far_away());
@@ -241,13 +272,14 @@ async fn supervise(parts: BotParts, daemon: &config::Daemon) -> Result<(), Error
 }
 
 /// Opens what lets others see how the bot is doing. None of it is worth not playing for.
-async fn windows(parts: &BotParts, daemon: &config::Daemon) -> JoinSet<()> {
+async fn windows(parts: &BotParts, daemon: &config::Daemon, helm: &Helm) -> JoinSet<()> {
     let mut windows = JoinSet::new();
     let metrics = &parts.metrics;
     windows.spawn(metrics.clone().follow(parts.events.subscribe()));
     let path = daemon.socket.clone().unwrap_or_else(control::default_path);
     let socket = control::Server::bind(&path).await;
-    windows.spawn(control::keep(path, socket, metrics.clone()));
+    let ends = (metrics.clone(), helm.clone());
+    windows.spawn(control::keep(path, socket, ends));
     if let Ok(Some(address)) = daemon.address() {
         match web::bind(address).await {
             Ok(listener) => {
@@ -319,10 +351,40 @@ fn far_away() -> Instant {
     Instant::now() + Duration::from_secs(86_400 * 365)
 }
 
-async fn heard(terminate: &mut Signal, interrupt: &mut Signal) {
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+/// The signals that we listen to.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+    /// We were started in a terminal, whose end says SIGHUP too.
+    terminal: bool,
+}
+
+/// What a signal says.
+enum Word {
+    Stop,
+    Reload,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+            terminal: io::stdin().is_terminal(),
+        })
+    }
+
+    async fn next(&mut self) -> Word {
+        tokio::select! {
+            _ = self.terminate.recv() => Word::Stop,
+            _ = self.interrupt.recv() => Word::Stop,
+            _ = self.hangup.recv() => match self.terminal && !io::stdin().is_terminal() {
+                true => Word::Stop,
+                false => Word::Reload,
+            },
+        }
     }
 }
 
@@ -335,6 +397,7 @@ fn tell(pulse: &Pulse, stopper: &Stopper) {
     };
     let line = match (stopper.stage(), &status.account) {
         (Stage::Running, None) => "connecting to Lichess".into(),
+        (Stage::Running, Some(me)) if status.paused => format!("{me}: paused, {games} on"),
         (Stage::Running, Some(me)) if status.online => format!("{me}: {games} on"),
         (Stage::Running, Some(me)) => format!("{me}: offline, {games} on"),
         _ => format!("stopping: {games} left to finish"),

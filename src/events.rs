@@ -127,6 +127,11 @@ pub enum Event {
         /// Games still on.
         games: usize,
     },
+    /// The operator has paused us, or has us go on: whether new games are taken.
+    Paused {
+        /// Whether they are not.
+        paused: bool,
+    },
     /// Anything else worth telling, in words.
     Note {
         /// How bad it is.
@@ -155,7 +160,8 @@ impl Event {
             | Self::Offline { .. }
             | Self::Challenge(_)
             | Self::Idle { .. }
-            | Self::Draining { .. } => None,
+            | Self::Draining { .. }
+            | Self::Paused { .. } => None,
         }
     }
 

@@ -54,7 +54,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
                 time_scale,
                 engine_panics,
             };
-            daemon::run(settings(config)?, rehearsal)?;
+            let sources = Sources::of_process(config.config, config.set);
+            let settings = Settings::load(&sources)?;
+            logging::start(settings.daemon.log);
+            daemon::run(settings, sources, rehearsal)?;
         }
         Command::Book(command) => {
             logging::start(LogLevel::Warn);
@@ -80,6 +83,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Status { socket, json } => {
             return control::status_command(socket.as_deref(), json, &mut io::stdout().lock());
         }
+        Command::Operator(command) => return command.run(&mut io::stdout().lock()),
         Command::Games {
             config,
             filter,

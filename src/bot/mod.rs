@@ -11,10 +11,12 @@ mod desk;
 mod duty;
 mod game;
 mod head;
+mod helm;
 mod lag;
 mod ledger;
 mod link;
 mod manners;
+mod orders;
 pub mod policy;
 pub mod replay;
 mod sheet;
@@ -29,7 +31,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::{Notify, watch};
 
 pub use choice::Shelf;
+pub use helm::{Answer, Calls, Helm, Invitation, Refused, Reread, helm};
 pub use ledger::{Ledger, file as ledger_file};
+pub use orders::{Orders, file as orders_file};
 pub use stop::{Stage, Stop, Stopper, stop};
 
 use crate::config::Settings;
@@ -40,7 +44,6 @@ use crate::lichess::model::Username;
 use crate::metrics::Metrics;
 
 /// What a bot is made of.
-#[derive(Clone)]
 pub struct BotParts {
     /// The account, by its token.
     pub client: Client,
@@ -58,6 +61,12 @@ pub struct BotParts {
     pub metrics: Metrics,
     /// Where to keep count of challenges over a restart; nowhere if it need not be kept.
     pub ledger: Option<PathBuf>,
+    /// Where to keep what the operator says over a restart; nowhere if it need not be kept.
+    pub orders: Option<PathBuf>,
+    /// What the operator has us do while we run.
+    pub calls: Calls,
+    /// Where the settings are read anew, if anywhere.
+    pub reread: Option<Reread>,
 }
 
 /// Why a bot has stopped before it was told to.
@@ -100,6 +109,8 @@ pub struct Status {
     pub online: bool,
     /// Games that are on.
     pub games: usize,
+    /// The operator wants no new games for now.
+    pub paused: bool,
 }
 
 impl Default for Pulse {

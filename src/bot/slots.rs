@@ -49,12 +49,22 @@ impl Slots {
         }
     }
 
+    /// From now on there are so many. Who has a place keeps it.
+    pub fn resize(&mut self, concurrency: usize, reserved: usize) {
+        (self.concurrency, self.reserved) = (concurrency, reserved);
+    }
+
     /// We have said yes: the slot is kept for a while.
     pub fn promise(&mut self, id: GameId, guest: Guest, now: Instant) {
+        self.expect(id, guest, now + PROMISE);
+    }
+
+    /// It may become a game until then, and has a slot for so long.
+    pub fn expect(&mut self, id: GameId, guest: Guest, until: Instant) {
         let slot = Slot {
             guest,
             arena: None,
-            promised: Some(now + PROMISE),
+            promised: Some(until),
         };
         self.taken.insert(id, slot);
     }

@@ -3,7 +3,9 @@
 use std::ops::RangeInclusive;
 
 use crate::lichess::Endpoint;
+use crate::lichess::model::TimeControl;
 
+use super::rule::Exact;
 use super::settings::{
     Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, PgnFiles, Records, Resign,
     Settings, Speed, Tournaments, Variant,
@@ -272,6 +274,42 @@ fn tournaments(tournaments: &Tournaments, findings: &mut Findings) {
             format!("the arena {} is named twice", joining.id),
         );
     }
+    findings.when(
+        tournaments.join_teams && tournaments.teams.is_empty(),
+        &["join_teams"],
+        "teams are to be joined, but there are none in teams",
+    );
+    findings.when(
+        !tournaments.password.is_empty() && tournaments.teams.is_empty(),
+        &["password"],
+        "the password is for arenas of teams, but there are none in teams",
+    );
+    if !tournaments.any && tournaments.teams.is_empty() {
+        return;
+    }
+    const OTHERWISE: &str = "so no arena would be found; to look for none leave out any and teams";
+    findings.when(
+        tournaments.speeds.is_empty(),
+        &["speeds"],
+        format!("no speed is played, {OTHERWISE}"),
+    );
+    let (least, most) = (tournaments.min_minutes, tournaments.max_minutes);
+    findings.when(
+        least > most,
+        &["max_minutes", "min_minutes"],
+        format!("min_minutes = {least} is more than max_minutes = {most}, {OTHERWISE}"),
+    );
+    findings.when(
+        tournaments.at_once == 0,
+        &["at_once"],
+        format!("at most 0 are played at once, {OTHERWISE}"),
+    );
+    let is_clock = |exact: &Exact| matches!(exact.time(), TimeControl::Clock { .. });
+    findings.when(
+        !tournaments.clocks.iter().all(is_clock),
+        &["clocks"],
+        "every arena is played with a clock; take \"unlimited\" out",
+    );
 }
 
 fn draw(draw: &Draw, findings: &mut Findings) {

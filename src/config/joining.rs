@@ -73,6 +73,58 @@ impl From<Joining> for String {
     }
 }
 
+/// A team whose arenas we take part in: `TEAM` or `TEAM:PASSWORD`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Membership {
+    /// The last part of the team's address.
+    pub team: String,
+    /// What it asks those for who want to be in it.
+    pub password: Option<String>,
+}
+
+impl TryFrom<String> for Membership {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let (team, password) = match text.split_once(':') {
+            Some((team, password)) => (team, Some(password.to_owned())),
+            None => (text.as_str(), None),
+        };
+        let fits = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        let is_team = !team.is_empty() && team.len() <= 80 && team.chars().all(fits);
+        let no_password = |text: &str| text.is_empty() || text.starts_with("//");
+        if !is_team || password.as_deref().is_some_and(no_password) {
+            return Err(
+                "expected the end of the team's address, then perhaps :PASSWORD, as in \"our-team\" or \"our-team:secret\""
+                    .to_owned(),
+            );
+        }
+        Ok(Self {
+            team: team.to_owned(),
+            password,
+        })
+    }
+}
+
+impl From<Membership> for String {
+    fn from(membership: Membership) -> Self {
+        let password = membership.password.map(|password| format!(":{password}"));
+        membership.team + &password.unwrap_or_default()
+    }
+}
+
+/// Without the password.
+impl fmt::Debug for Membership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.team)?;
+        match self.password {
+            Some(_) => f.write_str(":***"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Without the password.
 impl fmt::Debug for Joining {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -90,6 +142,24 @@ impl fmt::Debug for Joining {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_team_with_and_without_its_secret() {
+        let read = |text: &str| Membership::try_from(text.to_owned());
+        let open = read("our-team").unwrap();
+        assert_eq!((open.team.as_str(), open.password), ("our-team", None));
+        let closed = read("our-team:a:b").unwrap();
+        assert_eq!(format!("{closed:?}"), "our-team:***");
+        assert_eq!(String::from(closed), "our-team:a:b");
+        for text in [
+            "",
+            "our team",
+            "our-team:",
+            "https://lichess.org/team/our-team",
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn an_arena_with_and_without_its_secrets() {

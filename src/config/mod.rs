@@ -4,6 +4,7 @@
 //! operator wrote, [`check`] looks for contradictions. Whatever is wrong is told at once: where, what, and what to do.
 
 mod check;
+mod diff;
 mod joining;
 mod layers;
 mod problem;
@@ -19,7 +20,8 @@ use crate::lichess::{Token, TokenError, TokenFault};
 use layers::{Layer, Reader};
 use problem::{Place, Problem};
 
-pub use joining::Joining;
+pub use diff::Change;
+pub use joining::{Joining, Membership};
 pub use problem::Error;
 pub use rule::{
     Decline, Exact, ExtraRule, Limit, Match, OurColor, Pattern, Play, Range, Rule, Title,

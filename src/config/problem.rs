@@ -139,6 +139,19 @@ impl Problem {
             ..self
         }
     }
+
+    /// The same in one line, for the log.
+    pub fn line(&self) -> String {
+        let place = match &self.place {
+            Place::File(at) => format!("{}:{}:{}: ", at.path.display(), at.line, at.column),
+            Place::Environment(name) => format!("environment variable {name}: "),
+            Place::Argument(key) => format!("argument --set {key}: "),
+            Place::Nowhere => String::new(),
+        };
+        let hint = self.hint.iter().map(|hint| format!(" ({hint})"));
+        let line = format!("{place}{}{}", self.message, hint.collect::<String>());
+        without_tokens(&clip(&line, LONGEST))
+    }
 }
 
 impl fmt::Display for Problem {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::TokenSource;
-use super::joining::Joining;
-use super::rule::{Limit, Pattern, Play, Rule};
+use super::joining::{Joining, Membership};
+use super::rule::{Exact, Limit, Pattern, Play, Rule};
 use crate::lichess::{Endpoint, EndpointError};
 
 /// Everything an operator can set. [`Settings::default`] is a bot that plays out of the box.
@@ -173,11 +173,31 @@ pub struct Games {
 }
 
 /// `[tournaments]`
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tournaments {
     /// Arenas to join before they start, each as `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
     pub join: Vec<Joining>,
+    /// Teams whose arenas are joined, each as `TEAM` or `TEAM:PASSWORD`, the password being that of the team.
+    pub teams: Vec<Membership>,
+    /// Whether to join these teams.
+    pub join_teams: bool,
+    /// What arenas of these teams ask for, if they do.
+    pub password: String,
+    /// Whether to join any arena of the site that allows bots.
+    pub any: bool,
+    /// Of those that are found in either way: the speeds.
+    pub speeds: Vec<Speed>,
+    /// The time controls; none for all.
+    pub clocks: Vec<Exact>,
+    /// The shortest, in minutes.
+    pub min_minutes: u32,
+    /// The longest.
+    pub max_minutes: u32,
+    /// Those that begin within so many hours.
+    pub within_h: u32,
+    /// So many at once.
+    pub at_once: usize,
 }
 
 /// `[draw]`
@@ -553,6 +573,24 @@ impl Default for Games {
             per_opponent: 4,
             abort_after_s: 60,
             claim_victory: true,
+        }
+    }
+}
+
+impl Default for Tournaments {
+    fn default() -> Self {
+        Self {
+            join: Vec::new(),
+            teams: Vec::new(),
+            join_teams: false,
+            password: String::new(),
+            any: false,
+            speeds: vec![Speed::Bullet, Speed::Blitz, Speed::Rapid, Speed::Classical],
+            clocks: Vec::new(),
+            min_minutes: 10,
+            max_minutes: 720,
+            within_h: 24,
+            at_once: 1,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The other side of the socket: `knightwatch status`.
+//! The other side of the socket: `knightwatch status` and the commands of the operator.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -9,8 +9,9 @@ use std::time::Duration;
 use super::{Answer, Request, candidates};
 use crate::metrics::Health;
 
-/// A daemon that is alive answers at once.
+/// A daemon that is alive answers at once; what it has to ask Lichess for takes longer, but not as long as this.
 const PATIENCE: Duration = Duration::from_secs(5);
+const LICHESS: Duration = Duration::from_secs(30);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -45,8 +46,8 @@ fn list(paths: &[PathBuf]) -> String {
 /// Asks the daemon on this socket, or on one of the usual ones.
 ///
 /// # Errors
-/// When there is none, or it does not answer within a few seconds.
-pub fn ask(socket: Option<&Path>, request: Request) -> Result<Answer, Error> {
+/// When there is none, or it does not answer in time.
+pub fn ask(socket: Option<&Path>, request: &Request) -> Result<Answer, Error> {
     let paths = socket.map_or_else(candidates, |path| vec![path.to_owned()]);
     let mut refused = None;
     for path in &paths {
@@ -70,10 +71,14 @@ fn broken(path: &Path, error: io::Error) -> Error {
     }
 }
 
-fn talk(mut stream: UnixStream, request: Request) -> io::Result<Result<Answer, Error>> {
-    stream.set_read_timeout(Some(PATIENCE))?;
+fn talk(mut stream: UnixStream, request: &Request) -> io::Result<Result<Answer, Error>> {
+    let patience = match request {
+        Request::Status => PATIENCE,
+        _ => LICHESS,
+    };
+    stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let mut line = serde_json::to_string(&request)?;
+    let mut line = serde_json::to_string(request)?;
     line.push('\n');
     stream.write_all(line.as_bytes())?;
     let mut answer = String::new();
@@ -94,7 +99,7 @@ pub fn status_command(
     json: bool,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
-    let Answer::Status(status) = ask(socket, Request::Status)? else {
+    let Answer::Status(status) = ask(socket, &Request::Status)? else {
         return Err(Error::Unreadable("not a status".to_owned()).into());
     };
     if json {
@@ -106,4 +111,20 @@ pub fn status_command(
         Health::Ok => ExitCode::SUCCESS,
         Health::Ill { .. } => ExitCode::FAILURE,
     })
+}
+
+/// Has the daemon do something, and prints what it says to that.
+///
+/// # Errors
+/// When there is no daemon, when it does not do it, or nothing can be printed.
+pub(super) fn order_command(
+    socket: Option<&Path>,
+    request: &Request,
+    out: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
+    let Answer::Done(done) = ask(socket, request)? else {
+        return Err(Error::Unreadable("not what came of it".to_owned()).into());
+    };
+    writeln!(out, "{done}")?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -5,15 +5,18 @@
 //! may do everything.
 
 mod client;
+mod command;
 mod server;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::Status;
+use crate::bot::{self, Helm, Invitation};
+use crate::metrics::{Metrics, Status};
 
 pub use client::{Error, ask, status_command};
+pub use command::OperatorCommand;
 pub use server::{BindError, Server, keep};
 
 /// The socket's file name.
@@ -22,12 +25,58 @@ const NAME: &str = "control.sock";
 /// Where the systemd unit has its runtime directory.
 const SYSTEM: &str = "/run/knightwatch";
 
-/// What a client may ask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields, tag = "ask")]
+/// What a client may ask: `{"ask":"move-now","game":"abcdefgh"}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "ask")]
 pub enum Request {
     /// How is it going?
     Status,
+    /// Take no new games.
+    Pause,
+    /// Take new games again.
+    Resume,
+    /// Finish the games that are on, then end.
+    Drain,
+    /// Challenge somebody, as [`Invitation::read`] has it.
+    Challenge {
+        /// Whom.
+        user: String,
+        /// `3+2`, `2d`, `unlimited`.
+        clock: String,
+        /// Whether ratings are at stake.
+        rated: bool,
+        /// Lichess's key.
+        variant: String,
+        /// Ours: `white`, `black`, `random`.
+        color: String,
+    },
+    /// Take part in an arena: `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
+    Join {
+        /// Which.
+        arena: String,
+    },
+    /// Leave an arena.
+    Leave {
+        /// Which.
+        arena: String,
+    },
+    /// Never accept this user again.
+    Block {
+        /// Whom.
+        user: String,
+    },
+    /// Take that back.
+    Unblock {
+        /// Whom.
+        user: String,
+    },
+    /// Play the best move found so far, at once.
+    MoveNow {
+        /// In which game.
+        game: String,
+    },
+    /// Read the settings anew.
+    Reload,
 }
 
 impl Request {
@@ -42,7 +91,40 @@ impl Request {
             format!("not a request: {why}")
         })
     }
+
+    /// What the daemon says to it.
+    async fn answer(self, (metrics, helm): &Ends) -> Answer {
+        let answer = match self {
+            Self::Status => return Answer::Status(Box::new(metrics.status())),
+            Self::Pause => helm.pause().await,
+            Self::Resume => helm.resume().await,
+            Self::Drain => helm.drain(),
+            Self::Challenge {
+                user,
+                clock,
+                rated,
+                variant,
+                color,
+            } => match Invitation::read(&user, &clock, rated, &variant, &color) {
+                Ok(invitation) => helm.challenge(invitation).await,
+                Err(refused) => Err(refused),
+            },
+            Self::Join { arena } => helm.join(&arena).await,
+            Self::Leave { arena } => helm.leave(&arena).await,
+            Self::Block { user } => helm.block(&user).await,
+            Self::Unblock { user } => helm.unblock(&user).await,
+            Self::MoveNow { game } => helm.move_now(&game).await,
+            Self::Reload => helm.reload().await,
+        };
+        match answer {
+            Ok(done) => Answer::Done(done),
+            Err(bot::Refused(why)) => Answer::Error(why),
+        }
+    }
 }
+
+/// What the daemon answers from: how it is doing, and who can do something about it.
+pub type Ends = (Metrics, Helm);
 
 /// What the daemon answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,7 +132,9 @@ impl Request {
 pub enum Answer {
     /// That is how it is going.
     Status(Box<Status>),
-    /// The request makes no sense; why.
+    /// That is what was done.
+    Done(String),
+    /// It was not done, or the request makes no sense; why.
     Error(String),
 }
 

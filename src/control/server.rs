@@ -12,8 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval_at, timeout};
 use tracing::{debug, info, warn};
 
-use super::{Answer, Request, user};
-use crate::metrics::Metrics;
+use super::{Answer, Ends, Request, user};
 
 /// The longest request, in bytes.
 const LONGEST: u64 = 64 * 1024;
@@ -78,7 +77,7 @@ pub struct Server {
 /// Keeps the socket open for as long as this is not dropped, beginning with what came of opening it. Where it cannot be
 /// made, for want of space or of the permission, that is said once and tried again; a file that somebody has removed is
 /// made anew.
-pub async fn keep(path: PathBuf, first: Result<Server, BindError>, metrics: Metrics) {
+pub async fn keep(path: PathBuf, first: Result<Server, BindError>, ends: Ends) {
     let mut next = Some(first);
     // It cannot be reached at the moment, and why has been said.
     let (mut gone, mut told) = (false, false);
@@ -90,15 +89,15 @@ pub async fn keep(path: PathBuf, first: Result<Server, BindError>, metrics: Metr
         match opened {
             Ok(server) => {
                 if gone {
-                    info!("knightwatch status reaches this daemon again");
+                    info!("the commands of the operator reach this daemon again");
                 }
-                server.serve(metrics.clone()).await;
+                server.serve(ends.clone()).await;
                 info!("the control socket {} is gone", path.display());
                 (gone, told) = (true, false);
                 continue;
             }
             Err(error) if !told => {
-                warn!("knightwatch status will not reach this daemon for now: {error}");
+                warn!("the commands of the operator will not reach this daemon for now: {error}");
                 (gone, told) = (true, true);
             }
             Err(error) => debug!("still no control socket: {error}"),
@@ -167,7 +166,7 @@ impl Server {
     }
 
     /// Answers until the file is no longer there.
-    async fn serve(self, metrics: Metrics) {
+    async fn serve(self, ends: Ends) {
         let mut clients = JoinSet::new();
         let mut look = interval_at(Instant::now() + LOOK_EVERY, LOOK_EVERY);
         loop {
@@ -175,7 +174,7 @@ impl Server {
                 _ = look.tick() => if identity(&self.path) != self.file { return },
                 accepted = self.listener.accept(), if clients.len() < CLIENTS => match accepted {
                     Ok((client, _)) => {
-                        clients.spawn(converse(client, metrics.clone(), self.patience));
+                        clients.spawn(converse(client, ends.clone(), self.patience));
                     }
                     Err(error) => {
                         debug!("cannot accept a client of the control socket: {error}");
@@ -218,7 +217,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     Some((there.dev(), there.ino()))
 }
 
-async fn converse(mut client: UnixStream, metrics: Metrics, patience: Duration) {
+async fn converse(mut client: UnixStream, ends: Ends, patience: Duration) {
     let (reader, mut writer) = client.split();
     let mut reader = BufReader::new(reader.take(LONGEST));
     let mut line = String::new();
@@ -231,7 +230,7 @@ async fn converse(mut client: UnixStream, metrics: Metrics, patience: Duration) 
             return;
         }
         let answer = match Request::read(&line) {
-            Ok(Request::Status) => Answer::Status(Box::new(metrics.status())),
+            Ok(request) => request.answer(&ends).await,
             Err(why) => Answer::Error(why),
         };
         let mut text = serde_json::to_string(&answer).expect("plain data with string keys");
@@ -246,6 +245,8 @@ async fn converse(mut client: UnixStream, metrics: Metrics, patience: Duration) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bot;
+    use crate::metrics::Metrics;
 
     fn mode(path: &Path, mode: u32) {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -295,7 +296,8 @@ mod tests {
         let path = home.path().join("control.sock");
         let mut server = Server::bind(&path).await.unwrap();
         server.patience = Duration::from_millis(200);
-        tokio::spawn(server.serve(Metrics::default()));
+        let (helm, _calls) = bot::helm(bot::stop().0);
+        tokio::spawn(server.serve((Metrics::default(), helm)));
         let mut idle = Vec::new();
         for _ in 0..CLIENTS + 4 {
             idle.push(UnixStream::connect(&path).await.unwrap());

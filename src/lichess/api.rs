@@ -3,14 +3,18 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use jiff::Timestamp;
+use jiff::fmt::strtime;
+use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::client::{Client, Request};
 use super::error::Error;
 use super::model::{
-    Arena, ArenaId, Challenge, ChallengeId, Challenges, ChatLine, DeclineReason, GameId, GameInfo,
-    NewChallenge, Room, TokenInfo, User, UserStatus, Username, clip,
+    Arena, ArenaId, ArenaLine, Challenge, ChallengeId, Challenges, ChatLine, DeclineReason, GameId,
+    GameInfo, ListedArena, NewChallenge, Room, Team, TokenInfo, User, UserStatus, Username, clip,
 };
 use super::retry::Kind;
 use super::stream::{EventStream, GameStream};
@@ -249,6 +253,57 @@ impl Client {
         .await
     }
 
+    /// The first `nb` lines of an arena's results.
+    pub async fn arena_results(&self, id: &ArenaId, nb: u32) -> Result<Vec<ArenaLine>, Error> {
+        let request = self
+            .get(&["api", "tournament", id.as_str(), "results"])
+            .query(&[("nb", nb)]);
+        Ok(lines(&self.send(Kind::Query, PATIENCE, request).await?))
+    }
+
+    /// The arenas of the site that are to begin or are on.
+    pub async fn arenas(&self) -> Result<Vec<ListedArena>, Error> {
+        #[derive(Deserialize)]
+        struct Lists {
+            #[serde(default)]
+            created: Vec<Value>,
+            #[serde(default)]
+            started: Vec<Value>,
+        }
+        let lists: Lists = self.question(self.get(&["api", "tournament"])).await?;
+        let all = lists.started.into_iter().chain(lists.created);
+        // One that cannot be read is none for us.
+        Ok(all
+            .filter_map(|arena| serde_json::from_value(arena).ok())
+            .collect())
+    }
+
+    /// The latest arenas of a team, those that are over too.
+    pub async fn team_arenas(&self, team: &str) -> Result<Vec<ListedArena>, Error> {
+        let request = self
+            .get(&["api", "team", team, "arena"])
+            .query(&[("max", 50)]);
+        Ok(lines(&self.send(Kind::Query, PATIENCE, request).await?))
+    }
+
+    /// A team.
+    pub async fn team(&self, team: &str) -> Result<Team, Error> {
+        self.question(self.get(&["api", "team", team])).await
+    }
+
+    /// Joins a team, or asks to be let in. The message is for those who read such.
+    pub async fn join_team(
+        &self,
+        team: &str,
+        message: &str,
+        password: Option<&str>,
+    ) -> Result<(), Error> {
+        let mut form = vec![("message", message)];
+        form.extend(password.map(|password| ("password", password)));
+        let request = self.post(&["team", team, "join"]).form(&form);
+        self.command(Kind::Arena, request).await
+    }
+
     // ---- others
 
     /// The bots that are online and have a bio, at most `nb` (1 to 512).
@@ -289,6 +344,25 @@ impl Client {
             Err(Error::Status(refusal)) if refusal.code < 500 => Ok(clock::since(start)),
             Err(error) => Err(error),
         }
+    }
+
+    /// By how many seconds this machine's clock is ahead of the server's, give or take one; nothing when the server does
+    /// not tell the time.
+    pub async fn clock_ahead(&self) -> Result<Option<f64>, Error> {
+        let before = Timestamp::now();
+        let date = self
+            .date(PATIENCE, self.get_anonymously(&["__ping"]))
+            .await?;
+        let after = Timestamp::now();
+        let there = date.and_then(|date| {
+            let time = strtime::parse("%a, %d %b %Y %H:%M:%S GMT", &date).ok()?;
+            let time = time.to_datetime().ok()?.to_zoned(TimeZone::UTC).ok()?;
+            Some(time.timestamp().as_second() as f64)
+        });
+        let seconds = |time: Timestamp| time.as_millisecond() as f64 / 1e3;
+        let here = f64::midpoint(seconds(before), seconds(after));
+        // Half a second has passed on average since the one that is told began.
+        Ok(there.map(|there| here - there - 0.5))
     }
 
     // ---- how they are asked

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt, TryStreamExt};
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, USER_AGENT};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderValue, RETRY_AFTER, USER_AGENT};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
 use tokio::time::timeout_at;
@@ -273,6 +273,21 @@ impl Client {
                 Err(late)
             }
         }
+    }
+
+    /// Sends a question and reads nothing of the answer but what time it was there, as the header has it.
+    pub(super) async fn date(
+        &self,
+        patience: Duration,
+        request: Request,
+    ) -> Result<Option<String>, Error> {
+        self.pass_gate(Kind::Query)?;
+        let answer = clock::timeout(patience, request.builder.send()).await;
+        let response = answer
+            .map_err(|_| Error::Timeout(patience))?
+            .map_err(broken)?;
+        let date = response.headers().get(DATE);
+        Ok(date.and_then(|date| date.to_str().ok()).map(str::to_owned))
     }
 
     /// Opens a stream, which may be silent for as long as `silence`; so may the opening.

@@ -42,6 +42,12 @@ pub struct Live {
     pub account: Option<String>,
     /// `running`, `draining` or `leaving`.
     pub stage: &'static str,
+    /// The operator wants no new games for now.
+    pub paused: bool,
+    /// Whom the operator has blocked while the bot ran.
+    pub blocked: Vec<String>,
+    /// The arenas that we take part in.
+    pub arenas: Vec<String>,
     /// The account's stream, while it is open.
     pub stream: Option<StreamStatus>,
     /// Games that are on.
@@ -186,6 +192,9 @@ impl Metrics {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             account: live.account,
             stage: live.stage.to_owned(),
+            paused: live.paused,
+            blocked: live.blocked,
+            arenas: live.arenas,
             health: Health::Ok,
             up_s: self.0.born.elapsed().as_secs(),
             stream: live.stream,

@@ -15,6 +15,15 @@ pub struct Status {
     pub account: Option<String>,
     /// `running`, `draining` or `leaving`; empty before the bot's loop runs.
     pub stage: String,
+    /// The operator wants no new games for now.
+    #[serde(default)]
+    pub paused: bool,
+    /// Whom the operator has blocked while the bot ran.
+    #[serde(default)]
+    pub blocked: Vec<String>,
+    /// The arenas that we take part in.
+    #[serde(default)]
+    pub arenas: Vec<String>,
     /// Whether somebody should look.
     pub health: Health,
     /// Seconds since the start.
@@ -149,12 +158,17 @@ impl fmt::Display for Status {
             .unwrap_or("not known to Lichess yet");
         writeln!(
             f,
-            "knightwatch {}, {account}, {}, up {}",
+            "knightwatch {}, {account}, {}{}, up {}",
             self.version,
             if self.stage.is_empty() {
                 "starting"
             } else {
                 &self.stage
+            },
+            if self.paused {
+                " but PAUSED: no new games until knightwatch resume"
+            } else {
+                ""
             },
             span(self.up_s)
         )?;
@@ -196,6 +210,11 @@ impl fmt::Display for Status {
                 "  {}  ply {:<3} against {}: {owed}",
                 game.id, game.ply, game.opponent
             )?;
+        }
+        for (what, names) in [("arenas  ", &self.arenas), ("blocked ", &self.blocked)] {
+            if !names.is_empty() {
+                writeln!(f, "{what} {}", names.join(", "))?;
+            }
         }
         writeln!(
             f,

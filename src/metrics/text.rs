@@ -78,6 +78,11 @@ impl Collector for Snapshot {
             "1 when nobody has to look",
             flag(status.health == Health::Ok),
         )?;
+        page.gauge(
+            "paused",
+            "1 when the operator wants no new games",
+            flag(status.paused),
+        )?;
         page.gauge("up_seconds", "Since the start", status.up_s as f64)?;
         page.gauge(
             "online",

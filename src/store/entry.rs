@@ -28,7 +28,7 @@ const OPENING: usize = 4;
 pub(super) fn is_recorded(event: &Event) -> bool {
     !matches!(
         event,
-        Event::Thinking { .. } | Event::Idle { .. } | Event::Draining { .. }
+        Event::Thinking { .. } | Event::Idle { .. } | Event::Draining { .. } | Event::Paused { .. }
     )
 }
 
@@ -71,7 +71,10 @@ pub(super) fn enter(db: &Connection, at: i64, event: &Event, filed: bool) -> Res
             };
             note(db, at, game.as_deref(), kind, text)
         }
-        Event::Thinking { .. } | Event::Idle { .. } | Event::Draining { .. } => Ok(()),
+        Event::Thinking { .. }
+        | Event::Idle { .. }
+        | Event::Draining { .. }
+        | Event::Paused { .. } => Ok(()),
     }
 }
 

@@ -334,6 +334,13 @@ impl Daemon {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
+    /// Writes the configuration anew, from what it is; the program is not told.
+    pub fn configure(&self, change: impl FnOnce(String) -> String) {
+        let file = self.home.path().join("config.toml");
+        let text = change(std::fs::read_to_string(&file).unwrap());
+        std::fs::write(file, text).unwrap();
+    }
+
     /// Where the program's control socket is.
     pub fn socket(&self) -> PathBuf {
         self.home.path().join("control.sock")

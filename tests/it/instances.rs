@@ -50,7 +50,7 @@ fn online(bot: &Daemon) -> usize {
 
 /// How old the program says it is, on the wall.
 fn age(bot: &Daemon) -> Option<Duration> {
-    match control::ask(Some(&bot.socket()), Request::Status) {
+    match control::ask(Some(&bot.socket()), &Request::Status) {
         Ok(Answer::Status(status)) => Some(Duration::from_secs(status.up_s)),
         _ => None,
     }

@@ -18,6 +18,7 @@ mod layering;
 mod mates;
 mod memory;
 mod monitor;
+mod operator;
 mod policy;
 mod records;
 mod rules;

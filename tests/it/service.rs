@@ -92,6 +92,40 @@ fn systemd_hears_how_it_is() {
 }
 
 #[test]
+fn systemd_hears_of_a_reload() {
+    let site = Site::new([]);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    let patience = Some(Duration::from_millis(100));
+    socket.set_read_timeout(patience).unwrap();
+    let heard = |wanted: &str| {
+        wait(&format!("{wanted} is said"), || {
+            let mut buffer = [0; 1024];
+            let length = socket.recv(&mut buffer).ok()?;
+            let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
+            text.lines()
+                .any(|line| line.starts_with(wanted))
+                .then_some(text)
+        })
+    };
+    let service = Service::start(&site.url, &[("NOTIFY_SOCKET", path.to_str().unwrap())]);
+    heard("READY=1");
+    heard("STATUS=Knightwatch: 0 games on");
+    let hangup = Command::new("kill")
+        .args(["-HUP", &service.0.id().to_string()])
+        .status();
+    assert!(hangup.unwrap().success());
+    assert!(heard("RELOADING=1").contains("MONOTONIC_USEC="));
+    heard("READY=1");
+}
+
+#[test]
+fn the_unit_reloads_with_an_answer() {
+    assert_eq!(unit("ExecReload"), "/usr/local/bin/knightwatch reload");
+}
+
+#[test]
 fn the_journal_gets_levels_and_no_colours() {
     // Nobody listens there, which is worth a warning.
     let mut service = Service::start("http://127.0.0.1:9", &[("JOURNAL_STREAM", "8:1")]);

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use knightwatch::sim::{
-    ArenaOptions, Endpoint, Fault, GameSummary, Kind, NewUser, Rule, Sparring, TimeControl,
+    ArenaOptions, Endpoint, Fault, GameSummary, Kind, NewTeam, NewUser, Rule, SimOptions, Sparring,
+    TimeControl,
 };
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Site, wait};
+use crate::operator::{online, refused, said};
 
 /// One game at a time, and an arena to join.
 const ONE: &str =
@@ -187,4 +189,165 @@ fn says_what_keeps_it_out() {
         (page["nbPlayers"] == 1).then_some(())
     });
     assert!(!bot.log().contains("secret") && !bot.log().contains("guess"));
+}
+
+#[test]
+fn joins_and_leaves_when_the_operator_says_so() {
+    let site = site(&arena(0));
+    let mut bot = Daemon::start(&site, "");
+    assert!(refused(&bot, &["join", "nonesuch"]).contains("there is no arena nonesuch"));
+    assert!(refused(&bot, &["leave", "rehearse"]).contains("we take no part in it"));
+    let done = said(&bot, &["join", "rehearse"]);
+    assert!(done.contains("joined Friday Arena"), "{done}");
+    assert!(is_in(&site));
+    // Nobody has to say it again after a crash.
+    bot.crash_and_restart();
+    online(&bot, 2);
+    wait("it is shown", || {
+        said(&bot, &["status"])
+            .contains("arenas   rehearse")
+            .then_some(())
+    });
+    said(&bot, &["leave", "rehearse"]);
+    wait("the bot has left", || (!is_in(&site)).then_some(()));
+    bot.crash_and_restart();
+    online(&bot, 3);
+    assert!(refused(&bot, &["leave", "rehearse"]).contains("we take no part in it"));
+}
+
+#[test]
+fn steps_out_while_it_is_paused() {
+    let site = site(&arena(3_600));
+    let bot = Daemon::start(&site, ONE);
+    wait("the bot is in the arena", || is_in(&site).then_some(()));
+    said(&bot, &["pause"]);
+    wait("the bot is out of it", || (!is_in(&site)).then_some(()));
+    said(&bot, &["resume"]);
+    wait("the bot is back", || is_in(&site).then_some(()));
+}
+
+#[test]
+fn follows_the_configuration_when_it_is_read_anew() {
+    let site = site(&arena(3_600));
+    let other = ArenaOptions {
+        id: Some("another1".to_owned()),
+        password: Some("secret".to_owned()),
+        ..arena(3_600)
+    };
+    site.sim.arena(&other).unwrap();
+    let bot = Daemon::start(
+        &site,
+        "[tournaments]\njoin = [\"rehearse\", \"another1:guess\"]\n",
+    );
+    wait("the bot is in the arena", || is_in(&site).then_some(()));
+    bot.configure(|text| text.replace("\"rehearse\", \"another1:guess\"", "\"another1:secret\""));
+    let done = said(&bot, &["reload"]);
+    assert!(
+        done.contains("another1:***") && !done.contains("secret"),
+        "{done}"
+    );
+    wait("the bot is out of the one", || {
+        (!is_in(&site)).then_some(())
+    });
+    wait("and in the other", || {
+        let (_, page) = site.player("Ann").get("/api/tournament/another1");
+        (page["nbPlayers"] == 1).then_some(())
+    });
+}
+
+#[test]
+fn says_at_the_end_how_it_did() {
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
+        speed: 10.0,
+        ..SimOptions::default()
+    });
+    site.sim.arena(&arena(0)).unwrap();
+    site.sim.spar(Sparring {
+        delay: Duration::ZERO..=Duration::from_millis(10),
+        arenas: true,
+        ..Sparring::new("Rival", Kind::Random)
+    });
+    let bot = Daemon::start_with(&site, ONE, &["--time-scale", "10"]);
+    let pairing = leap(&site, "a pairing", || game_on(&site));
+    assert_eq!(site.finished(&pairing.id).status, "mate");
+    site.sim.advance(Duration::from_secs(3_600));
+    wait("the report", || {
+        let log = bot.log();
+        let (_, report) = log.split_once("Friday Arena is over: number ")?;
+        let report = report.lines().next()?;
+        assert!(report.contains(" of 2 with "), "{report}");
+        assert!(report.contains(" points, performance "), "{report}");
+        Some(())
+    });
+}
+
+/// How many take part in each of these arenas.
+fn players<const N: usize>(site: &Site, ids: [&str; N]) -> [Value; N] {
+    ids.map(|id| {
+        let (_, page) = site.player("Ann").get(&format!("/api/tournament/{id}"));
+        page["nbPlayers"].clone()
+    })
+}
+
+fn announce(site: &Site, id: &str, starts_s: u64, change: impl FnOnce(&mut ArenaOptions)) {
+    let mut options = ArenaOptions {
+        id: Some(id.to_owned()),
+        ..arena(starts_s)
+    };
+    change(&mut options);
+    site.sim.arena(&options).unwrap();
+}
+
+#[test]
+fn finds_the_arenas_of_its_teams_and_joins_the_teams_if_told() {
+    let site = Site::new([NewUser::bot("Ann")]);
+    site.sim.team(NewTeam {
+        password: Some("sesame".to_owned()),
+        leader: Some("Leader".to_owned()),
+        ..NewTeam::new("Our Bots")
+    });
+    let ours = |options: &mut ArenaOptions| options.team = Some("Our Bots".to_owned());
+    announce(&site, "ourfirst", 600, ours);
+    announce(&site, "oursecrt", 7_200, |options| {
+        ours(options);
+        options.password = Some("mellon".to_owned());
+    });
+    announce(&site, "elsewher", 14_400, |_| {});
+    let config = "[tournaments]\nteams = [\"our-bots:sesame\"]\npassword = \"mellon\"\n";
+    let bot = Daemon::start(&site, config);
+    wait("it says what it lacks", || {
+        bot.log().contains("not in the team our-bots").then_some(())
+    });
+    bot.configure(|text| text + "join_teams = true\n");
+    said(&bot, &["reload"]);
+    wait("the bot takes part", || {
+        (players(&site, ["ourfirst", "oursecrt"]) == [1, 1]).then_some(())
+    });
+    assert_eq!(players(&site, ["elsewher"]), [0]);
+    let log = bot.log();
+    assert!(!log.contains("sesame") && !log.contains("mellon"), "{log}");
+}
+
+#[test]
+fn finds_any_arena_for_bots_that_fits_and_no_two_at_once() {
+    let site = Site::new([NewUser::bot("Ann")]);
+    announce(&site, "humans01", 60, |options| options.bots = false);
+    announce(&site, "private1", 60, |options| {
+        options.password = Some("x".to_owned());
+    });
+    announce(&site, "slow0001", 60, |options| {
+        options.clock = TimeControl::clock(600, 0);
+    });
+    announce(&site, "wanted01", 600, |_| {});
+    announce(&site, "overlap1", 1_200, |_| {});
+    announce(&site, "wanted02", 6_000, |_| {});
+    announce(&site, "tomorrow", 90_000, |_| {});
+    let bot = Daemon::start(&site, "[tournaments]\nany = true\nclocks = [\"1+0\"]\n");
+    wait("the bot takes part", || {
+        (players(&site, ["wanted01", "wanted02"]) == [1, 1]).then_some(())
+    });
+    let others = ["humans01", "private1", "slow0001", "overlap1", "tomorrow"];
+    assert_eq!(players(&site, others), [0; 5]);
+    assert!(bot.log().contains("found Friday Arena, 1+0 for 60 min"));
 }

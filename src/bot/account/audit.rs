@@ -150,6 +150,15 @@ impl Account {
         self.metrics.live(Live {
             account: Some(self.house.me.to_string()),
             stage: self.stop.stage().key(),
+            paused: self.office.orders.paused,
+            blocked: self
+                .office
+                .orders
+                .blocked
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            arenas: self.tournaments.names(),
             stream: self
                 .link
                 .stream()

@@ -76,7 +76,7 @@ impl Account {
     }
 
     /// Answers, or lets wait whoever may; he is told of once.
-    fn answer(&mut self, asked: Asked, waits_already: bool) {
+    pub(super) fn answer(&mut self, asked: Asked, waits_already: bool) {
         let ruling = self.ruling(&asked);
         let challenge = &asked.challenge;
         match ruling.verdict {
@@ -109,6 +109,7 @@ impl Account {
         let settings = &self.house.settings;
         let load = Load {
             draining: self.stop.stage() != Stage::Running,
+            paused: self.office.orders.paused,
             full: overtakes || self.slots.full(asked.is_human(), now),
             crowded: self.queue.len() >= settings.challenge.queue,
             against: self.slots.against(from.map(|from| &from.name), now),
@@ -205,7 +206,7 @@ impl Account {
             return;
         }
         let now = clock::now();
-        if self.stop.stage() != Stage::Running {
+        if !self.takes_games() {
             for asked in self.queue.clear() {
                 self.answer(asked, true);
             }

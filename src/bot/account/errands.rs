@@ -6,9 +6,12 @@ use std::time::Instant;
 use tokio::task::JoinError;
 use tracing::{debug, error, info};
 
+use super::helm::Then;
 use super::queue::Asked;
 use super::{Account, Error, LISTED};
+use crate::bot::helm::{Invitation, Reply};
 use crate::clock;
+use crate::config::{self, Settings};
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{Challenge, ChallengeId, Challenges, GameInfo};
 
@@ -29,6 +32,16 @@ pub(super) enum Errand {
     Age(Asked, Result<Option<u32>, Failure>),
     /// The count of challenges is on disk.
     Saved(io::Result<()>),
+    /// What Lichess says to a challenge of the operator's.
+    Invited(Invitation, Result<Box<Challenge>, Failure>, Reply),
+    /// A challenge of the operator's has waited long enough.
+    Unanswered(ChallengeId),
+    /// The settings as they were read anew.
+    Reread(Result<Box<Settings>, config::Error>, Reply),
+    /// The standing orders are on disk; what is to be done then.
+    Ordered(io::Result<()>, Then),
+    /// It is done, and nothing follows from it.
+    Nothing,
     Accepted(Box<Challenge>, Result<(), Failure>),
     Declined(ChallengeId, Result<(), Failure>),
     /// Whether the token is still good.
@@ -90,6 +103,13 @@ impl Account {
             Ok(Errand::Waiting(asked, Ok(list))) => self.listed(list.incoming, asked),
             Ok(Errand::Age(asked, age)) => self.aged(asked, age),
             Ok(Errand::Saved(written)) => self.saved(written),
+            Ok(Errand::Invited(invitation, answer, reply)) => {
+                self.invited(&invitation, answer, reply);
+            }
+            Ok(Errand::Unanswered(id)) => self.unanswered(id),
+            Ok(Errand::Reread(read, reply)) => self.reloaded(read, reply),
+            Ok(Errand::Ordered(written, then)) => self.ordered(written, then),
+            Ok(Errand::Nothing) => {}
             Ok(Errand::Playing(_, Err(failure))) => {
                 self.informed = true;
                 self.unanswered += 1;

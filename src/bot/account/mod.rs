@@ -3,20 +3,23 @@
 mod audit;
 mod challenges;
 mod errands;
+mod helm;
+mod introduction;
 mod queue;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinSet};
 use tracing::{debug, error, info, warn};
 
 use super::desk::Desk;
 use super::game::{self, Ended, Order};
+use super::helm::Calls;
 use super::ledger::Ledger;
 use super::link::{Heard, Link};
 use super::slots::{Guest, Slots};
@@ -26,11 +29,13 @@ use super::{BotParts, Error, House, Pulse};
 use crate::clock;
 use crate::events;
 use crate::lichess::model::{ChallengeId, Event, GameId, GameInfo, Speed, Status, Username};
-use crate::lichess::retry::{self, Kind, Reopen, Retry};
+use crate::lichess::retry::Reopen;
 use crate::lichess::{Error as Failure, EventStream, StreamError};
 use crate::metrics::Metrics;
 use audit::WORRY_EVERY;
 use errands::Errand;
+use helm::Office;
+use introduction::introduce;
 use queue::Queue;
 
 /// How often the loop says that it is alive.
@@ -72,12 +77,13 @@ const GONE_FOR: Duration = Duration::from_secs(5);
 const AFTER_PANIC: Duration = Duration::from_secs(1);
 
 /// Follows the account until the stop has come to its end.
-pub(super) async fn run(parts: BotParts, mut stop: Stop) -> Result<(), Error> {
-    let Some(house) = introduce(&parts, &mut stop).await? else {
+pub(super) async fn run(mut parts: BotParts, mut stop: Stop) -> Result<(), Error> {
+    let mut calls = std::mem::take(&mut parts.calls);
+    let Some(house) = introduce(&parts, &mut stop, &mut calls).await? else {
         return Ok(());
     };
     let mut account = Account::new(house, parts, stop.clone());
-    let outcome = account.follow(stop).await;
+    let outcome = account.follow(stop, calls).await;
     // Without the token, or beside another instance, nothing can be finished.
     let patience = if outcome.is_ok() {
         LEAVE_WITHIN
@@ -88,56 +94,10 @@ pub(super) async fn run(parts: BotParts, mut stop: Stop) -> Result<(), Error> {
     outcome
 }
 
-/// Asks Lichess who we are, as long as it takes. `None` when we are told to stop before it answers.
-async fn introduce(parts: &BotParts, stop: &mut Stop) -> Result<Option<House>, Error> {
-    let mut attempt = 0;
-    loop {
-        let asked = tokio::select! {
-            asked = parts.client.account() => asked,
-            () = stop.reached(Stage::Draining) => return Ok(None),
-        };
-        let failure = match asked {
-            Ok(user) if !user.is_bot() => return Err(Error::NotABot(user.username)),
-            Ok(user) => {
-                return Ok(Some(House {
-                    client: parts.client.named(&user.username),
-                    engine: parts.engine.clone(),
-                    books: parts.books.clone(),
-                    settings: Arc::clone(&parts.settings),
-                    events: parts.events.clone(),
-                    me: user.username,
-                    games: Arc::new(AtomicUsize::new(0)),
-                    doubt: Arc::new(Notify::new()),
-                }));
-            }
-            Err(failure) => failure,
-        };
-        if failure.is_unauthorized() {
-            return Err(Error::TokenRejected(failure.to_string()));
-        }
-        let wait = match retry::decide(Kind::Query, &failure, attempt) {
-            Retry::After(wait) => wait,
-            Retry::GiveUp => Duration::from_secs(30),
-        };
-        attempt += 1;
-        warn!("cannot ask Lichess who we are, again in {wait:.1?}: {failure}");
-        parts.events.send(events::Event::Offline {
-            reason: failure.to_string(),
-            retry_in: Some(wait),
-        });
-        let until = clock::now() + wait;
-        while clock::now() < until {
-            parts.pulse.beat();
-            tokio::select! {
-                () = clock::sleep(BEAT.min(wait)) => {}
-                () = stop.reached(Stage::Draining) => return Ok(None),
-            }
-        }
-    }
-}
-
 struct Account {
     house: House,
+    /// What the operator says.
+    office: Office,
     pulse: Pulse,
     stop: Stop,
     link: Link<EventStream>,
@@ -202,7 +162,9 @@ struct Seat {
 }
 
 impl Account {
-    fn new(house: House, parts: BotParts, stop: Stop) -> Self {
+    fn new(mut house: House, parts: BotParts, stop: Stop) -> Self {
+        let office = Office::open(&parts);
+        house.settings = office.in_force();
         let BotParts {
             pulse,
             metrics,
@@ -221,8 +183,9 @@ impl Account {
                 house.settings.games.concurrency,
                 house.settings.games.reserved_for_humans,
             ),
-            tournaments: Tournaments::new(&house, &stop),
+            tournaments: Tournaments::new(&house, &stop, &office.orders),
             house,
+            office,
             pulse,
             stop,
             link,
@@ -260,7 +223,10 @@ impl Account {
     }
 
     /// The loop. Nothing in it waits for an answer.
-    async fn follow(&mut self, mut stop: Stop) -> Result<(), Error> {
+    async fn follow(&mut self, mut stop: Stop, mut calls: Calls) -> Result<(), Error> {
+        if self.office.orders.paused {
+            self.tell_paused();
+        }
         let mut beat = clock::interval(BEAT);
         let mut reconcile = clock::interval_later(RECONCILE_EVERY);
         let mut audit = clock::interval_later(AUDIT_EVERY);
@@ -279,7 +245,9 @@ impl Account {
                 Some(word) = self.tournaments.next() => match word {
                     Word::Keep(arena) => self.slots.keep(arena),
                     Word::Free(arena) => self.slots.release(&arena),
+                    Word::Over(arena) => self.arena_over(&arena),
                 },
+                call = calls.next() => self.obey(call),
                 now = stop.next() => {
                     stage = now;
                     self.draining(stage);
@@ -429,7 +397,15 @@ impl Account {
                 }
             }
             Event::Challenge(challenge, compat) => self.judge(challenge, compat),
-            Event::ChallengeCanceled(challenge) | Event::ChallengeDeclined(challenge) => {
+            Event::ChallengeCanceled(challenge) => self.withdrawn(&challenge.id),
+            Event::ChallengeDeclined(challenge) => {
+                if self.is_answered(&challenge.id) {
+                    let why = challenge
+                        .decline_reason
+                        .as_deref()
+                        .unwrap_or("without a reason");
+                    info!(challenge = %challenge.id, "the operator's challenge is declined: {why}");
+                }
                 self.withdrawn(&challenge.id);
             }
             Event::Unknown(kind) => debug!(kind, "unknown event"),
@@ -465,6 +441,7 @@ impl Account {
             clocked,
         };
         self.slots.take(id.clone(), guest, info.tournament.clone());
+        self.is_answered(&id);
         let (orders, inbox) = mpsc::unbounded_channel();
         let desk = Desk::default();
         let seat = Seat {
@@ -550,7 +527,9 @@ impl Account {
         if std::mem::replace(&mut self.idle_told, true) {
             return;
         }
-        let reason = if self.house.settings.challenge.accept {
+        let reason = if self.office.orders.paused {
+            "no game is on, and the operator has paused the bot"
+        } else if self.house.settings.challenge.accept {
             "no game is on; waiting for challenges"
         } else {
             "no game is on, and challenges are switched off"

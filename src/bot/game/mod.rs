@@ -53,6 +53,8 @@ pub enum Order {
     Look,
     /// A move is owed and nothing is in flight for it.
     Mend,
+    /// The best move found so far is to be played.
+    Hurry,
 }
 
 /// Why a game's task has returned.
@@ -343,6 +345,10 @@ impl Play {
             Order::Mend => {
                 let step = self.duty.mend();
                 self.step(step);
+            }
+            Order::Hurry => {
+                info!(game = %self.id, "the operator wants the move now");
+                self.hurry();
             }
         }
     }

@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::ledger::{self, Ledger};
+use super::super::orders::{self, Orders};
 use super::{Case, Load, Ruling, Subject, Verdict, judge, rank};
 use crate::config::Settings;
 use crate::lichess::model::{Challenge, Compat};
@@ -65,6 +67,8 @@ pub fn explain_command(
     })?;
     // What cannot be read counts as nothing: the service's own is its own.
     let ledger = ledger::file(settings).and_then(|file| Ledger::load(&file).ok());
+    let orders = orders::file(settings).and_then(|file| Orders::load(&file).ok());
+    let settings = &*orders.unwrap_or_default().over(&Arc::new(settings.clone()));
     let case = Case {
         challenge: &challenge,
         compat,

@@ -42,6 +42,8 @@ pub struct Case<'a> {
 pub struct Load {
     /// We are about to stop.
     pub draining: bool,
+    /// The operator wants no new games for now.
+    pub paused: bool,
     /// There is no place for this one.
     pub full: bool,
     /// And none to wait either.
@@ -305,6 +307,8 @@ impl Walk {
         let later = |why: String| Some((DeclineReason::Later, why));
         let objection = if load.draining {
             later("we are about to stop".to_owned())
+        } else if load.paused {
+            later("the operator has paused the bot".to_owned())
         } else if load.against >= against {
             later(format!(
                 "{against} games against the same opponent are the limit"

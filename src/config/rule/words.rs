@@ -150,11 +150,16 @@ impl fmt::Display for Pattern {
 }
 
 /// One time control and no other: `"3+2"`, minutes and seconds as Lichess writes them, or `"unlimited"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Exact(TimeControl);
 
 impl Exact {
+    /// Which one it is.
+    pub fn time(self) -> TimeControl {
+        self.0
+    }
+
     /// Whether this is it.
     pub fn is(self, time: TimeControl) -> bool {
         self.0 == time
@@ -188,6 +193,12 @@ impl TryFrom<String> for Exact {
         time.map(Self).ok_or(
             "expected minutes and seconds as on Lichess, as in \"3+2\" or \"0.5+0\", or \"unlimited\"",
         )
+    }
+}
+
+impl From<Exact> for String {
+    fn from(exact: Exact) -> Self {
+        exact.to_string()
     }
 }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
-use super::ids::{ArenaId, Variant};
+use super::challenge::TimeControl;
+use super::ids::{ArenaId, Username, Variant};
 use super::text;
 
 /// An arena, as its page tells of it to who asks with a token.
@@ -20,6 +21,8 @@ pub struct Arena {
     /// Time to the end; nothing before the start and after the end.
     pub ends_in: Option<Duration>,
     pub finished: bool,
+    /// How many take part.
+    pub players: u32,
     /// What speaks against us, as Lichess puts it.
     pub refusals: Vec<String>,
     /// How we stand in it, if we are in it.
@@ -34,6 +37,114 @@ pub struct Standing {
     pub withdrawn: bool,
     /// We paused, and may not come back before this is over.
     pub pause: Option<Duration>,
+}
+
+/// An arena in a list, which does not tell whether bots may take part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedArena {
+    pub id: ArenaId,
+    pub name: String,
+    pub clock: TimeControl,
+    pub variant: Variant,
+    /// How long it lasts.
+    pub minutes: u32,
+    /// Milliseconds since 1970.
+    pub starts_at: i64,
+    /// The same.
+    pub finishes_at: i64,
+    pub finished: bool,
+    /// It asks for a password.
+    pub private: bool,
+    /// Whoever takes part has to be in this team.
+    pub team: Option<String>,
+    /// It is a battle of these teams.
+    pub battle: Vec<String>,
+}
+
+impl<'de> Deserialize<'de> for ListedArena {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Wire {
+            id: ArenaId,
+            #[serde(default)]
+            full_name: Option<String>,
+            clock: Clock,
+            #[serde(default)]
+            variant: Option<Variant>,
+            #[serde(default)]
+            minutes: u32,
+            starts_at: i64,
+            #[serde(default)]
+            finishes_at: Option<i64>,
+            #[serde(default)]
+            status: u8,
+            #[serde(default, deserialize_with = "text::nullable")]
+            private: bool,
+            #[serde(default)]
+            team_member: Option<String>,
+            #[serde(default)]
+            team_battle: Option<Battle>,
+        }
+        #[derive(Deserialize)]
+        struct Clock {
+            limit: u32,
+            #[serde(default)]
+            increment: u32,
+        }
+        #[derive(Deserialize)]
+        struct Battle {
+            #[serde(default)]
+            teams: Vec<String>,
+        }
+        /// As Lichess numbers it.
+        const FINISHED: u8 = 30;
+        let wire = Wire::deserialize(from)?;
+        let length = i64::from(wire.minutes) * 60_000;
+        Ok(Self {
+            name: wire
+                .full_name
+                .map_or_else(|| wire.id.to_string(), |name| text::clip(&name, 60)),
+            id: wire.id,
+            clock: TimeControl::Clock {
+                limit: wire.clock.limit,
+                increment: wire.clock.increment,
+            },
+            variant: wire.variant.unwrap_or(Variant::Unknown),
+            minutes: wire.minutes,
+            starts_at: wire.starts_at,
+            finishes_at: wire
+                .finishes_at
+                .unwrap_or_else(|| wire.starts_at.saturating_add(length)),
+            finished: wire.status >= FINISHED,
+            private: wire.private,
+            team: wire.team_member,
+            battle: wire
+                .team_battle
+                .map_or_else(Vec::new, |battle| battle.teams),
+        })
+    }
+}
+
+/// A line of the results of an arena.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ArenaLine {
+    pub rank: u32,
+    #[serde(default)]
+    pub score: u32,
+    pub username: Username,
+    #[serde(default, deserialize_with = "text::rating")]
+    pub performance: Option<i32>,
+}
+
+/// A team, as it is told to who asks with a token.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Team {
+    #[serde(default, deserialize_with = "text::words")]
+    pub name: String,
+    /// Whether we are in it.
+    #[serde(default)]
+    pub joined: Option<bool>,
 }
 
 impl<'de> Deserialize<'de> for Arena {
@@ -54,6 +165,8 @@ impl<'de> Deserialize<'de> for Arena {
             seconds_to_finish: Option<Duration>,
             #[serde(default, deserialize_with = "text::nullable")]
             is_finished: bool,
+            #[serde(default)]
+            nb_players: u32,
             #[serde(default)]
             verdicts: Option<Verdicts>,
             #[serde(default)]
@@ -93,6 +206,7 @@ impl<'de> Deserialize<'de> for Arena {
             starts_in: wire.seconds_to_start,
             ends_in: wire.seconds_to_finish,
             finished: wire.is_finished,
+            players: wire.nb_players,
             refusals: verdicts
                 .into_iter()
                 .map(|verdict| text::clip(&verdict.verdict, 120))
@@ -133,6 +247,30 @@ mod tests {
             (me.rank, me.withdrawn, me.pause),
             (3, true, Some(Duration::from_secs(12)))
         );
+    }
+
+    #[test]
+    fn a_line_of_a_list() {
+        let line = r#"{"id":"friday01","createdBy":"ann","system":"arena","minutes":60,
+            "clock":{"limit":180,"increment":2},"rated":true,"fullName":"Friday Arena","nbPlayers":3,
+            "variant":{"key":"standard","short":"Std","name":"Standard"},"startsAt":1793000000000,
+            "finishesAt":1793003600000,"status":10,"perf":{"key":"blitz","name":"Blitz"},"secondsToStart":30,
+            "teamMember":"the-bots","private":true,"teamBattle":{"teams":["a","b"],"nbLeaders":5}}"#;
+        let arena: ListedArena = serde_json::from_str(line).unwrap();
+        assert_eq!(arena.clock.to_string(), "3+2");
+        assert_eq!(arena.variant, Variant::Standard);
+        assert_eq!(
+            (arena.minutes, arena.finished, arena.private),
+            (60, false, true)
+        );
+        assert_eq!(arena.finishes_at - arena.starts_at, 3_600_000);
+        assert_eq!(arena.team.as_deref(), Some("the-bots"));
+        assert_eq!(arena.battle, ["a", "b"]);
+        let bare =
+            r#"{"id":"friday01","clock":{"limit":60},"minutes":10,"startsAt":5,"status":30}"#;
+        let arena: ListedArena = serde_json::from_str(bare).unwrap();
+        assert!(arena.finished && !arena.private && arena.battle.is_empty());
+        assert_eq!(arena.finishes_at, 600_005);
     }
 
     #[test]

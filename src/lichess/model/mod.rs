@@ -15,7 +15,7 @@ mod text;
 mod user;
 
 pub use crate::chess::Color;
-pub use arena::{Arena, Standing};
+pub use arena::{Arena, ArenaLine, ListedArena, Standing, Team};
 pub use challenge::{
     Challenge, Challenger, Challenges, ColorWish, Direction, NewChallenge, TimeControl,
 };

@@ -352,6 +352,10 @@ fn a_busy_house_says_later_but_only_to_what_it_would_play() {
         draining: true,
         ..full
     };
+    let paused = Load {
+        paused: true,
+        ..full
+    };
     let against = |against| Load {
         against,
         ..Load::default()
@@ -361,6 +365,7 @@ fn a_busy_house_says_later_but_only_to_what_it_would_play() {
         (full, Verdict::Wait),
         (crowded, later),
         (draining, later),
+        (paused, later),
         (against(2), later),
         (against(1), Verdict::Accept),
     ] {

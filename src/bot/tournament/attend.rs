@@ -1,21 +1,19 @@
-//! Arenas: joins those that the operator has named, sees to it that we stay in them, and leaves them when we stop.
-//!
-//! Each has a task of its own that asks Lichess how things stand and does the one thing that [`next`] says. The games
-//! come to the account by its stream like any others; nothing here stands in their way.
+//! One arena: asks Lichess how things stand and does the one thing that [`next`] says, until it is over.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc};
-use tokio::task::JoinSet;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::House;
-use super::stop::{Stage, Stop};
+use super::Word;
+use crate::bot::House;
+use crate::bot::helm::{Answer, Reply};
+use crate::bot::stop::{Stage, Stop};
 use crate::clock;
 use crate::config::Joining;
+use crate::events::Event;
 use crate::lichess::model::{Arena, ArenaId, Variant};
 use crate::lichess::retry::{self, Kind, Retry};
 
@@ -41,91 +39,14 @@ const COMING_BACK: Duration = Duration::from_secs(30);
 /// From then on before the start a slot is kept.
 const SOON: Duration = Duration::from_secs(60);
 
-/// What the account is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Word {
-    /// Pairings may come at any moment: keep a slot.
-    Keep(ArenaId),
-    /// None will come any more.
-    Free(ArenaId),
-}
-
-/// The arenas of the operator's list.
-pub(super) struct Tournaments {
-    tasks: JoinSet<()>,
-    words: mpsc::UnboundedReceiver<Word>,
-    /// Kept so that waiting for a word where there are no arenas waits for ever.
-    _speaker: mpsc::UnboundedSender<Word>,
-    nudges: HashMap<ArenaId, Arc<Notify>>,
-}
-
-impl Tournaments {
-    /// Begins to look after all of them.
-    pub fn new(house: &House, stop: &Stop) -> Self {
-        let (speaker, words) = mpsc::unbounded_channel();
-        let mut tasks = JoinSet::new();
-        let mut nudges = HashMap::new();
-        for joining in &house.settings.tournaments.join {
-            let Entry::Vacant(place) = nudges.entry(joining.id.clone()) else {
-                continue;
-            };
-            let nudge = Arc::clone(place.insert(Arc::default()));
-            let attendance = Attendance {
-                house: house.clone(),
-                joining: joining.clone(),
-                nudge,
-                words: speaker.clone(),
-                memory: Memory::default(),
-                joined: false,
-                known: false,
-                kept: false,
-            };
-            tasks.spawn(attendance.attend(stop.clone()));
-        }
-        Self {
-            tasks,
-            words,
-            _speaker: speaker,
-            nudges,
-        }
-    }
-
-    /// The next word from one of them.
-    pub async fn next(&mut self) -> Option<Word> {
-        self.words.recv().await
-    }
-
-    /// Something has happened to us in this arena: look at it now.
-    pub fn nudge(&self, arena: &ArenaId) {
-        if let Some(nudge) = self.nudges.get(arena) {
-            nudge.notify_one();
-        }
-    }
-
-    /// Whether all have been left, once we stop.
-    pub fn are_over(&mut self) -> bool {
-        while self.tasks.try_join_next().is_some() {}
-        self.tasks.is_empty()
-    }
-
-    /// Gives them this long to be left.
-    pub async fn leave(&mut self, patience: Duration) {
-        let all = async { while self.tasks.join_next().await.is_some() {} };
-        if clock::timeout(patience, all).await.is_err() {
-            warn!("still in an arena: Lichess will withdraw us when we do not play");
-        }
-        self.tasks.shutdown().await;
-    }
-}
-
 /// What is to be done about an arena.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
     /// Nothing now; look again after this.
     Wait(Duration),
     Join,
-    /// There is nothing more to be done, and why.
-    Done(String),
+    /// It is over.
+    Done,
     /// We cannot take part, and why.
     Never(String),
 }
@@ -142,10 +63,7 @@ struct Memory {
 /// What to do, from how things stand.
 fn next(arena: &Arena, memory: &mut Memory) -> Step {
     if arena.finished {
-        return Step::Done(match arena.me {
-            Some(me) => format!("it is over; we are number {}", me.rank),
-            None => "it is over".to_owned(),
-        });
+        return Step::Done;
     }
     if !arena.bots {
         return Step::Never("it does not allow bots".to_owned());
@@ -193,11 +111,13 @@ fn is_near(arena: &Arena) -> bool {
 }
 
 /// One arena that we take part in.
-struct Attendance {
+pub(super) struct Attendance {
     house: House,
-    joining: Joining,
-    nudge: Arc<Notify>,
+    id: ArenaId,
+    joining: watch::Receiver<Joining>,
     words: mpsc::UnboundedSender<Word>,
+    /// Who has told us to join and waits for what comes of it.
+    reply: Option<Reply>,
     memory: Memory,
     /// We are in it, as far as we know.
     joined: bool,
@@ -208,11 +128,56 @@ struct Attendance {
 }
 
 impl Attendance {
-    async fn attend(mut self, mut stop: Stop) {
+    pub fn new(
+        house: House,
+        joining: watch::Receiver<Joining>,
+        words: mpsc::UnboundedSender<Word>,
+        reply: Option<Reply>,
+    ) -> Self {
+        let id = joining.borrow().id.clone();
+        Self {
+            id,
+            house,
+            joining,
+            words,
+            reply,
+            memory: Memory::default(),
+            joined: false,
+            known: false,
+            kept: false,
+        }
+    }
+
+    /// Takes part until it is over, we are to leave it, or to stop.
+    pub async fn attend(
+        mut self,
+        nudge: Arc<Notify>,
+        leave: CancellationToken,
+        mut paused: watch::Receiver<bool>,
+        mut stop: Stop,
+    ) {
+        let mut stops = false;
         loop {
+            // Whoever takes no new games is not to be paired.
+            if *paused.borrow_and_update() {
+                self.told(Ok("it is joined as soon as the bot resumes".to_owned()));
+                self.step_out().await;
+                tokio::select! {
+                    _ = paused.changed() => continue,
+                    () = leave.cancelled() => break,
+                    () = stop.reached(Stage::Draining) => {
+                        stops = true;
+                        break;
+                    }
+                }
+            }
             let wait = tokio::select! {
                 wait = self.look() => wait,
-                () = stop.reached(Stage::Draining) => break,
+                () = leave.cancelled() => break,
+                () = stop.reached(Stage::Draining) => {
+                    stops = true;
+                    break;
+                }
             };
             let Some(wait) = wait else {
                 self.joined = false;
@@ -220,23 +185,45 @@ impl Attendance {
             };
             tokio::select! {
                 () = clock::sleep(wait) => {}
-                () = self.nudge.notified() => {}
-                () = stop.reached(Stage::Draining) => break,
+                () = nudge.notified() => {}
+                _ = paused.changed() => {}
+                () = leave.cancelled() => break,
+                () = stop.reached(Stage::Draining) => {
+                    stops = true;
+                    break;
+                }
             }
         }
+        self.step_out().await;
+        if !stops {
+            let _ = self.words.send(Word::Over(self.id.clone()));
+        }
+    }
+
+    /// No pairings from now on.
+    async fn step_out(&mut self) {
         self.keep(false);
-        if self.joined {
+        self.memory.seen = false;
+        if std::mem::take(&mut self.joined) {
             self.withdraw().await;
+        }
+    }
+
+    /// Who has told us to join hears what came of it.
+    fn told(&mut self, answer: Answer) {
+        if let Some(reply) = self.reply.take() {
+            reply.give(answer);
         }
     }
 
     /// Looks how things stand and does what is to be done. How long to wait then; nothing when all is done.
     async fn look(&mut self) -> Option<Duration> {
-        let id = self.joining.id.clone();
+        let id = self.id.clone();
         let arena = match self.house.client.arena(&id).await {
             Ok(arena) => arena,
             Err(failure) if failure.code() == Some(404) => {
                 warn!(arena = %id, "there is no such arena");
+                self.told(Err(format!("there is no arena {id}").into()));
                 return None;
             }
             Err(failure) => {
@@ -245,6 +232,9 @@ impl Attendance {
                     self.keep(true);
                 }
                 info!(arena = %id, "cannot look at the arena: {failure}");
+                self.told(Ok(format!(
+                    "cannot look at it yet, trying again: {failure}"
+                )));
                 return Some(if self.known { FAILED } else { LOOK_OFTEN });
             }
         };
@@ -252,14 +242,18 @@ impl Attendance {
         self.joined = arena.me.is_some_and(|me| !me.withdrawn);
         self.keep(is_near(&arena));
         match next(&arena, &mut self.memory) {
-            Step::Wait(wait) => Some(wait),
+            Step::Wait(wait) => {
+                self.told(Ok(format!("we are in {}", arena.name)));
+                Some(wait)
+            }
             Step::Join => self.join(&arena).await,
-            Step::Done(why) => {
-                info!(arena = %id, "{}: {why}", arena.name);
+            Step::Done => {
+                self.report(&arena).await;
                 None
             }
             Step::Never(why) => {
                 warn!(arena = %id, "not joining {}: {why}", arena.name);
+                self.told(Err(format!("{}: {why}", arena.name).into()));
                 None
             }
         }
@@ -270,12 +264,17 @@ impl Attendance {
         // Until the answer is read we have to reckon with being in it.
         self.joined = true;
         self.keep(begins_soon(arena));
+        let Joining { team, password, .. } = self.joining.borrow_and_update().clone();
         let client = &self.house.client;
-        let (team, password) = (&self.joining.team, &self.joining.password);
         let answer = client
             .join_arena(id, team.as_deref(), password.as_deref())
             .await;
         let Err(failure) = answer else {
+            let begins = match arena.starts_in {
+                Some(left) => format!(", which begins in {} min", left.as_secs().div_ceil(60)),
+                None => String::new(),
+            };
+            self.told(Ok(format!("joined {name}{begins}")));
             match self.memory.withdrawn {
                 0 => info!(arena = %id, "joined {name}"),
                 _ => info!(arena = %id, "back in {name}, from which we had been withdrawn"),
@@ -289,10 +288,16 @@ impl Attendance {
         let refused = failure.code() == Some(400);
         if refused && failure.to_string().contains("pause") {
             info!(arena = %id, "back in {name} after the pause");
+            self.told(Ok(format!(
+                "back in {name} after the pause that Lichess wants"
+            )));
             return Some(PAUSE);
         }
         if !refused {
             warn!(arena = %id, "cannot join {name}: {failure}");
+            self.told(Ok(format!(
+                "cannot join {name} yet, trying again: {failure}"
+            )));
             return match retry::decide(Kind::Arena, &failure, 0) {
                 Retry::After(wait) => Some(wait.max(FAILED)),
                 Retry::GiveUp => Some(REFUSED),
@@ -305,10 +310,14 @@ impl Attendance {
         match arena.starts_in {
             None => {
                 warn!(arena = %id, "not joining {name}: {why}");
+                self.told(Err(format!("{name} does not take us: {why}").into()));
                 None
             }
             Some(left) => {
                 warn!(arena = %id, "{name} does not take us, trying again until it starts: {why}");
+                self.told(Ok(format!(
+                    "{name} does not take us, trying again until it starts: {why}"
+                )));
                 Some(REFUSED.min(left + Duration::from_secs(1)))
             }
         }
@@ -316,7 +325,7 @@ impl Attendance {
 
     /// Leaves, so that nobody is paired with who does not play.
     async fn withdraw(&self) {
-        let id = &self.joining.id;
+        let id = &self.id;
         let mut attempt = 0;
         loop {
             match self.house.client.leave_arena(id).await {
@@ -330,9 +339,38 @@ impl Attendance {
         }
     }
 
+    /// It is over: says how we did.
+    async fn report(&mut self, arena: &Arena) {
+        let (id, name) = (&self.id, &arena.name);
+        let Some(me) = arena.me else {
+            info!(arena = %id, "{name}: it is over");
+            return self.told(Err(format!("{name} is over").into()));
+        };
+        // As many lines as there are before ours, and ours.
+        let results = self.house.client.arena_results(id, me.rank).await;
+        let mine = results.map(|lines| {
+            let mut lines = lines.into_iter();
+            lines.find(|line| line.username == self.house.me)
+        });
+        let mut text = format!("{name} is over: number {} of {}", me.rank, arena.players);
+        match mine {
+            Ok(Some(mine)) => {
+                text += &format!(" with {} points", mine.score);
+                if let Some(performance) = mine.performance {
+                    text += &format!(", performance {performance}");
+                }
+            }
+            Ok(None) => {}
+            Err(failure) => info!(arena = %id, "cannot read the results: {failure}"),
+        }
+        info!(arena = %id, "{text}");
+        self.house.events.send(Event::note(text.clone()));
+        self.told(Err(text.into()));
+    }
+
     fn keep(&mut self, keep: bool) {
         if std::mem::replace(&mut self.kept, keep) != keep {
-            let id = self.joining.id.clone();
+            let id = self.id.clone();
             let word = if keep { Word::Keep(id) } else { Word::Free(id) };
             // Nobody listens any more when the account has gone.
             let _ = self.words.send(word);
@@ -354,6 +392,7 @@ mod tests {
             starts_in: Some(Duration::from_secs(600)),
             ends_in: None,
             finished: false,
+            players: 12,
             refusals: Vec::new(),
             me: None,
         }
@@ -393,10 +432,7 @@ mod tests {
             me: standing(false, None),
             ..arena()
         };
-        assert_eq!(
-            step(over),
-            Step::Done("it is over; we are number 4".to_owned())
-        );
+        assert_eq!(step(over), Step::Done);
         for (starts_in, wait) in [
             (Some(600), 300),
             (Some(4_000), 300),

@@ -1,0 +1,400 @@
+//! What the operator has the running bot do.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
+use tracing::{error, info, warn};
+
+use super::Account;
+use super::errands::Errand;
+use crate::bot::desk::{Doing, Sight};
+use crate::bot::game;
+use crate::bot::helm::{Call, Invitation, Order, Reply, Reread};
+use crate::bot::orders::Orders;
+use crate::bot::slots::Guest;
+use crate::bot::stop::Stage;
+use crate::bot::{BotParts, ledger};
+use crate::clock;
+use crate::config::{self, Change, Joining, Pattern, Settings};
+use crate::events;
+use crate::lichess::Error as Failure;
+use crate::lichess::model::{ArenaId, Challenge, ChallengeId, Challenger, GameId, TimeControl};
+
+/// A challenge of the operator's with a clock is taken back when nobody has answered it by then: one that is left alone
+/// can become a game hours later.
+const UNANSWERED: Duration = Duration::from_secs(60);
+
+/// What the account has of what its operator says.
+pub(super) struct Office {
+    /// As the configuration has them, without the standing orders.
+    settings: Arc<Settings>,
+    pub orders: Orders,
+    /// Where the orders are kept; nowhere if they need not be.
+    file: Option<PathBuf>,
+    /// To write there, in the order in which they were given.
+    turn: Arc<Mutex<()>>,
+    reread: Option<Reread>,
+    /// Challenges of the operator's that are not answered yet.
+    invited: HashSet<ChallengeId>,
+}
+
+impl Office {
+    pub fn open(parts: &BotParts) -> Self {
+        let load = |path: &PathBuf| {
+            Orders::load(path).unwrap_or_else(|error| {
+                let path = path.display();
+                warn!("cannot read {path}, so nobody is blocked by it and nothing paused: {error}");
+                Orders::default()
+            })
+        };
+        Self {
+            settings: Arc::clone(&parts.settings),
+            orders: parts.orders.as_ref().map(load).unwrap_or_default(),
+            file: parts.orders.clone(),
+            turn: Arc::default(),
+            reread: parts.reread.clone(),
+            invited: HashSet::new(),
+        }
+    }
+
+    /// No longer in this arena by the operator's order. Whether it was one.
+    fn forget(&mut self, arena: &ArenaId) -> bool {
+        let arenas = &mut self.orders.arenas;
+        let before = arenas.len();
+        arenas.retain(|joining| joining.id != *arena);
+        arenas.len() < before
+    }
+
+    /// The settings with the orders.
+    pub fn in_force(&self) -> Arc<Settings> {
+        self.orders.over(&self.settings)
+    }
+}
+
+impl Account {
+    /// Whether we take new games.
+    pub(super) fn takes_games(&self) -> bool {
+        self.stop.stage() == Stage::Running && !self.office.orders.paused
+    }
+
+    pub(super) fn obey(&mut self, Call { order, reply }: Call) {
+        match order {
+            Order::Pause => self.pause(true, reply),
+            Order::Resume => self.pause(false, reply),
+            Order::Block(who) => self.block(who, reply),
+            Order::Unblock(who) => self.unblock(&who, reply),
+            Order::MoveNow(game) => self.move_now(&game, reply),
+            Order::Challenge(invitation) => self.invite(invitation, reply),
+            Order::Join(joining) => self.join(joining, reply),
+            Order::Leave(arena) => self.leave_arena(&arena, reply),
+            Order::Reload => self.reload(reply),
+        }
+    }
+
+    fn pause(&mut self, paused: bool, reply: Reply) {
+        if self.office.orders.paused == paused {
+            return reply.done(match paused {
+                true => "it is paused already",
+                false => "it was not paused",
+            });
+        }
+        self.office.orders.paused = paused;
+        self.tell_paused();
+        self.tournaments.pause(paused);
+        self.idle_told = false;
+        let games = match self.games.len() {
+            0 => "no game is on".to_owned(),
+            1 => "the game that is on goes on".to_owned(),
+            games => format!("the {games} games that are on go on"),
+        };
+        let done = match paused {
+            true => format!(
+                "paused: no new games until `knightwatch resume`, not even after a restart; {games}"
+            ),
+            false => "resumed: new games are taken again".to_owned(),
+        };
+        self.keep_orders(Then::Say(done, reply));
+    }
+
+    pub(super) fn tell_paused(&self) {
+        let paused = self.office.orders.paused;
+        match paused {
+            true => warn!("paused by the operator: no new games until knightwatch resume"),
+            false => info!("resumed by the operator: new games are taken again"),
+        }
+        self.pulse.set(|status| status.paused = paused);
+        self.house.events.send(events::Event::Paused { paused });
+    }
+
+    fn block(&mut self, who: Pattern, reply: Reply) {
+        if self.office.orders.blocked.contains(&who) {
+            return reply.done(format!("{who} is blocked already"));
+        }
+        info!("{who} is blocked by the operator");
+        let done = format!("{who} is blocked, restarts included");
+        self.office.orders.blocked.push(who);
+        self.put_in_force();
+        self.keep_orders(Then::Say(done, reply));
+    }
+
+    fn unblock(&mut self, who: &Pattern, reply: Reply) {
+        let same = |other: &Pattern| other.to_string().eq_ignore_ascii_case(&who.to_string());
+        let blocked = &mut self.office.orders.blocked;
+        let before = blocked.len();
+        blocked.retain(|other| !same(other));
+        if blocked.len() == before {
+            let file = self.office.settings.challenge.block.iter().any(same);
+            return reply.refuse(match file {
+                true => format!("{who} is blocked in the configuration, by challenge.block"),
+                false => format!("{who} was not blocked"),
+            });
+        }
+        info!("{who} is no longer blocked by the operator");
+        self.put_in_force();
+        let done = format!("{who} is no longer blocked");
+        self.keep_orders(Then::Say(done, reply));
+    }
+
+    fn move_now(&self, id: &GameId, reply: Reply) {
+        let Some(seat) = self.games.get(id) else {
+            return reply.refuse(format!("no game {id} is on"));
+        };
+        match seat.desk.look() {
+            Sight {
+                doing: Doing::Searching,
+                ..
+            } => {
+                let _ = seat.orders.send(game::Order::Hurry);
+                reply.done(format!("{id}: the best move found so far is played"));
+            }
+            Sight {
+                owed_since: Some(_),
+                ..
+            } => reply.refuse(format!("{id}: the move is already on its way")),
+            _ => reply.refuse(format!("{id}: it is not our turn")),
+        }
+    }
+
+    fn invite(&mut self, invitation: Invitation, reply: Reply) {
+        if self.stop.stage() != Stage::Running {
+            return reply.refuse("we are about to stop");
+        }
+        if invitation.user == self.house.me {
+            return reply.refuse("that is us");
+        }
+        let clocked = matches!(invitation.what.time_control, TimeControl::Clock { .. });
+        if clocked && self.slots.full(true, clock::now()) {
+            let places = self.house.settings.games.concurrency;
+            return reply.refuse(format!("all {places} places are taken"));
+        }
+        let client = self.house.client.clone();
+        self.errands.spawn(async move {
+            let answer = client.challenge(&invitation.user, &invitation.what).await;
+            let answer = answer.map(Box::new);
+            Errand::Invited(invitation, answer, reply)
+        });
+    }
+
+    /// Lichess has passed on a challenge of the operator's, or has not. The game may be on by now.
+    pub(super) fn invited(
+        &mut self,
+        invitation: &Invitation,
+        answer: Result<Box<Challenge>, Failure>,
+        reply: Reply,
+    ) {
+        let challenge = match answer {
+            Ok(challenge) => challenge,
+            Err(failure) => {
+                info!("cannot challenge {invitation}: {failure}");
+                return reply.refuse(failure.to_string());
+            }
+        };
+        let id = challenge.id.clone();
+        let clocked = matches!(challenge.time_control, TimeControl::Clock { .. });
+        let rated = if challenge.rated { "rated" } else { "casual" };
+        let (user, time) = (&invitation.user, challenge.time_control);
+        info!(challenge = %id, "challenging {user} to {time}, {rated}, as the operator says");
+        let mut done = format!("{user} is challenged to {time}, {rated}: {id}");
+        if self.games.contains_key(&id) {
+            return reply.done(done + ", and the game is on");
+        }
+        self.office.invited.insert(id.clone());
+        if clocked {
+            let guest = Guest {
+                name: Some(user.clone()),
+                human: !challenge.dest_user.as_ref().is_some_and(Challenger::is_bot),
+                clocked,
+            };
+            let until = clock::now() + UNANSWERED;
+            self.slots.expect(id.clone(), guest, until);
+            self.errands.spawn(async move {
+                clock::sleep(UNANSWERED).await;
+                Errand::Unanswered(id)
+            });
+            done += &format!(
+                "; it is taken back if nobody answers within {} s",
+                UNANSWERED.as_secs()
+            );
+        }
+        reply.done(done);
+    }
+
+    /// A challenge of the operator's is answered, by a game or by a word.
+    pub(super) fn is_answered(&mut self, id: &ChallengeId) -> bool {
+        self.office.invited.remove(id)
+    }
+
+    /// Nobody has answered a challenge of the operator's for long enough.
+    pub(super) fn unanswered(&mut self, id: ChallengeId) {
+        if !self.is_answered(&id) {
+            return;
+        }
+        info!(challenge = %id, "nobody has answered: taking the challenge back");
+        self.slots.free(&id);
+        let client = self.house.client.clone();
+        self.errands.spawn(async move {
+            let answer = client.cancel(&id).await;
+            Errand::Declined(id, answer)
+        });
+    }
+
+    fn join(&mut self, joining: Joining, reply: Reply) {
+        if self.stop.stage() != Stage::Running {
+            return reply.refuse("we are about to stop");
+        }
+        let arenas = &mut self.office.orders.arenas;
+        arenas.retain(|other| other.id != joining.id);
+        arenas.push(joining.clone());
+        self.keep_orders(Then::Join(joining, reply));
+    }
+
+    fn leave_arena(&mut self, arena: &ArenaId, reply: Reply) {
+        if !self.tournaments.leave_one(arena) {
+            return reply.refuse(format!("{arena}: we take no part in it"));
+        }
+        let done = format!("{arena}: leaving it");
+        self.office.forget(arena);
+        self.keep_orders(Then::Say(done, reply));
+    }
+
+    /// It is over: the next start need not know of it.
+    pub(super) fn arena_over(&mut self, arena: &ArenaId) {
+        if self.office.forget(arena) {
+            self.keep_orders(Then::Nothing);
+        }
+    }
+
+    fn reload(&mut self, reply: Reply) {
+        let Some(reread) = self.office.reread.clone() else {
+            return reply.refuse("there is no configuration to read again");
+        };
+        self.errands.spawn(async move {
+            match spawn_blocking(move || reread()).await {
+                Ok(read) => Errand::Reread(read.map(Box::new), reply),
+                Err(failure) => {
+                    reply.refuse(failure.to_string());
+                    Errand::Nothing
+                }
+            }
+        });
+    }
+
+    /// The settings have been read anew. Games that are on go on by those that they began with.
+    pub(super) fn reloaded(&mut self, read: Result<Box<Settings>, config::Error>, reply: Reply) {
+        const UNUSABLE: &str = "the settings stay as they are, for the new ones cannot be used";
+        let new = match read {
+            Ok(new) => new,
+            Err(error) => {
+                error!("{UNUSABLE}");
+                for problem in error.problems() {
+                    error!("{}", problem.line());
+                }
+                return reply.refuse(format!("{UNUSABLE}\n\n{error}"));
+            }
+        };
+        let old = Arc::clone(&self.office.settings);
+        let adopted = old.adopting(&new);
+        let (now, mut later) = (old.changes(&adopted), adopted.changes(&new));
+        if adopted.has_books() && !old.has_books() {
+            later.push(Change {
+                key: "rule".to_owned(),
+                what: "books are asked for, and none were opened at the start".to_owned(),
+            });
+        }
+        let mut told = vec![match now.len() {
+            0 => "nothing has changed".to_owned(),
+            1 => "one setting has changed".to_owned(),
+            n => format!("{n} settings have changed"),
+        }];
+        info!("reloaded: {}", told[0]);
+        for change in now {
+            info!("{change}");
+            told.push(format!("  {change}"));
+        }
+        for change in later {
+            warn!("not before a restart: {change}");
+            told.push(format!("  not before a restart: {change}"));
+        }
+        self.office.settings = Arc::new(adopted);
+        self.put_in_force();
+        reply.done(told.join("\n"));
+    }
+
+    /// The settings or the orders are others now.
+    fn put_in_force(&mut self) {
+        let settings = self.office.in_force();
+        let games = &settings.games;
+        self.slots
+            .resize(games.concurrency, games.reserved_for_humans);
+        self.house.settings = settings;
+        self.tournaments
+            .follow(&self.house, &self.office.orders.arenas);
+        self.idle_told = false;
+        // Who waits is judged by them.
+        for asked in self.queue.clear() {
+            self.answer(asked, true);
+        }
+    }
+
+    /// Writes the standing orders down, and then does this.
+    fn keep_orders(&mut self, then: Then) {
+        let (text, turn) = (self.office.orders.text(), Arc::clone(&self.office.turn));
+        let file = self.office.file.clone();
+        self.errands.spawn(async move {
+            let Some(file) = file else {
+                return Errand::Ordered(Ok(()), then);
+            };
+            let _turn = turn.lock().await;
+            let written = spawn_blocking(move || ledger::save(&file, &text)).await;
+            let written = written.unwrap_or_else(|failure| Err(io::Error::other(failure)));
+            Errand::Ordered(written, then)
+        });
+    }
+
+    /// They are written down, or cannot be.
+    pub(super) fn ordered(&mut self, written: io::Result<()>, then: Then) {
+        if let Err(error) = &written {
+            warn!("what the operator says cannot be kept over a restart: {error}");
+        }
+        match (then, written) {
+            (Then::Say(done, reply), Ok(())) => reply.done(done),
+            (Then::Say(done, reply), Err(error)) => {
+                reply.done(format!("{done}; but a restart undoes it: {error}"));
+            }
+            (Then::Join(joining, reply), _) => self.tournaments.join(joining, Some(reply)),
+            (Then::Nothing, _) => {}
+        }
+    }
+}
+
+/// What is done when the standing orders are written down.
+pub(super) enum Then {
+    Say(String, Reply),
+    Join(Joining, Reply),
+    Nothing,
+}

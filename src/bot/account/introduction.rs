@@ -1,0 +1,72 @@
+//! Asking Lichess who we are.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tracing::warn;
+
+use super::{BEAT, BotParts, Error, House};
+use crate::bot::helm::Calls;
+use crate::bot::stop::{Stage, Stop};
+use crate::clock;
+use crate::events;
+use crate::lichess::retry::{self, Kind, Retry};
+
+/// What the operator is told meanwhile.
+const NOT_YET: &str = "Lichess has not told us yet who we are, so nothing is played; try again when the bot is online";
+
+/// Asks Lichess who we are, as long as it takes. `None` when we are told to stop before it answers.
+pub(super) async fn introduce(
+    parts: &BotParts,
+    stop: &mut Stop,
+    calls: &mut Calls,
+) -> Result<Option<House>, Error> {
+    let mut attempt = 0;
+    loop {
+        let asked = tokio::select! {
+            asked = parts.client.account() => asked,
+            never = calls.turn_away(NOT_YET) => match never {},
+            () = stop.reached(Stage::Draining) => return Ok(None),
+        };
+        let failure = match asked {
+            Ok(user) if !user.is_bot() => return Err(Error::NotABot(user.username)),
+            Ok(user) => {
+                return Ok(Some(House {
+                    client: parts.client.named(&user.username),
+                    engine: parts.engine.clone(),
+                    books: parts.books.clone(),
+                    settings: Arc::clone(&parts.settings),
+                    events: parts.events.clone(),
+                    me: user.username,
+                    games: Arc::new(AtomicUsize::new(0)),
+                    doubt: Arc::new(Notify::new()),
+                }));
+            }
+            Err(failure) => failure,
+        };
+        if failure.is_unauthorized() {
+            return Err(Error::TokenRejected(failure.to_string()));
+        }
+        let wait = match retry::decide(Kind::Query, &failure, attempt) {
+            Retry::After(wait) => wait,
+            Retry::GiveUp => Duration::from_secs(30),
+        };
+        attempt += 1;
+        warn!("cannot ask Lichess who we are, again in {wait:.1?}: {failure}");
+        parts.events.send(events::Event::Offline {
+            reason: failure.to_string(),
+            retry_in: Some(wait),
+        });
+        let until = clock::now() + wait;
+        while clock::now() < until {
+            parts.pulse.beat();
+            tokio::select! {
+                () = clock::sleep(BEAT.min(wait)) => {}
+                never = calls.turn_away(NOT_YET) => match never {},
+                () = stop.reached(Stage::Draining) => return Ok(None),
+            }
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The helm: what an operator can have the running bot do, for the control socket and whoever else has a right to it.
+//!
+//! Each call is answered with a sentence when it is done, or with why it is not.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::stop::Stopper;
+use crate::config::{self, Exact, Joining, Pattern, Settings};
+use crate::lichess::model::{
+    ArenaId, ColorWish, GameId, NewChallenge, TimeControl, Username, Variant,
+};
+
+/// Calls that wait for the bot's loop.
+const WAITING: usize = 32;
+
+/// Longer than any request to Lichess takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What came of a call: what was done, in a sentence, or why not.
+pub type Answer = Result<String, Refused>;
+
+/// Reads the settings anew. May take as long as the disk does.
+pub type Reread = Arc<dyn Fn() -> Result<Settings, config::Error> + Send + Sync>;
+
+/// Why a call was not carried out, in words for the operator.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
+impl From<String> for Refused {
+    fn from(why: String) -> Self {
+        Self(why)
+    }
+}
+
+impl From<&str> for Refused {
+    fn from(why: &str) -> Self {
+        Self(why.to_owned())
+    }
+}
+
+/// The helm of a running bot. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Helm {
+    calls: mpsc::Sender<Call>,
+    stopper: Stopper,
+}
+
+/// What is called at the helm, as the bot hears it. Without a helm nothing is ever heard.
+#[derive(Debug, Default)]
+pub struct Calls(Option<mpsc::Receiver<Call>>);
+
+/// One call.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub order: Order,
+    pub reply: Reply,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) enum Order {
+    Pause,
+    Resume,
+    Block(Pattern),
+    Unblock(Pattern),
+    MoveNow(GameId),
+    Challenge(Invitation),
+    Join(Joining),
+    Leave(ArenaId),
+    Reload,
+}
+
+/// Where the answer to a call goes. Nobody minds when who asked has gone.
+#[derive(Debug)]
+pub(super) struct Reply(oneshot::Sender<Answer>);
+
+impl Reply {
+    pub fn done(self, what: impl Into<String>) {
+        self.give(Ok(what.into()));
+    }
+
+    pub fn refuse(self, why: impl Into<Refused>) {
+        self.give(Err(why.into()));
+    }
+
+    pub fn give(self, answer: Answer) {
+        let _ = self.0.send(answer);
+    }
+}
+
+/// A helm, and the calls that are heard from it. With this stopper the bot is stopped.
+pub fn helm(stopper: Stopper) -> (Helm, Calls) {
+    let (sender, receiver) = mpsc::channel(WAITING);
+    let helm = Helm {
+        calls: sender,
+        stopper,
+    };
+    (helm, Calls(Some(receiver)))
+}
+
+impl Helm {
+    /// Takes no new games until told to resume, over restarts too. Games that are on go on.
+    pub async fn pause(&self) -> Answer {
+        self.call(Order::Pause).await
+    }
+
+    /// Takes new games again.
+    pub async fn resume(&self) -> Answer {
+        self.call(Order::Resume).await
+    }
+
+    /// Takes no new games, finishes those that are on, however long they take, and ends the program.
+    pub fn drain(&self) -> Answer {
+        self.stopper.drain();
+        Ok("no new games; the program ends when those that are on are over".to_owned())
+    }
+
+    /// Never accepts this user again; `*` stands for any letters.
+    pub async fn block(&self, user: &str) -> Answer {
+        self.call(Order::Block(pattern(user)?)).await
+    }
+
+    /// Takes that back.
+    pub async fn unblock(&self, user: &str) -> Answer {
+        self.call(Order::Unblock(pattern(user)?)).await
+    }
+
+    /// Plays the best move found so far in a game, at once.
+    pub async fn move_now(&self, game: &str) -> Answer {
+        let wrong = |_| Refused(format!("`{game}` is not the id of a game"));
+        let game = game.parse::<GameId>().map_err(wrong)?;
+        self.call(Order::MoveNow(game)).await
+    }
+
+    /// Challenges somebody.
+    pub async fn challenge(&self, invitation: Invitation) -> Answer {
+        self.call(Order::Challenge(invitation)).await
+    }
+
+    /// Takes part in an arena, as written in the configuration: `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
+    pub async fn join(&self, arena: &str) -> Answer {
+        let joining = arena.parse::<Joining>().map_err(Refused)?;
+        self.call(Order::Join(joining)).await
+    }
+
+    /// Leaves an arena for good.
+    pub async fn leave(&self, arena: &str) -> Answer {
+        let wrong = |_| Refused(format!("`{arena}` is not the id of an arena"));
+        let arena = arena.parse::<ArenaId>().map_err(wrong)?;
+        self.call(Order::Leave(arena)).await
+    }
+
+    /// Reads the settings anew and keeps to them, or to the old ones where there is something wrong with the new.
+    pub async fn reload(&self) -> Answer {
+        self.call(Order::Reload).await
+    }
+
+    async fn call(&self, order: Order) -> Answer {
+        let (answer, answered) = oneshot::channel();
+        let call = Call {
+            order,
+            reply: Reply(answer),
+        };
+        let talk = async {
+            self.calls.send(call).await.ok()?;
+            answered.await.ok()
+        };
+        match tokio::time::timeout(PATIENCE, talk).await {
+            Ok(Some(answer)) => answer,
+            Ok(None) => Err("the bot is about to end".into()),
+            Err(_) => Err(Refused(format!(
+                "no answer within {} s; it may be done yet",
+                PATIENCE.as_secs()
+            ))),
+        }
+    }
+}
+
+impl Calls {
+    /// The next call.
+    pub(super) async fn next(&mut self) -> Call {
+        let call = match &mut self.0 {
+            Some(calls) => calls.recv().await,
+            None => None,
+        };
+        match call {
+            Some(call) => call,
+            None => pending().await,
+        }
+    }
+
+    /// Answers every call with this refusal.
+    pub(super) async fn turn_away(&mut self, why: &str) -> Infallible {
+        loop {
+            self.next().await.reply.refuse(why);
+        }
+    }
+}
+
+fn pattern(user: &str) -> Result<Pattern, Refused> {
+    Pattern::try_from(user.to_owned()).map_err(Refused)
+}
+
+/// Whom to challenge to what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Invitation {
+    pub(super) user: Username,
+    pub(super) what: NewChallenge,
+}
+
+impl Invitation {
+    /// As it was typed: `clock` is `3+2`, `unlimited` or, in days, `2d`; `variant` and `color` are Lichess's keys.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(
+        user: &str,
+        clock: &str,
+        rated: bool,
+        variant: &str,
+        color: &str,
+    ) -> Result<Self, Refused> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if !(2..=30).contains(&user.len()) || !user.chars().all(fits) {
+            return Err(Refused(format!("`{user}` is not the name of a user")));
+        }
+        let days = clock.strip_suffix('d').and_then(|days| days.parse().ok());
+        let time_control = match days {
+            Some(days) => TimeControl::Correspondence { days },
+            None => Exact::try_from(clock.to_owned())
+                .map_err(|why| Refused(format!("`{clock}`: {why}, or days as in \"2d\"")))?
+                .time(),
+        };
+        let variant = match Variant::from_key(variant) {
+            played @ (Variant::Standard | Variant::Chess960) => played,
+            _ => {
+                let why = format!("`{variant}` is not standard or chess960");
+                return Err(Refused(why));
+            }
+        };
+        let wishes = [ColorWish::White, ColorWish::Black, ColorWish::Random];
+        let wish = wishes.into_iter().find(|wish| wish.key() == color);
+        Ok(Self {
+            user: Username::new(user),
+            what: NewChallenge {
+                time_control,
+                rated,
+                color: wish
+                    .ok_or_else(|| Refused(format!("`{color}` is not white, black or random")))?,
+                variant,
+                fen: None,
+            },
+        })
+    }
+}
+
+/// `Anna to 3+2, rated`.
+impl fmt::Display for Invitation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rated = if self.what.rated { "rated" } else { "casual" };
+        write!(f, "{} to {}, {rated}", self.user, self.what.time_control)?;
+        match self.what.variant {
+            Variant::Standard => Ok(()),
+            variant => write!(f, ", {variant}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stop::{Stage, stop};
+    use super::*;
+
+    #[test]
+    fn invitations_are_read_as_they_are_typed() {
+        let read = |user: &str, clock: &str, variant: &str, color: &str| {
+            Invitation::read(user, clock, true, variant, color)
+        };
+        let blitz = read("Anna", "3+2", "standard", "white").unwrap();
+        assert_eq!(blitz.to_string(), "Anna to 3+2, rated");
+        let slow = read("Anna", "2d", "chess960", "random").unwrap();
+        assert_eq!(slow.to_string(), "Anna to 2 days, rated, chess960");
+        for (user, clock, variant, color, why) in [
+            ("a/b", "3+2", "standard", "white", "name of a user"),
+            ("Anna", "3", "standard", "white", "minutes and seconds"),
+            ("Anna", "xd", "standard", "white", "minutes and seconds"),
+            ("Anna", "3+2", "atomic", "white", "standard or chess960"),
+            ("Anna", "3+2", "standard", "green", "white, black or random"),
+        ] {
+            let refused = read(user, clock, variant, color).unwrap_err();
+            assert!(refused.0.contains(why), "{refused}");
+        }
+    }
+
+    #[tokio::test]
+    async fn calls_are_answered_by_whoever_hears_them() {
+        let (stopper, stop) = stop();
+        let (helm, mut calls) = helm(stopper);
+        let bot = tokio::spawn(async move {
+            let call = calls.next().await;
+            assert!(matches!(call.order, Order::Pause));
+            call.reply.done("paused");
+        });
+        assert_eq!(helm.pause().await, Ok("paused".to_owned()));
+        bot.await.unwrap();
+        assert_eq!(helm.resume().await, Err("the bot is about to end".into()));
+        assert!(helm.move_now("../x").await.is_err());
+        assert!(helm.block("two names").await.is_err());
+        assert!(helm.drain().is_ok());
+        assert_eq!(stop.stage(), Stage::Draining);
+    }
+}

@@ -1,0 +1,113 @@
+//! Standing orders: what the operator has told the running bot that holds until he says otherwise, over restarts too.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::ledger;
+use crate::config::{Joining, Pattern, Settings};
+
+/// The longest file that is read: more names than anybody types.
+const LONGEST: u64 = 1024 * 1024;
+
+/// See the module's text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Orders {
+    /// No new games.
+    pub paused: bool,
+    /// Who is never accepted, beside those in the configuration.
+    pub blocked: Vec<Pattern>,
+    /// Arenas to take part in, beside those in the configuration.
+    pub arenas: Vec<Joining>,
+}
+
+impl Orders {
+    /// Reads the file; one that is not there holds no orders.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn load(path: &Path) -> io::Result<Self> {
+        let text = match fs::metadata(path) {
+            Ok(file) if file.len() > LONGEST => {
+                return Err(io::Error::other(format!(
+                    "it has more than {LONGEST} bytes"
+                )));
+            }
+            Ok(_) => fs::read(path)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(error),
+        };
+        serde_json::from_slice(&text).map_err(io::Error::other)
+    }
+
+    /// The file as it should be.
+    pub fn text(&self) -> String {
+        let text = serde_json::to_string_pretty(self).expect("plain data with string keys");
+        text + "\n"
+    }
+
+    /// The settings with these orders in force.
+    pub fn over(&self, settings: &Arc<Settings>) -> Arc<Settings> {
+        let mut over = Arc::clone(settings);
+        if !self.blocked.is_empty() {
+            let block = &mut Arc::make_mut(&mut over).challenge.block;
+            block.extend(self.blocked.iter().cloned());
+        }
+        over
+    }
+}
+
+/// Where these settings have the file, beside the count of challenges. `None` where nothing can be kept.
+pub fn file(settings: &Settings) -> Option<PathBuf> {
+    let name = format!("{}.orders.json", settings.lichess.server_name());
+    Some(ledger::file(settings)?.with_file_name(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_survive_in_their_file() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("orders.json");
+        assert_eq!(Orders::load(&path).unwrap(), Orders::default());
+        let orders = Orders {
+            paused: true,
+            blocked: vec!["Rival".to_owned().try_into().unwrap()],
+            arenas: vec!["may24bot:secret".parse().unwrap()],
+        };
+        ledger::save(&path, &orders.text()).unwrap();
+        assert_eq!(Orders::load(&path).unwrap(), orders);
+        ledger::save(&path, "{\"paused\": tru").unwrap();
+        assert!(Orders::load(&path).is_err());
+        // One that an older or a newer version has written.
+        ledger::save(&path, "{\"paused\": true, \"sleeping\": 7}").unwrap();
+        assert!(Orders::load(&path).unwrap().paused);
+    }
+
+    #[test]
+    fn who_is_blocked_stands_in_the_settings() {
+        let mut settings = Settings::default();
+        settings.challenge.block = vec!["one".to_owned().try_into().unwrap()];
+        let settings = Arc::new(settings);
+        assert!(Arc::ptr_eq(&Orders::default().over(&settings), &settings));
+        let orders = Orders {
+            blocked: vec!["two".to_owned().try_into().unwrap()],
+            ..Orders::default()
+        };
+        let names: Vec<String> = orders
+            .over(&settings)
+            .challenge
+            .block
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(names, ["one", "two"]);
+        assert_eq!(settings.challenge.block.len(), 1);
+    }
+}

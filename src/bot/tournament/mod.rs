@@ -1,0 +1,225 @@
+//! Arenas: joins those that the operator has named and those that are found for him, sees to it that we stay in them,
+//! and leaves them when we stop.
+//!
+//! Each has a task of its own ([`attend`]); another looks for those that nobody has named ([`scout`]). The games come to
+//! the account by its stream like any others; nothing here stands in their way.
+
+mod attend;
+mod scout;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::House;
+use super::helm::Reply;
+use super::orders::Orders;
+use super::stop::Stop;
+use crate::clock;
+use crate::config::Joining;
+use crate::lichess::model::ArenaId;
+use attend::Attendance;
+use scout::Scout;
+
+/// What the account is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// Pairings may come at any moment: keep a slot.
+    Keep(ArenaId),
+    /// None will come any more.
+    Free(ArenaId),
+    /// We are done with it.
+    Over(ArenaId),
+}
+
+/// The arenas that we take part in.
+pub(super) struct Tournaments {
+    house: House,
+    stop: Stop,
+    tasks: JoinSet<()>,
+    words: mpsc::UnboundedReceiver<Word>,
+    speaker: mpsc::UnboundedSender<Word>,
+    /// Those that nobody has named, and in which we may take part.
+    found: mpsc::UnboundedReceiver<Joining>,
+    finder: mpsc::UnboundedSender<Joining>,
+    attended: HashMap<ArenaId, Seat>,
+    /// Those that the operator has had us leave.
+    left: HashSet<ArenaId>,
+    paused: watch::Sender<bool>,
+    scout: Option<AbortHandle>,
+}
+
+/// One that we take part in, or mean to.
+struct Seat {
+    joining: watch::Sender<Joining>,
+    /// Look at it now.
+    nudge: Arc<Notify>,
+    /// Leave it.
+    leave: CancellationToken,
+    /// In the configuration or by the operator, and not found.
+    named: bool,
+}
+
+impl Tournaments {
+    /// Begins to look after all of them.
+    pub fn new(house: &House, stop: &Stop, orders: &Orders) -> Self {
+        let (speaker, words) = mpsc::unbounded_channel();
+        let (finder, found) = mpsc::unbounded_channel();
+        let mut tournaments = Self {
+            house: house.clone(),
+            stop: stop.clone(),
+            tasks: JoinSet::new(),
+            words,
+            speaker,
+            found,
+            finder,
+            attended: HashMap::new(),
+            left: HashSet::new(),
+            paused: watch::Sender::new(orders.paused),
+            scout: None,
+        };
+        tournaments.follow(house, &orders.arenas);
+        tournaments
+    }
+
+    /// The next word about one of them.
+    pub async fn next(&mut self) -> Option<Word> {
+        loop {
+            tokio::select! {
+                Some(joining) = self.found.recv() => {
+                    if !self.left.contains(&joining.id) {
+                        self.attend(joining, false, None);
+                    }
+                }
+                word = self.words.recv() => {
+                    if let Some(Word::Over(arena)) = &word {
+                        self.attended.remove(arena);
+                    }
+                    return word;
+                }
+            }
+        }
+    }
+
+    /// The settings have changed: these arenas and those of the operator are the named ones now.
+    pub fn follow(&mut self, house: &House, ordered: &[Joining]) {
+        self.house = house.clone();
+        let settings = Arc::clone(&house.settings);
+        let wishes = &settings.tournaments;
+        let named = || wishes.join.iter().chain(ordered);
+        for (arena, seat) in &self.attended {
+            if seat.named && named().all(|joining| joining.id != *arena) {
+                seat.leave.cancel();
+            }
+        }
+        for joining in named() {
+            if !self.left.contains(&joining.id) {
+                self.attend(joining.clone(), true, None);
+            }
+        }
+        if let Some(scout) = self.scout.take() {
+            scout.abort();
+        }
+        if wishes.any || !wishes.teams.is_empty() {
+            let scout = Scout::new(
+                house.clone(),
+                self.finder.clone(),
+                self.attended.keys().cloned(),
+            );
+            let roaming = scout.roam(self.paused.subscribe(), self.stop.clone());
+            self.scout = Some(self.tasks.spawn(roaming));
+        }
+    }
+
+    /// The operator wants us to take part in this one.
+    pub fn join(&mut self, joining: Joining, reply: Option<Reply>) {
+        self.left.remove(&joining.id);
+        self.attend(joining, true, reply);
+    }
+
+    /// The operator wants us out of this one. Whether we are in it.
+    pub fn leave_one(&mut self, arena: &ArenaId) -> bool {
+        self.left.insert(arena.clone());
+        let seat = self.attended.get(arena);
+        seat.inspect(|seat| seat.leave.cancel()).is_some()
+    }
+
+    /// Whether the operator wants no new games.
+    pub fn pause(&self, paused: bool) {
+        self.paused.send_replace(paused);
+    }
+
+    /// Those that we take part in, or mean to.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.attended.keys().map(ToString::to_string).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Something has happened to us in this arena: look at it now.
+    pub fn nudge(&self, arena: &ArenaId) {
+        if let Some(seat) = self.attended.get(arena) {
+            seat.nudge.notify_one();
+        }
+    }
+
+    /// Whether all have been left, once we stop.
+    pub fn are_over(&mut self) -> bool {
+        while self.tasks.try_join_next().is_some() {}
+        self.tasks.is_empty()
+    }
+
+    /// Gives them this long to be left.
+    pub async fn leave(&mut self, patience: Duration) {
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if clock::timeout(patience, all).await.is_err() {
+            warn!("still in an arena: Lichess will withdraw us when we do not play");
+        }
+        self.tasks.shutdown().await;
+    }
+
+    fn attend(&mut self, joining: Joining, named: bool, reply: Option<Reply>) {
+        while self.tasks.try_join_next().is_some() {}
+        if let Some(seat) = self.attended.get_mut(&joining.id) {
+            seat.named |= named;
+            let leaving = seat.leave.is_cancelled();
+            if *seat.joining.borrow() != joining && named {
+                seat.joining.send_replace(joining);
+                seat.nudge.notify_one();
+            }
+            if let Some(reply) = reply {
+                match leaving {
+                    true => reply.refuse("it is being left at this moment; try again"),
+                    false => reply
+                        .done("we take part in it already, or try to; the log says how it goes"),
+                }
+            }
+            return;
+        }
+        let id = joining.id.clone();
+        let seat = Seat {
+            joining: watch::Sender::new(joining),
+            nudge: Arc::default(),
+            leave: CancellationToken::new(),
+            named,
+        };
+        let attendance = Attendance::new(
+            self.house.clone(),
+            seat.joining.subscribe(),
+            self.speaker.clone(),
+            reply,
+        );
+        self.tasks.spawn(attendance.attend(
+            Arc::clone(&seat.nudge),
+            seat.leave.clone(),
+            self.paused.subscribe(),
+            self.stop.clone(),
+        ));
+        self.attended.insert(id, seat);
+    }
+}

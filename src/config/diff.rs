@@ -1,0 +1,277 @@
+//! What is different between one set of settings and another, and what of the other can be had without a restart.
+
+use std::fmt;
+
+use toml::{Table, Value};
+
+use super::rule::Rule;
+use super::settings::{Engine, Settings};
+use crate::lichess::model::clip;
+
+/// Values that are longer are cut; of lists that are longer only the difference is told.
+const LONGEST: usize = 120;
+
+/// A setting that is not what it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// `section.key`, or a rule by its name.
+    pub key: String,
+    /// `old -> new`, without passwords.
+    pub what: String,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key, self.what)
+    }
+}
+
+impl Settings {
+    /// These settings, with everything of the new ones that does not need a restart: what was opened, reserved or
+    /// listened to at the start stays as it is.
+    pub fn adopting(&self, new: &Self) -> Self {
+        let old = self.clone();
+        let new = new.clone();
+        Self {
+            lichess: old.lichess,
+            engine: Engine {
+                overhead_ms: new.engine.overhead_ms,
+                ..old.engine
+            },
+            book: old.book,
+            records: old.records,
+            daemon: old.daemon,
+            account: old.account,
+            token: old.token,
+            ..new
+        }
+    }
+
+    /// What is different in the new ones, in the order of the sections.
+    pub fn changes(&self, new: &Self) -> Vec<Change> {
+        let table = |settings: &Self| Table::try_from(settings).expect("settings come from TOML");
+        let (old_table, new_table) = (table(self), table(new));
+        let mut changes = Vec::new();
+        for section in super::schema::sections() {
+            if *section == "rule" {
+                changes.extend(rules(&self.rule, &new.rule));
+            }
+            for key in super::schema::keys(section).unwrap_or_default() {
+                let value =
+                    |table: &Table| table.get(*section).and_then(|keys| keys.get(*key)).cloned();
+                let (old, new) = (value(&old_table), value(&new_table));
+                if old != new {
+                    changes.push(Change {
+                        key: format!("{section}.{key}"),
+                        what: difference(section, key, old.as_ref(), new.as_ref()),
+                    });
+                }
+            }
+        }
+        changes
+    }
+}
+
+fn difference(section: &str, key: &str, old: Option<&Value>, new: Option<&Value>) -> String {
+    let open = |value: &Value| harmless(section, key, value);
+    if let (Some(Value::Array(old)), Some(Value::Array(new))) = (old, new) {
+        let length = |list: &[Value]| open(&Value::Array(list.to_vec())).len();
+        if length(old).max(length(new)) > LONGEST {
+            let only = |these: &[Value], those: &[Value], sign: &str| -> Vec<String> {
+                let missing = these.iter().filter(|value| !those.contains(value));
+                missing
+                    .map(|value| format!("{sign} {}", clip(&open(value), LONGEST)))
+                    .collect()
+            };
+            let changed = [only(old, new, "-"), only(new, old, "+")].concat();
+            return match changed.is_empty() {
+                true => "in another order".to_owned(),
+                false => changed.join(", "),
+            };
+        }
+    }
+    let shown = |value: Option<&Value>| match value {
+        Some(value) => clip(&open(value), 2 * LONGEST),
+        None => "not set".to_owned(),
+    };
+    format!("{} -> {}", shown(old), shown(new))
+}
+
+/// The value as it is written, without passwords.
+fn harmless(section: &str, key: &str, value: &Value) -> String {
+    match value {
+        Value::String(text) if section == "tournaments" => match (key, text.split_once(':')) {
+            ("password", _) if !text.is_empty() => "\"***\"".to_owned(),
+            (_, Some((open, _))) => Value::from(format!("{open}:***")).to_string(),
+            _ => value.to_string(),
+        },
+        Value::Array(list) => {
+            let list: Vec<String> = list
+                .iter()
+                .map(|value| harmless(section, key, value))
+                .collect();
+            format!("[{}]", list.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Which rules are new, gone or not what they were.
+fn rules(old: &[Rule], new: &[Rule]) -> Vec<Change> {
+    fn labels(rules: &[Rule]) -> Vec<String> {
+        let label = |(number, rule): (usize, &Rule)| match rule.name.as_str() {
+            "" => format!("rule {}", number + 1),
+            name => format!("rule `{name}`"),
+        };
+        rules.iter().enumerate().map(label).collect()
+    }
+    let (old_labels, new_labels) = (labels(old), labels(new));
+    let mut changes = Vec::new();
+    let mut note = |key: &str, what: &str| {
+        changes.push(Change {
+            key: key.to_owned(),
+            what: what.to_owned(),
+        });
+    };
+    for (label, rule) in old_labels.iter().zip(old) {
+        match new_labels.iter().position(|other| other == label) {
+            None => note(label, "is gone"),
+            Some(at) if new[at] != *rule => note(label, "has changed"),
+            Some(_) => {}
+        }
+    }
+    for label in &new_labels {
+        if !old_labels.contains(label) {
+            note(label, "is new");
+        }
+    }
+    let kept = |labels: &[String], others: &[String]| -> Vec<String> {
+        let kept = labels.iter().filter(|label| others.contains(label));
+        kept.cloned().collect()
+    };
+    if kept(&old_labels, &new_labels) != kept(&new_labels, &old_labels) {
+        note("rules", &format!("the order is {}", new_labels.join(", ")));
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Sources;
+
+    fn settings(text: &str) -> Settings {
+        Settings::from_text(text.to_owned(), &Sources::default()).expect("valid settings")
+    }
+
+    fn told(old: &str, new: &str) -> Vec<String> {
+        let changes = settings(old).changes(&settings(new));
+        changes.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn each_key_is_told_with_what_it_was() {
+        let old = "[challenge]\nrated = false\n[chat]\ngreeting = \"Hi\"\n";
+        let new = "[challenge]\nspeeds = [\"rapid\"]\n[chat]\ngreeting = \"Hi\"\n[records]\ndirectory = \"/x\"\n";
+        assert_eq!(
+            told(old, new),
+            [
+                "challenge.speeds: [\"bullet\", \"blitz\", \"rapid\", \"classical\"] -> [\"rapid\"]",
+                "challenge.rated: false -> true",
+                "records.directory: not set -> \"/x\"",
+            ]
+        );
+        assert_eq!(told(new, new), [""; 0]);
+    }
+
+    #[test]
+    fn of_a_long_list_the_difference_is_told() {
+        let names = |skip: usize| -> String {
+            let names = (0..40).filter(|n| *n != skip);
+            names.map(|n| format!("\"name{n}\",")).collect()
+        };
+        let list = |skip| format!("[challenge]\nblock = [{}]\n", names(skip));
+        assert_eq!(
+            told(&list(7), &list(9)),
+            ["challenge.block: - \"name9\", + \"name7\""]
+        );
+    }
+
+    #[test]
+    fn passwords_are_not_told() {
+        let old = "[tournaments]\njoin = [\"may24bot:secret\"]\n";
+        let new = "[tournaments]\njoin = [\"friday01@our-team:secret\"]\n";
+        let said = told(old, new).concat();
+        assert!(!said.contains("secret"), "{said}");
+        assert!(said.contains("may24bot:***"), "{said}");
+    }
+
+    #[test]
+    fn rules_are_told_by_name() {
+        let rule = |name: &str, decision: &str| {
+            format!("[[rule]]\nname = \"{name}\"\nmatch = {{ bot = true }}\n{decision}\n")
+        };
+        let (accept, decline) = ("accept = true", "decline = \"later\"");
+        let old = [
+            rule("a", accept),
+            rule("b", accept),
+            rule("c", accept),
+            rule("d", accept),
+        ]
+        .concat();
+        let new = [
+            rule("c", accept),
+            rule("a", decline),
+            rule("d", accept),
+            rule("e", accept),
+        ]
+        .concat();
+        assert_eq!(
+            told(&old, &new),
+            [
+                "rule `a`: has changed",
+                "rule `b`: is gone",
+                "rule `e`: is new",
+                "rules: the order is rule `c`, rule `a`, rule `d`, rule `e`",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_opened_at_the_start_waits_for_a_restart() {
+        let old = settings("");
+        let new = settings(
+            "[lichess]\nurl = \"http://127.0.0.1:1\"\n[engine]\nthreads = 7\noverhead_ms = 7\n\
+             [book]\nmax_ply = 7\n[records]\nenabled = false\n[daemon]\ngrace_s = 7\n\
+             [challenge]\nqueue = 7\n[games]\nconcurrency = 7\n[draw]\nmoves = 7\n[resign]\nmoves = 7\n\
+             [chat]\ngreeting = \"7\"\n[tournaments]\njoin = [\"may24bot\"]\n[[rule]]\naccept = true\n",
+        );
+        let adopted = old.adopting(&new);
+        let keys = |changes: Vec<Change>| -> Vec<String> {
+            changes.into_iter().map(|change| change.key).collect()
+        };
+        assert_eq!(
+            keys(adopted.changes(&new)),
+            [
+                "lichess.url",
+                "engine.threads",
+                "book.max_ply",
+                "records.enabled",
+                "daemon.grace_s"
+            ]
+        );
+        assert_eq!(
+            keys(old.changes(&adopted)),
+            [
+                "engine.overhead_ms",
+                "challenge.queue",
+                "rule 1",
+                "games.concurrency",
+                "tournaments.join",
+                "draw.moves",
+                "resign.moves",
+                "chat.greeting"
+            ]
+        );
+    }
+}

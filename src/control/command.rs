@@ -1,0 +1,165 @@
+//! The commands that have a running bot do something: what they are called, and what they ask.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use super::Request;
+use super::client::order_command;
+
+/// What an operator can have a running bot do.
+#[derive(Debug, Subcommand)]
+pub enum OperatorCommand {
+    /// Take no new games until `knightwatch resume`; those that are on go on
+    #[command(after_help = "Examples:\n  knightwatch pause\n  \
+        sudo knightwatch pause --socket /run/knightwatch/control.sock\n\n\
+        Challenges are declined with \"later\", and arenas are left until then. It holds over restarts of the\n\
+        program too: only `knightwatch resume` ends it. `knightwatch status` shows it.")]
+    Pause(SocketArgs),
+
+    /// Take new games again after `knightwatch pause`
+    #[command(after_help = "Example: knightwatch resume")]
+    Resume(SocketArgs),
+
+    /// Take no new games, finish those that are on however long they take, and end
+    #[command(after_help = "Example: knightwatch drain\n\n\
+        Where a service manager starts the program again when it has ended, this is the way to a new version\n\
+        without leaving a game. SIGTERM does the same within daemon.grace_s.")]
+    Drain(SocketArgs),
+
+    /// Challenge somebody
+    #[command(after_help = "Examples:\n  \
+        knightwatch challenge Anna 3+2\n  \
+        knightwatch challenge Rival 5+3 --rated --color white\n  \
+        knightwatch challenge Bert 2d --variant chess960\n\n\
+        One with a clock that nobody answers within a minute is taken back.")]
+    Challenge {
+        /// Whom
+        user: String,
+        /// Minutes and seconds as in 3+2, days for a move as in 2d, or unlimited
+        #[arg(value_name = "TC")]
+        clock: String,
+        /// A game that counts for the rating
+        #[arg(long)]
+        rated: bool,
+        /// standard or chess960
+        #[arg(long, value_name = "KEY", default_value = "standard")]
+        variant: String,
+        /// Our colour: white, black or random
+        #[arg(long, value_name = "COLOR", default_value = "random")]
+        color: String,
+        #[command(flatten)]
+        socket: SocketArgs,
+    },
+
+    /// Take part in an arena
+    #[command(after_help = "Examples:\n  \
+        knightwatch join may24bot\n  \
+        knightwatch join friday01:secret\n  \
+        knightwatch join battle01@our-team\n\n\
+        Until it is over or `knightwatch leave`, restarts of the program included.")]
+    Join {
+        /// The end of its address, then perhaps @TEAM, then perhaps :PASSWORD
+        arena: String,
+        #[command(flatten)]
+        socket: SocketArgs,
+    },
+
+    /// Leave an arena
+    #[command(after_help = "Example: knightwatch leave may24bot\n\n\
+        A game of it that is on is played to its end. One that the configuration names is joined again at the\n\
+        next start.")]
+    Leave {
+        /// The end of its address
+        arena: String,
+        #[command(flatten)]
+        socket: SocketArgs,
+    },
+
+    /// Never accept a user again
+    #[command(
+        after_help = "Examples:\n  knightwatch block Rival\n  knightwatch block 'Annoying*'\n\n\
+        Until `knightwatch unblock`, beside challenge.block of the configuration. A game that is on goes on."
+    )]
+    Block {
+        /// The name; * stands for any letters, upper and lower case are the same
+        user: String,
+        #[command(flatten)]
+        socket: SocketArgs,
+    },
+
+    /// Take back `knightwatch block`
+    #[command(after_help = "Example: knightwatch unblock Rival")]
+    Unblock {
+        /// The name as it was blocked
+        user: String,
+        #[command(flatten)]
+        socket: SocketArgs,
+    },
+
+    /// Play the best move found so far in a game, at once
+    #[command(after_help = "Example: knightwatch move-now abcdefgh\n\n\
+        `knightwatch status` lists the games.")]
+    MoveNow {
+        /// The game's id
+        game: String,
+        #[command(flatten)]
+        socket: SocketArgs,
+    },
+
+    /// Read the configuration again, and say what has changed
+    #[command(
+        after_help = "Examples:\n  knightwatch reload\n  sudo systemctl reload knightwatch\n\n\
+        The same as SIGHUP. Games that are on go on by the settings that they began with. What cannot be changed\n\
+        while the program runs is named; when anything is wrong, everything stays as it is."
+    )]
+    Reload(SocketArgs),
+}
+
+/// Where the bot is.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SocketArgs {
+    /// The bot's control socket [default: control.sock in the runtime directory]
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+}
+
+impl OperatorCommand {
+    /// Asks the bot, and prints on `out` what it has done.
+    ///
+    /// # Errors
+    /// When no bot runs here, or it does not do it.
+    pub fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+        let (socket, request) = match self {
+            Self::Pause(socket) => (socket, Request::Pause),
+            Self::Resume(socket) => (socket, Request::Resume),
+            Self::Drain(socket) => (socket, Request::Drain),
+            Self::Challenge {
+                user,
+                clock,
+                rated,
+                variant,
+                color,
+                socket,
+            } => (
+                socket,
+                Request::Challenge {
+                    user,
+                    clock,
+                    rated,
+                    variant,
+                    color,
+                },
+            ),
+            Self::Join { arena, socket } => (socket, Request::Join { arena }),
+            Self::Leave { arena, socket } => (socket, Request::Leave { arena }),
+            Self::Block { user, socket } => (socket, Request::Block { user }),
+            Self::Unblock { user, socket } => (socket, Request::Unblock { user }),
+            Self::MoveNow { game, socket } => (socket, Request::MoveNow { game }),
+            Self::Reload(socket) => (socket, Request::Reload),
+        };
+        order_command(socket.socket.as_deref(), &request, out)
+    }
+}

@@ -1,0 +1,289 @@
+//! What an operator has the running program do: by its commands, by SIGHUP, and what of it survives a crash.
+
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use knightwatch::sim::{Kind, NewUser, SimOptions, Sparring};
+use serde_json::Value;
+
+use crate::common::{BOT, Daemon, Player, Site, wait};
+
+const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
+const RATED: [(&str, &str); 3] = [BLITZ[0], BLITZ[1], ("rated", "true")];
+
+fn order(bot: &Daemon, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+    command.args(arguments).arg("--socket").arg(bot.socket());
+    command.output().unwrap()
+}
+
+/// What the bot says to an order that it carries out.
+pub fn said(bot: &Daemon, arguments: &[&str]) -> String {
+    let output = order(bot, arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Why it does not carry it out.
+pub fn refused(bot: &Daemon, arguments: &[&str]) -> String {
+    let output = order(bot, arguments);
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn status(bot: &Daemon) -> Value {
+    serde_json::from_slice(&order(bot, &["status", "--json"]).stdout).unwrap()
+}
+
+fn logged(bot: &Daemon, words: &str) {
+    wait(&format!("the log says: {words}"), || {
+        bot.log().contains(words).then_some(())
+    });
+}
+
+/// Waits until the program has its event stream for the time number `times`.
+pub fn online(bot: &Daemon, times: usize) {
+    wait("the bot is back", || {
+        (bot.log().matches("online as").count() >= times).then_some(())
+    });
+}
+
+fn ask(player: &Player<'_>, form: &[(&str, &str)]) -> String {
+    player.answer(&player.challenge(form))
+}
+
+fn site() -> Site {
+    Site::new([
+        NewUser::bot("Anna"),
+        NewUser::bot("Bert"),
+        NewUser::bot("Rival"),
+    ])
+}
+
+#[test]
+fn a_pause_holds_over_a_crash_and_running_games_go_on() {
+    let site = site();
+    let mut bot = Daemon::start(&site, "challenge.queue = 2\n[games]\nconcurrency = 1\n");
+    let [anna, bert, rival] = ["Anna", "Bert", "Rival"].map(|name| site.player(name));
+    let game = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
+    // Who waits for a place is told, too.
+    let waiting = bert.challenge(&BLITZ);
+    logged(&bot, "is to wait");
+    let done = said(&bot, &["pause"]);
+    assert!(done.contains("the game that is on goes on"), "{done}");
+    assert_eq!(bert.answer(&waiting), "later");
+    assert_eq!(ask(&rival, &BLITZ), "later");
+    anna.play(&game, "e2e4");
+    site.plies(&game, 2);
+    assert!(said(&bot, &["pause"]).contains("already"));
+    wait("the pause is shown", || {
+        (status(&bot)["paused"] == true).then_some(())
+    });
+    assert!(said(&bot, &["status"]).contains("PAUSED"));
+
+    bot.crash_and_restart();
+    online(&bot, 2);
+    assert_eq!(ask(&bert, &BLITZ), "later");
+    anna.play(&game, "g1f3");
+    site.plies(&game, 4);
+    let (resigned, _) = anna.post(&format!("/api/bot/game/{game}/resign"), &[]);
+    assert_eq!(resigned, 200);
+    site.finished(&game);
+    assert!(said(&bot, &["resume"]).contains("new games"));
+    assert_eq!(ask(&bert, &BLITZ), "accepted");
+}
+
+#[test]
+fn who_is_blocked_stays_blocked_over_a_crash() {
+    let site = site();
+    let mut bot = Daemon::start(
+        &site,
+        "[[rule]]\nmatch = { name = \"rival\" }\naccept = true\n",
+    );
+    let [anna, rival] = ["Anna", "Rival"].map(|name| site.player(name));
+    assert_eq!(ask(&rival, &BLITZ), "accepted");
+    assert!(said(&bot, &["block", "RIVAL"]).contains("RIVAL is blocked"));
+    assert_eq!(ask(&rival, &BLITZ), "generic");
+    bot.crash_and_restart();
+    online(&bot, 2);
+    assert_eq!(ask(&rival, &BLITZ), "generic");
+    assert_eq!(ask(&anna, &BLITZ), "accepted");
+    wait("it is shown", || {
+        (status(&bot)["blocked"] == serde_json::json!(["RIVAL"])).then_some(())
+    });
+    assert!(refused(&bot, &["unblock", "Anna"]).contains("was not blocked"));
+    said(&bot, &["unblock", "rival"]);
+    assert_eq!(ask(&rival, &BLITZ), "accepted");
+    assert!(refused(&bot, &["block", "two names"]).contains("expected a name"));
+}
+
+#[test]
+fn a_move_comes_at_once_when_the_operator_wants_it() {
+    let site = site();
+    let bot = Daemon::start(&site, "book = { enabled = false }\n");
+    let anna = site.player("Anna");
+    let slow = [
+        ("clock.limit", "10800"),
+        ("clock.increment", "0"),
+        ("color", "white"),
+    ];
+    let id = anna.start(&slow);
+    assert!(refused(&bot, &["move-now", "nonesuch"]).contains("no game nonesuch is on"));
+    let turn = |bot: &Daemon| refused(bot, &["move-now", &id]);
+    wait("the game is on", || {
+        turn(&bot).contains("not our turn").then_some(())
+    });
+    anna.play(&id, "e2e4");
+    site.plies(&id, 2);
+    // From here on it would think for minutes.
+    anna.play(&id, "g1f3");
+    wait("it thinks", || {
+        let game = status(&bot)["games"][0].clone();
+        (game["ply"] == 3 && game["doing"] == "searching").then_some(())
+    });
+    let wanted = Instant::now();
+    assert!(said(&bot, &["move-now", &id]).contains("best move found so far"));
+    site.plies(&id, 4);
+    println!("move-now: the move stands {:.1?} later", wanted.elapsed());
+    assert!(wanted.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn somebody_is_challenged_when_the_operator_says_so() {
+    let statue = NewUser {
+        present: true,
+        ..NewUser::human("Statue")
+    };
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT), statue],
+        speed: 10.0,
+        ..SimOptions::default()
+    });
+    site.sim.spar(Sparring::new("Ann", Kind::Random));
+    let bot = Daemon::start_with(&site, "", &["--time-scale", "10"]);
+    for (arguments, why) in [
+        (["challenge", "Ann", "3"], "minutes and seconds"),
+        (["challenge", BOT, "3+2"], "that is us"),
+        (["challenge", "Nobody7", "3+2"], "No such user"),
+    ] {
+        let said = refused(&bot, &arguments);
+        assert!(said.contains(why), "{said}");
+    }
+    said(
+        &bot,
+        &["challenge", "Ann", "3+2", "--rated", "--color", "white"],
+    );
+    let game = site.started(1).remove(0);
+    assert_eq!((game.white.as_str(), game.rated), (BOT, true));
+    site.plies(&game.id, 4);
+    // One that nobody answers does not hang about.
+    let done = said(&bot, &["challenge", "Statue", "5+0"]);
+    let id = done
+        .split([' ', ';'])
+        .find(|word| word.len() == 8)
+        .unwrap()
+        .to_owned();
+    wait("it is taken back", || {
+        let (_, challenge) = site.player(BOT).get(&format!("/api/challenge/{id}/show"));
+        let challenge = challenge.get("challenge").unwrap_or(&challenge);
+        (challenge["status"] == "canceled").then_some(())
+    });
+}
+
+#[test]
+fn drained_it_plays_to_the_end_and_ends() {
+    let site = site();
+    let mut bot = Daemon::start(&site, "");
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let game = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
+    anna.play(&game, "e2e4");
+    site.plies(&game, 2);
+    assert!(said(&bot, &["drain"]).contains("no new games"));
+    assert_eq!(ask(&bert, &BLITZ), "later");
+    let refusal = refused(&bot, &["challenge", "Rival", "3+2"]);
+    assert!(refusal.contains("about to stop"), "{refusal}");
+    assert!(bot.runs());
+    let (resigned, _) = anna.post(&format!("/api/bot/game/{game}/resign"), &[]);
+    assert_eq!(resigned, 200);
+    assert_eq!(bot.ended().code(), Some(0));
+}
+
+#[test]
+fn new_settings_are_taken_up_while_it_plays_and_bad_ones_are_not() {
+    let site = site();
+    let bot = Daemon::start(&site, "[chat]\nfarewell = \"As it began\"\n");
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let white = [BLITZ[0], BLITZ[1], ("color", "white")];
+    let game = anna.start(&white);
+    assert_eq!(ask(&bert, &RATED), "accepted");
+    bot.configure(|text| {
+        let text = text.replace("threads = 1", "threads = 2");
+        text.replace("As it began", "Changed") + "[challenge]\nrated = false\n"
+    });
+    bot.signal("HUP");
+    for words in [
+        "chat.farewell: \"As it began\" -> \"Changed\"",
+        "challenge.rated: true -> false",
+        "not before a restart: engine.threads: 1 -> 2",
+    ] {
+        logged(&bot, words);
+    }
+    assert_eq!(ask(&bert, &RATED), "casual");
+    let next = bert.start(&white);
+    for (player, game, farewell) in [(&anna, &game, "As it began"), (&bert, &next, "Changed")] {
+        player.play(game, "e2e4");
+        site.plies(game, 2);
+        let (resigned, _) = player.post(&format!("/api/bot/game/{game}/resign"), &[]);
+        assert_eq!(resigned, 200);
+        wait("the last word", || {
+            let (_, lines) = player.get(&format!("/api/bot/game/{game}/chat"));
+            lines.to_string().contains(farewell).then_some(())
+        });
+    }
+
+    bot.configure(|text| text.replace("rated = false", "rated = \"perhaps\"\nblock = [\"Anna\"]"));
+    let why = refused(&bot, &["reload"]);
+    assert!(why.contains("`perhaps` does not fit `rated`"), "{why}");
+    assert!(why.contains("config.toml:"), "{why}");
+    logged(&bot, "the settings stay as they are");
+    assert_eq!(ask(&anna, &RATED), "casual");
+    assert_eq!(ask(&anna, &BLITZ), "accepted");
+    // What waits for a restart is named until there is one; what is in force is told once.
+    bot.configure(|text| text.replace("rated = \"perhaps\"\n", ""));
+    let done = said(&bot, &["reload"]);
+    assert!(done.contains("challenge.block: [] -> [\"Anna\"]"), "{done}");
+    assert!(
+        done.contains("not before a restart: engine.threads"),
+        "{done}"
+    );
+    assert!(!done.contains("farewell"), "{done}");
+    assert_eq!(ask(&anna, &BLITZ), "generic");
+}
+
+#[test]
+fn places_grow_and_shrink_with_a_reload() {
+    let site = site();
+    let bot = Daemon::start(&site, "challenge.queue = 0\n[games]\nconcurrency = 1\n");
+    let [anna, bert, rival] = ["Anna", "Bert", "Rival"].map(|name| site.player(name));
+    assert_eq!(ask(&anna, &BLITZ), "accepted");
+    assert_eq!(ask(&bert, &BLITZ), "later");
+    bot.configure(|text| text.replace("concurrency = 1", "concurrency = 2"));
+    said(&bot, &["reload"]);
+    assert_eq!(ask(&bert, &BLITZ), "accepted");
+    bot.configure(|text| text.replace("concurrency = 2", "concurrency = 1"));
+    said(&bot, &["reload"]);
+    assert_eq!(ask(&rival, &BLITZ), "later");
+}
+
+#[test]
+fn without_a_bot_an_order_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+        .args(["pause", "--socket"])
+        .arg(home.path().join("control.sock"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("no daemon is running here"), "{said}");
+}
