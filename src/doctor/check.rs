@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::report::{Fault, Finding, Report};
-use super::{connect, token_page};
+use super::{connect, machine, token_page};
 use crate::book::Book;
 use crate::chess::{Game, Position};
 use crate::config::{Settings, TokenSource};
@@ -21,7 +21,7 @@ const FAR_AWAY: Duration = Duration::from_millis(300);
 /// A token that ends sooner than this is spoken of.
 const SOON: Duration = Duration::from_secs(14 * 24 * 3600);
 
-/// Looks at configuration, token, Lichess, account, book and engine. Needs a tokio runtime.
+/// Looks at configuration, token, Lichess, account, book, the machine and the engine. Needs a tokio runtime.
 pub async fn check(settings: &Settings) -> Report {
     let mut findings = vec![configuration(settings)];
     findings.extend(open_token_file(settings));
@@ -31,6 +31,8 @@ pub async fn check(settings: &Settings) -> Report {
     }
     findings.extend(books(settings));
     findings.push(records(settings));
+    findings.extend(machine::disk(settings));
+    findings.extend(machine::files(settings));
     findings.push(engine(settings).await);
     Report { findings }
 }
@@ -61,12 +63,11 @@ async fn online(settings: &Settings, client: &Client, findings: &mut Vec<Finding
     match latency(client).await {
         Ok(finding) => findings.push(finding),
         Err(error) => {
-            let text = format!("{} cannot be reached: {error}", settings.lichess.url);
-            let advice = "look at the network, the proxy and lichess.url; lichess.org itself may be restarting";
-            findings.push(Finding::bad("lichess", Fault::Failure, text).advice(advice));
+            findings.push(out_of_reach(settings, &error).await);
             return;
         }
     }
+    findings.extend(machine::clock(client.clock_ahead().await.ok().flatten()));
     match client.token_test().await {
         Ok(Some(info)) => {
             findings.extend(scopes(settings, &info));
@@ -85,6 +86,25 @@ async fn online(settings: &Settings, client: &Client, findings: &mut Vec<Finding
             );
         }
         Err(error) => findings.push(no_answer("token", &error)),
+    }
+}
+
+/// Lichess cannot be reached: why, as far as it can be told from here.
+async fn out_of_reach(settings: &Settings, error: &Error) -> Finding {
+    let url = &settings.lichess.url;
+    let bad = |text: String| Finding::bad("lichess", Fault::Failure, text);
+    let (host, port) = (
+        url.host_str().unwrap_or_default(),
+        url.port_or_known_default(),
+    );
+    let found = tokio::net::lookup_host((host, port.unwrap_or(443))).await;
+    match found {
+        Err(unknown) => bad(format!("{host} cannot be found: {unknown}")).advice(
+            "look at lichess.url, at the network and at the name service (/etc/resolv.conf)",
+        ),
+        Ok(_) => bad(format!("{url} cannot be reached: {error}")).advice(
+            "look at the network, the proxy and lichess.url; lichess.org itself may be restarting",
+        ),
     }
 }
 
@@ -137,6 +157,12 @@ fn scopes(settings: &Settings, info: &TokenInfo) -> Vec<Finding> {
     if !info.has("challenge:read") {
         let text = "lacks the scope challenge:read: challenges that wait while the bot is away may be missed";
         findings.push(Finding::warning("token", text).advice(format!("make another at {page}")));
+    }
+    if settings.tournaments.join_teams && !info.has("team:write") {
+        let text =
+            "lacks the scope team:write, and teams are to be joined (tournaments.join_teams)";
+        let advice = format!("make another at {page}, and tick that scope too");
+        findings.push(Finding::warning("token", text).advice(advice));
     }
     if let Some(left) = info.expires.and_then(time_until)
         && left < SOON

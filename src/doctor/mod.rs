@@ -1,6 +1,7 @@
 //! `knightwatch check` and `knightwatch upgrade`: is everything ready to play on Lichess?
 
 mod check;
+mod machine;
 mod report;
 mod upgrade;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempDir};
 use tokio::net::TcpListener;
 
 use super::*;
@@ -14,6 +14,7 @@ struct Site {
     settings: Settings,
     sim: Sim,
     token: NamedTempFile,
+    _home: TempDir,
 }
 
 impl Site {
@@ -25,6 +26,8 @@ impl Site {
             .parse()
             .unwrap();
         settings.token = Some(TokenSource::File(token.path().to_owned()));
+        let home = tempfile::tempdir().unwrap();
+        settings.records.directory = Some(home.path().to_owned());
         settings.engine.hash_mib = 1;
         settings.engine.threads = 1;
         let sim = Sim::new(SimOptions {
@@ -37,6 +40,7 @@ impl Site {
             settings,
             sim,
             token,
+            _home: home,
         }
     }
 
@@ -76,10 +80,13 @@ async fn a_bot_account_with_all_it_needs_is_ready() {
         [
             "configuration",
             "lichess",
+            "clock",
             "token",
             "account",
             "book",
             "records",
+            "disk",
+            "files",
             "engine"
         ]
     );

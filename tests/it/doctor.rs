@@ -2,9 +2,9 @@
 
 use std::process::{Command, Output, Stdio};
 
-use knightwatch::sim::{Endpoint, Fault, NewUser, Rule};
+use knightwatch::sim::{Endpoint, Fault, NewUser, Rule, Skew};
 
-use crate::common::{BOT, Site};
+use crate::common::{BOT, Site, wait};
 
 fn knightwatch(site: &Site, user: &str, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_knightwatch"))
@@ -32,6 +32,8 @@ fn check_is_content_with_a_bot() {
     for part in [
         "configuration",
         "lichess",
+        "clock",
+        "files",
         "token",
         "account",
         "book",
@@ -80,6 +82,98 @@ fn check_says_when_lichess_cannot_be_reached() {
     );
     let (code, text) = code_and_text(&knightwatch(&site, BOT, &["check"]));
     assert_eq!(code, Some(1), "{text}");
+}
+
+#[test]
+fn check_says_when_the_name_cannot_be_found() {
+    let site = Site::new([]);
+    let set = ["check", "--set", "lichess.url=https://no-such-host.invalid"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+    let command = command.args(set).env("HOME", "/nonexistent");
+    let command = command.env("LICHESS_TOKEN", site.sim.token_of(BOT));
+    let (code, text) = code_and_text(&command.stdin(Stdio::null()).output().unwrap());
+    assert_eq!(code, Some(1), "{text}");
+    assert!(
+        text.contains("no-such-host.invalid cannot be found"),
+        "{text}"
+    );
+}
+
+#[test]
+fn check_finds_a_bot_without_a_biography() {
+    let shy = NewUser {
+        bio: None,
+        ..NewUser::bot("Shy")
+    };
+    let site = Site::new([shy]);
+    let (code, text) = code_and_text(&knightwatch(&site, "Shy", &["check"]));
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("not among the bots that are online"),
+        "{text}"
+    );
+}
+
+#[test]
+fn check_finds_a_clock_that_is_off() {
+    let site = Site::new([]);
+    let skew = Skew {
+        date: -3_600_000,
+        clocks: 0,
+        drift: 0.0,
+    };
+    site.sim.faults().add(Rule {
+        until: Some(std::time::Duration::from_secs(3_600)),
+        ..Rule::of(Fault::Skew(skew))
+    });
+    wait("the clock is off", || {
+        let (code, text) = code_and_text(&knightwatch(&site, BOT, &["check"]));
+        assert_eq!(code, Some(0), "{text}");
+        text.contains("s ahead of Lichess's").then_some(())
+    });
+}
+
+#[test]
+fn check_finds_that_too_few_files_may_be_open() {
+    let site = Site::new([]);
+    let check = format!(
+        "ulimit -n 130 && exec {} check",
+        env!("CARGO_BIN_EXE_knightwatch")
+    );
+    let output = Command::new("sh")
+        .args(["-c", &check])
+        .env("LICHESS_TOKEN", site.sim.token_of(BOT))
+        .env("KNIGHTWATCH__LICHESS__URL", &site.url)
+        .env("KNIGHTWATCH__ENGINE__HASH_MIB", "8")
+        .env("HOME", "/nonexistent")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let (code, text) = code_and_text(&output);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("only 130 may be open"), "{text}");
+}
+
+#[test]
+fn check_finds_a_disk_that_it_cannot_write_to() {
+    let site = Site::new([]);
+    // No file can be made there by anybody.
+    let set = ["check", "--set", "records.directory=/proc/self"];
+    let (code, text) = code_and_text(&knightwatch(&site, BOT, &set));
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("cannot write in /proc/self"), "{text}");
+}
+
+#[test]
+fn check_finds_keys_that_there_are_not() {
+    let site = Site::new([]);
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("config.toml");
+    std::fs::write(&file, "[challenge]\nspeed = [\"blitz\"]\n").unwrap();
+    let arguments = ["check", "--config", file.to_str().unwrap()];
+    let (code, text) = code_and_text(&knightwatch(&site, BOT, &arguments));
+    assert_eq!(code, Some(78), "{text}");
+    assert!(text.contains("did you mean `speeds`?"), "{text}");
 }
 
 #[test]
