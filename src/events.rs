@@ -16,6 +16,7 @@ use tokio::sync::broadcast;
 pub use tokio::sync::broadcast::error::RecvError;
 
 pub use crate::chess::Color;
+use crate::chess::Game;
 
 /// How many events a subscriber may be behind before it loses the oldest.
 const CAPACITY: usize = 4096;
@@ -414,6 +415,30 @@ pub struct GameFinished {
     pub plies: u32,
     /// All of them as the server has them, with blanks between them: for who has missed some.
     pub moves: String,
+}
+
+impl GameFinished {
+    /// Why it ended, in a word or two; the server's own word where it is none that we know. The board tells draws apart.
+    pub fn reason(&self, board: Option<&Game>) -> String {
+        let reason = match self.status.as_str() {
+            "mate" => "checkmate",
+            "resign" => "resignation",
+            "stalemate" => "stalemate",
+            "outoftime" if self.winner.is_none() => "time against bare king",
+            "outoftime" => "out of time",
+            "timeout" => "opponent left",
+            "noStart" => "never started",
+            "aborted" => "aborted",
+            "draw" => match board {
+                Some(board) if board.position().insufficient_material() => "insufficient material",
+                Some(board) if board.position().halfmove_clock() >= 100 => "fifty moves",
+                Some(board) if board.repetitions() >= 3 => "threefold repetition",
+                _ => "agreement",
+            },
+            other => other,
+        };
+        reason.to_owned()
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,9 @@ use crate::lichess::model::clip;
 /// The longest name that is printed whole.
 const NAME: usize = 20;
 
+/// The longest reason for the end of a game.
+const REASON: usize = 30;
+
 /// How lines are laid out.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
@@ -171,7 +174,7 @@ impl Story {
         if let Some(last) = &live.waiting {
             lines.push(self.line(live.tag, last));
         }
-        let reason = reason(end, live.board.as_ref());
+        let reason = clip(&end.reason(live.board.as_ref()), REASON);
         let winner = end.winner.map(|color| match color {
             Color::White => clip(&live.white.name, NAME),
             Color::Black => clip(&live.black.name, NAME),
@@ -345,28 +348,6 @@ fn count(nodes: u64) -> String {
 fn minutes(time: Duration) -> String {
     let seconds = time.as_secs();
     format!("{}:{:02}", seconds / 60, seconds % 60)
-}
-
-/// Lichess's status in words; what kind of draw it was, the board tells.
-fn reason(end: &GameFinished, board: Option<&Game>) -> String {
-    let reason = match end.status.as_str() {
-        "mate" => "checkmate",
-        "resign" => "resignation",
-        "stalemate" => "stalemate",
-        "outoftime" if end.winner.is_none() => "time against bare king",
-        "outoftime" => "out of time",
-        "timeout" => "opponent left",
-        "noStart" => "never started",
-        "aborted" => "aborted",
-        "draw" => match board {
-            Some(board) if board.position().insufficient_material() => "insufficient material",
-            Some(board) if board.position().halfmove_clock() >= 100 => "fifty moves",
-            Some(board) if board.repetitions() >= 3 => "threefold repetition",
-            _ => "agreement",
-        },
-        other => return clip(other, 30),
-    };
-    reason.to_owned()
 }
 
 /// The text cut to so many visible characters; escape sequences take no room.
