@@ -185,8 +185,11 @@ fn questions(file: &Path) -> Fallible<()> {
     ask(file, "ratings, with performances", |reader| {
         Ok(reader.ratings()?.len())
     })?;
-    ask(file, "rating over time", |reader| {
-        Ok(reader.rating_history("blitz")?.len())
+    ask(file, "scores by all but the months, at once", |reader| {
+        Ok(reader.overview(&all())?.opponent.len())
+    })?;
+    ask(file, "ratings over time", |reader| {
+        Ok(reader.rating_histories()?.len())
     })?;
     ask(file, "a game with its moves", |reader| {
         Ok(reader.record("00050000")?.is_some())

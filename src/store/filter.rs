@@ -234,8 +234,8 @@ fn anywhere(part: &str) -> Value {
     pattern.into()
 }
 
-/// A colour as the file has it.
-pub(super) fn color_key(color: crate::events::Color) -> &'static str {
+/// A colour in a word, as the file has it.
+pub fn color_key(color: crate::events::Color) -> &'static str {
     match color {
         crate::events::Color::White => "white",
         crate::events::Color::Black => "black",

@@ -28,12 +28,12 @@ use rusqlite::{Connection, OpenFlags};
 
 pub use command::{CommandError, ExportOptions, GamesOptions, View, export_command, games_command};
 pub use filing::{Files, Grouping};
-pub use filter::{By, Filter, Outcome, Page, day};
+pub use filter::{By, Filter, Outcome, Page, color_key, day};
 pub use pgn::{Details, pgn_of};
 pub use reader::{Decided, Game, Incident, Played, Reader, Record};
 pub use recorder::{Options, Recorder};
 pub use score::{Performance, Score, performance};
-pub use stats::Rating;
+pub use stats::{Overview, Rating};
 
 /// Where the systemd unit has its state directory.
 const SYSTEM: &str = "/var/lib/knightwatch";

@@ -1,7 +1,7 @@
 //! What games come to: scores, ratings, and who is hard to beat.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use rusqlite::types::ValueRef;
@@ -40,6 +40,19 @@ pub struct Rating {
     pub performance: Option<Performance>,
 }
 
+/// Results by everything but the months; in each list the group with the most games first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overview {
+    /// By who played against us.
+    pub opponent: Vec<(String, Score)>,
+    /// By how fast the games were.
+    pub speed: Vec<(String, Score)>,
+    /// By our colour.
+    pub color: Vec<(String, Score)>,
+    /// By the first four moves of ordinary games.
+    pub opening: Vec<(String, Score)>,
+}
+
 impl Reader {
     /// What these games came to.
     ///
@@ -73,22 +86,31 @@ impl Reader {
                 self.by_text(filter, by.column())?
             }
         };
-        let name = |key: String| match by {
-            By::Opening => opening(&key),
-            _ => key,
-        };
-        let mut groups: Vec<_> = groups
-            .into_iter()
-            .map(|(key, score)| (name(key), score))
-            .collect();
-        groups.sort_by(|(name, score), (other, than)| match by {
-            By::Month => other.cmp(name),
-            _ => than
-                .games()
-                .cmp(&score.games())
-                .then_with(|| name.cmp(other)),
-        });
-        Ok(groups)
+        Ok(in_order(groups, by))
+    }
+
+    /// What they came to by everything but the months, in one pass over the games.
+    pub fn overview(&self, filter: &Filter) -> Result<Overview, Error> {
+        const COLUMNS: [By; 4] = [By::Opponent, By::Speed, By::Color, By::Opening];
+        let mut groups = COLUMNS.map(|_| HashMap::new());
+        let (sql, conditions) = all(filter, &COLUMNS.map(By::column).join(", "));
+        let mut statement = self.db.prepare(&sql)?;
+        let mut rows = statement.query(params_from_iter(conditions.values))?;
+        while let Some(row) = rows.next()? {
+            let (halves, expected) = (row.get(COLUMNS.len())?, row.get(COLUMNS.len() + 1)?);
+            for (column, groups) in groups.iter_mut().enumerate() {
+                let key = row.get_ref(column)?.as_str_or_null();
+                let key = key.map_err(rusqlite::Error::from)?;
+                add(groups, key, halves, expected);
+            }
+        }
+        let [opponent, speed, color, opening] = groups;
+        Ok(Overview {
+            opponent: in_order(opponent, By::Opponent),
+            speed: in_order(speed, By::Speed),
+            color: in_order(color, By::Color),
+            opening: in_order(opening, By::Opening),
+        })
     }
 
     /// Who has taken the most points from us beyond what the ratings foretell, in this many games at least.
@@ -102,18 +124,9 @@ impl Reader {
     fn by_text(&self, filter: &Filter, column: &str) -> Result<HashMap<String, Score>, Error> {
         let mut groups: HashMap<String, Score> = HashMap::new();
         self.each(filter, column, |key, halves, expected| {
-            // Games that do not begin with the ordinary position have no opening.
-            let key = key.as_str_or_null()?.unwrap_or_default();
-            match groups.get_mut(key) {
-                Some(score) => score.add(halves, expected),
-                None => groups
-                    .entry(key.to_owned())
-                    .or_default()
-                    .add(halves, expected),
-            }
+            add(&mut groups, key.as_str_or_null()?, halves, expected);
             Ok(())
         })?;
-        groups.remove("");
         Ok(groups)
     }
 
@@ -213,24 +226,64 @@ impl Reader {
         }))
     }
 
-    /// Our rating in a kind of games over time: the moment in milliseconds since 1970, and the rating in the last game
-    /// of each day.
-    pub fn rating_history(&self, kind: &str) -> Result<Vec<(i64, u32)>, Error> {
+    /// Our rating in every kind of games over time: the moment in milliseconds since 1970, and the rating in the last
+    /// game of each day.
+    pub fn rating_histories(&self) -> Result<BTreeMap<String, Vec<(i64, u32)>>, Error> {
         let sql = format!(
-            "SELECT started, account_rating FROM game WHERE rated = 1 AND {KIND} = ?1 AND account_rating IS NOT NULL ORDER BY started"
+            "SELECT started, account_rating, {KIND} FROM game
+             WHERE rated = 1 AND account_rating IS NOT NULL ORDER BY started"
         );
         let mut statement = self.db.prepare(&sql)?;
-        let mut rows = statement.query([kind])?;
-        let mut days: Vec<(i64, u32)> = Vec::new();
+        let mut rows = statement.query([])?;
+        let mut kinds: BTreeMap<String, Vec<(i64, u32)>> = BTreeMap::new();
         while let Some(row) = rows.next()? {
             let (at, rating) = (row.get::<_, i64>(0)?, row.get(1)?);
+            let kind = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
+            let days = match kinds.get_mut(kind) {
+                Some(days) => days,
+                None => kinds.entry(kind.to_owned()).or_default(),
+            };
             match days.last_mut() {
                 Some(last) if last.0.div_euclid(DAY) == at.div_euclid(DAY) => *last = (at, rating),
                 _ => days.push((at, rating)),
             }
         }
-        Ok(days)
+        Ok(kinds)
     }
+}
+
+/// Counts a game in its group, if it has one: games that do not begin with the ordinary position have no opening.
+fn add(groups: &mut HashMap<String, Score>, key: Option<&str>, halves: i64, expected: Option<f64>) {
+    let Some(key) = key.filter(|key| !key.is_empty()) else {
+        return;
+    };
+    match groups.get_mut(key) {
+        Some(score) => score.add(halves, expected),
+        None => groups
+            .entry(key.to_owned())
+            .or_default()
+            .add(halves, expected),
+    }
+}
+
+/// Groups under the names that people read, as [`Reader::scores`] has them.
+fn in_order(groups: HashMap<String, Score>, by: By) -> Vec<(String, Score)> {
+    let name = |key: String| match by {
+        By::Opening => opening(&key),
+        _ => key,
+    };
+    let mut groups: Vec<_> = groups
+        .into_iter()
+        .map(|(key, score)| (name(key), score))
+        .collect();
+    groups.sort_by(|(name, score), (other, than)| match by {
+        By::Month => other.cmp(name),
+        _ => than
+            .games()
+            .cmp(&score.games())
+            .then_with(|| name.cmp(other)),
+    });
+    groups
 }
 
 /// The first moves of a game in UCI, as people write them: `1. e4 c5 2. Nf3 d6`.

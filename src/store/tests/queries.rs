@@ -257,6 +257,15 @@ fn results_add_up_in_groups() {
     assert_eq!(groups(By::Month), [own("1970-01", (1, 1, 2))]);
     // Chess960 has no openings.
     assert_eq!(groups(By::Opening), [own("1. e4 e5 2. Nf3 Nc6", (1, 1, 1))]);
+    let overview = reader.overview(&Filter::default()).unwrap();
+    for (by, scores) in [
+        (By::Opponent, overview.opponent),
+        (By::Speed, overview.speed),
+        (By::Color, overview.color),
+        (By::Opening, overview.opening),
+    ] {
+        assert_eq!(reader.scores(&Filter::default(), by).unwrap(), scores);
+    }
     let nemeses = reader.nemeses(&Filter::default(), 2).unwrap();
     assert_eq!(nemeses.len(), 2, "{nemeses:?}");
     assert_eq!(nemeses[0].0, "Bert_2");
@@ -303,7 +312,10 @@ fn ratings_roll_on() {
         (performance.games, performance.rating.round() as u32),
         (60, 1900)
     );
-    let history = reader.rating_history("blitz").unwrap();
+    let histories = reader.rating_histories().unwrap();
+    let kinds: Vec<_> = histories.keys().map(String::as_str).collect();
+    assert_eq!(kinds, ["blitz", "chess960"]);
+    let history = &histories["blitz"];
     assert_eq!(
         (history.len(), history[0], history[59].1),
         (60, (DAY, 2000), 2118)
@@ -367,8 +379,9 @@ fn no_question_reads_the_games_themselves() {
         let total = all.replace("NULL, points, expected", "total(points), total(expected)");
         let way = plan(&library.db, &total);
         assert!(way.contains("USING COVERING INDEX"), "{total}: {way}");
-        for by in By::ALL {
-            let (all, _) = crate::store::stats::all(&filter, by.column());
+        let together = "opponent, speed, color, opening";
+        for columns in By::ALL.map(By::column).iter().chain([&together]) {
+            let (all, _) = crate::store::stats::all(&filter, columns);
             let way = plan(&library.db, &all);
             assert!(way.contains("USING COVERING INDEX"), "{all}: {way}");
         }
