@@ -9,6 +9,7 @@ pub mod events;
 pub mod progress;
 
 pub mod book;
+pub mod draw;
 pub mod engine;
 pub mod epd;
 pub mod lichess;

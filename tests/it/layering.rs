@@ -15,7 +15,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("metrics", &["events"]),
     ("store", &["chess", "events"]),
     ("control", &["bot", "events", "metrics"]),
-    ("web", &["chess", "events", "metrics", "control"]),
+    ("draw", &["aside", "chess"]),
+    (
+        "web",
+        &["chess", "draw", "events", "metrics", "store", "control"],
+    ),
     ("progress", &[]),
     ("epd", &["chess", "engine", "progress"]),
     ("train", &["aside", "chess", "engine", "progress"]),

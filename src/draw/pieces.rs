@@ -1,0 +1,50 @@
+//! The pieces, drawn once for the page and for all pictures.
+
+use crate::chess::{Color, Piece};
+
+/// All twelve, as `<symbol id="wK" viewBox="0 0 45 45">` and so on.
+pub const PIECES: &str = include_str!("pieces.svg");
+
+/// The name of a piece's symbol, such as `wK`.
+pub(super) fn name(piece: Piece) -> String {
+    let color = match piece.color {
+        Color::White => 'w',
+        Color::Black => 'b',
+    };
+    let role = piece.role.char().to_ascii_uppercase();
+    format!("{color}{role}")
+}
+
+/// The symbols with these names, for a file of their own.
+pub(super) fn symbols<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
+    names.into_iter().filter_map(|name| symbol(name)).collect()
+}
+
+fn symbol(name: &str) -> Option<&'static str> {
+    const END: &str = "</symbol>";
+    let start = PIECES.find(&format!("<symbol id=\"{name}\""))?;
+    let length = PIECES[start..].find(END)?;
+    Some(&PIECES[start..start + length + END.len()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::Role;
+
+    #[test]
+    fn every_piece_is_drawn_and_whole_by_itself() {
+        for color in Color::ALL {
+            for role in Role::ALL {
+                let name = name(Piece::new(color, role));
+                let symbol = symbol(&name).unwrap_or_else(|| panic!("{name} is not drawn"));
+                assert!(symbol.contains("viewBox=\"0 0 45 45\""), "{name}");
+                assert_eq!(symbol.matches("<symbol").count(), 1, "{name}");
+                for foreign in ["class=", "style=", "url(", "href", "<script", "<style"] {
+                    assert!(!symbol.contains(foreign), "{name} has {foreign}");
+                }
+                assert_eq!(symbol.matches("id=").count(), 1, "{name} has ids inside");
+            }
+        }
+    }
+}
