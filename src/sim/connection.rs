@@ -22,6 +22,14 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    /// Of a call that comes from this process, over no connection at all: there is nothing to break.
+    pub fn from_inside() -> Self {
+        Self {
+            address: Ipv4Addr::LOCALHOST.into(),
+            broken: Arc::default(),
+        }
+    }
+
     /// The next thing that is written, be it an answer or a line of a stream, becomes a TCP reset.
     pub fn reset(&self) {
         self.broken.store(true, Ordering::Release);

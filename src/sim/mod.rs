@@ -19,6 +19,7 @@ mod challenge_view;
 mod chat;
 mod command;
 mod connection;
+mod door;
 mod errands;
 mod export;
 mod failure;
@@ -206,6 +207,11 @@ impl Sim {
     /// The personal token of a user: `lip_` and the lower-cased name.
     pub fn token_of(&self, name: &str) -> String {
         format!("lip_{}", UserId::of(name))
+    }
+
+    /// The API for a server of this process, on which every call is this user's.
+    pub fn door_of(&self, name: &str) -> axum::Router {
+        door::router(self.clone(), name)
     }
 
     /// Makes a further token for a user, with these scopes only. Without such a user nothing happens.

@@ -59,6 +59,8 @@ pub struct NewUser {
     /// Somebody without an account: his token stands for what a visitor's browser remembers, and with it he plays
     /// through the Board API. Nobody can find or challenge him.
     pub guest: bool,
+    /// Sits at the site itself and not at a board: his games through the Board API may be as quick as any.
+    pub browser: bool,
     /// What the user's token may do.
     pub scopes: Vec<String>,
     /// Always online, though nobody is there to answer or to move.
@@ -98,6 +100,7 @@ impl NewUser {
             takebacks: false,
             bio: Some("A bot in the simulator".to_owned()),
             guest: false,
+            browser: false,
             scopes: SCOPES.map(str::to_owned).to_vec(),
             present: false,
             follows: Vec::new(),
@@ -119,6 +122,17 @@ impl NewUser {
     pub fn guest(name: impl Into<String>) -> Self {
         Self {
             guest: true,
+            scopes: GUEST_SCOPES.map(str::to_owned).to_vec(),
+            ..Self::human(name)
+        }
+    }
+
+    /// A human who plays in a browser on this machine: always there, with the right to challenge and to play, and no
+    /// other.
+    pub fn in_browser(name: impl Into<String>) -> Self {
+        Self {
+            browser: true,
+            present: true,
             scopes: GUEST_SCOPES.map(str::to_owned).to_vec(),
             ..Self::human(name)
         }

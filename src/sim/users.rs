@@ -106,6 +106,8 @@ pub(super) struct User {
     pub play_time: Duration,
     /// Lives in this process and is always here.
     pub sparring: bool,
+    /// Sits at the site itself.
+    pub browser: bool,
     pub ties: Ties,
     /// Hears nothing of what is said in games.
     pub kid: bool,
@@ -138,6 +140,7 @@ impl User {
             playing: Vec::new(),
             play_time: Duration::ZERO,
             sparring: user.present,
+            browser: user.browser,
             ties: Ties::following(&user.follows),
             kid: false,
             ratings: ratings.into(),

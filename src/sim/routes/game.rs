@@ -48,6 +48,8 @@ pub(super) async fn in_game(
             return Err(Failure::not_for_bots());
         }
         let (round, color) = world.player_of(&me.user, GameId::parse_any(id))?;
+        // A browser is no board, be it a visitor's or that of somebody with an account, and plays at any speed.
+        let is_board = round.side(color).face == Face::User && !world.user(&me.user).browser;
         match api {
             Api::Bot if !is_bot => {
                 return Err(Failure::bad(
@@ -58,8 +60,7 @@ pub(super) async fn in_game(
             Api::Bot if !round.suits_bots() => {
                 return Err(Failure::bad("This game cannot be played with the Bot API."));
             }
-            // A visitor's browser is no board, and plays at any speed.
-            Api::Board if !round.suits_boards() && round.side(color).face == Face::User => {
+            Api::Board if !round.suits_boards() && is_board => {
                 return Err(Failure::bad(
                     "This game cannot be played with the Board API.",
                 ));

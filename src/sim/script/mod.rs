@@ -105,6 +105,8 @@ struct UserTable {
     present: bool,
     #[serde(default)]
     guest: bool,
+    #[serde(default)]
+    browser: bool,
 }
 
 impl TryFrom<UserTable> for User {
@@ -125,6 +127,7 @@ impl TryFrom<UserTable> for User {
             follows: table.follows.unwrap_or(usual.follows),
             present: table.present,
             guest: table.guest,
+            browser: table.browser,
             name: usual.name,
             bot: usual.bot,
         }))
