@@ -10,6 +10,7 @@ use crate::book::GameOptions;
 use crate::chess::perft::MAX_DEPTH;
 use crate::clock::MAX_SCALE;
 use crate::control::OperatorCommand;
+use crate::draw::RenderOptions;
 use crate::epd::EpdOptions;
 use crate::events::Color;
 use crate::sim::SimArgs;
@@ -55,7 +56,11 @@ pub enum Command {
     },
 
     /// Watch the bot play against sparring partners on a Lichess in a box, without any network
-    #[command(after_help = "Examples:\n  knightwatch demo\n  knightwatch demo --games 5")]
+    #[command(
+        after_help = "Examples:\n  knightwatch demo\n  knightwatch demo --games 5\n  \
+        knightwatch demo --web 127.0.0.1:9664\n\n\
+        It prints the address of a page: there you watch the games and play against the bot yourself."
+    )]
     Demo {
         /// End after this many games, with a table of the results
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -63,6 +68,9 @@ pub enum Command {
         /// Where the Lichess in a box listens; port 0 takes a free one
         #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
         listen: SocketAddr,
+        /// Where the page is; port 0 takes a free one
+        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+        web: SocketAddr,
     },
 
     /// Ask a few questions, then write a configuration and a token file
@@ -172,6 +180,14 @@ pub enum Command {
         #[arg(long)]
         no_evals: bool,
     },
+
+    /// Draw a position, or a game, as an SVG picture
+    #[command(after_help = "Examples:\n  \
+        knightwatch render 'r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5Q2/PPPP1PPP/RNB1K1NR w KQkq - 4 4' -o board.svg\n  \
+        knightwatch render game.pgn --ply 12 --black -o board.svg\n  \
+        knightwatch render game.pgn --animated -o game.svg\n  \
+        knightwatch export abcdEFGH | knightwatch render - --animated -o game.svg")]
+    Render(RenderOptions),
 
     /// Serve a Lichess in a box on localhost, for any client
     #[command(after_help = "Examples:\n  \

@@ -21,7 +21,8 @@ use crate::events::Bus;
 use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::metrics::Metrics;
 use crate::store::{self, Recorder};
-use crate::{clock, control, web};
+use crate::web::{self, Page};
+use crate::{clock, control};
 
 /// Threads that wait for the network; the engine has its own.
 const WORKERS: usize = 2;
@@ -217,7 +218,8 @@ async fn supervise(mut parts: BotParts, daemon: &config::Daemon) -> Result<(), E
     let mut reloads = JoinSet::new();
     // Told by a signal that it is to stop, and not only by the operator to drain.
     let mut told = false;
-    let recorder = recorder(&parts);
+    let (recorder, records) = recorder(&parts).unzip();
+    let page = page(&parts, daemon, records);
     let mut bot = tokio::spawn(bot::run(parts, stop));
     let mut watchdog = Watchdog::new();
     let mut deadline = pin!(sleep_until(far_away()));
@@ -230,6 +232,9 @@ async fn supervise(mut parts: BotParts, daemon: &config::Daemon) -> Result<(), E
         tokio::select! {
             outcome = &mut bot => {
                 notify(&[NotifyState::Stopping]);
+                if let Some(page) = page {
+                    page.close().await;
+                }
                 if let Some(recorder) = recorder {
                     recorder.finish(RECORDS_WITHIN).await;
                 }
@@ -280,28 +285,29 @@ async fn windows(parts: &BotParts, daemon: &config::Daemon, helm: &Helm) -> Join
     let socket = control::Server::bind(&path).await;
     let ends = (metrics.clone(), helm.clone());
     windows.spawn(control::keep(path, socket, ends));
-    if let Ok(Some(address)) = daemon.address() {
-        match web::bind(address).await {
-            Ok(listener) => {
-                let address = listener.local_addr().unwrap_or(address);
-                info!("/metrics and /healthz are on http://{address}");
-                let metrics = metrics.clone();
-                windows.spawn(async move {
-                    if let Err(error) = web::serve(listener, metrics).await {
-                        warn!("/metrics and /healthz are gone: {error}");
-                    }
-                });
-            }
-            Err(error) => {
-                warn!("no /metrics and /healthz on {address}: {error}; see daemon.listen")
-            }
-        }
-    }
     windows
 }
 
-/// Begins to keep records, where they are wanted. They are not worth not playing for either.
-fn recorder(parts: &BotParts) -> Option<Recorder> {
+/// Opens the page. It is not worth not playing for either.
+fn page(parts: &BotParts, daemon: &config::Daemon, records: Option<PathBuf>) -> Option<Page> {
+    let address = daemon.address().ok().flatten()?;
+    let shown = web::Parts {
+        events: parts.events.subscribe(),
+        metrics: parts.metrics.clone(),
+        records,
+        play: None,
+    };
+    let page = Page::open(address, shown).inspect_err(|error| {
+        warn!("no page, /metrics and /healthz on {address}: {error}; see daemon.listen");
+    });
+    let page = page.ok()?;
+    info!("/metrics and /healthz are on http://{}", page.address());
+    info!("the page: {}", page.url());
+    Some(page)
+}
+
+/// Begins to keep records, where they are wanted, and says where. They are not worth not playing for either.
+fn recorder(parts: &BotParts) -> Option<(Recorder, PathBuf)> {
     let (records, server) = (&parts.settings.records, &parts.settings.lichess.url);
     if !records.enabled {
         return None;
@@ -331,12 +337,12 @@ fn recorder(parts: &BotParts) -> Option<Recorder> {
                 evals: records.evals,
             },
         }),
-        file,
+        file: file.clone(),
         server: server.to_string(),
     };
-    Recorder::start(options, parts.events.subscribe())
-        .inspect_err(|error| warn!("no records are kept: {error}"))
-        .ok()
+    let recorder = Recorder::start(options, parts.events.subscribe())
+        .inspect_err(|error| warn!("no records are kept: {error}"));
+    Some((recorder.ok()?, file))
 }
 
 fn leave(pulse: &Pulse, stopper: &Stopper) {

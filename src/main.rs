@@ -8,8 +8,8 @@ use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::{
-    book, bot, control, daemon, demo, doctor, engine::bench, epd, init, logging, perft, sim, store,
-    train, uci,
+    book, bot, control, daemon, demo, doctor, draw, engine::bench, epd, init, logging, perft, sim,
+    store, train, uci,
 };
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -67,9 +67,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Upgrade { config, yes } => {
             return doctor::upgrade_command(&settings(config)?, yes);
         }
-        Command::Demo { games, listen } => {
+        Command::Demo { games, listen, web } => {
             logging::start(LogLevel::Warn);
-            runtime()?.block_on(demo::run(demo::Options { games, listen }))?;
+            runtime()?.block_on(demo::run(demo::Options { games, listen, web }))?;
         }
         Command::Explain {
             challenge,
@@ -118,6 +118,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             };
             store::export_command(&options, &mut io::stdout().lock())?;
         }
+        Command::Render(options) => draw::render_command(&options, &mut io::stdout().lock())?,
         Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
         Command::Bench => bench::run(&mut io::stdout().lock())?,
         Command::Epd(options) => epd::run(&options, &mut io::stdout().lock())?,

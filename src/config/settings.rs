@@ -267,7 +267,7 @@ pub struct Daemon {
     pub grace_s: u64,
     /// How much to log.
     pub log: LogLevel,
-    /// Loopback address and port of `/metrics` and `/healthz`; empty for none.
+    /// Loopback address and port of the page, `/metrics` and `/healthz`; empty for none.
     pub listen: String,
     /// The control socket, for `knightwatch status`; by default `control.sock` in the runtime directory.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -480,7 +480,7 @@ impl Daemon {
         Duration::from_secs(self.grace_s)
     }
 
-    /// Where `/metrics` and `/healthz` are served; `None` for nowhere.
+    /// Where the page, `/metrics` and `/healthz` are served; `None` for nowhere.
     ///
     /// # Errors
     /// A sentence about what is wrong with the address.

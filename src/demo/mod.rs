@@ -14,18 +14,22 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::bot::{self, Stopper};
-use crate::config::Settings;
+use crate::bot::{self, BotParts, Stopper};
+use crate::config::{Settings, Speed};
 use crate::daemon;
 use crate::events::{Bus, Event, RecvError};
 use crate::lichess::Token;
 use crate::sim::{
     ColorChoice, Habits, Kind, NewUser, Plan, Sim, SimOptions, Sparring, TimeControl,
 };
+use crate::web::{self, Page};
 use story::{Story, Style};
 
 /// The name of our bot on its own server.
 const NAME: &str = "Knightwatch";
+
+/// The name of whoever plays on the page.
+const GUEST: &str = "You";
 
 /// The hash table of the demo, small enough for any machine.
 const HASH_MIB: usize = 64;
@@ -40,6 +44,8 @@ pub struct Options {
     pub games: Option<u32>,
     /// Where the server listens; port 0 takes a free one.
     pub listen: SocketAddr,
+    /// Where the page is; the same.
+    pub web: SocketAddr,
 }
 
 /// Plays, and tells it on stdout, until enough games are over or Ctrl-C; ends with a table of the results.
@@ -65,20 +71,29 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     });
     let events = Bus::new();
     let watch = events.subscribe();
-    let (stopper, bot) = start_bot(&sim, address, events)?;
+    let parts = bot_parts(&sim, address, events)?;
+    let page = open_page(&sim, &parts, options.web)?;
+    let metrics = parts.metrics.clone();
+    let counting = tokio::spawn(metrics.follow(parts.events.subscribe()));
+    let (stopper, stop) = bot::stop();
+    let bot = tokio::spawn(bot::run(parts, stop));
     invite(&sim, options.games);
 
     let mut out = io::stdout();
     writeln!(
         out,
         "Knightwatch {} plays on its own Lichess in a box, http://{address}; Ctrl-C ends it.\n\
+         Watch, and play against it: {}\n\
          Columns: the moves, Knightwatch's clock and its opponent's, and the engine's score for \
          Knightwatch, depth, nodes and line.\n",
-        env!("CARGO_PKG_VERSION")
+        env!("CARGO_PKG_VERSION"),
+        page.url()
     )?;
     let mut story = Story::new(style());
     let outcome = tell(&mut story, watch, options.games, bot, &stopper).await;
 
+    page.close().await;
+    counting.abort();
     let table = writeln!(out, "\n{}", story.table().trim_end());
     drop(close);
     // A server that does not end by itself ends with the process.
@@ -127,29 +142,48 @@ async fn tell(
     Ok(())
 }
 
-/// The server with our account on it.
+/// The server with our account on it, and that of whoever plays on the page.
 fn site() -> Sim {
+    let bot = NewUser {
+        takebacks: true,
+        ..NewUser::bot(NAME).rating(2500)
+    };
     Sim::new(SimOptions {
-        users: vec![NewUser::bot(NAME).rating(2500)],
+        users: vec![bot, NewUser::in_browser(GUEST)],
         seed: fastrand::u64(..),
         ..SimOptions::default()
     })
 }
 
-/// Our bot, as the daemon would run it, on that server.
-fn start_bot(
-    sim: &Sim,
-    address: SocketAddr,
-    events: Bus,
-) -> anyhow::Result<(Stopper, JoinHandle<Result<(), bot::Error>>)> {
+/// Our bot, as the daemon would run it, on that server; whoever plays on the page is always welcome.
+fn bot_parts(sim: &Sim, address: SocketAddr, events: Bus) -> anyhow::Result<BotParts> {
     let mut settings = Settings::default();
     settings.lichess.url = Url::parse(&format!("http://{address}"))?;
     settings.engine.hash_mib = HASH_MIB;
-    settings.games.concurrency = 8;
+    settings.games.concurrency = 10;
+    settings.games.reserved_for_humans = 4;
+    settings.games.abort_after_s = 600;
+    // Games without a clock count as correspondence.
+    settings.challenge.speeds.push(Speed::Correspondence);
     let token: Token = sim.token_of(NAME).parse()?;
-    let parts = daemon::assemble(&Arc::new(settings), token, events)?;
-    let (stopper, stop) = bot::stop();
-    Ok((stopper, tokio::spawn(bot::run(parts, stop))))
+    Ok(daemon::assemble(&Arc::new(settings), token, events)?)
+}
+
+/// The page, on which one can play, too.
+fn open_page(sim: &Sim, parts: &BotParts, address: SocketAddr) -> anyhow::Result<Page> {
+    let shown = web::Parts {
+        events: parts.events.subscribe(),
+        metrics: parts.metrics.clone(),
+        records: None,
+        play: Some(web::Play {
+            user: GUEST.to_owned(),
+            bot: NAME.to_owned(),
+            site: sim.door_of(GUEST),
+        }),
+    };
+    Page::open(address, shown).with_context(|| {
+        format!("cannot open the page on {address}: choose another address of this machine with --web, or port 0 for any free one")
+    })
 }
 
 /// Sets sparring partners on our bot: so many games in all, or one after another for ever.

@@ -1,59 +1,236 @@
-//! What the daemon serves over HTTP on its own machine: `/metrics` and `/healthz`.
+//! What is served over HTTP on this machine: the page, what it shows, pictures of games, `/metrics` and `/healthz`.
 //!
-//! It binds loopback addresses only, and it refuses requests that a foreign page has made a browser send: those whose
-//! `Host` or `Origin` is not this machine.
+//! It runs on a thread of its own with a runtime of its own: nothing that plays ever waits for a page, however many are
+//! open. It binds loopback addresses only, refuses requests that a foreign page has made a browser send, and lets only
+//! those act who have the key of this start, which stands in [`Page::url`].
+
+mod assets;
+mod feed;
+mod history;
+mod pictures;
+mod rights;
+mod state;
+mod table;
+mod wire;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use axum::middleware::{self, Next};
+use axum::body::Body;
+use axum::extract::State as Shared;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use tokio::net::TcpListener;
+use axum::serve::ListenerExt;
+use tokio::sync::{broadcast, oneshot};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
 
+use crate::events::Event;
 use crate::metrics::{Health, Metrics};
+use feed::Feed;
+use history::Records;
+use rights::Key;
+use state::State;
+use wire::Pair;
 
 /// How Prometheus wants its text named.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Opens the address.
-///
-/// # Errors
-/// When it is not one of this machine alone, or when somebody else has it.
-pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+/// What is on its way gets this long when the page closes.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// What there is to be shown.
+pub struct Parts {
+    /// What happens, from now on.
+    pub events: broadcast::Receiver<Arc<Event>>,
+    /// How the bot is doing.
+    pub metrics: Metrics,
+    /// The file of the records, where they are kept.
+    pub records: Option<PathBuf>,
+    /// Where one can play against it, if anywhere.
+    pub play: Option<Play>,
+}
+
+/// A site on which a person plays against the bot.
+pub struct Play {
+    /// His name there.
+    pub user: String,
+    /// The bot's.
+    pub bot: String,
+    /// The site as he has it: its calls come in his name.
+    pub site: Router,
+}
+
+/// The page, while it is open. Dropping it closes it.
+#[derive(Debug)]
+pub struct Page {
+    address: SocketAddr,
+    key: Key,
+    closing: CancellationToken,
+    closed: oneshot::Receiver<()>,
+}
+
+/// What every request may ask for.
+#[derive(Clone)]
+struct House {
+    metrics: Metrics,
+    feed: Feed,
+    records: Records,
+}
+
+impl Page {
+    /// Opens the page on this address; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// When it is not one of this machine alone, or when somebody else has it.
+    pub fn open(address: SocketAddr, parts: Parts) -> io::Result<Self> {
+        let listener = bind(address)?;
+        let address = listener.local_addr()?;
+        let (key, closing) = (Key::new()?, CancellationToken::new());
+        let (tell_closed, closed) = oneshot::channel();
+        let server = serve(listener, parts, key.clone(), closing.clone());
+        let run = move || {
+            if let Err(error) = block_on(server) {
+                warn!("the page on {address} is gone: {error}");
+            }
+            // Nobody may be waiting for it.
+            let _ = tell_closed.send(());
+        };
+        thread::Builder::new().name("page".into()).spawn(run)?;
+        Ok(Self {
+            address,
+            key,
+            closing,
+            closed,
+        })
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where it is, with the key: who opens this may do everything that the page can.
+    pub fn url(&self) -> String {
+        format!("http://{}/#key={}", self.address, self.key)
+    }
+
+    /// Ends all streams and closes the page.
+    pub async fn close(mut self) {
+        self.closing.cancel();
+        // It ends with the process otherwise.
+        let _ = timeout(2 * FAREWELL, &mut self.closed).await;
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        self.closing.cancel();
+    }
+}
+
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     if !address.ip().is_loopback() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             format!("{address} can be reached from outside; use 127.0.0.1 or [::1]"),
         ));
     }
-    TcpListener::bind(address).await
+    let listener = TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
 }
 
-/// Serves until dropped.
-///
-/// # Errors
-/// When the listener fails for good.
-pub async fn serve(listener: TcpListener, metrics: Metrics) -> io::Result<()> {
-    let app = Router::new()
+/// Runs this to its end; what it has started beside ends with it.
+fn block_on(server: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let served = runtime.block_on(server);
+    // A question to the records may still be under way.
+    runtime.shutdown_background();
+    served
+}
+
+/// Serves until `closing`, and follows what happens meanwhile.
+async fn serve(
+    listener: TcpListener,
+    parts: Parts,
+    key: Key,
+    closing: CancellationToken,
+) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?.tap_io(|connection| {
+        // Every change has to leave at once.
+        if let Err(error) = connection.set_nodelay(true) {
+            debug!("cannot set TCP_NODELAY: {error}");
+        }
+    });
+    let pair = parts.play.as_ref().map(|play| Pair {
+        user: play.user.clone(),
+        bot: play.bot.clone(),
+    });
+    let records = Records::new(parts.records);
+    let state = State::new(pair, records.are_kept());
+    let feed = Feed::new(state, closing.clone());
+    let house = House {
+        metrics: parts.metrics.clone(),
+        feed: feed.clone(),
+        records,
+    };
+    let app = router(house, parts.play, key);
+    let follow = feed.follow(parts.events, parts.metrics);
+    let server =
+        axum::serve(listener, app).with_graceful_shutdown(closing.clone().cancelled_owned());
+    let overdue = async {
+        closing.cancelled().await;
+        // Who keeps a connection open all the same is cut off.
+        sleep(FAREWELL).await;
+    };
+    tokio::select! {
+        served = server.into_future() => served,
+        () = overdue => Ok(()),
+        // The bot has ended; the page shows its last state until it is closed.
+        () = async { follow.await; std::future::pending().await } => Ok(()),
+    }
+}
+
+fn router(house: House, play: Option<Play>, key: Key) -> Router {
+    let mut app = Router::new()
         .route("/metrics", get(numbers))
         .route("/healthz", get(health))
-        .layer(middleware::from_fn(only_from_here))
-        .with_state(metrics);
-    axum::serve(listener, app).await
+        .route("/events", get(events))
+        .route("/api/games", get(history::games))
+        .route("/api/stats", get(history::stats))
+        .route("/api/game/{id}", get(pictures::game))
+        .route("/game/{id}", get(pictures::board))
+        .route("/game/{id}/graph.svg", get(pictures::graph))
+        .route("/game/{id}/animated.svg", get(pictures::film))
+        .route("/", get(assets::index))
+        .route("/assets/{name}", get(assets::file))
+        .with_state(house);
+    if let Some(play) = play {
+        let with_key = middleware::from_fn_with_state(key, rights::only_with_key);
+        app = app.nest_service("/play", play.site.layer(with_key));
+    }
+    app.layer(middleware::from_fn(rights::only_from_here))
 }
 
-async fn numbers(State(metrics): State<Metrics>) -> Response {
-    ([(CONTENT_TYPE, OPEN_METRICS)], metrics.text()).into_response()
+async fn numbers(Shared(house): Shared<House>) -> Response {
+    ([(CONTENT_TYPE, OPEN_METRICS)], house.metrics.text()).into_response()
 }
 
 /// 200 when all is well, 503 and why when somebody should look.
-async fn health(State(metrics): State<Metrics>) -> Response {
-    match metrics.status().health {
+async fn health(Shared(house): Shared<House>) -> Response {
+    match house.metrics.status().health {
         Health::Ok => (StatusCode::OK, "ok\n").into_response(),
         Health::Ill { why } => {
             (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response()
@@ -61,93 +238,30 @@ async fn health(State(metrics): State<Metrics>) -> Response {
     }
 }
 
-async fn only_from_here(request: Request, next: Next) -> Response {
-    if !is_local(request.headers()) {
-        let why = "this server answers only to localhost, 127.0.0.1 and [::1]\n";
-        return (StatusCode::FORBIDDEN, why).into_response();
+/// Everything and then what changes, as long as the reader stays.
+async fn events(Shared(house): Shared<House>) -> Response {
+    match house.feed.open() {
+        Some(stream) => {
+            let kind = [(CONTENT_TYPE, "text/event-stream")];
+            (kind, Body::from_stream(stream)).into_response()
+        }
+        None => {
+            let why = "too many pages are open: close some\n";
+            (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
+        }
     }
-    let mut response = next.run(request).await;
-    for (name, value) in [
-        ("content-security-policy", "default-src 'self'"),
-        ("x-content-type-options", "nosniff"),
-        ("cache-control", "no-store"),
-    ] {
-        response.headers_mut().insert(
-            HeaderName::from_static(name),
-            HeaderValue::from_static(value),
-        );
-    }
-    response
-}
-
-/// Whether the request names this machine as its host, and comes from a page of it if it comes from one.
-fn is_local(headers: &HeaderMap) -> bool {
-    let text = |name| {
-        headers
-            .get(name)
-            .map(|value: &HeaderValue| value.to_str().unwrap_or("?"))
-    };
-    let host = text(HOST).is_some_and(is_loopback_name);
-    let origin = text(ORIGIN)
-        .is_none_or(|origin| origin.strip_prefix("http://").is_some_and(is_loopback_name));
-    host && origin
-}
-
-/// `localhost`, `127.0.0.1` or `[::1]`, with or without a port.
-fn is_loopback_name(authority: &str) -> bool {
-    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
-    ["localhost", "127.0.0.1", "[::1]"].iter().any(|name| {
-        authority
-            .strip_prefix(name)
-            .is_some_and(|rest| rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port))
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn local(pairs: &[(HeaderName, &'static str)]) -> bool {
-        let mut headers = HeaderMap::new();
-        for (name, value) in pairs {
-            headers.insert(name, HeaderValue::from_static(value));
-        }
-        is_local(&headers)
-    }
-
     #[test]
-    fn only_this_machine_is_served() {
-        for host in ["localhost", "localhost:9664", "127.0.0.1:80", "[::1]:9664"] {
-            assert!(local(&[(HOST, host)]), "{host}");
-        }
-        for host in [
-            "evil.example",
-            "localhost.evil.example",
-            "127.0.0.1.evil.example:80",
-            "localhost:80@evil.example",
-            "192.168.0.2",
-            "",
-        ] {
-            assert!(!local(&[(HOST, host)]), "{host}");
-        }
-        assert!(!local(&[]));
-        assert!(local(&[
-            (HOST, "localhost:1"),
-            (ORIGIN, "http://localhost:1")
-        ]));
-        for origin in ["http://evil.example", "https://localhost:1", "null"] {
-            assert!(
-                !local(&[(HOST, "localhost:1"), (ORIGIN, origin)]),
-                "{origin}"
-            );
-        }
-    }
-
-    #[tokio::test]
-    async fn addresses_that_others_reach_are_refused() {
+    fn addresses_that_others_reach_are_refused() {
         for address in ["0.0.0.0:0", "[::]:0"] {
-            assert!(bind(address.parse().unwrap()).await.is_err(), "{address}");
+            let address = address.parse().expect("an address");
+            assert!(bind(address).is_err(), "{address}");
         }
-        assert!(bind("127.0.0.1:0".parse().unwrap()).await.is_ok());
+        assert!(bind("127.0.0.1:0".parse().expect("an address")).is_ok());
     }
 }

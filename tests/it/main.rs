@@ -19,6 +19,7 @@ mod mates;
 mod memory;
 mod monitor;
 mod operator;
+mod page;
 mod policy;
 mod records;
 mod rules;

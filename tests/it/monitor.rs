@@ -108,7 +108,7 @@ fn metrics_and_health_are_served_to_this_machine_alone() {
     assert_eq!((line.as_str(), body.as_str()), ("HTTP/1.1 200 OK", "ok\n"));
     let (line, _) = get(&address, "/metrics", "evil.example");
     assert_eq!(line, "HTTP/1.1 403 Forbidden");
-    let (line, _) = get(&address, "/", &address);
+    let (line, _) = get(&address, "/nothing", &address);
     assert_eq!(line, "HTTP/1.1 404 Not Found");
 }
 

@@ -1,0 +1,291 @@
+//! What happens, to all who watch: one task follows the events, every open page gets the state and then the changes.
+
+use std::collections::{BTreeSet, HashMap};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use futures::{Stream, stream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
+use tokio::time::{Instant, Interval, interval_at, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::state::{Change, State};
+use super::wire;
+use crate::events::{Event, RecvError};
+use crate::metrics::Metrics;
+
+/// Between two reports of what is thought in a game.
+const THINKING_EVERY: Duration = Duration::from_millis(200);
+
+/// Changes that a page may be behind before it gets the whole state again.
+const BEHIND: usize = 256;
+
+/// Pages that are open at once.
+const PAGES: usize = 64;
+
+/// How often a page hears that we are here.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// The state of the page, and those who watch it. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Feed(Arc<Inner>);
+
+struct Inner {
+    state: Mutex<State>,
+    frames: broadcast::Sender<Bytes>,
+    seats: Arc<Semaphore>,
+    closing: CancellationToken,
+}
+
+impl Feed {
+    /// Nobody watches yet. `closing` ends every page's stream.
+    pub fn new(state: State, closing: CancellationToken) -> Self {
+        Self(Arc::new(Inner {
+            state: Mutex::new(state),
+            frames: broadcast::Sender::new(BEHIND),
+            seats: Arc::new(Semaphore::new(PAGES)),
+            closing,
+        }))
+    }
+
+    /// The state, for a moment: nothing waits while it is held.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Follows what happens until the last sender of events is gone.
+    pub async fn follow(self, mut events: broadcast::Receiver<Arc<Event>>, metrics: Metrics) {
+        let mut pace = Pace::default();
+        loop {
+            tokio::select! {
+                event = events.recv() => match event {
+                    Ok(event) => self.take(&event, &mut pace),
+                    Err(RecvError::Lagged(missed)) => {
+                        let on = metrics.status().games.into_iter().map(|game| game.id);
+                        let on: Vec<String> = on.collect();
+                        let mut state = self.state();
+                        state.missed(missed, &on, now());
+                        self.tell(&state.snapshot(now()));
+                    }
+                    Err(RecvError::Closed) => return,
+                },
+                () = pace.due() => {
+                    let state = self.state();
+                    for game in pace.flush() {
+                        self.tell_of(&state, &Change::Thinking(game));
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&self, event: &Event, pace: &mut Pace) {
+        let mut state = self.state();
+        let changes = state.take(event, now());
+        if let Event::GameFinished(end) = event {
+            pace.forget(&end.game);
+        }
+        for change in changes {
+            match &change {
+                Change::Thinking(game) if !pace.may_tell(game) => {}
+                _ => self.tell_of(&state, &change),
+            }
+        }
+    }
+
+    /// Under the lock of the state, so that who joins misses nothing and gets nothing twice.
+    fn tell_of(&self, state: &State, change: &Change) {
+        if self.0.frames.receiver_count() == 0 {
+            return;
+        }
+        if let Some(frame) = state.frame(change, now()) {
+            self.tell(&frame);
+        }
+    }
+
+    fn tell(&self, frame: &Bytes) {
+        // An error only says that nobody watches.
+        let _ = self.0.frames.send(frame.clone());
+    }
+
+    /// A page's stream: everything, then what changes, until the end. `None` when there are too many pages.
+    pub fn open(&self) -> Option<impl Stream<Item = Result<Bytes, Infallible>> + Send + use<>> {
+        let seat = Arc::clone(&self.0.seats).try_acquire_owned().ok()?;
+        let page = Page {
+            feed: self.clone(),
+            frames: None,
+            heartbeat: interval_at(Instant::now() + HEARTBEAT, HEARTBEAT),
+            _seat: seat,
+        };
+        Some(stream::unfold(page, |mut page| async move {
+            let frame = page.next().await?;
+            Some((Ok(frame), page))
+        }))
+    }
+
+    fn snapshot(&self) -> (Bytes, broadcast::Receiver<Bytes>) {
+        let state = self.state();
+        (state.snapshot(now()), self.0.frames.subscribe())
+    }
+}
+
+/// One who watches.
+struct Page {
+    feed: Feed,
+    /// Once everything has been told.
+    frames: Option<broadcast::Receiver<Bytes>>,
+    heartbeat: Interval,
+    _seat: OwnedSemaphorePermit,
+}
+
+impl Page {
+    async fn next(&mut self) -> Option<Bytes> {
+        let closing = self.feed.0.closing.clone();
+        if closing.is_cancelled() {
+            return None;
+        }
+        let Some(frames) = &mut self.frames else {
+            return Some(self.everything());
+        };
+        tokio::select! {
+            () = closing.cancelled() => None,
+            frame = frames.recv() => match frame {
+                Ok(frame) => Some(frame),
+                Err(RecvError::Lagged(_)) => Some(self.everything()),
+                Err(RecvError::Closed) => None,
+            },
+            _ = self.heartbeat.tick() => Some(Bytes::from_static(b": still here\n\n")),
+        }
+    }
+
+    fn everything(&mut self) -> Bytes {
+        let (everything, frames) = self.feed.snapshot();
+        self.frames = Some(frames);
+        everything
+    }
+}
+
+/// When thoughts may be told: those that come too soon wait, and only the latest of them.
+#[derive(Default)]
+struct Pace {
+    told: HashMap<String, Instant>,
+    waiting: BTreeSet<String>,
+}
+
+impl Pace {
+    /// Whether the thoughts about this game may be told now. If not, they wait.
+    fn may_tell(&mut self, game: &str) -> bool {
+        let now = Instant::now();
+        let soon = |told: &Instant| now < *told + THINKING_EVERY;
+        if self.told.get(game).is_some_and(soon) {
+            self.waiting.insert(game.to_owned());
+            return false;
+        }
+        self.told.insert(game.to_owned(), now);
+        true
+    }
+
+    /// When the first of those that wait may be told.
+    async fn due(&self) {
+        let told = self.waiting.iter().filter_map(|game| self.told.get(game));
+        match told.min() {
+            Some(told) => sleep_until(*told + THINKING_EVERY).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Those that wait and may be told now.
+    fn flush(&mut self) -> Vec<String> {
+        let waiting: Vec<String> = self.waiting.iter().cloned().collect();
+        let mut due = Vec::new();
+        for game in waiting {
+            self.waiting.remove(&game);
+            if self.may_tell(&game) {
+                due.push(game);
+            }
+        }
+        due
+    }
+
+    fn forget(&mut self, game: &str) {
+        self.told.remove(game);
+        self.waiting.remove(game);
+    }
+}
+
+fn now() -> u64 {
+    wire::millis(SystemTime::now())
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt;
+
+    use super::*;
+    use crate::events::Bus;
+
+    fn feed() -> (Feed, Bus, CancellationToken) {
+        let (bus, closing) = (Bus::new(), CancellationToken::new());
+        let feed = Feed::new(State::default(), closing.clone());
+        tokio::spawn(feed.clone().follow(bus.subscribe(), Metrics::default()));
+        (feed, bus, closing)
+    }
+
+    /// The name of the next frame that is no heartbeat.
+    async fn name(stream: &mut (impl Stream<Item = Result<Bytes, Infallible>> + Unpin)) -> String {
+        loop {
+            let Ok(frame) = stream.next().await.expect("a frame");
+            let text = String::from_utf8_lossy(&frame).into_owned();
+            let first = text.lines().next().unwrap_or_default();
+            if let Some(name) = first.strip_prefix("event: ") {
+                return name.to_owned();
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn who_cannot_keep_up_gets_everything_anew_and_holds_up_nobody() {
+        let (feed, bus, closing) = feed();
+        let mut slow = Box::pin(feed.open().expect("a seat"));
+        let mut quick = Box::pin(feed.open().expect("a seat"));
+        assert_eq!(name(&mut slow).await, "snapshot");
+        assert_eq!(name(&mut quick).await, "snapshot");
+        for _ in 0..3 * BEHIND {
+            bus.send(Event::note("news"));
+            assert_eq!(name(&mut quick).await, "note");
+        }
+        assert_eq!(name(&mut slow).await, "snapshot");
+        bus.send(Event::note("news"));
+        assert_eq!(name(&mut slow).await, "note");
+        closing.cancel();
+        while slow.next().await.is_some() {}
+        while quick.next().await.is_some() {}
+    }
+
+    #[tokio::test]
+    async fn there_are_so_many_seats_and_who_leaves_makes_room() {
+        let (feed, _bus, _closing) = feed();
+        let mut pages: Vec<_> = (0..PAGES).map_while(|_| feed.open()).collect();
+        assert_eq!(pages.len(), PAGES);
+        assert!(feed.open().is_none());
+        pages.pop();
+        assert!(feed.open().is_some());
+    }
+
+    #[tokio::test]
+    async fn thoughts_come_five_times_a_second_at_most_and_the_last_one_comes() {
+        let mut pace = Pace::default();
+        let start = Instant::now();
+        assert!(pace.may_tell("one"));
+        assert!(!pace.may_tell("one") && !pace.may_tell("one"));
+        assert!(pace.may_tell("two"));
+        pace.due().await;
+        assert!(start.elapsed() >= THINKING_EVERY);
+        assert_eq!(pace.flush(), ["one"]);
+        assert!(!pace.may_tell("one"));
+        pace.forget("one");
+        assert!(pace.waiting.is_empty() && pace.flush().is_empty());
+    }
+}

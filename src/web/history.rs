@@ -1,0 +1,451 @@
+//! Games that were played, out of the records: lists, statistics, and single games.
+//!
+//! SQLite is asked on threads that may wait; each question has its own connection, as each page has its own questions.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Query, State as Shared};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+
+use super::House;
+use super::table::Table;
+use super::wire::{self, Ending, Line, Player};
+use crate::events::{self, Color, GameStarted, Score, Source};
+use crate::store::{self, Filter, Outcome, Played, Reader, Record, day};
+
+/// Games in a list where nobody says how many, and the most.
+const LISTED: u32 = 50;
+const MOST_LISTED: u32 = 500;
+
+/// Groups of a kind in statistics: those with the most games.
+const GROUPS: usize = 100;
+
+/// A day, in milliseconds.
+const DAY_MS: i64 = 86_400_000;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refusal {
+    /// The question makes no sense.
+    #[error("{0}")]
+    Wrong(String),
+    /// There is no such thing.
+    #[error("{0}")]
+    Missing(&'static str),
+    /// The records cannot be read.
+    #[error("the records cannot be read: {0}")]
+    Unreadable(#[from] store::Error),
+    /// A thread is gone.
+    #[error("the question was not answered")]
+    Lost,
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let code = match &self {
+            Self::Wrong(_) => StatusCode::BAD_REQUEST,
+            Self::Missing(_) => StatusCode::NOT_FOUND,
+            Self::Unreadable(_) | Self::Lost => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        let error = self.to_string();
+        (code, Json(BTreeMap::from([("error", error)]))).into_response()
+    }
+}
+
+/// The records, if there are any. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Records(Option<Arc<Path>>);
+
+impl Records {
+    pub fn new(file: Option<PathBuf>) -> Self {
+        Self(file.map(Into::into))
+    }
+
+    /// Whether they are kept.
+    pub fn are_kept(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Asks a question where nobody else waits for it.
+    pub async fn ask<T, F>(&self, question: F) -> Result<T, Refusal>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Reader) -> Result<T, Refusal> + Send + 'static,
+    {
+        let file = self.0.clone();
+        let file = file.ok_or(Refusal::Missing("no records are kept here"))?;
+        let asked = spawn_blocking(move || question(&Reader::open(&file)?));
+        asked.await.map_err(|_| Refusal::Lost)?
+    }
+
+    /// A game, followed to its end.
+    pub async fn game(&self, id: String) -> Result<Table, Refusal> {
+        self.ask(move |reader| {
+            let record = reader.record(&id)?;
+            let record = record.ok_or(Refusal::Missing("there is no such game"))?;
+            Ok(replayed(&record, reader.server()))
+        })
+        .await
+    }
+}
+
+/// What a page asks for; an empty text is as good as none.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Question {
+    opponent: String,
+    result: String,
+    speed: String,
+    color: String,
+    rated: String,
+    variant: String,
+    tournament: String,
+    since: String,
+    until: String,
+    text: String,
+    offset: String,
+    limit: String,
+}
+
+impl Question {
+    fn filter(&self) -> Result<Filter, Refusal> {
+        let text = |text: &String| (!text.is_empty()).then(|| text.clone());
+        Ok(Filter {
+            opponent: text(&self.opponent),
+            search: text(&self.text),
+            outcome: read("result", &self.result, str::parse::<Outcome>)?,
+            color: read("color", &self.color, |text| match text {
+                "white" => Ok(Color::White),
+                "black" => Ok(Color::Black),
+                _ => Err("expected white or black".to_owned()),
+            })?,
+            speed: text(&self.speed),
+            variant: text(&self.variant),
+            rated: read("rated", &self.rated, |text| {
+                text.parse()
+                    .map_err(|_| "expected true or false".to_owned())
+            })?,
+            tournament: text(&self.tournament),
+            since: read("since", &self.since, |text| moment(text, 0))?,
+            until: read("until", &self.until, |text| moment(text, DAY_MS))?,
+        })
+    }
+
+    fn page(&self) -> Result<store::Page, Refusal> {
+        let number = |text: &str| {
+            text.parse()
+                .map_err(|_| "expected a number from 0".to_owned())
+        };
+        let skip = read("offset", &self.offset, number)?;
+        let most = read("limit", &self.limit, number)?;
+        Ok(store::Page {
+            skip: skip.unwrap_or(0),
+            most: most.unwrap_or(LISTED).min(MOST_LISTED),
+        })
+    }
+}
+
+/// A value, if there is a text for it.
+fn read<T>(
+    name: &str,
+    text: &str,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<Option<T>, Refusal> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let wrong = |why| Refusal::Wrong(format!("{name}={text}: {why}"));
+    parse(text).map(Some).map_err(wrong)
+}
+
+/// Milliseconds since 1970, or a day, of which this comes on top.
+fn moment(text: &str, beyond: i64) -> Result<i64, String> {
+    match text.parse() {
+        Ok(millis) => Ok(millis),
+        Err(_) => Ok(day(text)?.saturating_add(beyond)),
+    }
+}
+
+/// A list of games.
+#[derive(Serialize)]
+pub(super) struct Listed {
+    total: u64,
+    games: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    id: String,
+    started: i64,
+    white: Player,
+    black: Player,
+    ours: &'static str,
+    result: &'static str,
+    score: Option<String>,
+    speed: String,
+    time_control: String,
+    rated: bool,
+    variant: String,
+    tournament: Option<String>,
+    plies: u32,
+    status: Option<String>,
+}
+
+impl From<store::Game> for Row {
+    fn from(game: store::Game) -> Self {
+        Self {
+            white: game.player(Color::White).into(),
+            black: game.player(Color::Black).into(),
+            id: game.id,
+            started: game.started,
+            ours: wire::color(game.color),
+            result: game.outcome.key(),
+            score: game.result,
+            speed: game.speed,
+            time_control: game.time_control.to_string(),
+            rated: game.rated,
+            variant: game.variant,
+            tournament: game.tournament,
+            plies: game.plies,
+            status: game.status,
+        }
+    }
+}
+
+/// The games that a question means, the latest first.
+pub(super) async fn games(
+    Shared(house): Shared<House>,
+    Query(question): Query<Question>,
+) -> Result<Json<Listed>, Refusal> {
+    let (filter, page) = (question.filter()?, question.page()?);
+    let listed = house.records.ask(move |reader| {
+        let games = reader.games(&filter, page)?;
+        Ok(Listed {
+            total: reader.count(&filter)?,
+            games: games.into_iter().map(Row::from).collect(),
+        })
+    });
+    listed.await.map(Json)
+}
+
+/// What games came to.
+#[derive(Serialize)]
+pub(super) struct Stats {
+    by_opponent: Vec<Group>,
+    by_speed: Vec<Group>,
+    by_color: Vec<Group>,
+    by_opening: Vec<Group>,
+    ratings: BTreeMap<String, Vec<(i64, u32)>>,
+}
+
+#[derive(Serialize)]
+struct Group {
+    name: String,
+    won: u64,
+    drawn: u64,
+    lost: u64,
+    points: f64,
+    expected: f64,
+    performance: Option<f64>,
+}
+
+fn group((name, score): (String, store::Score)) -> Group {
+    Group {
+        name,
+        won: score.won,
+        drawn: score.drawn,
+        lost: score.lost,
+        points: score.points(),
+        expected: (score.expected * 100.0).round() / 100.0,
+        performance: None,
+    }
+}
+
+/// Results by opponent, speed, colour and opening, and our ratings over time.
+pub(super) async fn stats(
+    Shared(house): Shared<House>,
+    Query(question): Query<Question>,
+) -> Result<Json<Stats>, Refusal> {
+    let filter = question.filter()?;
+    let stats = house.records.ask(move |reader| {
+        let overview = reader.overview(&filter)?;
+        let groups = |scores: Vec<_>| scores.into_iter().take(GROUPS).map(group).collect();
+        Ok(Stats {
+            by_opponent: groups(overview.opponent),
+            by_speed: groups(overview.speed),
+            by_color: groups(overview.color),
+            by_opening: groups(overview.opening),
+            ratings: reader.rating_histories()?,
+        })
+    });
+    stats.await.map(Json)
+}
+
+/// A game of the records as the page shows it, move by move.
+fn replayed(record: &Record, server: &str) -> Table {
+    let game = &record.game;
+    let start = GameStarted {
+        game: game.id.clone(),
+        white: game.player(Color::White).clone(),
+        black: game.player(Color::Black).clone(),
+        our_color: game.color,
+        speed: game.speed.clone(),
+        time_control: game.time_control,
+        rated: game.rated,
+        variant: game.variant.clone(),
+        initial_fen: game.initial_fen.clone(),
+        tournament: game.tournament.clone(),
+        plies: 0,
+    };
+    let mut table = Table::new(&start, server, game.started.unsigned_abs());
+    let clocks = &table.shown.clocks;
+    let mut left = [clocks.white_ms, clocks.black_ms];
+    for played in &record.moves {
+        let mover = table.position().turn().index();
+        if let Some(clock) = played.clock_ms {
+            left[mover] = Some(clock.max(0).unsigned_abs());
+        }
+        if !table.play(&played.uci, (left[0], left[1])) {
+            break;
+        }
+        table.add_thought(report(played).as_ref());
+    }
+    for incident in record.incidents.iter().filter(|note| note.kind == "chat") {
+        table.say(said(incident.at, &incident.text));
+    }
+    let outcome = match game.outcome {
+        Outcome::Won => "won",
+        Outcome::Drawn => "drawn",
+        Outcome::Lost => "lost",
+        Outcome::Void | Outcome::Open => "unknown",
+    };
+    let status = game.status.clone().unwrap_or_default();
+    let score = game.result.clone().unwrap_or_else(|| "*".to_owned());
+    let text = events::GameFinished {
+        game: game.id.clone(),
+        winner: match score.as_str() {
+            "1-0" => Some(Color::White),
+            "0-1" => Some(Color::Black),
+            _ => None,
+        },
+        status: status.clone(),
+        result: score.clone(),
+        plies: game.plies,
+        moves: String::new(),
+    }
+    .reason(Some(table.board()));
+    table.close(Ending {
+        outcome,
+        score,
+        status,
+        text,
+    });
+    table
+}
+
+/// What was thought of a move of ours.
+fn report(played: &Played) -> Option<events::Report> {
+    let micros = |micros: i64| std::time::Duration::from_micros(micros.max(0).unsigned_abs());
+    let line = played.line.as_deref().unwrap_or_default();
+    Some(events::Report {
+        source: match played.source.as_deref()? {
+            "book" => Source::Book,
+            "only" => Source::Only,
+            _ => Source::Search,
+        },
+        score: match (played.cp, played.mate) {
+            (_, Some(moves)) => Some(Score::Mate(moves)),
+            (cp, None) => cp.map(Score::Centipawns),
+        },
+        depth: played.depth.unwrap_or(0),
+        seldepth: played.seldepth.unwrap_or(0),
+        nodes: played.nodes.unwrap_or(0).max(0).unsigned_abs(),
+        hashfull: 0,
+        elapsed: micros(played.thought_us.unwrap_or(0)),
+        pv: line.split_whitespace().map(str::to_owned).collect(),
+    })
+}
+
+/// A line of chat as the records have it: `player Anna: hello`.
+fn said(at: i64, text: &str) -> Line {
+    let (room, rest) = text.split_once(' ').unwrap_or_default();
+    let (from, text) = rest.split_once(": ").unwrap_or_default();
+    Line {
+        at: at.unsigned_abs(),
+        room: room.to_owned(),
+        from: from.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(pairs: &[(&str, &str)]) -> Question {
+        let mut question = Question::default();
+        for (name, value) in pairs {
+            let value = (*value).to_owned();
+            match *name {
+                "opponent" => question.opponent = value,
+                "result" => question.result = value,
+                "color" => question.color = value,
+                "rated" => question.rated = value,
+                "since" => question.since = value,
+                "until" => question.until = value,
+                "text" => question.text = value,
+                "offset" => question.offset = value,
+                "limit" => question.limit = value,
+                other => panic!("{other}"),
+            }
+        }
+        question
+    }
+
+    #[test]
+    fn questions_become_filters() {
+        let all = question(&[("opponent", ""), ("rated", "")]);
+        assert_eq!(all.filter().expect("a filter"), Filter::default());
+        assert_eq!(all.page().expect("a page"), store::Page::first(LISTED));
+        let some = question(&[
+            ("result", "lost"),
+            ("color", "black"),
+            ("rated", "true"),
+            ("since", "2026-05-24"),
+            ("until", "2026-05-24"),
+            ("text", "an"),
+            ("offset", "100"),
+            ("limit", "9999"),
+        ]);
+        let filter = some.filter().expect("a filter");
+        assert_eq!(filter.outcome, Some(Outcome::Lost));
+        assert_eq!(
+            (filter.color, filter.rated),
+            (Some(Color::Black), Some(true))
+        );
+        assert_eq!(filter.since.map(|at| at + DAY_MS), filter.until);
+        assert_eq!(some.page().expect("a page").most, MOST_LISTED);
+        let millis = question(&[("since", "1779580800000")]);
+        assert_eq!(millis.filter().expect("a filter").since, filter.since);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named() {
+        for (name, value) in [
+            ("result", "w"),
+            ("color", "green"),
+            ("rated", "yes"),
+            ("since", "yesterday"),
+        ] {
+            let error = question(&[(name, value)]).filter().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{name}={value}: ")), "{error}");
+        }
+        assert!(question(&[("limit", "-1")]).page().is_err());
+    }
+}

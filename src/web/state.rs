@@ -1,0 +1,528 @@
+//! All that the page shows of a bot while it runs, followed event by event. No I/O and no clock of its own.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::table::Table;
+use super::wire::{self, Clocks};
+use super::wire::{Challenge, Ending, Game, Idle, Line, Move, Note, Offline, Pair, Report, Status};
+use crate::events::{Event, Severity};
+
+/// Games that are over and still shown.
+const FINISHED_KEPT: usize = 30;
+
+/// Games that are on: more than a bot ever has, so that one whose end nobody has told does not stay for ever.
+const RUNNING_KEPT: usize = 300;
+
+/// Notes that are kept.
+const NOTES_KEPT: usize = 200;
+
+/// Decisions about challenges that are kept.
+const CHALLENGES_KEPT: usize = 100;
+
+/// What has changed, to be told to whoever watches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// A game, in more than one way.
+    Game(String),
+    /// A move was made in it.
+    Moved(String),
+    /// The engine thinks about it.
+    Thinking(String),
+    /// Somebody has said something in it.
+    Chat(String),
+    /// How the bot is.
+    Status,
+    /// A note.
+    Note,
+    /// A decision about a challenge.
+    Challenge,
+}
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    server: Option<String>,
+    status: Status,
+    play: Option<Pair>,
+    records: bool,
+    running: Vec<Table>,
+    /// The latest first.
+    finished: VecDeque<Table>,
+    log: VecDeque<Note>,
+    challenges: VecDeque<Challenge>,
+}
+
+impl State {
+    /// Before anything has happened: who can be played against on this page, and whether there are records.
+    pub fn new(play: Option<Pair>, records: bool) -> Self {
+        Self {
+            play,
+            records,
+            ..Self::default()
+        }
+    }
+
+    /// Takes up what has happened at this moment, and says what has changed.
+    pub fn take(&mut self, event: &Event, now: u64) -> Vec<Change> {
+        match event {
+            Event::Online { account, server } => {
+                self.server = Some(server.clone());
+                self.status.account = Some(account.into());
+                self.status.online = true;
+                self.status.offline = None;
+                vec![Change::Status]
+            }
+            Event::Offline { reason, retry_in } => {
+                self.status.online = false;
+                self.status.offline = Some(Offline::of(reason, *retry_in, now));
+                let text = format!("offline: {reason}");
+                self.note(now, Severity::Warning, None, text);
+                vec![Change::Status, Change::Note]
+            }
+            Event::Idle { reason, next } => {
+                self.status.idle = Some(Idle {
+                    reason: reason.clone(),
+                    next: next.map(wire::millis),
+                });
+                vec![Change::Status]
+            }
+            Event::Draining { games } => {
+                self.status.draining = Some(*games);
+                vec![Change::Status]
+            }
+            Event::Note {
+                severity,
+                game,
+                text,
+            } => {
+                self.note(now, *severity, game.clone(), text.clone());
+                vec![Change::Note]
+            }
+            Event::Challenge(challenge) => {
+                keep(
+                    &mut self.challenges,
+                    Challenge::of(challenge, now),
+                    CHALLENGES_KEPT,
+                );
+                vec![Change::Challenge]
+            }
+            _ => self.in_game(event, now),
+        }
+    }
+
+    fn in_game(&mut self, event: &Event, now: u64) -> Vec<Change> {
+        let Some(id) = event.game() else {
+            return Vec::new();
+        };
+        if let Event::GameStarted(start) = event {
+            let known = self.running.iter().any(|table| table.shown.id == id);
+            if !known {
+                let server = self.server.as_deref().unwrap_or_default();
+                if self.running.len() == RUNNING_KEPT {
+                    self.running.remove(0);
+                }
+                // A simulator that was started anew gives the same ids again.
+                self.finished.retain(|table| table.shown.id != id);
+                self.running.push(Table::new(start, server, now));
+            }
+            self.status.idle = None;
+            return vec![Change::Game(id.to_owned()), Change::Status];
+        }
+        let Some(at) = self.running.iter().position(|table| table.shown.id == id) else {
+            return self.after_the_end(event, id, now);
+        };
+        let table = &mut self.running[at];
+        let id = id.to_owned();
+        let change = match event {
+            Event::Moved(moved) => match table.moved(moved, now) {
+                true => Change::Moved(id),
+                false => return Vec::new(),
+            },
+            Event::Thinking { ply, report, .. } => match table.think(*ply, report) {
+                true => Change::Thinking(id),
+                false => return Vec::new(),
+            },
+            Event::TakenBack { ply, .. } => {
+                table.take_back(*ply, now);
+                Change::Game(id)
+            }
+            Event::DrawOffered { by, .. } => {
+                table.shown.draw_offer = Some(wire::color(*by));
+                Change::Game(id)
+            }
+            Event::OpponentGone { gone, .. } => {
+                table.shown.gone = *gone;
+                Change::Game(id)
+            }
+            Event::Chat { .. } => {
+                table.say(line(event, now));
+                Change::Chat(id)
+            }
+            Event::GameFinished(end) => {
+                table.finish(end, now);
+                let over = self.running.remove(at);
+                self.lay_aside(over);
+                return vec![Change::Game(id), Change::Status];
+            }
+            _ => return Vec::new(),
+        };
+        vec![change]
+    }
+
+    /// What is still said when a game is over.
+    fn after_the_end(&mut self, event: &Event, id: &str, now: u64) -> Vec<Change> {
+        let over = self.finished.iter_mut().find(|table| table.shown.id == id);
+        match (over, event) {
+            (Some(table), Event::Chat { .. }) => {
+                table.say(line(event, now));
+                vec![Change::Chat(id.to_owned())]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn lay_aside(&mut self, over: Table) {
+        self.finished.push_front(over);
+        self.finished.truncate(FINISHED_KEPT);
+        if let Some(games) = &mut self.status.draining {
+            *games = self.running.len();
+        }
+    }
+
+    /// Events were lost. Games that are no longer on have ended among them.
+    pub fn missed(&mut self, events: u64, on: &[String], now: u64) {
+        let text = format!("the page has missed {events} events; games that are on may lack moves");
+        self.note(now, Severity::Warning, None, text);
+        let running = std::mem::take(&mut self.running);
+        for mut table in running {
+            if on.contains(&table.shown.id) {
+                self.running.push(table);
+                continue;
+            }
+            table.close(Ending {
+                outcome: "unknown",
+                score: "*".to_owned(),
+                status: "unknownFinish".to_owned(),
+                text: "its end was missed".to_owned(),
+            });
+            self.lay_aside(table);
+        }
+    }
+
+    fn note(&mut self, at: u64, severity: Severity, game: Option<String>, text: String) {
+        let severity = wire::severity_key(severity);
+        let note = Note {
+            at,
+            severity,
+            game,
+            text,
+        };
+        keep(&mut self.log, note, NOTES_KEPT);
+    }
+
+    /// A game that is on, or was over not long ago.
+    pub fn table(&self, id: &str) -> Option<&Table> {
+        self.running
+            .iter()
+            .chain(&self.finished)
+            .find(|table| table.shown.id == id)
+    }
+
+    /// Everything, as a frame.
+    pub fn snapshot(&self, now: u64) -> Bytes {
+        let games = self.running.iter().chain(&self.finished);
+        frame(
+            "snapshot",
+            &Snapshot {
+                version: env!("CARGO_PKG_VERSION"),
+                server: self.server.as_deref(),
+                status: &self.status,
+                now,
+                play: self.play.as_ref(),
+                control: &[],
+                records: self.records,
+                games: games.map(|table| &table.shown).collect(),
+                log: &self.log,
+                challenges: &self.challenges,
+            },
+        )
+    }
+
+    /// A change that has just been made, as a frame. Nothing if it is no longer so.
+    pub fn frame(&self, change: &Change, now: u64) -> Option<Bytes> {
+        Some(match change {
+            Change::Game(id) => frame("game", &self.table(id)?.shown),
+            Change::Moved(id) => {
+                let game = &self.table(id)?.shown;
+                frame(
+                    "moved",
+                    &Told {
+                        game: id,
+                        mv: game.moves.last()?,
+                        fen: &game.fen,
+                        check: game.check,
+                        legal: &game.legal,
+                        clocks: game.clocks,
+                    },
+                )
+            }
+            Change::Thinking(id) => {
+                let game = &self.table(id)?.shown;
+                let (ply, report) = (game.moves.len(), game.thinking.as_ref()?);
+                frame(
+                    "thinking",
+                    &Thinking {
+                        game: id,
+                        ply,
+                        report,
+                    },
+                )
+            }
+            Change::Chat(id) => {
+                let line = self.table(id)?.shown.chat.back()?;
+                frame("chat", &Said { game: id, line })
+            }
+            Change::Status => frame(
+                "status",
+                &StatusNow {
+                    status: &self.status,
+                    now,
+                },
+            ),
+            Change::Note => frame("note", self.log.back()?),
+            Change::Challenge => frame("challenge", self.challenges.back()?),
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Snapshot<'a> {
+    version: &'a str,
+    server: Option<&'a str>,
+    #[serde(flatten)]
+    status: &'a Status,
+    now: u64,
+    play: Option<&'a Pair>,
+    control: &'a [&'a str],
+    records: bool,
+    games: Vec<&'a Game>,
+    log: &'a VecDeque<Note>,
+    challenges: &'a VecDeque<Challenge>,
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    game: &'a str,
+    #[serde(rename = "move")]
+    mv: &'a Move,
+    fen: &'a str,
+    check: bool,
+    legal: &'a [String],
+    clocks: Clocks,
+}
+
+#[derive(Serialize)]
+struct Thinking<'a> {
+    game: &'a str,
+    ply: usize,
+    report: &'a Report,
+}
+
+#[derive(Serialize)]
+struct Said<'a> {
+    game: &'a str,
+    line: &'a Line,
+}
+
+#[derive(Serialize)]
+struct StatusNow<'a> {
+    #[serde(flatten)]
+    status: &'a Status,
+    now: u64,
+}
+
+/// An event of the stream that a browser reads.
+fn frame(name: &str, data: &impl Serialize) -> Bytes {
+    let mut text = format!("event: {name}\ndata: ").into_bytes();
+    serde_json::to_writer(&mut text, data).expect("plain data with string keys");
+    text.extend_from_slice(b"\n\n");
+    text.into()
+}
+
+fn line(event: &Event, at: u64) -> Line {
+    let (room, from, text) = match event {
+        Event::Chat {
+            room, from, text, ..
+        } => (room.as_str(), from.as_str(), text.as_str()),
+        _ => ("", "", ""),
+    };
+    Line {
+        at,
+        room: room.to_owned(),
+        from: from.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+fn keep<T>(list: &mut VecDeque<T>, item: T, most: usize) {
+    if list.len() == most {
+        list.pop_front();
+    }
+    list.push_back(item);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::events::{self, Color, GameFinished, GameStarted, Moved, Player, TimeControl};
+
+    fn started(id: &str) -> Event {
+        Event::GameStarted(GameStarted {
+            game: id.to_owned(),
+            white: Player::default(),
+            black: Player::default(),
+            our_color: Color::Black,
+            speed: "blitz".to_owned(),
+            time_control: TimeControl::Unlimited,
+            rated: false,
+            variant: "standard".to_owned(),
+            initial_fen: None,
+            tournament: None,
+            plies: 0,
+        })
+    }
+
+    fn moved(id: &str, ply: u32, uci: &str) -> Event {
+        Event::Moved(Moved {
+            game: id.to_owned(),
+            ply,
+            san: String::new(),
+            uci: uci.to_owned(),
+            by: Color::White,
+            ours: false,
+            wtime: None,
+            btime: None,
+            thought: None,
+            timing: None,
+        })
+    }
+
+    fn finished(id: &str) -> Event {
+        Event::GameFinished(GameFinished {
+            game: id.to_owned(),
+            status: "mate".to_owned(),
+            winner: Some(Color::Black),
+            result: "0-1".to_owned(),
+            plies: 0,
+            moves: String::new(),
+        })
+    }
+
+    /// The name and the data of a frame.
+    fn read(frame: &Bytes) -> (String, Value) {
+        let text = std::str::from_utf8(frame).expect("text");
+        let (head, data) = text.split_once("\ndata: ").expect("two lines");
+        assert!(data.ends_with("\n\n") && data.trim_end().lines().count() == 1);
+        let name = head.strip_prefix("event: ").expect("a name").to_owned();
+        (name, serde_json::from_str(data).expect("JSON"))
+    }
+
+    fn told(state: &mut State, event: &Event) -> Vec<(String, Value)> {
+        let changes = state.take(event, 7);
+        let frames = changes.iter().filter_map(|change| state.frame(change, 7));
+        frames.map(|frame| read(&frame)).collect()
+    }
+
+    #[test]
+    fn a_game_from_its_start_to_its_end() {
+        let mut state = State::new(None, true);
+        let names = |told: &[(String, Value)]| -> Vec<String> {
+            told.iter().map(|(name, _)| name.clone()).collect()
+        };
+        let start = told(&mut state, &started("abcd"));
+        assert_eq!(names(&start), ["game", "status"]);
+        assert_eq!(start[0].1["ours"], "black");
+        let first = told(&mut state, &moved("abcd", 1, "e2e4"));
+        assert_eq!(names(&first), ["moved"]);
+        assert_eq!(first[0].1["move"]["san"], "e4");
+        assert_eq!(first[0].1["legal"].as_array().map(Vec::len), Some(20));
+        assert!(told(&mut state, &moved("abcd", 1, "e2e4")).is_empty());
+        assert!(told(&mut state, &moved("other", 1, "e2e4")).is_empty());
+        let end = told(&mut state, &finished("abcd"));
+        assert_eq!(names(&end), ["game", "status"]);
+        assert_eq!(end[0].1["result"]["outcome"], "won");
+        let (name, all) = read(&state.snapshot(9));
+        assert_eq!(name, "snapshot");
+        assert_eq!(all["games"][0]["result"]["text"], "checkmate");
+        assert_eq!(
+            (&all["records"], &all["play"]),
+            (&true.into(), &Value::Null)
+        );
+        assert_eq!(all["now"], 9);
+        // A line of chat may come after the end.
+        let chat = Event::Chat {
+            game: "abcd".to_owned(),
+            room: "player".to_owned(),
+            from: "Anna".to_owned(),
+            text: "</script>\n".to_owned(),
+        };
+        assert_eq!(names(&told(&mut state, &chat)), ["chat"]);
+    }
+
+    #[test]
+    fn what_is_kept_has_an_end() {
+        let mut state = State::default();
+        for n in 0..2 * RUNNING_KEPT {
+            state.take(&started(&format!("g{n}")), 0);
+            state.take(&Event::note("a note"), 0);
+            let challenge = events::Challenge {
+                id: n.to_string(),
+                from: Player::default(),
+                to: None,
+                time_control: TimeControl::Unlimited,
+                variant: "standard".to_owned(),
+                rated: false,
+                decision: events::Decision::Declined,
+                reason: String::new(),
+            };
+            state.take(&Event::Challenge(challenge), 0);
+        }
+        let (_, all) = read(&state.snapshot(0));
+        let length = |name: &str| all[name].as_array().map(Vec::len);
+        assert_eq!(length("games"), Some(RUNNING_KEPT));
+        assert_eq!(length("log"), Some(NOTES_KEPT));
+        assert_eq!(length("challenges"), Some(CHALLENGES_KEPT));
+        for n in 0..2 * RUNNING_KEPT {
+            state.take(&finished(&format!("g{n}")), 0);
+        }
+        let (_, all) = read(&state.snapshot(0));
+        assert_eq!(all["games"].as_array().map(Vec::len), Some(FINISHED_KEPT));
+        assert_eq!(all["games"][0]["id"], format!("g{}", 2 * RUNNING_KEPT - 1));
+    }
+
+    #[test]
+    fn games_that_ended_unseen_are_over() {
+        let mut state = State::default();
+        state.take(&started("one"), 0);
+        state.take(&started("two"), 0);
+        state.missed(9, &["two".to_owned()], 0);
+        let (_, all) = read(&state.snapshot(0));
+        assert_eq!(all["games"][0]["id"], "two");
+        assert_eq!(all["games"][0]["result"], Value::Null);
+        assert_eq!(all["games"][1]["result"]["outcome"], "unknown");
+    }
+
+    #[test]
+    fn draining_counts_down() {
+        let mut state = State::default();
+        state.take(&started("one"), 0);
+        state.take(&Event::Draining { games: 1 }, 0);
+        let end = told(&mut state, &finished("one"));
+        assert_eq!(end[1].1["draining"], 0);
+    }
+}

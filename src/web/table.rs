@@ -1,0 +1,454 @@
+//! One game as the page shows it, followed move by move.
+
+use std::collections::VecDeque;
+
+use super::wire::{self, ClockSetting, Clocks, Ending, Game, Line, Move};
+use crate::chess::{self, CastlingNotation, Color, Position};
+use crate::events::{self, GameFinished, GameStarted, Moved, TimeControl};
+
+/// Moves of an expected line that are shown while it is thought, and those that are kept of a move that was made.
+const LINE_SHOWN: usize = 16;
+const LINE_KEPT: usize = 8;
+
+/// Lines of chat that are kept.
+const CHAT_KEPT: usize = 100;
+
+/// A day, in milliseconds.
+const DAY_MS: u64 = 86_400_000;
+
+/// A game: what is shown of it, and the board that it is followed on.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    pub shown: Game,
+    board: chess::Game,
+    ours: Color,
+    notation: CastlingNotation,
+    increment_ms: u64,
+    has_days: bool,
+}
+
+impl Table {
+    /// A game that is on since `now`. `server` is its base URL.
+    pub fn new(start: &GameStarted, server: &str, now: u64) -> Self {
+        let initial = match &start.initial_fen {
+            Some(fen) => Position::from_fen(fen).unwrap_or_else(|_| Position::startpos()),
+            None => Position::startpos(),
+        };
+        // As the server spells castling.
+        let notation = match start.variant.as_str() {
+            "standard" => CastlingNotation::Standard,
+            _ => CastlingNotation::KingTakesRook,
+        };
+        let clock = ClockSetting::of(start.time_control);
+        let days = match start.time_control {
+            TimeControl::Days(days) => Some(u64::from(days) * DAY_MS),
+            TimeControl::Clock { .. } | TimeControl::Unlimited => None,
+        };
+        // Of a game that is taken up the last move says what is left.
+        let begins_with = clock.map(|clock| clock.base_ms).or(days);
+        let left = begins_with.filter(|_| start.plies == 0);
+        let mut table = Self {
+            shown: Game {
+                id: start.game.clone(),
+                url: format!("{}/{}", server.trim_end_matches('/'), start.game),
+                white: (&start.white).into(),
+                black: (&start.black).into(),
+                ours: wire::color(start.our_color),
+                speed: start.speed.clone(),
+                time_control: start.time_control.to_string(),
+                clock,
+                rated: start.rated,
+                variant: start.variant.clone(),
+                tournament: start.tournament.clone(),
+                start_fen: initial.fen(),
+                started: now,
+                moves: Vec::new(),
+                fen: String::new(),
+                check: false,
+                legal: Vec::new(),
+                clocks: Clocks {
+                    white_ms: left,
+                    black_ms: left,
+                    at: now,
+                    running: None,
+                },
+                thinking: None,
+                draw_offer: None,
+                gone: false,
+                chat: VecDeque::new(),
+                result: None,
+            },
+            board: chess::Game::new(initial),
+            ours: start.our_color,
+            notation,
+            increment_ms: clock.map_or(0, |clock| clock.increment_ms),
+            has_days: days.is_some(),
+        };
+        table.look();
+        table
+    }
+
+    /// Where the game stands.
+    pub fn position(&self) -> &Position {
+        self.board.position()
+    }
+
+    /// The game with its past.
+    pub fn board(&self) -> &chess::Game {
+        &self.board
+    }
+
+    /// Whether it is over.
+    pub fn is_over(&self) -> bool {
+        self.shown.result.is_some()
+    }
+
+    /// A move stands on the board. Says whether that is new: a game that is taken up again tells all of its moves.
+    pub fn moved(&mut self, moved: &Moved, now: u64) -> bool {
+        let at = moved.ply.saturating_sub(1) as usize;
+        if let Some(known) = self.shown.moves.get(at) {
+            if known.uci == moved.uci {
+                return false;
+            }
+            self.take_back(moved.ply - 1, now);
+        }
+        // One that is missing before it, or makes no sense, is told by the end of the game at the latest.
+        if at != self.shown.moves.len() || !self.play(&moved.uci, (moved.wtime, moved.btime)) {
+            return false;
+        }
+        self.add_thought(moved.thought.as_ref());
+        self.shown.clocks.at = now;
+        self.shown.thinking = None;
+        if self.shown.draw_offer == Some(wire::color(!moved.by)) {
+            // The one who could have taken it plays on.
+            self.shown.draw_offer = None;
+        }
+        true
+    }
+
+    /// Plays a move, after which the clocks show this. Says whether it could be played.
+    pub fn play(&mut self, uci: &str, (white_ms, black_ms): (Option<u64>, Option<u64>)) -> bool {
+        let position = self.position().clone();
+        let Ok(mv) = position.parse_uci(uci) else {
+            return false;
+        };
+        let by = position.turn();
+        self.board.play(mv);
+        let ply = self.board.moves().len() as u32;
+        let now = if by.is_white() { white_ms } else { black_ms };
+        let before = self.shown.moves.last().map(|last| match by {
+            Color::White => last.white_ms,
+            Color::Black => last.black_ms,
+        });
+        // The first move of each side costs nothing, and in a game with days every move gets all of them again.
+        let costs = ply > 2 && self.shown.clock.is_some();
+        let spent_ms = before
+            .flatten()
+            .zip(now)
+            .map(|(before, now)| (before + self.increment_ms).saturating_sub(now))
+            .filter(|_| costs);
+        self.shown.moves.push(Move {
+            ply,
+            uci: uci.to_owned(),
+            san: position.san(mv),
+            fen: self.position().fen(),
+            check: self.position().in_check(),
+            by: wire::color(by),
+            ours: by == self.ours,
+            spent_ms,
+            white_ms,
+            black_ms,
+            thought: None,
+        });
+        self.shown.clocks.white_ms = white_ms.or(self.shown.clocks.white_ms);
+        self.shown.clocks.black_ms = black_ms.or(self.shown.clocks.black_ms);
+        self.look();
+        true
+    }
+
+    /// Why the last move was made.
+    pub fn add_thought(&mut self, report: Option<&events::Report>) {
+        let Some(report) = report else { return };
+        let plies = self.board.moves().len();
+        let mut before = self.board.clone();
+        before.truncate(plies.saturating_sub(1));
+        let thought = wire::Report::of(report, before.position(), self.notation, LINE_KEPT);
+        if let Some(last) = self.shown.moves.last_mut() {
+            last.thought = Some(thought);
+        }
+    }
+
+    /// Only so many moves are left.
+    pub fn take_back(&mut self, ply: u32, now: u64) {
+        self.board.truncate(ply as usize);
+        self.shown.moves.truncate(ply as usize);
+        let (white_ms, black_ms) = match self.shown.moves.last() {
+            Some(last) => (last.white_ms, last.black_ms),
+            None => {
+                let base = self.shown.clock.map(|clock| clock.base_ms);
+                (base, base)
+            }
+        };
+        self.shown.clocks.white_ms = white_ms.or(self.shown.clocks.white_ms);
+        self.shown.clocks.black_ms = black_ms.or(self.shown.clocks.black_ms);
+        self.shown.clocks.at = now;
+        self.shown.thinking = None;
+        self.shown.draw_offer = None;
+        self.look();
+    }
+
+    /// What is thought about the position after so many plies. Says whether that is the one on the board.
+    pub fn think(&mut self, ply: u32, report: &events::Report) -> bool {
+        let timely = ply as usize == self.shown.moves.len() && !self.is_over();
+        if timely {
+            let told = wire::Report::of(report, self.position(), self.notation, LINE_SHOWN);
+            self.shown.thinking = Some(told);
+        }
+        timely
+    }
+
+    /// A line of chat.
+    pub fn say(&mut self, line: Line) {
+        if self.shown.chat.len() == CHAT_KEPT {
+            self.shown.chat.pop_front();
+        }
+        self.shown.chat.push_back(line);
+    }
+
+    /// The game is over. What was missed of its moves is made up for.
+    pub fn finish(&mut self, end: &GameFinished, now: u64) {
+        let moves: Vec<&str> = end.moves.split_whitespace().collect();
+        let known = self.shown.moves.iter().zip(&moves);
+        let agreed = known.take_while(|(known, uci)| known.uci == **uci).count();
+        if agreed < moves.len() {
+            self.take_back(agreed as u32, now);
+            for uci in &moves[agreed..] {
+                if !self.play(uci, (None, None)) {
+                    break;
+                }
+            }
+        }
+        self.stop_clock(now);
+        let outcome = match (end.winner, end.result.as_str()) {
+            (Some(winner), _) if winner == self.ours => "won",
+            (Some(_), _) => "lost",
+            (None, "1/2-1/2") => "drawn",
+            (None, _) => "unknown",
+        };
+        self.close(Ending {
+            outcome,
+            score: end.result.clone(),
+            status: end.status.clone(),
+            text: end.reason(Some(&self.board)),
+        });
+    }
+
+    /// Nothing will come any more.
+    pub fn close(&mut self, ending: Ending) {
+        self.shown.result = Some(ending);
+        self.shown.thinking = None;
+        self.shown.draw_offer = None;
+        self.look();
+    }
+
+    /// What the running clock shows at the end.
+    fn stop_clock(&mut self, now: u64) {
+        let clocks = &mut self.shown.clocks;
+        let passed = now.saturating_sub(clocks.at);
+        let left = match clocks.running {
+            Some("white") => &mut clocks.white_ms,
+            Some(_) => &mut clocks.black_ms,
+            None => return,
+        };
+        *left = left.map(|left| left.saturating_sub(passed));
+        clocks.at = now;
+    }
+
+    /// What follows from the board.
+    fn look(&mut self) {
+        let position = self.board.position();
+        let (over, turn) = (self.is_over(), position.turn());
+        self.shown.fen = position.fen();
+        self.shown.check = position.in_check();
+        self.shown.legal = match over {
+            true => Vec::new(),
+            false => {
+                let moves = position.legal_moves();
+                let moves = moves.iter().map(|mv| mv.uci(self.notation).to_string());
+                moves.collect()
+            }
+        };
+        // A chess clock runs once each side has made a move.
+        let runs = !over && (self.board.moves().len() >= 2 || self.has_days);
+        let left = match turn {
+            Color::White => self.shown.clocks.white_ms,
+            Color::Black => self.shown.clocks.black_ms,
+        };
+        self.shown.clocks.running = left.filter(|_| runs).map(|_| wire::color(turn));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::events::{Player, Report, Score, Source};
+
+    fn start(plies: u32) -> GameStarted {
+        let player = |name: &str| Player {
+            name: name.to_owned(),
+            ..Player::default()
+        };
+        GameStarted {
+            game: "abcdefgh".to_owned(),
+            white: player("Knightwatch"),
+            black: player("Anna"),
+            our_color: Color::White,
+            speed: "blitz".to_owned(),
+            time_control: TimeControl::Clock {
+                base: Duration::from_secs(180),
+                increment: Duration::from_secs(2),
+            },
+            rated: false,
+            variant: "standard".to_owned(),
+            initial_fen: None,
+            tournament: None,
+            plies,
+        }
+    }
+
+    fn moved(ply: u32, uci: &str, clocks: (u64, u64)) -> Moved {
+        Moved {
+            game: "abcdefgh".to_owned(),
+            ply,
+            san: String::new(),
+            uci: uci.to_owned(),
+            by: Color::ALL[(ply as usize + 1) % 2],
+            ours: ply % 2 == 1,
+            wtime: Some(clocks.0),
+            btime: Some(clocks.1),
+            thought: None,
+            timing: None,
+        }
+    }
+
+    fn played(moves: &[(&str, (u64, u64))]) -> Table {
+        let mut table = Table::new(&start(0), "http://127.0.0.1:9663/", 1_000);
+        for (ply, (uci, clocks)) in (1..).zip(moves) {
+            assert!(table.moved(&moved(ply, uci, *clocks), 1_000 + u64::from(ply)));
+        }
+        table
+    }
+
+    const OPENING: [(&str, (u64, u64)); 4] = [
+        ("e2e4", (180_000, 180_000)),
+        ("e7e5", (180_000, 180_000)),
+        ("g1f3", (175_500, 180_000)),
+        ("b8c6", (175_500, 178_000)),
+    ];
+
+    #[test]
+    fn clocks_run_from_the_third_ply_on() {
+        let mut table = Table::new(&start(0), "http://127.0.0.1:9663/", 1_000);
+        assert_eq!(table.shown.url, "http://127.0.0.1:9663/abcdefgh");
+        assert_eq!(table.shown.clocks.white_ms, Some(180_000));
+        assert_eq!(
+            (table.shown.legal.len(), table.shown.clocks.running),
+            (20, None)
+        );
+        table.moved(&moved(1, "e2e4", (180_000, 180_000)), 2_000);
+        assert_eq!(table.shown.clocks.running, None);
+        table.moved(&moved(2, "e7e5", (180_000, 180_000)), 3_000);
+        assert_eq!(table.shown.clocks.running, Some("white"));
+        assert_eq!(table.shown.clocks.at, 3_000);
+        let table = played(&OPENING);
+        let spent: Vec<_> = table.shown.moves.iter().map(|mv| mv.spent_ms).collect();
+        assert_eq!(spent, [None, None, Some(6_500), Some(4_000)]);
+        assert_eq!(table.shown.moves[3].san, "Nc6");
+        assert_eq!(table.shown.moves[3].fen, table.shown.fen);
+    }
+
+    #[test]
+    fn moves_that_are_told_again_change_nothing() {
+        let mut table = played(&OPENING);
+        let before = table.shown.clone();
+        for (ply, (uci, clocks)) in (1..).zip(&OPENING) {
+            assert!(!table.moved(&moved(ply, uci, *clocks), 9_000));
+        }
+        assert_eq!(table.shown, before);
+        // One that was missed leaves a gap, and what comes behind it waits for the end.
+        assert!(!table.moved(&moved(6, "a7a6", (1, 1)), 9_000));
+        assert_eq!(table.shown, before);
+    }
+
+    #[test]
+    fn takebacks_give_the_board_and_the_clocks_back() {
+        let mut table = played(&OPENING);
+        table.take_back(2, 9_000);
+        assert_eq!(table.shown.moves.len(), 2);
+        assert_eq!(table.shown.clocks.white_ms, Some(180_000));
+        assert_eq!(table.shown.clocks.running, Some("white"));
+        assert!(table.moved(&moved(3, "f1c4", (174_000, 180_000)), 9_500));
+        assert_eq!(table.shown.moves[2].san, "Bc4");
+        // The same by another move in a known move's place.
+        assert!(table.moved(&moved(2, "e7e6", (180_000, 180_000)), 9_900));
+        assert_eq!(table.shown.moves.len(), 2);
+        table.take_back(0, 9_950);
+        assert_eq!(table.shown.fen, table.shown.start_fen);
+    }
+
+    #[test]
+    fn the_end_fills_what_was_missed_and_stops_the_clocks() {
+        let mut table = played(&OPENING[..3]);
+        let end = GameFinished {
+            game: "abcdefgh".to_owned(),
+            status: "resign".to_owned(),
+            winner: Some(Color::White),
+            result: "1-0".to_owned(),
+            plies: 5,
+            moves: "e2e4 e7e5 g1f3 b8c6 f1b5".to_owned(),
+        };
+        table.finish(&end, 60_000);
+        assert_eq!(table.shown.moves.len(), 5);
+        assert_eq!(table.shown.clocks.running, None);
+        assert!(table.shown.legal.is_empty());
+        let ending = table.shown.result.as_ref().expect("over");
+        assert_eq!(
+            (ending.outcome, ending.text.as_str()),
+            ("won", "resignation")
+        );
+        assert!(!table.think(5, &thought()));
+    }
+
+    fn thought() -> Report {
+        Report {
+            source: Source::Search,
+            score: Some(Score::Centipawns(35)),
+            depth: 12,
+            seldepth: 20,
+            nodes: 1_000_000,
+            hashfull: 12,
+            elapsed: Duration::from_millis(500),
+            pv: ["e4", "e5", "Nf3"].map(str::to_owned).to_vec(),
+        }
+    }
+
+    #[test]
+    fn thoughts_belong_to_a_position() {
+        let mut table = Table::new(&start(0), "", 0);
+        assert!(!table.think(1, &thought()));
+        assert!(table.think(0, &thought()));
+        let told = table.shown.thinking.clone().expect("told");
+        assert_eq!((told.nps, told.pv.len()), (2_000_000, 3));
+        let with_thought = Moved {
+            thought: Some(thought()),
+            ..moved(1, "e2e4", (180_000, 180_000))
+        };
+        table.moved(&with_thought, 5);
+        assert_eq!(table.shown.thinking, None);
+        let kept = table.shown.moves[0].thought.clone().expect("kept");
+        assert_eq!(kept.pv[0].uci, "e2e4");
+        assert_eq!(kept.pv[0].fen, table.shown.fen);
+    }
+}

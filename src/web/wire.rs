@@ -1,0 +1,350 @@
+//! What the page is told, as JSON: the shapes, and how they come from what we know.
+//!
+//! Times are milliseconds since 1970, durations milliseconds. All text is as it came; the page never takes it for HTML.
+
+use std::collections::VecDeque;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use crate::chess::{CastlingNotation, Position};
+use crate::draw::winning_chance;
+use crate::events::{self, Decision, Score, Severity, Source, TimeControl};
+use crate::store::color_key;
+
+/// A moment in milliseconds since 1970.
+pub(super) fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_millis() as u64
+}
+
+/// Somebody who plays.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Player {
+    pub name: String,
+    pub title: Option<String>,
+    pub rating: Option<u32>,
+    pub provisional: bool,
+}
+
+impl From<&events::Player> for Player {
+    fn from(player: &events::Player) -> Self {
+        Self {
+            name: player.name.clone(),
+            title: player.title.clone(),
+            rating: player.rating,
+            provisional: player.provisional,
+        }
+    }
+}
+
+/// A chess clock at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct ClockSetting {
+    pub base_ms: u64,
+    pub increment_ms: u64,
+}
+
+impl ClockSetting {
+    pub fn of(time_control: TimeControl) -> Option<Self> {
+        match time_control {
+            TimeControl::Clock { base, increment } => Some(Self {
+                base_ms: base.as_millis() as u64,
+                increment_ms: increment.as_millis() as u64,
+            }),
+            TimeControl::Days(_) | TimeControl::Unlimited => None,
+        }
+    }
+}
+
+/// A game, on or over.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Game {
+    pub id: String,
+    pub url: String,
+    pub white: Player,
+    pub black: Player,
+    pub ours: &'static str,
+    pub speed: String,
+    pub time_control: String,
+    pub clock: Option<ClockSetting>,
+    pub rated: bool,
+    pub variant: String,
+    pub tournament: Option<String>,
+    pub start_fen: String,
+    pub started: u64,
+    pub moves: Vec<Move>,
+    pub fen: String,
+    pub check: bool,
+    pub legal: Vec<String>,
+    pub clocks: Clocks,
+    pub thinking: Option<Report>,
+    pub draw_offer: Option<&'static str>,
+    pub gone: bool,
+    pub chat: VecDeque<Line>,
+    pub result: Option<Ending>,
+}
+
+/// A move that was made.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Move {
+    pub ply: u32,
+    pub uci: String,
+    pub san: String,
+    pub fen: String,
+    pub check: bool,
+    pub by: &'static str,
+    pub ours: bool,
+    pub spent_ms: Option<u64>,
+    pub white_ms: Option<u64>,
+    pub black_ms: Option<u64>,
+    pub thought: Option<Report>,
+}
+
+/// Both clocks at a moment, and which of them runs since.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Clocks {
+    pub white_ms: Option<u64>,
+    pub black_ms: Option<u64>,
+    pub at: u64,
+    pub running: Option<&'static str>,
+}
+
+/// A line of chat.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Line {
+    pub at: u64,
+    pub room: String,
+    pub from: String,
+    pub text: String,
+}
+
+/// How a game ended: for us, in points, and why.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Ending {
+    pub outcome: &'static str,
+    pub score: String,
+    pub status: String,
+    pub text: String,
+}
+
+/// What the engine thinks, from our side.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Report {
+    pub source: &'static str,
+    pub cp: Option<i32>,
+    pub mate: Option<i32>,
+    pub win: Option<f64>,
+    pub depth: u32,
+    pub seldepth: u32,
+    pub nodes: u64,
+    pub nps: u64,
+    pub hashfull: u32,
+    pub elapsed_ms: u64,
+    pub pv: Vec<Step>,
+}
+
+/// A move of an expected line, and what stands after it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Step {
+    pub san: String,
+    pub uci: String,
+    pub fen: String,
+}
+
+impl Report {
+    /// Of a report about this position, with so many moves of the line at most.
+    pub fn of(
+        report: &events::Report,
+        position: &Position,
+        notation: CastlingNotation,
+        most: usize,
+    ) -> Self {
+        let (cp, mate) = match report.score {
+            Some(Score::Centipawns(cp)) => (Some(cp), None),
+            Some(Score::Mate(moves)) => (None, Some(moves)),
+            None => (None, None),
+        };
+        let per_second = report.nodes as f64 / report.elapsed.as_secs_f64();
+        Self {
+            source: match report.source {
+                Source::Book => "book",
+                Source::Search => "search",
+                Source::Only => "only",
+            },
+            cp,
+            mate,
+            win: report.score.map(chance),
+            depth: report.depth,
+            seldepth: report.seldepth,
+            nodes: report.nodes,
+            nps: if report.elapsed.is_zero() {
+                0
+            } else {
+                per_second as u64
+            },
+            hashfull: report.hashfull,
+            elapsed_ms: report.elapsed.as_millis() as u64,
+            pv: line(position, &report.pv, notation, most),
+        }
+    }
+}
+
+/// Our chance of winning, 0 to 1, in ten thousandths.
+pub(super) fn chance(score: Score) -> f64 {
+    match score {
+        Score::Centipawns(cp) => (winning_chance(cp) * 1e4).round() / 1e4,
+        Score::Mate(moves) => f64::from(u8::from(moves > 0)),
+    }
+}
+
+/// A line as far as it can be played.
+fn line(
+    position: &Position,
+    sans: &[String],
+    notation: CastlingNotation,
+    most: usize,
+) -> Vec<Step> {
+    let mut position = position.clone();
+    let mut steps = Vec::with_capacity(sans.len().min(most));
+    for san in sans.iter().take(most) {
+        let Ok(mv) = position.parse_san(san) else {
+            break;
+        };
+        position.play(mv);
+        steps.push(Step {
+            san: san.clone(),
+            uci: mv.uci(notation).to_string(),
+            fen: position.fen(),
+        });
+    }
+    steps
+}
+
+/// Something worth telling.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Note {
+    pub at: u64,
+    pub severity: &'static str,
+    pub game: Option<String>,
+    pub text: String,
+}
+
+/// The word for how bad a note is.
+pub(super) fn severity_key(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Info => "info",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    }
+}
+
+/// A decision about a challenge.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Challenge {
+    pub at: u64,
+    pub id: String,
+    pub from: Player,
+    pub to: Option<String>,
+    pub time_control: String,
+    pub variant: String,
+    pub rated: bool,
+    pub decision: &'static str,
+    pub reason: String,
+}
+
+impl Challenge {
+    pub fn of(challenge: &events::Challenge, at: u64) -> Self {
+        Self {
+            at,
+            id: challenge.id.clone(),
+            from: (&challenge.from).into(),
+            to: challenge.to.clone(),
+            time_control: challenge.time_control.to_string(),
+            variant: challenge.variant.clone(),
+            rated: challenge.rated,
+            decision: match challenge.decision {
+                Decision::Accepted => "accepted",
+                Decision::Queued => "queued",
+                Decision::Declined => "declined",
+                Decision::Dropped => "dropped",
+            },
+            reason: challenge.reason.clone(),
+        }
+    }
+}
+
+/// Why we are not connected, and when it is tried again.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Offline {
+    pub reason: String,
+    pub retry_at: Option<u64>,
+}
+
+impl Offline {
+    pub fn of(reason: &str, retry_in: Option<Duration>, now: u64) -> Self {
+        Self {
+            reason: reason.to_owned(),
+            retry_at: retry_in.map(|wait| now.saturating_add(wait.as_millis() as u64)),
+        }
+    }
+}
+
+/// Why nothing is played, and when we act on our own.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Idle {
+    pub reason: String,
+    pub next: Option<u64>,
+}
+
+/// How the bot as a whole is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Status {
+    pub account: Option<Player>,
+    pub online: bool,
+    pub offline: Option<Offline>,
+    pub idle: Option<Idle>,
+    pub draining: Option<usize>,
+    pub paused: bool,
+}
+
+/// The two who can meet on this page.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Pair {
+    pub user: String,
+    pub bot: String,
+}
+
+/// A colour, where there is one.
+pub(super) fn color(color: events::Color) -> &'static str {
+    color_key(color)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_told_as_far_as_it_can_be_played() {
+        let castling =
+            Position::from_fen("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1").expect("a position");
+        let sans = ["O-O", "Ke7", "Qh5", "Kd7"].map(str::to_owned);
+        let told = line(&castling, &sans, CastlingNotation::Standard, 16);
+        let moves: Vec<&str> = told.iter().map(|step| step.uci.as_str()).collect();
+        assert_eq!(moves, ["e1g1", "e8e7"]);
+        assert_eq!(told[0].fen, "r3k2r/8/8/8/8/8/8/R4RK1 b kq - 1 1");
+        assert_eq!(
+            line(&castling, &sans, CastlingNotation::KingTakesRook, 1)[0].uci,
+            "e1h1"
+        );
+    }
+
+    #[test]
+    fn chances_are_ours() {
+        assert_eq!(chance(Score::Centipawns(0)), 0.5);
+        assert!(chance(Score::Centipawns(300)) > 0.7);
+        assert_eq!(chance(Score::Mate(3)), 1.0);
+        assert_eq!(chance(Score::Mate(-3)), 0.0);
+        assert_eq!(chance(Score::Mate(0)), 0.0);
+    }
+}

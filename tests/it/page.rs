@@ -1,0 +1,433 @@
+//! The page's side of the real program: its stream of events, its rights, playing on it, its history and pictures.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use knightwatch::sim::NewUser;
+use serde_json::Value;
+
+use crate::common::{BOT, Daemon, Site, wait};
+
+/// Where a page is, and the key to it.
+#[derive(Clone, Debug)]
+struct Url {
+    address: String,
+    key: String,
+}
+
+impl Url {
+    /// The last one in a text.
+    fn find(text: &str) -> Option<Self> {
+        let (head, rest) = text.rsplit_once("/#key=")?;
+        let key = rest.split_whitespace().next()?.to_owned();
+        let (_, address) = head.rsplit_once("http://")?;
+        let address = address.to_owned();
+        (key.len() == 32 && rest.contains('\n')).then_some(Self { address, key })
+    }
+
+    /// That of a daemon that has been started so many times.
+    fn of(bot: &Daemon, starts: usize) -> Self {
+        wait("the page's address is logged", || {
+            let log = bot.log();
+            let known = log.matches("/#key=").count() == starts;
+            Self::find(&log).filter(|_| known)
+        })
+    }
+
+    /// Status and body of a request with these headers beside the usual ones.
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let host = match headers.contains("Host: ") {
+            true => String::new(),
+            false => format!("Host: {}\r\n", self.address),
+        };
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\n{host}{headers}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, body.to_owned())
+    }
+
+    fn get(&self, path: &str) -> (u16, String) {
+        self.ask("GET", path, "", "")
+    }
+
+    fn json(&self, path: &str) -> Value {
+        let (status, body) = self.get(path);
+        assert_eq!(status, 200, "{path}: {body}");
+        serde_json::from_str(&body).unwrap()
+    }
+
+    /// A call of the site, as whoever sits at the page.
+    fn play(&self, path: &str, form: &str) -> (u16, String) {
+        let headers = format!(
+            "X-Knightwatch-Key: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n",
+            self.key
+        );
+        self.ask("POST", &format!("/play{path}"), &headers, form)
+    }
+
+    fn events(&self) -> Events {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(120)))
+            .unwrap();
+        write!(
+            stream,
+            "GET /events HTTP/1.1\r\nHost: {}\r\n\r\n",
+            self.address
+        )
+        .unwrap();
+        Events(BufReader::new(stream))
+    }
+}
+
+/// A page's stream.
+struct Events(BufReader<TcpStream>);
+
+impl Events {
+    /// The next event, unless the stream has ended. What is between the events tells how long the pieces are.
+    fn next(&mut self) -> Option<(String, Value)> {
+        let mut name = String::new();
+        loop {
+            let mut line = String::new();
+            if self.0.read_line(&mut line).unwrap() == 0 {
+                return None;
+            }
+            if let Some(event) = line.strip_prefix("event: ") {
+                name = event.trim().to_owned();
+            } else if let Some(data) = line.strip_prefix("data: ") {
+                return Some((name, serde_json::from_str(data).unwrap()));
+            }
+        }
+    }
+
+    /// The next event of this name for which this is so.
+    fn find(&mut self, name: &str, so: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let (event, data) = self.next().unwrap_or_else(|| panic!("no {name} came"));
+            if event == name && so(&data) {
+                return data;
+            }
+        }
+    }
+
+    fn snapshot(&mut self) -> Value {
+        let (name, data) = self.next().unwrap();
+        assert_eq!(name, "snapshot");
+        data
+    }
+
+    /// Reads to the end of the stream.
+    fn ends(mut self) {
+        while self.next().is_some() {}
+    }
+}
+
+fn is(game: &str) -> impl Fn(&Value) -> bool {
+    let game = game.to_owned();
+    move |data| data["id"] == game.as_str() || data["game"] == game.as_str()
+}
+
+const CASUAL: [(&str, &str); 3] = [
+    ("clock.limit", "180"),
+    ("clock.increment", "2"),
+    ("color", "white"),
+];
+
+/// A game against Anna, who is always there, with records of it.
+#[test]
+fn a_page_gets_everything_and_then_what_changes_also_after_a_restart() {
+    let site = Site::new([NewUser {
+        present: true,
+        ..NewUser::human("Anna")
+    }]);
+    let mut bot = Daemon::start(&site, "");
+    let url = Url::of(&bot, 1);
+    let all = wait("the page has heard that we are online", || {
+        let all = url.events().snapshot();
+        (all["online"] == true).then_some(all)
+    });
+    assert_eq!(all["server"], format!("{}/", site.url));
+    assert_eq!(all["account"]["name"], BOT);
+    assert_eq!(
+        (&all["play"], &all["records"]),
+        (&Value::Null, &true.into())
+    );
+    let mut page = url.events();
+    page.snapshot();
+    let anna = site.player("Anna");
+    let id = anna.start(&CASUAL);
+    let decided = page.find("challenge", is(&id));
+    assert_eq!(decided["decision"], "accepted");
+    let game = page.find("game", is(&id));
+    assert_eq!(
+        (&game["ours"], &game["time_control"]),
+        (&"black".into(), &"3+2".into())
+    );
+    assert_eq!(game["legal"].as_array().unwrap().len(), 20);
+    let play = |uci: &str| {
+        let (status, answer) = anna.post(&format!("/api/board/game/{id}/move/{uci}"), &[]);
+        assert_eq!(status, 200, "{uci}: {answer}");
+    };
+    play("e2e4");
+    let first = page.find("moved", is(&id));
+    assert_eq!(
+        (&first["move"]["san"], &first["move"]["by"]),
+        (&"e4".into(), &"white".into())
+    );
+    let reply = page.find("moved", is(&id));
+    assert_eq!(
+        (&reply["move"]["ply"], &reply["move"]["ours"]),
+        (&2.into(), &true.into())
+    );
+    assert!(reply["move"]["thought"]["source"].is_string(), "{reply}");
+    assert_eq!(reply["clocks"]["running"], "white");
+
+    // A second page, in mid-game.
+    let mut second = url.events();
+    let shown = second.snapshot()["games"][0].clone();
+    assert_eq!(
+        (&shown["id"], &shown["fen"]),
+        (&id.as_str().into(), &reply["fen"])
+    );
+    assert_eq!(shown["moves"].as_array().unwrap().len(), 2);
+    play(reply["legal"][0].as_str().unwrap());
+    for page in [&mut page, &mut second] {
+        let last = page.find("moved", |data| data["move"]["ply"] == 4);
+        assert_eq!(last["game"], id.as_str());
+    }
+
+    // The process dies with its pages, and the next one has the game as it stands.
+    bot.crash_and_restart();
+    page.ends();
+    let url = Url::of(&bot, 2);
+    let mut page = url.events();
+    let mut game = page.snapshot()["games"][0].clone();
+    if game["moves"].as_array().is_none_or(|moves| moves.len() < 4) {
+        // It is just being taken up.
+        page.find("moved", |data| data["move"]["ply"] == 4);
+        game = url.json(&format!("/api/game/{id}"));
+    }
+    let board = site.game(&id).unwrap();
+    assert_eq!(
+        (board.plies, game["moves"].as_array().unwrap().len()),
+        (4, 4)
+    );
+    assert_eq!(game["clocks"]["running"], "white");
+    assert!(game["clocks"]["white_ms"].as_u64().unwrap() <= 186_000);
+    let (status, _) = anna.post(&format!("/api/board/game/{id}/resign"), &[]);
+    assert_eq!(status, 200);
+    let over = page.find("game", |data| data["result"].is_object());
+    assert_eq!(
+        (&over["result"]["outcome"], &over["result"]["text"]),
+        (&"won".into(), &"resignation".into())
+    );
+    assert_eq!(over["legal"], Value::Array(Vec::new()));
+
+    // The records have it, too, and what was thought before the restart.
+    let listed = wait("the game is in the records", || {
+        let list = url.json("/api/games?opponent=anna&result=won&color=black");
+        (list["total"] == 1).then_some(list)
+    });
+    assert_eq!(listed["games"][0]["id"], id.as_str());
+    assert_eq!(url.json("/api/games?text=nobody")["total"], 0);
+    assert_eq!(url.json("/api/stats")["by_opponent"][0]["won"], 1);
+    let (status, why) = url.get("/api/games?result=great");
+    assert_eq!(status, 400);
+    assert!(why.contains("result=great: expected won"), "{why}");
+    for (path, sign) in [
+        (format!("/game/{id}.svg?ply=1"), "White: Ke1"),
+        (format!("/game/{id}/graph.svg"), "chance of winning"),
+        (format!("/game/{id}/animated.svg"), "<animate "),
+    ] {
+        let (status, svg) = url.get(&path);
+        assert_eq!(status, 200, "{path}");
+        assert!(
+            svg.starts_with("<svg ") && svg.contains(sign),
+            "{path}: {svg}"
+        );
+    }
+    assert_eq!(url.get(&format!("/game/{id}.svg?ply=99")).0, 400);
+    assert_eq!(url.get("/game/nothing1.svg").0, 404);
+
+    // A third life knows it from the records alone.
+    bot.crash_and_restart();
+    let url = Url::of(&bot, 3);
+    let game = url.json(&format!("/api/game/{id}"));
+    assert_eq!(game["moves"].as_array().unwrap().len(), 4);
+    assert_eq!(game["result"]["outcome"], "won");
+    assert!(game["moves"][1]["thought"]["source"].is_string(), "{game}");
+    let page = url.events();
+    assert!(bot.leave().success());
+    page.ends();
+}
+
+#[test]
+fn only_pages_of_this_machine_may_look() {
+    let site = Site::new([]);
+    let bot = Daemon::start(&site, "");
+    let url = Url::of(&bot, 1);
+    let (status, html) = url.get("/");
+    assert_eq!(status, 200);
+    assert!(html.contains("Knightwatch"));
+    assert_eq!(url.get("/assets/pieces.svg").0, 200);
+    assert_eq!(url.get("/assets/../Cargo.toml").0, 404);
+    assert_eq!(
+        url.get("/play/api/account").0,
+        404,
+        "there is nothing to play on"
+    );
+    for path in ["/", "/events", "/api/games", "/metrics"] {
+        for foreign in [
+            "Host: evil.example\r\n",
+            "Origin: http://evil.example\r\n",
+            "Origin: null\r\n",
+        ] {
+            let (status, _) = url.ask("GET", path, foreign, "");
+            assert_eq!(status, 403, "{path} with {foreign}");
+        }
+    }
+}
+
+/// The demo, ended when this is dropped.
+struct Demo {
+    child: Child,
+    url: Url,
+}
+
+impl Demo {
+    fn start() -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+            .args(["demo", "--web", "127.0.0.1:0"])
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut text = String::new();
+        let url = loop {
+            assert!(out.read_line(&mut text).unwrap() > 0, "no address: {text}");
+            if let Some(url) = Url::find(&text) {
+                break url;
+            }
+        };
+        // Somebody has to read the rest.
+        std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+        Self { child, url }
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_person_plays_on_the_page_of_the_demo() {
+    let mut demo = Demo::start();
+    let url = demo.url.clone();
+    let mut page = url.events();
+    let all = page.snapshot();
+    assert_eq!(
+        (&all["play"]["user"], &all["play"]["bot"]),
+        (&"You".into(), &BOT.into())
+    );
+
+    // Without the key nothing can be done, and neither with it from elsewhere.
+    let path = format!("/play/api/challenge/{BOT}");
+    assert_eq!(url.ask("POST", &path, "", "").0, 403);
+    assert_eq!(url.ask("GET", "/play/api/account", "", "").0, 403);
+    let wrong = format!("X-Knightwatch-Key: {}\r\n", "0".repeat(32));
+    assert_eq!(url.ask("POST", &path, &wrong, "").0, 403);
+    let foreign = format!(
+        "X-Knightwatch-Key: {}\r\nOrigin: http://evil.example\r\n",
+        url.key
+    );
+    assert_eq!(url.ask("POST", &path, &foreign, "").0, 403);
+
+    // Bullet, while all the sparring partners play.
+    let form = "clock.limit=60&clock.increment=0&color=white&rated=false";
+    let (status, answer) = url.play(&format!("/api/challenge/{BOT}"), form);
+    assert_eq!(status, 200, "{answer}");
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let id = answer["id"].as_str().or(answer["challenge"]["id"].as_str());
+    let id = id.unwrap_or_else(|| panic!("no id in {answer}")).to_owned();
+    let game = page.find("game", is(&id));
+    assert_eq!(
+        (&game["white"]["name"], &game["ours"]),
+        (&"You".into(), &"black".into())
+    );
+    assert_eq!(game["speed"], "bullet");
+    // His rights end at challenges and moves.
+    assert_eq!(url.play("/api/bot/account/upgrade", "").0, 403);
+    let (status, answer) = url.play(&format!("/api/board/game/{id}/move/e2e4"), "");
+    assert_eq!(status, 200, "{answer}");
+    let reply = page.find("moved", |data| is(&id)(data) && data["move"]["ply"] == 2);
+    assert_eq!(
+        (&reply["move"]["ours"], &reply["clocks"]["running"]),
+        (&true.into(), &"white".into())
+    );
+    let (status, answer) = url.play(&format!("/api/board/game/{id}/resign"), "");
+    assert_eq!(status, 200, "{answer}");
+    let over = page.find("game", |data| is(&id)(data) && data["result"].is_object());
+    assert_eq!(over["result"]["outcome"], "won");
+
+    // Ctrl-C ends the page, too.
+    let pid = demo.child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    page.ends();
+    let ended = wait("the demo has ended", || demo.child.try_wait().unwrap());
+    assert!(ended.success());
+}
+
+#[test]
+fn positions_and_games_are_drawn_from_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let render = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+            .arg("render")
+            .args(arguments)
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    };
+    let drawn = render(&["8/8/8/4k3/8/8/4P3/4K3 w - - 0 1", "-o", "board.svg"]);
+    assert!(
+        drawn.status.success() && drawn.stdout.is_empty(),
+        "{drawn:?}"
+    );
+    let svg = std::fs::read_to_string(folder.path().join("board.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.contains("<symbol id=\"bK\""));
+    std::fs::write(folder.path().join("game.pgn"), "1. e4 e5 2. Ke2 *\n").unwrap();
+    let film = render(&["game.pgn", "--animated"]);
+    assert!(film.status.success() && film.stdout.starts_with(b"<svg "));
+    for (what, why) in [
+        ("8/8/8/4k3/8/8/4P3/4X3 w - - 0 1", "\"X\" is no piece"),
+        ("nothing.pgn", "hint: a position is given as FEN in quotes"),
+    ] {
+        let refused = render(&[what, "-o", "none.svg"]);
+        assert_eq!(refused.status.code(), Some(1));
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(said.contains(why), "{said}");
+        assert!(!folder.path().join("none.svg").exists());
+    }
+}
