@@ -201,7 +201,7 @@ mod tests {
                 "r3k2r/pP4pp/8/3pP3/8/8/PP5P/R3K2R w KQkq d6 0 1",
                 "e5d6 e8g8 b7a8q f8a8 e1c1 g7g5 h2h4 g5h4 h1h4",
             ),
-            game("4k3/8/8/8/8/8/8/4KR1R w H - 0 1", "e1h1 e8d7 f1f7 d7c6"),
+            game("4k3/8/8/8/8/8/8/5KR1 w G - 0 1", "f1g1 e8d7 f1f7 d7c6"),
             game("4k3/8/8/8/8/4r3/4R3/4K3 w - - 0 1", "e2e3 e8d7"),
         ];
         for game in games {
