@@ -7,7 +7,7 @@
 
 use std::future::Future;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The largest scale: beyond it the machine's own delays would be mistaken for the network's.
 pub const MAX_SCALE: f64 = 10.0;
@@ -15,6 +15,8 @@ pub const MAX_SCALE: f64 = 10.0;
 struct Scale {
     /// When it began to run faster.
     base: Instant,
+    /// What the calendar said then.
+    date: SystemTime,
     factor: f64,
 }
 
@@ -26,6 +28,7 @@ pub fn set_scale(factor: f64) {
     if factor > 1.0 {
         let _ = SCALE.set(Scale {
             base: Instant::now(),
+            date: SystemTime::now(),
             factor: factor.min(MAX_SCALE),
         });
     }
@@ -41,13 +44,39 @@ pub fn now() -> Instant {
     let now = Instant::now();
     match SCALE.get() {
         None => now,
-        Some(Scale { base, factor }) => *base + now.duration_since(*base).mul_f64(*factor),
+        Some(Scale { base, factor, .. }) => *base + now.duration_since(*base).mul_f64(*factor),
+    }
+}
+
+/// The date and the time of day, for what is kept over a restart. Unlike [`now`] it leaps when somebody sets the
+/// machine's clock.
+pub fn date() -> SystemTime {
+    match SCALE.get() {
+        None => SystemTime::now(),
+        Some(Scale { base, date, .. }) => *date + now().saturating_duration_since(*base),
+    }
+}
+
+/// The date at a moment of this clock, past or to come.
+pub fn date_of(moment: Instant) -> SystemTime {
+    let (now, date) = (now(), date());
+    match moment.checked_duration_since(now) {
+        Some(ahead) => date + ahead,
+        None => date - now.saturating_duration_since(moment),
     }
 }
 
 /// What has passed since then.
 pub fn since(then: Instant) -> Duration {
     now().saturating_duration_since(then)
+}
+
+/// A date as people are told of it: `2026-11-21 14:05 UTC`.
+pub fn shown(date: SystemTime) -> String {
+    match jiff::Timestamp::try_from(date) {
+        Ok(date) => date.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+        Err(_) => "an unknown time".to_owned(),
+    }
 }
 
 /// How long something of this length takes on the wall.

@@ -1,23 +1,20 @@
 //! Which challenges were accepted within the last 24 hours, for the limits per day; kept in a file over restarts.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::aside;
+use super::keeper;
 use crate::config::Settings;
 use crate::lichess::model::{GameId, Username};
 
 /// How long an acceptance counts.
 pub const DAY: Duration = Duration::from_secs(86_400);
 
-/// The most that is remembered, and the longest file that is read: 200 times what Lichess lets a bot play with bots.
+/// The most that is remembered: 200 times what Lichess lets a bot play with bots.
 const MOST: usize = 20_000;
-const LONGEST: u64 = 8 * 1024 * 1024;
 
 /// See the module's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,16 +49,7 @@ impl Ledger {
     /// # Errors
     /// When the file is there and cannot be read.
     pub fn load(path: &Path) -> io::Result<Self> {
-        let text = match fs::metadata(path) {
-            Ok(file) if file.len() > LONGEST => {
-                return Err(io::Error::other(format!(
-                    "it has more than {LONGEST} bytes"
-                )));
-            }
-            Ok(_) => fs::read(path)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(error),
-        };
+        let text = keeper::read(path)?;
         let lines = text.split(|byte| *byte == b'\n');
         let entries = lines.filter_map(|line| serde_json::from_slice(line).ok());
         Ok(Self {
@@ -149,16 +137,10 @@ fn seconds(time: SystemTime) -> u64 {
         .map_or(0, |since| since.as_secs())
 }
 
-/// Writes the file anew, whole or not at all.
-///
-/// # Errors
-/// When the system does not let us.
-pub fn save(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(directory) = path.parent() {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true).mode(0o700).create(directory)?;
-    }
-    aside::write(path, text.as_bytes())
+/// Another file that is kept beside that one, for the same server.
+pub fn beside(ledger: &Path, ending: &str) -> PathBuf {
+    // `lichess.org.accepted.jsonl` has two endings.
+    ledger.with_extension("").with_extension(ending)
 }
 
 #[cfg(test)]
@@ -212,10 +194,10 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.add(&id(1), Some(&Username::new("Ann")), "a \"rule\"\n", at(0));
         ledger.add(&id(2), None, "[challenge]", at(1));
-        save(&path, &ledger.text()).unwrap();
+        keeper::save(&path, &ledger.text()).unwrap();
         assert_eq!(Ledger::load(&path).unwrap(), ledger);
         let torn = ledger.text() + "{\"at\":17\n\u{fffd}\nnonsense";
-        save(&path, &torn).unwrap();
+        keeper::save(&path, &torn).unwrap();
         assert_eq!(Ledger::load(&path).unwrap(), ledger);
     }
 
@@ -234,6 +216,10 @@ mod tests {
         assert_eq!(
             file("http://[::1]:9663"),
             Path::new("/chosen/___1_-9663.accepted.jsonl")
+        );
+        assert_eq!(
+            beside(&file("https://lichess.org"), "quota.json"),
+            Path::new("/chosen/lichess.org.quota.json")
         );
     }
 

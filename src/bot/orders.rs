@@ -1,17 +1,13 @@
 //! Standing orders: what the operator has told the running bot that holds until he says otherwise, over restarts too.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::ledger;
+use super::{keeper, ledger};
 use crate::config::{Joining, Pattern, Settings};
-
-/// The longest file that is read: more names than anybody types.
-const LONGEST: u64 = 1024 * 1024;
 
 /// See the module's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,16 +27,10 @@ impl Orders {
     /// # Errors
     /// When it is there and cannot be read.
     pub fn load(path: &Path) -> io::Result<Self> {
-        let text = match fs::metadata(path) {
-            Ok(file) if file.len() > LONGEST => {
-                return Err(io::Error::other(format!(
-                    "it has more than {LONGEST} bytes"
-                )));
-            }
-            Ok(_) => fs::read(path)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(error),
-        };
+        let text = keeper::read(path)?;
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
         serde_json::from_slice(&text).map_err(io::Error::other)
     }
 
@@ -81,12 +71,12 @@ mod tests {
             blocked: vec!["Rival".to_owned().try_into().unwrap()],
             arenas: vec!["may24bot:secret".parse().unwrap()],
         };
-        ledger::save(&path, &orders.text()).unwrap();
+        keeper::save(&path, &orders.text()).unwrap();
         assert_eq!(Orders::load(&path).unwrap(), orders);
-        ledger::save(&path, "{\"paused\": tru").unwrap();
+        keeper::save(&path, "{\"paused\": tru").unwrap();
         assert!(Orders::load(&path).is_err());
         // One that an older or a newer version has written.
-        ledger::save(&path, "{\"paused\": true, \"sleeping\": 7}").unwrap();
+        keeper::save(&path, "{\"paused\": true, \"sleeping\": 7}").unwrap();
         assert!(Orders::load(&path).unwrap().paused);
     }
 

@@ -114,6 +114,12 @@ impl Slots {
         clocked().count() + kept >= self.concurrency || (!human && others + kept >= for_others)
     }
 
+    /// Whether a game with a clock is on or promised.
+    pub fn busy(&mut self, now: Instant) -> bool {
+        self.forget(now);
+        self.taken.values().any(|slot| slot.guest.clocked)
+    }
+
     /// Whether an accepted challenge may still become a game.
     pub fn promised(&mut self, now: Instant) -> bool {
         self.forget(now);
@@ -210,8 +216,11 @@ mod tests {
             clocked: false,
             ..guest(None)
         };
+        let now = Instant::now();
         slots.take(id(1), patient, None);
-        assert!(!slots.full(true, Instant::now()));
+        assert!(!slots.full(true, now) && !slots.busy(now));
+        slots.promise(id(2), guest(None), now);
+        assert!(slots.busy(now) && !slots.busy(now + PROMISE));
     }
 
     #[test]

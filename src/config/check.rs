@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use crate::lichess::Endpoint;
 use crate::lichess::model::TimeControl;
 
+use super::matchmaking;
 use super::rule::Exact;
 use super::settings::{
     Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, PgnFiles, Records, Resign,
@@ -63,6 +64,9 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     }
     queue(&settings.challenge, findings.of("challenge"));
     games(&settings.games, findings.of("games"));
+    for (keys, sentence) in matchmaking::faults(&settings.matchmaking) {
+        findings.of("matchmaking").when(true, keys, sentence);
+    }
     tournaments(&settings.tournaments, findings.of("tournaments"));
     let draws = settings.draw.offer
         || settings.draw.accept

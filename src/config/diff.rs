@@ -56,6 +56,13 @@ impl Settings {
             if *section == "rule" {
                 changes.extend(rules(&self.rule, &new.rule));
             }
+            if *section == "matchmaking" && self.matchmaking.profile != new.matchmaking.profile {
+                let count = |settings: &Self| settings.matchmaking.profile.len();
+                changes.push(Change {
+                    key: "matchmaking.profile".to_owned(),
+                    what: format!("{} -> {}, not the same", count(self), count(new)),
+                });
+            }
             for key in super::schema::keys(section).unwrap_or_default() {
                 let value =
                     |table: &Table| table.get(*section).and_then(|keys| keys.get(*key)).cloned();

@@ -102,6 +102,10 @@ impl Reader<'_> {
                     continue;
                 }
                 if let Some(key) = self.key(section, name.get_ref(), &place) {
+                    if (section, key) == ("matchmaking", schema::PROFILE) {
+                        leaves.push(self.profiles(section, value, &at, &sound));
+                        continue;
+                    }
                     leaves.extend(self.file_leaf(section, key, value, &at, &base));
                 }
             }

@@ -7,6 +7,7 @@ mod check;
 mod diff;
 mod joining;
 mod layers;
+mod matchmaking;
 mod problem;
 mod rule;
 mod schema;
@@ -22,6 +23,7 @@ use problem::{Place, Problem};
 
 pub use diff::Change;
 pub use joining::{Joining, Membership};
+pub use matchmaking::{Matchmaking, Profile, Side, fault_of};
 pub use problem::Error;
 pub use rule::{
     Decline, Exact, ExtraRule, Limit, Match, OurColor, Pattern, Play, Range, Rule, Title,

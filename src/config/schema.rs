@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use toml::{Table, Value};
 
+use super::matchmaking::{Matchmaking, Profile};
 use super::rule::{Limit, Match, Play, Rule};
 use super::settings::{
     Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, Records, Resign, Settings,
@@ -27,6 +28,7 @@ pub(super) fn keys(section: &str) -> Option<&'static [&'static str]> {
         "book" => fields::<Book>(),
         "challenge" => fields::<Challenge>(),
         "games" => fields::<Games>(),
+        "matchmaking" => fields::<Matchmaking>(),
         "tournaments" => fields::<Tournaments>(),
         "draw" => fields::<Draw>(),
         "resign" => fields::<Resign>(),
@@ -37,12 +39,16 @@ pub(super) fn keys(section: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// The keys of a rule, or of one of the tables within it.
+/// What the profiles of matchmaking are called where they are read like a table within a rule.
+pub(super) const PROFILE: &str = "profile";
+
+/// The keys of a rule, or of one of the tables within it, or of a profile.
 pub(super) fn keys_of_rule(inner: Option<&str>) -> &'static [&'static str] {
     match inner {
         Some("match") => fields::<Match>(),
         Some("limit") => fields::<Limit>(),
         Some("play") => fields::<Play>(),
+        Some(PROFILE) => fields::<Profile>(),
         _ => fields::<Rule>(),
     }
 }
@@ -84,18 +90,19 @@ pub(super) fn complaint(section: &str, key: &str, value: &Value) -> Option<Compl
     Some(Complaint::new(section, key, value, error.message()))
 }
 
-/// What is wrong with this value for this key of a rule, or of a table within it, if anything.
+/// What is wrong with this value for this key of a rule, or of a table within it, or of a profile, if anything.
 pub(super) fn complaint_of_rule(
     inner: Option<&'static str>,
     key: &str,
     value: &Value,
 ) -> Option<Complaint> {
     let leaf = Table::from_iter([(key.to_owned(), value.clone())]);
-    let rule = match inner {
-        Some(inner) => Table::from_iter([(inner.to_owned(), Value::Table(leaf))]),
-        None => leaf,
-    };
-    let error = rule.try_into::<Rule>().err()?;
+    let read = |rule: Table| rule.try_into::<Rule>().err();
+    let error = match inner {
+        Some(PROFILE) => leaf.try_into::<Profile>().err(),
+        Some(inner) => read(Table::from_iter([(inner.to_owned(), Value::Table(leaf))])),
+        None => read(leaf),
+    }?;
     Some(Complaint::new("rule", key, value, error.message()))
 }
 

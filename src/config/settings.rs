@@ -11,6 +11,7 @@ use url::Url;
 
 use super::TokenSource;
 use super::joining::{Joining, Membership};
+use super::matchmaking::Matchmaking;
 use super::rule::{Exact, Limit, Pattern, Play, Rule};
 use crate::lichess::{Endpoint, EndpointError};
 
@@ -31,6 +32,8 @@ pub struct Settings {
     pub rule: Vec<Rule>,
     /// How many games, and what to do about those that do not start or do not end.
     pub games: Games,
+    /// Whom to challenge when there is nothing to play.
+    pub matchmaking: Matchmaking,
     /// Which arenas to take part in.
     pub tournaments: Tournaments,
     /// When to offer and accept draws.

@@ -173,6 +173,16 @@ impl Client {
         &self.shared.tally
     }
 
+    /// Which kinds of request pause since a 429, and for how much longer.
+    pub fn pauses(&self) -> Vec<(Kind, Duration)> {
+        self.gate().pauses(clock::now())
+    }
+
+    /// Holds a kind of request back for so long, as a 429 has asked for in an earlier life.
+    pub fn pause(&self, kind: Kind, wait: Duration) {
+        self.gate().pause(kind, wait, clock::now());
+    }
+
     pub(super) fn token(&self) -> &Token {
         &self.shared.token
     }

@@ -189,13 +189,27 @@ impl Gate {
         if refusal.code != 429 || (kind == Kind::Answer && refusal.is_bot_day_limit()) {
             return;
         }
-        let until = now + refusal.named_wait().unwrap_or(UNNAMED_WAIT);
+        let wait = refusal.named_wait().unwrap_or(UNNAMED_WAIT);
         for other in Kind::ALL {
-            if other.can_pause() && (other == kind || !refusal.json) {
-                let pause = &mut self.until[other as usize];
-                *pause = Some(pause.map_or(until, |before| before.max(until)));
+            if other == kind || !refusal.json {
+                self.pause(other, wait, now);
             }
         }
+    }
+
+    /// Holds a kind back for so long, if it can be held back.
+    pub fn pause(&mut self, kind: Kind, wait: Duration, now: Instant) {
+        if kind.can_pause() {
+            let pause = &mut self.until[kind as usize];
+            let until = now + wait;
+            *pause = Some(pause.map_or(until, |before| before.max(until)));
+        }
+    }
+
+    /// What pauses, and for how much longer.
+    pub fn pauses(&self, now: Instant) -> Vec<(Kind, Duration)> {
+        let left = |kind: Kind| Some((kind, self.closed_for(kind, now)?));
+        Kind::ALL.into_iter().filter_map(left).collect()
     }
 }
 
@@ -350,6 +364,22 @@ mod tests {
             let free = matches!(kind, Kind::Move | Kind::EventStream | Kind::GameStream);
             assert_eq!(gate.closed_for(kind, now).is_none(), free, "{kind}");
         }
+    }
+
+    #[test]
+    fn a_pause_can_be_taken_along() {
+        let now = Instant::now();
+        let mut before = Gate::default();
+        let limit = named(90);
+        before.refused(Kind::Challenge, limit.refusal().expect("a status"), now);
+        let mut after = Gate::default();
+        for (kind, left) in before.pauses(now + ms(30_000)) {
+            after.pause(kind, left, now);
+        }
+        assert_eq!(after.pauses(now), [(Kind::Challenge, ms(60_000))]);
+        after.pause(Kind::Move, ms(1), now);
+        assert_eq!(after.closed_for(Kind::Move, now), None);
+        assert!(after.pauses(now + ms(60_000)).is_empty());
     }
 
     #[test]

@@ -125,6 +125,13 @@ impl Metrics {
     }
 
     fn count(&self, event: &Event) {
+        if let Event::Challenge(challenge) = event {
+            // What becomes of our own is up to others.
+            let me = lock(&self.0.live).0.account.clone();
+            if me.as_deref() == Some(&challenge.from.name) {
+                return;
+            }
+        }
         let mut past = lock(&self.0.past);
         match event {
             Event::Online { .. } => {

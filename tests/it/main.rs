@@ -15,6 +15,7 @@ mod faults;
 mod games;
 mod instances;
 mod layering;
+mod matchmaking;
 mod mates;
 mod memory;
 mod monitor;

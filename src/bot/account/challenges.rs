@@ -1,17 +1,15 @@
 //! Answers to challenges.
 
 use std::future::Future;
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use tokio::task::spawn_blocking;
-use tracing::{info, warn};
+use tracing::info;
 
+use super::books::Book;
 use super::errands::Errand;
 use super::queue::Asked;
 use super::{Account, remember};
-use crate::bot::ledger;
 use crate::bot::policy::{self, Case, Load, Rank, Ruling, Subject, Verdict};
 use crate::bot::slots::Guest;
 use crate::bot::stop::Stage;
@@ -35,8 +33,10 @@ impl Account {
             .map(|challenger| &challenger.name);
         let to = challenge.dest_user.as_ref().map(|user| &user.name);
         let outgoing = from == Some(&self.house.me) || to.is_some_and(|to| *to != self.house.me);
-        if outgoing || self.judged.contains(&challenge.id) || self.games.contains_key(&challenge.id)
-        {
+        if outgoing {
+            return self.echoed(&challenge);
+        }
+        if self.judged.contains(&challenge.id) || self.games.contains_key(&challenge.id) {
             return;
         }
         remember(&mut self.judged, challenge.id.clone());
@@ -133,7 +133,7 @@ impl Account {
         if let Some(limit) = &ruling.limit {
             let (id, user) = (&challenge.id, guest.name.as_ref());
             self.ledger.add(id, user, limit, SystemTime::now());
-            self.save();
+            self.save(Book::Accepted);
         }
         self.slots
             .promise(challenge.id.clone(), guest, clock::now());
@@ -168,7 +168,7 @@ impl Account {
     fn forget(&mut self, challenge: &Challenge) {
         self.slots.free(&challenge.id);
         if self.ledger.remove(&challenge.id) {
-            self.save();
+            self.save(Book::Accepted);
         }
     }
 
@@ -251,40 +251,7 @@ impl Account {
         }
     }
 
-    /// Writes down what has been accepted: one write at a time, each with the latest state.
-    pub(super) fn save(&mut self) {
-        let Some(file) = self.ledger_file.clone() else {
-            return;
-        };
-        if std::mem::replace(&mut self.saving, true) {
-            self.save_again = true;
-            return;
-        }
-        let text = self.ledger.text();
-        self.errands.spawn(async move {
-            let written = spawn_blocking(move || ledger::save(&file, &text)).await;
-            Errand::Saved(written.unwrap_or_else(|failure| Err(io::Error::other(failure))))
-        });
-    }
-
-    /// It is written down, or cannot be.
-    pub(super) fn saved(&mut self, written: io::Result<()>) {
-        self.saving = false;
-        match written {
-            Ok(()) => self.save_failed = false,
-            // Once is enough for one trouble.
-            Err(error) => {
-                if !std::mem::replace(&mut self.save_failed, true) {
-                    warn!("cannot keep count of challenges over a restart: {error}");
-                }
-            }
-        }
-        if std::mem::take(&mut self.save_again) {
-            self.save();
-        }
-    }
-
-    fn tell_challenge(&self, challenge: &Challenge, decision: Decision, reason: String) {
+    pub(super) fn tell_challenge(&self, challenge: &Challenge, decision: Decision, reason: String) {
         let from = challenge.challenger.as_ref();
         self.house
             .events
@@ -319,7 +286,7 @@ impl Account {
 }
 
 /// Sends a request again as long as its kind is worth it.
-async fn insist<F, R>(kind: Kind, mut request: F) -> Result<(), Failure>
+pub(super) async fn insist<F, R>(kind: Kind, mut request: F) -> Result<(), Failure>
 where
     F: FnMut() -> R,
     R: Future<Output = Result<(), Failure>>,

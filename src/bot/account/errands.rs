@@ -6,8 +6,10 @@ use std::time::Instant;
 use tokio::task::JoinError;
 use tracing::{debug, error, info};
 
+use super::books::Book;
 use super::helm::Then;
 use super::queue::Asked;
+use super::seeking::Sought;
 use super::{Account, Error, LISTED};
 use crate::bot::helm::{Invitation, Reply};
 use crate::clock;
@@ -30,8 +32,6 @@ pub(super) enum Errand {
     Waiting(Instant, Result<Challenges, Failure>),
     /// How many days old the challenger's account is.
     Age(Asked, Result<Option<u32>, Failure>),
-    /// The count of challenges is on disk.
-    Saved(io::Result<()>),
     /// What Lichess says to a challenge of the operator's.
     Invited(Invitation, Result<Box<Challenge>, Failure>, Reply),
     /// A challenge of the operator's has waited long enough.
@@ -42,6 +42,10 @@ pub(super) enum Errand {
     Ordered(io::Result<()>, Then),
     /// It is done, and nothing follows from it.
     Nothing,
+    /// A file is on disk.
+    Saved(Book, io::Result<()>),
+    /// About a game that we look for.
+    Sought(Sought),
     Accepted(Box<Challenge>, Result<(), Failure>),
     Declined(ChallengeId, Result<(), Failure>),
     /// Whether the token is still good.
@@ -102,7 +106,6 @@ impl Account {
             }
             Ok(Errand::Waiting(asked, Ok(list))) => self.listed(list.incoming, asked),
             Ok(Errand::Age(asked, age)) => self.aged(asked, age),
-            Ok(Errand::Saved(written)) => self.saved(written),
             Ok(Errand::Invited(invitation, answer, reply)) => {
                 self.invited(&invitation, answer, reply);
             }
@@ -110,6 +113,8 @@ impl Account {
             Ok(Errand::Reread(read, reply)) => self.reloaded(read, reply),
             Ok(Errand::Ordered(written, then)) => self.ordered(written, then),
             Ok(Errand::Nothing) => {}
+            Ok(Errand::Saved(book, written)) => self.saved(book, written),
+            Ok(Errand::Sought(sought)) => self.sought(sought),
             Ok(Errand::Playing(_, Err(failure))) => {
                 self.informed = true;
                 self.unanswered += 1;

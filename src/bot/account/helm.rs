@@ -18,7 +18,7 @@ use crate::bot::helm::{Call, Invitation, Order, Reply, Reread};
 use crate::bot::orders::Orders;
 use crate::bot::slots::Guest;
 use crate::bot::stop::Stage;
-use crate::bot::{BotParts, ledger};
+use crate::bot::{BotParts, keeper};
 use crate::clock;
 use crate::config::{self, Change, Joining, Pattern, Settings};
 use crate::events;
@@ -106,7 +106,7 @@ impl Account {
         self.office.orders.paused = paused;
         self.tell_paused();
         self.tournaments.pause(paused);
-        self.idle_told = false;
+        self.idle_told = None;
         let games = match self.games.len() {
             0 => "no game is on".to_owned(),
             1 => "the game that is on goes on".to_owned(),
@@ -215,6 +215,8 @@ impl Account {
             }
         };
         let id = challenge.id.clone();
+        let bot = challenge.dest_user.as_ref().is_some_and(Challenger::is_bot);
+        self.challenge_counts(bot);
         let clocked = matches!(challenge.time_control, TimeControl::Clock { .. });
         let rated = if challenge.rated { "rated" } else { "casual" };
         let (user, time) = (&invitation.user, challenge.time_control);
@@ -227,7 +229,7 @@ impl Account {
         if clocked {
             let guest = Guest {
                 name: Some(user.clone()),
-                human: !challenge.dest_user.as_ref().is_some_and(Challenger::is_bot),
+                human: !bot,
                 clocked,
             };
             let until = clock::now() + UNANSWERED;
@@ -354,7 +356,8 @@ impl Account {
         self.house.settings = settings;
         self.tournaments
             .follow(&self.house, &self.office.orders.arenas);
-        self.idle_told = false;
+        self.matchmaking.adopt(&self.house.settings);
+        self.idle_told = None;
         // Who waits is judged by them.
         for asked in self.queue.clear() {
             self.answer(asked, true);
@@ -370,7 +373,7 @@ impl Account {
                 return Errand::Ordered(Ok(()), then);
             };
             let _turn = turn.lock().await;
-            let written = spawn_blocking(move || ledger::save(&file, &text)).await;
+            let written = spawn_blocking(move || keeper::save(&file, &text)).await;
             let written = written.unwrap_or_else(|failure| Err(io::Error::other(failure)));
             Errand::Ordered(written, then)
         });

@@ -1,17 +1,18 @@
 //! The account: follows its stream, answers challenges, and keeps one task for each game that is on.
 
 mod audit;
+mod books;
 mod challenges;
 mod errands;
 mod helm;
 mod introduction;
 mod queue;
+mod seeking;
 
 use std::collections::{HashMap, VecDeque};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinSet};
@@ -20,8 +21,11 @@ use tracing::{debug, error, info, warn};
 use super::desk::Desk;
 use super::game::{self, Ended, Order};
 use super::helm::Calls;
+use super::keeper::Keeper;
 use super::ledger::Ledger;
 use super::link::{Heard, Link};
+use super::matchmaking::Matchmaking;
+use super::quota::{Limit, Quota};
 use super::slots::{Guest, Slots};
 use super::stop::{Stage, Stop};
 use super::tournament::{Tournaments, Word};
@@ -33,6 +37,7 @@ use crate::lichess::retry::Reopen;
 use crate::lichess::{Error as Failure, EventStream, StreamError};
 use crate::metrics::Metrics;
 use audit::WORRY_EVERY;
+use books::{Book, Books};
 use errands::Errand;
 use helm::Office;
 use introduction::introduce;
@@ -78,11 +83,16 @@ const AFTER_PANIC: Duration = Duration::from_secs(1);
 
 /// Follows the account until the stop has come to its end.
 pub(super) async fn run(mut parts: BotParts, mut stop: Stop) -> Result<(), Error> {
+    let books = Books::open(parts.ledger.as_deref());
+    for (kind, wait) in books.quota.pauses(clock::date()) {
+        info!("no {kind} requests for another {wait:.0?}, as Lichess asked before we were started");
+        parts.client.pause(kind, wait);
+    }
     let mut calls = std::mem::take(&mut parts.calls);
     let Some(house) = introduce(&parts, &mut stop, &mut calls).await? else {
         return Ok(());
     };
-    let mut account = Account::new(house, parts, stop.clone());
+    let mut account = Account::new(house, parts, books, stop.clone());
     let outcome = account.follow(stop, calls).await;
     // Without the token, or beside another instance, nothing can be finished.
     let patience = if outcome.is_ok() {
@@ -117,20 +127,21 @@ struct Account {
     queue_asked: Option<Instant>,
     /// The ages of accounts in days, where rules have asked for them.
     ages: VecDeque<(Username, u32)>,
-    /// What was accepted lately, and where that is kept.
+    /// What was accepted lately.
     ledger: Ledger,
-    ledger_file: Option<PathBuf>,
-    /// It is being written; it has changed meanwhile; it could not be written.
-    saving: bool,
-    save_again: bool,
-    save_failed: bool,
+    /// What of Lichess's limits is used.
+    quota: Quota,
+    matchmaking: Matchmaking,
+    /// Where all of that is kept, by [`Book`].
+    keepers: [Keeper; 3],
     /// Requests whose answers come back here.
     errands: JoinSet<Errand>,
     born: Instant,
     clean_ends: u32,
     /// The list of games has been seen since the stream was opened.
     informed: bool,
-    idle_told: bool,
+    /// What was told last of there being nothing to play, and of the next try.
+    idle_told: Option<(String, Option<SystemTime>)>,
     token_checked: Option<Instant>,
     /// The account's stream is closed.
     offline: bool,
@@ -162,21 +173,29 @@ struct Seat {
 }
 
 impl Account {
-    fn new(mut house: House, parts: BotParts, stop: Stop) -> Self {
+    fn new(mut house: House, parts: BotParts, books: Books, stop: Stop) -> Self {
         let office = Office::open(&parts);
         house.settings = office.in_force();
-        let BotParts {
-            pulse,
-            metrics,
-            ledger: ledger_file,
-            ..
-        } = parts;
+        let BotParts { pulse, metrics, .. } = parts;
+        let Books {
+            ledger,
+            quota,
+            memory,
+            keepers,
+        } = books;
         let client = house.client.clone();
-        let link = Link::new(Reopen::events(), move |silence| {
+        let mut link = Link::new(Reopen::events(), move |silence| {
             let client = client.clone();
             async move { client.events(silence).await }
         });
         info!("I am {}", house.me);
+        // After a row of crashes. Meanwhile Lichess is asked for our games.
+        let date = clock::date();
+        let held = quota.full_until(Limit::EventStreams, date);
+        if let Some(wait) = held.and_then(|until| until.duration_since(date).ok()) {
+            warn!("too many event streams were opened lately: the next one in {wait:.0?}");
+            link.reopen(wait);
+        }
         pulse.set(|status| status.account = Some(house.me.clone()));
         Self {
             slots: Slots::new(
@@ -184,6 +203,7 @@ impl Account {
                 house.settings.games.reserved_for_humans,
             ),
             tournaments: Tournaments::new(&house, &stop, &office.orders),
+            matchmaking: Matchmaking::new(&house.settings, memory),
             house,
             office,
             pulse,
@@ -198,18 +218,16 @@ impl Account {
             queue: Queue::default(),
             queue_asked: None,
             ages: VecDeque::new(),
-            ledger: ledger_file.as_deref().map(remembered).unwrap_or_default(),
-            ledger_file,
-            saving: false,
-            save_again: false,
-            save_failed: false,
+            ledger,
+            quota,
+            keepers,
             errands: JoinSet::new(),
             born: clock::now(),
             clean_ends: 0,
             informed: false,
-            idle_told: false,
+            idle_told: None,
             token_checked: None,
-            offline: false,
+            offline: held.is_some(),
             limited: false,
             asking: false,
             ask_again: false,
@@ -263,9 +281,11 @@ impl Account {
                     self.pulse.beat();
                     self.audit();
                     self.report();
+                    self.keep_pauses();
                 }
             }
             self.look_after_queue();
+            self.look_for_games();
             self.tell_idle();
         }
     }
@@ -280,9 +300,17 @@ impl Account {
     /// Leaves: what is being searched or posted is posted, then all tasks end.
     async fn leave(&mut self, patience: Duration) {
         let all = async { while self.tasks.join_next().await.is_some() {} };
-        let (games, ()) = tokio::join!(
+        let challenge = self.matchmaking.pending().cloned();
+        let client = self.house.client.clone();
+        let take_back = async {
+            if let Some(id) = challenge {
+                let _ = clock::timeout(patience, client.cancel(&id)).await;
+            }
+        };
+        let (games, (), ()) = tokio::join!(
             clock::timeout(patience, all),
-            self.tournaments.leave(patience)
+            self.tournaments.leave(patience),
+            take_back,
         );
         if games.is_err() {
             warn!("{} games are left as they are", self.tasks.len());
@@ -306,6 +334,8 @@ impl Account {
         self.informed = false;
         let me = self.house.me.clone();
         info!("online as {me}");
+        self.quota.charge(Limit::EventStreams, 1, clock::date());
+        self.save(Book::Quota);
         self.pulse.set(|status| status.online = true);
         self.house.events.send(events::Event::Online {
             account: events::Player {
@@ -390,6 +420,7 @@ impl Account {
                 if let (Some(arena), Status::NoStart) = (&info.tournament, info.status) {
                     self.tournaments.nudge(arena);
                 }
+                self.game_over(&info);
                 if let Some(seat) = self.games.get(&info.id) {
                     let _ = seat.orders.send(Order::Finished(info));
                 } else {
@@ -397,7 +428,10 @@ impl Account {
                 }
             }
             Event::Challenge(challenge, compat) => self.judge(challenge, compat),
-            Event::ChallengeCanceled(challenge) => self.withdrawn(&challenge.id),
+            Event::ChallengeCanceled(challenge) => {
+                self.withdrawn(&challenge.id);
+                self.refused_by(&challenge);
+            }
             Event::ChallengeDeclined(challenge) => {
                 if self.is_answered(&challenge.id) {
                     let why = challenge
@@ -407,6 +441,7 @@ impl Account {
                     info!(challenge = %challenge.id, "the operator's challenge is declined: {why}");
                 }
                 self.withdrawn(&challenge.id);
+                self.refused_by(&challenge);
             }
             Event::Unknown(kind) => debug!(kind, "unknown event"),
             Event::Skipped(skipped) => {
@@ -442,6 +477,7 @@ impl Account {
         };
         self.slots.take(id.clone(), guest, info.tournament.clone());
         self.is_answered(&id);
+        self.game_counts(&info);
         let (orders, inbox) = mpsc::unbounded_channel();
         let desk = Desk::default();
         let seat = Seat {
@@ -516,41 +552,6 @@ impl Account {
             self.house.events.send(events::Event::Draining { games });
         }
     }
-
-    /// One line whenever there is nothing to play: why.
-    fn tell_idle(&mut self) {
-        let idle = self.games.is_empty() && self.stop.stage() == Stage::Running;
-        if !idle || !self.informed || !self.link.is_open() {
-            self.idle_told &= idle;
-            return;
-        }
-        if std::mem::replace(&mut self.idle_told, true) {
-            return;
-        }
-        let reason = if self.office.orders.paused {
-            "no game is on, and the operator has paused the bot"
-        } else if self.house.settings.challenge.accept {
-            "no game is on; waiting for challenges"
-        } else {
-            "no game is on, and challenges are switched off"
-        };
-        info!("idle: {reason}");
-        self.house.events.send(events::Event::Idle {
-            reason: reason.into(),
-            next: None,
-        });
-    }
-}
-
-/// What was accepted before we were started.
-fn remembered(path: &Path) -> Ledger {
-    Ledger::load(path).unwrap_or_else(|error| {
-        warn!(
-            "cannot read {}, so limits per day begin anew: {error}",
-            path.display()
-        );
-        Ledger::default()
-    })
 }
 
 fn remember<T>(list: &mut VecDeque<T>, item: T) {

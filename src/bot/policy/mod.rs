@@ -13,6 +13,7 @@ mod terms;
 use std::cmp::Reverse;
 use std::time::SystemTime;
 
+use crate::clock;
 use crate::config::{Games, Limit, Prefer, Rule, Settings};
 use crate::lichess::model::{Challenge, Compat, DeclineReason};
 
@@ -272,7 +273,7 @@ impl Walk {
                 .filter(|_| most > 0)?;
             let why = format!(
                 "{most} in 24 hours are the limit for {whose} by {name}, again at {}",
-                hour(until)
+                clock::shown(until)
             );
             Some((DeclineReason::Later, why))
         };
@@ -350,14 +351,6 @@ fn said(rule: &Rule) -> Vec<String> {
         said.push("accept".to_owned());
     }
     said
-}
-
-/// `2026-11-21 14:05 UTC`.
-fn hour(time: SystemTime) -> String {
-    match jiff::Timestamp::try_from(time) {
-        Ok(time) => time.strftime("%Y-%m-%d %H:%M UTC").to_string(),
-        Err(_) => "an unknown time".to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Reads the rules of a configuration file.
+//! Reads the rules of a configuration file, and the profiles of matchmaking, which are written in the same way.
 
 use std::ops::Range;
 
@@ -6,9 +6,9 @@ use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Table, Value};
 
-use super::super::layers::Reader;
+use super::super::layers::{Leaf, Reader};
 use super::super::problem::{Place, Problem};
-use super::super::schema::{self, choices};
+use super::super::schema::{self, PROFILE, choices};
 
 /// The tables within a rule.
 const TABLES: [&str; 3] = ["match", "limit", "play"];
@@ -37,38 +37,71 @@ impl Reader<'_> {
         at: At<'_>,
         sound: Sound<'_>,
     ) -> Vec<Written> {
-        let place = at(content.span());
-        let DeValue::Array(elements) = content.into_inner() else {
-            let problem = Problem::new(place, "`rule` is a list of tables");
-            self.problems
-                .push(problem.hint("write each rule below a line [[rule]] of its own"));
-            return Vec::new();
-        };
+        let tables = self.tables(content, "rule", "[[rule]]", at);
         let mut rules = Vec::new();
-        for element in elements {
-            let place = at(element.span());
-            match element.into_inner() {
-                DeValue::Table(written) => {
-                    let before = self.problems.len();
-                    let table = self.keys_of_rule(None, written, at, sound);
-                    let whole = self.problems.len() == before;
-                    rules.push(Written {
-                        table,
-                        place,
-                        whole,
-                    });
-                }
-                _ => {
-                    let problem = Problem::new(place, "a rule is a table");
-                    self.problems
-                        .push(problem.hint("write each rule below a line [[rule]] of its own"));
-                }
-            }
+        for (place, written) in tables {
+            let before = self.problems.len();
+            let table = self.keys_of_rule(None, written, at, sound);
+            let whole = self.problems.len() == before;
+            rules.push(Written {
+                table,
+                place,
+                whole,
+            });
         }
         rules
     }
 
-    /// The keys of a rule, or of a table within one.
+    /// The profiles of matchmaking.
+    pub fn profiles(
+        &mut self,
+        section: &'static str,
+        content: Spanned<DeValue<'_>>,
+        at: At<'_>,
+        sound: Sound<'_>,
+    ) -> Leaf {
+        let place = at(content.span());
+        let tables = self.tables(content, PROFILE, "[[matchmaking.profile]]", at);
+        let read = |(_, written)| self.keys_of_rule(Some(PROFILE), written, at, sound);
+        let profiles: Vec<Value> = tables.into_iter().map(read).map(Value::Table).collect();
+        Leaf {
+            section,
+            key: PROFILE,
+            value: Value::Array(profiles),
+            place,
+        }
+    }
+
+    /// The tables of a list that are each written below such a heading.
+    fn tables<'a>(
+        &mut self,
+        content: Spanned<DeValue<'a>>,
+        name: &str,
+        heading: &str,
+        at: At<'_>,
+    ) -> Vec<(Place, DeTable<'a>)> {
+        let hint = format!("write each {name} below a line {heading} of its own");
+        let place = at(content.span());
+        let DeValue::Array(elements) = content.into_inner() else {
+            let problem = Problem::new(place, format!("`{name}` is a list of tables"));
+            self.problems.push(problem.hint(hint));
+            return Vec::new();
+        };
+        let mut tables = Vec::new();
+        for element in elements {
+            let place = at(element.span());
+            match element.into_inner() {
+                DeValue::Table(written) => tables.push((place, written)),
+                _ => {
+                    let problem = Problem::new(place, format!("a {name} is a table"));
+                    self.problems.push(problem.hint(hint.clone()));
+                }
+            }
+        }
+        tables
+    }
+
+    /// The keys of a rule, or of a table within one, or of a profile.
     fn keys_of_rule(
         &mut self,
         inner: Option<&'static str>,
@@ -139,8 +172,12 @@ impl Reader<'_> {
         let before = self.problems.len();
         if value.as_array().is_some_and(Vec::is_empty) {
             let problem = Problem::new(place.clone(), format!("the list of `{key}` is empty"));
+            let meant = match inner {
+                Some(PROFILE) => "the default is meant",
+                _ => "all are meant",
+            };
             self.problems
-                .push(problem.hint("leave the key out, and all are meant"));
+                .push(problem.hint(format!("leave the key out, and {meant}")));
         }
         // As elsewhere, each element of a list is looked at by itself, so that it can be pointed at.
         for (element, place) in value.as_array().into_iter().flatten().zip(elements) {
@@ -179,14 +216,19 @@ impl Reader<'_> {
         }
         let (what, all) = match inner {
             None => ("a rule".to_owned(), "keys of [[rule]]".to_owned()),
+            Some(PROFILE) => (
+                "a profile".to_owned(),
+                "keys of [[matchmaking.profile]]".to_owned(),
+            ),
             Some(inner) => (format!("`{inner}` of a rule"), format!("keys of `{inner}`")),
         };
-        let elsewhere = TABLES.into_iter().find(|table| {
+        let in_rule = inner != Some(PROFILE);
+        let elsewhere = TABLES.into_iter().filter(|_| in_rule).find(|table| {
             Some(*table) != inner && schema::keys_of_rule(Some(table)).contains(&name)
         });
         let hint = match elsewhere {
             Some(table) => format!("`{name}` belongs into {table} = {{ ... }}"),
-            None if inner.is_some() && schema::keys_of_rule(None).contains(&name) => {
+            None if in_rule && inner.is_some() && schema::keys_of_rule(None).contains(&name) => {
                 format!("`{name}` stands in the rule itself")
             }
             None => choices(&all, name, keys),

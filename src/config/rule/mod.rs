@@ -15,7 +15,7 @@ use crate::lichess::model::{ColorWish, DeclineReason};
 
 pub(super) use check::contradictions;
 pub(super) use layer::Written;
-use words::one_or_many;
+pub(super) use words::one_or_many;
 pub use words::{Exact, Pattern, Range};
 
 /// One rule.

@@ -166,6 +166,12 @@ impl Exact {
     }
 }
 
+impl From<TimeControl> for Exact {
+    fn from(time: TimeControl) -> Self {
+        Self(time)
+    }
+}
+
 impl TryFrom<String> for Exact {
     type Error = &'static str;
 
@@ -209,7 +215,7 @@ impl fmt::Display for Exact {
 }
 
 /// `"one"` is short for `["one"]`.
-pub(super) fn one_or_many<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
+pub fn one_or_many<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,

@@ -1,0 +1,346 @@
+//! Games that we look for ourselves, and what is counted of all games.
+
+use std::time::{Duration, SystemTime};
+
+use tracing::{debug, info};
+
+use super::Account;
+use super::books::Book;
+use super::challenges::insist;
+use super::errands::Errand;
+use crate::bot::matchmaking::{Choice, Refusal, Roster, Scene, Step, Unmade};
+use crate::bot::quota::Limit;
+use crate::bot::stop::Stage;
+use crate::clock;
+use crate::events::{self, Decision};
+use crate::lichess::model::{Challenge, ChallengeId, GameInfo, NewChallenge, UserStatus, Username};
+use crate::lichess::retry::Kind;
+use crate::lichess::{Client, Error as Failure};
+
+/// The most bots that Lichess lists.
+const BOTS: u32 = 512;
+
+/// Moments that are closer than this are the same to who reads of them.
+const ALIKE: Duration = Duration::from_secs(5);
+
+/// What came of a step.
+pub(super) enum Sought {
+    /// Who is online, and ourselves.
+    Online(Result<Roster, Failure>),
+    /// What came of a challenge.
+    Tried(Tried),
+    /// Our challenge was taken back, or was not.
+    TakenBack(ChallengeId, Result<(), Failure>),
+}
+
+/// What came of a challenge to one of several.
+#[derive(Default)]
+pub(super) struct Tried {
+    /// Those who cannot be challenged.
+    unfit: Vec<(Username, Refusal)>,
+    /// Who was challenged, and the answer.
+    made: Option<(Username, Result<Box<Challenge>, Failure>)>,
+    /// It could not even be asked who is there.
+    failed: Option<Failure>,
+}
+
+impl Account {
+    /// Looks for a game when there is nothing to play.
+    pub(super) fn look_for_games(&mut self) {
+        let scene = self.scene();
+        let client = self.house.client.clone();
+        match self.matchmaking.step(scene, &self.quota) {
+            Step::Wait => {}
+            Step::Scout => {
+                self.errands
+                    .spawn(async move { Errand::Sought(Sought::Online(scout(&client).await)) });
+            }
+            Step::Challenge(choice) => {
+                let users: Vec<&str> = choice.users.iter().map(Username::as_str).collect();
+                info!(
+                    "looking for a game of {}: {}",
+                    choice.offer,
+                    users.join(", ")
+                );
+                self.errands.spawn(async move {
+                    Errand::Sought(Sought::Tried(challenge_one(&client, choice).await))
+                });
+            }
+            Step::TakeBack(id) => {
+                self.errands.spawn(async move {
+                    let answer = insist(Kind::Answer, || client.cancel(&id)).await;
+                    Errand::Sought(Sought::TakenBack(id, answer))
+                });
+            }
+        }
+    }
+
+    fn scene(&mut self) -> Scene {
+        let now = clock::now();
+        let waits = !self.queue.is_empty() || self.retaking > 0;
+        let arena = self.slots.arenas_awaited() > 0;
+        Scene {
+            stopping: !self.takes_games(),
+            ready: self.informed && self.link.is_open(),
+            busy: waits || arena || self.slots.busy(now),
+            room: !self.slots.full(false, now),
+            now,
+            date: clock::date(),
+        }
+    }
+
+    /// A step has come to its end.
+    pub(super) fn sought(&mut self, sought: Sought) {
+        match sought {
+            Sought::Online(Ok(roster)) => {
+                debug!("{} bots are online", roster.bots.len());
+                self.matchmaking.scouted(Some(roster));
+            }
+            Sought::Online(Err(failure)) => {
+                info!("cannot ask which bots are online: {failure}");
+                self.matchmaking.scouted(None);
+            }
+            Sought::Tried(tried) => self.tried(tried),
+            Sought::TakenBack(id, answer) => {
+                match &answer {
+                    Ok(()) => debug!(challenge = %id, "taken back"),
+                    Err(failure) => info!(challenge = %id, "cannot take back: {failure}"),
+                }
+                if let Some(challenge) = self.matchmaking.taken_back(answer.is_ok()) {
+                    let why = "it was not answered".to_owned();
+                    self.tell_challenge(&challenge, Decision::Dropped, why);
+                    self.save(Book::Answers);
+                }
+            }
+        }
+    }
+
+    fn tried(&mut self, tried: Tried) {
+        self.matchmaking.unfit(&tried.unfit);
+        if !tried.unfit.is_empty() {
+            self.save(Book::Answers);
+        }
+        match tried.made {
+            Some((user, Ok(challenge))) => {
+                info!(challenge = %challenge.id, "challenged {user}");
+                self.challenge_counts(true);
+                self.matchmaking.stands(challenge, user);
+            }
+            Some((user, Err(failure))) => self.not_made(&user, &failure),
+            None => {
+                if let Some(failure) = tried.failed {
+                    info!("cannot ask who of them is there: {failure}");
+                    return self.matchmaking.scouted(None);
+                }
+                self.matchmaking.nobody();
+            }
+        }
+    }
+
+    /// A challenge was made, by whomever.
+    pub(super) fn challenge_counts(&mut self, bot: bool) {
+        self.quota.challenged(bot, clock::date());
+        self.save(Book::Quota);
+    }
+
+    /// Lichess has not taken our challenge: of whom does it not want one, and for how long?
+    fn not_made(&mut self, user: &Username, failure: &Failure) {
+        info!("cannot challenge {user}: {failure}");
+        let date = clock::date();
+        let refusal = failure.refusal();
+        let day_limit = refusal.is_some_and(|refusal| refusal.is_bot_day_limit());
+        let named = refusal.and_then(|refusal| refusal.named_wait());
+        let why = match failure.code() {
+            Some(429) if day_limit => {
+                let wait = named.unwrap_or(Limit::BotGames.window());
+                self.quota.exhausted(Limit::BotGames, wait, date);
+                Unmade::Limited
+            }
+            Some(429) => {
+                self.quota.challenge_refused(named, date);
+                Unmade::Limited
+            }
+            Some(400) if day_limit => {
+                let wait = named.unwrap_or(Duration::from_secs(3_600));
+                Unmade::Refused(Refusal::Limited(wait))
+            }
+            Some(400 | 404) => Unmade::Refused(Refusal::Denied),
+            Some(401) => {
+                self.check_token();
+                Unmade::Failed
+            }
+            _ if failure.may_have_worked() => Unmade::Lost,
+            _ => Unmade::Failed,
+        };
+        // Lichess looks at the games of the day when the challenge is counted already.
+        if day_limit || matches!(why, Unmade::Refused(_) | Unmade::Lost) {
+            self.quota.challenged(true, date);
+        }
+        self.matchmaking.not_made(user, why);
+        self.save(Book::Quota);
+        self.save(Book::Answers);
+    }
+
+    /// The event stream shows a challenge of ours.
+    pub(super) fn echoed(&mut self, challenge: &Challenge) {
+        if self.matchmaking.echoed(challenge) {
+            info!(challenge = %challenge.id, "the challenge of which no answer came was made");
+        }
+    }
+
+    /// A challenge was declined or taken back; it may be ours.
+    pub(super) fn refused_by(&mut self, challenge: &Challenge) {
+        if let Some(why) = self.matchmaking.over(challenge) {
+            self.tell_challenge(challenge, Decision::Declined, why);
+            self.save(Book::Answers);
+        }
+    }
+
+    /// A game has begun, or goes on after a restart.
+    pub(super) fn game_counts(&mut self, info: &GameInfo) {
+        let date = clock::date();
+        let begun = self.matchmaking.began(info);
+        if let Some(begun) = &begun {
+            if let Some(challenge) = &begun.challenge {
+                let why = format!("as {} wants it", begun.profile);
+                self.tell_challenge(challenge, Decision::Accepted, why);
+            }
+            self.save(Book::Answers);
+        }
+        let sought = begun.map(|begun| begun.sought);
+        let opponent = &info.opponent;
+        let new = if opponent.ai_level.is_some() {
+            self.quota.ai_game(&info.id, date)
+        } else {
+            opponent.is_bot() && self.quota.bot_game(&info.id, sought, date)
+        };
+        if new {
+            self.save(Book::Quota);
+        }
+    }
+
+    /// A game is over.
+    pub(super) fn game_over(&mut self, info: &GameInfo) {
+        if self.matchmaking.finished(info) {
+            self.save(Book::Answers);
+        }
+    }
+
+    /// Takes down what Lichess has asked to pause, for the case that we are restarted.
+    pub(super) fn keep_pauses(&mut self) {
+        let pauses = self.house.client.pauses();
+        if self.quota.keep_pauses(pauses, clock::date()) {
+            self.save(Book::Quota);
+        }
+    }
+
+    /// One line whenever there is nothing to play: why, and what is tried next.
+    pub(super) fn tell_idle(&mut self) {
+        if !self.games.is_empty() || self.stop.stage() != Stage::Running {
+            self.idle_told = None;
+            return;
+        }
+        if !self.informed || !self.link.is_open() {
+            return;
+        }
+        let (reason, next) = match self.matchmaking.idle() {
+            _ if self.office.orders.paused => (
+                "no game is on, and the operator has paused the bot".to_owned(),
+                None,
+            ),
+            Some(idle) => (format!("no game is on; {}", idle.why), Some(idle.next)),
+            None if self.house.settings.challenge.accept => {
+                ("no game is on; waiting for challenges".to_owned(), None)
+            }
+            None => (
+                "no game is on, and challenges are switched off".to_owned(),
+                None,
+            ),
+        };
+        let told = self.idle_told.as_ref();
+        if told.is_some_and(|(before, then)| *before == reason && alike(*then, next)) {
+            return;
+        }
+        match next {
+            Some(next) => info!("idle: {reason}; next try at {}", clock::shown(next)),
+            None => info!("idle: {reason}"),
+        }
+        self.idle_told = Some((reason.clone(), next));
+        self.house.events.send(events::Event::Idle { reason, next });
+    }
+}
+
+fn alike(one: Option<SystemTime>, other: Option<SystemTime>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => {
+            let apart = one.duration_since(other);
+            apart.unwrap_or_else(|error| error.duration()) < ALIKE
+        }
+        (one, other) => one == other,
+    }
+}
+
+/// Who is online, and what we are worth by now.
+async fn scout(client: &Client) -> Result<Roster, Failure> {
+    Ok(Roster {
+        me: client.account().await?,
+        bots: client.online_bots(BOTS).await?,
+    })
+}
+
+/// Challenges the first of these who is there and does not play, or else the first who is there.
+async fn challenge_one(client: &Client, choice: Choice) -> Tried {
+    let mut tried = Tried::default();
+    let there = match client.users_status(&choice.users).await {
+        Ok(there) => there,
+        Err(failure) => {
+            tried.failed = Some(failure);
+            return tried;
+        }
+    };
+    let status = |user: &Username| there.iter().find(|status| status.name == *user);
+    let is_online = |user: &&Username| status(user).is_some_and(|status| status.online);
+    let plays = |user: &&Username| status(user).is_some_and(|status: &UserStatus| status.playing);
+    let (mut online, away): (Vec<_>, Vec<_>) = choice.users.iter().partition(is_online);
+    online.sort_by_key(plays);
+    let gone = away.into_iter().map(|user| (user.clone(), Refusal::Away));
+    tried.unfit.extend(gone);
+    for user in online {
+        // Whom we block is told of a single user only.
+        match client.user(user).await {
+            Ok(profile) if profile.blocking => {
+                tried.unfit.push((user.clone(), Refusal::Blocked));
+            }
+            Ok(_) => {
+                let what = NewChallenge {
+                    time_control: choice.offer.time(),
+                    rated: choice.offer.rated,
+                    color: choice.color,
+                    variant: choice.offer.variant,
+                    fen: None,
+                };
+                let made = client.challenge(user, &what).await.map(Box::new);
+                tried.made = Some((user.clone(), made));
+                return tried;
+            }
+            Err(failure) => {
+                tried.failed = Some(failure);
+                return tried;
+            }
+        }
+    }
+    tried
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_told_anew_when_they_have_moved() {
+        let now = SystemTime::now();
+        let later = |seconds| Some(now + Duration::from_secs(seconds));
+        assert!(alike(None, None) && alike(later(0), later(4)) && alike(later(4), later(0)));
+        assert!(!alike(None, later(0)) && !alike(later(0), later(5)) && !alike(later(6), later(0)));
+    }
+}

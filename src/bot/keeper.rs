@@ -1,0 +1,120 @@
+//! Files that are written anew whenever what they hold has changed, beside the loop that changes it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use tracing::warn;
+
+use crate::aside;
+
+/// The longest file that is read.
+const LONGEST: u64 = 8 * 1024 * 1024;
+
+/// One such file: one write at a time, each with the latest state.
+#[derive(Debug)]
+pub struct Keeper {
+    file: Option<PathBuf>,
+    /// What cannot be kept when it cannot be written.
+    what: &'static str,
+    writing: bool,
+    changed: bool,
+    failed: bool,
+}
+
+impl Keeper {
+    /// Keeps `what` in this file, or nowhere.
+    pub fn new(file: Option<PathBuf>, what: &'static str) -> Self {
+        Self {
+            file,
+            what,
+            writing: false,
+            changed: false,
+            failed: false,
+        }
+    }
+
+    /// The state has changed: where to write it now, and then tell [`written`](Self::written). Nowhere while it is being
+    /// written.
+    pub fn change(&mut self) -> Option<PathBuf> {
+        if self.file.is_some() && std::mem::replace(&mut self.writing, true) {
+            self.changed = true;
+            return None;
+        }
+        self.file.clone()
+    }
+
+    /// It is written, or cannot be. Whether the state has changed meanwhile.
+    pub fn written(&mut self, outcome: io::Result<()>) -> bool {
+        self.writing = false;
+        match outcome {
+            Ok(()) => self.failed = false,
+            // Once is enough for one trouble.
+            Err(error) => {
+                if !std::mem::replace(&mut self.failed, true) {
+                    warn!("cannot keep {} over a restart: {error}", self.what);
+                }
+            }
+        }
+        std::mem::take(&mut self.changed)
+    }
+}
+
+/// Reads a file whole; one that is not there is empty.
+///
+/// # Errors
+/// When it is there and cannot be read.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    match fs::metadata(path) {
+        Ok(file) if file.len() > LONGEST => Err(io::Error::other(format!(
+            "it has more than {LONGEST} bytes"
+        ))),
+        Ok(_) => fs::read(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a file anew, whole or not at all.
+///
+/// # Errors
+/// When the system does not let us.
+pub fn save(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(directory)?;
+    }
+    aside::write(path, text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_state_is_written_one_write_at_a_time() {
+        let file = PathBuf::from("/kept");
+        let mut keeper = Keeper::new(Some(file.clone()), "this");
+        assert_eq!(keeper.change(), Some(file.clone()));
+        assert_eq!(keeper.change(), None);
+        assert_eq!(keeper.change(), None);
+        assert!(keeper.written(Ok(())));
+        assert_eq!(keeper.change(), Some(file.clone()));
+        assert!(!keeper.written(Err(io::Error::other("full"))));
+        assert_eq!(keeper.change(), Some(file));
+        let mut nowhere = Keeper::new(None, "this");
+        assert_eq!((nowhere.change(), nowhere.change()), (None, None));
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_empty_and_one_without_end_is_not_read() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("some/where/file");
+        assert_eq!(read(&path).unwrap(), b"");
+        save(&path, "text").unwrap();
+        assert_eq!(read(&path).unwrap(), b"text");
+        save(&path, &"x".repeat(LONGEST as usize + 1)).unwrap();
+        assert!(read(&path).is_err());
+    }
+}

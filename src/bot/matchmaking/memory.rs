@@ -1,0 +1,577 @@
+//! What other bots have answered: whom to leave alone for how long and with what, who is owed a second game, and who was
+//! met when. Kept in a file over restarts.
+//!
+//! Each refusal is about something: all games, or faster ones than this, or rated ones, by its reason. The next one about
+//! the same doubles the time for which it is heeded, and each week without one halves that again.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::bot::keeper;
+use crate::lichess::model::{Color, DeclineReason, Speed, TimeControl, Username, Variant};
+
+/// A kind of game that somebody can be challenged to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    /// Seconds at the start.
+    pub limit: u32,
+    /// Seconds for each move.
+    pub increment: u32,
+    /// The variant.
+    #[serde(serialize_with = "key")]
+    pub variant: Variant,
+    /// Whether ratings are at stake.
+    pub rated: bool,
+}
+
+impl Offer {
+    /// The time control.
+    pub fn time(self) -> TimeControl {
+        TimeControl::Clock {
+            limit: self.limit,
+            increment: self.increment,
+        }
+    }
+
+    /// What the ratings of such games are called.
+    pub fn perf(self) -> &'static str {
+        match self.variant {
+            Variant::Standard | Variant::FromPosition => {
+                Speed::of_clock(self.limit, self.increment).key()
+            }
+            other => other.key(),
+        }
+    }
+
+    /// How long it takes each side, as Lichess reckons.
+    fn estimate(self) -> u32 {
+        self.limit.saturating_add(self.increment.saturating_mul(40))
+    }
+}
+
+/// `3+2 rated standard`
+impl std::fmt::Display for Offer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let rated = if self.rated { "rated" } else { "casual" };
+        write!(f, "{} {rated} {}", self.time(), self.variant)
+    }
+}
+
+fn key<S: Serializer>(variant: &Variant, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(variant.key())
+}
+
+/// How a challenge of ours came to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// He has declined it.
+    Declined(DeclineReason),
+    /// He has not answered.
+    Unanswered,
+    /// He was not there.
+    Away,
+    /// Lichess does not let him be challenged for so long: he has played his 100 games.
+    Limited(Duration),
+    /// Lichess does not let us challenge him.
+    Denied,
+    /// We block him on Lichess.
+    Blocked,
+    /// He was paired with us and did not move.
+    Unplayed,
+}
+
+/// What a refusal is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Topic {
+    All,
+    /// Games that take each side so many seconds or fewer.
+    Faster(u32),
+    /// Or more.
+    Slower(u32),
+    /// This very time control.
+    Clock(u32, u32),
+    Rated,
+    Casual,
+    /// Whatever is not standard chess.
+    Variants,
+    Variant(#[serde(serialize_with = "key")] Variant),
+}
+
+impl Topic {
+    fn is_about(self, offer: Offer) -> bool {
+        match self {
+            Self::All => true,
+            Self::Faster(estimate) => offer.estimate() <= estimate,
+            Self::Slower(estimate) => offer.estimate() >= estimate,
+            Self::Clock(limit, increment) => (offer.limit, offer.increment) == (limit, increment),
+            Self::Rated => offer.rated,
+            Self::Casual => !offer.rated,
+            Self::Variants => offer.variant != Variant::Standard,
+            Self::Variant(variant) => offer.variant == variant,
+        }
+    }
+
+    /// Whether a refusal about this is one more of those about that.
+    fn is_like(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Faster(_), Self::Faster(_)) | (Self::Slower(_), Self::Slower(_)) => true,
+            _ => self == other,
+        }
+    }
+}
+
+/// As it goes on behind a name.
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Declined(reason) => write!(f, "has declined ({reason})"),
+            Self::Unanswered => f.write_str("has not answered"),
+            Self::Away => f.write_str("is not there"),
+            Self::Limited(_) => f.write_str("has played the day's games between bots"),
+            Self::Denied => f.write_str("cannot be challenged"),
+            Self::Blocked => f.write_str("is blocked by us on Lichess"),
+            Self::Unplayed => f.write_str("has not played the game"),
+        }
+    }
+}
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+/// The longest that a refusal is heeded.
+const LONGEST: u64 = 30 * DAY;
+
+/// Without a refusal for this long after the time of one, it counts half as much.
+const CALM: u64 = 7 * DAY;
+
+/// A second game is owed for this long.
+const OWED: u64 = DAY;
+
+/// Who was met is remembered for this long.
+const MET: u64 = 30 * DAY;
+
+/// The most of each that is remembered: four times as many bots as are ever online.
+const MOST: usize = 2_000;
+
+impl Refusal {
+    /// What it is about, and for how many seconds it is heeded the first time.
+    fn weight(self, offer: Offer) -> (Topic, u64) {
+        use DeclineReason as Reason;
+        let estimate = offer.estimate();
+        match self {
+            Self::Away => (Topic::All, 15 * MINUTE),
+            Self::Unanswered => (Topic::All, HOUR),
+            Self::Unplayed => (Topic::All, 2 * HOUR),
+            Self::Denied => (Topic::All, DAY),
+            Self::Blocked => (Topic::All, 7 * DAY),
+            Self::Limited(wait) => (Topic::All, wait.as_secs()),
+            Self::Declined(reason) => match reason {
+                Reason::Later => (Topic::All, 30 * MINUTE),
+                Reason::NoBot => (Topic::All, 7 * DAY),
+                Reason::TooFast => (Topic::Faster(estimate), DAY),
+                Reason::TooSlow => (Topic::Slower(estimate), DAY),
+                Reason::TimeControl => (Topic::Clock(offer.limit, offer.increment), DAY),
+                // It asks for the other kind.
+                Reason::Rated => (Topic::Casual, DAY),
+                Reason::Casual => (Topic::Rated, DAY),
+                Reason::Standard => (Topic::Variants, DAY),
+                Reason::Variant => (Topic::Variant(offer.variant), DAY),
+                Reason::Generic | Reason::OnlyBot | Reason::Unknown => (Topic::All, 4 * HOUR),
+            },
+        }
+    }
+}
+
+/// See the module's text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Memory {
+    refusals: Vec<Heeded>,
+    owed: Vec<Owed>,
+    /// When the last game began with each, by the names in lower case.
+    met: BTreeMap<String, u64>,
+}
+
+/// A refusal that is heeded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Heeded {
+    /// In lower case.
+    user: String,
+    topic: Topic,
+    /// How many there were in a row.
+    times: u32,
+    /// Seconds since 1970.
+    until: u64,
+}
+
+impl Heeded {
+    /// How many still count.
+    fn times(&self, now: u64) -> u32 {
+        let calm = now.saturating_sub(self.until) / CALM;
+        self.times
+            .saturating_sub(u32::try_from(calm).unwrap_or(u32::MAX))
+    }
+
+    /// Whether it is heeded now. One for longer than can be is of a clock that was wrong.
+    fn holds(&self, now: u64) -> bool {
+        now < self.until && self.until - now <= LONGEST
+    }
+}
+
+/// The second game of a pair.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Owed {
+    /// As he is called.
+    user: String,
+    offer: Offer,
+    /// Whether we have White in it.
+    white: bool,
+    /// When the first one began.
+    since: u64,
+}
+
+impl Memory {
+    /// Reads the file; one that is not there is empty.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn load(path: &Path) -> io::Result<Self> {
+        match keeper::read(path)? {
+            text if text.is_empty() => Ok(Self::default()),
+            text => Ok(serde_json::from_slice(&text)?),
+        }
+    }
+
+    /// The file as it should be.
+    pub fn text(&self) -> String {
+        serde_json::to_string(self).expect("plain data with string keys")
+    }
+
+    /// Until when he is to be left alone with this, if he is.
+    pub fn alone_until(
+        &self,
+        user: &Username,
+        offer: Offer,
+        now: SystemTime,
+    ) -> Option<SystemTime> {
+        let (user, now) = (user.id(), seconds(now));
+        let about = |heeded: &&Heeded| {
+            heeded.user == user && heeded.topic.is_about(offer) && heeded.holds(now)
+        };
+        let until = self
+            .refusals
+            .iter()
+            .filter(about)
+            .map(|heeded| heeded.until);
+        until
+            .max()
+            .map(|until| UNIX_EPOCH + Duration::from_secs(until))
+    }
+
+    /// A challenge has come to nothing. Until when he is left alone with this.
+    pub fn refused(
+        &mut self,
+        user: &Username,
+        offer: Offer,
+        refusal: Refusal,
+        now: SystemTime,
+    ) -> SystemTime {
+        let (id, now) = (user.id(), seconds(now));
+        let (topic, first) = refusal.weight(offer);
+        let same = |heeded: &Heeded| heeded.user == id && heeded.topic.is_like(topic);
+        let before: u32 = self
+            .refusals
+            .extract_if(.., |heeded| same(heeded))
+            .map(|heeded| heeded.times(now))
+            .max()
+            .unwrap_or(0);
+        // What Lichess says is exact, however often it says so.
+        let (times, wait) = match refusal {
+            Refusal::Limited(wait) => (before, wait.as_secs()),
+            _ => (before.saturating_add(1), first << before.min(12)),
+        };
+        let until = now + wait.clamp(1, LONGEST);
+        self.refusals.push(Heeded {
+            user: id,
+            topic,
+            times,
+            until,
+        });
+        self.tidy(now);
+        UNIX_EPOCH + Duration::from_secs(until)
+    }
+
+    /// A game with him has begun, and we have this colour; with `pair` a second one is owed to him, unless this is it.
+    pub fn met(
+        &mut self,
+        user: &Username,
+        offer: Offer,
+        pair: bool,
+        color: Color,
+        now: SystemTime,
+    ) {
+        let (id, now) = (user.id(), seconds(now));
+        // What he has said against such games before no longer counts.
+        self.refusals
+            .retain(|heeded| heeded.user != id || !heeded.topic.is_about(offer));
+        self.met.insert(id.clone(), now);
+        let before = self.owed.len();
+        self.owed
+            .retain(|owed| !owed.user.eq_ignore_ascii_case(&id) || owed.offer != offer);
+        if pair && before == self.owed.len() {
+            self.owed.push(Owed {
+                user: user.to_string(),
+                offer,
+                white: color == Color::Black,
+                since: now,
+            });
+        }
+        self.tidy(now);
+    }
+
+    /// Who is owed a second game: with what, and which colour is ours. The oldest debt comes first.
+    pub fn owed(&self, now: SystemTime) -> impl Iterator<Item = (Username, Offer, Color)> {
+        let now = seconds(now);
+        let lately = move |owed: &&Owed| now.abs_diff(owed.since) < OWED;
+        self.owed.iter().filter(lately).map(|owed| {
+            let color = if owed.white {
+                Color::White
+            } else {
+                Color::Black
+            };
+            (Username::new(&owed.user), owed.offer, color)
+        })
+    }
+
+    /// When the last game with him began.
+    pub fn last_met(&self, user: &Username) -> Option<u64> {
+        self.met.get(&user.id()).copied()
+    }
+
+    /// Forgets what counts no longer, and of too much the oldest.
+    fn tidy(&mut self, now: u64) {
+        self.refusals
+            .retain(|heeded| heeded.holds(now) || (heeded.until <= now && heeded.times(now) > 0));
+        self.owed.retain(|owed| now.abs_diff(owed.since) < OWED);
+        self.met.retain(|_, at| now.abs_diff(*at) < MET);
+        let beyond = |len: usize| len.saturating_sub(MOST);
+        self.refusals.drain(..beyond(self.refusals.len()));
+        self.owed.drain(..beyond(self.owed.len()));
+        for _ in 0..beyond(self.met.len()) {
+            let oldest = self.met.iter().min_by_key(|(_, at)| **at);
+            let oldest = oldest.map(|(user, _)| user.clone());
+            self.met.retain(|user, _| Some(user) != oldest.as_ref());
+        }
+    }
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
+    }
+
+    fn offer(limit: u32, increment: u32) -> Offer {
+        Offer {
+            limit,
+            increment,
+            variant: Variant::Standard,
+            rated: true,
+        }
+    }
+
+    const BLITZ: Offer = Offer {
+        limit: 180,
+        increment: 2,
+        variant: Variant::Standard,
+        rated: true,
+    };
+
+    #[test]
+    fn each_reason_is_about_something_else() {
+        use DeclineReason as Reason;
+        let casual = Offer {
+            rated: false,
+            ..BLITZ
+        };
+        let shuffled = Offer {
+            variant: Variant::Chess960,
+            ..BLITZ
+        };
+        // The reason with which 3+2 rated is declined, what is then left alone, and what is not.
+        let table = [
+            (Reason::Later, vec![BLITZ, casual, shuffled], vec![]),
+            (Reason::NoBot, vec![BLITZ, casual, shuffled], vec![]),
+            (Reason::Generic, vec![BLITZ, casual, shuffled], vec![]),
+            (Reason::Casual, vec![BLITZ, shuffled], vec![casual]),
+            (Reason::Rated, vec![casual], vec![BLITZ]),
+            (
+                Reason::TooFast,
+                vec![BLITZ, offer(60, 0), offer(180, 0)],
+                vec![offer(180, 3), offer(600, 0)],
+            ),
+            (
+                Reason::TooSlow,
+                vec![BLITZ, offer(180, 3), offer(600, 0)],
+                vec![offer(60, 0), offer(180, 0)],
+            ),
+            (
+                Reason::TimeControl,
+                vec![BLITZ, casual, shuffled],
+                vec![offer(180, 0), offer(300, 3)],
+            ),
+            (Reason::Standard, vec![shuffled], vec![BLITZ]),
+            (Reason::Variant, vec![BLITZ], vec![shuffled]),
+        ];
+        let (grump, other) = (Username::new("Grump"), Username::new("Grumpy"));
+        for (reason, held, free) in table {
+            let mut memory = Memory::default();
+            let until = memory.refused(&grump, BLITZ, Refusal::Declined(reason), at(0));
+            for offer in held {
+                let alone = memory.alone_until(&Username::new("GRUMP"), offer, at(10));
+                assert_eq!(alone, Some(until), "{reason} {offer}");
+                assert_eq!(memory.alone_until(&grump, offer, until), None, "{reason}");
+            }
+            for offer in free {
+                let alone = memory.alone_until(&grump, offer, at(10));
+                assert_eq!(alone, None, "{reason} {offer}");
+            }
+            assert_eq!(memory.alone_until(&other, BLITZ, at(10)), None);
+        }
+    }
+
+    #[test]
+    fn each_refusal_in_a_row_is_heeded_twice_as_long() {
+        let grump = Username::new("Grump");
+        let table = [
+            (Refusal::Declined(DeclineReason::Later), 30 * MINUTE),
+            (Refusal::Unanswered, HOUR),
+            (Refusal::Away, 15 * MINUTE),
+            (Refusal::Unplayed, 2 * HOUR),
+            (Refusal::Denied, DAY),
+            (Refusal::Blocked, 7 * DAY),
+            (Refusal::Declined(DeclineReason::NoBot), 7 * DAY),
+            (Refusal::Declined(DeclineReason::TooFast), DAY),
+            (Refusal::Declined(DeclineReason::Generic), 4 * HOUR),
+        ];
+        for (refusal, first) in table {
+            let (mut memory, mut now) = (Memory::default(), 0);
+            for doubled in 0..14 {
+                let wait = (first << doubled).min(LONGEST);
+                let until = memory.refused(&grump, BLITZ, refusal, at(now));
+                assert_eq!(until, at(now + wait), "{refusal:?}");
+                now += wait;
+            }
+        }
+        // The time that Lichess names is neither doubled nor does it double others.
+        let mut memory = Memory::default();
+        let limited = Refusal::Limited(Duration::from_secs(5_000));
+        for now in [0, 6_000] {
+            let until = memory.refused(&grump, BLITZ, limited, at(now));
+            assert_eq!(until, at(now + 5_000));
+        }
+        let until = memory.refused(&grump, BLITZ, Refusal::Unanswered, at(20_000));
+        assert_eq!(until, at(20_000 + HOUR));
+    }
+
+    #[test]
+    fn calm_weeks_and_games_make_refusals_forgotten() {
+        let grump = Username::new("Grump");
+        let later = Refusal::Declined(DeclineReason::Later);
+        let mut memory = Memory::default();
+        let mut now = 0;
+        // So long after the end of the one before, and how many times half an hour it is heeded.
+        for (pause, halves) in [
+            (0, 1),
+            (0, 2),
+            (0, 4),
+            (CALM, 4),
+            (2 * CALM, 2),
+            (50 * CALM, 1),
+        ] {
+            now += pause;
+            let until = memory.refused(&grump, BLITZ, later, at(now));
+            now += halves * 30 * MINUTE;
+            assert_eq!(until, at(now), "{pause} {halves}");
+        }
+        memory.met(&grump, BLITZ, false, Color::White, at(now));
+        let until = memory.refused(&grump, BLITZ, later, at(now));
+        assert_eq!(until, at(now + 30 * MINUTE));
+    }
+
+    #[test]
+    fn the_second_game_of_a_pair_is_owed_for_a_day() {
+        let (ann, ben) = (Username::new("Ann"), Username::new("Ben"));
+        let mut memory = Memory::default();
+        memory.met(&ann, BLITZ, true, Color::White, at(0));
+        memory.met(&ben, BLITZ, false, Color::White, at(1));
+        let owed = |memory: &Memory, now| memory.owed(at(now)).collect::<Vec<_>>();
+        let second = [(ann.clone(), BLITZ, Color::Black)];
+        assert_eq!(owed(&memory, 10), second);
+        assert!(owed(&memory, DAY).is_empty());
+        // A game of another kind is another pair.
+        memory.met(&ann, offer(60, 1), true, Color::Black, at(20));
+        assert_eq!(owed(&memory, 30).len(), 2);
+        memory.met(&Username::new("ANN"), BLITZ, true, Color::Black, at(40));
+        assert_eq!(
+            owed(&memory, 50),
+            [(ann.clone(), offer(60, 1), Color::White)]
+        );
+        assert_eq!(memory.last_met(&ann), Some(seconds(at(40))));
+        assert_eq!(memory.last_met(&Username::new("Cleo")), None);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_survives_what_happens_to_files() {
+        let mut memory = Memory::default();
+        for n in 0..MOST as u64 + 100 {
+            let user = Username::new(&format!("Bot{n}"));
+            memory.refused(&user, BLITZ, Refusal::Denied, at(n));
+            memory.met(&user, offer(60, 0), true, Color::White, at(n));
+            memory.refused(&user, BLITZ, Refusal::Denied, at(n));
+        }
+        assert_eq!((memory.refusals.len(), memory.met.len()), (MOST, MOST));
+        assert_eq!(memory.owed.len(), MOST);
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("answers.json");
+        assert_eq!(Memory::load(&path).unwrap(), Memory::default());
+        keeper::save(&path, &memory.text()).unwrap();
+        assert_eq!(Memory::load(&path).unwrap(), memory);
+        keeper::save(&path, "[]]").unwrap();
+        assert!(Memory::load(&path).is_err());
+        // A clock that was wrong leaves nobody alone for ever.
+        let grump = Username::new("Grump");
+        memory.refused(&grump, BLITZ, Refusal::Denied, at(400 * DAY));
+        assert_eq!(memory.alone_until(&grump, BLITZ, at(0)), None);
+    }
+
+    #[test]
+    fn ratings_go_by_speed_or_variant() {
+        for (limit, increment, perf) in [
+            (60, 0, "bullet"),
+            (180, 2, "blitz"),
+            (1_800, 0, "classical"),
+        ] {
+            assert_eq!(offer(limit, increment).perf(), perf);
+        }
+        let shuffled = Offer {
+            variant: Variant::Chess960,
+            ..BLITZ
+        };
+        assert_eq!(shuffled.perf(), "chess960");
+        assert_eq!(shuffled.to_string(), "3+2 rated chess960");
+    }
+}

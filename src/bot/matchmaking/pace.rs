@@ -1,0 +1,249 @@
+//! How the games of our own seeking are spread over the day. Pure.
+
+use std::time::{Duration, SystemTime};
+
+use crate::bot::quota::{Limit, Quota};
+
+/// Challenges in a day that are left to the operator.
+const KEPT: u32 = 40;
+
+/// So many challenges may be made before they are spread over the day: those who decline cost no game.
+const BURST: u32 = 10;
+
+/// Nothing is to be tried before that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// When it may be tried.
+    pub until: SystemTime,
+    /// Why not now, for the operator.
+    pub why: String,
+}
+
+/// Why the next challenge has to wait, if it has to. `reserve` games of the day are left to others; the second game of a
+/// pair follows the first at once, and the pair has the time of two.
+pub fn hold(quota: &Quota, reserve: u32, second: bool, now: SystemTime) -> Option<Hold> {
+    used_up(quota, reserve, now)
+        .or_else(|| refused(quota, now))
+        .or_else(|| spread(quota, reserve, now).filter(|_| !second))
+        .or_else(|| challenges(quota, now))
+}
+
+/// Lichess takes no challenge from us.
+fn refused(quota: &Quota, now: SystemTime) -> Option<Hold> {
+    let until = quota.no_challenge_until(now)?;
+    let why = "Lichess takes no more challenges from us for now".to_owned();
+    Some(Hold { until, why })
+}
+
+/// Games of our own seeking that are left in the window.
+fn left(quota: &Quota, reserve: u32, now: SystemTime) -> u32 {
+    let made = quota.made(now);
+    let others = quota.used(Limit::BotGames, now).saturating_sub(made);
+    Limit::BotGames
+        .credits()
+        .saturating_sub(made)
+        .saturating_sub(others.max(reserve))
+}
+
+fn used_up(quota: &Quota, reserve: u32, now: SystemTime) -> Option<Hold> {
+    let until = quota.ends(Limit::BotGames, now)?;
+    let (all, used) = (Limit::BotGames.credits(), quota.used(Limit::BotGames, now));
+    let why = if used >= all {
+        format!("the {all} games between bots that Lichess allows in 24 hours are played")
+    } else {
+        format!(
+            "{used} of {all} games between bots in 24 hours are played, the rest is left to others"
+        )
+    };
+    (left(quota, reserve, now) == 0).then_some(Hold { until, why })
+}
+
+/// What is left is spread evenly over what is left of the window.
+fn spread(quota: &Quota, reserve: u32, now: SystemTime) -> Option<Hold> {
+    let end = quota.ends(Limit::BotGames, now)?;
+    let (last, pair) = quota.last_made(now)?;
+    let left = left(quota, reserve, now);
+    let rest = end.duration_since(last).unwrap_or_default();
+    let games = if pair { 2 } else { 1 };
+    let gap = (rest / (left + 1)).saturating_mul(games);
+    let until = last + gap;
+    let made = quota.made(now);
+    let why = format!(
+        "{made} of {} games that we may seek in 24 hours are made, the rest is spread over the day",
+        made + left
+    );
+    (now < until).then_some(Hold { until, why })
+}
+
+/// Challenges come to nothing more often than to games, and are counted too.
+fn challenges(quota: &Quota, now: SystemTime) -> Option<Hold> {
+    let limit = Limit::ChallengesDay;
+    let opened = quota.opened(limit, now)?;
+    let (share, used) = (limit.credits() - KEPT, quota.used(limit, now));
+    let until = if used >= share {
+        quota.ends(limit, now)?
+    } else {
+        let beyond = (used + 1).saturating_sub(BURST);
+        let each: Duration = limit.window() / share;
+        opened + each * beyond
+    };
+    let why = format!(
+        "{used} of {share} challenges in 24 hours are made, the rest is spread over the day"
+    );
+    (now < until).then_some(Hold { until, why })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+    use crate::bot::quota::Sought;
+    use crate::lichess::model::GameId;
+
+    const DAY: u64 = 86_400;
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
+    }
+
+    fn id(n: u64) -> GameId {
+        format!("game{n:04}").parse().unwrap()
+    }
+
+    /// Seconds to wait, and why.
+    fn waits(quota: &Quota, reserve: u32, second: bool, now: u64) -> Option<(u64, String)> {
+        let hold = hold(quota, reserve, second, at(now))?;
+        let wait = hold.until.duration_since(at(now)).unwrap().as_secs();
+        Some((wait, hold.why))
+    }
+
+    /// Plays whenever it may, and others play with us at these times. When our games began.
+    fn day(reserve: u32, pairs: bool, others: &[u64], until: u64) -> Vec<u64> {
+        let mut quota = Quota::default();
+        let (mut now, mut number, mut second) = (0, 0, false);
+        let mut others = others.to_vec();
+        let mut made = Vec::new();
+        while now < until {
+            others.retain(|at_s| {
+                let due = *at_s <= now;
+                if due {
+                    number += 1;
+                    quota.bot_game(&id(number), None, at(*at_s));
+                }
+                !due
+            });
+            if hold(&quota, reserve, second, at(now)).is_none() {
+                number += 1;
+                quota.challenged(true, at(now));
+                let sought = if second {
+                    Sought::Second
+                } else {
+                    Sought::First
+                };
+                quota.bot_game(&id(number), Some(sought), at(now));
+                made.push(now);
+                second = pairs && !second;
+            }
+            now += 60;
+        }
+        made
+    }
+
+    #[test]
+    fn games_are_spread_evenly_over_the_day() {
+        let made = day(20, false, &[], DAY);
+        assert!((79..=80).contains(&made.len()), "{made:?}");
+        let gaps: Vec<u64> = made.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(
+            gaps.iter().all(|gap| (1_020..=1_140).contains(gap)),
+            "{gaps:?}"
+        );
+    }
+
+    #[test]
+    fn a_pair_is_played_at_once_and_has_the_time_of_two() {
+        let made = day(20, true, &[], DAY);
+        assert!((78..=80).contains(&made.len()), "{made:?}");
+        for pair in made.chunks_exact(2) {
+            assert_eq!(pair[1] - pair[0], 60);
+        }
+        let firsts: Vec<u64> = made.iter().step_by(2).copied().collect();
+        let gaps: Vec<u64> = firsts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(
+            gaps.iter().all(|gap| (1_980..=2_280).contains(gap)),
+            "{gaps:?}"
+        );
+    }
+
+    #[test]
+    fn what_others_want_of_the_day_goes_before() {
+        // Up to the reserve they take nothing away from us.
+        let few: Vec<u64> = (0..20).map(|n| n * 4_000).collect();
+        assert!((79..=80).contains(&day(20, false, &few, DAY).len()));
+        // Beyond it they do, and all together never have more than 100.
+        let many: Vec<u64> = (0..60).map(|n| n * 1_000).collect();
+        let made = day(20, false, &many, DAY).len();
+        assert!((36..=40).contains(&made), "{made}");
+        let all: Vec<u64> = (0..100).collect();
+        assert!(day(20, false, &all, DAY).len() <= 1);
+        // The day after, all of it is there again.
+        assert!((79..=85).contains(&(day(20, false, &all, 2 * DAY).len())));
+    }
+
+    #[test]
+    fn the_day_s_games_are_told_of_when_they_are_played() {
+        let mut quota = Quota::default();
+        assert_eq!(waits(&quota, 20, false, 0), None);
+        for n in 0..80 {
+            quota.bot_game(&id(n), Some(Sought::First), at(10 * n));
+        }
+        let (wait, why) = waits(&quota, 20, false, 800).unwrap();
+        assert_eq!(wait, DAY - 800);
+        assert!(why.contains("80 of 100 games"), "{why}");
+        // Nor is a pair made whole out of the reserve.
+        assert_eq!(waits(&quota, 20, true, 800).unwrap().0, DAY - 800);
+        let (wait, why) = waits(&quota, 19, false, 800).unwrap();
+        assert!(
+            wait > 40_000 && why.contains("80 of 81 games that we may seek"),
+            "{why}"
+        );
+        assert_eq!(waits(&quota, 19, true, 800), None);
+        quota.exhausted(Limit::BotGames, Duration::from_secs(3_600), at(900));
+        let (wait, why) = waits(&quota, 19, false, 900).unwrap();
+        assert!(wait == 3_600 && why.contains("the 100 games"), "{why}");
+    }
+
+    #[test]
+    fn challenges_that_are_declined_are_spread_too() {
+        let mut quota = Quota::default();
+        let mut now = 0;
+        let mut made = Vec::new();
+        while now < DAY {
+            if hold(&quota, 20, false, at(now)).is_none() {
+                quota.challenged(true, at(now));
+                made.push(now);
+            }
+            now += 30;
+        }
+        assert_eq!(made[9..12], [270, 540, 1_080]);
+        assert!((155..=160).contains(&made.len()), "{}", made.len());
+        let late: Vec<u64> = made[20..]
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .collect();
+        assert!(late.iter().all(|gap| (480..=600).contains(gap)), "{late:?}");
+    }
+
+    #[test]
+    fn what_lichess_refuses_is_not_tried() {
+        let mut quota = Quota::default();
+        quota.challenge_refused(Some(Duration::from_secs(700)), at(0));
+        let (wait, why) = waits(&quota, 20, true, 100).unwrap();
+        assert!(
+            wait == 600 && why.contains("takes no more challenges"),
+            "{why}"
+        );
+        assert_eq!(waits(&quota, 20, true, 700), None);
+    }
+}

@@ -1,0 +1,339 @@
+//! The real program looks for games itself, on the simulator.
+
+use std::time::Duration;
+
+use knightwatch::sim::{
+    Endpoint, Fault, GameSummary, Habits, Kind, NewUser, Rule, Sim, SimOptions, Sparring,
+    StreamFault, TimeControl,
+};
+use serde_json::Value;
+
+use crate::common::{BOT, Daemon, Site, wait};
+
+/// At once, and not for long.
+const EAGER: &str = "[matchmaking]\nenabled = true\nidle_s = 0\npatience_s = 2\n\
+                     [[matchmaking.profile]]\nclock = \"1+0\"\nrated = false\n";
+
+const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
+
+/// A bot that plays at once and gives up soon.
+fn quick(name: &str) -> Sparring {
+    Sparring {
+        delay: Duration::ZERO..=Duration::ZERO,
+        habits: Habits {
+            resigns: Some(1),
+            ..Habits::default()
+        },
+        ..Sparring::new(name, Kind::Random)
+    }
+}
+
+/// One that declines everything, for these reasons in turn.
+fn grump(name: &str, reasons: &[&str]) -> Sparring {
+    let mut grump = quick(name);
+    let reasons = reasons.iter().map(|reason| reason.parse().unwrap());
+    grump.habits.declines = reasons.collect();
+    grump
+}
+
+/// One that is there and never answers.
+fn statue(name: &str) -> NewUser {
+    NewUser {
+        present: true,
+        ..NewUser::bot(name)
+    }
+}
+
+fn calls(sim: &Sim, endpoint: Endpoint) -> usize {
+    sim.faults().calls(endpoint)
+}
+
+/// Waits until the log says this so often.
+fn says(bot: &Daemon, words: &str, times: usize) {
+    wait(&format!("the log says {times} times: {words}"), || {
+        (bot.log().matches(words).count() >= times).then_some(())
+    });
+}
+
+/// Waits until one of the program's files says this.
+fn kept(bot: &Daemon, ending: &str, words: &str) {
+    wait(&format!("{words} is in {ending}"), || {
+        let mut files = std::fs::read_dir(bot.state()).ok()?.flatten();
+        let file = files.find(|file| file.file_name().to_string_lossy().ends_with(ending))?;
+        let text = std::fs::read_to_string(file.path()).ok()?;
+        text.contains(words).then_some(())
+    });
+}
+
+/// Ends the program and starts it again, and waits until it is back.
+fn restart(bot: &mut Daemon) {
+    let before = bot.log().matches("online as").count();
+    bot.crash_and_restart();
+    says(bot, "online as", before + 1);
+}
+
+/// Waits until it has given this reason for not playing, since its last start.
+fn is_idle(bot: &Daemon, reason: &str) {
+    wait(&format!("it is idle: {reason}"), || {
+        let log = bot.log();
+        let (_, life) = log.rsplit_once("online as")?;
+        let mut lines = life.lines();
+        lines
+            .any(|line| line.contains("idle: ") && line.contains(reason))
+            .then_some(())
+    });
+}
+
+#[test]
+fn an_idle_bot_plays_a_pair_with_both_colours_and_then_waits_for_its_time() {
+    let site = Site::new([NewUser::human("Anna")]);
+    site.sim.spar(quick("Rival"));
+    let bot = Daemon::start(&site, EAGER);
+    let games = site.started(2);
+    let ours = |game: &&GameSummary| game.white == BOT;
+    assert_eq!(games.iter().filter(ours).count(), 1, "{games:?}");
+    for game in &games {
+        assert_eq!(
+            (game.time_control, game.rated),
+            (TimeControl::clock(60, 0), false)
+        );
+        site.finished(&game.id);
+    }
+    is_idle(&bot, "2 of 80 games");
+    assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 2);
+    // One look at who is online is enough for all of that.
+    assert_eq!(calls(&site.sim, Endpoint::BotsOnline), 1);
+}
+
+#[test]
+fn who_declines_is_left_alone_over_a_restart_and_another_one_is_asked() {
+    let site = Site::new([]);
+    site.sim.spar(grump("Grump", &["later"]));
+    let mut bot = Daemon::start(&site, EAGER);
+    says(&bot, "Grump has declined (later)", 1);
+    kept(&bot, ".answers.json", "grump");
+    site.sim.spar(quick("Rival"));
+    restart(&mut bot);
+    let game = site.started(1).remove(0);
+    assert!(
+        [&game.white, &game.black].contains(&&"Rival".to_owned()),
+        "{game:?}"
+    );
+    assert_eq!(bot.log().matches("challenged Grump").count(), 1);
+}
+
+#[test]
+fn a_reason_is_heeded_as_it_is_meant() {
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT)],
+        speed: 10.0,
+        ..SimOptions::default()
+    });
+    site.sim.spar(grump("Grump", &["casual", "noBot"]));
+    let config = "[matchmaking]\nenabled = true\nidle_s = 0\n\
+                  [[matchmaking.profile]]\nclock = \"1+0\"\nweight = 1000000\n\
+                  [[matchmaking.profile]]\nclock = \"1+0\"\nrated = false\n";
+    let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
+    says(
+        &bot,
+        "Grump has declined (casual): nothing like 1+0 rated standard",
+        1,
+    );
+    // He has asked for a casual one, so that is what he is offered next.
+    says(
+        &bot,
+        "Grump has declined (noBot): nothing like 1+0 casual standard",
+        1,
+    );
+    assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 2);
+}
+
+#[test]
+fn a_challenge_that_nobody_answers_is_taken_back() {
+    let site = Site::new([statue("Statue")]);
+    let bot = Daemon::start(&site, EAGER);
+    says(&bot, "Statue has not answered", 1);
+    assert_eq!(calls(&site.sim, Endpoint::ChallengeCancel), 1);
+    let (_, list) = site.player("Statue").get("/api/challenge");
+    assert_eq!(list["in"], Value::Array(Vec::new()));
+    kept(&bot, ".answers.json", "statue");
+}
+
+#[test]
+fn a_human_gets_in_while_a_challenge_is_pending() {
+    let site = Site::new([statue("Statue"), NewUser::human("Anna")]);
+    let patient = EAGER.replace("patience_s = 2", "patience_s = 600");
+    let bot = Daemon::start(&site, &format!("games = {{ concurrency = 1 }}\n{patient}"));
+    says(&bot, "challenged Statue", 1);
+    let anna = site.player("Anna");
+    let id = anna.start(&[BLITZ[0], BLITZ[1], ("color", "black")]);
+    site.plies(&id, 1);
+    // The place is hers, so that nobody else may take us by our word.
+    wait("the challenge is taken back", || {
+        (calls(&site.sim, Endpoint::ChallengeCancel) == 1).then_some(())
+    });
+    assert!(!bot.log().contains("Statue has not answered"));
+}
+
+#[test]
+fn nobody_is_challenged_who_is_blocked_or_no_bot_or_too_far_away() {
+    let site = Site::new([
+        statue("Nasty"),
+        statue("Enemy"),
+        statue("Strong").rating(2_500),
+        NewUser {
+            present: true,
+            ..NewUser::human("Anna")
+        },
+    ]);
+    let (status, _) = site.player(BOT).post("/api/rel/block/Enemy", &[]);
+    assert_eq!(status, 200);
+    let bot = Daemon::start(
+        &site,
+        &format!("challenge = {{ block = [\"nas*\"] }}\n{EAGER}"),
+    );
+    says(&bot, "Enemy is blocked by us on Lichess", 1);
+    assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 0);
+    assert!(!bot.log().contains("Nasty") && !bot.log().contains("Strong"));
+}
+
+/// Plays a game between two bots from start to end.
+fn play(site: &Site, from: &str, to: &str) {
+    let [from, to] = [from, to].map(|name| (name, site.player(name)));
+    let (status, sent) = from.1.post(&format!("/api/challenge/{}", to.0), &BLITZ);
+    assert_eq!(status, 200, "{sent}");
+    let id = sent["id"]
+        .as_str()
+        .or(sent["challenge"]["id"].as_str())
+        .unwrap();
+    for (player, path) in [
+        (&to.1, format!("/api/challenge/{id}/accept")),
+        (&from.1, format!("/api/bot/game/{id}/abort")),
+    ] {
+        let (status, answer) = player.post(&path, &[]);
+        assert_eq!(status, 200, "{answer}");
+    }
+}
+
+/// A site that counts, on which the bot's account has played this many games with others already.
+fn used_site(games: usize) -> Site {
+    let others = ["Ann", "Ben", "Cleo", "Dora", "Eve"];
+    let mut users = vec![NewUser::bot(BOT), statue("Statue")];
+    users.extend(others.map(NewUser::bot));
+    let site = Site::with(SimOptions {
+        users,
+        limits: true,
+        ..SimOptions::default()
+    });
+    for number in 0..games {
+        play(&site, others[number % others.len()], BOT);
+    }
+    site
+}
+
+#[test]
+fn who_has_played_the_day_s_games_asks_once_and_not_again_after_a_restart() {
+    let site = used_site(100);
+    let mut bot = Daemon::start(&site, EAGER);
+    says(&bot, "You played 100 games against other bots today", 1);
+    is_idle(&bot, "the 100 games between bots");
+    kept(&bot, ".quota.json", "bot.vsBot.day");
+    restart(&mut bot);
+    is_idle(&bot, "the 100 games between bots");
+    assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 100 + 1);
+    // The site's day is over, and the bot's is not: it keeps what it was told.
+    site.sim.advance(Duration::from_secs(86_400));
+    restart(&mut bot);
+    is_idle(&bot, "the 100 games between bots");
+    assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 100 + 1);
+}
+
+#[test]
+fn games_that_others_have_asked_for_are_counted_over_a_restart() {
+    let site = used_site(0);
+    let config = EAGER.replace("idle_s = 0", "idle_s = 3");
+    let mut bot = Daemon::start(
+        &site,
+        &config.replace("enabled = true", "enabled = true\nreserve = 97"),
+    );
+    // Three are ours to seek, and as many as that have more than the reserve for themselves.
+    let players = ["Ann", "Ben", "Cleo", "Dora", "Eve"].map(|name| site.player(name));
+    for number in 0..100 {
+        let player = &players[number % players.len()];
+        let id = player.start(&BLITZ);
+        let (status, _) = player.post(&format!("/api/bot/game/{id}/abort"), &[]);
+        assert_eq!(status, 200);
+    }
+    is_idle(&bot, "the 100 games between bots");
+    restart(&mut bot);
+    is_idle(&bot, "the 100 games between bots");
+    let log = bot.log();
+    let (_, life) = log.rsplit_once("online as").unwrap();
+    assert!(!life.contains("challenged Statue"), "{life}");
+}
+
+#[test]
+fn a_refusal_without_a_name_is_waited_out_over_a_restart() {
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT), statue("Statue")],
+        ..SimOptions::default()
+    });
+    let body = r#"{"error":"Too many requests. Try again later."}"#;
+    let limited = Rule::on(Endpoint::ChallengeCreate, Fault::json(429, body));
+    site.sim.faults().add(limited.of_user(BOT));
+    let mut bot = Daemon::start(&site, EAGER);
+    says(&bot, "cannot challenge Statue", 1);
+    kept(&bot, ".quota.json", "unnamed\":1");
+    is_idle(&bot, "Lichess takes no more challenges from us for now");
+    restart(&mut bot);
+    is_idle(&bot, "Lichess takes no more challenges from us for now");
+    assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 1);
+}
+
+#[test]
+fn who_is_restarted_again_and_again_does_not_open_ever_more_streams() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let mut bot = Daemon::start(&site, "");
+    let anna = site.player("Anna");
+    let id = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
+    kept(&bot, ".quota.json", "bot.vsBot.day");
+    // As after thirty restarts.
+    let files = std::fs::read_dir(bot.state()).unwrap().flatten();
+    for file in files.map(|file| file.path()) {
+        if file.to_string_lossy().ends_with(".quota.json") {
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert!(text.contains("\"credits\":1}"), "{text}");
+            std::fs::write(&file, text.replace("\"credits\":1}", "\"credits\":30}")).unwrap();
+        }
+    }
+    bot.crash_and_restart();
+    says(&bot, "too many event streams were opened lately", 1);
+    // The game goes on all the same.
+    anna.play(&id, "e2e4");
+    site.plies(&id, 2);
+    assert_eq!(calls(&site.sim, Endpoint::EventStream), 1);
+}
+
+#[test]
+fn a_bot_that_stops_takes_its_challenge_back() {
+    let site = Site::new([statue("Statue")]);
+    let patient = EAGER.replace("patience_s = 2", "patience_s = 600");
+    let mut bot = Daemon::start(&site, &patient);
+    says(&bot, "challenged Statue", 1);
+    bot.signal("TERM");
+    assert!(bot.ended().success());
+    let (_, list) = site.player("Statue").get("/api/challenge");
+    assert_eq!(list["in"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_deaf_moment_costs_no_challenge() {
+    let site = Site::new([statue("Statue")]);
+    let patient = EAGER.replace("patience_s = 2", "patience_s = 30");
+    let bot = Daemon::start(&site, &patient);
+    says(&bot, "challenged Statue", 1);
+    site.sim.cut(Some(BOT), None, StreamFault::Reset);
+    says(&bot, "online as", 2);
+    assert_eq!(calls(&site.sim, Endpoint::ChallengeCancel), 0);
+    assert!(!bot.log().contains("has not answered"));
+}
