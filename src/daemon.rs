@@ -219,7 +219,7 @@ async fn supervise(mut parts: BotParts, daemon: &config::Daemon) -> Result<(), E
     // Told by a signal that it is to stop, and not only by the operator to drain.
     let mut told = false;
     let (recorder, records) = recorder(&parts).unzip();
-    let page = page(&parts, daemon, records);
+    let page = page(&parts, daemon, &helm, records);
     let mut bot = tokio::spawn(bot::run(parts, stop));
     let mut watchdog = Watchdog::new();
     let mut deadline = pin!(sleep_until(far_away()));
@@ -289,13 +289,22 @@ async fn windows(parts: &BotParts, daemon: &config::Daemon, helm: &Helm) -> Join
 }
 
 /// Opens the page. It is not worth not playing for either.
-fn page(parts: &BotParts, daemon: &config::Daemon, records: Option<PathBuf>) -> Option<Page> {
+fn page(
+    parts: &BotParts,
+    daemon: &config::Daemon,
+    helm: &Helm,
+    records: Option<PathBuf>,
+) -> Option<Page> {
     let address = daemon.address().ok().flatten()?;
     let shown = web::Parts {
         events: parts.events.subscribe(),
         metrics: parts.metrics.clone(),
         records,
         play: None,
+        orders: Some(web::Orders {
+            ends: (parts.metrics.clone(), helm.clone()),
+            given: web::ALL_ORDERS,
+        }),
     };
     let page = Page::open(address, shown).inspect_err(|error| {
         warn!("no page, /metrics and /healthz on {address}: {error}; see daemon.listen");

@@ -93,7 +93,7 @@ impl Request {
     }
 
     /// What the daemon says to it.
-    async fn answer(self, (metrics, helm): &Ends) -> Answer {
+    pub async fn answer(self, (metrics, helm): &Ends) -> Answer {
         let answer = match self {
             Self::Status => return Answer::Status(Box::new(metrics.status())),
             Self::Pause => helm.pause().await,

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::bot::{self, BotParts, Stopper};
+use crate::bot::{self, BotParts, Helm, Stopper};
 use crate::config::{Settings, Speed};
 use crate::daemon;
 use crate::events::{Bus, Event, RecvError};
@@ -30,6 +30,9 @@ const NAME: &str = "Knightwatch";
 
 /// The name of whoever plays on the page.
 const GUEST: &str = "You";
+
+/// What the bot of the demo can be had do on the page: not to end, for the demo would with it.
+const ORDERS: &[&str] = &["pause", "resume", "move-now"];
 
 /// The hash table of the demo, small enough for any machine.
 const HASH_MIB: usize = 64;
@@ -71,11 +74,13 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     });
     let events = Bus::new();
     let watch = events.subscribe();
-    let parts = bot_parts(&sim, address, events)?;
-    let page = open_page(&sim, &parts, options.web)?;
+    let mut parts = bot_parts(&sim, address, events)?;
+    let (stopper, stop) = bot::stop();
+    let (helm, calls) = bot::helm(stopper.clone());
+    parts.calls = calls;
+    let page = open_page(&sim, &parts, helm, options.web)?;
     let metrics = parts.metrics.clone();
     let counting = tokio::spawn(metrics.follow(parts.events.subscribe()));
-    let (stopper, stop) = bot::stop();
     let bot = tokio::spawn(bot::run(parts, stop));
     invite(&sim, options.games);
 
@@ -170,7 +175,7 @@ fn bot_parts(sim: &Sim, address: SocketAddr, events: Bus) -> anyhow::Result<BotP
 }
 
 /// The page, on which one can play, too.
-fn open_page(sim: &Sim, parts: &BotParts, address: SocketAddr) -> anyhow::Result<Page> {
+fn open_page(sim: &Sim, parts: &BotParts, helm: Helm, address: SocketAddr) -> anyhow::Result<Page> {
     let shown = web::Parts {
         events: parts.events.subscribe(),
         metrics: parts.metrics.clone(),
@@ -179,6 +184,10 @@ fn open_page(sim: &Sim, parts: &BotParts, address: SocketAddr) -> anyhow::Result
             user: GUEST.to_owned(),
             bot: NAME.to_owned(),
             site: sim.door_of(GUEST),
+        }),
+        orders: Some(web::Orders {
+            ends: (parts.metrics.clone(), helm),
+            given: ORDERS,
         }),
     };
     Page::open(address, shown).with_context(|| {

@@ -7,6 +7,7 @@
 mod assets;
 mod feed;
 mod history;
+mod orders;
 mod pictures;
 mod rights;
 mod state;
@@ -27,7 +28,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use tokio::sync::{broadcast, oneshot};
 use tokio::time::{sleep, timeout};
@@ -36,6 +37,8 @@ use tracing::{debug, warn};
 
 use crate::events::Event;
 use crate::metrics::{Health, Metrics};
+pub use orders::{ALL_ORDERS, Orders};
+
 use feed::Feed;
 use history::Records;
 use rights::Key;
@@ -58,6 +61,8 @@ pub struct Parts {
     pub records: Option<PathBuf>,
     /// Where one can play against it, if anywhere.
     pub play: Option<Play>,
+    /// What it can be had do, if anything.
+    pub orders: Option<Orders>,
 }
 
 /// A site on which a person plays against the bot.
@@ -179,14 +184,15 @@ async fn serve(
         bot: play.bot.clone(),
     });
     let records = Records::new(parts.records);
-    let state = State::new(pair, records.are_kept());
+    let given = parts.orders.as_ref().map_or(&[][..], |orders| orders.given);
+    let state = State::new(pair, records.are_kept(), given);
     let feed = Feed::new(state, closing.clone());
     let house = House {
         metrics: parts.metrics.clone(),
         feed: feed.clone(),
         records,
     };
-    let app = router(house, parts.play, key);
+    let app = router(house, parts.play, parts.orders, key);
     let follow = feed.follow(parts.events, parts.metrics);
     let server =
         axum::serve(listener, app).with_graceful_shutdown(closing.clone().cancelled_owned());
@@ -203,7 +209,7 @@ async fn serve(
     }
 }
 
-fn router(house: House, play: Option<Play>, key: Key) -> Router {
+fn router(house: House, play: Option<Play>, orders: Option<Orders>, key: Key) -> Router {
     let mut app = Router::new()
         .route("/metrics", get(numbers))
         .route("/healthz", get(health))
@@ -217,9 +223,16 @@ fn router(house: House, play: Option<Play>, key: Key) -> Router {
         .route("/", get(assets::index))
         .route("/assets/{name}", get(assets::file))
         .with_state(house);
+    let with_key = middleware::from_fn_with_state(key, rights::only_with_key);
     if let Some(play) = play {
-        let with_key = middleware::from_fn_with_state(key, rights::only_with_key);
-        app = app.nest_service("/play", play.site.layer(with_key));
+        app = app.nest_service("/play", play.site.layer(with_key.clone()));
+    }
+    if let Some(orders) = orders {
+        let orders = Router::new()
+            .route("/control/{order}", post(orders::give))
+            .with_state(orders)
+            .route_layer(with_key);
+        app = app.merge(orders);
     }
     app.layer(middleware::from_fn(rights::only_from_here))
 }

@@ -48,6 +48,7 @@ pub(super) struct State {
     status: Status,
     play: Option<Pair>,
     records: bool,
+    control: &'static [&'static str],
     running: Vec<Table>,
     /// The latest first.
     finished: VecDeque<Table>,
@@ -56,11 +57,13 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Before anything has happened: who can be played against on this page, and whether there are records.
-    pub fn new(play: Option<Pair>, records: bool) -> Self {
+    /// Before anything has happened: who can be played against on this page, whether there are records, and which orders
+    /// can be given.
+    pub fn new(play: Option<Pair>, records: bool, control: &'static [&'static str]) -> Self {
         Self {
             play,
             records,
+            control,
             ..Self::default()
         }
     }
@@ -91,6 +94,10 @@ impl State {
             }
             Event::Draining { games } => {
                 self.status.draining = Some(*games);
+                vec![Change::Status]
+            }
+            Event::Paused { paused } => {
+                self.status.paused = *paused;
                 vec![Change::Status]
             }
             Event::Note {
@@ -242,7 +249,7 @@ impl State {
                 status: &self.status,
                 now,
                 play: self.play.as_ref(),
-                control: &[],
+                control: self.control,
                 records: self.records,
                 games: games.map(|table| &table.shown).collect(),
                 log: &self.log,
@@ -440,7 +447,7 @@ mod tests {
 
     #[test]
     fn a_game_from_its_start_to_its_end() {
-        let mut state = State::new(None, true);
+        let mut state = State::new(None, true, &["pause"]);
         let names = |told: &[(String, Value)]| -> Vec<String> {
             told.iter().map(|(name, _)| name.clone()).collect()
         };
@@ -463,7 +470,10 @@ mod tests {
             (&all["records"], &all["play"]),
             (&true.into(), &Value::Null)
         );
-        assert_eq!(all["now"], 9);
+        assert_eq!(
+            (&all["now"], &all["control"][0]),
+            (&9.into(), &"pause".into())
+        );
         // A line of chat may come after the end.
         let chat = Event::Chat {
             game: "abcd".to_owned(),
@@ -515,6 +525,13 @@ mod tests {
         assert_eq!(all["games"][0]["id"], "two");
         assert_eq!(all["games"][0]["result"], Value::Null);
         assert_eq!(all["games"][1]["result"]["outcome"], "unknown");
+    }
+
+    #[test]
+    fn a_pause_is_told() {
+        let mut state = State::default();
+        let told = told(&mut state, &Event::Paused { paused: true });
+        assert_eq!(told[0].1["paused"], true);
     }
 
     #[test]

@@ -298,6 +298,40 @@ fn only_pages_of_this_machine_may_look() {
     }
 }
 
+#[test]
+fn who_has_the_key_gives_orders() {
+    let site = Site::new([NewUser::human("Anna")]);
+    let bot = Daemon::start(&site, "");
+    let url = Url::of(&bot, 1);
+    let mut page = url.events();
+    let given = page.snapshot()["control"].clone();
+    assert!(
+        given.as_array().unwrap().contains(&"pause".into()),
+        "{given}"
+    );
+    let order = |order: &str, key: &str| {
+        let key = format!("X-Knightwatch-Key: {key}\r\n");
+        url.ask("POST", &format!("/control/{order}"), &key, "")
+    };
+    assert_eq!(order("pause", "").0, 403);
+    assert!(matches!(
+        url.ask("GET", "/control/pause", "", "").0,
+        403 | 405
+    ));
+    assert_eq!(order("pause", &url.key).0, 204);
+    page.find("status", |data| data["paused"] == true);
+    let anna = site.player("Anna");
+    assert_eq!(anna.answer(&anna.challenge(&CASUAL)), "later");
+    assert_eq!(order("resume", &url.key).0, 204);
+    page.find("status", |data| data["paused"] == false);
+    assert_eq!(order("block?user=Anna", &url.key).0, 204);
+    assert_eq!(anna.answer(&anna.challenge(&CASUAL)), "generic");
+    let (status, why) = order("move-now?game=nothing1", &url.key);
+    assert_eq!(status, 400);
+    assert!(why.starts_with("{\"error\":\""), "{why}");
+    assert_eq!(order("dance", &url.key).0, 404);
+}
+
 /// The demo, ended when this is dropped.
 struct Demo {
     child: Child,
@@ -370,6 +404,7 @@ fn a_person_plays_on_the_page_of_the_demo() {
         (&"You".into(), &"black".into())
     );
     assert_eq!(game["speed"], "bullet");
+    assert_eq!(all["control"][2], "move-now");
     // His rights end at challenges and moves.
     assert_eq!(url.play("/api/bot/account/upgrade", "").0, 403);
     let (status, answer) = url.play(&format!("/api/board/game/{id}/move/e2e4"), "");
