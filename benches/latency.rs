@@ -4,9 +4,12 @@
 //! Measured from the moment at which the opponent's client begins to send its move to the one at which its game stream
 //! shows our reply: two requests through the server and two lines through streams. Beside it, the bot's own part: from
 //! the line of the stream that makes it our turn to the start of the POST.
+//!
+//! `cargo bench --bench latency -- 4000 pages` plays every second game while 20 pages are open and read, and compares.
 
 use std::error::Error;
 use std::future::pending;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,10 +25,15 @@ use knightwatch::lichess::model::{
 };
 use knightwatch::lichess::{Client, Endpoint};
 use knightwatch::sim::{NewUser, Sim, SimOptions};
-use tokio::net::TcpListener;
+use knightwatch::web::{self, Page};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 
 const BOT: &str = "Knightwatch";
 const OPPONENT: &str = "Librarian";
+/// Pages that are open in the games that are compared.
+const PAGES: usize = 20;
 /// A stream that is silent for longer is dead: the keep-alives come every 7 seconds.
 const SILENCE: Duration = Duration::from_secs(10);
 
@@ -51,6 +59,16 @@ async fn main() -> Outcome<()> {
     let events = Bus::new();
     let mut watch = events.subscribe();
     let parts = daemon::assemble(&Arc::new(settings), sim.token_of(BOT).parse()?, events)?;
+    let page = Page::open(
+        "127.0.0.1:0".parse()?,
+        web::Parts {
+            events: parts.events.subscribe(),
+            metrics: parts.metrics.clone(),
+            records: None,
+            play: None,
+            orders: None,
+        },
+    )?;
     let (_stopper, stop) = bot::stop();
     tokio::spawn(bot::run(parts, stop));
     while !matches!(*watch.recv().await?, Event::Online { .. }) {}
@@ -73,13 +91,36 @@ async fn main() -> Outcome<()> {
         sim.token_of(OPPONENT).parse()?,
         Some(OPPONENT),
     )?;
-    let mut replies = Vec::with_capacity(wanted);
+    let compare = std::env::args().any(|argument| argument == "pages");
+    let (mut replies, mut watched) = (Vec::with_capacity(wanted), Vec::new());
     while replies.len() < wanted {
         replies.extend(one_game(&client).await?);
+        if compare {
+            let mut pages = JoinSet::new();
+            for _ in 0..PAGES {
+                open_and_read(page.address(), &mut pages).await?;
+            }
+            watched.extend(one_game(&client).await?);
+        }
     }
     replies.truncate(wanted);
+    watched.truncate(wanted);
+    if compare {
+        print(&format!("while {PAGES} pages are open"), watched);
+    }
     print("the opponent's move to our reply on his stream", replies);
     print("of it, our stream's line to our POST", own.await?);
+    Ok(())
+}
+
+/// Opens the page's stream, waits for its first piece and reads on for as long as the set lives.
+async fn open_and_read(address: SocketAddr, pages: &mut JoinSet<()>) -> Outcome<()> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!("GET /events HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut bytes = vec![0; 1 << 16];
+    stream.read(&mut bytes).await?;
+    pages.spawn(async move { while stream.read(&mut bytes).await.is_ok_and(|read| read > 0) {} });
     Ok(())
 }
 
