@@ -1,0 +1,86 @@
+// The page begins here: it listens, and shows the view that the address names.
+
+import { mayAct } from "./api.js";
+import { tick } from "./clocks.js";
+import { loadPieces, mark, say, typing } from "./dom.js";
+import { History } from "./history.js";
+import { Live } from "./live.js";
+import { NewGame } from "./newgame.js";
+import { status } from "./status.js";
+import { heard, lost, onChange, running, side, store } from "./store.js";
+import { turn } from "./chess.js";
+import { listen } from "./stream.js";
+import { theme } from "./theme.js";
+import { Why } from "./why.js";
+
+/** As often clocks are drawn, in ms. */
+const TICK = 100;
+
+const $ = (id) => document.getElementById(id);
+const newGame = new NewGame();
+const openNew = () => newGame.open();
+const live = new Live({ newGame: openNew, read: (text) => say($("read"), text) });
+const views = { live, games: new History(), why: new Why() };
+
+function route() {
+	const [, view = "", id = null] = location.hash.split("/");
+	const name = view in views ? view : "live";
+	for (const [key, { node }] of Object.entries(views)) node.hidden = key !== name;
+	for (const link of document.querySelectorAll("[data-view]")) {
+		mark(link, "aria-current", link.dataset.view === name ? "page" : null);
+	}
+	if (name === "live") live.want(view === "game" ? decodeURIComponent(id) : null);
+	else views[name].open();
+}
+
+function head() {
+	const { kind, short, long } = status();
+	say($("status"), short);
+	mark($("status"), "title", long);
+	$("status").className = kind;
+	const play = store.snapshot?.play;
+	$("new").hidden = !(play && mayAct());
+	document.querySelector("[data-view=games]").hidden = !store.snapshot?.records;
+	const onlyWatches = play && !mayAct();
+	const words = kind === "bad" ? long : onlyWatches ? "This window only watches. To play, open the address that was printed at the start, the one that ends in #key=…" : "";
+	$("banner").hidden = !words;
+	$("banner").className = kind;
+	say($("banner"), words);
+	document.title = title();
+}
+
+function title() {
+	const on = running();
+	if (on.some((game) => side(game) === turn(game.fen))) return "Your move – Knightwatch";
+	return on.length ? `${on.length} on – Knightwatch` : "Knightwatch";
+}
+
+function keys(event) {
+	if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
+	if (event.key === "n" && !$("new").hidden && !typing()) openNew();
+	else if (live.node.hidden || !live.shown || !live.table.key(event.key)) return;
+	event.preventDefault();
+}
+
+onChange((kind, id) => {
+	if (kind !== "thinking") head();
+	if (kind === "connection") return;
+	// What the address names may be in the records only.
+	if (kind === "snapshot" && live.wanted && !store.games.has(live.wanted)) live.want(live.wanted);
+	live.heard(kind, id);
+	views.why.heard(kind);
+});
+
+theme($("theme"));
+$("new").addEventListener("click", openNew);
+$("main").append(...Object.values(views).map(({ node }) => node));
+document.body.append(newGame.node);
+addEventListener("hashchange", route);
+addEventListener("keydown", keys);
+setInterval(() => {
+	tick();
+	if (!live.node.hidden) live.choose();
+}, TICK);
+await loadPieces();
+route();
+listen("/events", heard, lost);

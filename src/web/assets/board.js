@@ -1,0 +1,213 @@
+// A board: one drawing in one coordinate system, eight wide and eight high.
+
+import { svg, mark } from "./dom.js";
+import { nameOf, pieceName } from "./chess.js";
+
+/** More pieces than this do not change places by moves: the position is another one, and is there at once. */
+const MOST_MOVING = 4;
+
+const DARK = Array.from({ length: 32 }, (_, i) => {
+	const y = i >> 2;
+	return `M${2 * (i & 3) + 1 - (y & 1)} ${y}h1v1h-1z`;
+}).join("");
+
+export class Board {
+	/** `squares`: whether each square can be reached and is read out; otherwise the board is one picture. */
+	constructor({ squares = false, coordinates = false } = {}) {
+		const layer = (name) => svg("g", { class: name });
+		this.layers = {
+			marks: layer("marks"),
+			chosen: layer("chosen"),
+			coordinates: layer("coordinates"),
+			men: layer("men"),
+			hints: layer("hints"),
+			arrows: layer("arrows"),
+			squares: layer("squares"),
+		};
+		this.node = svg(
+			"svg",
+			{ viewBox: "0 0 8 8", class: "board", role: squares ? "grid" : "img" },
+			svg("rect", { class: "light", width: 8, height: 8 }),
+			svg("path", { class: "dark", d: DARK }),
+			Object.values(this.layers),
+		);
+		this.flipped = false;
+		this.men = new Map();
+		this.squares = squares ? this.#squares() : null;
+		if (coordinates) this.#coordinates();
+		this.#place();
+	}
+
+	x = (square) => (this.flipped ? 7 - (square & 7) : square & 7);
+	y = (square) => (this.flipped ? square >> 3 : 7 - (square >> 3));
+
+	/** The square under a point of the window, or null. */
+	at(clientX, clientY) {
+		const { x, y } = this.point(clientX, clientY);
+		if (x < 0 || y < 0 || x >= 8 || y >= 8) return null;
+		const [file, row] = [Math.floor(x), Math.floor(y)];
+		return this.flipped ? 7 - file + 8 * row : file + 8 * (7 - row);
+	}
+
+	point(clientX, clientY) {
+		const box = this.node.getBoundingClientRect();
+		return { x: ((clientX - box.left) / box.width) * 8, y: ((clientY - box.top) / box.height) * 8 };
+	}
+
+	/** Shows a position: `board` as 64 squares, the squares of the last move, that of a king in check, arrows as
+	 * `{from, to, kind}`, and what it is called. */
+	show({ board, last = [], check = null, arrows = [], flipped = false, label }) {
+		if (this.flipped !== flipped) {
+			this.flipped = flipped;
+			this.#place();
+		}
+		this.board = board;
+		this.#set(board);
+		this.layers.marks.replaceChildren(
+			...last.map((square) => this.#tile(square, "last")),
+			...(check === null ? [] : [this.#tile(check, "check")]),
+		);
+		const drawn = JSON.stringify([arrows, flipped]);
+		if (this.drawn !== drawn) {
+			this.drawn = drawn;
+			this.layers.arrows.replaceChildren(...arrows.map((arrow) => this.#arrow(arrow)));
+		}
+		mark(this.node, "aria-label", label);
+		this.squares?.forEach((cell, square) => {
+			const piece = board[square];
+			mark(cell, "aria-label", piece ? `${nameOf(square)}, ${pieceName(piece)}` : nameOf(square));
+		});
+	}
+
+	/** Marks what is chosen: a square, and where it may go to. */
+	hint(selected, to, ahead = []) {
+		this.layers.chosen.replaceChildren(
+			...ahead.map((square) => this.#tile(square, "ahead")),
+			...(selected === null ? [] : [this.#tile(selected, "selected")]),
+		);
+		this.layers.hints.replaceChildren(
+			...to.map((square) =>
+				this.board[square]
+					? svg("circle", { class: "takes", cx: this.x(square) + 0.5, cy: this.y(square) + 0.5, r: 0.44 })
+					: svg("circle", { class: "goes", cx: this.x(square) + 0.5, cy: this.y(square) + 0.5, r: 0.15 }),
+			),
+		);
+		this.squares?.forEach((cell, square) => {
+			mark(cell, "aria-selected", square === selected ? "true" : to.includes(square) ? "false" : null);
+			mark(cell, "data-target", to.includes(square) ? "" : null);
+		});
+	}
+
+	/** Lets a piece hang under the pointer; null puts it back. */
+	hold(square, clientX, clientY) {
+		const man = this.men.get(square);
+		if (!man) return;
+		man.node.classList.toggle("held", clientX !== undefined);
+		if (clientX === undefined) {
+			this.#move(man.node, square);
+		} else {
+			const { x, y } = this.point(clientX, clientY);
+			man.node.style.transform = `translate(${x - 0.5}px, ${y - 0.5}px)`;
+			this.layers.men.append(man.node);
+		}
+	}
+
+	#squares() {
+		const cells = Array(64);
+		// By rows from the eighth rank on, as a grid is read.
+		for (let rank = 7; rank >= 0; rank--) {
+			const row = svg("g", { role: "row" });
+			for (let file = 0; file < 8; file++) {
+				const square = 8 * rank + file;
+				cells[square] = svg("rect", { role: "gridcell", width: 1, height: 1, tabindex: -1, "data-square": nameOf(square) });
+				row.append(cells[square]);
+			}
+			this.layers.squares.append(row);
+		}
+		cells[4].setAttribute("tabindex", 0);
+		return cells;
+	}
+
+	#coordinates() {
+		this.letters = Array.from({ length: 16 }, (_, i) => {
+			const text = svg("text", { class: (i + (i < 8 ? 1 : 0)) & 1 ? "on-dark" : "on-light" });
+			if (i < 8) mark(text, "text-anchor", "end");
+			return text;
+		});
+		this.layers.coordinates.append(...this.letters);
+		mark(this.layers.coordinates, "aria-hidden", "true");
+	}
+
+	/** Puts everything that lies still where it belongs. */
+	#place() {
+		this.letters?.forEach((text, i) => {
+			const along = i & 7;
+			if (i < 8) {
+				mark(text, "x", along + 0.95);
+				mark(text, "y", 7.94);
+				text.textContent = "abcdefgh"[this.flipped ? 7 - along : along];
+			} else {
+				mark(text, "x", 0.05);
+				mark(text, "y", along + 0.22);
+				text.textContent = this.flipped ? along + 1 : 8 - along;
+			}
+		});
+		this.squares?.forEach((cell, square) => {
+			mark(cell, "x", this.x(square));
+			mark(cell, "y", this.y(square));
+		});
+		for (const [square, { node }] of this.men) this.#move(node, square);
+	}
+
+	#move(node, square) {
+		node.style.transform = `translate(${this.x(square)}px, ${this.y(square)}px)`;
+	}
+
+	#set(board) {
+		const leaving = [...this.men].filter(([square, man]) => board[square] !== man.piece);
+		const coming = [];
+		board.forEach((piece, square) => {
+			if (piece && this.men.get(square)?.piece !== piece) coming.push(square);
+		});
+		if (!leaving.length && !coming.length) return;
+		this.node.classList.toggle("still", coming.length > MOST_MOVING);
+		for (const [square] of leaving) this.men.delete(square);
+		for (const square of coming) {
+			const piece = board[square];
+			const distance = ([from]) => Math.hypot((from & 7) - (square & 7), (from >> 3) - (square >> 3));
+			const mover = leaving
+				.filter(([, man]) => man.piece === piece)
+				.sort((a, b) => distance(a) - distance(b))[0];
+			if (mover) {
+				leaving.splice(leaving.indexOf(mover), 1);
+				this.men.set(square, mover[1]);
+				this.layers.men.append(mover[1].node);
+				this.#move(mover[1].node, square);
+			} else {
+				const node = svg("use", { href: `#${piece}`, width: 1, height: 1 });
+				this.men.set(square, { piece, node });
+				this.#move(node, square);
+				this.layers.men.append(node);
+			}
+		}
+		for (const [, man] of leaving) man.node.remove();
+	}
+
+	#tile(square, name) {
+		return svg("rect", { class: name, x: this.x(square), y: this.y(square), width: 1, height: 1 });
+	}
+
+	#arrow({ from, to, kind }) {
+		const [x1, y1] = [this.x(from) + 0.5, this.y(from) + 0.5];
+		const [x2, y2] = [this.x(to) + 0.5, this.y(to) + 0.5];
+		const length = Math.hypot(x2 - x1, y2 - y1);
+		const [ux, uy] = [(x2 - x1) / length, (y2 - y1) / length];
+		const half = kind === "best" ? 0.085 : 0.06;
+		const head = kind === "best" ? 0.36 : 0.3;
+		const at = (along, aside) => `${(x1 + ux * along - uy * aside).toFixed(3)} ${(y1 + uy * along + ux * aside).toFixed(3)}`;
+		const neck = length - head;
+		const wing = head * 0.58;
+		const outline = [[0.3, half], [neck, half], [neck, wing], [length - 0.02, 0], [neck, -wing], [neck, -half], [0.3, -half]];
+		return svg("path", { class: `arrow ${kind}`, d: `M${outline.map(([along, aside]) => at(along, aside)).join("L")}Z` });
+	}
+}

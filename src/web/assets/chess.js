@@ -1,0 +1,190 @@
+// What the page knows of chess: where pieces stand. What is legal the daemon says.
+
+export const START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+
+const NAMES = { P: "pawn", N: "knight", B: "bishop", R: "rook", Q: "queen", K: "king" };
+const VALUES = { P: 1, N: 3, B: 3, R: 5, Q: 9, K: 0 };
+
+/** Squares are numbers, a1 = 0, b1 = 1, h8 = 63. */
+export const square = (name) => name.charCodeAt(0) - 97 + 8 * (name.charCodeAt(1) - 49);
+
+export const nameOf = (square) => "abcdefgh"[square & 7] + ((square >> 3) + 1);
+
+/** The 64 squares of a FEN: `wK`, `bP`, ... or null. */
+export function pieces(fen) {
+	const board = Array(64).fill(null);
+	let at = 56;
+	for (const c of fen.split(" ")[0]) {
+		if (c === "/") at -= 16;
+		else if (c >= "1" && c <= "8") at += Number(c);
+		else board[at++] = (c === c.toUpperCase() ? "w" : "b") + c.toUpperCase();
+	}
+	return board;
+}
+
+export const turn = (fen) => (fen.split(" ")[1] === "b" ? "black" : "white");
+
+export const other = (color) => (color === "white" ? "black" : "white");
+
+/** `white knight`. */
+export const pieceName = (piece) => `${piece[0] === "w" ? "white" : "black"} ${NAMES[piece[1]]}`;
+
+export const kingOf = (board, color) => board.indexOf(`${color[0]}K`);
+
+export const parse = (uci) => ({ from: square(uci), to: square(uci.slice(2)), promotion: uci[4] ?? null });
+
+/** The squares that a move touches, for the eye. */
+export const touched = (uci) => [square(uci), square(uci.slice(2))];
+
+/** Where king and rook go when this move castles, written as one of the king or as one onto his rook. */
+export function castling(board, from, to) {
+	const king = board[from];
+	if (king?.[1] !== "K" || from >> 3 !== to >> 3) return null;
+	const onto = board[to] === `${king[0]}R`;
+	if (!onto && Math.abs(to - from) !== 2) return null;
+	const rank = from & 56;
+	const short = to > from;
+	const rook = onto ? to : rank + (short ? 7 : 0);
+	return { rook, kingTo: rank + (short ? 6 : 2), rookTo: rank + (short ? 5 : 3) };
+}
+
+/** How the board looks after a move that the daemon calls legal. */
+export function after(board, uci) {
+	const { from, to, promotion } = parse(uci);
+	const next = [...board];
+	const piece = board[from];
+	next[from] = null;
+	const castled = castling(board, from, to);
+	if (castled) {
+		next[castled.rook] = null;
+		next[castled.kingTo] = piece;
+		next[castled.rookTo] = `${piece[0]}R`;
+		return next;
+	}
+	// A pawn that goes aslant to an empty square takes in passing.
+	if (piece?.[1] === "P" && (from ^ to) & 7 && !board[to]) next[(from & 56) | (to & 7)] = null;
+	next[to] = promotion ? piece[0] + promotion.toUpperCase() : piece;
+	return next;
+}
+
+/** From each square to where, and with which moves (several where a pawn promotes). Castling can be played onto the
+ * king's square and onto the rook. */
+export function targets(board, legal) {
+	const from = new Map();
+	const add = (source, to, uci) => {
+		if (!from.has(source)) from.set(source, new Map());
+		const all = from.get(source);
+		all.set(to, [...(all.get(to) ?? []), uci]);
+	};
+	const castles = [];
+	for (const uci of legal) {
+		const move = parse(uci);
+		const castled = castling(board, move.from, move.to);
+		if (castled) castles.push([uci, move.from, castled]);
+		else add(move.from, move.to, uci);
+	}
+	for (const [uci, king, { rook, kingTo }] of castles) {
+		for (const to of [rook, kingTo]) {
+			if (to !== king && !from.get(king)?.has(to)) add(king, to, uci);
+		}
+	}
+	return from;
+}
+
+/** Where a piece of this color could ever go, whatever stands in its way: for moves chosen in advance. */
+export function dreams(board, color) {
+	const from = new Map();
+	board.forEach((piece, source) => {
+		if (piece?.[0] !== color[0]) return;
+		const all = new Map();
+		for (let to = 0; to < 64; to++) {
+			if (to !== source && reaches(board, piece, source, to)) all.set(to, [nameOf(source) + nameOf(to)]);
+		}
+		from.set(source, all);
+	});
+	return from;
+}
+
+function reaches(board, [color, kind], from, to) {
+	const dx = Math.abs((to & 7) - (from & 7));
+	const dy = (to >> 3) - (from >> 3);
+	const up = color === "w" ? dy : -dy;
+	const home = color === "w" ? 1 : 6;
+	const ay = Math.abs(dy);
+	switch (kind) {
+		case "P": return (dx <= 1 && up === 1) || (dx === 0 && up === 2 && from >> 3 === home);
+		case "N": return dx * ay === 2;
+		case "B": return dx === ay;
+		case "R": return dx === 0 || ay === 0;
+		case "Q": return dx === ay || dx === 0 || ay === 0;
+		default: return (dx <= 1 && ay <= 1) || castling(board, from, to) !== null;
+	}
+}
+
+/** The legal moves that something typed means: `Nf3`, `exd5`, `e8=Q`, `O-O`, `e2e4`. */
+export function typed(board, legal, text) {
+	const plain = text.trim().replace(/[+#!?]+$/, "").replace("=", "");
+	if (legal.includes(plain.toLowerCase())) return [plain.toLowerCase()];
+	const castles = /^[o0]-?[o0](-?[o0])?$/i.exec(plain);
+	if (castles) {
+		return legal.filter((uci) => {
+			const { from, to } = parse(uci);
+			const castled = castling(board, from, to);
+			return castled && (castled.kingTo & 7) === (castles[1] ? 2 : 6);
+		});
+	}
+	const found = bySan(board, legal, plain);
+	// `nf3`: who types does not always care for capitals.
+	return found.length || !/^[nrqk]/.test(plain) ? found : bySan(board, legal, plain[0].toUpperCase() + plain.slice(1));
+}
+
+function bySan(board, legal, text) {
+	const match = /^([KQRBN]?)([a-h]?)([1-8]?)[x:-]?([a-h][1-8])([qrbn]?)$/.exec(text.replace(/[QRBN]$/, (c) => c.toLowerCase()));
+	if (!match) return [];
+	const [, kind, file, rank, to, promotion] = match;
+	return legal.filter((uci) => {
+		const move = parse(uci);
+		return (
+			board[move.from]?.[1] === (kind || "P") &&
+			move.to === square(to) &&
+			!castling(board, move.from, move.to) &&
+			(!file || uci[0] === file) &&
+			(!rank || uci[1] === rank) &&
+			(move.promotion ?? "") === (promotion || (move.promotion ? "q" : ""))
+		);
+	});
+}
+
+/** `knight takes f3, check`: for who listens. */
+export function spoken(san) {
+	if (san.startsWith("O-O")) return `castles${san.startsWith("O-O-O") ? " long" : ""}${ending(san)}`;
+	const match = /^([KQRBN]?)([a-h]?[1-8]?)(x?)([a-h][1-8])(?:=([QRBN]))?[+#]?$/.exec(san);
+	if (!match) return san;
+	const [, piece, from, takes, to, promoted] = match;
+	const words = [NAMES[piece], from, takes && "takes", to, promoted && `becomes ${NAMES[promoted]}`];
+	return words.filter(Boolean).join(" ") + ending(san);
+}
+
+const ending = (san) => (san.endsWith("#") ? ", mate" : san.endsWith("+") ? ", check" : "");
+
+/** What each side has taken more of than the other, and by how many pawns' worth White leads. */
+export function material(board) {
+	const more = { white: [], black: [] };
+	let lead = 0;
+	for (const kind of "QRBNP") {
+		const count = (color) => board.filter((piece) => piece === color + kind).length;
+		const difference = count("w") - count("b");
+		lead += difference * VALUES[kind];
+		const side = difference > 0 ? "white" : "black";
+		for (let i = 0; i < Math.abs(difference); i++) more[side].push((side === "white" ? "b" : "w") + kind);
+	}
+	return { ...more, lead };
+}
+
+/** The number of a game's i-th move as scoresheets write it, and whether it is Black's. */
+export function numbering(startFen) {
+	const [, side, , , , full] = startFen.split(" ");
+	const offset = side === "b" ? 1 : 0;
+	const first = Number(full) || 1;
+	return (i) => ({ number: first + Math.floor((i + offset) / 2), black: (i + offset) % 2 === 1 });
+}

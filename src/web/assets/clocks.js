@@ -1,0 +1,39 @@
+// Clocks that run between what the daemon tells.
+
+import { say } from "./dom.js";
+import { now } from "./store.js";
+import { clock } from "./words.js";
+
+/** Below this a clock is red, in ms. */
+const SHORT = 10_000;
+
+/** What a side has left, in ms; null without a clock. */
+export function left(game, side) {
+	const { at, running } = game.clocks;
+	const ms = game.clocks[`${side}_ms`];
+	if (ms === null || !game.clock) return null;
+	return running === side && !game.result ? Math.max(0, ms - (now() - at)) : ms;
+}
+
+const faces = new Map();
+
+/** Lets an element show a clock for as long as it is in the page; `time()` gives it in ms, or null for none. */
+export function face(node, time) {
+	faces.set(node, time);
+	draw(node, time);
+	return node;
+}
+
+function draw(node, time) {
+	const ms = time();
+	say(node, ms === null ? "" : clock(ms));
+	node.classList.toggle("short", ms !== null && ms < SHORT);
+}
+
+/** All that run are drawn again. */
+export function tick() {
+	for (const [node, time] of faces) {
+		if (node.isConnected) draw(node, time);
+		else faces.delete(node);
+	}
+}

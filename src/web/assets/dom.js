@@ -1,0 +1,66 @@
+// Elements, made in one line. What comes from outside only ever gets in as text.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export const el = (tag, attributes, ...children) =>
+	fill(document.createElement(tag), attributes, children);
+
+export const svg = (tag, attributes, ...children) =>
+	fill(document.createElementNS(SVG, tag), attributes, children);
+
+/** `onclick` and the like are listeners, the rest attributes; those that are null or false are left out. */
+function fill(node, attributes, children) {
+	for (const [name, value] of Object.entries(attributes ?? {})) {
+		if (value === null || value === undefined || value === false) continue;
+		if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+		else node.setAttribute(name, value === true ? "" : value);
+	}
+	node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+	return node;
+}
+
+export const button = (content, onclick, attributes) => el("button", { type: "button", onclick, ...attributes }, content);
+
+/** A table with these heads over its columns. */
+export const table = (heads, body) =>
+	el("table", {}, el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col" }, text)))), body);
+
+/** Sets the text, and leaves the page alone when it stands there already. */
+export function say(node, text) {
+	if (node.textContent !== text) node.textContent = text;
+}
+
+/** Sets an attribute, or removes it when it is null or false. */
+export function mark(node, name, value) {
+	if (value === null || value === undefined || value === false) node.removeAttribute(name);
+	else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
+}
+
+/** A piece as a small picture of its own. */
+export const figure = (piece) =>
+	svg("svg", { viewBox: "0 0 45 45", class: "figure", "aria-hidden": "true" }, svg("use", { href: `#${piece}` }));
+
+/** Brings the drawn pieces into the page, where `<use>` finds them. */
+export async function loadPieces() {
+	const answer = await fetch("/assets/pieces.svg");
+	const drawn = new DOMParser().parseFromString(await answer.text(), "image/svg+xml").documentElement;
+	drawn.setAttribute("class", "unseen");
+	drawn.setAttribute("aria-hidden", "true");
+	document.body.append(document.importNode(drawn, true));
+}
+
+/** Whether keys belong to a field just now. */
+export const typing = () => /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName ?? "");
+
+const ICONS = {
+	first: "M18 6l-6 6 6 6M11 6l-6 6 6 6",
+	back: "M15 6l-6 6 6 6",
+	on: "M9 6l6 6-6 6",
+	live: "M6 6l6 6-6 6M13 6l6 6-6 6",
+	flip: "M7 20V5M3.5 8.5L7 5l3.500 3.500M17 4v15M13.500 15.500L17 19l3.500-3.500",
+	theme: "M12 4a8 8 0 1 0 8 8 6.200 6.200 0 0 1-8-8z",
+	close: "M6 6l12 12M18 6L6 18",
+};
+
+export const icon = (name) =>
+	svg("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, svg("path", { d: ICONS[name] }));

@@ -1,0 +1,92 @@
+// The game as a curve of White's chances, and the time that each move took below it.
+
+import { svg, el, say, mark } from "./dom.js";
+import { numbering } from "./chess.js";
+import { score, span } from "./words.js";
+
+/** Height of the curve and of the bars, in units of the drawing; its width is one for each ply. */
+const HIGH = 60;
+const BARS = 24;
+
+/** A short game does not fill the width. */
+const LEAST = 40;
+
+export class Graph {
+	constructor(look) {
+		this.look = look;
+		this.curve = svg("g", {});
+		this.cursor = svg("line", { class: "cursor", y1: 0, y2: HIGH + BARS });
+		this.drawing = svg("svg", { class: "graph", preserveAspectRatio: "none", role: "img" }, this.curve, this.cursor);
+		this.caption = el("p", { class: "caption", "aria-hidden": "true" });
+		this.node = el("div", { class: "graphbox" }, this.drawing, this.caption);
+		const plyAt = (event) => {
+			const box = this.drawing.getBoundingClientRect();
+			return Math.min(this.game.moves.length, Math.floor(((event.clientX - box.left) / box.width) * this.width) + 1);
+		};
+		this.drawing.addEventListener("click", (event) => this.look(plyAt(event)));
+		this.drawing.addEventListener("pointermove", (event) => this.#tell(plyAt(event)));
+		this.drawing.addEventListener("pointerleave", () => this.#tell(this.ply));
+	}
+
+	show(game, ply) {
+		const last = game.moves.at(-1);
+		if (this.game !== game || this.last !== last) {
+			Object.assign(this, { game, last });
+			this.#draw();
+		}
+		this.ply = ply;
+		mark(this.cursor, "x1", ply - 0.5);
+		mark(this.cursor, "x2", ply - 0.5);
+		mark(this.cursor, "visibility", ply > 0 ? null : "hidden");
+		this.#tell(ply);
+	}
+
+	#draw() {
+		const { moves, ours } = this.game;
+		this.width = Math.max(LEAST, moves.length);
+		mark(this.drawing, "viewBox", `0 0 ${this.width} ${HIGH + BARS}`);
+		const points = [];
+		moves.forEach((move, i) => {
+			const value = score(move.thought, ours);
+			if (value) points.push([i + 0.5, HIGH * (1 - value.win), value]);
+		});
+		const end = points.at(-1);
+		mark(this.drawing, "aria-label", `Chances over ${Math.ceil(moves.length / 2)} moves${end ? `, ${end[2].text} at the end` : ""}`);
+		const line = points.map(([x, y]) => `${x} ${y.toFixed(2)}`).join("L");
+		const area = points.length
+			? svg("path", { class: "whites", d: `M0 ${HIGH}V${points[0][1].toFixed(2)}L${line}H${moves.length}V${HIGH}z` })
+			: null;
+		this.curve.replaceChildren(
+			svg("rect", { class: "ground", width: moves.length, height: HIGH }),
+			...(area ? [area] : []),
+			svg("line", { class: "even", x1: 0, x2: this.width, y1: HIGH / 2, y2: HIGH / 2 }),
+			...(line ? [svg("path", { class: "line", d: `M0 ${points[0][1].toFixed(2)}L${line}` })] : []),
+			svg("path", { class: "time white", d: this.#bars(0) }),
+			svg("path", { class: "time black", d: this.#bars(1) }),
+		);
+	}
+
+	/** One bar for each move of a side: White's upwards, Black's downwards. Long thinks would flatten all others, so
+	 * it is the root that is drawn. */
+	#bars(side) {
+		const { moves } = this.game;
+		const most = Math.sqrt(Math.max(1000, ...moves.map((move) => move.spent_ms ?? 0)));
+		const middle = HIGH + BARS / 2 + 1;
+		return moves
+			.map((move, i) => {
+				if ((move.by === "white") !== (side === 0) || !move.spent_ms) return "";
+				const long = (Math.sqrt(move.spent_ms) / most) * (BARS / 2 - 1);
+				return `M${i + 0.1} ${middle}h.8v${(side ? long : -long).toFixed(2)}h-.8z`;
+			})
+			.join("");
+	}
+
+	#tell(ply) {
+		const move = this.game?.moves[ply - 1];
+		if (!move) return say(this.caption, "");
+		const { number, black } = numbering(this.game.start_fen)(ply - 1);
+		const value = score(move.thought, this.game.ours);
+		const words = [`${number}.${black ? ".." : ""} ${move.san}`, value?.text, move.spent_ms === null ? null : span(move.spent_ms)];
+		say(this.caption, words.filter(Boolean).join("  ·  "));
+	}
+}

@@ -1,0 +1,89 @@
+// All games that are kept: a list with filters, and what they add up to.
+
+import { button, el, say, table } from "./dom.js";
+import { ask } from "./api.js";
+import { other } from "./chess.js";
+import { Statistics } from "./statistics.js";
+import { day, kind, player, RESULTS } from "./words.js";
+
+/** Rows fetched at once. */
+const ROWS = 100;
+
+const option = ([value, text]) => el("option", { value }, text);
+
+const select = (name, label, options) => el("label", {}, label, el("select", { name }, [["", "Any"], ...options].map(option)));
+
+const COLUMNS = ["Day", "Opponent", "Color", "Result", "Kind", "Moves", "Opening"];
+
+export class History {
+	constructor() {
+		this.form = el("form", { class: "filters", role: "search", "aria-label": "Filter games", onsubmit: (event) => event.preventDefault(), oninput: () => this.load() },
+			el("label", { class: "wide" }, "Search", el("input", { type: "search", name: "text", placeholder: "Opponent, opening, id", autocomplete: "off" })),
+			select("result", "Result", Object.entries(RESULTS).filter(([key]) => key !== "unknown")),
+			select("speed", "Speed", ["bullet", "blitz", "rapid", "classical", "correspondence"].map((speed) => [speed, speed])),
+			select("color", "Color", [["white", "white"], ["black", "black"]]),
+			select("rated", "Rated", [["true", "rated"], ["false", "casual"]]),
+			select("variant", "Variant", [["standard", "Standard"], ["chess960", "Chess960"], ["fromPosition", "From position"]]),
+			el("label", {}, "From", el("input", { type: "date", name: "since" })),
+			el("label", {}, "Until", el("input", { type: "date", name: "until" })));
+		this.total = el("p", { class: "quiet", role: "status" });
+		this.rows = el("tbody", {});
+		this.more = button("More", () => this.#fetch());
+		this.table = el("div", { class: "scrolls" },
+			table(COLUMNS, this.rows), this.more);
+		this.statistics = new Statistics();
+		this.node = el("section", { class: "page", "aria-label": "Games", hidden: true },
+			el("h1", {}, "Games"), this.form, this.total, this.statistics.node, this.table);
+		new IntersectionObserver(([entry]) => entry.isIntersecting && this.#fetch()).observe(this.more);
+	}
+
+	open() {
+		this.load();
+	}
+
+	/** Asks anew, as after every letter that is typed; what was asked before is not waited for. */
+	load() {
+		this.asked?.abort();
+		this.asked = new AbortController();
+		this.offset = 0;
+		this.busy = false;
+		this.#fetch();
+		this.statistics.load(this.#query(), this.asked.signal);
+	}
+
+	#query() {
+		const filled = [...new FormData(this.form)].filter(([, value]) => value.trim());
+		return new URLSearchParams(filled);
+	}
+
+	async #fetch() {
+		if (this.busy || !this.asked) return;
+		this.busy = true;
+		const { signal } = this.asked;
+		const query = this.#query();
+		query.set("offset", this.offset);
+		query.set("limit", ROWS);
+		const answer = await ask(`/api/games?${query}`, signal);
+		if (signal.aborted) return;
+		this.busy = false;
+		if (!answer) return;
+		const rows = answer.games.map(row);
+		if (this.offset === 0) this.rows.replaceChildren(...rows);
+		else this.rows.append(...rows);
+		this.offset += rows.length;
+		say(this.total, answer.total === 1 ? "1 game" : `${answer.total.toLocaleString("en")} games`);
+		this.more.hidden = this.offset >= answer.total;
+	}
+}
+
+function row(game) {
+	const opponent = game[other(game.ours)];
+	return el("tr", {},
+		el("td", { class: "quiet" }, day(game.started)),
+		el("td", {}, el("a", { href: `#/game/${game.id}` }, player(opponent))),
+		el("td", {}, game.ours),
+		el("td", {}, el("span", { class: `chip ${game.result}` }, RESULTS[game.result] ?? game.result)),
+		el("td", {}, kind(game)),
+		el("td", { class: "count" }, String(Math.ceil(game.plies / 2))),
+		el("td", {}, game.opening ?? ""));
+}

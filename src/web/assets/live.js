@@ -1,0 +1,75 @@
+// The view of the games that are on: cards, and the table with one of them.
+
+import { el, say } from "./dom.js";
+import { attempt, get } from "./api.js";
+import { Cards } from "./cards.js";
+import { running, side, store } from "./store.js";
+import { status } from "./status.js";
+import { Table } from "./table.js";
+
+/** So long a game that is over stays on the table before the next one takes its place, in ms. */
+const LINGERS = 6000;
+
+export class Live {
+	constructor({ newGame, read }) {
+		this.cards = new Cards();
+		this.table = new Table({ newGame, read });
+		this.nothing = el("div", { class: "nothing" }, el("img", { src: "/assets/icon.svg", alt: "", width: 96, height: 96 }), el("h1", {}), el("p", {}));
+		this.node = el("section", { class: "live", "aria-label": "Live games" }, this.cards.node, this.table.node, this.nothing);
+		/** The id of the game that was asked for; null follows what is on. */
+		this.wanted = null;
+	}
+
+	/** Shows the game with this id, also one from the records; null follows what is on. */
+	async want(id) {
+		this.wanted = id;
+		this.stored = null;
+		if (id && store.snapshot && !store.games.has(id)) {
+			const game = await attempt(() => get(`/api/game/${encodeURIComponent(id)}`));
+			if (this.wanted !== id) return;
+			this.stored = game;
+		}
+		this.choose();
+	}
+
+	heard(kind, id) {
+		if (kind === "thinking" || kind === "moved") this.cards.refresh(id);
+		else if (kind === "game" || kind === "snapshot") this.cards.show(this.shown?.id);
+		this.choose();
+		const game = store.games.get(this.shown?.id);
+		if (game && (id === game.id || kind === "snapshot")) this.table.heard(kind, game);
+	}
+
+	/** Puts on the table what belongs there now. */
+	choose() {
+		if (!store.snapshot) return;
+		const game = this.#game();
+		this.nothing.hidden = Boolean(game);
+		this.table.node.hidden = !game;
+		if (!game) return this.#tellNothing();
+		if (game.result && game.id === this.shown?.id) this.since ??= Date.now();
+		if (game.id === this.shown?.id) return;
+		this.shown = game;
+		this.since = null;
+		this.table.open(game);
+		this.cards.show(game.id);
+	}
+
+	#game() {
+		if (this.wanted) return store.games.get(this.wanted) ?? this.stored;
+		const on = running();
+		const shown = store.games.get(this.shown?.id);
+		const mine = on.findLast((game) => side(game));
+		// A game of one's own stays until a later one begins.
+		if (mine && !(shown && side(shown) && shown.started > mine.started)) return mine;
+		const lingers = shown && (!shown.result || !on.length || side(shown) || Date.now() - (this.since ?? Date.now()) < LINGERS);
+		if (lingers) return shown;
+		return on[0] ?? [...store.games.values()].sort((a, b) => b.started - a.started)[0] ?? null;
+	}
+
+	#tellNothing() {
+		const [heading, text] = this.nothing.querySelectorAll("h1, p");
+		say(heading, this.wanted ? "There is no such game" : "No game is on");
+		say(text, this.wanted ? `Nothing is known of ${this.wanted}.` : status().long);
+	}
+}

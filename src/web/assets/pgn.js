@@ -1,0 +1,48 @@
+// The game as PGN, to copy.
+
+import { START, numbering } from "./chess.js";
+
+const WIDTH = 80;
+
+export function pgn(game) {
+	const date = new Date(game.started).toISOString().slice(0, 10).replaceAll("-", ".");
+	const result = game.result?.score ?? "*";
+	const tags = {
+		Event: `${game.rated ? "Rated" : "Casual"} ${game.speed} game`,
+		Site: game.url,
+		Date: date,
+		Round: "-",
+		White: game.white.name,
+		Black: game.black.name,
+		Result: result,
+		WhiteTitle: game.white.title,
+		BlackTitle: game.black.title,
+		WhiteElo: game.white.rating,
+		BlackElo: game.black.rating,
+		TimeControl: game.clock ? `${game.clock.base_ms / 1000}+${game.clock.increment_ms / 1000}` : "-",
+		Variant: { chess960: "Chess960", fromPosition: "From Position" }[game.variant],
+	};
+	if (game.start_fen !== START) Object.assign(tags, { SetUp: "1", FEN: game.start_fen });
+	const quoted = (value) => String(value).replace(/["\\]/g, "\\$&");
+	const head = Object.entries(tags).filter(([, value]) => value !== null && value !== undefined);
+	return `${head.map(([name, value]) => `[${name} "${quoted(value)}"]`).join("\n")}\n\n${wrap([...words(game), result])}\n`;
+}
+
+function words(game) {
+	const number = numbering(game.start_fen);
+	return game.moves.flatMap((move, i) => {
+		const { number: n, black } = number(i);
+		return black ? (i ? [move.san] : [`${n}...`, move.san]) : [`${n}.`, move.san];
+	});
+}
+
+function wrap(words) {
+	const lines = [""];
+	for (const word of words) {
+		const line = lines.at(-1);
+		if (!line) lines[lines.length - 1] = word;
+		else if (line.length + 1 + word.length < WIDTH) lines[lines.length - 1] += ` ${word}`;
+		else lines.push(word);
+	}
+	return lines.join("\n");
+}

@@ -1,0 +1,115 @@
+// What the person before the page can do in a game: buttons, and moves that are typed.
+
+import { button, el, mark, say } from "./dom.js";
+import { attempt, board, control, mayAct, post, tell } from "./api.js";
+import { other, pieces, turn, typed } from "./chess.js";
+import { allows, side, store } from "./store.js";
+
+/** Challenges the bot. The id of the challenge is that of the game. */
+export async function challenge(form) {
+	const answer = await post(`/play/api/challenge/${encodeURIComponent(store.snapshot.play.bot)}`, form);
+	return answer.id ?? answer.challenge.id;
+}
+
+/** The same game again, with the other color. */
+function again(game) {
+	const form = { color: other(side(game)) };
+	if (game.clock) {
+		form["clock.limit"] = game.clock.base_ms / 1000;
+		form["clock.increment"] = game.clock.increment_ms / 1000;
+	}
+	if (game.variant === "chess960") form.variant = "chess960";
+	if (game.variant !== "standard") form.fen = game.start_fen;
+	return challenge(form);
+}
+
+export class Actions {
+	/** `newGame()` opens the form of a new one; `play(uci)` makes a move. */
+	constructor({ newGame, play }) {
+		this.play = play;
+		const call = (text) => () => attempt(() => board(this.game.id, text));
+		this.buttons = {
+			takeback: button("Take back", call("takeback/yes")),
+			draw: button("Offer draw", call("draw/yes")),
+			accept: button("Accept draw", call("draw/yes"), { class: "main" }),
+			decline: button("Decline", call("draw/no")),
+			abort: button("Abort", call("abort")),
+			resign: button("Resign", () => this.#resign()),
+			now: button("Move now", () => attempt(() => control(`move-now?game=${this.game.id}`))),
+			rematch: button("Rematch", () => this.#rematch(), { class: "main" }),
+			another: button("New game", newGame),
+		};
+		for (const [name, node] of Object.entries(this.buttons)) node.dataset.act = name;
+		this.buttons.resign.addEventListener("blur", () => this.#sure(false));
+		this.input = el("input", {
+			type: "text", id: "move", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
+			"aria-label": "Your move", "aria-describedby": "move-problem", placeholder: "Type a move: Nf3, O-O, e2e4",
+		});
+		this.problem = el("p", { id: "move-problem", class: "problem", role: "alert" });
+		this.form = el("form", { class: "typed", onsubmit: (event) => this.#typed(event) }, this.input, this.problem);
+		this.node = el("section", { class: "actions", "aria-label": "Your game" }, this.form, el("div", { class: "buttons" }, Object.values(this.buttons)));
+	}
+
+	show(game) {
+		if (this.game?.id !== game.id) this.#sure(false);
+		this.game = game;
+		const mine = mayAct() ? side(game) : null;
+		const on = mine !== null && !game.result;
+		const offered = game.draw_offer === other(mine ?? "white") && on;
+		const begun = game.moves.length >= 2;
+		const visible = {
+			takeback: on && begun,
+			draw: on && begun && !offered,
+			accept: offered,
+			decline: offered,
+			abort: on && !begun,
+			resign: on && begun,
+			now: mayAct() && allows("move-now") && !game.result && turn(game.fen) === game.ours,
+			rematch: mine !== null && Boolean(game.result),
+			another: mine !== null && Boolean(game.result),
+		};
+		for (const [name, node] of Object.entries(this.buttons)) node.hidden = !visible[name];
+		mark(this.buttons.draw, "disabled", game.draw_offer === mine && on);
+		say(this.buttons.draw, game.draw_offer === mine && on ? "Draw offered" : "Offer draw");
+		this.form.hidden = !on;
+		this.node.hidden = !on && !Object.values(visible).includes(true);
+	}
+
+	focus() {
+		if (!this.form.hidden) this.input.focus();
+	}
+
+	#typed(event) {
+		event.preventDefault();
+		const { game } = this;
+		const text = this.input.value;
+		say(this.problem, "");
+		if (!text.trim()) return;
+		if (turn(game.fen) !== side(game)) return say(this.problem, "It is not your turn.");
+		const moves = typed(pieces(game.fen), game.legal, text);
+		if (moves.length === 1) {
+			this.input.value = "";
+			this.play(moves[0]);
+		} else {
+			say(this.problem, moves.length ? `${text} can be ${moves.length} moves: say from where.` : `${text} is not a legal move here.`);
+		}
+	}
+
+	#sure(asked) {
+		this.asked = asked;
+		say(this.buttons.resign, asked ? "Really resign?" : "Resign");
+		this.buttons.resign.classList.toggle("danger", asked);
+	}
+
+	#resign() {
+		if (!this.asked) return this.#sure(true);
+		this.#sure(false);
+		attempt(() => board(this.game.id, "resign"));
+	}
+
+	async #rematch() {
+		if (!(await attempt(() => again(this.game)))) return;
+		location.hash = "#/";
+		tell("Asked for a rematch.");
+	}
+}

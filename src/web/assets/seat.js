@@ -1,0 +1,50 @@
+// A player beside the board: name, what was taken, clock.
+
+import { el, figure, mark, say } from "./dom.js";
+import { material } from "./chess.js";
+import { face, left } from "./clocks.js";
+
+export class Seat {
+	constructor() {
+		this.title = el("span", { class: "title" });
+		this.name = el("strong", {});
+		this.rating = el("span", { class: "quiet" });
+		this.news = el("span", { class: "news" });
+		this.taken = el("span", { class: "taken", "aria-hidden": "true" });
+		this.clock = el("span", { class: "clock", role: "timer" });
+		this.node = el("div", { class: "seat" },
+			el("span", { class: "who" }, this.title, this.name, this.rating, this.news), this.taken, this.clock);
+	}
+
+	show(game, color, board) {
+		Object.assign(this, { game, color });
+		const { name, title, rating, provisional } = game[color];
+		say(this.title, title ?? "");
+		say(this.name, name);
+		say(this.rating, rating ? `${rating}${provisional ? "?" : ""}` : "");
+		say(this.news, this.#news());
+		mark(this.node, "aria-label", `${name}, ${color}`);
+		mark(this.node, "role", "group");
+		this.node.classList.toggle("moving", game.clocks.running === color && !game.result);
+		mark(this.clock, "aria-label", `${name}'s clock`);
+		face(this.clock, () => left(this.game, this.color));
+		this.#take(board);
+	}
+
+	#news() {
+		const { game, color } = this;
+		if (game.result) return "";
+		if (game.draw_offer === color) return "offers a draw";
+		return game.gone && color !== game.ours ? "has left" : "";
+	}
+
+	#take(board) {
+		const { white, black, lead } = material(board);
+		const taken = this.color === "white" ? white : black;
+		const ahead = this.color === "white" ? lead : -lead;
+		const drawn = `${taken} ${ahead}`;
+		if (this.drawn === drawn) return;
+		this.drawn = drawn;
+		this.taken.replaceChildren(...taken.map(figure), ...(ahead > 0 ? [`+${ahead}`] : []));
+	}
+}

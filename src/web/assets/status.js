@@ -1,0 +1,26 @@
+// How the bot is doing, in a sentence.
+
+import { moment } from "./words.js";
+import { running, store } from "./store.js";
+
+const at = (ms) => (ms === null || ms === undefined ? "" : `, next at ${moment(ms)}`);
+
+/** `{kind, short, long}`: `kind` is `good`, `calm` or `bad`. */
+export function status() {
+	const { snapshot, connected } = store;
+	if (!connected) return { kind: "bad", short: "Connection lost", long: "The connection to the daemon is lost; it is tried again." };
+	const { offline, idle, draining, paused, online, account } = snapshot;
+	const games = running().length;
+	if (offline) {
+		const again = offline.retry_at === null ? "" : `, tried again at ${moment(offline.retry_at)}`;
+		return { kind: "bad", short: "Offline", long: `Offline: ${offline.reason}${again}` };
+	}
+	if (!online) return { kind: "calm", short: "Connecting", long: "Not connected to the server yet" };
+	if (draining !== null) return { kind: "calm", short: "Stopping", long: `Stopping: ${plural(draining, "game")} to be finished` };
+	if (paused) return { kind: "calm", short: "Paused", long: `Paused: no new games; ${plural(games, "game")} running` };
+	if (!games && idle) return { kind: "calm", short: "Idle", long: `Idle: ${idle.reason}${at(idle.next)}` };
+	const name = account ? ` as ${account.name}` : "";
+	return { kind: "good", short: games ? `${plural(games, "game")} on` : "Online", long: `Online${name}` };
+}
+
+const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;

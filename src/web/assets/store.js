@@ -1,0 +1,90 @@
+// What the daemon has told us, and who wants to know when it changes.
+
+export const store = {
+	/** The latest snapshot, kept up to date; null before the first. */
+	snapshot: null,
+	/** By id, in the order in which they are told. */
+	games: new Map(),
+	connected: false,
+	/** How far the daemon's clock is ahead of ours, in ms. */
+	ahead: 0,
+};
+
+const listeners = [];
+
+/** `listener(kind, id)` is called after every change; `id` is that of the game it is about, if it is about one. */
+export const onChange = (listener) => listeners.push(listener);
+
+const tell = (kind, id) => listeners.forEach((listener) => listener(kind, id ?? null));
+
+export const now = () => Date.now() + store.ahead;
+
+/** Which side the person before this page has in a game, if any. */
+export function side(game) {
+	const user = store.snapshot?.play?.user;
+	if (!user) return null;
+	return game.white.name === user ? "white" : game.black.name === user ? "black" : null;
+}
+
+export const running = () => [...store.games.values()].filter((game) => !game.result);
+
+export const allows = (control) => store.snapshot?.control?.includes(control) ?? false;
+
+export function lost() {
+	if (!store.connected && store.snapshot) return;
+	store.connected = false;
+	tell("connection");
+}
+
+export function heard(kind, data) {
+	changes[kind](data);
+	tell(kind, kind === "game" ? data.id : (data.game ?? null));
+}
+
+/** What is kept of the lists that grow. */
+const KEPT = 200;
+
+function push(list, item) {
+	list.push(item);
+	if (list.length > KEPT) list.shift();
+}
+
+const changes = {
+	snapshot(data) {
+		store.snapshot = data;
+		store.games = new Map(data.games.map((game) => [game.id, game]));
+		store.ahead = data.now - Date.now();
+		store.connected = true;
+	},
+	game(game) {
+		store.games.set(game.id, game);
+	},
+	moved({ game: id, move, fen, check, legal, clocks }) {
+		const game = store.games.get(id);
+		if (!game) return;
+		// A move in the place of another one: those before it stay.
+		game.moves.length = Math.min(game.moves.length, move.ply - 1);
+		game.moves.push(move);
+		Object.assign(game, { fen, check, legal, clocks, thinking: null });
+		// Who moves declines what the other has offered.
+		if (game.draw_offer && game.draw_offer !== move.by) game.draw_offer = null;
+	},
+	thinking({ game, ply, report }) {
+		const known = store.games.get(game);
+		if (known?.moves.length === ply) known.thinking = report;
+	},
+	chat({ game, line }) {
+		const known = store.games.get(game);
+		if (known) push(known.chat, line);
+	},
+	status(data) {
+		store.ahead = data.now - Date.now();
+		Object.assign(store.snapshot, data);
+	},
+	note(note) {
+		push(store.snapshot.log, note);
+	},
+	challenge(challenge) {
+		push(store.snapshot.challenges, challenge);
+	},
+};

@@ -1,0 +1,300 @@
+// The table at which one game is watched or played: board, players, moves, curve, engine, chat.
+
+import { button, el, icon, mark, say, typing } from "./dom.js";
+import { attempt, board, mayAct, tell } from "./api.js";
+import { Actions } from "./play.js";
+import { Board } from "./board.js";
+import { bottom } from "./cards.js";
+import { Chat } from "./chat.js";
+import { after, dreams, kingOf, numbering, other, parse, pieces, spoken, targets, touched, turn } from "./chess.js";
+import { Graph } from "./graph.js";
+import { Hand } from "./hand.js";
+import { Moves } from "./moves.js";
+import { pgn } from "./pgn.js";
+import { Seat } from "./seat.js";
+import { side, store } from "./store.js";
+import { Thinking } from "./thinking.js";
+import { ending, kind, score } from "./words.js";
+
+const NUMBERS = "knightwatch-numbers";
+
+export class Table {
+	/** `newGame()` opens the form of a new game, `read(text)` reads something out. */
+	constructor({ newGame, read }) {
+		this.read = read;
+		this.flips = new Set();
+		this.board = new Board({ squares: true, coordinates: true });
+		this.hand = new Hand(this.board, {
+			grip: () => this.#grip(),
+			play: (uci) => this.#play(uci),
+			drop: () => this.#setAhead(null),
+		});
+		const look = (ply) => this.look(ply);
+		this.moves = new Moves(look);
+		this.graph = new Graph(look);
+		this.thinking = new Thinking((step) => {
+			this.step = step;
+			this.#showBoard();
+		});
+		this.actions = new Actions({ newGame, play: (uci) => this.#play(uci) });
+		this.chat = new Chat();
+		this.seats = [new Seat(), new Seat()];
+		this.#build();
+		this.showsNumbers = localStorage.getItem(NUMBERS) === "yes";
+	}
+
+	#build() {
+		const tool = (name, label, act) => button(icon(name), act, { class: "tool", "aria-label": label, title: label });
+		const copy = (what) => button(what, () => this.#copy(what), { class: "tool text", title: `Copy as ${what}` });
+		const [top, bottom] = this.seats;
+		this.share = el("div", { class: "share" });
+		this.bar = el("div", { class: "evalbar", role: "img" }, this.share);
+		this.tag = el("p", { class: "tag", hidden: true });
+		this.picture = el("a", { class: "tool text", title: "The board as a picture", target: "_blank" }, "SVG");
+		this.live = tool("live", "To the latest move (End)", () => this.look(Infinity));
+		this.tools = el("div", { class: "tools", role: "toolbar", "aria-label": "Look through the game" },
+			tool("first", "To the start (Home)", () => this.look(0)),
+			tool("back", "One move back (←)", () => this.#walk(-1)),
+			tool("on", "One move on (→)", () => this.#walk(1)),
+			this.live,
+			el("span", { class: "space" }),
+			tool("flip", "Turn the board (F)", () => this.flip()),
+			copy("PGN"), copy("FEN"), this.picture);
+		this.stage = el("div", { class: "stage" }, top.node,
+			el("div", { class: "boardrow" }, this.bar, el("div", { class: "frame" }, this.board.node, this.hand.menu, this.tag)),
+			bottom.node, this.tools);
+		this.heading = el("h1", {});
+		this.result = el("p", { class: "result", hidden: true });
+		this.link = el("a", { class: "quiet", rel: "noreferrer", target: "_blank" });
+		this.numbers = el("input", { type: "checkbox", onchange: () => this.#number() });
+		this.numbersLabel = el("label", { class: "switch" }, this.numbers, "Show what the engine thinks");
+		this.panel = el("aside", { class: "panel", "aria-label": "The game" },
+			el("header", {}, this.heading, this.link, this.result),
+			this.moves.node, this.graph.node, this.thinking.node, this.numbersLabel, this.actions.node, this.chat.node);
+		this.node = el("div", { class: "table", hidden: true }, this.stage, this.panel);
+	}
+
+	/** Puts another game on the table. */
+	open(game) {
+		if (this.game?.id !== game.id) {
+			this.ply = null;
+			this.step = null;
+			this.pending = null;
+			this.#setAhead(null);
+		}
+		this.game = game;
+		this.node.hidden = false;
+		this.refresh();
+	}
+
+	/** Something has happened in the game; `kind` as the stream names it. */
+	heard(kind, game) {
+		this.game = game;
+		const last = game.moves.at(-1);
+		if (kind === "moved") {
+			this.pending = null;
+			// Who only looks on is not talked to all the time.
+			if (side(game)) this.read(`${game[last.by].name}: ${spoken(last.san)}`);
+			if (this.ply === null) this.step = null;
+		} else if (kind === "snapshot") {
+			this.pending = null;
+		} else if (kind === "game") {
+			this.pending = null;
+			this.#setAhead(null);
+			if (game.result) this.read(`The game is over: ${ending(game.result)}`);
+			else if (game.draw_offer) this.read(`${game[game.draw_offer].name} offers a draw`);
+		}
+		if (kind === "thinking") this.#showThinking();
+		else this.refresh();
+		if (kind === "moved") this.#playAhead();
+	}
+
+	refresh() {
+		const { game } = this;
+		if (this.ply !== null && this.ply >= game.moves.length) this.ply = null;
+		say(this.heading, kind(game));
+		say(this.link, game.tournament ? `tournament ${game.tournament}` : game.id);
+		mark(this.link, "href", game.url);
+		mark(this.picture, "href", `/game/${game.id}.svg?ply=${this.#at()}`);
+		// The simulator has no page of the game.
+		this.link.hidden = Boolean(store.snapshot.play);
+		this.result.hidden = !game.result;
+		if (game.result) {
+			say(this.result, ending(game.result));
+			this.result.className = `result ${game.result.outcome}`;
+		}
+		const off = this.#hidesNumbers();
+		this.numbersLabel.hidden = side(game) === null || Boolean(game.result);
+		this.numbers.checked = this.showsNumbers;
+		this.node.classList.toggle("blind", off);
+		this.moves.show(game, this.#at());
+		this.graph.show(game, this.#at());
+		this.actions.show(game);
+		this.chat.show(game);
+		this.#showThinking();
+	}
+
+	look(ply) {
+		this.ply = ply >= this.game.moves.length ? null : Math.max(0, ply);
+		this.step = null;
+		this.refresh();
+	}
+
+	flip() {
+		const { id } = this.game;
+		if (!this.flips.delete(id)) this.flips.add(id);
+		this.refresh();
+	}
+
+	/** A key pressed anywhere but in a field. Tells whether it meant something. */
+	key(name) {
+		const act = {
+			ArrowLeft: () => this.#walk(-1),
+			ArrowRight: () => this.#walk(1),
+			Home: () => this.look(0),
+			End: () => this.look(Infinity),
+			l: () => this.look(Infinity),
+			f: () => this.flip(),
+			"/": () => this.actions.focus(),
+		}[name];
+		if (!act || typing()) return false;
+		act();
+		return true;
+	}
+
+	/** How many moves are on the board that is shown. */
+	#at = () => this.ply ?? this.game.moves.length;
+
+	#walk = (by) => this.look(this.#at() + by);
+
+	#below = () => (this.flips.has(this.game.id) ? other(bottom(this.game)) : bottom(this.game));
+
+	/** Who plays against the engine does not see its cards unless he wants to. */
+	#hidesNumbers = () => side(this.game) !== null && !this.game.result && !this.showsNumbers;
+
+	#number() {
+		this.showsNumbers = this.numbers.checked;
+		localStorage.setItem(NUMBERS, this.showsNumbers ? "yes" : "no");
+		this.refresh();
+	}
+
+	/** The engine's latest word on what is shown, and how many moves were on the board when it spoke. */
+	#report() {
+		const { game } = this;
+		if (this.ply === null && game.thinking) return [game.thinking, game.moves.length, true];
+		for (let i = this.#at() - 1; i >= 0; i--) {
+			if (game.moves[i].thought) return [game.moves[i].thought, i, false];
+		}
+		return [null, 0, false];
+	}
+
+	#showThinking() {
+		const { game } = this;
+		const [report, ply, live] = this.#report();
+		this.thinking.show(game, report, ply, live);
+		const value = score(report, game.ours);
+		const below = this.#below();
+		const win = value?.win ?? 0.5;
+		this.share.style.height = `${100 * (below === "white" ? win : 1 - win)}%`;
+		this.share.className = `share ${below}`;
+		mark(this.bar, "aria-label", value ? `Evaluation ${value.text}` : "No evaluation");
+		this.#showBoard();
+	}
+
+	#arrows() {
+		if (this.#hidesNumbers() || this.step || this.pending) return [];
+		const arrow = (uci, kind) => ({ from: parse(uci).from, to: parse(uci).to, kind });
+		const [report, ply, live] = this.#report();
+		const line = report?.pv ?? [];
+		if (live) return line.slice(0, 2).map((step, i) => arrow(step.uci, i ? "reply" : "best")).reverse();
+		// After a move of ours, the answer that is expected.
+		return !this.game.result && ply === this.#at() - 1 && line[1] ? [arrow(line[1].uci, "reply")] : [];
+	}
+
+	#showBoard() {
+		const { game, step } = this;
+		if (!game) return;
+		const at = this.#at();
+		const move = game.moves[at - 1];
+		const below = this.#below();
+		const flipped = below === "black";
+		const label = `Board, ${move ? `after ${this.#numbered(at - 1)}` : "at the start"}`;
+		const arrows = this.#arrows();
+		if (step) {
+			this.board.show({ board: pieces(step.fen), last: touched(step.uci), flipped, label: "Board, expected line" });
+		} else if (this.pending && this.ply === null) {
+			this.board.show({ board: this.pending.board, last: touched(this.pending.uci), flipped, label });
+		} else {
+			const fen = this.ply === null ? game.fen : (move?.fen ?? game.start_fen);
+			const board = pieces(fen);
+			const check = this.ply === null ? game.check : move?.check;
+			this.board.show({
+				board, arrows, flipped, label,
+				last: move ? touched(move.uci) : [],
+				check: check ? kingOf(board, turn(fen)) : null,
+			});
+		}
+		const words = step ? "Expected line" : this.ply === null ? "" : "Looking back";
+		this.tag.hidden = !words;
+		say(this.tag, words);
+		this.live.classList.toggle("calls", this.ply !== null);
+		[other(below), below].forEach((color, i) => this.seats[i].show(game, color, this.board.board));
+		this.hand.refresh();
+	}
+
+	#numbered(i) {
+		const { number, black } = numbering(this.game.start_fen)(i);
+		return `${number}${black ? "…" : "."} ${this.game.moves[i].san}`;
+	}
+
+	/** What the person may do at the board: move, or choose a move in advance. */
+	#grip() {
+		const { game } = this;
+		const color = game && mayAct() ? side(game) : null;
+		if (!color || game.result || this.ply !== null || this.step) return null;
+		const { board } = this.board;
+		if (turn(game.fen) === color && !this.pending) return { color, targets: targets(board, game.legal) };
+		return { color, targets: dreams(board, color) };
+	}
+
+	#play(uci) {
+		const { game } = this;
+		if (turn(game.fen) !== side(game) || this.pending) return this.#setAhead(uci);
+		if (this.ply !== null) this.look(Infinity);
+		this.step = null;
+		this.pending = { uci, board: after(pieces(game.fen), uci) };
+		this.#showBoard();
+		this.#send(game, uci, this.pending);
+	}
+
+	async #send(game, uci, pending) {
+		const done = await attempt(() => board(game.id, `move/${uci}`));
+		if (!done && this.pending === pending) {
+			this.pending = null;
+			this.#showBoard();
+		}
+	}
+
+	#setAhead(uci) {
+		this.ahead = uci;
+		this.hand.ahead = uci ? touched(uci) : [];
+		if (this.board.board) this.hand.refresh();
+	}
+
+	/** Plays what was chosen in advance if it is legal now; a pawn that gets through becomes a queen. */
+	#playAhead() {
+		const { game, ahead } = this;
+		if (!ahead || turn(game.fen) !== side(game)) return;
+		this.#setAhead(null);
+		const { from, to } = parse(ahead);
+		const moves = targets(pieces(game.fen), game.legal).get(from)?.get(to) ?? [];
+		if (moves.length) this.#play(moves.find((uci) => uci[4] === "q") ?? moves[0]);
+	}
+
+	async #copy(what) {
+		const { game } = this;
+		const move = game.moves[this.#at() - 1];
+		const text = what === "PGN" ? pgn(game) : (move?.fen ?? game.start_fen);
+		if ((await attempt(() => navigator.clipboard.writeText(text).then(() => true))) !== null) tell(`${what} copied.`);
+	}
+}

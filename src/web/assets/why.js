@@ -1,0 +1,81 @@
+// Why it does what it does: its state in words, challenges with the decision, the log, and the levers.
+
+import { button, el, mark, say, table } from "./dom.js";
+import { attempt, control, mayAct, tell } from "./api.js";
+import { allows, store } from "./store.js";
+import { status } from "./status.js";
+import { moment, player } from "./words.js";
+
+const LEVERS = { pause: "Pause", resume: "Resume", drain: "Finish and stop" };
+
+const DECISIONS = { accepted: "Accepted", queued: "Queued", declined: "Declined", dropped: "Dropped" };
+
+export class Why {
+	constructor() {
+		this.state = el("p", { class: "state" });
+		this.about = el("p", { class: "quiet" });
+		this.levers = Object.entries(LEVERS).map(([name, text]) => button(text, () => this.#pull(name, text), { "data-lever": name }));
+		this.user = el("input", { type: "text", name: "user", required: true, autocomplete: "off", placeholder: "Account", "aria-label": "Account to block" });
+		this.block = el("form", { class: "pair", onsubmit: (event) => this.#block(event) }, this.user, el("button", { type: "submit" }, "Block"));
+		this.challenges = el("tbody", {});
+		this.none = el("p", { class: "quiet" }, "No challenge yet.");
+		this.log = el("ol", { class: "log", "aria-label": "Log" });
+		this.node = el("section", { class: "page", "aria-label": "Why", hidden: true },
+			el("h1", {}, "Why"), this.state, this.about, el("div", { class: "levers" }, this.levers, this.block),
+			el("h2", {}, "Challenges"), this.none, el("div", { class: "scrolls" }, table(["At", "From", "To", "Game", "Decision", "Why"], this.challenges)),
+			el("h2", {}, "What happened"), this.log);
+	}
+
+	open() {
+		this.#show();
+	}
+
+	heard(kind) {
+		if (!this.node.hidden && ["snapshot", "status", "note", "challenge", "game"].includes(kind)) this.#show();
+	}
+
+	#show() {
+		const { snapshot } = store;
+		if (!snapshot) return;
+		const { kind, long } = status();
+		say(this.state, long);
+		this.state.className = `state ${kind}`;
+		const { version, server, account } = snapshot;
+		say(this.about, [`Knightwatch ${version}`, account && player(account), server].filter(Boolean).join("  ·  "));
+		for (const lever of this.levers) lever.hidden = !mayAct() || !allows(lever.dataset.lever);
+		this.block.hidden = !mayAct() || !allows("block");
+		mark(this.levers[0], "disabled", snapshot.paused);
+		mark(this.levers[1], "disabled", !snapshot.paused);
+		this.none.hidden = snapshot.challenges.length > 0;
+		this.challenges.replaceChildren(...snapshot.challenges.toReversed().map(challenge));
+		this.log.replaceChildren(...snapshot.log.toReversed().map(note));
+	}
+
+	async #pull(name, text) {
+		if ((await attempt(() => control(name))) !== null) tell(`${text}: done.`);
+	}
+
+	async #block(event) {
+		event.preventDefault();
+		const user = this.user.value.trim();
+		if ((await attempt(() => control(`block?user=${encodeURIComponent(user)}`))) === null) return;
+		this.user.value = "";
+		tell(`${user} is blocked.`);
+	}
+}
+
+function challenge({ at, from, to, time_control, variant, rated, decision, reason }) {
+	const game = [time_control, rated ? "rated" : "casual", variant === "standard" ? null : variant].filter(Boolean).join(", ");
+	return el("tr", {},
+		el("td", { class: "quiet" }, moment(at)),
+		el("td", {}, player(from)),
+		el("td", {}, to ?? "anyone"),
+		el("td", {}, game),
+		el("td", {}, el("span", { class: `chip ${decision}` }, DECISIONS[decision] ?? decision)),
+		el("td", {}, reason));
+}
+
+function note({ at, severity, game, text }) {
+	return el("li", { class: severity },
+		el("time", {}, moment(at)), el("span", {}, text), game && el("a", { href: `#/game/${game}` }, game));
+}

@@ -1,0 +1,81 @@
+// Numbers and moments as people write them.
+
+const MINUS = "\u2212";
+
+/** `1:02:03`, `4:05`, and tenths in the last twenty seconds. */
+export function clock(ms) {
+	if (ms < 20_000) {
+		const tenths = Math.floor(ms / 100);
+		return `0:${String(Math.floor(tenths / 10)).padStart(2, "0")}.${tenths % 10}`;
+	}
+	const seconds = Math.floor(ms / 1000);
+	const two = (n) => String(n).padStart(2, "0");
+	const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+	return h ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
+}
+
+/** `2.3 s`, `41 s`, `3 min`. */
+export function span(ms) {
+	if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
+	if (ms < 120_000) return `${Math.round(ms / 1000)} s`;
+	return `${Math.round(ms / 60_000)} min`;
+}
+
+/** `950`, `41k`, `3.2M`. */
+export function count(n) {
+	if (n < 1000) return String(n);
+	if (n < 100_000) return `${(n / 1000).toFixed(n < 10_000 ? 1 : 0)}k`;
+	if (n < 1_000_000) return `${Math.round(n / 1000)}k`;
+	return n < 1e9 ? `${(n / 1e6).toFixed(n < 1e7 ? 2 : 1)}M` : `${(n / 1e9).toFixed(1)}G`;
+}
+
+export const percent = (share) => `${Math.round(share * 100)} %`;
+
+/** `14:02`, and the day too when it is another one. */
+export function moment(ms) {
+	const date = new Date(ms);
+	const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
+	return date.toDateString() === new Date().toDateString() ? time : `${day(ms)} ${time}`;
+}
+
+/** `2026-11-21` on this machine's calendar. */
+export function day(ms) {
+	const date = new Date(ms);
+	const two = (n) => String(n).padStart(2, "0");
+	return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}
+
+/** White's view of what we thought: his chance to win, and the score as a sign and a number. */
+export function score(report, ours) {
+	if (!report || (report.cp === null && report.mate === null)) return null;
+	const sign = ours === "white" ? 1 : -1;
+	if (report.mate !== null) {
+		const mate = report.mate * sign;
+		return { win: mate > 0 ? 1 : 0, text: `#${mate < 0 ? MINUS : ""}${Math.abs(mate)}` };
+	}
+	const cp = report.cp * sign;
+	const chance = report.win ?? 1 / (1 + 10 ** (-report.cp / 400));
+	return { win: sign > 0 ? chance : 1 - chance, text: `${cp < 0 ? MINUS : "+"}${(Math.abs(cp) / 100).toFixed(2)}` };
+}
+
+export const RESULTS = { won: "Won", drawn: "Drawn", lost: "Lost", void: "Void", open: "Open", unknown: "Over" };
+
+const VARIANTS = { standard: "", chess960: "Chess960", fromPosition: "From position" };
+
+/** `3+2 blitz, rated, Chess960`. */
+export function kind(game) {
+	const variant = VARIANTS[game.variant] ?? game.variant;
+	const speed = game.time_control === "unlimited" ? "" : ` ${game.speed}`;
+	return [`${game.time_control}${speed}`, game.rated ? "rated" : "casual", variant].filter(Boolean).join(", ");
+}
+
+/** `BOT Rookie (800?)`. */
+export function player({ name, title, rating, provisional }) {
+	return `${title ? `${title} ` : ""}${name}${rating ? ` (${rating}${provisional ? "?" : ""})` : ""}`;
+}
+
+/** How a game ended, in one line: `1-0, checkmate`. */
+export function ending(result) {
+	const score = result.score === "1/2-1/2" ? "½-½" : result.score === "*" ? "" : result.score;
+	return [score, result.text].filter(Boolean).join(", ");
+}
