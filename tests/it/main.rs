@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod book;
+mod browser;
 mod cli;
 mod client;
 mod clock;

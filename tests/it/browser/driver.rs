@@ -1,0 +1,211 @@
+//! A real browser without a window, driven through chromedriver: WebDriver is JSON over HTTP.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::common::{skip, wait};
+
+/// The name under which an answer names an element of the page.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+/// Longest wait for an answer of the driver; the first start of a browser on a busy machine takes its time.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A browser; closed when this is dropped.
+pub struct Browser {
+    driver: Child,
+    /// Where the session lives: `http://127.0.0.1:1234/session/ID`.
+    session: String,
+    http: reqwest::Client,
+    runtime: Runtime,
+    _profile: TempDir,
+}
+
+impl Browser {
+    /// A browser of this size; `None`, said aloud, where there is none on this machine.
+    pub fn open(width: u32, height: u32) -> Option<Self> {
+        let started = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(mut driver) = started else {
+            skip("browser", "there is no chromedriver (chromium-driver) here");
+            return None;
+        };
+        let port = BufReader::new(driver.stdout.take().unwrap())
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| {
+                let (_, rest) = line.split_once("successfully on port ")?;
+                rest.trim_end_matches('.').parse::<u16>().ok()
+            })
+            .expect("chromedriver tells its port");
+        let profile = tempfile::tempdir().unwrap();
+        let mut browser = Self {
+            driver,
+            session: format!("http://127.0.0.1:{port}"),
+            http: reqwest::Client::new(),
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap(),
+            _profile: profile,
+        };
+        let directory = browser._profile.path().display();
+        let options = json!({ "args": [
+            "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            format!("--user-data-dir={directory}"), format!("--window-size={width},{height}"),
+        ]});
+        let wanted = json!({ "capabilities": { "alwaysMatch": {
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
+        }}});
+        let made = browser.call(Method::POST, "/session", &wanted);
+        let id = made["sessionId"].as_str().expect("a session").to_owned();
+        browser.session = format!("{}/session/{id}", browser.session);
+        Some(browser)
+    }
+
+    /// A call that has to succeed.
+    fn call(&self, method: Method, path: &str, body: &Value) -> Value {
+        self.attempt(method, path, body)
+            .unwrap_or_else(|error| panic!("{path} {body}: {error}"))
+    }
+
+    fn attempt(&self, method: Method, path: &str, body: &Value) -> Result<Value, Value> {
+        let mut request = self
+            .http
+            .request(method.clone(), format!("{}{path}", self.session))
+            .timeout(PATIENCE);
+        if method == Method::POST {
+            let text = body.to_string();
+            request = request
+                .header("content-type", "application/json")
+                .body(text);
+        }
+        self.runtime.block_on(async {
+            let answer = request.send().await.unwrap();
+            let good = answer.status().is_success();
+            let text = answer.text().await.unwrap();
+            let value: Value = serde_json::from_str(&text).unwrap();
+            if good {
+                Ok(value["value"].clone())
+            } else {
+                Err(value["value"].clone())
+            }
+        })
+    }
+
+    /// Opens an address.
+    pub fn go(&self, url: &str) {
+        self.call(Method::POST, "/url", &json!({ "url": url }));
+    }
+
+    /// What a script in the page gives: its text is the body of a function.
+    pub fn run(&self, script: &str) -> Value {
+        self.call(
+            Method::POST,
+            "/execute/sync",
+            &json!({ "script": script, "args": [] }),
+        )
+    }
+
+    /// Waits until an expression in the page is true, or anything else that JavaScript takes for it, and gives it.
+    pub fn until(&self, expression: &str) -> Value {
+        wait(&format!("in the page: {expression}"), || {
+            let value = self.run(&format!("return {expression};"));
+            let nothing = [json!(null), json!(false), json!(0), json!("")].contains(&value);
+            (!nothing).then_some(value)
+        })
+    }
+
+    /// The text of the first element that a selector finds; empty without one.
+    pub fn text(&self, selector: &str) -> String {
+        let value = self.run(&format!(
+            "return document.querySelector({})?.textContent ?? '';",
+            json!(selector)
+        ));
+        value.as_str().unwrap().to_owned()
+    }
+
+    /// The element that a selector finds, once it is there.
+    fn element(&self, selector: &str) -> String {
+        let body = json!({ "using": "css selector", "value": selector });
+        wait(&format!("there is {selector}"), || {
+            let found = self.attempt(Method::POST, "/element", &body).ok()?;
+            Some(found[ELEMENT].as_str()?.to_owned())
+        })
+    }
+
+    /// Clicks in the middle of an element, once it can be clicked there.
+    pub fn click(&self, selector: &str) {
+        wait(&format!("{selector} can be clicked"), || {
+            let id = self.element(selector);
+            let path = format!("/element/{id}/click");
+            self.attempt(Method::POST, &path, &json!({})).ok()
+        });
+    }
+
+    /// Types into a field; `\u{E007}` is Enter.
+    pub fn fill(&self, selector: &str, text: &str) {
+        let id = self.element(selector);
+        let path = format!("/element/{id}/value");
+        self.call(Method::POST, &path, &json!({ "text": text }));
+    }
+
+    /// Presses keys one after another, wherever the focus is.
+    pub fn press(&self, keys: &[&str]) {
+        let strokes: Vec<Value> = keys
+            .iter()
+            .flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({ "type": kind, "value": key })))
+            .collect();
+        let actions = json!({ "actions": [{ "type": "key", "id": "keys", "actions": strokes }] });
+        self.call(Method::POST, "/actions", &actions);
+    }
+
+    /// Draws the mouse from the middle of one element to that of another with the button down.
+    pub fn drag(&self, from: &str, to: &str) {
+        let step = |selector: &str| {
+            let origin = json!({ ELEMENT: self.element(selector) });
+            json!({ "type": "pointerMove", "duration": 50, "x": 0, "y": 0, "origin": origin })
+        };
+        let button = |kind: &str| json!({ "type": kind, "button": 0 });
+        let steps = [
+            step(from),
+            button("pointerDown"),
+            step(to),
+            button("pointerUp"),
+        ];
+        let actions = json!({ "actions": [{ "type": "pointer", "id": "mouse", "parameters": { "pointerType": "mouse" }, "actions": steps }] });
+        self.call(Method::POST, "/actions", &actions);
+    }
+
+    /// Asks Chromium itself, in the words of its DevTools.
+    pub fn devtools(&self, command: &str, parameters: &Value) -> Value {
+        let body = json!({ "cmd": command, "params": parameters });
+        self.call(Method::POST, "/goog/cdp/execute", &body)
+    }
+
+    /// What has been logged since the last time: `browser` is the console, `performance` what went over the network.
+    pub fn log(&self, kind: &str) -> Vec<Value> {
+        let lines = self.call(Method::POST, "/se/log", &json!({ "type": kind }));
+        lines.as_array().unwrap().clone()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // Closes the browser; its driver is not needed any more then.
+        let _ = self.attempt(Method::DELETE, "", &json!({}));
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}

@@ -1,0 +1,121 @@
+//! The page in a real browser: what people see and do there. Skipped, aloud, where there is no Chromium.
+
+mod driver;
+mod playing;
+mod watching;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use driver::Browser;
+
+/// Keys as WebDriver names them.
+const ENTER: &str = "\u{E007}";
+const ESCAPE: &str = "\u{E00C}";
+const LEFT: &str = "\u{E012}";
+const UP: &str = "\u{E013}";
+const END: &str = "\u{E010}";
+
+/// `knightwatch demo`, with the address of its page; ended when this is dropped.
+struct Demo {
+    child: Child,
+    url: String,
+}
+
+impl Demo {
+    fn start() -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+            .args(["demo", "--web", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let url = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .find_map(|line| {
+                Some(line[line.find("http://").filter(|_| line.contains("/#key="))?..].to_owned())
+            })
+            .expect("the demo tells the address of its page");
+        // It goes on telling, and does not wait for us.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, url }
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The element of a square of the big board.
+fn square(name: &str) -> String {
+    format!(".table [data-square={name}]")
+}
+
+impl Browser {
+    /// Waits until this stands on a square of the big board; empty for nothing.
+    fn stands(&self, name: &str, piece: &str) {
+        let label = match piece {
+            "" => name.to_owned(),
+            piece => format!("{name}, {piece}"),
+        };
+        self.until(&format!(
+            "document.querySelector({}).getAttribute('aria-label') === {}",
+            json!(square(name)),
+            json!(label)
+        ));
+    }
+
+    /// Waits until an element is there and shows this.
+    fn shows(&self, selector: &str, text: &str) {
+        self.until(&format!(
+            "document.querySelector({})?.textContent.includes({})",
+            json!(selector),
+            json!(text)
+        ));
+    }
+
+    /// Waits until an element can be seen.
+    fn sees(&self, selector: &str) {
+        self.until(&format!(
+            "document.querySelector({})?.checkVisibility()",
+            json!(selector)
+        ));
+    }
+
+    /// Nothing on the console is an error, and nothing was asked of anybody but this page's own server.
+    fn was_clean(&self, url: &str) {
+        let errors: Vec<Value> = self
+            .log("browser")
+            .into_iter()
+            .filter(|line| {
+                line["level"] == "SEVERE" || line.to_string().contains("Content Security")
+            })
+            .collect();
+        assert_eq!(errors, [] as [Value; 0]);
+        let origin = &url[..url.find("/#").unwrap_or(url.len())];
+        let foreign: Vec<String> = self
+            .log("performance")
+            .iter()
+            .filter_map(|line| {
+                let event: Value = serde_json::from_str(line["message"].as_str()?).ok()?;
+                let event = &event["message"];
+                (event["method"] == "Network.requestWillBeSent").then_some(())?;
+                Some(event["params"]["request"]["url"].as_str()?.to_owned())
+            })
+            // The empty page that a browser begins with is its own.
+            .filter(|asked| {
+                ![origin, "data:", "chrome:"]
+                    .iter()
+                    .any(|start| asked.starts_with(start))
+            })
+            .collect();
+        assert_eq!(foreign, [] as [String; 0]);
+    }
+}

@@ -1,0 +1,133 @@
+//! Playing against it.
+
+use serde_json::json;
+
+use super::driver::Browser;
+use super::{Demo, ENTER, ESCAPE, UP, square};
+
+/// Starts a game through the form: the person has this color, and the game starts from this position.
+fn new_game(browser: &Browser, color: &str, fen: &str) {
+    browser.until("!document.querySelector('dialog[open]')");
+    browser.click("#new");
+    for (name, value) in [
+        ("color", color),
+        ("time", "10+0"),
+        ("variant", "fromPosition"),
+    ] {
+        browser.click(&format!("input[name={name}][value='{value}']"));
+    }
+    browser.run("document.querySelector('input[name=fen]').value = '';");
+    browser.fill("input[name=fen]", fen);
+    browser.click("dialog button[type=submit]");
+    browser.until("!document.querySelector('dialog[open]')");
+    browser
+        .until("document.title.startsWith('Your move') || document.querySelector('.moves button')");
+}
+
+/// Moves by two clicks.
+fn click(browser: &Browser, from: &str, to: &str) {
+    browser.click(&square(from));
+    browser.until(&format!(
+        "document.querySelector({}).hasAttribute('data-target')",
+        json!(square(to))
+    ));
+    browser.click(&square(to));
+}
+
+#[test]
+fn a_whole_game_is_played_with_the_mouse() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let demo = Demo::start();
+    browser.go(&demo.url);
+    // The key is not left in the address.
+    browser.until("location.hash === '' && document.querySelector('#new').checkVisibility()");
+
+    // Two rooks, and every answer is forced.
+    new_game(&browser, "white", "7k/8/8/8/8/8/1R6/R5K1 w - - 0 1");
+    click(&browser, "b2", "b7");
+    browser.stands("g8", "black king");
+    browser.drag(&square("a1"), &square("a8"));
+    browser.stands("a8", "white rook");
+    browser.shows(".panel .result", "1-0, checkmate");
+    browser.shows("#read", "The game is over");
+
+    // The same again with the other color; the one who is mated first is we.
+    browser.click("[data-act=rematch]");
+    browser.until("document.querySelector('.panel .result').hidden");
+    browser.shows(".boardrow + .seat", "You");
+    browser.until("document.title.startsWith('Your move')");
+    click(&browser, "h8", "g8");
+    browser.shows(".panel .result", "1-0, checkmate");
+
+    // A pawn becomes what is chosen.
+    new_game(&browser, "white", "8/P6k/8/8/8/8/8/K7 w - - 0 1");
+    click(&browser, "a7", "a8");
+    browser.click(".promotion [aria-label='white rook']");
+    browser.stands("a8", "white rook");
+
+    // A move chosen before it is our turn is played when it is.
+    new_game(&browser, "black", "7k/7p/8/8/8/8/P7/K7 w - - 0 1");
+    click(&browser, "h7", "h6");
+    browser.stands("h6", "black pawn");
+    browser.until("document.querySelectorAll('.moves button').length >= 2");
+
+    // Who resigns is asked twice.
+    browser.click("[data-act=resign]");
+    browser.shows("[data-act=resign]", "Really resign?");
+    browser.click("[data-act=resign]");
+    browser.shows(".panel .result", "1-0, resignation");
+    browser.was_clean(&demo.url);
+}
+
+#[test]
+fn a_game_is_played_without_a_mouse() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let demo = Demo::start();
+    browser.go(&demo.url);
+    browser.until("document.querySelector('#new').checkVisibility()");
+
+    // `n` opens the form, Escape closes it.
+    browser.press(&["n"]);
+    browser.until("document.querySelector('dialog[open]')");
+    browser.press(&[ESCAPE]);
+    new_game(&browser, "white", "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1");
+
+    // The board is walked on with the arrows: from the king to the pawn, and two squares on.
+    browser.run(&format!(
+        "document.querySelector({}).focus();",
+        json!(square("e1"))
+    ));
+    browser.press(&[UP, ENTER, UP, UP, ENTER]);
+    browser.stands("e4", "white pawn");
+    browser.shows("#read", "Knightwatch: king");
+
+    // Moves can be typed; what is not one is said.
+    browser.until("document.title.startsWith('Your move')");
+    browser.press(&["/"]);
+    browser.until("document.activeElement.id === 'move'");
+    browser.fill("#move", &format!("Qh5{ENTER}"));
+    browser.shows("#move-problem", "is not a legal move");
+    browser.run("document.getElementById('move').value = '';");
+    browser.fill("#move", &format!("e5{ENTER}"));
+    browser.stands("e5", "white pawn");
+    browser.was_clean(&demo.url);
+}
+
+#[test]
+fn without_the_key_one_only_watches() {
+    let Some(browser) = Browser::open(1200, 800) else {
+        return;
+    };
+    let demo = Demo::start();
+    let (open, _) = demo.url.split_once("#key").unwrap();
+    browser.go(open);
+    browser.shows("#banner", "This window only watches");
+    assert_eq!(
+        browser.run("return document.getElementById('new').hidden;"),
+        true
+    );
+}

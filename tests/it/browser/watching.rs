@@ -1,0 +1,205 @@
+//! Looking on.
+
+use std::net::TcpListener;
+
+use knightwatch::sim::NewUser;
+use serde_json::{Value, json};
+
+use super::driver::Browser;
+use super::{Demo, END, LEFT, square};
+use crate::common::{Daemon, Site, wait};
+
+/// A port that nobody has at this moment, for a page that has to come back where it was.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+#[test]
+fn a_game_is_followed_live_and_after_a_restart() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([NewUser {
+        present: true,
+        ..NewUser::human("Anna")
+    }]);
+    let home = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let socket = home.path().join("control.sock");
+    let config = format!(
+        "daemon = {{ listen = \"127.0.0.1:{port}\", socket = \"{}\" }}",
+        socket.display()
+    );
+    let mut bot = Daemon::start(&site, &config);
+    browser.go(&format!("http://127.0.0.1:{port}/"));
+    browser.shows(".nothing h1", "No game is on");
+
+    let anna = site.player("Anna");
+    let id = anna.start(&[
+        ("clock.limit", "600"),
+        ("clock.increment", "0"),
+        ("color", "white"),
+    ]);
+    let play = |uci: &str| {
+        let (status, answer) = anna.post(&format!("/api/board/game/{id}/move/{uci}"), &[]);
+        assert_eq!(status, 200, "{uci}: {answer}");
+    };
+    browser.stands("e2", "white pawn");
+    play("e2e4");
+    browser.stands("e4", "white pawn");
+    browser.until("document.querySelectorAll('.moves button').length === 2");
+    browser.shows(".table h1", "10+0 rapid");
+
+    // Ours is at the bottom, and hers runs.
+    let top = browser.text(".stage .seat:first-child");
+    assert!(top.contains("Anna"), "{top}");
+    let clock = ".stage .seat.moving .clock";
+    let before = browser.text(clock);
+    assert!(before.contains(':'), "{before:?}");
+    browser.until(&format!(
+        "document.querySelector('{clock}').textContent !== {}",
+        json!(before)
+    ));
+
+    // Back to the start and to the present again.
+    browser.press(&[LEFT, LEFT]);
+    browser.stands("e4", "");
+    browser.shows(".tag", "Looking back");
+    browser.press(&[END]);
+    browser.stands("e4", "white pawn");
+
+    bot.crash_and_restart();
+    browser.shows("#status", "1 game on");
+    browser.until("document.getElementById('banner').hidden");
+    play("g1f3");
+    browser.stands("f3", "white knight");
+    browser.until("document.querySelectorAll('.moves button').length === 4");
+    anna.post(&format!("/api/board/game/{id}/resign"), &[]);
+    browser.shows(".panel .result", "0-1, resignation");
+    bot.leave();
+}
+
+#[test]
+fn the_page_suits_the_night_and_a_pocket() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let demo = Demo::start();
+    browser.go(&demo.url);
+    browser.sees(".table .board");
+    let brightness = || {
+        let script = "return getComputedStyle(document.body).backgroundColor;";
+        let color = browser.run(script).as_str().unwrap().to_owned();
+        let numbers = color.split(|c: char| !c.is_ascii_digit());
+        let parts: Vec<u32> = numbers.filter_map(|part| part.parse().ok()).collect();
+        parts.iter().take(3).sum::<u32>() / 3
+    };
+    let prefer = |scheme: &str| {
+        let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        browser.devtools(
+            "Emulation.setEmulatedMedia",
+            &json!({ "features": features }),
+        );
+    };
+    prefer("light");
+    assert!(brightness() > 200);
+    prefer("dark");
+    assert!(brightness() < 60);
+    // Who chooses is not asked again.
+    browser.click("#theme");
+    assert!(brightness() > 200);
+    browser.go("about:blank");
+    browser.go(&demo.url);
+    browser.sees(".table .board");
+    assert!(brightness() > 200);
+
+    let phone = json!({ "width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": true });
+    browser.devtools("Emulation.setDeviceMetricsOverride", &phone);
+    browser.until("innerWidth === 360");
+    for view in ["#/", "#/why"] {
+        browser.run(&format!("location.hash = '{view}';"));
+        let too_wide = browser.run("return document.documentElement.scrollWidth - 360;");
+        assert_eq!(too_wide, 0, "{view}");
+    }
+    browser.run("location.hash = '#/';");
+    browser.sees(".table .board");
+    let board = "document.querySelector('.table .board').getBoundingClientRect()";
+    let width = browser
+        .run(&format!("return {board}.width;"))
+        .as_f64()
+        .unwrap();
+    assert!(width > 320.0, "{width}");
+    browser.was_clean(&demo.url);
+}
+
+/// What an element is to those who do not see it: role and name.
+fn role_and_name(node: &Value) -> Option<(&str, &str)> {
+    (node["ignored"] != true).then_some(())?;
+    let role = node["role"]["value"].as_str()?;
+    Some((role, node["name"]["value"].as_str().unwrap_or_default()))
+}
+
+#[test]
+fn everything_has_a_role_and_a_name() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let demo = Demo::start();
+    browser.go(&demo.url);
+    browser.until("document.querySelectorAll('.moves button').length > 4");
+    browser.devtools("Accessibility.enable", &json!({}));
+    let tree = wait("the tree has the board", || {
+        let tree = browser.devtools("Accessibility.getFullAXTree", &json!({}));
+        tree.to_string().contains("gridcell").then_some(tree)
+    });
+    let nodes: Vec<_> = tree["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(role_and_name)
+        .collect();
+    let nameless: Vec<_> = nodes
+        .iter()
+        .filter(|(role, name)| {
+            let needs = [
+                "button",
+                "link",
+                "textbox",
+                "combobox",
+                "grid",
+                "gridcell",
+                "timer",
+                "image",
+                "checkbox",
+                "navigation",
+            ];
+            needs.contains(role) && name.is_empty()
+        })
+        .collect();
+    assert!(nameless.is_empty(), "{nameless:?}");
+    let count = |wanted: &str| nodes.iter().filter(|(role, _)| *role == wanted).count();
+    assert_eq!(
+        (count("grid"), count("gridcell"), count("timer")),
+        (1, 64, 2)
+    );
+    let has = |role: &str, start: &str| {
+        assert!(
+            nodes
+                .iter()
+                .any(|(r, name)| *r == role && name.starts_with(start)),
+            "{role} {start}"
+        );
+    };
+    has("grid", "Board, after ");
+    has("navigation", "Views");
+    has("button", "New game");
+    has("button", "Turn the board");
+    has("list", "Moves");
+    let corner = browser.run(&format!(
+        "return document.querySelector('{}').getAttribute('aria-label');",
+        square("a1")
+    ));
+    assert!(corner.as_str().unwrap().starts_with("a1"));
+    browser.was_clean(&demo.url);
+}
