@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::clock;
 use crate::lichess::LastHeard;
+use crate::lichess::model::{NewChallenge, Username};
 use crate::metrics::{GameStatus, StreamStatus};
 
 /// Where one game's task shows how it is. Clones are the same desk.
@@ -32,6 +33,19 @@ pub struct Sight {
     pub stream: Option<(Instant, LastHeard)>,
     /// When any of this but the stream last changed.
     pub changed: Instant,
+    /// The game is over, and one more is to be offered.
+    pub encore: Option<Encore>,
+}
+
+/// One more game with the same opponent.
+#[derive(Clone, Debug)]
+pub struct Encore {
+    /// Whom we challenge.
+    pub to: Username,
+    /// A person.
+    pub human: bool,
+    /// To what.
+    pub what: NewChallenge,
 }
 
 /// What a game's task has in flight for the move it owes.
@@ -69,6 +83,7 @@ impl Default for Desk {
             remaining: Duration::MAX,
             stream: None,
             changed: clock::now(),
+            encore: None,
         })))
     }
 }

@@ -12,6 +12,9 @@
 //!      └── from anywhere: the stream shows another list of moves, or the end (Over)
 //! ```
 //!
+//! Beside that, from Thinking: the opponent gets a move back (Yielding), and the thinking begins anew only if the stream
+//! does not show that in time.
+//!
 //! The invariant: our turn implies that a search or a POST is in flight, or a wait with a deadline is, after which
 //! one of them is. Only the stream settles a debt. A list of moves that has changed voids everything that was
 //! owed for the old one, so that nothing is ever posted for a position that is gone.
@@ -29,6 +32,9 @@ const SHOWN_WITHIN: Duration = Duration::from_millis(1_500);
 
 /// How long to look for the truth before sending again all the same.
 const LOOK_WITHIN: Duration = Duration::from_millis(1_500);
+
+/// How long a takeback may take to show up on the stream.
+const BACK_WITHIN: Duration = Duration::from_millis(1_500);
 
 /// After this many refusals of a move in a position that stays as it is, another move has to do.
 const REFUSALS: u32 = 3;
@@ -48,6 +54,8 @@ enum State {
     Free,
     /// A search is on.
     Thinking,
+    /// We have given a move back, and the stream is about to show that.
+    Yielding,
     /// A POST is in flight.
     Posting(Owed),
     /// The POST has failed; it goes again after a wait.
@@ -144,6 +152,21 @@ impl Duty {
         matches!(self.state, State::Posted(_))
     }
 
+    /// Whether the opponent can have a move back: not while ours is on its way, since what he would get back then depends
+    /// on which is there first.
+    pub fn can_yield(&self) -> bool {
+        matches!(self.state, State::Free | State::Thinking)
+    }
+
+    /// He gets it back: what we think about is about to be gone.
+    pub fn yields(&mut self) -> Step {
+        if self.state != State::Thinking {
+            return Step::Keep;
+        }
+        self.state = State::Yielding;
+        Step::Wait(BACK_WITHIN)
+    }
+
     /// The move that was chosen and is on its way, if it is.
     pub fn chosen(&self) -> Option<Move> {
         self.owed().map(|owed| owed.mv)
@@ -174,7 +197,7 @@ impl Duty {
     pub fn mend(&mut self) -> Step {
         match self.owed() {
             Some(owed) => self.look(owed),
-            None if self.state == State::Thinking => Step::Think,
+            None if matches!(self.state, State::Thinking | State::Yielding) => self.think(),
             None => Step::Keep,
         }
     }
@@ -231,6 +254,7 @@ impl Duty {
             // The stream does not come back. Better once too often than never, except for castling.
             State::Looking(owed) if owed.mv.is_castle() => self.look(owed),
             State::Looking(owed) => self.post(owed),
+            State::Yielding => self.think(),
             State::Free | State::Thinking | State::Posting(_) | State::Over => Step::Keep,
         }
     }
@@ -241,7 +265,7 @@ impl Duty {
             | State::Resting(owed)
             | State::Posted(owed)
             | State::Looking(owed) => Some(owed),
-            State::Free | State::Thinking | State::Over => None,
+            State::Free | State::Thinking | State::Yielding | State::Over => None,
         }
     }
 
@@ -385,6 +409,38 @@ mod tests {
         assert_eq!(duty.board(OURS), Step::Think);
         assert_eq!(duty.board(THEIRS), Step::Drop);
         assert_eq!(duty.chose(mv("e2e4")), Step::Keep, "stale");
+    }
+
+    #[test]
+    fn a_takeback_that_we_grant_ends_the_thinking() {
+        let mut duty = Duty::default();
+        duty.board(OURS);
+        assert!(duty.can_yield());
+        assert_eq!(duty.yields(), Step::Wait(BACK_WITHIN));
+        assert!(duty.owes() && !duty.can_yield());
+        assert_eq!(duty.chose(mv("e2e4")), Step::Keep, "stale");
+        assert_eq!(duty.board(SAME), Step::Keep, "it has not come yet");
+        assert_eq!(duty.board(THEIRS), Step::Drop);
+        // It never comes.
+        duty.board(OURS);
+        duty.yields();
+        assert_eq!(duty.due(), Step::Think);
+        duty.yields();
+        assert_eq!(duty.mend(), Step::Think);
+        assert_eq!(duty.chose(mv("e2e4")), post(mv("e2e4")));
+    }
+
+    #[test]
+    fn no_takeback_overtakes_a_move_on_its_way() {
+        let mut duty = posting(mv("e2e4"));
+        assert!(!duty.can_yield());
+        assert_eq!(duty.yields(), Step::Keep);
+        duty.answered(Ok(()));
+        assert!(!duty.can_yield());
+        // On their turn there is nothing to give up.
+        duty.board(THEIRS);
+        assert!(duty.can_yield());
+        assert_eq!(duty.yields(), Step::Keep);
     }
 
     #[test]

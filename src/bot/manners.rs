@@ -1,22 +1,41 @@
 //! When to offer a draw, to take one, to resign. Pure.
 
+use std::time::Duration;
+
+use super::chances::Chances;
 use crate::config;
 use crate::engine::Score;
 
 /// Between two draw offers of ours, in plies: Lichess ignores an offer within 20 plies of the last one.
 const OFFER_EVERY: usize = 40;
 
+/// A position that was lost is so until it is better than this share of what makes one lost: scores swing a little from move
+/// to move.
+const STILL_LOST: f64 = 2.0 / 3.0;
+
 /// What our last scores say about manners.
 #[derive(Clone, Debug, Default)]
 pub struct Mood {
-    /// Moves of ours in a row with a score near zero.
+    /// Moves of ours in a row in which neither side was likely to win.
     level: u32,
-    /// Moves of ours in a row with a score near zero or below.
+    /// Moves of ours in a row in which we were not.
     modest: u32,
-    /// Moves of ours in a row with a lost position.
+    /// Moves of ours with a lost position, without a hope between them.
     lost: u32,
-    /// The ply of our last draw offer.
+    /// The ply of our last draw offer, and how many there were.
     offered: Option<usize>,
+    offers: u32,
+}
+
+/// How things stand when our move has been found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Half-moves on the board.
+    pub ply: usize,
+    /// The opponent offers a draw.
+    pub offered: bool,
+    /// The opponent's clock, where there is one.
+    pub their_time: Option<Duration>,
 }
 
 /// What to do beside the move, if anything.
@@ -31,20 +50,35 @@ pub enum Manner {
 }
 
 impl Mood {
-    /// Takes up the score of a search of ours.
-    pub fn feel(&mut self, score: Score, draw: &config::Draw, resign: &config::Resign) {
-        let (level, lost, worse) = match score {
-            Score::Centipawns(cp) => (
-                cp.unsigned_abs() <= draw.score_cp,
-                cp < 0 && cp.unsigned_abs() >= resign.score_cp,
-                cp < 0,
-            ),
-            Score::Mate(moves) => (false, moves <= 0, moves <= 0),
-        };
+    /// Takes up the score of a search of ours, with so much material on the board.
+    pub fn feel(
+        &mut self,
+        score: Score,
+        material: u32,
+        draw: &config::Draw,
+        resign: &config::Resign,
+    ) {
+        let Chances { win, loss } = Chances::of(score, material);
+        let most = f64::from(draw.max_win);
         let count = |so_far: u32, is: bool| if is { so_far + 1 } else { 0 };
-        self.level = count(self.level, level);
-        self.modest = count(self.modest, level || worse);
-        self.lost = count(self.lost, lost);
+        self.modest = count(self.modest, win <= most);
+        self.level = count(self.level, win <= most && loss <= most);
+        let down = match score {
+            Score::Centipawns(cp) => f64::from(-cp),
+            Score::Mate(moves) if moves > 0 => f64::NEG_INFINITY,
+            Score::Mate(_) => f64::INFINITY,
+        };
+        let limit = f64::from(resign.score_cp);
+        if down >= limit {
+            self.lost += 1;
+        } else if down < limit * STILL_LOST {
+            self.lost = 0;
+        }
+    }
+
+    /// Moves were taken back: what we felt about them counts no more.
+    pub fn forget(&mut self) {
+        (self.level, self.modest, self.lost) = (0, 0, 0);
     }
 
     /// Whether we take a draw that is offered at this ply: nothing better has been in sight for a while.
@@ -55,29 +89,33 @@ impl Mood {
     /// Whether we offer a draw at this ply.
     fn offers(&self, ply: usize, draw: &config::Draw) -> bool {
         let lately = self.offered.is_some_and(|last| ply < last + OFFER_EVERY);
-        draw.offer && !lately && self.level >= draw.moves.max(1) && late_enough(ply, draw)
+        let may = draw.offer && !lately && self.offers < draw.most;
+        may && self.level >= draw.moves.max(1) && late_enough(ply, draw)
     }
 
-    /// What to do with the move that is about to be played. `offered` is the opponent's offer.
+    /// Whether we resign: there is no hope any more on the board, and none on the opponent's clock either.
+    fn resigns(&self, their_time: Option<Duration>, resign: &config::Resign) -> bool {
+        let pressed = their_time.is_some_and(|time| time < resign.their_time());
+        resign.enabled && self.lost >= resign.moves.max(1) && !pressed
+    }
+
+    /// What to do with the move that is about to be played.
     pub fn manner(
         &mut self,
-        ply: usize,
-        offered: bool,
+        moment: Moment,
         draw: &config::Draw,
         resign: &config::Resign,
     ) -> Manner {
-        if resign.enabled && self.lost >= resign.moves.max(1) {
+        let Moment { ply, offered, .. } = moment;
+        if offered && self.takes(ply, draw) {
+            return Manner::Draw;
+        }
+        if self.resigns(moment.their_time, resign) {
             return Manner::Resign;
         }
-        if offered {
-            return if self.takes(ply, draw) {
-                Manner::Draw
-            } else {
-                Manner::Play
-            };
-        }
-        if self.offers(ply, draw) {
+        if !offered && self.offers(ply, draw) {
             self.offered = Some(ply);
+            self.offers += 1;
             return Manner::Draw;
         }
         Manner::Play
@@ -92,85 +130,172 @@ fn late_enough(ply: usize, draw: &config::Draw) -> bool {
 mod tests {
     use super::*;
 
-    fn felt(scores: &[Score]) -> Mood {
+    /// Rooks and pawns.
+    const ENDING: u32 = 4;
+    const OPENING: u32 = 24;
+
+    /// The settings: draws as they are, and resignation where a rule asks for it.
+    fn settings() -> (config::Draw, config::Resign) {
+        (config::Draw::default(), config::Resign::default())
+    }
+
+    fn felt_with(material: u32, scores: &[Score]) -> Mood {
+        let (draw, resign) = settings();
         let mut mood = Mood::default();
         for &score in scores {
-            mood.feel(score, &config::Draw::default(), &config::Resign::default());
+            mood.feel(score, material, &draw, &resign);
         }
         mood
+    }
+
+    fn felt(scores: &[Score]) -> Mood {
+        felt_with(ENDING, scores)
+    }
+
+    fn at(ply: usize, offered: bool) -> Moment {
+        Moment {
+            ply,
+            offered,
+            their_time: Some(Duration::from_secs(60)),
+        }
+    }
+
+    fn cp(scores: &[i32]) -> Vec<Score> {
+        scores.iter().copied().map(Score::Centipawns).collect()
     }
 
     const LEVEL: [Score; 6] = [Score::Centipawns(-3); 6];
 
     #[test]
     fn a_draw_is_offered_once_in_a_long_while() {
-        let (draw, resign) = (config::Draw::default(), config::Resign::default());
+        let (draw, resign) = settings();
         let mut mood = felt(&LEVEL);
-        assert_eq!(
-            mood.manner(60, false, &draw, &resign),
-            Manner::Play,
-            "too early"
-        );
-        assert_eq!(mood.manner(80, false, &draw, &resign), Manner::Draw);
-        assert_eq!(mood.manner(82, false, &draw, &resign), Manner::Play);
-        assert_eq!(
-            mood.manner(84, true, &draw, &resign),
-            Manner::Draw,
-            "theirs is taken at any time"
-        );
-        assert_eq!(mood.manner(120, false, &draw, &resign), Manner::Draw);
+        for (ply, offered, expected, why) in [
+            (60, false, Manner::Play, "too early"),
+            (80, false, Manner::Draw, "level for long enough"),
+            (82, false, Manner::Play, "not again"),
+            (84, true, Manner::Draw, "theirs is taken at any time"),
+            (118, false, Manner::Play, "not yet"),
+            (120, false, Manner::Draw, "after twenty moves"),
+            (160, false, Manner::Draw, "and a third time"),
+            (200, false, Manner::Play, "but no more than that"),
+            (400, false, Manner::Play, "ever"),
+        ] {
+            let manner = mood.manner(at(ply, offered), &draw, &resign);
+            assert_eq!(manner, expected, "at {ply}: {why}");
+        }
+    }
+
+    #[test]
+    fn level_is_what_nobody_would_win() {
+        let (draw, resign) = settings();
+        for (material, score, offers, takes) in [
+            (ENDING, 0, true, true),
+            (ENDING, -20, true, true),
+            (0, 20, true, true),
+            (0, 40, false, false),
+            (OPENING, 0, false, false),
+            (ENDING, 150, false, false),
+            (ENDING, -150, false, true),
+            (OPENING, -150, false, false),
+            (OPENING, -600, false, true),
+        ] {
+            let scores = cp(&[score; 6]);
+            let manner = |offered| {
+                let mut mood = felt_with(material, &scores);
+                mood.manner(at(100, offered), &draw, &resign) == Manner::Draw
+            };
+            let both = (manner(false), manner(true));
+            assert_eq!(both, (offers, takes), "{score} with {material}");
+        }
     }
 
     #[test]
     fn no_draw_is_given_away() {
-        let (draw, resign) = (config::Draw::default(), config::Resign::default());
-        for last in [Score::Centipawns(80), Score::Mate(3)] {
+        let (draw, resign) = settings();
+        for last in [Score::Centipawns(180), Score::Mate(3)] {
             let mut mood = felt(&[&LEVEL[..], &[last]].concat());
-            assert_eq!(
-                mood.manner(100, true, &draw, &resign),
-                Manner::Play,
-                "{last:?}"
-            );
+            let manner = mood.manner(at(100, true), &draw, &resign);
+            assert_eq!(manner, Manner::Play, "{last:?}");
         }
-        let bad = [Score::Centipawns(-90), Score::Mate(-9)].repeat(3);
-        assert_eq!(
-            felt(&bad).manner(100, true, &draw, &resign),
-            Manner::Draw,
-            "with thanks"
-        );
-        assert_eq!(
-            felt(&bad).manner(100, false, &draw, &resign),
-            Manner::Play,
-            "nobody would take it"
-        );
         let never = config::Draw {
             offer: false,
             accept: false,
             ..draw
         };
-        assert_eq!(
-            felt(&LEVEL).manner(100, true, &never, &resign),
-            Manner::Play
-        );
+        for offered in [false, true] {
+            let manner = felt(&LEVEL).manner(at(100, offered), &never, &resign);
+            assert_eq!(manner, Manner::Play);
+        }
     }
 
     #[test]
-    fn resigns_only_when_told_to_and_only_when_it_stays_lost() {
-        let (draw, off) = (config::Draw::default(), config::Resign::default());
-        let on = config::Resign {
-            enabled: true,
-            ..off.clone()
+    fn a_draw_is_better_than_to_resign() {
+        let (draw, resign) = settings();
+        let lost = cp(&[-950; 6]);
+        let manner = |offered| felt(&lost).manner(at(100, offered), &draw, &resign);
+        assert_eq!(manner(false), Manner::Resign);
+        assert_eq!(manner(true), Manner::Draw, "with thanks");
+    }
+
+    #[test]
+    fn resigns_only_when_it_stays_lost() {
+        let (draw, on) = settings();
+        let off = config::Resign {
+            enabled: false,
+            ..on.clone()
         };
-        let lost = [
-            Score::Centipawns(-950),
+        let table: [(&[i32], bool); 7] = [
+            (&[-950, -1_000, -1_200, -900], true),
+            (&[-950, -1_000, -1_200], false),
+            (&[-950, -1_000, -1_200, -899], false),
+            // A little less is no hope, and no further proof either.
+            (&[-950, -1_000, -700, -1_200, -900], true),
+            (&[-950, -1_000, -700, -1_200], false),
+            (&[-950, -1_000, -500, -1_200, -900], false),
+            (&[-950, -1_000, -1_200, -900, 0], false),
+        ];
+        for (scores, resigns) in table {
+            let manner = |resign| felt(&cp(scores)).manner(at(90, false), &draw, resign);
+            assert_eq!(manner(&on) == Manner::Resign, resigns, "{scores:?}");
+            assert_eq!(manner(&off), Manner::Play);
+        }
+        let mated = [
             Score::Mate(-5),
-            Score::Centipawns(-1200),
+            Score::Mate(-4),
+            Score::Mate(-3),
             Score::Mate(-2),
         ];
-        assert_eq!(felt(&lost).manner(90, false, &draw, &off), Manner::Play);
-        assert_eq!(felt(&lost).manner(90, false, &draw, &on), Manner::Resign);
-        assert_eq!(felt(&lost[..3]).manner(90, false, &draw, &on), Manner::Play);
-        let hope = [&lost[..], &[Score::Centipawns(0)]].concat();
-        assert_eq!(felt(&hope).manner(90, false, &draw, &on), Manner::Play);
+        let manner = felt(&mated).manner(at(90, false), &draw, &on);
+        assert_eq!(manner, Manner::Resign);
+    }
+
+    #[test]
+    fn nobody_resigns_to_a_falling_flag() {
+        let (draw, resign) = settings();
+        let lost = cp(&[-950; 4]);
+        for (seconds, expected) in [
+            (Some(5), Manner::Play),
+            (Some(19), Manner::Play),
+            (Some(20), Manner::Resign),
+            (None, Manner::Resign),
+        ] {
+            let moment = Moment {
+                their_time: seconds.map(Duration::from_secs),
+                ..at(90, false)
+            };
+            let manner = felt(&lost).manner(moment, &draw, &resign);
+            assert_eq!(manner, expected, "{seconds:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_taken_back_is_forgotten() {
+        let (draw, resign) = settings();
+        for scores in [&LEVEL[..], &cp(&[-950; 4])] {
+            let mut mood = felt(scores);
+            mood.forget();
+            assert_eq!(mood.manner(at(100, true), &draw, &resign), Manner::Play);
+        }
     }
 }

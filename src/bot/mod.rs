@@ -5,6 +5,7 @@
 
 mod account;
 mod budget;
+mod chances;
 mod chat;
 mod choice;
 mod desk;
@@ -159,6 +160,7 @@ struct House {
     events: Bus,
     me: Username,
     games: Arc<AtomicUsize>,
+    waiting: Arc<AtomicUsize>,
     doubt: Arc<Notify>,
 }
 
@@ -166,6 +168,11 @@ impl House {
     /// Games that are on at this moment.
     fn games_on(&self) -> usize {
         self.games.load(Ordering::Relaxed)
+    }
+
+    /// Challenges that wait for a place.
+    fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// A request was answered with 401: the account has to look into that.

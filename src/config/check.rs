@@ -5,11 +5,12 @@ use std::ops::RangeInclusive;
 use crate::lichess::Endpoint;
 use crate::lichess::model::TimeControl;
 
+use super::manners::{Chat, Draw, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign};
 use super::matchmaking;
 use super::rule::Exact;
 use super::settings::{
-    Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, PgnFiles, Records, Resign,
-    Settings, Speed, Tournaments, Variant,
+    Book, Challenge, Daemon, Engine, Games, Lichess, PgnFiles, Records, Settings, Speed,
+    Tournaments, Variant,
 };
 
 /// The longest text that Lichess takes in a chat, in characters.
@@ -78,11 +79,6 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     let resigns = settings.resign.enabled || settings.some_rule(|play| play.resign);
     if resigns {
         resign(&settings.resign, findings.of("resign"));
-    }
-    if draws && resigns {
-        let changed = settings.draw.score_cp != Draw::default().score_cp;
-        let section = if changed { "draw" } else { "resign" };
-        scores(&settings.draw, &settings.resign, findings.of(section));
     }
     chat(&settings.chat, findings.of("chat"));
     records(&settings.records, findings.of("records"));
@@ -323,17 +319,19 @@ fn draw(draw: &Draw, findings: &mut Findings) {
         "draws would be agreed after 0 level moves, that is before the engine has looked at the \
          game; the least is 1",
     );
-}
-
-/// What holds for both kinds of score.
-fn scores(draw: &Draw, resign: &Resign, findings: &mut Findings) {
+    let (most, max_win) = (draw.most, draw.max_win);
     findings.when(
-        draw.score_cp >= resign.score_cp,
-        &["score_cp"],
+        max_win > 33,
+        &["max_win"],
         format!(
-            "the same score would be level and lost: score_cp is {} in [draw] and {} in [resign]",
-            draw.score_cp, resign.score_cp
+            "a position that is won in {max_win} of 100 games is not level: then each of win, draw and loss \
+             would be as likely; the most is 33"
         ),
+    );
+    findings.when(
+        draw.offer && most == 0,
+        &["most", "offer"],
+        "draws are offered, but 0 times in a game; to offer none write offer = false",
     );
 }
 
@@ -355,13 +353,14 @@ fn resign(resign: &Resign, findings: &mut Findings) {
 }
 
 fn chat(chat: &Chat, findings: &mut Findings) {
-    let texts: [(&str, &[&str]); 4] = [
-        (&chat.greeting, &["greeting"]),
-        (&chat.farewell, &["farewell"]),
-        (&chat.greeting_spectators, &["greeting_spectators"]),
-        (&chat.farewell_spectators, &["farewell_spectators"]),
+    let texts: [(&str, &[&str], bool); 5] = [
+        (&chat.greeting, &["greeting"], false),
+        (&chat.farewell, &["farewell"], true),
+        (&chat.greeting_spectators, &["greeting_spectators"], false),
+        (&chat.farewell_spectators, &["farewell_spectators"], true),
+        (&chat.motd, &["motd"], false),
     ];
-    for (text, keys) in texts {
+    for (text, keys, last) in texts {
         let length = text.chars().count();
         findings.when(
             length > LONGEST_CHAT,
@@ -373,16 +372,43 @@ fn chat(chat: &Chat, findings: &mut Findings) {
             keys,
             "the text has several lines, but Lichess takes one",
         );
+        let links = ["http://", "https://", "www."];
+        findings.when(
+            links.iter().any(|link| text.contains(link)),
+            keys,
+            "Lichess drops what bots say with a link in it, without a word; a link can stand in the profile",
+        );
         let names = text
             .split('{')
             .skip(1)
             .filter_map(|rest| rest.split_once('}'));
         for (name, _) in names {
             findings.when(
-                !matches!(name, "me" | "opponent"),
+                !placeholders(last).contains(&name),
                 keys,
-                format!("`{{{name}}}` stands for nothing; there are {{me}} and {{opponent}}"),
+                format!(
+                    "`{{{name}}}` stands for nothing; there are {}",
+                    listed(last)
+                ),
             );
         }
     }
+    findings.when(
+        chat.commands && chat.per_minute == 0,
+        &["per_minute", "commands"],
+        "commands are answered, but none in a minute; to answer none write commands = false",
+    );
+}
+
+/// What can stand in braces in a text, or in one that is said when the game is over.
+fn placeholders(last: bool) -> Vec<&'static str> {
+    let last = LAST_PLACEHOLDERS.iter().filter(|_| last);
+    PLACEHOLDERS.iter().chain(last).copied().collect()
+}
+
+/// The same in a sentence.
+fn listed(last: bool) -> String {
+    let names = placeholders(last);
+    let names: Vec<String> = names.iter().map(|name| format!("{{{name}}}")).collect();
+    names.join(", ")
 }

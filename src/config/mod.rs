@@ -7,6 +7,7 @@ mod check;
 mod diff;
 mod joining;
 mod layers;
+mod manners;
 mod matchmaking;
 mod problem;
 mod rule;
@@ -23,14 +24,15 @@ use problem::{Place, Problem};
 
 pub use diff::Change;
 pub use joining::{Joining, Membership};
+pub use manners::{Chat, Draw, Evals, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign, Takebacks};
 pub use matchmaking::{Matchmaking, Profile, Side, fault_of};
 pub use problem::Error;
 pub use rule::{
     Decline, Exact, ExtraRule, Limit, Match, OurColor, Pattern, Play, Range, Rule, Title,
 };
 pub use settings::{
-    Account, Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, LogLevel, PgnFiles,
-    Prefer, Records, Resign, Selection, Settings, Speed, Tournaments, Variant,
+    Account, Book, Challenge, Daemon, Engine, Games, Lichess, LogLevel, PgnFiles, Prefer, Records,
+    Selection, Settings, Speed, Tournaments, Variant,
 };
 
 /// The longest configuration file, in bytes: forty times the example, for whoever blocks a great many players.

@@ -8,11 +8,11 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use toml::{Table, Value};
 
+use super::manners::{Chat, Draw, Resign};
 use super::matchmaking::{Matchmaking, Profile};
 use super::rule::{Limit, Match, Play, Rule};
 use super::settings::{
-    Book, Challenge, Chat, Daemon, Draw, Engine, Games, Lichess, Records, Resign, Settings,
-    Tournaments,
+    Book, Challenge, Daemon, Engine, Games, Lichess, Records, Settings, Tournaments,
 };
 
 /// The names of all sections, in their order.

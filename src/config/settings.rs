@@ -11,6 +11,7 @@ use url::Url;
 
 use super::TokenSource;
 use super::joining::{Joining, Membership};
+use super::manners::{Chat, Draw, Resign, Takebacks};
 use super::matchmaking::Matchmaking;
 use super::rule::{Exact, Limit, Pattern, Play, Rule};
 use crate::lichess::{Endpoint, EndpointError};
@@ -157,6 +158,8 @@ pub struct Challenge {
     pub queue_s: u64,
     /// Who of those that wait is served first.
     pub prefer: Prefer,
+    /// How many rematches are accepted in a row, unless a rule accepts more.
+    pub rematches: u32,
 }
 
 /// `[games]`
@@ -173,6 +176,12 @@ pub struct Games {
     pub abort_after_s: u64,
     /// Whether to claim the win when the opponent has left and Lichess allows it.
     pub claim_victory: bool,
+    /// Who gets a move back when he asks for it.
+    pub takebacks: Takebacks,
+    /// How many takebacks there are in a game at most.
+    pub most_takebacks: u32,
+    /// Whether to challenge the opponent to one more game when a game is over.
+    pub offer_rematch: bool,
 }
 
 /// `[tournaments]`
@@ -201,48 +210,6 @@ pub struct Tournaments {
     pub within_h: u32,
     /// So many at once.
     pub at_once: usize,
-}
-
-/// `[draw]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Draw {
-    /// Whether to offer draws.
-    pub offer: bool,
-    /// Whether to accept draws.
-    pub accept: bool,
-    /// Full moves that must have been played before a draw is offered or accepted.
-    pub min_move: u32,
-    /// A position counts as level while the score is within this many centipawns of zero.
-    pub score_cp: u32,
-    /// How many of our moves in a row the score must have been level before we offer or accept.
-    pub moves: u32,
-}
-
-/// `[resign]`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Resign {
-    /// Whether to resign lost games.
-    pub enabled: bool,
-    /// A position counts as lost when we are down by this many centipawns, or mated.
-    pub score_cp: u32,
-    /// How many of our moves in a row the position must have been lost.
-    pub moves: u32,
-}
-
-/// `[chat]`: `{me}` and `{opponent}` stand for the names; an empty text says nothing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Chat {
-    /// Said to the opponent when the game starts.
-    pub greeting: String,
-    /// Said to the opponent when the game is over.
-    pub farewell: String,
-    /// Said to the spectators when the game starts.
-    pub greeting_spectators: String,
-    /// Said to the spectators when the game is over.
-    pub farewell_spectators: String,
 }
 
 /// `[records]`
@@ -470,13 +437,6 @@ impl Challenge {
     }
 }
 
-impl Games {
-    /// How long to wait for the opponent's first move; `None` for ever.
-    pub fn abort_after(&self) -> Option<Duration> {
-        (self.abort_after_s > 0).then(|| Duration::from_secs(self.abort_after_s))
-    }
-}
-
 impl Daemon {
     /// How long running games get to finish once a stop is asked for.
     pub fn grace(&self) -> Duration {
@@ -564,6 +524,7 @@ impl Default for Challenge {
             queue: 10,
             queue_s: 120,
             prefer: Prefer::Humans,
+            rematches: 1,
         }
     }
 }
@@ -576,6 +537,9 @@ impl Default for Games {
             per_opponent: 4,
             abort_after_s: 60,
             claim_victory: true,
+            takebacks: Takebacks::Casual,
+            most_takebacks: 3,
+            offer_rematch: false,
         }
     }
 }
@@ -594,39 +558,6 @@ impl Default for Tournaments {
             max_minutes: 720,
             within_h: 24,
             at_once: 1,
-        }
-    }
-}
-
-impl Default for Draw {
-    fn default() -> Self {
-        Self {
-            offer: true,
-            accept: true,
-            min_move: 35,
-            score_cp: 10,
-            moves: 6,
-        }
-    }
-}
-
-impl Default for Resign {
-    fn default() -> Self {
-        Self {
-            enabled: false,
-            score_cp: 900,
-            moves: 4,
-        }
-    }
-}
-
-impl Default for Chat {
-    fn default() -> Self {
-        Self {
-            greeting: "Good luck and have fun, {opponent}!".into(),
-            farewell: "Thank you for the game, {opponent}!".into(),
-            greeting_spectators: String::new(),
-            farewell_spectators: String::new(),
         }
     }
 }

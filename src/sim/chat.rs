@@ -1,5 +1,6 @@
 //! What is said in a game.
 
+use super::Sim;
 use super::id::{GameId, UserId};
 use super::round::COLORS;
 use super::users::Face;
@@ -84,5 +85,17 @@ impl World {
                 user: &said.name,
             })
             .collect()
+    }
+}
+
+impl Sim {
+    /// Somebody in the audience says something, as people do on the web page of a game. Without such a user or such a game
+    /// nothing happens.
+    pub fn heckle(&self, user: &str, game: &str, text: &str) {
+        let mut world = self.world();
+        let user = world.user_by_name(user).map(|user| user.id.clone());
+        if let (Some(user), Some(game)) = (user, GameId::parse_any(game)) {
+            world.say(&user, game, Room::Spectator, text);
+        }
     }
 }

@@ -83,7 +83,7 @@ impl Match {
         let bot = Daemon::start_with(
             &site,
             &format!(
-                "games = {{ concurrency = {} }}\n[engine]\nhash_mib = 16\nthreads = 2\n",
+                "games = {{ concurrency = {} }}\nresign = {{ enabled = false }}\n[engine]\nhash_mib = 16\nthreads = 2\n",
                 self.at_once
             ),
             &["--time-scale", &self.speed.to_string()],

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use knightwatch::sim::{GameSummary, NewUser, Sim, SimOptions};
+use knightwatch::sim::{Endpoint, GameSummary, NewUser, Sim, SimOptions, Visit};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -133,6 +133,13 @@ impl Drop for Site {
     fn drop(&mut self) {
         drop(self.stop.take());
     }
+}
+
+/// What this account has called.
+pub fn visits_of(site: &Site, name: &str, endpoint: Endpoint) -> Vec<Visit> {
+    let mut visits = site.sim.faults().visits(endpoint);
+    visits.retain(|visit| visit.user.as_deref() == Some(&name.to_lowercase()));
+    visits
 }
 
 /// An account that the test itself plays, over plain HTTP.

@@ -16,6 +16,7 @@ mod faults;
 mod games;
 mod instances;
 mod layering;
+mod manners;
 mod matchmaking;
 mod mates;
 mod memory;

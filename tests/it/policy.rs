@@ -213,7 +213,7 @@ fn a_rule_says_how_its_games_are_played() {
 #[test]
 fn a_rule_resigns_to_those_it_is_about() {
     let site = Site::new([]);
-    let config = "[resign]\nscore_cp = 300\n[[rule]]\nmatch = { rating = \"..1500\" }\nplay = { resign = true }\n";
+    let config = "[resign]\nenabled = false\nscore_cp = 300\ntheir_time_s = 0\n[[rule]]\nmatch = { rating = \"..1500\" }\nplay = { resign = true }\n";
     let _bot = Daemon::start(&site, config);
     // A rook ahead, and it takes some moves to mate with it.
     let plan = Plan {

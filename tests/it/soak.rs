@@ -323,6 +323,7 @@ impl Storm {
             &site,
             &format!(
                 "games = {{ concurrency = {} }}\n\
+                 resign = {{ enabled = false }}\n\
                  tournaments = {{ join = [\"stormy01\"] }}\n\
                  challenge = {{ speeds = [\"bullet\", \"blitz\", \"rapid\", \"classical\", \"correspondence\"] }}\n",
                 8 * self.of_each

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 use tracing::info;
@@ -38,6 +39,9 @@ impl Account {
         }
         if self.judged.contains(&challenge.id) || self.games.contains_key(&challenge.id) {
             return;
+        }
+        if let Some(from) = from {
+            self.asks_himself(from);
         }
         remember(&mut self.judged, challenge.id.clone());
         let name = from
@@ -113,6 +117,7 @@ impl Account {
             full: overtakes || self.slots.full(asked.is_human(), now),
             crowded: self.queue.len() >= settings.challenge.queue,
             against: self.slots.against(from.map(|from| &from.name), now),
+            rematch: self.rematches.number(challenge),
         };
         let case = Case {
             challenge,
@@ -135,6 +140,8 @@ impl Account {
             self.ledger.add(id, user, limit, SystemTime::now());
             self.save(Book::Accepted);
         }
+        let number = self.rematches.number(&challenge);
+        self.rematches.note(challenge.id.clone(), number);
         self.slots
             .promise(challenge.id.clone(), guest, clock::now());
         self.tell_challenge(&challenge, Decision::Accepted, ruling.why.clone());
@@ -202,6 +209,8 @@ impl Account {
     /// Looks after those that wait for a place. Before one gets it, Lichess is asked who is still there: nobody is told
     /// when a challenger leaves.
     pub(super) fn look_after_queue(&mut self) {
+        let waiting = &self.house.waiting;
+        waiting.store(self.queue.len(), Ordering::Relaxed);
         if self.queue.is_empty() {
             return;
         }

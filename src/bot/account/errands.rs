@@ -15,7 +15,7 @@ use crate::bot::helm::{Invitation, Reply};
 use crate::clock;
 use crate::config::{self, Settings};
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{Challenge, ChallengeId, Challenges, GameInfo};
+use crate::lichess::model::{Challenge, ChallengeId, Challenges, GameInfo, Username};
 
 /// The answer to a request of the account.
 pub(super) enum Errand {
@@ -48,6 +48,10 @@ pub(super) enum Errand {
     Sought(Sought),
     Accepted(Box<Challenge>, Result<(), Failure>),
     Declined(ChallengeId, Result<(), Failure>),
+    /// We have offered a rematch to this user, who is a person or not.
+    RematchAsked(Username, bool, Result<Challenge, Failure>),
+    /// A challenge of ours is taken back.
+    TakenBack(ChallengeId, Result<(), Failure>),
     /// Whether the token is still good.
     Token(Result<(), Failure>),
 }
@@ -135,6 +139,11 @@ impl Account {
                 info!(challenge = %id, "cannot decline: {failure}")
             }
             Ok(Errand::Declined(_, Ok(()))) => {}
+            Ok(Errand::RematchAsked(to, human, asked)) => self.rematch_asked(to, human, asked),
+            Ok(Errand::TakenBack(id, taken_back)) => match taken_back {
+                Ok(()) => info!(challenge = %id, "taken back"),
+                Err(failure) => info!(challenge = %id, "cannot take it back: {failure}"),
+            },
             Ok(Errand::Token(Err(failure))) if failure.is_unauthorized() => {
                 return Err(Error::TokenRejected(failure.to_string()));
             }

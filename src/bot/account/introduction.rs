@@ -1,7 +1,6 @@
 //! Asking Lichess who we are.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -40,7 +39,8 @@ pub(super) async fn introduce(
                     settings: Arc::clone(&parts.settings),
                     events: parts.events.clone(),
                     me: user.username,
-                    games: Arc::new(AtomicUsize::new(0)),
+                    games: Arc::default(),
+                    waiting: Arc::default(),
                     doubt: Arc::new(Notify::new()),
                 }));
             }

@@ -7,6 +7,7 @@ mod errands;
 mod helm;
 mod introduction;
 mod queue;
+mod rematch;
 mod seeking;
 
 use std::collections::{HashMap, VecDeque};
@@ -42,6 +43,7 @@ use errands::Errand;
 use helm::Office;
 use introduction::introduce;
 use queue::Queue;
+use rematch::Rematches;
 
 /// How often the loop says that it is alive.
 const BEAT: Duration = Duration::from_secs(1);
@@ -125,6 +127,7 @@ struct Account {
     /// Challenges that wait for a place, and when Lichess was last asked who of them is still there.
     queue: Queue,
     queue_asked: Option<Instant>,
+    rematches: Rematches,
     /// The ages of accounts in days, where rules have asked for them.
     ages: VecDeque<(Username, u32)>,
     /// What was accepted lately.
@@ -217,6 +220,7 @@ impl Account {
             judged: VecDeque::new(),
             queue: Queue::default(),
             queue_asked: None,
+            rematches: Rematches::default(),
             ages: VecDeque::new(),
             ledger,
             quota,
@@ -280,6 +284,7 @@ impl Account {
                 _ = beat.tick() => {
                     self.pulse.beat();
                     self.audit();
+                    self.look_after_rematch();
                     self.report();
                     self.keep_pauses();
                 }
@@ -429,10 +434,12 @@ impl Account {
             }
             Event::Challenge(challenge, compat) => self.judge(challenge, compat),
             Event::ChallengeCanceled(challenge) => {
+                self.rematch_is_off(&challenge.id);
                 self.withdrawn(&challenge.id);
                 self.refused_by(&challenge);
             }
             Event::ChallengeDeclined(challenge) => {
+                self.rematch_is_off(&challenge.id);
                 if self.is_answered(&challenge.id) {
                     let why = challenge
                         .decline_reason
@@ -513,7 +520,12 @@ impl Account {
         self.slots.free(&id);
         self.count();
         match ended {
-            Ok((_, Ended::Over | Ended::Unfit)) => remember(&mut self.done, (id, None)),
+            Ok((_, Ended::Over | Ended::Unfit)) => {
+                if let Some(encore) = seat.and_then(|seat| seat.desk.look().encore) {
+                    self.offer_rematch(&id, encore);
+                }
+                remember(&mut self.done, (id, None));
+            }
             Ok((_, Ended::Gone)) => remember(&mut self.done, (id, Some(clock::now() + GONE_FOR))),
             Ok((_, Ended::Left)) => {}
             Err(failure) => {

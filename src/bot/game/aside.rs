@@ -1,21 +1,16 @@
-//! What goes beside the moves: offers, claims, aborts, words. All of it may fail.
+//! What goes beside the moves: offers, takebacks, claims, aborts. All of it may fail.
 
 use std::future::Future;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
+use super::Play;
 use super::flight::{Alarm, Flight};
-use super::{Ended, Play};
-use crate::bot::chat;
-use crate::bot::stop::Stage;
 use crate::clock;
-use crate::events::Event;
+use crate::events::{Event, Severity};
 use crate::lichess::Error;
-use crate::lichess::model::{GameState, OpponentGone, Room, Status};
-
-/// What is said at the end gets this long.
-const FAREWELL: Duration = Duration::from_secs(3);
+use crate::lichess::model::{GameState, OpponentGone, Status};
 
 impl Play {
     /// Draws and takebacks that the opponent asks for.
@@ -37,16 +32,48 @@ impl Play {
             });
         }
         let waiting = sheet.turn() != head.us && !state.status.is_over();
-        // On our own turn the offer is answered by, or with, the move.
-        if new_draw && waiting && self.mood.takes(sheet.ply(), &self.terms.draw) {
+        // On our own turn the offer is answered by, or with, the move. A bot's comes with his own, so what we think then
+        // decides; a person is told at once.
+        if new_draw && waiting {
+            let takes = self.mood.takes(sheet.ply(), &self.terms.draw);
+            let human = self.subject.as_ref().is_some_and(|subject| !subject.bot);
             let (client, id) = (self.house.client.clone(), self.id.clone());
-            self.aside(
-                "accept the draw",
-                async move { client.draw(&id, true).await },
-            );
+            if takes {
+                self.note("taking the draw");
+                self.aside(
+                    "accept the draw",
+                    async move { client.draw(&id, true).await },
+                );
+            } else if human {
+                self.aside(
+                    "decline the draw",
+                    async move { client.draw(&id, false).await },
+                );
+            }
         }
         if takeback {
-            let (client, id) = (self.house.client.clone(), self.id.clone());
+            self.answer_takeback();
+        }
+    }
+
+    /// The opponent asks for a move back. On our own turn that ends the thinking, since the position is about to be gone.
+    fn answer_takeback(&mut self) {
+        let given = self.given_back < self.terms.takebacks;
+        if given && !self.duty.can_yield() {
+            // Our move is on its way, and is the answer.
+            return;
+        }
+        let (client, id) = (self.house.client.clone(), self.id.clone());
+        if given {
+            self.given_back += 1;
+            let (given, most) = (self.given_back, self.terms.takebacks);
+            self.note(format!("giving a move back, {given} of {most}"));
+            let step = self.duty.yields();
+            self.step(step);
+            self.aside("give a move back", async move {
+                client.takeback(&id, true).await
+            });
+        } else {
             self.aside("decline the takeback", async move {
                 client.takeback(&id, false).await
             });
@@ -62,7 +89,7 @@ impl Play {
         if !waiting || head.tournament || !head.clocked() {
             self.alarms.abort = None;
         } else if changed || self.alarms.abort.is_none() {
-            let after = self.house.settings.games.abort_after();
+            let after = self.terms.abort_after;
             self.alarms.abort = after.map(|after| clock::now() + after);
         }
     }
@@ -91,8 +118,8 @@ impl Play {
                 }
             }
             Alarm::Abort => {
-                info!(game = %self.id, "the opponent does not begin: aborting");
-                let again = self.house.settings.games.abort_after();
+                self.note("the opponent does not begin: aborting");
+                let again = self.terms.abort_after;
                 self.alarms.abort = again.map(|after| clock::now() + after);
                 self.aside("abort", async move { client.abort(&id).await });
             }
@@ -105,13 +132,13 @@ impl Play {
                     return;
                 }
                 if sheet.position().has_mating_material(head.us) {
-                    info!(game = %self.id, "the opponent is gone: claiming the win");
+                    self.note("the opponent is gone: claiming the win");
                     self.aside(
                         "claim the win",
                         async move { client.claim_victory(&id).await },
                     );
                 } else {
-                    info!(game = %self.id, "the opponent is gone: claiming a draw");
+                    self.note("the opponent is gone: claiming a draw");
                     self.aside(
                         "claim the draw",
                         async move { client.claim_draw(&id).await },
@@ -126,6 +153,17 @@ impl Play {
         }
     }
 
+    /// Says in the log and to whoever watches why something happens in the game.
+    pub(super) fn note(&self, text: impl Into<String>) {
+        let text = text.into();
+        info!(game = %self.id, "{text}");
+        self.house.events.send(Event::Note {
+            severity: Severity::Info,
+            game: Some(self.id.to_string()),
+            text,
+        });
+    }
+
     /// A request that nothing waits for.
     pub(super) fn aside<F>(&mut self, what: &'static str, request: F)
     where
@@ -137,46 +175,5 @@ impl Play {
                 info!(game = %id, "cannot {what}: {error}");
             }
         });
-    }
-
-    /// Greets once, as soon as no move is owed.
-    pub(super) fn greet(&mut self) {
-        if self.greeted || self.over.is_some() || self.table.is_none() || self.duty.owes() {
-            return;
-        }
-        self.greeted = true;
-        let settings = self.house.settings.clone();
-        self.say(Room::Player, &settings.chat.greeting);
-        self.say(Room::Spectator, &settings.chat.greeting_spectators);
-    }
-
-    pub(super) fn say(&mut self, room: Room, template: &str) {
-        let Some((head, _)) = self.table.as_ref().filter(|_| self.terms.chat) else {
-            return;
-        };
-        let Some(text) = chat::line(template, self.house.me.as_str(), &head.opponent) else {
-            return;
-        };
-        let (client, id) = (self.house.client.clone(), self.id.clone());
-        self.beside.spawn(async move {
-            if let Err(error) = client.chat(&id, room, &text).await {
-                debug!(game = %id, "chat refused: {error}");
-            }
-        });
-    }
-
-    /// The last words, and those that are still on their way, with a deadline.
-    pub(super) async fn farewell(&mut self, ended: Ended) {
-        let polite = self
-            .table
-            .as_ref()
-            .is_some_and(|(head, sheet)| !head.tournament && !head.against_ai && sheet.ply() >= 2);
-        if ended == Ended::Over && polite && self.stage != Stage::Leaving {
-            let settings = self.house.settings.clone();
-            self.say(Room::Player, &settings.chat.farewell);
-            self.say(Room::Spectator, &settings.chat.farewell_spectators);
-        }
-        let said = async { while self.beside.join_next().await.is_some() {} };
-        let _ = clock::timeout(FAREWELL, said).await;
     }
 }

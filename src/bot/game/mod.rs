@@ -7,6 +7,7 @@
 mod aside;
 mod flight;
 mod reply;
+mod talk;
 mod tell;
 
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
 use super::House;
+use super::chat::Throttle;
 use super::choice::Choice;
 use super::desk::{Desk, Doing};
 use super::duty::{Board, Duty};
@@ -26,8 +28,9 @@ use super::manners::{Manner, Mood};
 use super::policy::{Subject, Terms};
 use super::sheet::{Change, Reading, Sheet};
 use super::stop::{Stage, Stop};
+use crate::chess::Color;
 use crate::clock;
-use crate::events::{Event, GameStarted};
+use crate::events::{Event, GameStarted, Report, Timing};
 use crate::lichess::model::{GameEvent, GameFull, GameId, GameInfo, GameState, Status};
 use crate::lichess::retry::Reopen;
 use crate::lichess::{Error, GameStream};
@@ -108,7 +111,8 @@ struct Play {
     link: Link<GameStream>,
     /// Known from the first `gameFull` on.
     table: Option<(Head, Sheet)>,
-    /// How it is played.
+    /// The same as rules see it, and how it is played.
+    subject: Option<Subject>,
     terms: Terms,
     duty: Duty,
     flight: Flight,
@@ -124,11 +128,19 @@ struct Play {
     /// Offers of the opponent, as the last state has them.
     draw_offered: bool,
     takeback_asked: bool,
+    /// Moves that he got back, and how often we have waited longer for his first.
+    given_back: u32,
+    waits: u32,
     greeted: bool,
+    /// What we thought about our last move, for those who ask.
+    told: Option<(Report, Timing)>,
+    throttle: Throttle,
     /// To be told as soon as the first move is on its way.
     begun: Option<GameStarted>,
     stage: Stage,
     over: Option<Ended>,
+    /// How it ended.
+    ending: Option<(Status, Option<Color>)>,
 }
 
 /// Our turn, from the line that began it.
@@ -138,6 +150,8 @@ struct Turn {
     since: Instant,
     /// Our clock in the latest state, and when that came.
     clock: (Duration, Instant),
+    /// The opponent's in the same.
+    their_clock: Duration,
     /// When the first POST of our move began, how many there were, and how long the answer took.
     posted: Option<Instant>,
     posts: u32,
@@ -158,6 +172,7 @@ impl Play {
         });
         let now = clock::now();
         Self {
+            subject: None,
             terms: Terms::plain(&house.settings),
             house,
             id,
@@ -168,7 +183,7 @@ impl Play {
             flight: Flight::None,
             beside: JoinSet::new(),
             alarms: Alarms::default(),
-            turn: Turn::begins(Duration::ZERO, now),
+            turn: Turn::begins(Duration::ZERO, Duration::ZERO, now),
             choice: None,
             lag: Lag::default(),
             mood: Mood::default(),
@@ -176,10 +191,15 @@ impl Play {
             desk,
             draw_offered: false,
             takeback_asked: false,
+            given_back: 0,
+            waits: 0,
             greeted: false,
+            told: None,
+            throttle: Throttle::default(),
             begun: None,
             stage: Stage::Running,
             over: None,
+            ending: None,
         }
     }
 
@@ -190,12 +210,7 @@ impl Play {
             Heard::Opened => debug!(game = %self.id, "stream open"),
             Heard::Item(GameEvent::Full(full)) => self.on_full(&full, arrived),
             Heard::Item(GameEvent::State(state)) => self.on_state(&state, arrived, false),
-            Heard::Item(GameEvent::Chat(line)) => self.house.events.send(Event::Chat {
-                game: self.id.to_string(),
-                room: line.room.key().into(),
-                from: line.username.to_string(),
-                text: line.text,
-            }),
+            Heard::Item(GameEvent::Chat(line)) => self.on_chat(line, arrived),
             Heard::Item(GameEvent::OpponentGone(gone)) => self.on_gone(gone, arrived),
             Heard::Item(GameEvent::Unknown(kind)) => debug!(game = %self.id, kind, "unknown event"),
             Heard::Item(GameEvent::Skipped(skipped)) => {
@@ -256,7 +271,9 @@ impl Play {
         } else {
             info!(game = %self.id, "taking up the game against {opponent}, {time}, after {plies} plies");
         }
-        self.terms = Terms::of(&self.house.settings, &Subject::of_game(full, &head));
+        let subject = Subject::of_game(full, &head);
+        self.terms = Terms::of(&self.house.settings, &subject);
+        self.subject = Some(subject);
         if let Some(by) = &self.terms.by {
             info!(game = %self.id, "to be played with {by}");
         }
@@ -294,16 +311,17 @@ impl Play {
         };
         let Reading { change, ours, over } = reading;
         let before = self.turn;
-        let clock = state.time(head.us);
+        let (clock, their_clock) = (state.time(head.us), state.time(!head.us));
         let changed = change != Change::Same;
         let echoed = match (change, self.duty.chosen()) {
             (Change::Grew { from }, Some(mv)) => (sheet.game().moves()[from] == mv).then_some(from),
             _ => None,
         };
         self.turn = match changed {
-            true => Turn::begins(clock, arrived),
+            true => Turn::begins(clock, their_clock, arrived),
             false => Turn {
                 clock: (clock, arrived),
+                their_clock,
                 ..before
             },
         };
@@ -321,6 +339,13 @@ impl Play {
             self.house.events.send(Event::GameStarted(begun));
         }
         let shown = echoed.and_then(|at| self.settle(at, before, state));
+        if shown.is_some() {
+            self.told.clone_from(&shown);
+        }
+        if matches!(change, Change::Rewritten { .. }) {
+            self.told = None;
+            self.mood.forget();
+        }
         self.tell(change, state, shown);
         self.on_offers(state, changed);
         self.set_abort(state, changed);
@@ -423,10 +448,11 @@ impl Play {
 }
 
 impl Turn {
-    fn begins(clock: Duration, at: Instant) -> Self {
+    fn begins(clock: Duration, their_clock: Duration, at: Instant) -> Self {
         Self {
             since: at,
             clock: (clock, at),
+            their_clock,
             posted: None,
             posts: 0,
             rested: false,

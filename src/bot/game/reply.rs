@@ -7,15 +7,16 @@ use tracing::{debug, warn};
 use super::Play;
 use super::flight::{Flight, Landed};
 use crate::bot::budget::Budget;
+use crate::bot::chances;
 use crate::bot::choice::{self, Choice, Search};
 use crate::bot::duty::{Step, Trouble};
 use crate::bot::head::Head;
-use crate::bot::manners::Manner;
+use crate::bot::manners::{Manner, Moment};
 use crate::bot::sheet::Sheet;
 use crate::bot::stop::Stage;
 use crate::chess::CastlingNotation;
 use crate::clock;
-use crate::engine::Limits;
+use crate::engine::{Limits, Score};
 use crate::lichess::retry::{self, Kind, Retry};
 use crate::lichess::{Error, MOVE_PATIENCE};
 
@@ -104,16 +105,37 @@ impl Play {
             // No legal move: the game is over, and the stream is about to say so.
             return warn!(game = %self.id, "our turn, and no legal move");
         };
-        let (draw, resign) = (&self.terms.draw, &self.terms.resign);
         if let Some(thought) = choice.thought.as_ref().filter(|thought| thought.depth > 0) {
-            self.mood.feel(thought.score, draw, resign);
-            let ply = self.table.as_ref().map_or(0, |(_, sheet)| sheet.ply());
-            let offered = self.draw_offered;
-            self.turn.manner = self.mood.manner(ply, offered, draw, resign);
+            self.turn.manner = self.manner(thought.score);
         }
         let step = self.duty.chose(choice.mv);
         self.choice = Some(choice);
         self.step(step);
+    }
+
+    /// What to do beside a move that was found with this score.
+    fn manner(&mut self, score: Score) -> Manner {
+        let Some((head, sheet)) = &self.table else {
+            return Manner::Play;
+        };
+        let (draw, resign) = (&self.terms.draw, &self.terms.resign);
+        let moment = Moment {
+            ply: sheet.ply(),
+            offered: self.draw_offered,
+            their_time: head.clocked().then_some(self.turn.their_clock),
+        };
+        let material = chances::material(sheet.position());
+        self.mood.feel(score, material, draw, resign);
+        let manner = self.mood.manner(moment, draw, resign);
+        let plies = moment.ply;
+        match manner {
+            Manner::Play => {}
+            Manner::Draw => self.note(format!(
+                "it is time for a draw, after {plies} plies, {score}"
+            )),
+            Manner::Resign => self.note(format!("resigning after {plies} plies, {score}")),
+        }
+        manner
     }
 
     pub(super) fn post(&mut self, refused: u32) {

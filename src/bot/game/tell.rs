@@ -115,12 +115,13 @@ impl Play {
             plies: plies as u32,
             moves: moves.unwrap_or_default(),
         }));
+        self.ending = Some((status, winner));
         self.over = Some(Ended::Over);
     }
 }
 
 /// How a game ended, as people write it.
-fn result(status: Status, winner: Option<Color>) -> &'static str {
+pub(super) fn result(status: Status, winner: Option<Color>) -> &'static str {
     match (winner, status) {
         (Some(Color::White), _) => "1-0",
         (Some(Color::Black), _) => "0-1",

@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::time::SystemTime;
 
 use crate::clock;
-use crate::config::{Games, Limit, Prefer, Rule, Settings};
+use crate::config::{Challenge as Frame, Games, Limit, Prefer, Rule, Settings};
 use crate::lichess::model::{Challenge, Compat, DeclineReason};
 
 use super::ledger::Ledger;
@@ -51,6 +51,8 @@ pub struct Load {
     pub crowded: bool,
     /// Games on against this very opponent.
     pub against: usize,
+    /// Which number in a row this rematch would be, where that is known; 0 for none.
+    pub rematch: u32,
 }
 
 /// What to answer.
@@ -206,6 +208,9 @@ impl Walk {
         if !accepted {
             let unwanted = frame::unwanted(challenge, frame);
             self.look(FRAME, unwanted, "everything is within it")?;
+            if subject.rematch {
+                self.rematch(frame, load.rematch.max(1))?;
+            }
             self.why = format!("within {FRAME}");
         }
         let over = self.over(&subject, day);
@@ -297,6 +302,21 @@ impl Walk {
             true => "none".to_owned(),
             false => both.join(", "),
         }
+    }
+
+    fn rematch(&mut self, frame: &Frame, number: u32) -> Result<(), Verdict> {
+        let most = frame.rematches;
+        let why = match most {
+            0 => "no rematches are played".to_owned(),
+            1 => "one rematch is played, then others have their turn".to_owned(),
+            n => format!("{n} rematches in a row are played, then others have their turn"),
+        };
+        let objection = (number > most).then_some((DeclineReason::Later, why));
+        self.look(
+            "rematch",
+            objection,
+            &format!("number {number} of {most} in a row"),
+        )
     }
 
     fn places(&mut self, games: &Games, load: Load) -> Result<(), Verdict> {

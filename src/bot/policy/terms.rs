@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Subject, name_of, subject};
-use crate::config::{self, Play, Settings};
+use crate::config::{self, Play, Settings, Takebacks};
 use crate::engine::Limits;
 
 /// See the module's text.
@@ -11,12 +11,18 @@ use crate::engine::Limits;
 pub struct Terms {
     /// Whether books are asked.
     pub book: bool,
-    /// Whether we greet.
+    /// Whether we greet, and answer commands.
     pub chat: bool,
     /// When we offer and accept draws.
     pub draw: config::Draw,
-    /// When we resign.
+    /// When we resign, if we do to this opponent.
     pub resign: config::Resign,
+    /// How many moves the opponent gets back.
+    pub takebacks: u32,
+    /// Whether we offer him one more game.
+    pub offer_rematch: bool,
+    /// How long we wait for his first move; `None` for ever.
+    pub abort_after: Option<Duration>,
     /// How much the engine may think about a move, beside what the clock allows.
     pub think: Think,
     /// By which rules, for the log; nothing when it is all as the sections say.
@@ -47,9 +53,9 @@ impl Think {
 }
 
 impl Terms {
-    /// As the sections say.
+    /// As the sections say, while nothing is known of the game.
     pub fn plain(settings: &Settings) -> Self {
-        Self::with(settings, Play::default(), None)
+        Self::with(settings, Play::default(), None, None)
     }
 
     /// As the rules say, and where they say nothing, the sections. Rules that decline are about challenges alone.
@@ -68,11 +74,21 @@ impl Terms {
             }
         }
         let how = format!("{} by {}", said(play).join(", "), by.join(" and "));
-        Self::with(settings, play, (!by.is_empty()).then_some(how))
+        Self::with(settings, play, Some(game), (!by.is_empty()).then_some(how))
     }
 
-    fn with(settings: &Settings, play: Play, by: Option<String>) -> Self {
+    fn with(settings: &Settings, play: Play, game: Option<&Subject>, by: Option<String>) -> Self {
         let (draw, resign) = (settings.draw.clone(), settings.resign.clone());
+        let games = &settings.games;
+        let bot = game.is_some_and(|game| game.bot);
+        let takebacks = play.takebacks.unwrap_or(games.takebacks);
+        let gives_back = game.is_some_and(|game| match takebacks {
+            Takebacks::Never => false,
+            Takebacks::Casual => !game.bot && !game.rated,
+            Takebacks::Humans => !game.bot,
+            Takebacks::Always => true,
+        });
+        let abort_after_s = play.abort_after_s.unwrap_or(games.abort_after_s);
         Self {
             book: play.book.unwrap_or(settings.book.enabled),
             chat: play.chat.unwrap_or(true),
@@ -82,9 +98,15 @@ impl Terms {
                 ..draw
             },
             resign: config::Resign {
-                enabled: play.resign.unwrap_or(resign.enabled),
+                // A rule that says so means these opponents, whoever they are.
+                enabled: play
+                    .resign
+                    .unwrap_or(resign.enabled && (bot || resign.humans)),
                 ..resign
             },
+            takebacks: if gives_back { games.most_takebacks } else { 0 },
+            offer_rematch: play.offer_rematch.unwrap_or(games.offer_rematch),
+            abort_after: (abort_after_s > 0).then(|| Duration::from_secs(abort_after_s)),
             think: Think {
                 time: play.max_move(),
                 depth: play.max_depth,
@@ -105,6 +127,20 @@ pub(super) fn said(play: Play) -> Vec<String> {
         switch(play.accept_draws, "accepts draws", "accepts no draws"),
         switch(play.resign, "resigns", "does not resign"),
         switch(play.chat, "chats", "no chat"),
+        play.takebacks.map(|who| {
+            let who = match who {
+                Takebacks::Never => "nobody",
+                Takebacks::Casual => "people in casual games",
+                Takebacks::Humans => "people",
+                Takebacks::Always => "everybody",
+            };
+            format!("moves back for {who}")
+        }),
+        switch(play.offer_rematch, "offers a rematch", "offers no rematch"),
+        play.abort_after_s.map(|s| match s {
+            0 => "waits for the first move for ever".to_owned(),
+            s => format!("{s} s for the first move"),
+        }),
         play.max_move_ms
             .map(|ms| format!("{ms} ms for a move at most")),
         play.max_depth

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::manners::Takebacks;
 use super::settings::{Speed, Variant};
 use crate::lichess::model::{ColorWish, DeclineReason};
 
@@ -112,8 +113,14 @@ pub struct Play {
     pub accept_draws: Option<bool>,
     /// Whether we resign.
     pub resign: Option<bool>,
-    /// Whether we greet.
+    /// Whether we greet, and answer commands.
     pub chat: Option<bool>,
+    /// Who gets moves back.
+    pub takebacks: Option<Takebacks>,
+    /// Whether we offer one more game.
+    pub offer_rematch: Option<bool>,
+    /// Seconds to wait for the opponent's first move before the game is aborted; 0 waits for ever.
+    pub abort_after_s: Option<u64>,
     /// The longest that the engine thinks about a move, in ms.
     pub max_move_ms: Option<u64>,
     /// The deepest that it looks, in plies.
@@ -131,6 +138,9 @@ impl Play {
             accept_draws: self.accept_draws.or(other.accept_draws),
             resign: self.resign.or(other.resign),
             chat: self.chat.or(other.chat),
+            takebacks: self.takebacks.or(other.takebacks),
+            offer_rematch: self.offer_rematch.or(other.offer_rematch),
+            abort_after_s: self.abort_after_s.or(other.abort_after_s),
             max_move_ms: self.max_move_ms.or(other.max_move_ms),
             max_depth: self.max_depth.or(other.max_depth),
             max_nodes: self.max_nodes.or(other.max_nodes),

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use knightwatch::sim::{Endpoint, Fault, NewUser, Rule, Script, SimOptions, Sparring};
 
-use super::{CLOCK, ms, of_bot, seconds, within};
-use crate::common::{BOT, Daemon, Site, wait};
+use super::{CLOCK, ms, seconds, within};
+use crate::common::{BOT, Daemon, Site, visits_of, wait};
 use crate::games::{bot_mates, lost};
 
 /// Whom these scripts are for.
@@ -71,7 +71,7 @@ fn panics(nodes: &str) -> Vec<Duration> {
         let panics = bot.log().matches("on purpose, as a rehearsal").count();
         (panics >= 8).then_some(())
     });
-    let visits = of_bot(&site, TESTER, Endpoint::Move);
+    let visits = visits_of(&site, TESTER, Endpoint::Move);
     visits
         .windows(2)
         .map(|pair| pair[1].at - pair[0].at)
@@ -114,12 +114,12 @@ fn f15_a_pending_challenge_delays_nothing() {
         .post(&format!("/api/challenge/{TESTER}"), &form);
     assert_eq!(status, 200);
     wait("our yes hangs", || {
-        of_bot(&site, TESTER, Endpoint::ChallengeAccept).pop()
+        visits_of(&site, TESTER, Endpoint::ChallengeAccept).pop()
     });
     site.sim.advance(seconds(30));
     let began = site.sim.elapsed();
     let moved = wait("we have moved", || {
-        of_bot(&site, TESTER, Endpoint::Move).first().cloned()
+        visits_of(&site, TESTER, Endpoint::Move).first().cloned()
     });
     within(
         seconds(2),

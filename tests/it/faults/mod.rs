@@ -16,7 +16,7 @@ use knightwatch::chess::{Game, Position};
 use knightwatch::sim::{Endpoint, NewUser, Rule, Script, SimOptions, Visit};
 use tempfile::NamedTempFile;
 
-use crate::common::{BOT, Daemon, Site};
+use crate::common::{BOT, Daemon, Site, visits_of};
 use crate::docs::numbered_tests;
 
 /// How many faults the library has.
@@ -151,7 +151,7 @@ impl ByHeart {
 
     /// What the bot has called.
     fn visits(&self, endpoint: Endpoint) -> Vec<Visit> {
-        of_bot(&self.site, BOT, endpoint)
+        visits_of(&self.site, BOT, endpoint)
     }
 
     /// When the move came to the site that stands on the board as this ply.
@@ -170,13 +170,6 @@ impl ByHeart {
         };
         (0..visits.len() - 1).filter_map(gap).collect()
     }
-}
-
-/// What this account has called.
-fn of_bot(site: &Site, name: &str, endpoint: Endpoint) -> Vec<Visit> {
-    let mut visits = site.sim.faults().visits(endpoint);
-    visits.retain(|visit| visit.user.as_deref() == Some(&name.to_lowercase()));
-    visits
 }
 
 /// Every wait that the log has behind these words, such as `1.5s` or `50ms`.

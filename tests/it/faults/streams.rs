@@ -6,8 +6,8 @@ use knightwatch::sim::{
     Endpoint, Fault, Kind, NewUser, Rule, Script, SimOptions, Sparring, StreamFault, TimeControl,
 };
 
-use super::{ByHeart, CLOCK, Setting, decided, ms, of_bot, seconds, waits, within};
-use crate::common::{BOT, Daemon, Site, wait};
+use super::{ByHeart, CLOCK, Setting, decided, ms, seconds, waits, within};
+use crate::common::{BOT, Daemon, Site, visits_of, wait};
 
 /// How long the bot allows itself until it opens a game's stream again.
 fn before_opening_again(game: &ByHeart) -> Vec<Duration> {
@@ -95,7 +95,7 @@ fn rehearse(script: &str, speed: f64) -> (Site, Daemon) {
 
 /// Turns the site's clock to the next fault of the script; gives how long it took until the bot had its stream again.
 fn away(site: &Site, by: Duration) -> Duration {
-    let opened = || of_bot(site, BOT, Endpoint::EventStream);
+    let opened = || visits_of(site, BOT, Endpoint::EventStream);
     let before = opened().len();
     site.sim.advance(by);
     let cut = site.sim.elapsed();

@@ -1,5 +1,6 @@
 //! What is played at all, as tables.
 
+mod manners;
 mod rules;
 
 use serde_json::{Value, json};

@@ -1,0 +1,230 @@
+//! How the real program behaves towards its opponents and its audience: offers, takebacks, claims, rematches, words.
+
+mod again;
+mod talk;
+
+use std::time::Duration;
+
+use knightwatch::sim::{
+    ColorChoice, Endpoint, Habits, Kind, NewUser, Plan, Quit, SimOptions, Sparring, TimeControl,
+};
+
+use crate::common::{BOT, Daemon, Player, Site, visits_of, wait};
+
+/// A clock of a person, with which the test's slowness costs nothing.
+pub const CLOCK: [(&str, &str); 2] = [("clock.limit", "10800"), ("clock.increment", "0")];
+
+/// Nobody gets through.
+const DEAD: &str = "8/8/4k3/4p3/4P3/4K3/8/8 w - - 0 1";
+
+/// A bot that may be asked for takebacks, and people.
+pub fn site(people: &[&str]) -> Site {
+    let bot = NewUser {
+        takebacks: true,
+        ..NewUser::bot(BOT)
+    };
+    let people = people.iter().map(|name| NewUser::human(*name));
+    Site::with(SimOptions {
+        users: [bot].into_iter().chain(people).collect(),
+        ..SimOptions::default()
+    })
+}
+
+/// What a person does in a game.
+pub fn act(player: &Player<'_>, id: &str, what: &str) {
+    let (status, answer) = player.post(&format!("/api/board/game/{id}/{what}"), &[]);
+    assert_eq!(status, 200, "{what}: {answer}");
+}
+
+/// A game of a person, who has White, from this position.
+fn from_position(player: &Player<'_>, fen: &str) -> String {
+    let form = [
+        CLOCK[0],
+        CLOCK[1],
+        ("variant", "fromPosition"),
+        ("fen", fen),
+        ("color", "white"),
+    ];
+    player.start(&form)
+}
+
+/// How often the bot has called this.
+fn called(site: &Site, endpoint: Endpoint) -> usize {
+    visits_of(site, BOT, endpoint).len()
+}
+
+/// Waits until the bot has called this so often.
+fn calls(site: &Site, endpoint: Endpoint, count: usize) {
+    wait(
+        &format!("the bot has called {endpoint:?} {count} times"),
+        || (called(site, endpoint) >= count).then_some(()),
+    );
+}
+
+/// A sparring user who challenges the bot to one game from this position, in which he has White.
+fn challenger(name: &str, kind: Kind, fen: &str, seconds: u32) -> Sparring {
+    let plan = Plan {
+        variant: "fromPosition".to_owned(),
+        fen: Some(fen.to_owned()),
+        colors: vec![ColorChoice::White],
+        count: Some(1),
+        ..Plan::against(BOT, TimeControl::clock(seconds, 0))
+    };
+    Sparring {
+        delay: Duration::ZERO..=Duration::ZERO,
+        ..Sparring::new(name, kind).challenging(plan)
+    }
+}
+
+#[test]
+fn a_draw_that_is_offered_is_answered_at_once() {
+    let site = site(&["Anna", "Bert"]);
+    let _bot = Daemon::start(
+        &site,
+        "draw = { min_move = 1, moves = 1, max_win = 30, offer = false }\n",
+    );
+    let (anna, bert) = (site.player("Anna"), site.player("Bert"));
+    let level = from_position(&anna, DEAD);
+    act(&anna, &level, "move/e3d3");
+    site.plies(&level, 2);
+    act(&anna, &level, "draw/yes");
+    let game = site.finished(&level);
+    assert_eq!((game.status, game.plies), ("draw", 2), "{game:?}");
+
+    // Who has lost is told that there is none, and may go on.
+    let won = from_position(&bert, "8/8/4k3/4q3/8/4K3/4P3/8 w - - 0 1");
+    act(&bert, &won, "move/e3d3");
+    site.plies(&won, 2);
+    let before = called(&site, Endpoint::Draw);
+    act(&bert, &won, "draw/yes");
+    calls(&site, Endpoint::Draw, before + 1);
+    assert_eq!(site.game(&won).unwrap().status, "started");
+}
+
+#[test]
+fn a_level_ending_is_offered_as_a_draw() {
+    let site = site(&[]);
+    let bot = Daemon::start(&site, "draw = { min_move = 1, moves = 1, max_win = 30 }\n");
+    let kind = Kind::Engine { nodes: 500 };
+    site.sim.spar(Sparring {
+        habits: Habits {
+            accepts_draws: true,
+            ..Habits::default()
+        },
+        ..challenger("Tired", kind, DEAD, 30)
+    });
+    let game = site.started(1).remove(0);
+    let game = site.finished(&game.id);
+    // Long before the position has come for the third time.
+    assert!(game.status == "draw" && game.plies < 8, "{game:?}");
+    assert_eq!(bot.log().matches("for a draw").count(), 1, "{}", bot.log());
+}
+
+#[test]
+fn lost_games_are_resigned_to_bots_and_played_out_with_people() {
+    let site = site(&[]);
+    let _bot = Daemon::start(
+        &site,
+        "[resign]\nscore_cp = 300\nmoves = 2\ntheir_time_s = 0\n",
+    );
+    // A rook ahead, and it takes some moves to mate with it.
+    let kind = Kind::Engine { nodes: 3_000 };
+    for (name, bot) in [("Robot", true), ("Person", false)] {
+        let rook_up = "8/8/8/4k3/8/8/8/R3K3 w - - 0 1";
+        site.sim.spar(Sparring {
+            bot,
+            ..challenger(name, kind, rook_up, 30)
+        });
+    }
+    for game in site.started(2) {
+        let game = site.finished(&game.id);
+        let expected = match game.white.as_str() {
+            "Robot" => "resign",
+            _ => "mate",
+        };
+        assert_eq!(game.status, expected, "{game:?}");
+    }
+}
+
+#[test]
+fn a_takeback_ends_the_thinking() {
+    let site = site(&["Anna"]);
+    let bot = Daemon::start(
+        &site,
+        "book = { enabled = false }\n[games]\nmost_takebacks = 2\n",
+    );
+    let anna = site.player("Anna");
+    let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
+    let stands_at = |plies: usize| {
+        wait(&format!("the game is back at ply {plies}"), || {
+            site.game(&id).filter(|game| game.plies == plies)
+        });
+    };
+    act(&anna, &id, "move/a2a4");
+    site.plies(&id, 2);
+    // On her own turn she gets her move back, and the bot's with it.
+    act(&anna, &id, "takeback/yes");
+    stands_at(0);
+    act(&anna, &id, "move/e2e4");
+    site.plies(&id, 2);
+    let moves = called(&site, Endpoint::Move);
+    // With three hours on its clock the bot now thinks for minutes.
+    act(&anna, &id, "move/h2h4");
+    act(&anna, &id, "takeback/yes");
+    stands_at(2);
+    act(&anna, &id, "move/d2d4");
+    act(&anna, &id, "takeback/yes");
+    // Two in a game are enough, she is told.
+    calls(&site, Endpoint::Takeback, 3);
+    assert_eq!(site.game(&id).unwrap().plies, 3);
+    assert_eq!(called(&site, Endpoint::Move), moves, "{}", bot.log());
+    assert!(bot.log().contains("giving a move back, 2 of 2"));
+}
+
+#[test]
+fn a_rule_says_who_gets_moves_back() {
+    let site = site(&["Anna", "Bert"]);
+    let config = "[[rule]]\nmatch = { name = \"bert\" }\nplay = { takebacks = \"never\" }\n";
+    let _bot = Daemon::start(&site, config);
+    for (name, plies) in [("Anna", 0), ("Bert", 2)] {
+        let player = site.player(name);
+        let id = player.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
+        act(&player, &id, "move/e2e4");
+        site.plies(&id, 2);
+        let before = called(&site, Endpoint::Takeback);
+        act(&player, &id, "takeback/yes");
+        calls(&site, Endpoint::Takeback, before + 1);
+        wait("the answer has come", || {
+            site.game(&id).filter(|game| game.plies == plies)
+        });
+    }
+}
+
+#[test]
+fn who_leaves_loses_by_a_claim_unless_nobody_could_mate_him() {
+    for (fen, result) in [
+        ("4k3/4q3/8/8/8/8/4P3/4K3 w - - 0 1", "0-1"),
+        ("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", "1/2-1/2"),
+    ] {
+        let site = site(&[]);
+        let _bot = Daemon::start(&site, "");
+        site.sim.spar(Sparring {
+            habits: Habits {
+                quits: Some(Quit {
+                    at_ply: 2,
+                    back_after: None,
+                }),
+                ..Habits::default()
+            },
+            ..challenger("Quitter", Kind::Random, fen, 180)
+        });
+        let game = site.started(1).remove(0);
+        site.plies(&game.id, 2);
+        let game = wait("the game is claimed", || {
+            site.sim.advance(Duration::from_secs(1));
+            std::thread::sleep(Duration::from_millis(50));
+            site.game(&game.id).filter(|game| game.status != "started")
+        });
+        assert_eq!((game.status, game.result), ("timeout", result), "{game:?}");
+    }
+}
