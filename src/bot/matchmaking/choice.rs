@@ -25,6 +25,9 @@ pub struct Roster {
     pub bots: Vec<User>,
 }
 
+/// A kind of game, and who may be challenged to it.
+type Game<'a> = (Offer, Vec<&'a User>);
+
 /// What to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
@@ -87,7 +90,7 @@ pub fn choose(
     rng: &mut fastrand::Rng,
 ) -> Result<Choice, Nobody> {
     let (mut fitting, mut until) = (0, None::<SystemTime>);
-    let mut possible: Vec<(usize, Vec<(Offer, Vec<&User>)>)> = Vec::new();
+    let mut possible: Vec<(usize, Vec<Game<'_>>)> = Vec::new();
     for (number, profile) in plan.profiles.iter().enumerate() {
         let mut games = Vec::new();
         for offer in offers(profile) {

@@ -290,7 +290,7 @@ fn a_pair_is_played_with_both_colours_and_then_comes_a_pause() {
             .finished(&game("aaaaaaaa", opponent.as_str(), first.color, "mate"))
     );
     let second = house.choice(5);
-    assert_eq!(second.users, [opponent.clone()]);
+    assert_eq!(second.users, first.users[..1]);
     let colors = [first.color, second.color];
     assert!(colors.contains(&ColorWish::White) && colors.contains(&ColorWish::Black));
     let info = game("bbbbbbbb", opponent.as_str(), second.color, "started");
@@ -306,6 +306,17 @@ fn a_pair_is_played_with_both_colours_and_then_comes_a_pause() {
         why.contains("2 of 80 games") && (2_000..2_300).contains(&wait),
         "{why} {wait}"
     );
+}
+
+#[test]
+fn new_settings_are_heeded_at_once() {
+    let mut house = House::eager(&["Ann", "Ben"]);
+    let settings = "[challenge]\nblock = [\"ann\"]\n[matchmaking]\nenabled = true\nidle_s = 0\n";
+    house.matchmaking.adopt(&toml::from_str(settings).unwrap());
+    assert_eq!(house.choice(1).users, [Username::new("Ben")]);
+    house.matchmaking.nobody();
+    house.matchmaking.adopt(&Settings::default());
+    assert_eq!(house.step(2), Step::Wait);
 }
 
 #[test]
