@@ -9,6 +9,7 @@ use knightwatch::sim::{
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Site, wait};
+use crate::operator::said;
 
 /// At once, and not for long.
 const EAGER: &str = "[matchmaking]\nenabled = true\nidle_s = 0\npatience_s = 2\n\
@@ -336,4 +337,22 @@ fn a_deaf_moment_costs_no_challenge() {
     says(&bot, "online as", 2);
     assert_eq!(calls(&site.sim, Endpoint::ChallengeCancel), 0);
     assert!(!bot.log().contains("has not answered"));
+}
+
+#[test]
+fn a_paused_bot_challenges_nobody() {
+    let site = Site::new([statue("Statue")]);
+    let patient = EAGER.replace("patience_s = 2", "patience_s = 600");
+    let mut bot = Daemon::start(&site, &patient);
+    says(&bot, "challenged Statue", 1);
+    said(&bot, &["pause"]);
+    wait("the challenge is taken back", || {
+        (calls(&site.sim, Endpoint::ChallengeCancel) == 1).then_some(())
+    });
+    is_idle(&bot, "the operator has paused the bot");
+    restart(&mut bot);
+    is_idle(&bot, "the operator has paused the bot");
+    assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 1);
+    said(&bot, &["resume"]);
+    says(&bot, "challenged Statue", 2);
 }
