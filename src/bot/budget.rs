@@ -11,9 +11,6 @@ const FIRST_MOVE: Duration = Duration::from_secs(1);
 /// Time for a move in a game without a clock: as long as a person likes to wait.
 const UNLIMITED_MOVE: Duration = Duration::from_secs(5);
 
-/// The most for a move in a correspondence game.
-const CORRESPONDENCE_MOVE: Duration = Duration::from_secs(20);
-
 /// How a game measures time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
@@ -43,6 +40,8 @@ pub struct Budget<'a> {
     pub lag: &'a Lag,
     /// The operator's safety margin.
     pub safety: Duration,
+    /// The most that he allows for a move in a game without a clock.
+    pub longest: Duration,
     /// Games on at this moment, this one included.
     pub games: usize,
     /// Games that the operator wants at once: with more, each thinks less.
@@ -58,8 +57,8 @@ impl Budget<'_> {
             ..Limits::default()
         };
         match self.pace {
-            Pace::Unlimited => within(UNLIMITED_MOVE, 1),
-            Pace::Correspondence => within(CORRESPONDENCE_MOVE, 50),
+            Pace::Unlimited => within(UNLIMITED_MOVE.min(self.longest), 1),
+            Pace::Correspondence => within(self.longest, 50),
             Pace::Clock { .. } if self.ply < 2 => within(FIRST_MOVE, 40),
             Pace::Clock { increment } => Limits {
                 clock: Some(Clock {
@@ -103,6 +102,7 @@ mod tests {
             ply: 20,
             lag,
             safety: ms(50),
+            longest: ms(20_000),
             games: 1,
             concurrency: 4,
         }
@@ -159,7 +159,7 @@ mod tests {
             remaining: Duration::from_secs(86_400),
             ..budget(&lag)
         };
-        assert_eq!(days.limits().movetime, Some(CORRESPONDENCE_MOVE));
+        assert_eq!(days.limits().movetime, Some(ms(20_000)));
         let last_minute = Budget {
             remaining: ms(60_000),
             ..days

@@ -5,7 +5,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::manners::Mood;
+use super::sheet::Sheet;
 use crate::clock;
+use crate::events::{Report, Timing};
 use crate::lichess::LastHeard;
 use crate::lichess::model::{NewChallenge, Username};
 use crate::metrics::{GameStatus, StreamStatus};
@@ -35,6 +38,21 @@ pub struct Sight {
     pub changed: Instant,
     /// The game is over, and one more is to be offered.
     pub encore: Option<Encore>,
+    /// The game rests, and this is known of it.
+    pub notes: Option<Box<Notes>>,
+}
+
+/// What is kept of a game while it rests.
+#[derive(Clone, Debug)]
+pub struct Notes {
+    /// Its moves.
+    pub sheet: Sheet,
+    /// What we felt.
+    pub mood: Mood,
+    /// Moves that the opponent got back.
+    pub given_back: u32,
+    /// What we thought about our last move.
+    pub told: Option<(Report, Timing)>,
 }
 
 /// One more game with the same opponent.
@@ -84,6 +102,7 @@ impl Default for Desk {
             stream: None,
             changed: clock::now(),
             encore: None,
+            notes: None,
         })))
     }
 }
@@ -95,6 +114,12 @@ impl Desk {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// What was known of the game when it was left to rest.
+    pub fn take_notes(&self) -> Option<Box<Notes>> {
+        let mut sight = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sight.notes.take()
     }
 
     /// Shows something else.

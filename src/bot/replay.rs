@@ -94,6 +94,7 @@ impl Replay {
             ply: sheet.ply(),
             lag: &self.lag,
             safety: Duration::from_millis(50),
+            longest: Duration::from_secs(20),
             games: 1,
             concurrency: 1,
         }

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use crate::lichess::Endpoint;
 use crate::lichess::model::TimeControl;
 
+use super::correspondence::Correspondence;
 use super::manners::{Chat, Draw, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign};
 use super::matchmaking;
 use super::rule::Exact;
@@ -68,6 +69,7 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     for (keys, sentence) in matchmaking::faults(&settings.matchmaking) {
         findings.of("matchmaking").when(true, keys, sentence);
     }
+    correspondence(&settings.correspondence, findings.of("correspondence"));
     tournaments(&settings.tournaments, findings.of("tournaments"));
     let draws = settings.draw.offer
         || settings.draw.accept
@@ -262,6 +264,20 @@ fn games(games: &Games, findings: &mut Findings) {
         reserved > all,
         &["reserved_for_humans", "concurrency"],
         format!("{reserved} places are reserved for people, but there are {all} in all"),
+    );
+}
+
+fn correspondence(correspondence: &Correspondence, findings: &mut Findings) {
+    findings.when(
+        correspondence.at_once == 0,
+        &["at_once"],
+        "no game without a clock is ever opened, so those that are on would be lost; to take none leave `correspondence` out \
+         of `speeds` in [challenge]",
+    );
+    findings.when(
+        correspondence.move_s == 0,
+        &["move_s"],
+        "a move of a correspondence game needs a second at least",
     );
 }
 

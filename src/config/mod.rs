@@ -4,6 +4,7 @@
 //! operator wrote, [`check`] looks for contradictions. Whatever is wrong is told at once: where, what, and what to do.
 
 mod check;
+mod correspondence;
 mod diff;
 mod joining;
 mod layers;
@@ -22,6 +23,7 @@ use crate::lichess::{Token, TokenError, TokenFault};
 use layers::{Layer, Reader};
 use problem::{Place, Problem};
 
+pub use correspondence::Correspondence;
 pub use diff::Change;
 pub use joining::{Joining, Membership};
 pub use manners::{Chat, Draw, Evals, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign, Takebacks};

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use toml::{Table, Value};
 
+use super::correspondence::Correspondence;
 use super::manners::{Chat, Draw, Resign};
 use super::matchmaking::{Matchmaking, Profile};
 use super::rule::{Limit, Match, Play, Rule};
@@ -29,6 +30,7 @@ pub(super) fn keys(section: &str) -> Option<&'static [&'static str]> {
         "challenge" => fields::<Challenge>(),
         "games" => fields::<Games>(),
         "matchmaking" => fields::<Matchmaking>(),
+        "correspondence" => fields::<Correspondence>(),
         "tournaments" => fields::<Tournaments>(),
         "draw" => fields::<Draw>(),
         "resign" => fields::<Resign>(),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::TokenSource;
+use super::correspondence::Correspondence;
 use super::joining::{Joining, Membership};
 use super::manners::{Chat, Draw, Resign, Takebacks};
 use super::matchmaking::Matchmaking;
@@ -35,6 +36,8 @@ pub struct Settings {
     pub games: Games,
     /// Whom to challenge when there is nothing to play.
     pub matchmaking: Matchmaking,
+    /// Games without a clock.
+    pub correspondence: Correspondence,
     /// Which arenas to take part in.
     pub tournaments: Tournaments,
     /// When to offer and accept draws.

@@ -8,6 +8,7 @@ mod client;
 mod clock;
 mod common;
 mod config;
+mod correspondence;
 mod crash;
 mod disk;
 mod docs;

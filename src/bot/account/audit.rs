@@ -177,6 +177,7 @@ impl Account {
     /// Takes up what is on and not played, and has games look around that are played and not on.
     pub(super) fn compare(&mut self, list: Vec<GameInfo>, asked: Instant) {
         if list.len() < LISTED as usize {
+            self.resting.listed(&list, asked);
             for (id, seat) in &self.games {
                 // One that has begun since could not be listed.
                 let open = seat.desk.look().stream.is_some();
@@ -198,7 +199,7 @@ impl Account {
             }
         }
         for info in list {
-            self.take_up(Box::new(info));
+            self.take_up(Box::new(info), asked);
         }
     }
 }

@@ -101,7 +101,7 @@ impl Account {
             Ok(Errand::Recheck(asked, info)) => self.recheck(asked, &info),
             Ok(Errand::TakeUpAgain(info)) => {
                 self.retaking -= 1;
-                self.take_up(info);
+                self.take_up(info, clock::now());
             }
             Ok(Errand::Playing(asked, Ok(list))) => {
                 self.informed = true;

@@ -8,6 +8,7 @@ mod helm;
 mod introduction;
 mod queue;
 mod rematch;
+mod resting;
 mod seeking;
 
 use std::collections::{HashMap, VecDeque};
@@ -20,7 +21,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tracing::{debug, error, info, warn};
 
 use super::desk::Desk;
-use super::game::{self, Ended, Order};
+use super::game::{Ended, Order};
 use super::helm::Calls;
 use super::keeper::Keeper;
 use super::ledger::Ledger;
@@ -44,6 +45,7 @@ use helm::Office;
 use introduction::introduce;
 use queue::Queue;
 use rematch::Rematches;
+use resting::Resting;
 
 /// How often the loop says that it is alive.
 const BEAT: Duration = Duration::from_secs(1);
@@ -115,6 +117,8 @@ struct Account {
     link: Link<EventStream>,
     /// By game id, so that no game ever gets two.
     games: HashMap<GameId, Seat>,
+    /// Games without a clock in which there is nothing to do now.
+    resting: Resting,
     tasks: JoinSet<Ended>,
     names: HashMap<Id, GameId>,
     /// Games that are over or not ours to play, whatever a list that is older says; some only for a while.
@@ -173,6 +177,7 @@ struct Seat {
     since: Instant,
     /// As it was when it was taken up.
     info: Box<GameInfo>,
+    clocked: bool,
 }
 
 impl Account {
@@ -213,6 +218,7 @@ impl Account {
             stop,
             link,
             games: HashMap::new(),
+            resting: Resting::default(),
             tasks: JoinSet::new(),
             names: HashMap::new(),
             done: VecDeque::new(),
@@ -290,6 +296,7 @@ impl Account {
                 }
             }
             self.look_after_queue();
+            self.look_after_resting();
             self.look_for_games();
             self.tell_idle();
         }
@@ -420,7 +427,7 @@ impl Account {
 
     fn on_event(&mut self, event: Event) {
         match event {
-            Event::GameStart(info) => self.take_up(info),
+            Event::GameStart(info) => self.take_up(info, clock::now()),
             Event::GameFinish(info) => {
                 if let (Some(arena), Status::NoStart) = (&info.tournament, info.status) {
                     self.tournaments.nudge(arena);
@@ -428,7 +435,7 @@ impl Account {
                 self.game_over(&info);
                 if let Some(seat) = self.games.get(&info.id) {
                     let _ = seat.orders.send(Order::Finished(info));
-                } else {
+                } else if !self.resting.finish(&info.id) {
                     self.slots.free(&info.id);
                 }
             }
@@ -458,53 +465,35 @@ impl Account {
         }
     }
 
-    /// Plays a game, unless it is being played already. One beyond the number that the operator wants is played too:
-    /// a game that stands still is lost, one with less thinking need not be.
-    fn take_up(&mut self, info: Box<GameInfo>) {
-        let id = info.id.clone();
+    /// Plays a game, unless it is being played already. `at`: when Lichess said how it stands.
+    fn take_up(&mut self, info: Box<GameInfo>, at: Instant) {
+        let id = &info.id;
         let now = clock::now();
         let done = |(other, until): &(GameId, Option<Instant>)| {
-            *other == id && until.is_none_or(|until| now < until)
+            other == id && until.is_none_or(|until| now < until)
         };
-        if self.games.contains_key(&id) || self.done.iter().any(done) || info.status.is_over() {
+        if self.games.contains_key(id) || self.done.iter().any(done) || info.status.is_over() {
             return;
         }
         if info.compat.is_some_and(|compat| !compat.bot) {
             return debug!(game = %id, "not a game for the bot API");
         }
-        let clocked = info.time_left.is_some() && info.speed != Speed::Correspondence;
-        if self.games.len() >= self.house.settings.games.concurrency {
-            warn!(game = %id, "a game beyond the {} wanted at once: all think less", self.games.len());
-        }
         let opponent = &info.opponent;
+        let clocked = info.time_left.is_some() && info.speed != Speed::Correspondence;
         let guest = Guest {
             name: Some(opponent.name.clone()),
             human: !opponent.is_bot() && opponent.ai_level.is_none(),
             clocked,
         };
-        self.slots.take(id.clone(), guest, info.tournament.clone());
-        self.is_answered(&id);
-        self.game_counts(&info);
-        let (orders, inbox) = mpsc::unbounded_channel();
-        let desk = Desk::default();
-        let seat = Seat {
-            orders,
-            desk: desk.clone(),
-            since: now,
-            info: info.clone(),
-        };
-        self.games.insert(id.clone(), seat);
-        self.count();
-        let task = game::play(
-            self.house.clone(),
-            id.clone(),
-            Some(info),
-            inbox,
-            desk,
-            self.stop.clone(),
-        );
-        let handle = self.tasks.spawn(task);
-        self.names.insert(handle.id(), id);
+        if clocked || !self.resting.knows(id) {
+            self.slots.take(id.clone(), guest, info.tournament.clone());
+            self.is_answered(&info.id);
+            self.game_counts(&info);
+        }
+        match clocked {
+            true => self.open(info, Desk::default()),
+            false => self.resting.note(info, at),
+        }
     }
 
     /// A game's task has returned, or panicked.
@@ -517,8 +506,12 @@ impl Account {
             return;
         };
         let seat = self.games.remove(&id);
-        self.slots.free(&id);
         self.count();
+        if let (Ok((_, Ended::Rests)), Some(Seat { info, desk, .. })) = (&ended, &seat) {
+            self.resting.put(info.clone(), desk.clone(), clock::now());
+            return;
+        }
+        self.slots.free(&id);
         match ended {
             Ok((_, Ended::Over | Ended::Unfit)) => {
                 if let Some(encore) = seat.and_then(|seat| seat.desk.look().encore) {
@@ -527,7 +520,7 @@ impl Account {
                 remember(&mut self.done, (id, None));
             }
             Ok((_, Ended::Gone)) => remember(&mut self.done, (id, Some(clock::now() + GONE_FOR))),
-            Ok((_, Ended::Left)) => {}
+            Ok((_, Ended::Left | Ended::Rests)) => {}
             Err(failure) => {
                 error!(game = %id, "the game's task has failed, taking the game up again: {failure}");
                 self.house.events.send(events::Event::Note {
@@ -551,7 +544,7 @@ impl Account {
     }
 
     fn count(&self) {
-        self.house.games.store(self.games.len(), Ordering::Relaxed);
+        self.house.games.store(self.clocked(), Ordering::Relaxed);
         self.pulse.set(|status| status.games = self.games.len());
     }
 

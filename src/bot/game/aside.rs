@@ -5,8 +5,10 @@ use std::time::Instant;
 
 use tracing::{info, warn};
 
-use super::Play;
 use super::flight::{Alarm, Flight};
+use super::{Ended, Play};
+use crate::bot::desk::Notes;
+use crate::bot::stop::Stage;
 use crate::clock;
 use crate::events::{Event, Severity};
 use crate::lichess::Error;
@@ -94,6 +96,38 @@ impl Play {
         }
     }
 
+    /// A game without a clock is left to rest when its opponent does not answer soon.
+    pub(super) fn set_rest(&mut self, over: bool) {
+        let Some((head, sheet)) = &self.table else {
+            return;
+        };
+        let waiting = !over && !head.clocked() && sheet.turn() != head.us;
+        let linger = self.house.settings.correspondence.linger();
+        self.alarms.rest = waiting.then(|| clock::now() + linger);
+    }
+
+    /// Everything is put aside until it is our turn again.
+    fn rest(&mut self) {
+        if self.duty.owes() || self.stage != Stage::Running {
+            return;
+        }
+        let Some((_, sheet)) = &self.table else {
+            return;
+        };
+        let notes = Notes {
+            sheet: sheet.clone(),
+            mood: self.mood.clone(),
+            given_back: self.given_back,
+            told: self.told.clone(),
+        };
+        self.desk.show(|sight| {
+            sight.notes = Some(Box::new(notes));
+            // Nobody looks after a stream that is closed on purpose.
+            sight.stream = None;
+        });
+        self.over = Some(Ended::Rests);
+    }
+
     pub(super) fn on_gone(&mut self, gone: OpponentGone, arrived: Instant) {
         let game = self.id.to_string();
         self.house.events.send(Event::OpponentGone {
@@ -144,6 +178,10 @@ impl Play {
                         async move { client.claim_draw(&id).await },
                     );
                 }
+            }
+            Alarm::Rest => {
+                self.alarms.rest = None;
+                self.rest();
             }
             Alarm::LastWords => {
                 let info = self.info.as_ref().map(|info| (info.status, info.winner));

@@ -49,6 +49,8 @@ pub(super) struct Alarms {
     pub(super) claim: Option<Instant>,
     /// The game is over by the account's stream, its own has not said so.
     pub(super) last_words: Option<Instant>,
+    /// The opponent may take days, and we have waited a little.
+    pub(super) rest: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +59,7 @@ pub(super) enum Alarm {
     Abort,
     Claim,
     LastWords,
+    Rest,
 }
 
 impl Alarms {
@@ -66,6 +69,7 @@ impl Alarms {
             (self.abort, Alarm::Abort),
             (self.claim, Alarm::Claim),
             (self.last_words, Alarm::LastWords),
+            (self.rest, Alarm::Rest),
         ];
         let first = all
             .into_iter()

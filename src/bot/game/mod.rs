@@ -71,6 +71,8 @@ pub enum Ended {
     Unfit,
     /// We were told to leave; the game is still on.
     Left,
+    /// The opponent has days; what we know of the game lies on its desk.
+    Rests,
 }
 
 /// Plays a game to its end.
@@ -279,8 +281,18 @@ impl Play {
         }
         // Whoever comes back does not greet again.
         self.greeted = plies > 1 || head.tournament || head.against_ai;
-        self.begun = Some(started);
-        let sheet = Sheet::new(head.initial.clone());
+        let mut sheet = Sheet::new(head.initial.clone());
+        match self.desk.take_notes() {
+            // It has only rested, so nothing is told twice.
+            Some(notes) => {
+                self.greeted = true;
+                self.mood = notes.mood;
+                self.given_back = notes.given_back;
+                self.told = notes.told;
+                sheet = notes.sheet;
+            }
+            None => self.begun = Some(started),
+        }
         self.table = Some((head, sheet));
     }
 
@@ -349,6 +361,7 @@ impl Play {
         self.tell(change, state, shown);
         self.on_offers(state, changed);
         self.set_abort(state, changed);
+        self.set_rest(over);
         if changed {
             self.alarms.claim = None;
         }

@@ -80,6 +80,7 @@ impl Play {
             ply: sheet.ply(),
             lag: &self.lag,
             safety: settings.engine.overhead(),
+            longest: settings.correspondence.longest(),
             games: self.house.games_on(),
             concurrency: settings.games.concurrency,
         };

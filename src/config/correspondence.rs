@@ -1,0 +1,39 @@
+//! What can be set about games without a clock.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// `[correspondence]`: games with days for each move, and unlimited ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Correspondence {
+    /// How many of them are open at once; the others rest.
+    pub at_once: usize,
+    /// The most seconds for a move with days for it; without a limit a person waits, so it is 5 at most.
+    pub move_s: u64,
+    /// How many seconds a game stays open after our move, in case that the opponent answers.
+    pub linger_s: u64,
+}
+
+impl Correspondence {
+    /// The longest that a move may take.
+    pub fn longest(&self) -> Duration {
+        Duration::from_secs(self.move_s)
+    }
+
+    /// How long a game stays open after our move.
+    pub fn linger(&self) -> Duration {
+        Duration::from_secs(self.linger_s)
+    }
+}
+
+impl Default for Correspondence {
+    fn default() -> Self {
+        Self {
+            at_once: 2,
+            move_s: 20,
+            linger_s: 60,
+        }
+    }
+}

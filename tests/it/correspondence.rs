@@ -1,0 +1,95 @@
+//! Games without a clock: many of them, each opened when there is something to do.
+
+use std::time::Duration;
+
+use knightwatch::sim::{Kind, NewUser, Plan, SimOptions, Sparring, TimeControl};
+
+use crate::common::{BOT, Daemon, Site, wait};
+
+/// How many times faster than the wall the site and the bot run.
+const SPEED: f64 = 10.0;
+
+/// Takes them, and thinks for a moment.
+const CONFIG: &str = r#"
+    [challenge]
+    speeds = ["blitz", "correspondence"]
+    [correspondence]
+    at_once = 2
+    linger_s = 1
+    [[rule]]
+    play = { max_depth = 3 }
+"#;
+
+fn site() -> Site {
+    Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT), NewUser::human("Anna")],
+        speed: SPEED,
+        ..SimOptions::default()
+    })
+}
+
+fn start(site: &Site) -> Daemon {
+    Daemon::start_with(site, CONFIG, &["--time-scale", &SPEED.to_string()])
+}
+
+#[test]
+fn dozens_of_games_without_a_clock_are_played_a_few_at_a_time() {
+    const GAMES: usize = 24;
+    let site = site();
+    let bot = start(&site);
+    for (time, name) in [
+        (TimeControl::Days(1), "Daily"),
+        (TimeControl::Unlimited, "Patient"),
+    ] {
+        let plan = Plan {
+            count: Some(1),
+            ..Plan::against(BOT, time)
+        };
+        site.sim.spar(Sparring {
+            copies: GAMES / 2,
+            delay: Duration::ZERO..=Duration::ZERO,
+            ..Sparring::new(name, Kind::Random).challenging(plan)
+        });
+    }
+    let mut streams = 0;
+    wait("all games go on", || {
+        streams = streams.max(site.sim.census().streams);
+        let games = site.sim.games();
+        let moved = games.iter().filter(|game| game.plies >= 6).count();
+        (moved == GAMES).then_some(())
+    });
+    // The account's, those of two games, and some that the server has not yet seen to be closed.
+    assert!(streams <= GAMES / 3, "{streams} streams at once");
+    assert!(!bot.log().contains("WARN"), "{}", bot.log());
+}
+
+#[test]
+fn a_game_that_rests_goes_on_after_a_crash_and_is_seen_to_its_end() {
+    let site = site();
+    let mut bot = start(&site);
+    let anna = site.player("Anna");
+    let id = anna.start(&[("days", "2"), ("color", "white")]);
+    let act = |what: &str| {
+        let (status, answer) = anna.post(&format!("/api/board/game/{id}/{what}"), &[]);
+        assert_eq!(status, 200, "{answer}");
+    };
+    let rests = || {
+        wait("the game rests", || {
+            (site.sim.census().streams == 1).then_some(())
+        });
+    };
+    act("move/e2e4");
+    site.plies(&id, 2);
+    rests();
+    bot.crash_and_restart();
+    act("move/d2d4");
+    site.plies(&id, 4);
+    rests();
+    act("resign");
+    wait("the end is seen", || {
+        let log = bot.log();
+        let mut lines = log.lines();
+        let end = |line: &str| line.contains(&id) && line.contains("0-1 (resign) after 4 plies");
+        lines.any(end).then_some(())
+    });
+}
