@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use crate::bot::{self, BotParts, Helm, Stopper};
-use crate::config::{Settings, Speed};
+use crate::config::{Settings, Speed, Takebacks};
 use crate::daemon;
 use crate::events::{Bus, Event, RecvError};
 use crate::lichess::Token;
@@ -168,6 +168,8 @@ fn bot_parts(sim: &Sim, address: SocketAddr, events: Bus) -> anyhow::Result<BotP
     settings.games.concurrency = 10;
     settings.games.reserved_for_humans = 4;
     settings.games.abort_after_s = 600;
+    settings.games.takebacks = Takebacks::Always;
+    settings.games.most_takebacks = u32::MAX;
     // Games without a clock count as correspondence.
     settings.challenge.speeds.push(Speed::Correspondence);
     let token: Token = sim.token_of(NAME).parse()?;

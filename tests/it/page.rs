@@ -414,6 +414,16 @@ fn a_person_plays_on_the_page_of_the_demo() {
         (&reply["move"]["ours"], &reply["clocks"]["running"]),
         (&true.into(), &"white".into())
     );
+    // He takes his move back, and with it the reply to it.
+    let (status, answer) = url.play(&format!("/api/board/game/{id}/takeback/yes"), "");
+    assert_eq!(status, 200, "{answer}");
+    let before = page.find("game", |data| {
+        is(&id)(data) && data["moves"].as_array().unwrap().is_empty()
+    });
+    assert_eq!(before["fen"], before["start_fen"]);
+    let (status, answer) = url.play(&format!("/api/board/game/{id}/move/d2d4"), "");
+    assert_eq!(status, 200, "{answer}");
+    page.find("moved", |data| is(&id)(data) && data["move"]["ply"] == 2);
     let (status, answer) = url.play(&format!("/api/board/game/{id}/resign"), "");
     assert_eq!(status, 200, "{answer}");
     let over = page.find("game", |data| is(&id)(data) && data["result"].is_object());
