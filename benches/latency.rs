@@ -119,7 +119,8 @@ async fn open_and_read(address: SocketAddr, pages: &mut JoinSet<()>) -> Outcome<
     let request = format!("GET /events HTTP/1.1\r\nHost: {address}\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut bytes = vec![0; 1 << 16];
-    stream.read(&mut bytes).await?;
+    let head = stream.read(&mut bytes).await?;
+    assert!(head > 0, "the page has hung up");
     pages.spawn(async move { while stream.read(&mut bytes).await.is_ok_and(|read| read > 0) {} });
     Ok(())
 }
