@@ -163,6 +163,8 @@ fn who_asks_to_wait_gets_another_minute() {
     let white = [CLOCK[0], CLOCK[1], ("color", "white")];
     let (anna, bert) = (site.player("Anna"), site.player("Bert"));
     let (waits, silent) = (anna.start(&white), bert.start(&white));
+    // What is said before the bot listens it never hears.
+    hear(&anna, &waits, "player", "Good luck");
     say(&anna, &waits, "!wait");
     hear(&anna, &waits, "player", "I wait one minute more");
     assert_eq!(site.finished(&silent).status, "aborted");
