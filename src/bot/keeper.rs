@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use tracing::warn;
 
 use crate::aside;
@@ -73,6 +74,17 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
         Ok(_) => fs::read(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
+    }
+}
+
+/// Reads what a file of JSON holds; one that is not there holds nothing.
+///
+/// # Errors
+/// When it is there and cannot be read.
+pub fn load<T: Default + DeserializeOwned>(path: &Path) -> io::Result<T> {
+    match read(path)? {
+        text if text.is_empty() => Ok(T::default()),
+        text => Ok(serde_json::from_slice(&text)?),
     }
 }
 

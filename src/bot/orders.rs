@@ -27,11 +27,7 @@ impl Orders {
     /// # Errors
     /// When it is there and cannot be read.
     pub fn load(path: &Path) -> io::Result<Self> {
-        let text = keeper::read(path)?;
-        if text.is_empty() {
-            return Ok(Self::default());
-        }
-        serde_json::from_slice(&text).map_err(io::Error::other)
+        keeper::load(path)
     }
 
     /// The file as it should be.

@@ -59,65 +59,69 @@ impl Drop for Service {
     }
 }
 
+/// What systemd is told.
+struct Told {
+    directory: TempDir,
+    socket: UnixDatagram,
+}
+
+impl Told {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = UnixDatagram::bind(directory.path().join("notify")).unwrap();
+        let patience = Some(Duration::from_millis(100));
+        socket.set_read_timeout(patience).unwrap();
+        Self { directory, socket }
+    }
+
+    fn path(&self) -> String {
+        let path = self.directory.path().join("notify");
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Waits for this line, and gives back what came with it.
+    fn hear(&self, wanted: &str) -> String {
+        wait(&format!("{wanted} is said"), || {
+            let mut buffer = [0; 1024];
+            let length = self.socket.recv(&mut buffer).ok()?;
+            let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
+            let said = text.lines().any(|line| line.starts_with(wanted));
+            said.then_some(text)
+        })
+    }
+}
+
 #[test]
 fn systemd_hears_how_it_is() {
     let site = Site::new([]);
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("notify");
-    let socket = UnixDatagram::bind(&path).unwrap();
-    socket
-        .set_read_timeout(Some(Duration::from_millis(100)))
-        .unwrap();
-    let heard = |wanted: &str| {
-        wait(&format!("{wanted} is said"), || {
-            let mut buffer = [0; 1024];
-            let length = socket.recv(&mut buffer).ok()?;
-            let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
-            text.lines()
-                .any(|line| line.starts_with(wanted))
-                .then_some(())
-        });
-    };
+    let told = Told::new();
+    let path = told.path();
     let variables = [
-        ("NOTIFY_SOCKET", path.to_str().unwrap()),
+        ("NOTIFY_SOCKET", path.as_str()),
         ("WATCHDOG_USEC", "400000"),
     ];
     let mut service = Service::start(&site.url, &variables);
-    heard("READY=1");
-    heard("WATCHDOG=1");
-    heard("WATCHDOG=1");
+    told.hear("READY=1");
+    told.hear("WATCHDOG=1");
+    told.hear("WATCHDOG=1");
     service.terminate();
-    heard("STOPPING=1");
+    told.hear("STOPPING=1");
     assert_eq!(service.0.wait().unwrap().code(), Some(0));
 }
 
 #[test]
 fn systemd_hears_of_a_reload() {
     let site = Site::new([]);
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("notify");
-    let socket = UnixDatagram::bind(&path).unwrap();
-    let patience = Some(Duration::from_millis(100));
-    socket.set_read_timeout(patience).unwrap();
-    let heard = |wanted: &str| {
-        wait(&format!("{wanted} is said"), || {
-            let mut buffer = [0; 1024];
-            let length = socket.recv(&mut buffer).ok()?;
-            let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
-            text.lines()
-                .any(|line| line.starts_with(wanted))
-                .then_some(text)
-        })
-    };
-    let service = Service::start(&site.url, &[("NOTIFY_SOCKET", path.to_str().unwrap())]);
-    heard("READY=1");
-    heard("STATUS=Knightwatch: 0 games on");
+    let told = Told::new();
+    let service = Service::start(&site.url, &[("NOTIFY_SOCKET", &told.path())]);
+    told.hear("READY=1");
+    told.hear("STATUS=Knightwatch: 0 games on");
     let hangup = Command::new("kill")
         .args(["-HUP", &service.0.id().to_string()])
         .status();
     assert!(hangup.unwrap().success());
-    assert!(heard("RELOADING=1").contains("MONOTONIC_USEC="));
-    heard("READY=1");
+    assert!(told.hear("RELOADING=1").contains("MONOTONIC_USEC="));
+    told.hear("READY=1");
 }
 
 #[test]

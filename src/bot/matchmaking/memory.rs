@@ -242,10 +242,7 @@ impl Memory {
     /// # Errors
     /// When it is there and cannot be read.
     pub fn load(path: &Path) -> io::Result<Self> {
-        match keeper::read(path)? {
-            text if text.is_empty() => Ok(Self::default()),
-            text => Ok(serde_json::from_slice(&text)?),
-        }
+        keeper::load(path)
     }
 
     /// The file as it should be.

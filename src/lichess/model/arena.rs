@@ -61,6 +61,11 @@ pub struct ListedArena {
     pub battle: Vec<String>,
 }
 
+/// What to call an arena; one that has no name by its id.
+fn name(full: Option<String>, id: &ArenaId) -> String {
+    full.map_or_else(|| id.to_string(), |name| text::clip(&name, 60))
+}
+
 impl<'de> Deserialize<'de> for ListedArena {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -102,9 +107,7 @@ impl<'de> Deserialize<'de> for ListedArena {
         let wire = Wire::deserialize(from)?;
         let length = i64::from(wire.minutes) * 60_000;
         Ok(Self {
-            name: wire
-                .full_name
-                .map_or_else(|| wire.id.to_string(), |name| text::clip(&name, 60)),
+            name: name(wire.full_name, &wire.id),
             id: wire.id,
             clock: TimeControl::Clock {
                 limit: wire.clock.limit,
@@ -197,9 +200,7 @@ impl<'de> Deserialize<'de> for Arena {
             .verdicts
             .map_or_else(Vec::new, |verdicts| verdicts.list);
         Ok(Self {
-            name: wire
-                .full_name
-                .map_or_else(|| wire.id.to_string(), |name| text::clip(&name, 60)),
+            name: name(wire.full_name, &wire.id),
             id: wire.id,
             variant: wire.variant.unwrap_or(Variant::Unknown),
             bots: wire.bots_allowed,
