@@ -4,7 +4,6 @@ use std::fmt;
 
 use toml::{Table, Value};
 
-use super::rule::Rule;
 use super::settings::{Engine, Settings};
 use crate::lichess::model::clip;
 
@@ -54,14 +53,11 @@ impl Settings {
         let mut changes = Vec::new();
         for section in super::schema::sections() {
             if *section == "rule" {
-                changes.extend(rules(&self.rule, &new.rule));
+                changes.extend(tables("rule", &self.rule, &new.rule, |rule| &rule.name));
             }
-            if *section == "matchmaking" && self.matchmaking.profile != new.matchmaking.profile {
-                let count = |settings: &Self| settings.matchmaking.profile.len();
-                changes.push(Change {
-                    key: "matchmaking.profile".to_owned(),
-                    what: format!("{} -> {}, not the same", count(self), count(new)),
-                });
+            if *section == "matchmaking" {
+                let (old, new) = (&self.matchmaking.profile, &new.matchmaking.profile);
+                changes.extend(tables("profile", old, new, |profile| &profile.name));
             }
             for key in super::schema::keys(section).unwrap_or_default() {
                 let value =
@@ -123,15 +119,16 @@ fn harmless(section: &str, key: &str, value: &Value) -> String {
     }
 }
 
-/// Which rules are new, gone or not what they were.
-fn rules(old: &[Rule], new: &[Rule]) -> Vec<Change> {
-    fn labels(rules: &[Rule]) -> Vec<String> {
-        let label = |(number, rule): (usize, &Rule)| match rule.name.as_str() {
-            "" => format!("rule {}", number + 1),
-            name => format!("rule `{name}`"),
+/// Which of the tables of a list are new, gone or not what they were: those called `what`, by their names or else their
+/// numbers.
+fn tables<T: PartialEq>(what: &str, old: &[T], new: &[T], name: fn(&T) -> &str) -> Vec<Change> {
+    let labels = |tables: &[T]| -> Vec<String> {
+        let label = |(number, table)| match name(table) {
+            "" => format!("{what} {}", number + 1),
+            name => format!("{what} `{name}`"),
         };
-        rules.iter().enumerate().map(label).collect()
-    }
+        tables.iter().enumerate().map(label).collect()
+    };
     let (old_labels, new_labels) = (labels(old), labels(new));
     let mut changes = Vec::new();
     let mut note = |key: &str, what: &str| {
@@ -140,10 +137,10 @@ fn rules(old: &[Rule], new: &[Rule]) -> Vec<Change> {
             what: what.to_owned(),
         });
     };
-    for (label, rule) in old_labels.iter().zip(old) {
+    for (label, table) in old_labels.iter().zip(old) {
         match new_labels.iter().position(|other| other == label) {
             None => note(label, "is gone"),
-            Some(at) if new[at] != *rule => note(label, "has changed"),
+            Some(at) if new[at] != *table => note(label, "has changed"),
             Some(_) => {}
         }
     }
@@ -157,7 +154,8 @@ fn rules(old: &[Rule], new: &[Rule]) -> Vec<Change> {
         kept.cloned().collect()
     };
     if kept(&old_labels, &new_labels) != kept(&new_labels, &old_labels) {
-        note("rules", &format!("the order is {}", new_labels.join(", ")));
+        let order = format!("the order is {}", new_labels.join(", "));
+        note(&format!("{what}s"), &order);
     }
     changes
 }
@@ -240,6 +238,23 @@ mod tests {
                 "rule `b`: is gone",
                 "rule `e`: is new",
                 "rules: the order is rule `c`, rule `a`, rule `d`, rule `e`",
+            ]
+        );
+    }
+
+    #[test]
+    fn profiles_are_told_like_rules() {
+        let profile = |name: &str, weight: u32| {
+            format!("[[matchmaking.profile]]\nname = \"{name}\"\nweight = {weight}\n")
+        };
+        let old = [profile("fast", 1), profile("slow", 1)].concat();
+        let new = [profile("fast", 2), profile("", 1)].concat();
+        assert_eq!(
+            told(&old, &new),
+            [
+                "profile `fast`: has changed",
+                "profile `slow`: is gone",
+                "profile 2: is new"
             ]
         );
     }

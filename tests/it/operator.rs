@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use knightwatch::sim::{Kind, NewUser, SimOptions, Sparring};
+use knightwatch::sim::{Endpoint, Fault, Kind, NewUser, Rule, SimOptions, Sparring};
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Player, Site, wait};
@@ -188,6 +188,34 @@ fn somebody_is_challenged_when_the_operator_says_so() {
         let challenge = challenge.get("challenge").unwrap_or(&challenge);
         (challenge["status"] == "canceled").then_some(())
     });
+}
+
+#[test]
+fn a_challenge_that_lichess_does_not_take_is_not_tried_again() {
+    let site = site();
+    let mut bot = Daemon::start(&site, "");
+    let limit = r#"{"error":"Too many requests","ratelimit":{"key":"challenge.create.user","seconds":3600}}"#;
+    let rule = Rule::on(Endpoint::ChallengeCreate, Fault::json(429, limit)).of_user(BOT);
+    site.sim.faults().add(rule);
+    let calls = || site.sim.faults().calls(Endpoint::ChallengeCreate);
+    assert!(refused(&bot, &["challenge", "Anna", "3+2"]).contains("429"));
+    for life in 1..=2 {
+        let why = refused(&bot, &["challenge", "Anna", "3+2"]);
+        assert!(why.contains("takes no challenges from us before"), "{why}");
+        assert_eq!(calls(), 1);
+        if life == 1 {
+            wait("that is on disk", || {
+                let mut files = std::fs::read_dir(bot.state()).ok()?.flatten();
+                let quota = files
+                    .find(|file| file.file_name().to_string_lossy().ends_with("quota.json"))?;
+                let text = std::fs::read_to_string(quota.path()).ok()?;
+                let quota: Value = serde_json::from_str(&text).ok()?;
+                (quota["refused"]["until"].as_u64()? > 0).then_some(())
+            });
+            bot.crash_and_restart();
+            online(&bot, 2);
+        }
+    }
 }
 
 #[test]

@@ -192,6 +192,13 @@ impl Account {
             let places = self.house.settings.games.concurrency;
             return reply.refuse(format!("all {places} places are taken"));
         }
+        // Asking all the same would make it last longer.
+        if let Some(until) = self.quota.no_challenge_until(clock::date()) {
+            let until = clock::shown(until);
+            return reply.refuse(format!(
+                "Lichess takes no challenges from us before {until}"
+            ));
+        }
         let client = self.house.client.clone();
         self.errands.spawn(async move {
             let answer = client.challenge(&invitation.user, &invitation.what).await;
@@ -211,6 +218,7 @@ impl Account {
             Ok(challenge) => challenge,
             Err(failure) => {
                 info!("cannot challenge {invitation}: {failure}");
+                self.too_many_challenges(&failure);
                 return reply.refuse(failure.to_string());
             }
         };

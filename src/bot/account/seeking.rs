@@ -143,24 +143,32 @@ impl Account {
         self.save(Book::Quota);
     }
 
+    /// Lichess may have said that it takes no more challenges from us for now.
+    pub(super) fn too_many_challenges(&mut self, failure: &Failure) {
+        let Some(refusal) = failure.refusal().filter(|refusal| refusal.code == 429) else {
+            return;
+        };
+        let (date, named) = (clock::date(), refusal.named_wait());
+        if refusal.is_bot_day_limit() {
+            let wait = named.unwrap_or(Limit::BotGames.window());
+            self.quota.exhausted(Limit::BotGames, wait, date);
+        } else {
+            self.quota.challenge_refused(named, date);
+        }
+        self.save(Book::Quota);
+    }
+
     /// Lichess has not taken our challenge: of whom does it not want one, and for how long?
     fn not_made(&mut self, user: &Username, failure: &Failure) {
         info!("cannot challenge {user}: {failure}");
+        self.too_many_challenges(failure);
         let date = clock::date();
         let refusal = failure.refusal();
         let day_limit = refusal.is_some_and(|refusal| refusal.is_bot_day_limit());
-        let named = refusal.and_then(|refusal| refusal.named_wait());
         let why = match failure.code() {
-            Some(429) if day_limit => {
-                let wait = named.unwrap_or(Limit::BotGames.window());
-                self.quota.exhausted(Limit::BotGames, wait, date);
-                Unmade::Limited
-            }
-            Some(429) => {
-                self.quota.challenge_refused(named, date);
-                Unmade::Limited
-            }
+            Some(429) => Unmade::Limited,
             Some(400) if day_limit => {
+                let named = refusal.and_then(|refusal| refusal.named_wait());
                 let wait = named.unwrap_or(Duration::from_secs(3_600));
                 Unmade::Refused(Refusal::Limited(wait))
             }
