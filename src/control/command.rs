@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::Request;
 use super::client::order_command;
+use super::{Challenge, Request};
 
 /// What an operator can have a running bot do.
 #[derive(Debug, Subcommand)]
@@ -36,20 +36,8 @@ pub enum OperatorCommand {
         knightwatch challenge Bert 2d --variant chess960\n\n\
         One with a clock that nobody answers within a minute is taken back.")]
     Challenge {
-        /// Whom
-        user: String,
-        /// Minutes and seconds as in 3+2, days for a move as in 2d, or unlimited
-        #[arg(value_name = "TC")]
-        clock: String,
-        /// A game that counts for the rating
-        #[arg(long)]
-        rated: bool,
-        /// standard or chess960
-        #[arg(long, value_name = "KEY", default_value = "standard")]
-        variant: String,
-        /// Our colour: white, black or random
-        #[arg(long, value_name = "COLOR", default_value = "random")]
-        color: String,
+        #[command(flatten)]
+        challenge: Challenge,
         #[command(flatten)]
         socket: SocketArgs,
     },
@@ -136,23 +124,7 @@ impl OperatorCommand {
             Self::Pause(socket) => (socket, Request::Pause),
             Self::Resume(socket) => (socket, Request::Resume),
             Self::Drain(socket) => (socket, Request::Drain),
-            Self::Challenge {
-                user,
-                clock,
-                rated,
-                variant,
-                color,
-                socket,
-            } => (
-                socket,
-                Request::Challenge {
-                    user,
-                    clock,
-                    rated,
-                    variant,
-                    color,
-                },
-            ),
+            Self::Challenge { challenge, socket } => (socket, Request::Challenge(challenge)),
             Self::Join { arena, socket } => (socket, Request::Join { arena }),
             Self::Leave { arena, socket } => (socket, Request::Leave { arena }),
             Self::Block { user, socket } => (socket, Request::Block { user }),

@@ -10,6 +10,7 @@ mod server;
 
 use std::path::PathBuf;
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::bot::{self, Helm, Invitation};
@@ -38,18 +39,7 @@ pub enum Request {
     /// Finish the games that are on, then end.
     Drain,
     /// Challenge somebody, as [`Invitation::read`] has it.
-    Challenge {
-        /// Whom.
-        user: String,
-        /// `3+2`, `2d`, `unlimited`.
-        clock: String,
-        /// Whether ratings are at stake.
-        rated: bool,
-        /// Lichess's key.
-        variant: String,
-        /// Ours: `white`, `black`, `random`.
-        color: String,
-    },
+    Challenge(Challenge),
     /// Take part in an arena: `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
     Join {
         /// Which.
@@ -79,6 +69,39 @@ pub enum Request {
     Reload,
 }
 
+/// Whom to challenge to what, as it was typed.
+#[derive(Args, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[group(skip)]
+#[serde(deny_unknown_fields)]
+pub struct Challenge {
+    /// Whom
+    user: String,
+    /// Minutes and seconds as in 3+2, days for a move as in 2d, or unlimited
+    #[arg(value_name = "TC")]
+    clock: String,
+    /// A game that counts for the rating
+    #[arg(long)]
+    rated: bool,
+    /// standard or chess960
+    #[arg(long, value_name = "KEY", default_value = "standard")]
+    variant: String,
+    /// Our colour: white, black or random
+    #[arg(long, value_name = "COLOR", default_value = "random")]
+    color: String,
+}
+
+impl Challenge {
+    fn read(&self) -> Result<Invitation, bot::Refused> {
+        Invitation::read(
+            &self.user,
+            &self.clock,
+            self.rated,
+            &self.variant,
+            &self.color,
+        )
+    }
+}
+
 impl Request {
     /// Reads a line of a client.
     ///
@@ -99,13 +122,7 @@ impl Request {
             Self::Pause => helm.pause().await,
             Self::Resume => helm.resume().await,
             Self::Drain => helm.drain(),
-            Self::Challenge {
-                user,
-                clock,
-                rated,
-                variant,
-                color,
-            } => match Invitation::read(&user, &clock, rated, &variant, &color) {
+            Self::Challenge(whom) => match whom.read() {
                 Ok(invitation) => helm.challenge(invitation).await,
                 Err(refused) => Err(refused),
             },

@@ -56,7 +56,7 @@ pub(super) async fn board(
     game.truncate(ply);
     let board = Board {
         position: game.position(),
-        seen_from: ours(&table),
+        seen_from: table.ours,
         last: game.moves().last().copied(),
     };
     Ok(svg(board.svg()))
@@ -68,7 +68,7 @@ pub(super) async fn graph(
     Path(id): Path<String>,
 ) -> Result<Response, Refusal> {
     let table = find(&house, &id).await?;
-    let for_white = |win: f64| match ours(&table) {
+    let for_white = |win: f64| match table.ours {
         Color::White => win,
         Color::Black => 1.0 - win,
     };
@@ -97,18 +97,11 @@ pub(super) async fn film(
     let result = table.shown.result.as_ref();
     let film = Film {
         game: table.board(),
-        seen_from: ours(&table),
+        seen_from: table.ours,
         names: [&table.shown.white.name, &table.shown.black.name],
         result: result.map_or("", |ending| &ending.score),
     };
     Ok(svg(film.svg()))
-}
-
-fn ours(table: &Table) -> Color {
-    match table.shown.ours {
-        "black" => Color::Black,
-        _ => Color::White,
-    }
 }
 
 fn svg(text: String) -> Response {

@@ -20,8 +20,8 @@ const DAY_MS: u64 = 86_400_000;
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     pub shown: Game,
+    pub ours: Color,
     board: chess::Game,
-    ours: Color,
     notation: CastlingNotation,
     increment_ms: u64,
     has_days: bool,
