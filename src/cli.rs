@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::book::GameOptions;
 use crate::chess::perft::MAX_DEPTH;
-use crate::clock::MAX_SCALE;
+use crate::clock;
 use crate::control::OperatorCommand;
 use crate::draw::RenderOptions;
 use crate::epd::EpdOptions;
@@ -48,8 +48,8 @@ pub enum Command {
         #[command(flatten)]
         config: ConfigArgs,
         /// Run as many times faster than the wall, for rehearsals on a simulator that does the same
-        #[arg(long, value_name = "FACTOR", hide = true, value_parser = time_scale)]
-        time_scale: Option<f64>,
+        #[arg(long, value_name = "FACTOR", hide = true)]
+        time_scale: Option<clock::Rate>,
         /// Let every search of the engine fail after so many nodes, to rehearse what happens then
         #[arg(long, value_name = "NODES", hide = true)]
         engine_panics: Option<u64>,
@@ -474,13 +474,6 @@ pub struct ConfigArgs {
     /// Override one setting, as in `--set engine.hash_mib=64`
     #[arg(long, value_name = "SECTION.KEY=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
-}
-
-fn time_scale(text: &str) -> Result<f64, String> {
-    text.parse()
-        .ok()
-        .filter(|factor| (1.0..=MAX_SCALE).contains(factor))
-        .ok_or_else(|| format!("expected a number from 1 to {MAX_SCALE}"))
 }
 
 fn color(text: &str) -> Result<Color, String> {

@@ -3,33 +3,85 @@
 //!
 //! Ordinarily it is the system's clock. For rehearsals against a simulator that runs faster than the wall (`knightwatch
 //! sim --speed 10`), it can be made to run as many times faster (`knightwatch run --time-scale 10`): then a minute in
-//! this program's text takes six seconds everywhere, and nothing in it need know.
+//! this program's text takes six seconds everywhere, and nothing in it need know. What is kept over restarts has dates;
+//! processes that are to agree on them are told since when the clock runs faster (`--time-scale 10@1795265939000`).
 
 use std::future::Future;
+use std::str::FromStr;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The largest scale: beyond it the machine's own delays would be mistaken for the network's.
-pub const MAX_SCALE: f64 = 10.0;
+const MAX_SCALE: f64 = 10.0;
 
 struct Scale {
     /// When it began to run faster.
     base: Instant,
-    /// What the calendar said then.
+    /// The date that it showed then.
     date: SystemTime,
     factor: f64,
 }
 
 static SCALE: OnceLock<Scale> = OnceLock::new();
 
-/// Makes the clock run `factor` times as fast from now on, 1 to [`MAX_SCALE`]. Only the first call counts, and it has to
-/// come before anything is measured.
-pub fn set_scale(factor: f64) {
-    if factor > 1.0 {
+/// How many times as fast as the wall's a clock is to run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    factor: f64,
+    /// When it was right by the calendar; else it is when the process starts.
+    since: Option<SystemTime>,
+}
+
+/// `10`, or `10@1795265939000` with the milliseconds of the Unix epoch since when.
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Rate, String> {
+        let (factor, since) = match text.split_once('@') {
+            Some((factor, since)) => (factor, Some(since)),
+            None => (text, None),
+        };
+        let factor = factor.parse().ok();
+        let factor = factor.filter(|factor| (1.0..=MAX_SCALE).contains(factor));
+        let since = since.map(|since| since.parse().map(Duration::from_millis).ok());
+        match (factor, since) {
+            (Some(factor), None) => Ok(Rate {
+                factor,
+                since: None,
+            }),
+            (Some(factor), Some(Some(since))) if since <= today() => Ok(Rate {
+                factor,
+                since: Some(UNIX_EPOCH + since),
+            }),
+            _ => Err(format!(
+                "expected a number from 1 to {MAX_SCALE}, and perhaps @ and a time that has passed, in milliseconds \
+                 since 1970"
+            )),
+        }
+    }
+}
+
+/// What has passed since 1970.
+fn today() -> Duration {
+    UNIX_EPOCH.elapsed().unwrap_or_default()
+}
+
+impl Rate {
+    /// The date that the clock shows when the calendar shows this one.
+    fn date(&self, calendar: SystemTime) -> SystemTime {
+        let passed = |since| calendar.duration_since(since).unwrap_or_default();
+        let ahead = self.since.map_or(Duration::ZERO, passed);
+        calendar + ahead.mul_f64(self.factor - 1.0)
+    }
+}
+
+/// Makes the clock run faster from now on. Only the first call counts, and it has to come before anything is measured.
+pub fn set_rate(rate: Rate) {
+    if rate.factor > 1.0 {
         let _ = SCALE.set(Scale {
             base: Instant::now(),
-            date: SystemTime::now(),
-            factor: factor.min(MAX_SCALE),
+            date: rate.date(SystemTime::now()),
+            factor: rate.factor,
         });
     }
 }
@@ -132,4 +184,43 @@ pub fn interval_later(period: Duration) -> tokio::time::Interval {
 fn ticking(mut interval: tokio::time::Interval) -> tokio::time::Interval {
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     interval
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_agree_on_the_date() {
+        let since = SystemTime::now() - Duration::from_secs(3_600);
+        let ms = since.duration_since(UNIX_EPOCH).unwrap().as_millis();
+        let rate: Rate = format!("10@{ms}").parse().unwrap();
+        let late = since + Duration::from_secs(60);
+        let shown = rate.date(late).duration_since(since).unwrap();
+        assert_eq!(shown.as_secs_f64().round(), 600.0);
+        // Without a beginning it is the start of the process.
+        assert_eq!("10".parse::<Rate>().unwrap().date(late), late);
+    }
+
+    #[test]
+    fn a_rate_that_is_none_is_refused() {
+        for text in [
+            "",
+            "0.5",
+            "11",
+            "x",
+            "NaN",
+            "2@",
+            "2@x",
+            "2@-1",
+            "2@99999999999999",
+            "@1",
+            "2@18446744073709551615",
+        ] {
+            assert!(
+                text.parse::<Rate>().unwrap_err().contains("1 to 10"),
+                "{text}"
+            );
+        }
+    }
 }

@@ -92,7 +92,7 @@ impl Error {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rehearsal {
     /// The clock runs as many times faster than the wall.
-    pub time_scale: Option<f64>,
+    pub time_scale: Option<clock::Rate>,
     /// Every search fails after so many nodes.
     pub engine_panics: Option<u64>,
 }
@@ -105,7 +105,7 @@ impl Rehearsal {
         if !in_earnest && !endpoint.is_local() {
             return Err(Error::Rehearsal(endpoint));
         }
-        self.time_scale.into_iter().for_each(clock::set_scale);
+        self.time_scale.into_iter().for_each(clock::set_rate);
         Ok(())
     }
 }

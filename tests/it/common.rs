@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use knightwatch::sim::{Endpoint, GameSummary, NewUser, Sim, SimOptions, Visit};
 use serde_json::Value;
@@ -21,6 +21,12 @@ pub const BOT: &str = "Knightwatch";
 
 /// Nothing in these tests takes longer on a slow machine.
 const DEADLINE: Duration = Duration::from_secs(120);
+
+/// The time scale of a bot that is to agree on dates with itself after a restart.
+pub fn scale_from_now(speed: f64) -> String {
+    let since = UNIX_EPOCH.elapsed().unwrap();
+    format!("{speed}@{}", since.as_millis())
+}
 
 /// Waits until `condition` gives something.
 pub fn wait<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use knightwatch::sim::{Kind, NewUser, Plan, SimOptions, Sparring, TimeControl};
 
-use crate::common::{BOT, Daemon, Site, wait};
+use crate::common::{BOT, Daemon, Site, scale_from_now, wait};
 
 /// How many times faster than the wall the site and the bot run.
 const SPEED: f64 = 10.0;
@@ -29,7 +29,7 @@ fn site() -> Site {
 }
 
 fn start(site: &Site) -> Daemon {
-    Daemon::start_with(site, CONFIG, &["--time-scale", &SPEED.to_string()])
+    Daemon::start_with(site, CONFIG, &["--time-scale", &scale_from_now(SPEED)])
 }
 
 #[test]

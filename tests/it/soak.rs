@@ -21,7 +21,7 @@ use knightwatch::sim::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::common::{BOT, Daemon, Site};
+use crate::common::{BOT, Daemon, Site, scale_from_now};
 
 /// How many times faster than the wall everything runs: in the short form slowly enough for a machine that is busy with
 /// the other tests.
@@ -328,7 +328,7 @@ impl Storm {
                  challenge = {{ speeds = [\"bullet\", \"blitz\", \"rapid\", \"classical\", \"correspondence\"] }}\n",
                 8 * self.of_each
             ),
-            &["--time-scale", &self.speed.to_string()],
+            &["--time-scale", &scale_from_now(self.speed)],
         );
         crowd(games, self.of_each, &mut rng)
             .into_iter()

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use knightwatch::sim::{Endpoint, Fault, NewUser, Rule, Script, SimOptions, Sparring};
 
 use super::{CLOCK, ms, seconds, within};
-use crate::common::{BOT, Daemon, Site, visits_of, wait};
+use crate::common::{BOT, Daemon, Site, scale_from_now, visits_of, wait};
 use crate::games::{bot_mates, lost};
 
 /// Whom these scripts are for.
@@ -34,7 +34,7 @@ fn stage(script: &str, speed: f64, delay: Option<RangeInclusive<Duration>>) -> S
 
 /// The bot that the script is for.
 fn tester(site: &Site, speed: f64, config: &str, arguments: &[&str]) -> Daemon {
-    let speed = speed.to_string();
+    let speed = scale_from_now(speed);
     let mut all = vec!["--time-scale", &speed];
     all.extend(arguments);
     Daemon::start_as(site, TESTER, config, &all)
