@@ -26,14 +26,14 @@ const DANGER_MAX: i32 = 600;
 /// ... in the middlegame; in the endgame only one part in so many.
 const DANGER_ENDGAME: i32 = 6;
 
-/// The side's king: shelter less danger.
-pub(super) fn safety<S: Sum>(pos: &Position, us: Color, own: &Reach, theirs: &Reach) -> S {
+/// What the enemy's attack costs.
+pub(super) fn attacked<S: Sum>(pos: &Position, us: Color, own: &Reach, theirs: &Reach) -> S {
     let danger = danger(pos, us, own, theirs);
-    shelter::<S>(pos, us) - S::from(s(danger, danger / DANGER_ENDGAME))
+    -S::from(s(danger, danger / DANGER_ENDGAME))
 }
 
 /// Own pawns before the king, the enemy's that come at it.
-fn shelter<S: Sum>(pos: &Position, us: Color) -> S {
+pub(super) fn shelter<S: Sum>(pos: &Position, us: Color) -> S {
     let king = pos.king(us);
     let king_rank = forward_rank(us, king);
     let centre = file_index(king).clamp(1, 6);
@@ -65,7 +65,7 @@ fn shelter<S: Sum>(pos: &Position, us: Color) -> S {
     if king_rank > 2 { score.halved() } else { score }
 }
 
-/// What the enemy's attack costs; for the middlegame.
+/// The same for the middlegame.
 fn danger(pos: &Position, us: Color, own: &Reach, theirs: &Reach) -> i32 {
     let them = !us;
     let has_queen = !pos.pieces(them, Role::Queen).is_empty();

@@ -14,7 +14,7 @@ mod weights;
 
 use std::sync::Arc;
 
-use self::phased::Phased;
+use self::pawns::Structure;
 use self::terms::{Sum, TEMPO};
 
 use super::history::pawn_hash;
@@ -82,8 +82,7 @@ impl Evaluator {
     }
 
     fn by_hand(&mut self, pos: &Position) -> Value {
-        let structure = self.pawns.get(pos, pawn_hash(pos));
-        let score: Phased = sum(pos, structure.score, structure.passed);
+        let score = sum(pos, self.pawns.get(pos, pawn_hash(pos)));
         let strong = if score.endgame() >= 0 {
             Color::White
         } else {
@@ -101,11 +100,11 @@ impl Evaluator {
     }
 }
 
-/// All terms from White's view, with what is known of the pawns.
-fn sum<S: Sum>(pos: &Position, structure: S, passed: [Bitboard; 2]) -> S {
+/// All terms from White's view.
+fn sum<S: Sum>(pos: &Position, structure: Structure<S>) -> S {
+    let Structure { mut score, passed } = structure;
     let sides = [Side::new(pos, Color::White), Side::new(pos, Color::Black)];
     let mut reach = [Reach::default(), Reach::default()];
-    let mut score = structure;
     for us in Color::ALL {
         let (side, other) = (&sides[us.index()], &sides[(!us).index()]);
         let reach = &mut reach[us.index()];
@@ -119,7 +118,7 @@ fn sum<S: Sum>(pos: &Position, structure: S, passed: [Bitboard; 2]) -> S {
         let (own, theirs) = (&reach[us.index()], &reach[(!us).index()]);
         let part = pieces::threats::<S>(pos, us, own, theirs)
             + pieces::passed::<S>(pos, us, passed[us.index()])
-            + king::safety::<S>(pos, us, own, theirs);
+            + king::attacked::<S>(pos, us, own, theirs);
         score += signed(us, part);
     }
     score

@@ -1,61 +1,102 @@
-//! Pawn structure, remembered by the pawns that make it.
+//! Pawn structure, remembered by the pawns that make it, and the kings behind it.
 
+use super::king::shelter;
 use super::phased::Phased;
+use super::pieces::place;
 use super::terms::{BACKWARD, CONNECTED, DOUBLED, ISOLATED, PASSED, Sum};
-use super::{file_index, forward_rank};
+use super::{file_index, forward_rank, signed};
 use crate::chess::{Bitboard, Color, Position, Role, Square, attacks};
 
-/// What the pawns alone say.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Structure {
-    hash: u64,
+/// What pawns and kings say without the pieces.
+#[derive(Clone, Copy)]
+pub(super) struct Structure<S> {
     /// From White's view.
-    pub score: Phased,
+    pub score: S,
     /// Pawns that no enemy pawn can stop or take on their way, by colour.
     pub passed: [Bitboard; 2],
 }
 
+impl<S: Sum> Structure<S> {
+    pub fn new(pos: &Position) -> Structure<S> {
+        let pawns = of_pawns::<S>(pos);
+        Structure {
+            score: pawns.score + of_kings(pos),
+            passed: pawns.passed,
+        }
+    }
+}
+
 const SLOTS: usize = 1 << 14;
+
+/// A structure seen lately. The kings move more often than the pawns.
+#[derive(Clone, Copy)]
+struct Slot {
+    pawns_hash: u64,
+    pawns: Structure<Phased>,
+    kings_at: [Square; 2],
+    kings: Phased,
+}
 
 /// Structures seen lately.
 pub(super) struct Cache {
-    slots: Vec<Structure>,
+    slots: Vec<Slot>,
 }
 
 impl Cache {
     pub fn new() -> Cache {
+        let nothing = Slot {
+            // Of a board without pawns.
+            pawns_hash: 0,
+            pawns: Structure {
+                score: Phased::ZERO,
+                passed: [Bitboard::EMPTY; 2],
+            },
+            // Where they cannot be at once.
+            kings_at: [Square::A1; 2],
+            kings: Phased::ZERO,
+        };
         Cache {
-            slots: vec![
-                Structure {
-                    hash: 0,
-                    score: Phased::ZERO,
-                    passed: [Bitboard(0); 2]
-                };
-                SLOTS
-            ],
+            slots: vec![nothing; SLOTS],
         }
     }
 
-    pub fn get(&mut self, pos: &Position, hash: u64) -> Structure {
+    pub fn get(&mut self, pos: &Position, pawns_hash: u64) -> Structure<Phased> {
         // The low bits of the hash are its weak ones.
-        let slot = &mut self.slots[(hash >> 40) as usize % SLOTS];
-        if slot.hash != hash {
-            let (score, passed) = structure(pos);
-            *slot = Structure {
-                hash,
-                score,
-                passed,
-            };
+        let slot = &mut self.slots[(pawns_hash >> 40) as usize % SLOTS];
+        let kings_at = Color::ALL.map(|color| pos.king(color));
+        let has_pawns = slot.pawns_hash == pawns_hash;
+        if !has_pawns {
+            (slot.pawns_hash, slot.pawns) = (pawns_hash, of_pawns(pos));
         }
-        *slot
+        if !has_pawns || slot.kings_at != kings_at {
+            (slot.kings_at, slot.kings) = (kings_at, of_kings(pos));
+        }
+        Structure {
+            score: slot.pawns.score + slot.kings,
+            passed: slot.pawns.passed,
+        }
     }
 }
 
-/// The score from White's view, and the passed pawns by colour.
-pub(super) fn structure<S: Sum>(pos: &Position) -> (S, [Bitboard; 2]) {
+/// What the pawns alone say.
+fn of_pawns<S: Sum>(pos: &Position) -> Structure<S> {
     let (white, white_passed) = side::<S>(pos, Color::White);
     let (black, black_passed) = side::<S>(pos, Color::Black);
-    (white - black, [white_passed, black_passed])
+    Structure {
+        score: white - black,
+        passed: [white_passed, black_passed],
+    }
+}
+
+/// What the places of the kings say, and the pawns before them.
+fn of_kings<S: Sum>(pos: &Position) -> S {
+    let mut score = S::default();
+    for us in Color::ALL {
+        let mut king = shelter::<S>(pos, us);
+        place(&mut king, us, Role::King, pos.king(us));
+        score += signed(us, king);
+    }
+    score
 }
 
 fn side<S: Sum>(pos: &Position, us: Color) -> (S, Bitboard) {
@@ -71,6 +112,7 @@ fn side<S: Sum>(pos: &Position, us: Color) -> (S, Bitboard) {
         let guards = attacks::pawn(!us, square) & own;
         let beside = neighbours & own & Bitboard(0xff << (8 * (square.index() / 8)));
 
+        place(&mut score, us, Role::Pawn, square);
         let doubled = !(ahead & own).is_empty();
         if doubled {
             score.weigh(DOUBLED, 1);

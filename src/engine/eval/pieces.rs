@@ -9,7 +9,7 @@ use crate::chess::{Bitboard, Color, Position, Role, Square, attacks};
 const FILE_A: u64 = 0x0101_0101_0101_0101;
 const DARK: Bitboard = Bitboard(0xaa55_aa55_aa55_aa55);
 
-/// Material, place and mobility of one side, whose passed pawns are `passed`; fills in what its pieces reach.
+/// Material, place and mobility of the pieces of one side, whose passed pawns are `passed`; fills in what its pieces reach.
 pub(super) fn score<S: Sum>(
     pos: &Position,
     us: Color,
@@ -20,10 +20,6 @@ pub(super) fn score<S: Sum>(
 ) -> S {
     let own_pawns = pos.pieces(us, Role::Pawn);
     let mut score = S::default();
-    for square in own_pawns {
-        place(&mut score, us, Role::Pawn, square);
-    }
-    place(&mut score, us, Role::King, side.king);
     reach.add(Role::King, attacks::king(side.king));
     reach.add(Role::Pawn, side.pawn_attacks);
 
@@ -63,7 +59,7 @@ pub(super) fn score<S: Sum>(
 }
 
 /// A piece, where it stands.
-fn place<S: Sum>(score: &mut S, us: Color, role: Role, square: Square) {
+pub(super) fn place<S: Sum>(score: &mut S, us: Color, role: Role, square: Square) {
     let (role, rank, file) = (role.index(), forward_rank(us, square), file_index(square));
     score.weigh(MATERIAL.at(role), 1);
     score.weigh(PLACE.at((role * 8 + rank) * 4 + file.min(7 - file)), 1);

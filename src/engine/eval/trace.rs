@@ -5,10 +5,11 @@
 use std::fmt::Write as _;
 use std::ops::{Add, AddAssign, Neg, Sub};
 
+use super::pawns::Structure;
 use super::phased::Phased;
 use super::terms::{COUNT, ROWS, Sum, Term, size};
 use super::weights::WEIGHTS;
-use super::{FULL_PHASE, FULL_SCALE, mop_up, pawns, phase, scale, sum};
+use super::{FULL_PHASE, FULL_SCALE, mop_up, phase, scale, sum};
 use crate::chess::{Color, Position};
 
 /// A weight in centipawns: for the middlegame and for the endgame.
@@ -42,8 +43,7 @@ pub struct Trace {
 impl Trace {
     #[must_use]
     pub fn new(pos: &Position) -> Trace {
-        let (structure, passed) = pawns::structure::<Counts>(pos);
-        let counts = sum(pos, structure, passed);
+        let counts = sum(pos, Structure::<Counts>::new(pos));
         let terms = (0..).zip(counts.halves).filter(|(_, halves)| *halves != 0);
         let bonus = mop_up(pos) as i16;
         Trace {
