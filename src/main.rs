@@ -229,8 +229,12 @@ fn hook_panics() {
     let complain = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let message = panic.payload_as_str().unwrap_or_default();
-        if message.starts_with("failed printing to stdout") {
-            std::process::exit(0);
+        if let Some(why) = message.strip_prefix("failed printing to stdout: ") {
+            if why.starts_with("Broken pipe") {
+                std::process::exit(0);
+            }
+            eprintln!("error: cannot print: {why}");
+            std::process::exit(1);
         }
         if !logging::panicked(panic) {
             complain(panic);

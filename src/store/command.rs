@@ -1,6 +1,5 @@
 //! `knightwatch games` and `knightwatch export`.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +7,7 @@ use serde_json::json;
 
 use super::pgn::{Details, pgn_of};
 use super::{By, Error, Filter, Game, Page, Rating, Reader, Score};
+use crate::aside;
 use crate::events::Player;
 
 /// The longest name that is shown, in characters; Lichess allows 30.
@@ -143,16 +143,18 @@ pub fn export_command(options: &ExportOptions, out: &mut impl Write) -> Result<(
     let reader = open(&options.file)?;
     let Some(path) = &options.output else {
         let mut out = BufWriter::new(out);
-        export(options, &reader, &mut out, CommandError::Output)?;
+        export(options, &reader, &mut out)?;
         return Ok(out.flush()?);
     };
     let unwritable = |error| CommandError::Unwritable {
         path: path.clone(),
         error,
     };
-    let mut file = BufWriter::new(File::create(path).map_err(unwritable)?);
-    let count = export(options, &reader, &mut file, unwritable)?;
-    file.flush().map_err(unwritable)?;
+    let written = aside::fill(path, |file| export(options, &reader, file));
+    let count = written.map_err(|error| match error {
+        CommandError::Output(error) => unwritable(error),
+        other => other,
+    })?;
     writeln!(out, "{}: {count} games", path.display())?;
     Ok(())
 }
@@ -161,7 +163,6 @@ fn export(
     options: &ExportOptions,
     reader: &Reader,
     out: &mut impl Write,
-    unwritable: impl Fn(io::Error) -> CommandError,
 ) -> Result<usize, CommandError> {
     let unread = |error| unread(&options.file, error);
     let ids = match options.ids.is_empty() {
@@ -174,7 +175,7 @@ fn export(
         let record = record.ok_or_else(|| CommandError::NoGame(id.clone()))?;
         let gap = if number > 0 { "\n" } else { "" };
         let text = pgn_of(&record, reader.server(), options.details);
-        write!(out, "{gap}{text}").map_err(&unwritable)?;
+        write!(out, "{gap}{text}")?;
     }
     Ok(ids.len())
 }

@@ -177,6 +177,16 @@ fn perft_counts() {
 }
 
 #[test]
+fn a_stdout_without_room_is_told() {
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let output = knightwatch(&["perft", "3"]).stdout(full.unwrap()).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cannot print: No space left"), "{said}");
+}
+
+#[test]
 fn a_closed_stdout_is_no_reason_to_complain() {
     let mut child = knightwatch(&["perft", "5", "--divide"])
         .stdout(Stdio::piped())

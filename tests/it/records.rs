@@ -154,7 +154,12 @@ fn a_game_is_kept_and_shown() {
         &["export", "-o", output.to_str().unwrap()],
     );
     assert!(said.ends_with("out.pgn: 1 games\n"), "{said}");
-    assert_eq!(fs::read_to_string(output).unwrap(), text);
+    assert_eq!(fs::read_to_string(&output).unwrap(), text);
+    // What cannot be exported takes no file's place.
+    let arguments = ["export", "nosuchid", "-o", output.to_str().unwrap()];
+    let failed = knightwatch(&site, directory, &arguments);
+    assert_eq!(failed.status.code(), Some(1), "{failed:?}");
+    assert_eq!(fs::read_to_string(&output).unwrap(), text);
     let months = fs::read_dir(file.with_extension("pgn")).unwrap();
     let months: Vec<_> = months.map(|month| month.unwrap().path()).collect();
     assert_eq!(months.len(), 1, "{months:?}");
