@@ -13,7 +13,7 @@ use crate::common::{BOT, Daemon, Site, wait};
 const SPEED: f64 = 10.0;
 
 /// How old an instance is that stays whatever happens, on its own clock.
-const OLD: Duration = Duration::from_secs(120);
+const OLD: Duration = Duration::from_secs(30);
 
 /// Opens the event stream as another instance would, which closes the one that is open.
 fn rival(site: &Site) -> TcpStream {

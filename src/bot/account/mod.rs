@@ -67,6 +67,9 @@ const LISTED: u32 = 50;
 /// An instance younger than this may find out that it is the second one.
 const YOUNG: Duration = Duration::from_secs(120);
 
+/// The first one takes its stream back within this; who was left alone for longer is no second one.
+const TAKEN_BACK: Duration = Duration::from_secs(30);
+
 /// Lichess allows 30 questions about the account in five minutes.
 const DOUBT_EVERY: Duration = Duration::from_secs(15);
 
@@ -144,7 +147,10 @@ struct Account {
     /// Requests whose answers come back here.
     errands: JoinSet<Errand>,
     born: Instant,
+    first_online: Option<Instant>,
     clean_ends: u32,
+    /// The stream was ended for the first time right after it had been opened for the first time.
+    is_newcomer: bool,
     /// The list of games has been seen since the stream was opened.
     informed: bool,
     /// What was told last of there being nothing to play, and of the next try.
@@ -233,7 +239,9 @@ impl Account {
             keepers,
             errands: JoinSet::new(),
             born: clock::now(),
+            first_online: None,
             clean_ends: 0,
+            is_newcomer: false,
             informed: false,
             idle_told: None,
             token_checked: None,
@@ -344,6 +352,7 @@ impl Account {
     fn online(&mut self) {
         self.offline = false;
         self.informed = false;
+        self.first_online.get_or_insert_with(clock::now);
         let me = self.house.me.clone();
         info!("online as {me}");
         self.quota.charge(Limit::EventStreams, 1, clock::date());
@@ -362,8 +371,13 @@ impl Account {
 
     fn lost(&mut self, error: Option<StreamError>, wait: Duration) -> Result<(), Error> {
         if error.is_none() {
+            if self.clean_ends == 0 {
+                let was_online = self.first_online.map_or(Duration::ZERO, clock::since);
+                self.is_newcomer = was_online < TAKEN_BACK;
+            }
             self.clean_ends += 1;
-            if clock::since(self.born) < YOUNG && self.clean_ends >= CLEAN_ENDS {
+            let is_young = self.is_newcomer && clock::since(self.born) < YOUNG;
+            if is_young && self.clean_ends >= CLEAN_ENDS {
                 return Err(Error::AnotherInstance(self.clean_ends));
             }
         }
