@@ -144,9 +144,12 @@ impl Tournaments {
 
     /// The operator wants us out of this one. Whether we are in it.
     pub fn leave_one(&mut self, arena: &ArenaId) -> bool {
+        let Some(seat) = self.attended.get(arena) else {
+            return false;
+        };
+        seat.leave.cancel();
         self.left.insert(arena.clone());
-        let seat = self.attended.get(arena);
-        seat.inspect(|seat| seat.leave.cancel()).is_some()
+        true
     }
 
     /// Whether the operator wants no new games.

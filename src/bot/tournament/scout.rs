@@ -111,46 +111,50 @@ impl Scout {
             );
         }
         let now = millis(SystemTime::now());
+        // What we take part in already has its place, though it may not be what is looked for.
+        let mut taken: Vec<ListedArena> = Vec::new();
+        for Candidate { arena, .. } in &candidates {
+            let is_new = taken.iter().all(|other| other.id != arena.id);
+            if is_new && self.attended.contains(&arena.id) {
+                taken.push(arena.clone());
+            }
+        }
         candidates.retain(|candidate| candidate.fits(wishes, now));
         let listed: HashSet<&ArenaId> = candidates.iter().map(|one| &one.arena.id).collect();
         self.bots.retain(|id, _| listed.contains(id));
-        // What we take part in already comes first, then what begins first.
-        candidates.sort_by_key(|candidate| {
-            let attended = self.attended.contains(&candidate.arena.id);
-            (!attended, candidate.arena.starts_at)
-        });
-        let mut taken: Vec<ListedArena> = Vec::new();
+        candidates.sort_by_key(|candidate| candidate.arena.starts_at);
         let mut looked_at = 0;
         for candidate in candidates {
             let (arena, id) = (&candidate.arena, &candidate.arena.id);
             if taken.iter().any(|other| other.id == *id) {
                 continue;
             }
-            if !self.attended.contains(id) {
-                if taken.iter().filter(|other| overlap(other, arena)).count() >= wishes.at_once {
-                    continue;
-                }
-                if !self.bots.contains_key(id) {
-                    if looked_at == AT_MOST {
-                        break;
-                    }
-                    looked_at += 1;
-                    clock::sleep(APART).await;
-                    let bots = match self.house.client.arena(id).await {
-                        Ok(page) => page.bots,
-                        Err(failure) if failure.code() == Some(404) => false,
-                        Err(failure) => return Err(failure),
-                    };
-                    self.bots.insert(id.clone(), bots);
-                }
-                if self.bots.get(id) != Some(&true) {
-                    continue;
-                }
-                let joining = candidate.joining(wishes);
-                info!(arena = %id, "found {}, {} for {} min", arena.name, arena.clock, arena.minutes);
-                self.attended.insert(id.clone());
-                let _ = self.finder.send(joining);
+            if taken.iter().filter(|other| overlap(other, arena)).count() >= wishes.at_once {
+                continue;
             }
+            if !self.bots.contains_key(id) {
+                if looked_at == AT_MOST {
+                    break;
+                }
+                looked_at += 1;
+                clock::sleep(APART).await;
+                let bots = match self.house.client.arena(id).await {
+                    Ok(page) => page.bots,
+                    Err(failure) if failure.code() == Some(404) => false,
+                    Err(failure) => {
+                        info!(arena = %id, "cannot look at {}: {failure}", arena.name);
+                        continue;
+                    }
+                };
+                self.bots.insert(id.clone(), bots);
+            }
+            if self.bots.get(id) != Some(&true) {
+                continue;
+            }
+            let joining = candidate.joining(wishes);
+            info!(arena = %id, "found {}, {} for {} min", arena.name, arena.clock, arena.minutes);
+            self.attended.insert(id.clone());
+            let _ = self.finder.send(joining);
             taken.push(candidate.arena);
         }
         Ok(())
