@@ -395,11 +395,11 @@ pub struct FilterArgs {
     /// Our colour: white or black
     #[arg(long, value_name = "COLOR", value_parser = color)]
     color: Option<Color>,
-    /// bullet, blitz, rapid, classical or correspondence
-    #[arg(long, value_name = "SPEED")]
+    /// Of this speed
+    #[arg(long, value_parser = ["ultraBullet", "bullet", "blitz", "rapid", "classical", "correspondence"])]
     speed: Option<String>,
-    /// standard, chess960 or fromPosition
-    #[arg(long, value_name = "VARIANT")]
+    /// Of this variant
+    #[arg(long, value_parser = ["standard", "chess960", "fromPosition"])]
     variant: Option<String>,
     /// Only rated games
     #[arg(long, conflicts_with = "casual")]

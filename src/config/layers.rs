@@ -211,7 +211,9 @@ impl Reader<'_> {
         }
         let paths = match (section, key, &mut value) {
             ("lichess", "token_file" | "ca_file", path) => std::slice::from_mut(path),
-            ("records", "directory", path) => std::slice::from_mut(path),
+            ("daemon", "socket", path) | ("records", "directory", path) => {
+                std::slice::from_mut(path)
+            }
             ("book", "files", Value::Array(paths)) => paths.as_mut_slice(),
             _ => &mut [],
         };

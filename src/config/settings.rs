@@ -2,7 +2,7 @@
 //!
 //! `config.example.toml` carries the same list with one line of why for each key; a test keeps the two equal.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -460,10 +460,18 @@ impl Daemon {
                 self.listen
             )
         })?;
-        if !address.ip().is_loopback() {
+        let answered = [
+            IpAddr::from(Ipv4Addr::LOCALHOST),
+            Ipv6Addr::LOCALHOST.into(),
+        ];
+        if !answered.contains(&address.ip()) {
+            let why = if address.ip().is_loopback() {
+                "is not a name by which requests are answered"
+            } else {
+                "can be reached from outside"
+            };
             return Err(format!(
-                "`{address}` can be reached from outside; use 127.0.0.1 or [::1], and a proxy in front of it if others \
-                 have to see it"
+                "`{address}` {why}; use 127.0.0.1 or [::1], and a proxy in front of it if others have to see it"
             ));
         }
         Ok(Some(address))

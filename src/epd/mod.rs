@@ -3,7 +3,6 @@
 mod question;
 
 use std::io::Write;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -33,12 +32,12 @@ pub struct EpdOptions {
     /// Depth for a position, in plies
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub depth: Option<u32>,
-    /// Search threads
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub threads: NonZeroUsize,
-    /// Size of the hash table in MiB
-    #[arg(long, value_name = "MIB", default_value = "16")]
-    pub hash: NonZeroUsize,
+    /// Search threads, 512 at most
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=512))]
+    pub threads: u32,
+    /// Size of the hash table in MiB, 65536 at most
+    #[arg(long, value_name = "MIB", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub hash: u32,
 }
 
 /// Has all positions solved; prints a line for each, and the totals.
@@ -48,8 +47,8 @@ pub struct EpdOptions {
 pub fn run(options: &EpdOptions, output: &mut impl Write) -> anyhow::Result<()> {
     let questions = read(&options.file)?;
     let engine = Engine::new(EngineOptions {
-        hash_mib: options.hash.get(),
-        threads: options.threads.get(),
+        hash_mib: options.hash as usize,
+        threads: options.threads as usize,
     });
     let mut totals = Totals::default();
     let mut progress = Progress::default();

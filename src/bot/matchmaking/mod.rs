@@ -178,6 +178,7 @@ impl Matchmaking {
         self.plan = Plan::of(settings);
         self.settings = settings.matchmaking.clone();
         self.rest = None;
+        self.idle = None;
     }
 
     /// What is to be kept.
