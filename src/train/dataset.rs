@@ -61,8 +61,13 @@ impl Sources {
         }
         anyhow::ensure!(
             !files.is_empty(),
-            "no files of games ({}) there",
-            archive::ENDING
+            "no files of games (*{}) in {}",
+            archive::ENDING,
+            paths
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect::<Vec<_>>()
+                .join(", ")
         );
         Ok(Sources { files })
     }
