@@ -181,6 +181,23 @@ pub enum Command {
         no_evals: bool,
     },
 
+    /// Take the decisions of a game again, out of its trace
+    #[command(after_help = "Examples:\n  \
+        knightwatch replay abcdEFGH\n  \
+        knightwatch replay abcdEFGH.jsonl --search\n\n\
+        A trace has all that was met in a game: the lines of its stream, what the engine found, how the server\n\
+        answered. It prints what was decided then, and with a ! in front what would be decided otherwise now.\n\
+        Exits with 1 when anything would be, or when the trace cannot be read to its end.")]
+    Replay {
+        /// The trace, or the id of a game whose trace is kept
+        trace: PathBuf,
+        /// Repeat each search, on one thread and an empty table, to the depth that it had
+        #[arg(long)]
+        search: bool,
+        #[command(flatten)]
+        config: ConfigArgs,
+    },
+
     /// Draw a position, or a game, as an SVG picture
     #[command(after_help = "Examples:\n  \
         knightwatch render 'r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5Q2/PPPP1PPP/RNB1K1NR w KQkq - 4 4' -o board.svg\n  \

@@ -14,6 +14,7 @@ use tokio::time::{Instant, interval, sleep_until};
 use tracing::{debug, info, warn};
 
 use crate::book::{self, Book};
+use crate::bot::trace::{self, Traces};
 use crate::bot::{self, BotParts, Calls, Helm, Pulse, Reread, Shelf, Stage, Stopper};
 use crate::config::{self, PgnFiles, Selection, Settings, Sources, TokenSource};
 use crate::engine::{Engine, EngineOptions};
@@ -159,6 +160,7 @@ pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<B
         orders: None,
         calls: Calls::default(),
         reread: None,
+        traces: Traces::default(),
     })
 }
 
@@ -219,6 +221,8 @@ async fn supervise(mut parts: BotParts, daemon: &config::Daemon) -> Result<(), E
     // Told by a signal that it is to stop, and not only by the operator to drain.
     let mut told = false;
     let (recorder, records) = recorder(&parts).unzip();
+    let (traces, handle) = traces(&parts.settings).unzip();
+    parts.traces = handle.unwrap_or_default();
     let page = page(&parts, daemon, &helm, records);
     let mut bot = tokio::spawn(bot::run(parts, stop));
     let mut watchdog = Watchdog::new();
@@ -234,6 +238,9 @@ async fn supervise(mut parts: BotParts, daemon: &config::Daemon) -> Result<(), E
                 notify(&[NotifyState::Stopping]);
                 if let Some(page) = page {
                     page.close().await;
+                }
+                if let Some(traces) = traces {
+                    traces.finish(RECORDS_WITHIN).await;
                 }
                 if let Some(recorder) = recorder {
                     recorder.finish(RECORDS_WITHIN).await;
@@ -352,6 +359,18 @@ fn recorder(parts: &BotParts) -> Option<(Recorder, PathBuf)> {
     let recorder = Recorder::start(options, parts.events.subscribe())
         .inspect_err(|error| warn!("no records are kept: {error}"));
     Some((recorder.ok()?, file))
+}
+
+/// Begins to keep traces, where they are wanted.
+fn traces(settings: &Settings) -> Option<(trace::Recorder, Traces)> {
+    let keep = settings.records.traces;
+    if !settings.records.enabled || keep == 0 {
+        return None;
+    }
+    let directory = settings.trace_directory()?;
+    trace::Recorder::start(trace::Options { directory, keep })
+        .inspect_err(|error| warn!("no traces are kept: {error}"))
+        .ok()
 }
 
 fn leave(pulse: &Pulse, stopper: &Stopper) {

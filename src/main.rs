@@ -118,6 +118,23 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             };
             store::export_command(&options, &mut io::stdout().lock())?;
         }
+        Command::Replay {
+            trace,
+            search,
+            config,
+        } => {
+            // A trace that is here needs no configuration.
+            let directory = match trace.is_file() {
+                true => None,
+                false => settings(config)?.trace_directory(),
+            };
+            let options = bot::replay::Options {
+                trace,
+                directory,
+                search,
+            };
+            bot::replay::replay_command(&options, &mut io::stdout().lock())?;
+        }
         Command::Render(options) => draw::render_command(&options, &mut io::stdout().lock())?,
         Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
         Command::Bench => bench::run(&mut io::stdout().lock())?,

@@ -152,6 +152,11 @@ impl Duty {
         matches!(self.state, State::Posted(_))
     }
 
+    /// Whether the game is over.
+    pub fn is_over(&self) -> bool {
+        self.state == State::Over
+    }
+
     /// Whether the opponent can have a move back: not while ours is on its way, since what he would get back then depends
     /// on which is there first.
     pub fn can_yield(&self) -> bool {

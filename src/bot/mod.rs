@@ -19,6 +19,7 @@ mod ledger;
 mod link;
 mod manners;
 mod matchmaking;
+mod mind;
 mod orders;
 pub mod policy;
 mod quota;
@@ -27,6 +28,7 @@ mod sheet;
 mod slots;
 mod stop;
 mod tournament;
+pub mod trace;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,6 +48,7 @@ use crate::events::Bus;
 use crate::lichess::Client;
 use crate::lichess::model::Username;
 use crate::metrics::Metrics;
+use trace::Traces;
 
 /// What a bot is made of.
 pub struct BotParts {
@@ -71,6 +74,8 @@ pub struct BotParts {
     pub calls: Calls,
     /// Where the settings are read anew, if anywhere.
     pub reread: Option<Reread>,
+    /// Where games leave their traces.
+    pub traces: Traces,
 }
 
 /// Why a bot has stopped before it was told to.
@@ -162,6 +167,7 @@ struct House {
     games: Arc<AtomicUsize>,
     waiting: Arc<AtomicUsize>,
     doubt: Arc<Notify>,
+    traces: Traces,
 }
 
 impl House {

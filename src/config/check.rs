@@ -94,6 +94,12 @@ fn records(records: &Records, findings: &mut Findings) {
         &["pgn", "enabled"],
         "PGN files are made from the records, and those are off",
     );
+    let traces = records.traces;
+    findings.when(
+        traces > 100_000,
+        &["traces"],
+        format!("{traces} traces are more than a directory holds well; the most is 100000, and 0 keeps none"),
+    );
 }
 
 fn daemon(daemon: &Daemon, findings: &mut Findings) {

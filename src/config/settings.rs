@@ -230,6 +230,8 @@ pub struct Records {
     pub clocks: bool,
     /// Whether PGN has what the engine thought of its moves.
     pub evals: bool,
+    /// How many of the latest games have a trace; 0 for none.
+    pub traces: usize,
 }
 
 /// `[daemon]`
@@ -372,6 +374,13 @@ impl Settings {
         directory("STATE_DIRECTORY")
             .or_else(|| Some(directory("XDG_STATE_HOME")?.join("knightwatch")))
             .or_else(|| Some(directory("HOME")?.join(".local/state/knightwatch")))
+    }
+
+    /// Where traces of games are kept: one directory for each server, beside the records. `None` where there is no such place.
+    pub fn trace_directory(&self) -> Option<PathBuf> {
+        let chosen = self.records.directory.clone();
+        let name = format!("{}.traces", self.lichess.server_name());
+        Some(chosen.or_else(|| self.data_directory())?.join(name))
     }
 
     /// Whether books are asked in any games.
@@ -581,6 +590,7 @@ impl Default for Records {
             pgn: PgnFiles::None,
             clocks: true,
             evals: true,
+            traces: 200,
         }
     }
 }

@@ -13,11 +13,12 @@ use serde_json::Value;
 use super::client::{Client, Request};
 use super::error::Error;
 use super::model::{
-    Arena, ArenaId, ArenaLine, Challenge, ChallengeId, Challenges, ChatLine, DeclineReason, GameId,
-    GameInfo, ListedArena, NewChallenge, Room, Team, TokenInfo, User, UserStatus, Username, clip,
+    Arena, ArenaId, ArenaLine, Challenge, ChallengeId, Challenges, ChatLine, DeclineReason,
+    FromLine, GameId, GameInfo, ListedArena, NewChallenge, Room, Team, TokenInfo, User, UserStatus,
+    Username, clip,
 };
 use super::retry::Kind;
-use super::stream::{EventStream, GameStream};
+use super::stream::{EventStream, GameLines, GameStream, Ndjson};
 use crate::clock;
 
 /// How long an ordinary request may take.
@@ -75,6 +76,19 @@ impl Client {
 
     /// Opens a game's stream; as [`events`](Self::events).
     pub async fn game(&self, id: &GameId, silence: Duration) -> Result<GameStream, Error> {
+        self.of_game(id, silence).await
+    }
+
+    /// The same, with the lines as they come.
+    pub async fn game_lines(&self, id: &GameId, silence: Duration) -> Result<GameLines, Error> {
+        self.of_game(id, silence).await
+    }
+
+    async fn of_game<T: FromLine>(
+        &self,
+        id: &GameId,
+        silence: Duration,
+    ) -> Result<Ndjson<T>, Error> {
         self.open(
             Kind::GameStream,
             &["api", "bot", "game", "stream", id.as_str()],

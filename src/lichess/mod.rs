@@ -21,7 +21,8 @@ pub use client::Client;
 pub use endpoint::{Endpoint, EndpointError};
 pub use error::{Error, RateLimit, Refusal};
 pub use stream::{
-    EventStream, GameStream, LONGEST_LINE, LastHeard, Line, Lines, Ndjson, StreamError,
+    EventStream, GameLines, GameStream, LONGEST_LINE, LastHeard, Line, Lines, Ndjson, StreamError,
+    Told,
 };
 pub use tally::{Fate, Tally};
 pub use token::{Token, TokenError, TokenFault, readable_by_others};

@@ -22,6 +22,34 @@ pub type EventStream = Ndjson<Event>;
 /// What happens in one game, as it happens.
 pub type GameStream = Ndjson<GameEvent>;
 
+/// The same, with the lines as they came.
+pub type GameLines = Ndjson<Told<GameEvent>>;
+
+/// A line and what it says.
+#[derive(Clone, Debug)]
+pub struct Told<T> {
+    /// The line without its end; nothing of one that was too long.
+    pub line: String,
+    /// What it says.
+    pub event: T,
+}
+
+impl<T: FromLine> FromLine for Told<T> {
+    fn from_line(line: &str) -> Self {
+        Self {
+            line: line.to_owned(),
+            event: T::from_line(line),
+        }
+    }
+
+    fn skipped(skipped: Skipped) -> Self {
+        Self {
+            line: String::new(),
+            event: T::skipped(skipped),
+        }
+    }
+}
+
 /// Why a stream broke off. One that ends without an error ended cleanly, which is as normal: the server restarts, a
 /// newer stream takes its place, the game is over.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -26,6 +26,7 @@ mod operator;
 mod page;
 mod policy;
 mod records;
+mod replay;
 mod rules;
 mod security;
 mod service;

@@ -42,6 +42,7 @@ pub(super) async fn introduce(
                     games: Arc::default(),
                     waiting: Arc::default(),
                     doubt: Arc::new(Notify::new()),
+                    traces: parts.traces.clone(),
                 }));
             }
             Err(failure) => failure,

@@ -1,8 +1,9 @@
 //! What is in flight for the move we owe, and what is to happen at a certain time.
 
+use std::fmt;
 use std::future::{Future, pending};
 use std::pin::Pin;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::bot::choice::{Choice, Search};
 use crate::clock;
@@ -34,6 +35,48 @@ impl Flight {
                 wait.await;
                 Landed::Due
             }
+        }
+    }
+}
+
+/// What has come of a request that nothing waits for.
+#[derive(Debug)]
+pub(super) struct Done {
+    what: &'static str,
+    took: Duration,
+    answer: Result<(), Error>,
+}
+
+impl Done {
+    /// Awaits the answer.
+    pub(super) async fn of(
+        what: &'static str,
+        request: impl Future<Output = Result<(), Error>>,
+    ) -> Self {
+        Self::since(clock::now(), what, request).await
+    }
+
+    /// The same, begun earlier.
+    pub(super) async fn since(
+        began: Instant,
+        what: &'static str,
+        request: impl Future<Output = Result<(), Error>>,
+    ) -> Self {
+        let answer = request.await;
+        Self {
+            what,
+            took: clock::since(began),
+            answer,
+        }
+    }
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, took, .. } = self;
+        match &self.answer {
+            Ok(()) => write!(f, "{what}: taken after {took:.1?}"),
+            Err(error) => write!(f, "{what}: {error} after {took:.1?}"),
         }
     }
 }

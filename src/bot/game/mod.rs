@@ -13,28 +13,25 @@ mod tell;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tracing::{debug, info, warn};
 
 use super::House;
-use super::chat::Throttle;
-use super::choice::Choice;
 use super::desk::{Desk, Doing};
-use super::duty::{Board, Duty};
 use super::head::{Head, Unfit};
-use super::lag::Lag;
 use super::link::{Heard, Link};
-use super::manners::{Manner, Mood};
-use super::policy::{Subject, Terms};
-use super::sheet::{Change, Reading, Sheet};
+use super::mind::{Mind, Seen};
+use super::policy::Terms;
+use super::sheet::{Change, Reading};
 use super::stop::{Stage, Stop};
+use super::trace::{Header, Trace, What};
 use crate::chess::Color;
 use crate::clock;
-use crate::events::{Event, GameStarted, Report, Timing};
+use crate::events::{Event, GameStarted};
 use crate::lichess::model::{GameEvent, GameFull, GameId, GameInfo, GameState, Status};
 use crate::lichess::retry::Reopen;
-use crate::lichess::{Error, GameStream};
-use flight::{Alarms, Flight};
+use crate::lichess::{Error, GameLines, Told};
+use flight::{Alarms, Done, Flight};
 
 /// After the account's stream says that a game is over, its own stream gets this long to say how it ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -95,14 +92,19 @@ pub async fn play(
             stage = stop.next() => play.obey(stage),
             Some(order) = orders.recv() => play.order(order),
             alarm = play.alarms.next() => play.ring(alarm),
-            Some(_) = play.beside.join_next() => {}
+            Some(done) = play.beside.join_next() => play.done(done),
         }
         play.show();
+        // A POST is on its way only when it is awaited.
+        if !matches!(play.flight, Flight::Post(_)) {
+            play.trace.flush();
+        }
         if let Some(ended) = play.ended() {
             break ended;
         }
     };
     play.farewell(ended).await;
+    play.end(ended);
     ended
 }
 
@@ -110,33 +112,21 @@ struct Play {
     house: House,
     id: GameId,
     info: Option<Box<GameInfo>>,
-    link: Link<GameStream>,
-    /// Known from the first `gameFull` on.
-    table: Option<(Head, Sheet)>,
-    /// The same as rules see it, and how it is played.
-    subject: Option<Subject>,
-    terms: Terms,
-    duty: Duty,
+    link: Link<GameLines>,
+    /// What we know of the game, and what we decide.
+    mind: Mind,
     flight: Flight,
+    /// When the POST in flight began.
+    sent: Instant,
     /// Requests that nothing waits for.
-    beside: JoinSet<()>,
+    beside: JoinSet<Done>,
     alarms: Alarms,
-    turn: Turn,
-    choice: Option<Choice>,
-    lag: Lag,
-    mood: Mood,
     rng: fastrand::Rng,
     desk: Desk,
-    /// Offers of the opponent, as the last state has them.
-    draw_offered: bool,
-    takeback_asked: bool,
-    /// Moves that he got back, and how often we have waited longer for his first.
-    given_back: u32,
+    /// How often we have waited longer for the opponent's first move.
     waits: u32,
     greeted: bool,
-    /// What we thought about our last move, for those who ask.
-    told: Option<(Report, Timing)>,
-    throttle: Throttle,
+    trace: Trace,
     /// To be told as soon as the first move is on its way.
     begun: Option<GameStarted>,
     stage: Stage,
@@ -145,59 +135,33 @@ struct Play {
     ending: Option<(Status, Option<Color>)>,
 }
 
-/// Our turn, from the line that began it.
-#[derive(Clone, Copy, Debug)]
-struct Turn {
-    /// When that line came.
-    since: Instant,
-    /// Our clock in the latest state, and when that came.
-    clock: (Duration, Instant),
-    /// The opponent's in the same.
-    their_clock: Duration,
-    /// When the first POST of our move began, how many there were, and how long the answer took.
-    posted: Option<Instant>,
-    posts: u32,
-    /// The server had us wait before it was sent again.
-    rested: bool,
-    round_trip: Option<Duration>,
-    /// How often we had to look at the stream.
-    looks: usize,
-    manner: Manner,
-}
-
 impl Play {
     fn new(house: House, id: GameId, info: Option<Box<GameInfo>>, desk: Desk) -> Self {
         let (client, game) = (house.client.clone(), id.clone());
         let link = Link::new(Reopen::game(), move |silence| {
             let (client, game) = (client.clone(), game.clone());
-            async move { client.game(&game, silence).await }
+            async move { client.game_lines(&game, silence).await }
         });
         let now = clock::now();
+        let trace = house.traces.of(&id, now, || {
+            let rested = desk.look().notes.is_some();
+            Header::new(&house.settings, &house.me, &id, info.as_deref(), rested)
+        });
         Self {
-            subject: None,
-            terms: Terms::plain(&house.settings),
+            mind: Mind::new(&house.settings, now),
             house,
             id,
             info,
             link,
-            table: None,
-            duty: Duty::default(),
             flight: Flight::None,
+            sent: now,
             beside: JoinSet::new(),
             alarms: Alarms::default(),
-            turn: Turn::begins(Duration::ZERO, Duration::ZERO, now),
-            choice: None,
-            lag: Lag::default(),
-            mood: Mood::default(),
             rng: fastrand::Rng::new(),
             desk,
-            draw_offered: false,
-            takeback_asked: false,
-            given_back: 0,
             waits: 0,
             greeted: false,
-            told: None,
-            throttle: Throttle::default(),
+            trace,
             begun: None,
             stage: Stage::Running,
             over: None,
@@ -206,27 +170,53 @@ impl Play {
     }
 
     /// Something came from the stream.
-    fn hear(&mut self, heard: Heard<GameEvent>) {
+    fn hear(&mut self, heard: Heard<Told<GameEvent>>) {
         let arrived = clock::now();
         match heard {
-            Heard::Opened => debug!(game = %self.id, "stream open"),
-            Heard::Item(GameEvent::Full(full)) => self.on_full(&full, arrived),
-            Heard::Item(GameEvent::State(state)) => self.on_state(&state, arrived, false),
-            Heard::Item(GameEvent::Chat(line)) => self.on_chat(line, arrived),
-            Heard::Item(GameEvent::OpponentGone(gone)) => self.on_gone(gone, arrived),
-            Heard::Item(GameEvent::Unknown(kind)) => debug!(game = %self.id, kind, "unknown event"),
-            Heard::Item(GameEvent::Skipped(skipped)) => {
-                // It may have been the opponent's move.
-                warn!(game = %self.id, "unreadable line, opening the stream again: {}", skipped.why);
-                self.link.mistrust();
+            Heard::Opened => {
+                debug!(game = %self.id, "stream open");
+                self.trace(arrived, || What::Note("the stream is open".to_owned()));
+            }
+            Heard::Item(Told { line, event }) => {
+                self.trace(arrived, || What::Line(line));
+                self.on_event(event, arrived);
             }
             Heard::Lost { error, wait } => {
                 let why = error.map_or("it ended".into(), |error| error.to_string());
                 warn!(game = %self.id, "game stream lost, back in {wait:.1?}: {why}");
+                self.trace(arrived, || {
+                    What::Note(format!("the stream is lost, back in {wait:.1?}: {why}"))
+                });
             }
-            Heard::Refused { error, wait } => self.on_refused(&error, wait),
+            Heard::Refused { error, wait } => {
+                self.on_refused(&error, wait);
+                self.trace(arrived, || {
+                    What::Note(format!("the stream is refused: {error}"))
+                });
+            }
         }
         self.greet();
+    }
+
+    /// A line of the stream.
+    fn on_event(&mut self, event: GameEvent, arrived: Instant) {
+        match event {
+            GameEvent::Full(full) => self.on_full(&full, arrived),
+            GameEvent::State(state) => self.on_state(&state, arrived, false),
+            GameEvent::Chat(line) => self.on_chat(line, arrived),
+            GameEvent::OpponentGone(gone) => self.on_gone(gone, arrived),
+            GameEvent::Unknown(kind) => debug!(game = %self.id, kind, "unknown event"),
+            GameEvent::Skipped(skipped) => {
+                // It may have been the opponent's move.
+                warn!(game = %self.id, "unreadable line, opening the stream again: {}", skipped.why);
+                self.link.mistrust();
+            }
+        }
+    }
+
+    /// Notes in the trace what has happened.
+    fn trace(&mut self, at: Instant, what: impl FnOnce() -> What) {
+        self.trace.note(at, what);
     }
 
     /// The stream was not opened. Only Lichess's own word counts, not that of a proxy in front of it.
@@ -235,12 +225,12 @@ impl Play {
         match word.map(|refusal| refusal.code) {
             Some(404) => {
                 warn!(game = %self.id, "the game is gone: {error}");
-                if self.table.is_some() {
+                if self.mind.table.is_some() {
                     self.finish(Status::UnknownFinish, None);
                 }
                 self.over = Some(Ended::Gone);
             }
-            Some(400) if self.table.is_none() => {
+            Some(400) if self.mind.table.is_none() => {
                 warn!(game = %self.id, "Lichess does not let us play: {error}");
                 self.over = Some(Ended::Unfit);
             }
@@ -255,16 +245,16 @@ impl Play {
 
     /// The first line of a stream.
     fn on_full(&mut self, full: &GameFull, arrived: Instant) {
-        if self.table.is_none() {
+        if self.mind.table.is_none() {
             match Head::read(full, &self.house.me, self.info.as_deref()) {
-                Ok(head) => self.take_seat(head, full),
+                Ok(head) => self.take_seat(head, full, arrived),
                 Err(unfit) => return self.refuse(&unfit),
             }
         }
         self.on_state(&full.state, arrived, true);
     }
 
-    fn take_seat(&mut self, head: Head, full: &GameFull) {
+    fn take_seat(&mut self, head: Head, full: &GameFull, now: Instant) {
         let plies = full.state.moves().count();
         let started = head.started(full, plies);
         let (time, opponent) = (started.time_control, &head.opponent);
@@ -273,75 +263,55 @@ impl Play {
         } else {
             info!(game = %self.id, "taking up the game against {opponent}, {time}, after {plies} plies");
         }
-        let subject = Subject::of_game(full, &head);
-        self.terms = Terms::of(&self.house.settings, &subject);
-        self.subject = Some(subject);
-        if let Some(by) = &self.terms.by {
-            info!(game = %self.id, "to be played with {by}");
-        }
         // Whoever comes back does not greet again.
         self.greeted = plies > 1 || head.tournament || head.against_ai;
-        let mut sheet = Sheet::new(head.initial.clone());
-        match self.desk.take_notes() {
+        let notes = self.desk.take_notes();
+        match notes {
             // It has only rested, so nothing is told twice.
-            Some(notes) => {
-                self.greeted = true;
-                self.mood = notes.mood;
-                self.given_back = notes.given_back;
-                self.told = notes.told;
-                sheet = notes.sheet;
-            }
+            Some(_) => self.greeted = true,
             None => self.begun = Some(started),
         }
-        self.table = Some((head, sheet));
+        self.mind.sit(head, full, notes.map(|notes| *notes));
+        if let Some(subject) = &self.mind.subject {
+            self.mind.terms = Terms::of(&self.house.settings, subject);
+        }
+        if let Some(by) = &self.mind.terms.by {
+            info!(game = %self.id, "to be played with {by}");
+        }
+        let terms = &self.mind.terms;
+        self.trace
+            .note(now, || What::Terms(Box::new(terms.clone())));
     }
 
     /// We cannot play this. An abort costs nobody anything; otherwise it is left to the clock and to its operator.
     fn refuse(&mut self, unfit: &Unfit) {
         warn!(game = %self.id, "cannot play this game: {unfit}");
         let (client, id) = (self.house.client.clone(), self.id.clone());
-        self.beside.spawn(async move {
-            if let Err(error) = client.abort(&id).await {
+        self.beside.spawn(Done::of("abort", async move {
+            client.abort(&id).await.inspect_err(|error| {
                 warn!(game = %id, "cannot abort it either: {error}");
-            }
-        });
+            })
+        }));
         self.over = Some(Ended::Unfit);
     }
 
     /// How the game stands. `fresh`: by the first line of a new stream.
     fn on_state(&mut self, state: &GameState, arrived: Instant, fresh: bool) {
-        let Some((head, sheet)) = &mut self.table else {
-            // Before `gameFull`, which has all of it and is about to come.
-            return;
-        };
-        let reading = match sheet.read(state, head.us) {
-            Ok(reading) => reading,
+        let seen = match self.mind.board(state, arrived, fresh) {
+            Ok(Some(seen)) => seen,
+            Ok(None) => return,
             Err(unplayable) => {
                 warn!(game = %self.id, "{unplayable}; opening the stream again");
                 return self.link.mistrust();
             }
         };
+        let Seen { reading, step, .. } = seen;
         let Reading { change, ours, over } = reading;
-        let before = self.turn;
-        let (clock, their_clock) = (state.time(head.us), state.time(!head.us));
         let changed = change != Change::Same;
-        let echoed = match (change, self.duty.chosen()) {
-            (Change::Grew { from }, Some(mv)) => (sheet.game().moves()[from] == mv).then_some(from),
-            _ => None,
-        };
-        self.turn = match changed {
-            true => Turn::begins(clock, their_clock, arrived),
-            false => Turn {
-                clock: (clock, arrived),
-                their_clock,
-                ..before
-            },
-        };
-        if head.clocked() {
-            self.link.set_patience(away(clock));
+        if self.clocked() {
+            self.link.set_patience(away(self.mind.turn.clock.0));
         }
-        let step = self.duty.board(Board::of(reading, fresh));
-        if echoed.is_some() {
+        if seen.echoed.is_some() {
             self.let_it_land();
         }
         self.step(step);
@@ -350,17 +320,10 @@ impl Play {
         if let Some(begun) = self.begun.take() {
             self.house.events.send(Event::GameStarted(begun));
         }
-        let shown = echoed.and_then(|at| self.settle(at, before, state));
-        if shown.is_some() {
-            self.told.clone_from(&shown);
-        }
-        if matches!(change, Change::Rewritten { .. }) {
-            self.told = None;
-            self.mood.forget();
-        }
+        let shown = self.mind.settle(&seen, state, arrived);
         self.tell(change, state, shown);
         self.on_offers(state, changed);
-        self.set_abort(state, changed);
+        self.set_abort(changed);
         self.set_rest(over);
         if changed {
             self.alarms.claim = None;
@@ -373,6 +336,12 @@ impl Play {
         }
     }
 
+    /// Whether there is a chess clock, as far as we know.
+    fn clocked(&self) -> bool {
+        let table = self.mind.table.as_ref();
+        table.is_some_and(|(head, _)| head.clocked())
+    }
+
     fn order(&mut self, order: Order) {
         match order {
             Order::Finished(info) => {
@@ -381,7 +350,8 @@ impl Play {
             }
             Order::Look => self.look(Duration::ZERO),
             Order::Mend => {
-                let step = self.duty.mend();
+                self.trace(clock::now(), || What::Mend);
+                let step = self.mind.duty.mend();
                 self.step(step);
             }
             Order::Hurry => {
@@ -398,7 +368,11 @@ impl Play {
             return;
         };
         let heard = stream.last_heard().at();
-        let owing_since = self.turn.posted.map_or(heard, |posted| posted.max(heard));
+        let owing_since = self
+            .mind
+            .turn
+            .posted
+            .map_or(heard, |posted| posted.max(heard));
         if clock::since(owing_since) > UNHEARD {
             stream.suspect();
         }
@@ -414,16 +388,16 @@ impl Play {
             Flight::Wait(_) => Doing::Waiting,
         };
         self.desk.show(|sight| {
-            if let Some((head, sheet)) = &self.table {
+            if let Some((head, sheet)) = &self.mind.table {
                 if sight.opponent.is_empty() {
                     sight.opponent = head.opponent.to_string();
                     sight.clocked = head.clocked();
                 }
                 sight.ply = sheet.ply();
             }
-            sight.owed_since = self.duty.owes().then_some(self.turn.since);
+            sight.owed_since = self.mind.duty.owes().then_some(self.mind.turn.since);
             sight.doing = doing;
-            sight.remaining = self.turn.clock.0;
+            sight.remaining = self.mind.turn.clock.0;
             sight.stream = self
                 .link
                 .stream()
@@ -441,7 +415,30 @@ impl Play {
     fn hurry(&mut self) {
         if let Flight::Search(search) = &self.flight {
             search.hurry();
+            self.trace(clock::now(), || {
+                What::Note("the move is wanted now".to_owned())
+            });
         }
+    }
+
+    /// A request that nothing waits for was answered, or its task has failed.
+    fn done(&mut self, done: Result<Done, JoinError>) {
+        if let Ok(done) = done {
+            self.trace(clock::now(), || What::Note(done.to_string()));
+        }
+    }
+
+    /// The task ends.
+    fn end(&mut self, ended: Ended) {
+        let ending = self.ending;
+        self.trace(clock::now(), || {
+            What::End(match ending {
+                Some((status, winner)) => {
+                    format!("{ended:?}: {status}, {}", tell::result(status, winner))
+                }
+                None => format!("{ended:?}"),
+            })
+        });
     }
 
     /// Whether the task may return.
@@ -449,29 +446,17 @@ impl Play {
         if self.over.is_some() {
             return self.over;
         }
-        let clocked = self.table.as_ref().is_none_or(|(head, _)| head.clocked());
+        let clocked = self
+            .mind
+            .table
+            .as_ref()
+            .is_none_or(|(head, _)| head.clocked());
         let leave = match self.stage {
             Stage::Running => false,
             // A game that takes days is not waited for.
-            Stage::Draining => !clocked && !self.duty.owes(),
-            Stage::Leaving => !self.duty.owes() || self.duty.posted(),
+            Stage::Draining => !clocked && !self.mind.duty.owes(),
+            Stage::Leaving => !self.mind.duty.owes() || self.mind.duty.posted(),
         };
         leave.then_some(Ended::Left)
-    }
-}
-
-impl Turn {
-    fn begins(clock: Duration, their_clock: Duration, at: Instant) -> Self {
-        Self {
-            since: at,
-            clock: (clock, at),
-            their_clock,
-            posted: None,
-            posts: 0,
-            rested: false,
-            round_trip: None,
-            looks: 0,
-            manner: Manner::Play,
-        }
     }
 }

@@ -5,18 +5,15 @@ use std::time::Duration;
 use tracing::{debug, warn};
 
 use super::Play;
-use super::flight::{Flight, Landed};
-use crate::bot::budget::Budget;
-use crate::bot::chances;
+use super::flight::{Done, Flight, Landed};
 use crate::bot::choice::{self, Choice, Search};
 use crate::bot::duty::{Step, Trouble};
-use crate::bot::head::Head;
-use crate::bot::manners::{Manner, Moment};
-use crate::bot::sheet::Sheet;
+use crate::bot::manners::Manner;
+use crate::bot::mind::{Posting, Share};
 use crate::bot::stop::Stage;
-use crate::chess::CastlingNotation;
+use crate::bot::trace::{Answer, Bounds, Decision, Found, What, Woe, nanos};
 use crate::clock;
-use crate::engine::{Limits, Score};
+use crate::engine::Score;
 use crate::lichess::retry::{self, Kind, Retry};
 use crate::lichess::{Error, MOVE_PATIENCE};
 
@@ -40,51 +37,62 @@ impl Play {
             Step::Drop => self.flight = Flight::None,
             Step::Think => self.think(),
             Step::Post { mv: _, refused } => self.post(refused),
-            Step::Wait(wait) => self.flight = Flight::Wait(Box::pin(clock::sleep(wait))),
+            Step::Wait(wait) => {
+                self.decided(|| Decision::Wait(nanos(wait)), "");
+                self.flight = Flight::Wait(Box::pin(clock::sleep(wait)));
+            }
             Step::Look(within) => {
-                let wait = LOOKS[self.turn.looks.min(LOOKS.len() - 1)];
-                self.turn.looks += 1;
+                self.decided(|| Decision::Look(nanos(within)), "is it on the board?");
+                let turn = &mut self.mind.turn;
+                let wait = LOOKS[turn.looks.min(LOOKS.len() - 1)];
+                turn.looks += 1;
                 self.look(wait);
                 self.flight = Flight::Wait(Box::pin(clock::sleep(wait + within)));
             }
         }
     }
 
+    /// Notes in the trace what is decided now.
+    fn decided(&mut self, what: impl FnOnce() -> Decision, why: &str) {
+        self.trace
+            .note(clock::now(), || What::Decided(what(), why.to_owned()));
+    }
+
     pub(super) fn think(&mut self) {
-        let Some((head, sheet)) = &self.table else {
+        let Some((_, sheet)) = &self.mind.table else {
             return;
         };
-        let (game, barred) = (sheet.game(), self.duty.barred());
-        let books = self.terms.book.then_some(&self.house.books);
+        let (game, barred) = (sheet.game(), self.mind.duty.barred());
+        let books = self.mind.terms.book.then_some(&self.house.books);
         if let Some(choice) = choice::at_once(books, game, barred, &mut self.rng) {
             return self.found(Some(choice));
         }
-        let limits = self.limits(head, sheet);
-        let (remaining, at) = self.turn.clock;
-        let running = head.clocked() && sheet.ply() >= 2;
-        self.alarms.hurry = running.then(|| at + remaining.saturating_sub(self.lag.typical()));
+        let (remaining, at) = self.mind.turn.clock;
+        let settings = &self.house.settings;
+        let share = Share {
+            since: clock::since(at),
+            games: self.house.games_on(),
+            concurrency: settings.games.concurrency,
+            safety: settings.engine.overhead(),
+            longest: settings.correspondence.longest(),
+        };
+        let limits = self.mind.limits(share);
+        let running = self.clocked() && sheet.ply() >= 2;
+        let lag = self.mind.lag.typical();
+        self.alarms.hurry = running.then(|| at + remaining.saturating_sub(lag));
+        let bounds = Bounds::from(&limits);
         let search = Search::start(&self.house, &self.id, game, barred, limits);
         self.flight = Flight::Search(Box::new(search));
+        let (since, games, places) = (nanos(share.since), share.games, share.concurrency);
+        self.trace.note(clock::now(), || What::Turn {
+            since,
+            games,
+            places,
+        });
+        self.decided(|| Decision::Think(bounds), "");
         if self.stage == Stage::Leaving {
             self.hurry();
         }
-    }
-
-    pub(super) fn limits(&self, head: &Head, sheet: &Sheet) -> Limits {
-        let settings = &self.house.settings;
-        let (remaining, at) = self.turn.clock;
-        let budget = Budget {
-            pace: head.pace,
-            remaining,
-            since: clock::since(at),
-            ply: sheet.ply(),
-            lag: &self.lag,
-            safety: settings.engine.overhead(),
-            longest: settings.correspondence.longest(),
-            games: self.house.games_on(),
-            concurrency: settings.games.concurrency,
-        };
-        self.terms.think.bound(budget.limits())
     }
 
     /// The flight for the owed move has come to its end.
@@ -94,7 +102,8 @@ impl Play {
             Landed::Found(choice) => self.found(choice),
             Landed::Answered(answer) => self.answered(answer),
             Landed::Due => {
-                let step = self.duty.due();
+                self.trace.note(clock::now(), || What::Due);
+                let step = self.mind.duty.due();
                 self.step(step);
             }
         }
@@ -106,29 +115,21 @@ impl Play {
             // No legal move: the game is over, and the stream is about to say so.
             return warn!(game = %self.id, "our turn, and no legal move");
         };
-        if let Some(thought) = choice.thought.as_ref().filter(|thought| thought.depth > 0) {
-            self.turn.manner = self.manner(thought.score);
+        self.trace
+            .note(clock::now(), || What::Found(Found::of(&choice)));
+        let thought = choice.thought.as_ref();
+        let score = thought.map(|thought| thought.score);
+        let (manner, step) = self.mind.found(choice);
+        if let (Some(manner), Some(score)) = (manner, score) {
+            self.tell_manner(manner, score);
         }
-        let step = self.duty.chose(choice.mv);
-        self.choice = Some(choice);
         self.step(step);
     }
 
-    /// What to do beside a move that was found with this score.
-    fn manner(&mut self, score: Score) -> Manner {
-        let Some((head, sheet)) = &self.table else {
-            return Manner::Play;
-        };
-        let (draw, resign) = (&self.terms.draw, &self.terms.resign);
-        let moment = Moment {
-            ply: sheet.ply(),
-            offered: self.draw_offered,
-            their_time: head.clocked().then_some(self.turn.their_clock),
-        };
-        let material = chances::material(sheet.position());
-        self.mood.feel(score, material, draw, resign);
-        let manner = self.mood.manner(moment, draw, resign);
-        let plies = moment.ply;
+    /// Says what is done beside a move that was found with this score.
+    fn tell_manner(&mut self, manner: Manner, score: Score) {
+        let table = self.mind.table.as_ref();
+        let plies = table.map_or(0, |(_, sheet)| sheet.ply());
         match manner {
             Manner::Play => {}
             Manner::Draw => self.note(format!(
@@ -136,46 +137,47 @@ impl Play {
             )),
             Manner::Resign => self.note(format!("resigning after {plies} plies, {score}")),
         }
-        manner
     }
 
     pub(super) fn post(&mut self, refused: u32) {
-        let (Some((head, _)), Some(mv)) = (&self.table, self.duty.chosen()) else {
+        let now = clock::now();
+        let Some(posting) = self.mind.posting(refused, now) else {
             return;
         };
-        // Castling that was refused once is tried in the other spelling.
-        let castling = match (head.castling, refused % 2) {
-            (CastlingNotation::Standard, 0) | (CastlingNotation::KingTakesRook, 1) => {
-                CastlingNotation::Standard
-            }
-            _ => CastlingNotation::KingTakesRook,
-        };
-        let uci = mv.uci(castling).to_string();
         let (client, id) = (self.house.client.clone(), self.id.clone());
-        let manner = std::mem::replace(&mut self.turn.manner, Manner::Play);
-        self.turn.posted.get_or_insert_with(clock::now);
-        self.turn.posts += 1;
-        debug!(game = %self.id, uci, ?manner, posts = self.turn.posts, "posting");
-        self.flight = Flight::Post(match manner {
-            Manner::Resign => Box::pin(async move { client.resign(&id).await }),
-            manner => {
-                let (within, draw) = (self.answer_within(), manner == Manner::Draw);
+        let posts = self.mind.turn.posts;
+        debug!(game = %self.id, ?posting, posts, "posting");
+        self.sent = now;
+        self.flight = Flight::Post(match posting.clone() {
+            Posting::Resign => Box::pin(async move { client.resign(&id).await }),
+            Posting::Move { uci, draw } => {
+                let within = self.answer_within();
                 Box::pin(async move { client.play_within(within, &id, &uci, draw).await })
             }
+        });
+        self.trace.note(now, || {
+            let why = if posts > 1 { "once more" } else { "" };
+            What::Decided(Decision::Post(posting), why.to_owned())
         });
     }
 
     pub(super) fn answered(&mut self, answer: Result<(), Error>) {
-        if let (Ok(()), Some(posted)) = (&answer, self.turn.posted) {
-            self.turn.round_trip.get_or_insert(clock::since(posted));
-        }
+        let now = clock::now();
+        let said = answer.as_ref().err().map(ToString::to_string);
         let answer = answer.map_err(|error| {
             let trouble = self.trouble(&error);
-            self.turn.rested |= matches!(trouble, Trouble::Again(_));
             warn!(game = %self.id, ?trouble, "the move did not get through: {error}");
             trouble
         });
-        let step = self.duty.answered(answer);
+        let took = nanos(now.saturating_duration_since(self.sent));
+        self.trace.note(now, || {
+            What::Answer(Answer {
+                took,
+                trouble: answer.err().map(Woe::from),
+                said: said.unwrap_or_else(|| "taken".to_owned()),
+            })
+        });
+        let step = self.mind.answered(answer, now);
         self.step(step);
     }
 
@@ -185,7 +187,7 @@ impl Play {
             self.house.doubt_token();
             return Trouble::Again(Duration::from_secs(1));
         }
-        match retry::decide(Kind::Move, error, self.duty.failed()) {
+        match retry::decide(Kind::Move, error, self.mind.duty.failed()) {
             // However long the server wants us to wait: our clock runs.
             Retry::After(wait) if error.may_have_worked() => {
                 Trouble::Lost(wait.min(self.patience()))
@@ -198,16 +200,16 @@ impl Play {
     /// How long a POST may take before it is sent again over another connection: less on a short clock, but always long
     /// enough for the four round trips of a new connection.
     fn answer_within(&self) -> Duration {
-        let (remaining, at) = self.turn.clock;
+        let (remaining, at) = self.mind.turn.clock;
         let quarter = remaining.saturating_sub(clock::since(at)) / 4;
         quarter
-            .max(4 * self.lag.high())
+            .max(4 * self.mind.lag.high())
             .clamp(SHORTEST_ANSWER, MOVE_PATIENCE)
     }
 
     /// The longest that we can afford to wait with a move in hand.
     pub(super) fn patience(&self) -> Duration {
-        let (remaining, at) = self.turn.clock;
+        let (remaining, at) = self.mind.turn.clock;
         (remaining.saturating_sub(clock::since(at)) / 10)
             .clamp(Duration::from_millis(100), Duration::from_secs(60))
     }
@@ -217,7 +219,7 @@ impl Play {
     pub(super) fn let_it_land(&mut self) {
         match std::mem::replace(&mut self.flight, Flight::None) {
             Flight::Post(post) => {
-                self.beside.spawn(async move { drop(post.await) });
+                self.beside.spawn(Done::since(self.sent, "the move", post));
             }
             other => self.flight = other,
         }

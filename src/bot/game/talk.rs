@@ -4,20 +4,21 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, info};
 
+use super::flight::Done;
 use super::{Ended, Play};
-use crate::bot::chat::{self, Asker, Command, Ending, Facts, Words};
+use crate::bot::chat::Command;
 use crate::bot::desk::Encore;
+use crate::bot::mind::{Around, Asked};
 use crate::bot::stop::Stage;
+use crate::bot::trace::{Decision, What};
 use crate::chess::Color;
 use crate::clock;
+use crate::config::Settings;
 use crate::events::Event;
-use crate::lichess::model::{ChatLine, ColorWish, NewChallenge, Room, Status, Username, Variant};
+use crate::lichess::model::{ChatLine, ColorWish, NewChallenge, Room, Status, Variant};
 
 /// What is said at the end gets this long.
 const FAREWELL: Duration = Duration::from_secs(3);
-
-/// Who Lichess speaks as.
-const LICHESS: &str = "lichess";
 
 /// How much longer we wait for the first move when we are asked to, and how often.
 const WAIT_LONGER: Duration = Duration::from_secs(60);
@@ -26,8 +27,12 @@ const WAITS: u32 = 2;
 impl Play {
     /// Somebody says something.
     pub(super) fn on_chat(&mut self, line: ChatLine, arrived: Instant) {
-        if line.username != self.house.me && line.username.as_str() != LICHESS {
-            self.on_command(&line, arrived);
+        let settings = self.house.settings.clone();
+        let asked = self
+            .mind
+            .asked(&line, &self.house.me, &settings.chat, arrived);
+        if let Some(asked) = asked {
+            self.answer(&line, &asked, &settings);
         }
         self.house.events.send(Event::Chat {
             game: self.id.to_string(),
@@ -37,50 +42,32 @@ impl Play {
         });
     }
 
-    fn on_command(&mut self, line: &ChatLine, arrived: Instant) {
-        let settings = self.house.settings.clone();
-        if !settings.chat.commands || !self.terms.chat {
-            return;
-        }
-        let Some((command, word)) = Command::read(&line.text) else {
-            return;
-        };
-        let opponent = match line.room {
-            // Nobody else talks there; whoever has no account is called by his colour.
-            Room::Player => true,
-            _ => self
-                .table
-                .as_ref()
-                .is_some_and(|(head, _)| line.username == Username::new(&head.opponent)),
-        };
-        let asker = Asker {
-            room: line.room,
-            opponent,
-        };
-        if !self.throttle.lets(settings.chat.per_minute, arrived) {
-            return debug!(game = %self.id, "too many commands");
-        }
-        let waits = command == Command::Wait && asker.room == Room::Player && self.wait_longer();
-        let Some(words) = self.words() else {
-            return;
-        };
-        let clocked = self.table.as_ref().is_some_and(|(head, _)| head.clocked());
-        let last = self.told.as_ref();
-        let facts = Facts {
-            words,
+    fn answer(&mut self, line: &ChatLine, asked: &Asked, settings: &Settings) {
+        let waits = asked.command == Command::Wait && asked.privately() && self.wait_longer();
+        let now = clock::now();
+        let around = Around {
+            me: &self.house.me,
             chat: &settings.chat,
             challenge: &settings.challenge,
-            terms: &self.terms,
-            last: last.map(|(report, timing)| (report, timing.to_post)),
-            clock: clocked.then(|| self.our_clock()),
-            lag: self.lag.typical(),
-            takebacks: self.terms.takebacks.saturating_sub(self.given_back),
+            now,
             games: self.house.games_on(),
             waiting: self.house.waiting(),
             waits,
         };
-        if let Some(answer) = command.answer(word, asker, &facts) {
+        let answer = self.mind.answer(asked, &around);
+        let (games, waiting) = (around.games, around.waiting);
+        self.trace.note(now, || What::Asked {
+            games,
+            waiting,
+            waits,
+        });
+        if let Some(answer) = answer {
+            let command = asked.command;
             info!(game = %self.id, "{} asks in the {} room: {command:?}", line.username, line.room);
+            self.trace.note(now, || {
+                let why = format!("{} asks in the {} room", line.username, line.room);
+                What::Decided(Decision::Say(answer.clone()), why)
+            });
             self.utter(line.room, answer);
         }
     }
@@ -95,44 +82,10 @@ impl Play {
         may
     }
 
-    /// Our clock, as it runs.
-    fn our_clock(&self) -> Duration {
-        let (remaining, at) = self.turn.clock;
-        match self.duty.owes() {
-            true => remaining.saturating_sub(clock::since(at)),
-            false => remaining,
-        }
-    }
-
-    /// What texts can speak of.
-    fn words(&self) -> Option<Words<'_>> {
-        let ((head, sheet), subject) = (self.table.as_ref()?, self.subject.as_ref()?);
-        let ending = self.ending.map(|(status, winner)| Ending {
-            result: super::tell::result(status, winner),
-            outcome: match winner {
-                Some(winner) if winner == head.us => "won",
-                Some(_) => "lost",
-                None => "drawn",
-            },
-            moves: sheet.ply().div_ceil(2),
-        });
-        Some(Words {
-            me: self.house.me.as_str(),
-            opponent: &head.opponent,
-            rating: subject.rating,
-            color: match head.us {
-                Color::White => "white",
-                Color::Black => "black",
-            },
-            speed: subject.speed.key(),
-            time: subject.time.to_string(),
-            ending,
-        })
-    }
-
     /// Greets once, as soon as no move is owed.
     pub(super) fn greet(&mut self) {
-        if self.greeted || self.over.is_some() || self.table.is_none() || self.duty.owes() {
+        if self.greeted || self.over.is_some() || self.mind.table.is_none() || self.mind.duty.owes()
+        {
             return;
         }
         self.greeted = true;
@@ -142,30 +95,30 @@ impl Play {
     }
 
     fn say(&mut self, room: Room, template: &str) {
-        if !self.terms.chat {
+        if !self.mind.terms.chat {
             return;
         }
-        let text = self.words().and_then(|words| chat::line(template, &words));
-        if let Some(text) = text {
+        if let Some(text) = self.mind.line(template, &self.house.me) {
             self.utter(room, text);
         }
     }
 
     fn utter(&mut self, room: Room, text: String) {
         let (client, id) = (self.house.client.clone(), self.id.clone());
-        self.beside.spawn(async move {
-            if let Err(error) = client.chat(&id, room, &text).await {
-                debug!(game = %id, "chat refused: {error}");
-            }
-        });
+        self.beside.spawn(Done::of("chat", async move {
+            client
+                .chat(&id, room, &text)
+                .await
+                .inspect_err(|error| debug!(game = %id, "chat refused: {error}"))
+        }));
     }
 
     /// The last words, and those that are still on their way, with a deadline; and perhaps one more game.
     pub(super) async fn farewell(&mut self, ended: Ended) {
-        let polite = self
-            .table
-            .as_ref()
-            .is_some_and(|(head, sheet)| !head.tournament && !head.against_ai && sheet.ply() >= 2);
+        let polite =
+            self.mind.table.as_ref().is_some_and(|(head, sheet)| {
+                !head.tournament && !head.against_ai && sheet.ply() >= 2
+            });
         if ended == Ended::Over && polite && self.stage != Stage::Leaving {
             let settings = self.house.settings.clone();
             self.say(Room::Player, &settings.chat.farewell);
@@ -173,13 +126,18 @@ impl Play {
             let encore = self.encore();
             self.desk.show(|sight| sight.encore = encore);
         }
-        let said = async { while self.beside.join_next().await.is_some() {} };
-        let _ = clock::timeout(FAREWELL, said).await;
+        let _ = clock::timeout(FAREWELL, async {
+            while let Some(done) = self.beside.join_next().await {
+                self.done(done);
+            }
+        })
+        .await;
     }
 
     /// The next game, if we offer one.
     fn encore(&self) -> Option<Encore> {
-        let ((head, _), subject) = (self.table.as_ref()?, self.subject.as_ref()?);
+        let mind = &self.mind;
+        let ((head, _), subject) = (mind.table.as_ref()?, mind.subject.as_ref()?);
         let (status, _) = self.ending?;
         let played = !matches!(
             status,
@@ -189,7 +147,7 @@ impl Play {
                 | Status::UnknownFinish
                 | Status::Unknown
         );
-        if !self.terms.offer_rematch || !played || !head.clocked() {
+        if !mind.terms.offer_rematch || !played || !head.clocked() {
             return None;
         }
         // As with a rematch on Lichess, a person keeps his colour in a position that he has set up.

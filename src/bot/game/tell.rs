@@ -2,51 +2,14 @@
 
 use tracing::info;
 
-use super::{Ended, Play, Turn};
-use crate::bot::choice::report;
+use super::{Ended, Play};
 use crate::bot::head::millis;
 use crate::bot::sheet::Change;
 use crate::chess::Color;
-use crate::clock;
 use crate::events::{Event, GameFinished, Moved, Report, Timing};
 use crate::lichess::model::{GameState, Status};
 
 impl Play {
-    /// Our move stands on the board, after `at` others: what it cost, and what to tell about it.
-    pub(super) fn settle(
-        &mut self,
-        at: usize,
-        before: Turn,
-        state: &GameState,
-    ) -> Option<(Report, Timing)> {
-        let (head, sheet) = self.table.as_ref()?;
-        let choice = self.choice.take()?;
-        let posted = before.posted?;
-        let alone = sheet.ply() == at + 1;
-        let timing = Timing {
-            to_post: posted.saturating_duration_since(before.since),
-            round_trip: before.round_trip.unwrap_or_else(|| clock::since(posted)),
-        };
-        if !before.rested && alone && head.clocked() {
-            if at >= 2 {
-                // On a running clock the server's bill can be compared with our own. A move that got lost counts too.
-                let (clock, since) = before.clock;
-                let increment = state.increment(head.us);
-                let own = posted.saturating_duration_since(since);
-                self.lag.measure(clock, state.time(head.us), increment, own);
-            } else {
-                // No clock runs yet: there and back again is what a state and a move will take.
-                self.lag.add(timing.round_trip);
-            }
-        }
-        let mut past = sheet.game().clone();
-        past.truncate(at);
-        Some((
-            report(past.position(), choice.source, choice.thought.as_ref()),
-            timing,
-        ))
-    }
-
     /// Tells of the moves that are new on the board.
     pub(super) fn tell(
         &mut self,
@@ -54,7 +17,7 @@ impl Play {
         state: &GameState,
         mut shown: Option<(Report, Timing)>,
     ) {
-        let Some((head, sheet)) = &self.table else {
+        let Some((head, sheet)) = &self.mind.table else {
             return;
         };
         let from = match change {
@@ -99,8 +62,8 @@ impl Play {
         if self.over.is_some() {
             return;
         }
-        let plies = self.table.as_ref().map_or(0, |(_, sheet)| sheet.ply());
-        let moves = self.table.as_ref().map(|(head, sheet)| {
+        let plies = self.mind.table.as_ref().map_or(0, |(_, sheet)| sheet.ply());
+        let moves = self.mind.table.as_ref().map(|(head, sheet)| {
             let moves = sheet.game().moves().iter();
             let moves = moves.map(|mv| mv.uci(head.castling).to_string());
             moves.collect::<Vec<_>>().join(" ")
@@ -116,6 +79,7 @@ impl Play {
             moves: moves.unwrap_or_default(),
         }));
         self.ending = Some((status, winner));
+        self.mind.ending = Some((result, winner));
         self.over = Some(Ended::Over);
     }
 }

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Subject, name_of, subject};
 use crate::config::{self, Play, Settings, Takebacks};
 use crate::engine::Limits;
 
 /// See the module's text.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
     /// Whether books are asked.
     pub book: bool,
@@ -30,7 +32,7 @@ pub struct Terms {
 }
 
 /// Bounds for each move.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Think {
     /// Time.
     pub time: Option<Duration>,

@@ -1,0 +1,106 @@
+//! `knightwatch replay`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use super::super::trace::{self, Tale};
+use super::retell::{Retelling, Verdict};
+use crate::clock;
+
+/// Why a trace was not replayed, or not as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// There is no such trace.
+    #[error(
+        "there is no trace {}{}: knightwatch run leaves them where its records are, see records.traces",
+        .0.display(),
+        .1.as_ref().map_or(String::new(), |directory| format!(", and none in {}", directory.display()))
+    )]
+    Missing(PathBuf, Option<PathBuf>),
+    /// It cannot be read, or not to its end.
+    #[error("{}: {error}", path.display())]
+    Unreadable {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        error: trace::Error,
+    },
+    /// Something in it is missing.
+    #[error("{}: from line {line} on something is missing, so that what follows cannot be replayed", path.display())]
+    Gap {
+        /// Which one.
+        path: PathBuf,
+        /// Where.
+        line: usize,
+    },
+    /// Other decisions.
+    #[error("{0} of the decisions would be others now; the lines with ! say which")]
+    Differs(usize),
+    /// Nothing can be printed.
+    #[error("cannot print")]
+    Output(#[from] io::Error),
+}
+
+/// What is to be replayed.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// A file, or the id of a game.
+    pub trace: PathBuf,
+    /// Where the traces are.
+    pub directory: Option<PathBuf>,
+    /// Whether searches are repeated.
+    pub search: bool,
+}
+
+/// Takes the decisions of a trace again, and prints them.
+///
+/// # Errors
+/// When it cannot be read to its end, when nothing can be printed, and when some of them would be others now.
+pub fn replay_command(options: &Options, out: &mut impl Write) -> Result<(), CommandError> {
+    let path = trace::find(&options.trace, options.directory.as_deref());
+    if !path.exists() {
+        let directory = options.directory.clone();
+        return Err(CommandError::Missing(options.trace.clone(), directory));
+    }
+    let unreadable = |error| CommandError::Unreadable {
+        path: path.clone(),
+        error,
+    };
+    let Tale { lives, trouble } = trace::read(&path).map_err(unreadable)?;
+    // What took how long is told by this clock.
+    let rate = lives.first().map(|life| life.header.time_scale.to_string());
+    let rate = rate.and_then(|rate| rate.parse().ok());
+    rate.into_iter().for_each(clock::set_rate);
+    let verdict = Retelling::new(out, options.search).tell(&lives)?;
+    writeln!(out, "{}", summary(&verdict))?;
+    match (trouble, verdict) {
+        (Some(error), _) => Err(unreadable(error)),
+        (
+            None,
+            Verdict {
+                gap: Some(line), ..
+            },
+        ) => Err(CommandError::Gap { path, line }),
+        (None, Verdict { differences: 0, .. }) => Ok(()),
+        (None, Verdict { differences, .. }) => Err(CommandError::Differs(differences)),
+    }
+}
+
+/// `12 decisions, 0 differences`
+fn summary(verdict: &Verdict) -> String {
+    let Verdict {
+        decisions,
+        differences,
+        searches,
+        other_moves,
+        widest,
+        ..
+    } = verdict;
+    let told = format!("{decisions} decisions, {differences} differences");
+    match searches {
+        0 => told,
+        _ => format!(
+            "{told}; {searches} searches again, {other_moves} with another move, scores up to {widest} cp apart"
+        ),
+    }
+}

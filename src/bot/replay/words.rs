@@ -1,0 +1,104 @@
+//! A trace in words.
+
+use std::time::Duration;
+
+use super::super::mind::Posting;
+use super::super::sheet::Sheet;
+use super::super::trace::{Answer, Bounds, Decision, Found, Idea, Origin};
+use crate::engine::Score;
+use crate::events;
+use crate::lichess::model::clean;
+
+/// What is decided.
+pub(super) fn decision(decision: &Decision) -> String {
+    match decision {
+        Decision::Think(bounds) => format!("think, {}", limits(bounds)),
+        Decision::Post(Posting::Resign) => "resign".to_owned(),
+        Decision::Post(Posting::Move { uci, draw: false }) => format!("play {}", clean(uci)),
+        Decision::Post(Posting::Move { uci, draw: true }) => {
+            format!("play {} with a draw", clean(uci))
+        }
+        Decision::Wait(wait) => format!("wait {}", seconds(*wait)),
+        Decision::Look(within) => format!(
+            "open the stream anew, and wait {} for what it says",
+            seconds(*within)
+        ),
+        Decision::Do(act) => act.words().to_owned(),
+        Decision::Say(text) => format!("say {:?}", clean(text)),
+    }
+}
+
+fn limits(bounds: &Bounds) -> String {
+    let clock = bounds.clock.map(|[remaining, increment, overhead, _]| {
+        let (left, plus) = (seconds(remaining), seconds(increment));
+        format!(
+            "{left} left, {plus} a move, {} kept back",
+            seconds(overhead)
+        )
+    });
+    let said = [
+        clock,
+        bounds.movetime.map(|time| format!("for {}", seconds(time))),
+        bounds
+            .at_most
+            .map(|time| format!("for {} at most", seconds(time))),
+        bounds.depth.map(|depth| format!("{depth} plies at most")),
+        bounds
+            .nodes
+            .map(|nodes| format!("{nodes} positions at most")),
+    ];
+    said.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// A move that was found.
+pub(super) fn found(found: &Found, sheet: &Sheet) -> String {
+    let san = match sheet.position().parse_uci(&found.uci) {
+        Ok(mv) => sheet.position().san(mv),
+        Err(_) => clean(&found.uci),
+    };
+    match (found.from, &found.thought) {
+        (Origin::Only, _) => format!("{san}, the only move"),
+        (Origin::Book, _) => format!("{san}, of a book"),
+        (Origin::Search, Some(idea)) => format!("{san}, {}", thought(idea)),
+        (Origin::Search, None) => format!("{san}, any move: the engine has failed"),
+    }
+}
+
+/// What the engine thought.
+fn thought(idea: &Idea) -> String {
+    format!(
+        "{} at depth {}, {} positions, {}",
+        score(idea.score()),
+        idea.depth,
+        idea.nodes,
+        seconds(idea.elapsed)
+    )
+}
+
+/// As people write it.
+pub(super) fn score(score: Score) -> String {
+    match score {
+        Score::Centipawns(cp) => events::Score::Centipawns(cp),
+        Score::Mate(moves) => events::Score::Mate(moves),
+    }
+    .to_string()
+}
+
+/// How a POST was answered.
+pub(super) fn answer(answer: &Answer) -> String {
+    format!("{}, after {}", clean(&answer.said), seconds(answer.took))
+}
+
+/// `0.049 s`
+fn seconds(nanos: u64) -> String {
+    format!("{:.3} s", Duration::from_nanos(nanos).as_secs_f64())
+}
+
+/// `12.` for White, `12...` for Black.
+pub(super) fn number(sheet: &Sheet) -> String {
+    let dots = match sheet.turn() {
+        crate::chess::Color::White => ".",
+        crate::chess::Color::Black => "...",
+    };
+    format!("{}{dots}", sheet.position().fullmove_number())
+}
