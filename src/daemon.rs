@@ -367,7 +367,7 @@ fn traces(settings: &Settings) -> Option<(trace::Recorder, Traces)> {
     if !settings.records.enabled || keep == 0 {
         return None;
     }
-    let directory = settings.trace_directory()?;
+    let directory = trace::directory(settings)?;
     trace::Recorder::start(trace::Options { directory, keep })
         .inspect_err(|error| warn!("no traces are kept: {error}"))
         .ok()

@@ -126,7 +126,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             // A trace that is here needs no configuration.
             let directory = match trace.is_file() {
                 true => None,
-                false => settings(config)?.trace_directory(),
+                false => bot::trace::directory(&settings(config)?),
             };
             let options = bot::replay::Options {
                 trace,

@@ -376,13 +376,6 @@ impl Settings {
             .or_else(|| Some(directory("HOME")?.join(".local/state/knightwatch")))
     }
 
-    /// Where traces of games are kept: one directory for each server, beside the records. `None` where there is no such place.
-    pub fn trace_directory(&self) -> Option<PathBuf> {
-        let chosen = self.records.directory.clone();
-        let name = format!("{}.traces", self.lichess.server_name());
-        Some(chosen.or_else(|| self.data_directory())?.join(name))
-    }
-
     /// Whether books are asked in any games.
     pub fn has_books(&self) -> bool {
         self.book.enabled || self.some_rule(|play| play.book)

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::recorder::LONGEST;
 use super::{Header, VERSION_OF_FORM, What};
+use crate::config::Settings;
 use crate::lichess::model::clip;
 
 /// Why a trace cannot be read, or no further.
@@ -155,6 +156,13 @@ fn take(line: &str, number: usize, lives: &mut Vec<Life>) -> Result<(), Error> {
     let (at, what) = serde_json::from_str(line).map_err(damaged)?;
     life.entries.push((number, at, what));
     Ok(())
+}
+
+/// Where these settings have the traces: a directory for each server, beside the records. `None` where nothing can be kept.
+pub fn directory(settings: &Settings) -> Option<PathBuf> {
+    let name = format!("{}.traces", settings.lichess.server_name());
+    let chosen = settings.records.directory.clone();
+    Some(chosen.or_else(|| settings.data_directory())?.join(name))
 }
 
 /// The trace that is meant: a file, or the id of a game whose trace is in this directory.
