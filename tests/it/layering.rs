@@ -13,7 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("book", &["aside", "chess"]),
     ("engine", &["chess"]),
     ("metrics", &["events"]),
-    ("store", &["chess", "events"]),
+    ("store", &["aside", "chess", "events"]),
     ("control", &["bot", "events", "metrics"]),
     ("draw", &["aside", "chess"]),
     (

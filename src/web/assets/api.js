@@ -14,6 +14,9 @@ function takeKey() {
 
 const key = takeKey();
 
+// A new key, where the page is open already.
+addEventListener("hashchange", () => takeKey() !== key && location.reload());
+
 /** Whether this window may do more than look. */
 export const mayAct = () => key !== null;
 

@@ -29,7 +29,7 @@ function route() {
 	for (const link of document.querySelectorAll("[data-view]")) {
 		mark(link, "aria-current", link.dataset.view === name ? "page" : null);
 	}
-	if (name === "live") live.want(view === "game" ? decodeURIComponent(id) : null);
+	if (name === "live") live.want(view === "game" ? id : null);
 	else views[name].open();
 }
 
@@ -42,7 +42,7 @@ function head() {
 	$("new").hidden = !(play && mayAct());
 	document.querySelector("[data-view=games]").hidden = !store.snapshot?.records;
 	const onlyWatches = play && !mayAct();
-	const words = kind === "bad" ? long : onlyWatches ? "This window only watches. To play, open the address that was printed at the start, the one that ends in #key=…" : "";
+	const words = kind === "bad" ? long : onlyWatches ? "This window only watches. To do more, open the address printed at the start, with #key=…" : "";
 	$("banner").hidden = !words;
 	$("banner").className = kind;
 	say($("banner"), words);

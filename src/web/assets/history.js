@@ -13,12 +13,12 @@ const option = ([value, text]) => el("option", { value }, text);
 
 const select = (name, label, options) => el("label", {}, label, el("select", { name }, [["", "Any"], ...options].map(option)));
 
-const COLUMNS = ["Day", "Opponent", "Color", "Result", "Kind", "Moves", "Opening"];
+const COLUMNS = ["Day", "Opponent", "Color", "Result", "Kind", "Moves"];
 
 export class History {
 	constructor() {
 		this.form = el("form", { class: "filters", role: "search", "aria-label": "Filter games", onsubmit: (event) => event.preventDefault(), oninput: () => this.load() },
-			el("label", { class: "wide" }, "Search", el("input", { type: "search", name: "text", placeholder: "Opponent, opening, id", autocomplete: "off" })),
+			el("label", { class: "wide" }, "Search", el("input", { type: "search", name: "text", placeholder: "Opponent", autocomplete: "off" })),
 			select("result", "Result", Object.entries(RESULTS).filter(([key]) => key !== "unknown")),
 			select("speed", "Speed", ["bullet", "blitz", "rapid", "classical", "correspondence"].map((speed) => [speed, speed])),
 			select("color", "Color", [["white", "white"], ["black", "black"]]),
@@ -84,6 +84,5 @@ function row(game) {
 		el("td", {}, game.ours),
 		el("td", {}, el("span", { class: `chip ${game.result}` }, RESULTS[game.result] ?? game.result)),
 		el("td", {}, kind(game)),
-		el("td", { class: "count" }, String(Math.ceil(game.plies / 2))),
-		el("td", {}, game.opening ?? ""));
+		el("td", { class: "count" }, String(Math.ceil(game.plies / 2))));
 }

@@ -30,7 +30,7 @@ export class Statistics {
 		const { query, signal } = this;
 		this.counted = query;
 		const found = await ask(`/api/stats?${query}`, signal);
-		if (!found) return;
+		if (!found) return void (this.counted = null);
 		const tables = Object.entries(TABLES).map(([key, name]) => summary(name, found[key] ?? []));
 		this.body.replaceChildren(...[ratings(found.ratings ?? {}), ...tables].filter(Boolean));
 	}

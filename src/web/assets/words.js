@@ -54,8 +54,7 @@ export function score(report, ours) {
 		return { win: mate > 0 ? 1 : 0, text: `#${mate < 0 ? MINUS : ""}${Math.abs(mate)}` };
 	}
 	const cp = report.cp * sign;
-	const chance = report.win ?? 1 / (1 + 10 ** (-report.cp / 400));
-	return { win: sign > 0 ? chance : 1 - chance, text: `${cp < 0 ? MINUS : "+"}${(Math.abs(cp) / 100).toFixed(2)}` };
+	return { win: sign > 0 ? report.win : 1 - report.win, text: `${cp < 0 ? MINUS : "+"}${(Math.abs(cp) / 100).toFixed(2)}` };
 }
 
 export const RESULTS = { won: "Won", drawn: "Drawn", lost: "Lost", void: "Void", open: "Open", unknown: "Over" };

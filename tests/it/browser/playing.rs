@@ -130,4 +130,8 @@ fn without_the_key_one_only_watches() {
         browser.run("return document.getElementById('new').hidden;"),
         true
     );
+    // The key is taken where the page is open already.
+    browser.go(&demo.url);
+    browser.until("document.querySelector('#new').checkVisibility()");
+    browser.until("document.querySelector('#banner').hidden && location.hash === ''");
 }
