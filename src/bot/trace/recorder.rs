@@ -233,7 +233,7 @@ impl Writer {
         let mut options = File::options();
         options.read(true).append(true).create(true).mode(0o600);
         let mut file = options.open(path)?;
-        let length = file.seek(SeekFrom::End(0))?;
+        let mut length = file.seek(SeekFrom::End(0))?;
         // Of a program that was killed in mid-line: what follows begins a line of its own.
         if length > 0 {
             let mut end = [0];
@@ -241,6 +241,7 @@ impl Writer {
             file.read_exact(&mut end)?;
             if end != *b"\n" {
                 file.write_all(b"\n")?;
+                length += 1;
             }
         }
         Ok(Open {
@@ -272,14 +273,13 @@ impl Writer {
 
 impl Open {
     fn append(&mut self, text: &str) -> io::Result<()> {
-        let before = self.file.metadata()?.len();
-        let written = self.file.write_all(text.as_bytes());
-        if written.is_err() {
+        if let Err(error) = self.file.write_all(text.as_bytes()) {
             // Half a line would spoil the next.
-            self.file.set_len(before)?;
+            self.file.set_len(self.length)?;
+            return Err(error);
         }
         self.length += text.len() as u64;
-        written
+        Ok(())
     }
 }
 
