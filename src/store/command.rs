@@ -146,13 +146,12 @@ pub fn export_command(options: &ExportOptions, out: &mut impl Write) -> Result<(
         export(options, &reader, &mut out)?;
         return Ok(out.flush()?);
     };
-    let unwritable = |error| CommandError::Unwritable {
-        path: path.clone(),
-        error,
-    };
     let written = aside::fill(path, |file| export(options, &reader, file));
     let count = written.map_err(|error| match error {
-        CommandError::Output(error) => unwritable(error),
+        CommandError::Output(error) => CommandError::Unwritable {
+            path: path.clone(),
+            error,
+        },
         other => other,
     })?;
     writeln!(out, "{}: {count} games", path.display())?;
@@ -205,7 +204,7 @@ fn line(game: &Game) -> String {
         "{}  {:<8}  {}  {:<5}  {:<7}  {:>3} moves  {:<10}  {rated} {} {}{kind}, {}",
         moment(game.started),
         plain(&game.id),
-        super::filter::color_key(game.color),
+        game.color.key(),
         game.outcome.key(),
         game.result.as_deref().unwrap_or("*"),
         game.plies.div_ceil(2),
@@ -230,7 +229,7 @@ fn object(game: &Game) -> serde_json::Value {
         "id": game.id,
         "started_ms": game.started,
         "finished_ms": game.finished,
-        "color": super::filter::color_key(game.color),
+        "color": game.color.key(),
         "account": player(&game.account),
         "opponent": player(&game.opponent),
         "speed": game.speed,
