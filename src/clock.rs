@@ -109,6 +109,19 @@ pub fn date() -> SystemTime {
     }
 }
 
+/// The seconds of a date since 1970; none before.
+pub fn epoch_seconds(date: SystemTime) -> u64 {
+    date.duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
+}
+
+/// The milliseconds of a date since 1970, as Lichess counts; none before.
+pub fn epoch_ms(date: SystemTime) -> u64 {
+    let since = date.duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_millis().try_into().unwrap_or(u64::MAX)
+}
+
 /// The date at a moment of this clock, past or to come.
 pub fn date_of(moment: Instant) -> SystemTime {
     let (now, date) = (now(), date());

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::keeper;
+use crate::clock;
 use crate::config::Settings;
 use crate::lichess::model::{GameId, Username};
 
@@ -68,7 +69,7 @@ impl Ledger {
 
     /// Takes down an acceptance, and forgets those that are too old to count.
     pub fn add(&mut self, id: &GameId, user: Option<&Username>, limit: &str, now: SystemTime) {
-        let at = seconds(now);
+        let at = clock::epoch_seconds(now);
         let stays = |entry: &Entry| entry.counts(at) && entry.id != id.as_str();
         self.entries.retain(stays);
         if self.entries.len() == MOST {
@@ -105,7 +106,10 @@ impl Ledger {
         let mut times: Vec<u64> = self.counted(limit, user, now).collect();
         times.sort_unstable();
         let oldest_to_go = times.len().checked_sub(most as usize)?;
-        let at = times.get(oldest_to_go).copied().unwrap_or(seconds(now));
+        let at = times
+            .get(oldest_to_go)
+            .copied()
+            .unwrap_or(clock::epoch_seconds(now));
         Some(UNIX_EPOCH + Duration::from_secs(at) + DAY)
     }
 
@@ -115,7 +119,7 @@ impl Ledger {
         user: Option<&'a str>,
         now: SystemTime,
     ) -> impl Iterator<Item = u64> + 'a {
-        let now = seconds(now);
+        let now = clock::epoch_seconds(now);
         let meant = move |entry: &&Entry| {
             let theirs = user.is_none_or(|user| entry.user.eq_ignore_ascii_case(user));
             entry.limit == limit && theirs && entry.counts(now)
@@ -130,11 +134,6 @@ pub fn file(settings: &Settings) -> Option<PathBuf> {
     let name = format!("{}.accepted.jsonl", settings.lichess.server_name());
     let chosen = settings.records.directory.clone();
     Some(chosen.or_else(|| settings.data_directory())?.join(name))
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }
 
 /// Another file that is kept beside that one, for the same server.

@@ -557,19 +557,11 @@ impl Mind {
             me: me.as_str(),
             opponent: &head.opponent,
             rating: subject.rating,
-            color: color_key(head.us),
+            color: head.us.key(),
             speed: subject.speed.key(),
             time: subject.time.to_string(),
             ending,
         })
-    }
-}
-
-/// A colour in a word.
-pub fn color_key(color: Color) -> &'static str {
-    match color {
-        Color::White => "white",
-        Color::Black => "black",
     }
 }
 

@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::keeper;
+use crate::clock;
 use crate::lichess::model::GameId;
 use crate::lichess::retry::Kind;
 
@@ -179,7 +180,7 @@ impl Quota {
                 ..used
             },
             None => Used {
-                since: seconds(now),
+                since: clock::epoch_seconds(now),
                 credits: cost,
             },
         };
@@ -188,7 +189,7 @@ impl Quota {
 
     /// Lichess says that a limit is used up, for so long.
     pub fn exhausted(&mut self, limit: Limit, wait: Duration, now: SystemTime) {
-        let since = (seconds(now) + wait.as_secs()).saturating_sub(limit.seconds());
+        let since = (clock::epoch_seconds(now) + wait.as_secs()).saturating_sub(limit.seconds());
         let credits = self.used(limit, now).max(limit.credits());
         // The games of our own are those of this window, though we have just learnt when it began.
         let made = self.made(now);
@@ -220,7 +221,7 @@ impl Quota {
             },
             |named| named.as_secs().max(1),
         );
-        let until = seconds(now) + wait;
+        let until = clock::epoch_seconds(now) + wait;
         let before = Some(self.refused.until).filter(|before| self.pending(*before, now));
         self.refused.until = before.map_or(until, |before| before.max(until));
     }
@@ -251,7 +252,7 @@ impl Quota {
             self.made = Made {
                 games: made.saturating_add(1),
                 window: used.since,
-                last: seconds(now),
+                last: clock::epoch_seconds(now),
                 pair: sought == Sought::Second,
             };
         }
@@ -277,7 +278,7 @@ impl Quota {
     /// When the last game of our own seeking began in the window that is open, and whether it was the second of a pair.
     pub fn last_made(&self, now: SystemTime) -> Option<(SystemTime, bool)> {
         // Whatever the file says, no game has begun later than now.
-        let last = time(self.made.last.min(seconds(now)));
+        let last = time(self.made.last.min(clock::epoch_seconds(now)));
         (self.made(now) > 0).then_some((last, self.made.pair))
     }
 
@@ -289,7 +290,7 @@ impl Quota {
     ) -> bool {
         let mut news = false;
         for (kind, wait) in pauses {
-            let until = seconds(now) + wait.as_secs() + 1;
+            let until = clock::epoch_seconds(now) + wait.as_secs() + 1;
             let kept = self.pauses.entry(kind.to_string()).or_default();
             // They are read once a second, and seconds are rounded.
             if kept.abs_diff(until) > 2 {
@@ -297,7 +298,7 @@ impl Quota {
                 news = true;
             }
         }
-        let now = seconds(now);
+        let now = clock::epoch_seconds(now);
         self.pauses.retain(|_, until| *until > now);
         news
     }
@@ -319,14 +320,14 @@ impl Quota {
 
     /// Whether this is to come, and not of a clock that was wrong: no server gets us to wait longer than two days.
     fn pending(&self, until: u64, now: SystemTime) -> bool {
-        let now = seconds(now);
+        let now = clock::epoch_seconds(now);
         now < until && until - now <= 2 * DAY
     }
 
     fn window(&self, limit: Limit, now: SystemTime) -> Option<Used> {
         let used = *self.used.get(limit.key())?;
         // One from the future is of a clock that was wrong; a small step back of the clock is no harm.
-        (seconds(now).abs_diff(used.since) < limit.seconds()).then_some(used)
+        (clock::epoch_seconds(now).abs_diff(used.since) < limit.seconds()).then_some(used)
     }
 
     /// Whether this game is a new one.
@@ -340,11 +341,6 @@ impl Quota {
         self.seen.push_back(id.to_string());
         true
     }
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }
 
 fn time(seconds: u64) -> SystemTime {

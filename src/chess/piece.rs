@@ -30,6 +30,14 @@ impl Color {
         }
     }
 
+    /// The word of Lichess, `white` or `black`.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Color::White => "white",
+            Color::Black => "black",
+        }
+    }
+
     /// True for White.
     #[inline]
     pub const fn is_white(self) -> bool {

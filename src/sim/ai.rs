@@ -14,7 +14,7 @@ use super::round::{Round, Setup, Source};
 use super::sparring::{Kind, Sparring};
 use super::time::Moment;
 use super::users::Face;
-use super::wire::{StatusJson, VariantJson, color_name};
+use super::wire::{StatusJson, VariantJson};
 use super::world::World;
 
 /// Nodes for a move at each level.
@@ -101,7 +101,7 @@ impl Round {
             fen: position.fen(),
             turns: self.referee.plies(),
             status: Status::Started.into(),
-            player: color_name(position.turn()),
+            player: position.turn().key(),
             full_id: self.secrets.full_id(self.id, color),
         })
     }

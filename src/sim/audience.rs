@@ -18,7 +18,7 @@ use super::round::{COLORS, Round, Side};
 use super::stream::Feed;
 use super::users::Face;
 use super::view::board_and_turn;
-use super::wire::{self, Ordered, StatusJson, VariantJson, color_name};
+use super::wire::{self, Ordered, StatusJson, VariantJson};
 use super::world::World;
 
 /// Who watches one game, up to a ply. He counts against the limit of streams as long as he does.
@@ -183,7 +183,7 @@ impl Round {
                 + usize::from(position.turn() == Color::Black)
         };
         let last = game.moves().last();
-        let players = COLORS.map(|color| (color_name(color).to_owned(), self.side(color).into()));
+        let players = COLORS.map(|color| (color.key().to_owned(), self.side(color).into()));
         wire::line(&Description {
             id: self.id.to_string(),
             variant: VariantJson::full(self.variant),
@@ -192,14 +192,14 @@ impl Round {
             rated: self.rated,
             initial_fen: game.initial().fen(),
             fen: position.fen(),
-            player: color_name(position.turn()),
+            player: position.turn().key(),
             turns: ply(position),
             started_at_turn: ply(game.initial()),
             source: self.source.key(),
             status: self.referee.status().into(),
             created_at: self.created_at.0,
             last_move: last.map(|mv| mv.uci(CastlingNotation::Standard).to_string()),
-            winner: self.referee.winner().map(color_name),
+            winner: self.referee.winner().map(Color::key),
             players: Ordered(players.into()),
         })
     }
@@ -241,7 +241,7 @@ impl Round {
     }
 
     fn news(&self) -> Bytes {
-        let players = COLORS.map(|color| (color_name(color).to_owned(), self.side(color).into()));
+        let players = COLORS.map(|color| (color.key().to_owned(), self.side(color).into()));
         let status = self.referee.status();
         wire::line(&News {
             id: self.id.to_string(),
@@ -254,7 +254,7 @@ impl Round {
             status_name: status.name(),
             clock: ClockInfo::of(self.time_control),
             players: Ordered(players.into()),
-            winner: self.referee.winner().map(color_name),
+            winner: self.referee.winner().map(Color::key),
         })
     }
 }

@@ -13,7 +13,7 @@ use super::users::Face;
 use super::variant::Speed;
 use super::wire::{
     self, ChallengeEvent, ChallengeJson, ChallengeList, ChallengeUser, Compat, PerfJson,
-    TimeControlJson, VariantJson, color_name,
+    TimeControlJson, VariantJson,
 };
 use super::world::World;
 
@@ -135,7 +135,7 @@ impl World {
                 ColorChoice::Black => "black",
                 ColorChoice::Random => "random",
             },
-            final_color: color_name(challenge.final_color),
+            final_color: challenge.final_color.key(),
             perf: PerfJson::with_icon(challenge.perf()),
             direction: None,
             initial_fen: challenge.start.as_ref().map(Position::fen),

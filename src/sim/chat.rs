@@ -4,7 +4,7 @@ use super::Sim;
 use super::id::{GameId, UserId};
 use super::round::COLORS;
 use super::users::Face;
-use super::wire::{self, ChatEntry, ChatLine, color_name};
+use super::wire::{self, ChatEntry, ChatLine};
 use super::world::World;
 
 /// Which of the two chats of a game.
@@ -54,7 +54,7 @@ impl World {
         let hears = players.map(|player| !player.kid && (room == Room::Player || player.bot));
         let name = match (self.user(user).face, round.color_of(user)) {
             (Face::User, _) | (_, None) => name,
-            (_, Some(color)) => color_name(color).to_owned(),
+            (_, Some(color)) => color.key().to_owned(),
         };
         let Some(round) = self.rounds.get_mut(&id) else {
             return;

@@ -15,7 +15,7 @@ use super::round::{Round, Side};
 use super::time::Moment;
 use super::users::Face;
 use super::variant::Variant;
-use super::wire::{Ordered, color_name};
+use super::wire::Ordered;
 
 /// Plies that outsiders see later.
 pub(super) const DELAY: usize = 3;
@@ -239,7 +239,7 @@ pub(super) fn game_json(round: &Round, params: &Params, base: &str) -> GameJson 
         other => (ClockInfo::of(other), None),
     };
     let players = [Color::White, Color::Black]
-        .map(|color| (color_name(color).to_owned(), round.side(color).into()));
+        .map(|color| (color.key().to_owned(), round.side(color).into()));
     GameJson {
         id: round.id.to_string(),
         rated: round.rated,
@@ -253,7 +253,7 @@ pub(super) fn game_json(round: &Round, params: &Params, base: &str) -> GameJson 
         tournament: round.source.arena().map(|id| id.to_string()),
         players: Ordered(players.into()),
         initial_fen: (round.variant != Variant::Standard).then(|| game.initial().fen()),
-        winner: round.referee.winner().map(color_name),
+        winner: round.referee.winner().map(Color::key),
         moves: wants(params, "moves", true).then(|| san_line(&game)),
         clocks: (wants(params, "clocks", false) && !history.is_empty())
             .then(|| history.iter().take(plies).map(|left| left.0).collect()),

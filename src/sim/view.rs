@@ -10,7 +10,7 @@ use super::users::Face;
 use super::variant::Variant;
 use super::wire::{
     self, ClockJson, Compat, GameEvent, GameFull, GamePlayer, GamePreview, GameState, Opponent,
-    PerfJson, StatusShown, VariantJson, color_name,
+    PerfJson, StatusShown, VariantJson,
 };
 
 impl Round {
@@ -30,7 +30,7 @@ impl Round {
             full_id: self.secrets.full_id(self.id, color),
             game_id: self.id.to_string(),
             fen: game.position().fen(),
-            color: color_name(color),
+            color: color.key(),
             last_move: self.last_move(),
             source: self.source.key(),
             status: Some(StatusShown::Full(referee.status().into())),
@@ -43,7 +43,7 @@ impl Round {
             is_my_turn: !over && referee.turn() == color,
             seconds_left: referee.seconds_left(color, now),
             tournament_id: self.source.arena().map(|id| id.to_string()),
-            winner: referee.winner().map(color_name),
+            winner: referee.winner().map(Color::key),
             rating: over.then_some(mine.rating),
             rating_diff: mine.rating_diff,
             compat: None,

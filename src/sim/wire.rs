@@ -28,13 +28,6 @@ pub(super) fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-pub(super) fn color_name(color: Color) -> &'static str {
-    match color {
-        Color::White => "white",
-        Color::Black => "black",
-    }
-}
-
 /// A title, or what is shown of who has none: `null`, or nothing at all.
 pub(super) fn title(title: Option<&'static str>, quirks: &Quirks) -> Option<Option<&'static str>> {
     (title.is_some() || quirks.title == Absent::Null).then_some(title)
@@ -199,7 +192,7 @@ impl<'a> GameState<'a> {
             bdraw: flag(view.draw_offers[1]),
             wtakeback: view.takeback_offers[0],
             btakeback: view.takeback_offers[1],
-            winner: view.winner.map(color_name),
+            winner: view.winner.map(Color::key),
             expiration: view.expiration.map(|expiration| ExpirationJson {
                 idle_millis: expiration.idle.as_millis() as u64,
                 millis_to_move: expiration.allowed.as_millis() as u64,

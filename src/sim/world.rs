@@ -312,7 +312,7 @@ impl World {
     pub fn profile(&self, user: &User, relation: Option<Relation>) -> UserJson {
         let playing = user.playing.last().and_then(|id| self.rounds.get(id));
         let playing = playing.and_then(|round| {
-            let color = wire::color_name(round.color_of(&user.id)?);
+            let color = round.color_of(&user.id)?.key();
             Some(format!("{}/{}/{color}", self.base, round.id))
         });
         user.extended_json(&self.base, playing, relation)

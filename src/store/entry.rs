@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-use super::filter::color_key;
 use super::score::expectation;
 use crate::chess::{Color, Position};
 use crate::events::{
@@ -40,7 +39,7 @@ pub(super) fn enter(db: &Connection, at: i64, event: &Event, filed: bool) -> Res
         Event::TakenBack { game, ply } => take_back(db, at, game, *ply),
         Event::GameFinished(end) => finish(db, at, end, filed),
         Event::Challenge(challenge) => decide(db, at, challenge),
-        Event::DrawOffered { game, by } => note(db, at, Some(game), "draw-offer", color_key(*by)),
+        Event::DrawOffered { game, by } => note(db, at, Some(game), "draw-offer", by.key()),
         Event::OpponentGone { game, gone } => {
             let text = if *gone { "gone" } else { "back" };
             note(db, at, Some(game), "opponent", text)
@@ -110,7 +109,7 @@ fn begin(db: &Connection, at: i64, start: &GameStarted) -> Result<()> {
         params![
             start.game,
             at,
-            color_key(start.our_color),
+            start.our_color.key(),
             us.name,
             us.title,
             us.rating,
@@ -271,7 +270,7 @@ fn finish(db: &Connection, at: i64, end: &GameFinished, filed: bool) -> Result<(
     let moves: Vec<&str> = end.moves.split(' ').filter(|uci| !uci.is_empty()).collect();
     complete(db, game, &moves)?;
     let points = match (end.winner, end.result.as_str()) {
-        (Some(winner), _) if color_key(winner) == ours => Some(2),
+        (Some(winner), _) if winner.key() == ours => Some(2),
         (Some(_), _) => Some(0),
         (None, "1/2-1/2") => Some(1),
         (None, _) => None,
@@ -336,7 +335,7 @@ fn our_parity(ours: &str, initial_fen: Option<&str>) -> i64 {
     let first = initial_fen
         .and_then(|fen| Position::from_fen(fen).ok())
         .map_or(Color::White, |position| position.turn());
-    i64::from(color_key(first) == ours)
+    i64::from(first.key() == ours)
 }
 
 fn decide(db: &Connection, at: i64, challenge: &Challenge) -> Result<()> {

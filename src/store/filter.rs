@@ -184,7 +184,7 @@ impl Conditions {
         );
         all.add(
             "color = ?",
-            filter.color.map(|color| color_key(color).to_owned().into()),
+            filter.color.map(|color| color.key().to_owned().into()),
         );
         all.add("speed = ?", filter.speed.as_ref().map(text));
         all.add("variant = ?", filter.variant.as_ref().map(text));
@@ -232,14 +232,6 @@ fn anywhere(part: &str) -> Value {
     }
     pattern.push('%');
     pattern.into()
-}
-
-/// A colour in a word, as the file has it.
-pub fn color_key(color: crate::events::Color) -> &'static str {
-    match color {
-        crate::events::Color::White => "white",
-        crate::events::Color::Black => "black",
-    }
 }
 
 /// The moment at which a day like `2026-05-24` begins in UTC, in milliseconds since 1970.

@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 
 use super::House;
 use super::table::Table;
-use super::wire::{self, Ending, Line, Player};
+use super::wire::{Ending, Line, Player};
 use crate::events::{self, Color, GameStarted, Score, Source};
 use crate::store::{self, Filter, Outcome, Played, Reader, Record, day};
 
@@ -204,7 +204,7 @@ impl From<store::Game> for Row {
             black: game.player(Color::Black).into(),
             id: game.id,
             started: game.started,
-            ours: wire::color(game.color),
+            ours: game.color.key(),
             result: game.outcome.key(),
             score: game.result,
             speed: game.speed,

@@ -157,7 +157,7 @@ impl State {
                 Change::Game(id)
             }
             Event::DrawOffered { by, .. } => {
-                table.shown.draw_offer = Some(wire::color(*by));
+                table.shown.draw_offer = Some(by.key());
                 Change::Game(id)
             }
             Event::OpponentGone { gone, .. } => {

@@ -53,7 +53,7 @@ impl Table {
                 url: format!("{}/{}", server.trim_end_matches('/'), start.game),
                 white: (&start.white).into(),
                 black: (&start.black).into(),
-                ours: wire::color(start.our_color),
+                ours: start.our_color.key(),
                 speed: start.speed.clone(),
                 time_control: start.time_control.to_string(),
                 clock,
@@ -119,7 +119,7 @@ impl Table {
         self.add_thought(moved.thought.as_ref());
         self.shown.clocks.at = now;
         self.shown.thinking = None;
-        if self.shown.draw_offer == Some(wire::color(!moved.by)) {
+        if self.shown.draw_offer == Some((!moved.by).key()) {
             // The one who could have taken it plays on.
             self.shown.draw_offer = None;
         }
@@ -153,7 +153,7 @@ impl Table {
             san: position.san(mv),
             fen: self.position().fen(),
             check: self.position().in_check(),
-            by: wire::color(by),
+            by: by.key(),
             ours: by == self.ours,
             spent_ms,
             white_ms,
@@ -284,7 +284,7 @@ impl Table {
             Color::White => self.shown.clocks.white_ms,
             Color::Black => self.shown.clocks.black_ms,
         };
-        self.shown.clocks.running = left.filter(|_| runs).map(|_| wire::color(turn));
+        self.shown.clocks.running = left.filter(|_| runs).map(|_| turn.key());
     }
 }
 

@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::chess::{CastlingNotation, Position};
 use crate::draw::winning_chance;
 use crate::events::{self, Decision, Score, Severity, Source, TimeControl};
-use crate::store::color_key;
 
 /// A moment in milliseconds since 1970.
 pub(super) fn millis(time: SystemTime) -> u64 {
@@ -313,11 +312,6 @@ pub(super) struct Status {
 pub(super) struct Pair {
     pub user: String,
     pub bot: String,
-}
-
-/// A colour, where there is one.
-pub(super) fn color(color: events::Color) -> &'static str {
-    color_key(color)
 }
 
 #[cfg(test)]

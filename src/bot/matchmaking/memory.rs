@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::bot::keeper;
+use crate::clock;
 use crate::lichess::model::{Color, DeclineReason, Speed, TimeControl, Username, Variant};
 
 /// A kind of game that somebody can be challenged to.
@@ -257,7 +258,7 @@ impl Memory {
         offer: Offer,
         now: SystemTime,
     ) -> Option<SystemTime> {
-        let (user, now) = (user.id(), seconds(now));
+        let (user, now) = (user.id(), clock::epoch_seconds(now));
         let about = |heeded: &&Heeded| {
             heeded.user == user && heeded.topic.is_about(offer) && heeded.holds(now)
         };
@@ -279,7 +280,7 @@ impl Memory {
         refusal: Refusal,
         now: SystemTime,
     ) -> SystemTime {
-        let (id, now) = (user.id(), seconds(now));
+        let (id, now) = (user.id(), clock::epoch_seconds(now));
         let (topic, first) = refusal.weight(offer);
         let same = |heeded: &Heeded| heeded.user == id && heeded.topic.is_like(topic);
         let before: u32 = self
@@ -313,7 +314,7 @@ impl Memory {
         color: Color,
         now: SystemTime,
     ) {
-        let (id, now) = (user.id(), seconds(now));
+        let (id, now) = (user.id(), clock::epoch_seconds(now));
         // What he has said against such games before no longer counts.
         self.refusals
             .retain(|heeded| heeded.user != id || !heeded.topic.is_about(offer));
@@ -334,7 +335,7 @@ impl Memory {
 
     /// Who is owed a second game: with what, and which colour is ours. The oldest debt comes first.
     pub fn owed(&self, now: SystemTime) -> impl Iterator<Item = (Username, Offer, Color)> {
-        let now = seconds(now);
+        let now = clock::epoch_seconds(now);
         let lately = move |owed: &&Owed| now.abs_diff(owed.since) < OWED;
         self.owed.iter().filter(lately).map(|owed| {
             let color = if owed.white {
@@ -366,11 +367,6 @@ impl Memory {
             self.met.retain(|user, _| Some(user) != oldest.as_ref());
         }
     }
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]
@@ -527,7 +523,7 @@ mod tests {
             owed(&memory, 50),
             [(ann.clone(), offer(60, 1), Color::White)]
         );
-        assert_eq!(memory.last_met(&ann), Some(seconds(at(40))));
+        assert_eq!(memory.last_met(&ann), Some(clock::epoch_seconds(at(40))));
         assert_eq!(memory.last_met(&Username::new("Cleo")), None);
     }
 

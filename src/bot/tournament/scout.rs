@@ -5,7 +5,7 @@
 //! arenas an hour and 30 a day for the first time, and no more than `at_once` are ever joined here whose times overlap.
 
 use std::collections::{HashMap, HashSet};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
@@ -110,7 +110,7 @@ impl Scout {
                     .map(|arena| Candidate { arena, team: None }),
             );
         }
-        let now = millis(SystemTime::now());
+        let now = i64::try_from(clock::epoch_ms(SystemTime::now())).unwrap_or(i64::MAX);
         // What we take part in already has its place, though it may not be what is looked for.
         let mut taken: Vec<ListedArena> = Vec::new();
         for Candidate { arena, .. } in &candidates {
@@ -244,11 +244,6 @@ impl Candidate {
 /// Whether both are on at some moment.
 fn overlap(one: &ListedArena, other: &ListedArena) -> bool {
     one.starts_at < other.finishes_at && other.starts_at < one.finishes_at
-}
-
-fn millis(time: SystemTime) -> i64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

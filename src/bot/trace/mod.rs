@@ -25,7 +25,7 @@ use crate::clock;
 use crate::config::{self, Settings};
 use crate::engine::{Bound, Limits, Score, Thought};
 use crate::events::Source;
-use crate::lichess::model::{Color, GameId, GameInfo, Username};
+use crate::lichess::model::{GameId, GameInfo, Username};
 
 pub use file::{Error, Life, Tale, directory, find, read};
 pub(super) use recorder::Trace;
@@ -96,26 +96,17 @@ impl Header {
         info: Option<&GameInfo>,
         rested: bool,
     ) -> Self {
-        let since = clock::date().duration_since(std::time::UNIX_EPOCH);
         Self {
             knightwatch_trace: VERSION_OF_FORM,
             program: VERSION.to_owned(),
-            began_ms: since.map_or(0, |since| since.as_millis().try_into().unwrap_or(u64::MAX)),
+            began_ms: clock::epoch_ms(clock::date()),
             time_scale: clock::scale(),
             server: settings.lichess.server_name(),
             account: account.to_string(),
             game: game.to_string(),
-            color: info.map(|info| super::mind::color_key(info.color).to_owned()),
+            color: info.map(|info| info.color.key().to_owned()),
             rested,
             settings: InForce::of(settings),
-        }
-    }
-
-    /// Our colour.
-    pub fn color(&self) -> Option<Color> {
-        match self.color.as_deref()? {
-            "white" => Some(Color::White),
-            _ => Some(Color::Black),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::chess::Color;
 use crate::sim::id::UserId;
 use crate::sim::time::Moment;
 use crate::sim::view::board_and_turn;
-use crate::sim::wire::{self, Ordered, VariantJson, color_name};
+use crate::sim::wire::{self, Ordered, VariantJson};
 use crate::sim::world::World;
 
 /// Players on one page of a standing.
@@ -338,7 +338,7 @@ impl World {
             Some((self.rounds.get(&id)?, arena.running.get(&id)?))
         })?;
         let side = |at: usize| featured_side(self, arena, ranking, pairing, at);
-        let color = color_name(Color::White);
+        let color = Color::White.key();
         let seconds = |color| round.referee.seconds_left(color, now).unwrap_or(0);
         Some(Featured {
             id: round.id.to_string(),
