@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::book::GameOptions;
 use crate::chess::perft::MAX_DEPTH;
 use crate::clock;
-use crate::control::OperatorCommand;
+use crate::control::{OperatorCommand, SocketArgs};
 use crate::draw::RenderOptions;
 use crate::epd::EpdOptions;
 use crate::events::Color;
@@ -88,6 +88,9 @@ pub enum Command {
     Upgrade {
         #[command(flatten)]
         config: ConfigArgs,
+        /// The account, where the configuration has several
+        #[arg(long, value_name = "NAME")]
+        account: Option<String>,
         /// Do not ask
         #[arg(long)]
         yes: bool,
@@ -113,6 +116,9 @@ pub enum Command {
         /// The age of the challenger's account, for rules that ask for it
         #[arg(long, value_name = "DAYS")]
         age_days: Option<u32>,
+        /// Whose policy, where the configuration has several accounts
+        #[arg(long, value_name = "NAME")]
+        account: Option<String>,
         #[command(flatten)]
         config: ConfigArgs,
     },
@@ -124,9 +130,8 @@ pub enum Command {
         Exits with 0 when all is well, 1 when somebody should look or no bot runs here."
     )]
     Status {
-        /// The bot's control socket [default: control.sock in the runtime directory]
-        #[arg(long, value_name = "PATH")]
-        socket: Option<PathBuf>,
+        #[command(flatten)]
+        socket: SocketArgs,
         /// Everything, as JSON
         #[arg(long)]
         json: bool,
@@ -400,6 +405,9 @@ impl From<GameArgs> for GameOptions {
 /// Which of the games that were played.
 #[derive(Args, Clone, Debug, Default)]
 pub struct FilterArgs {
+    /// Of this account of ours
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
     /// Against this player
     #[arg(long, value_name = "NAME")]
     opponent: Option<String>,
@@ -439,6 +447,7 @@ impl From<FilterArgs> for Filter {
     fn from(arguments: FilterArgs) -> Filter {
         const DAY_MS: i64 = 86_400_000;
         Filter {
+            account: arguments.account,
             opponent: arguments.opponent,
             search: arguments.search,
             outcome: arguments.result,

@@ -1,5 +1,7 @@
 //! Wiring of the daemon: build everything, signals, systemd, two-stage stop.
 
+mod accounts;
+
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::pin::pin;
@@ -15,15 +17,17 @@ use tracing::{debug, info, warn};
 
 use crate::book::{self, Book};
 use crate::bot::trace::{self, Traces};
-use crate::bot::{self, BotParts, Calls, Helm, Pulse, Reread, Shelf, Stage, Stopper};
+use crate::bot::{self, BotParts, Calls, Hall, Pulse, Reread, Shelf};
+use crate::clock;
 use crate::config::{self, PgnFiles, Selection, Settings, Sources, TokenSource};
+use crate::control::{self, Answer, Request};
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
 use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::metrics::Metrics;
 use crate::store::{self, Recorder};
 use crate::web::{self, Page};
-use crate::{clock, control};
+use accounts::Accounts;
 
 /// Threads that wait for the network; the engine has its own.
 const WORKERS: usize = 2;
@@ -80,6 +84,7 @@ impl Error {
             Self::Bot(bot::Error::AnotherInstance(_)) => 69,
             Self::Bot(bot::Error::TokenRejected(_) | bot::Error::NotABot(_)) => 77,
             Self::NoToken
+            | Self::Bot(bot::Error::SomebodyElse { .. })
             | Self::Token(_)
             | Self::Endpoint(_)
             | Self::Rehearsal(_)
@@ -115,20 +120,10 @@ impl Rehearsal {
 /// second leaves at once. The settings are read anew from the sources when that is asked for.
 pub fn run(settings: Settings, sources: Sources, rehearsal: Rehearsal) -> Result<(), Error> {
     rehearsal.begin(&settings)?;
-    let source = settings.token.as_ref().ok_or(Error::NoToken)?;
-    let token = source.read()?;
-    if let TokenSource::File(path) = source
-        && let Some(mode) = lichess::readable_by_others(path)
-    {
-        let path = path.display();
-        warn!("others can read the token in {path} (mode {mode:04o}): chmod 600 {path}");
-    }
     let settings = Arc::new(settings);
-    let mut parts = assemble(&settings, token, Bus::new())?;
-    parts.ledger = bot::ledger_file(&settings);
-    parts.orders = bot::orders_file(&settings);
-    parts.reread = Some(rereader(sources));
-    if let Some(nodes) = rehearsal.engine_panics {
+    let events = Bus::new();
+    let parts = assemble_all(&settings, &sources, &events)?;
+    if let (Some(nodes), Some(parts)) = (rehearsal.engine_panics, parts.first()) {
         warn!("a rehearsal: every search of the engine fails after {nodes} nodes");
         parts.engine.rehearse_panics(nodes);
     }
@@ -137,9 +132,48 @@ pub fn run(settings: Settings, sources: Sources, rehearsal: Rehearsal) -> Result
         .thread_name("network")
         .enable_all()
         .build()?;
-    let outcome = runtime.block_on(supervise(parts, &settings.daemon));
+    let outcome = runtime.block_on(supervise(parts, &settings, events));
     runtime.shutdown_timeout(Duration::from_secs(1));
     outcome
+}
+
+/// Reads the token of an account.
+fn token(settings: &Settings) -> Result<Token, Error> {
+    let source = settings.token.as_ref().ok_or(Error::NoToken)?;
+    let token = source.read()?;
+    if let TokenSource::File(path) = source
+        && let Some(mode) = lichess::readable_by_others(path)
+    {
+        let path = path.display();
+        warn!("others can read the token in {path} (mode {mode:04o}): chmod 600 {path}");
+    }
+    Ok(token)
+}
+
+/// Builds the parts of all accounts: one engine, one set of books and one line to Lichess for all of them.
+fn assemble_all(
+    settings: &Arc<Settings>,
+    sources: &Sources,
+    events: &Bus,
+) -> Result<Vec<BotParts>, Error> {
+    let mut all: Vec<BotParts> = Vec::new();
+    for account in settings.accounts() {
+        let token = token(&account)?;
+        let account = Arc::new(account);
+        let mut parts = match all.first() {
+            None => assemble(settings, token, events.clone())?,
+            Some(first) => first.sister(first.client.sister(token), &account),
+        };
+        parts.ledger = bot::ledger_file(&account);
+        parts.orders = bot::orders_file(&account);
+        parts.reread = Some(rereader(sources.clone(), account.name.clone()));
+        if let Some(name) = &account.name {
+            parts.events = events.within(name);
+        }
+        parts.settings = account;
+        all.push(parts);
+    }
+    Ok(all)
 }
 
 /// Builds a bot's parts as the settings say.
@@ -161,11 +195,12 @@ pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<B
         calls: Calls::default(),
         reread: None,
         traces: Traces::default(),
+        hall: Hall::default(),
     })
 }
 
-/// Reads the settings as at the start, and lets systemd know of it.
-fn rereader(sources: Sources) -> Reread {
+/// Reads the settings of an account as at the start, and lets systemd know of it.
+fn rereader(sources: Sources, account: Option<String>) -> Reread {
     Arc::new(move || {
         let mut begin = vec![NotifyState::Reloading];
         // systemd from 253 on wants to know when.
@@ -173,7 +208,10 @@ fn rereader(sources: Sources) -> Reread {
         notify(&begin);
         let read = Settings::load(&sources);
         notify(&[NotifyState::Ready]);
-        read
+        match &account {
+            Some(name) => read?.of_account(Some(name)),
+            None => read,
+        }
     })
 }
 
@@ -208,23 +246,29 @@ fn shelf(settings: &Settings) -> Result<Shelf, Error> {
 }
 
 /// Runs the bot, hands signals on to it, and tells systemd how it is doing.
-async fn supervise(mut parts: BotParts, daemon: &config::Daemon) -> Result<(), Error> {
+async fn supervise(
+    mut parts: Vec<BotParts>,
+    settings: &Settings,
+    events: Bus,
+) -> Result<(), Error> {
+    let daemon = &settings.daemon;
     let grace = daemon.grace();
     let mut signals = Signals::new()?;
-    let (stopper, stop) = bot::stop();
-    let (helm, calls) = bot::helm(stopper.clone());
-    parts.calls = calls;
-    let pulse = parts.pulse.clone();
-    let mut status = pulse.status();
-    let mut windows = windows(&parts, daemon, &helm).await;
+    let (mut accounts, stops) = Accounts::assemble(&mut parts, events.clone());
+    let mut windows = windows(&parts, daemon, &accounts, &events).await;
     let mut reloads = JoinSet::new();
     // Told by a signal that it is to stop, and not only by the operator to drain.
     let mut told = false;
-    let (recorder, records) = recorder(&parts).unzip();
-    let (traces, handle) = traces(&parts.settings).unzip();
-    parts.traces = handle.unwrap_or_default();
-    let page = page(&parts, daemon, &helm, records);
-    let mut bot = tokio::spawn(bot::run(parts, stop));
+    let (recorder, records) = recorder(settings, &events).unzip();
+    let (traces, handle) = traces(settings).unzip();
+    // No handle but theirs: with the last one of them the traces end.
+    if let Some(handle) = handle {
+        for parts in &mut parts {
+            parts.traces = handle.clone();
+        }
+    }
+    let page = page(&accounts, daemon, &events, records);
+    accounts.start(parts, stops);
     let mut watchdog = Watchdog::new();
     let mut deadline = pin!(sleep_until(far_away()));
     // Ready without waiting for Lichess: an outage there is no reason to fail our start.
@@ -234,7 +278,11 @@ async fn supervise(mut parts: BotParts, daemon: &config::Daemon) -> Result<(), E
     ]);
     loop {
         tokio::select! {
-            outcome = &mut bot => {
+            next = accounts.next() => {
+                let Some(outcome) = next else {
+                    tell(&accounts);
+                    continue;
+                };
                 notify(&[NotifyState::Stopping]);
                 if let Some(page) = page {
                     page.close().await;
@@ -245,35 +293,34 @@ async fn supervise(mut parts: BotParts, daemon: &config::Daemon) -> Result<(), E
                 if let Some(recorder) = recorder {
                     recorder.finish(RECORDS_WITHIN).await;
                 }
-                return Ok(outcome??);
+                return outcome;
             }
             word = signals.next() => match word {
                 Word::Reload => {
                     info!("SIGHUP: reading the settings anew");
-                    let helm = helm.clone();
-                    reloads.spawn(async move { helm.reload().await });
+                    let ends = accounts.ends.clone();
+                    reloads.spawn(async move { ends.answer(None, Request::Reload).await });
                 }
-                Word::Stop if std::mem::replace(&mut told, true) => leave(&pulse, &stopper),
+                Word::Stop if std::mem::replace(&mut told, true) => leave(&accounts),
                 Word::Stop => {
                     info!("stopping: running games get {grace:.0?} to finish; once more to leave at once");
-                    stopper.drain();
+                    accounts.drain();
                     deadline.as_mut().reset(clock::wall_deadline(grace));
                     notify(&[NotifyState::Stopping]);
-                    tell(&pulse, &stopper);
+                    tell(&accounts);
                 }
             },
             // The bot has logged what came of it, if it was there to hear it.
             Some(reloaded) = reloads.join_next() => {
-                if let Ok(Err(why)) = reloaded {
+                if let Ok(Answer::Error(why)) = reloaded {
                     debug!("not reloaded: {why}");
                 }
             }
             () = &mut deadline => {
-                leave(&pulse, &stopper);
+                leave(&accounts);
                 deadline.as_mut().reset(far_away());
             }
-            Ok(()) = status.changed() => tell(&pulse, &stopper),
-            () = watchdog.due() => watchdog.feed(pulse.beats()),
+            () = watchdog.due() => watchdog.feed(accounts.beats()),
             Some(closed) = windows.join_next() => {
                 if let Err(error) = closed {
                     warn!("one of the ways to look at this daemon is gone: {error}");
@@ -284,32 +331,40 @@ async fn supervise(mut parts: BotParts, daemon: &config::Daemon) -> Result<(), E
 }
 
 /// Opens what lets others see how the bot is doing. None of it is worth not playing for.
-async fn windows(parts: &BotParts, daemon: &config::Daemon, helm: &Helm) -> JoinSet<()> {
+async fn windows(
+    parts: &[BotParts],
+    daemon: &config::Daemon,
+    accounts: &Accounts,
+    events: &Bus,
+) -> JoinSet<()> {
     let mut windows = JoinSet::new();
-    let metrics = &parts.metrics;
-    windows.spawn(metrics.clone().follow(parts.events.subscribe()));
+    windows.spawn(accounts.metrics.clone().follow(events.subscribe()));
+    // An account of several is counted by itself, too.
+    for parts in parts.iter().filter(|parts| parts.settings.name.is_some()) {
+        let metrics = parts.metrics.clone();
+        windows.spawn(metrics.follow(parts.events.subscribe()));
+    }
     let path = daemon.socket.clone().unwrap_or_else(control::default_path);
     let socket = control::Server::bind(&path).await;
-    let ends = (metrics.clone(), helm.clone());
-    windows.spawn(control::keep(path, socket, ends));
+    windows.spawn(control::keep(path, socket, accounts.ends.clone()));
     windows
 }
 
 /// Opens the page. It is not worth not playing for either.
 fn page(
-    parts: &BotParts,
+    accounts: &Accounts,
     daemon: &config::Daemon,
-    helm: &Helm,
+    events: &Bus,
     records: Option<PathBuf>,
 ) -> Option<Page> {
     let address = daemon.address().ok().flatten()?;
     let shown = web::Parts {
-        events: parts.events.subscribe(),
-        metrics: parts.metrics.clone(),
+        events: events.subscribe(),
+        metrics: accounts.metrics.clone(),
         records,
         play: None,
         orders: Some(web::Orders {
-            ends: (parts.metrics.clone(), helm.clone()),
+            ends: accounts.ends.clone(),
             given: web::ALL_ORDERS,
         }),
     };
@@ -323,18 +378,18 @@ fn page(
 }
 
 /// Begins to keep records, where they are wanted, and says where. They are not worth not playing for either.
-fn recorder(parts: &BotParts) -> Option<(Recorder, PathBuf)> {
-    let (records, server) = (&parts.settings.records, &parts.settings.lichess.url);
+fn recorder(settings: &Settings, events: &Bus) -> Option<(Recorder, PathBuf)> {
+    let (records, server) = (&settings.records, &settings.lichess.url);
     if !records.enabled {
         return None;
     }
-    let usual = || parts.settings.data_directory();
+    let usual = || settings.data_directory();
     let directory = records.directory.clone().or_else(usual);
     let Some(directory) = directory else {
         warn!("no records are kept: there is no home directory; name one in records.directory");
         return None;
     };
-    let file = store::file_in(&directory, &parts.settings.lichess.server_name());
+    let file = store::file_in(&directory, &settings.lichess.server_name());
     info!("records are kept in {}", file.display());
     let grouping = match records.pgn {
         PgnFiles::None => None,
@@ -356,7 +411,7 @@ fn recorder(parts: &BotParts) -> Option<(Recorder, PathBuf)> {
         file: file.clone(),
         server: server.to_string(),
     };
-    let recorder = Recorder::start(options, parts.events.subscribe())
+    let recorder = Recorder::start(options, events.subscribe())
         .inspect_err(|error| warn!("no records are kept: {error}"));
     Some((recorder.ok()?, file))
 }
@@ -373,12 +428,11 @@ fn traces(settings: &Settings) -> Option<(trace::Recorder, Traces)> {
         .ok()
 }
 
-fn leave(pulse: &Pulse, stopper: &Stopper) {
-    let games = pulse.status().borrow().games;
+fn leave(accounts: &Accounts) {
+    let games = accounts.leave();
     if games > 0 {
         warn!("leaving with {games} games on: they are taken up again at the next start");
     }
-    stopper.leave();
 }
 
 fn far_away() -> Instant {
@@ -423,20 +477,8 @@ impl Signals {
 }
 
 /// One line for `systemctl status`.
-fn tell(pulse: &Pulse, stopper: &Stopper) {
-    let status = pulse.status().borrow().clone();
-    let games = match status.games {
-        1 => "1 game".into(),
-        n => format!("{n} games"),
-    };
-    let line = match (stopper.stage(), &status.account) {
-        (Stage::Running, None) => "connecting to Lichess".into(),
-        (Stage::Running, Some(me)) if status.paused => format!("{me}: paused, {games} on"),
-        (Stage::Running, Some(me)) if status.online => format!("{me}: {games} on"),
-        (Stage::Running, Some(me)) => format!("{me}: offline, {games} on"),
-        _ => format!("stopping: {games} left to finish"),
-    };
-    notify(&[NotifyState::Status(&line)]);
+fn tell(accounts: &Accounts) {
+    notify(&[NotifyState::Status(&accounts.line())]);
 }
 
 /// Without systemd this does nothing.
@@ -446,16 +488,17 @@ fn notify(state: &[NotifyState]) {
     }
 }
 
-/// Tells systemd that the bot's own loop is alive, not merely that the process is.
+/// Tells systemd that the loops of all accounts are alive, not merely that the process is.
 struct Watchdog {
     tick: Option<tokio::time::Interval>,
-    last: Option<u64>,
+    last: Vec<u64>,
 }
 
 impl Watchdog {
     fn new() -> Self {
         let tick = sd_notify::watchdog_enabled().map(|patience| interval(patience / 3));
-        Self { tick, last: None }
+        let last = Vec::new();
+        Self { tick, last }
     }
 
     async fn due(&mut self) {
@@ -467,10 +510,13 @@ impl Watchdog {
         }
     }
 
-    fn feed(&mut self, beats: u64) {
-        if self.last != Some(beats) {
+    fn feed(&mut self, beats: Vec<u64>) {
+        // One that has ended is missing, which is a change too.
+        let same = |(now, before): (&u64, &u64)| now == before;
+        let silent = beats.len() == self.last.len() && beats.iter().zip(&self.last).any(same);
+        if !silent {
             notify(&[NotifyState::Watchdog]);
         }
-        self.last = Some(beats);
+        self.last = beats;
     }
 }

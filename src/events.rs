@@ -23,23 +23,57 @@ const CAPACITY: usize = 4096;
 
 /// The one way from those who do something to those who watch. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Bus(broadcast::Sender<Arc<Event>>);
+pub struct Bus {
+    here: broadcast::Sender<Arc<Event>>,
+    /// Where the same is heard with that of others, and the name of the account whose this is.
+    beyond: Option<(broadcast::Sender<Arc<Event>>, Arc<str>)>,
+}
 
 impl Bus {
     /// A bus without subscribers.
     pub fn new() -> Self {
-        Self(broadcast::Sender::new(CAPACITY))
+        Self {
+            here: broadcast::Sender::new(CAPACITY),
+            beyond: None,
+        }
+    }
+
+    /// A bus of one of several accounts: what is sent on it is heard on this one, too.
+    pub fn within(&self, account: &str) -> Self {
+        Self {
+            beyond: Some((self.here.clone(), account.into())),
+            ..Self::new()
+        }
+    }
+
+    /// The same bus, whose events are heard on no other.
+    pub fn alone(&self) -> Self {
+        Self {
+            here: self.here.clone(),
+            beyond: None,
+        }
     }
 
     /// Tells everyone who watches at this moment. Never waits.
     pub fn send(&self, event: Event) {
+        let event = Arc::new(event);
         // An error only says that nobody watches.
-        let _ = self.0.send(Arc::new(event));
+        if let Some((beyond, account)) = &self.beyond {
+            let told = match event.is_of_account() {
+                false => Arc::clone(&event),
+                true => Arc::new(Event::OfAccount {
+                    account: account.to_string(),
+                    event: Box::new((*event).clone()),
+                }),
+            };
+            let _ = beyond.send(told);
+        }
+        let _ = self.here.send(event);
     }
 
     /// All events from now on, in the order in which they were sent.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
-        self.0.subscribe()
+        self.here.subscribe()
     }
 }
 
@@ -133,6 +167,13 @@ pub enum Event {
         /// Whether they are not.
         paused: bool,
     },
+    /// One of these that an account says of itself, where several are heard: online, offline, idle, draining, paused.
+    OfAccount {
+        /// Which account.
+        account: String,
+        /// What it says.
+        event: Box<Event>,
+    },
     /// Anything else worth telling, in words.
     Note {
         /// How bad it is.
@@ -162,8 +203,21 @@ impl Event {
             | Self::Challenge(_)
             | Self::Idle { .. }
             | Self::Draining { .. }
-            | Self::Paused { .. } => None,
+            | Self::Paused { .. }
+            | Self::OfAccount { .. } => None,
         }
+    }
+
+    /// Whether an account says this of itself, in words that do not name it.
+    fn is_of_account(&self) -> bool {
+        matches!(
+            self,
+            Self::Online { .. }
+                | Self::Offline { .. }
+                | Self::Idle { .. }
+                | Self::Draining { .. }
+                | Self::Paused { .. }
+        )
     }
 
     /// An everyday sentence that belongs to no game.
@@ -305,6 +359,16 @@ pub struct GameStarted {
     pub tournament: Option<String>,
     /// How many moves were made before we took it up: 0 for a new game.
     pub plies: u32,
+}
+
+impl GameStarted {
+    /// Who we are in it.
+    pub fn us(&self) -> &Player {
+        match self.our_color {
+            Color::White => &self.white,
+            Color::Black => &self.black,
+        }
+    }
 }
 
 /// A move on the board.
@@ -472,6 +536,30 @@ mod tests {
         assert_eq!(Score::Centipawns(i32::MIN).to_string(), "-21474836.48");
         assert_eq!(Score::Mate(4).to_string(), "#4");
         assert_eq!(Score::Mate(-3).to_string(), "#-3");
+    }
+
+    #[tokio::test]
+    async fn several_are_heard_on_one_bus() {
+        let all = Bus::new();
+        let (one, other) = (all.within("one"), all.within("other"));
+        let mut heard = (one.subscribe(), all.subscribe());
+        other.send(Event::note("other"));
+        one.alone().send(Event::note("quiet"));
+        one.send(Event::note("one"));
+        for text in ["quiet", "one"] {
+            assert_eq!(*heard.0.recv().await.unwrap(), Event::note(text));
+        }
+        for text in ["other", "one"] {
+            assert_eq!(*heard.1.recv().await.unwrap(), Event::note(text));
+        }
+        let paused = Event::Paused { paused: true };
+        one.send(paused.clone());
+        assert_eq!(*heard.0.recv().await.unwrap(), paused);
+        let told = Event::OfAccount {
+            account: "one".to_owned(),
+            event: Box::new(paused),
+        };
+        assert_eq!(*heard.1.recv().await.unwrap(), told);
     }
 
     #[test]

@@ -64,8 +64,13 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             book_command(command)?;
         }
         Command::Check(arguments) => return doctor::check_command(&settings(arguments)?),
-        Command::Upgrade { config, yes } => {
-            return doctor::upgrade_command(&settings(config)?, yes);
+        Command::Upgrade {
+            config,
+            account,
+            yes,
+        } => {
+            let settings = settings(config)?.of_account(account.as_deref())?;
+            return doctor::upgrade_command(&settings, yes);
         }
         Command::Demo { games, listen, web } => {
             logging::start(LogLevel::Warn);
@@ -74,14 +79,15 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Explain {
             challenge,
             age_days,
+            account,
             config,
         } => {
-            let settings = settings(config)?;
+            let settings = settings(config)?.of_account(account.as_deref())?;
             let mut out = io::stdout().lock();
             bot::policy::explain_command(&settings, &challenge, age_days, &mut out)?;
         }
         Command::Status { socket, json } => {
-            return control::status_command(socket.as_deref(), json, &mut io::stdout().lock());
+            return control::status_command(&socket, json, &mut io::stdout().lock());
         }
         Command::Operator(command) => return command.run(&mut io::stdout().lock()),
         Command::Games {

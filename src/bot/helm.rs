@@ -162,6 +162,11 @@ impl Helm {
         self.call(Order::Reload).await
     }
 
+    /// Whether nobody hears it any more: the bot has ended.
+    pub fn is_abandoned(&self) -> bool {
+        self.calls.is_closed()
+    }
+
     async fn call(&self, order: Order) -> Answer {
         let (answer, answered) = oneshot::channel();
         let call = Call {

@@ -128,10 +128,10 @@ impl Ledger {
     }
 }
 
-/// Where these settings have the file: one for each server, so that rehearsals do not count. `None` where nothing can be
+/// Where these settings have the file: one for each server and account, so that rehearsals do not count. `None` where nothing can be
 /// kept.
 pub fn file(settings: &Settings) -> Option<PathBuf> {
-    let name = format!("{}.accepted.jsonl", settings.lichess.server_name());
+    let name = format!("{}.accepted.jsonl", settings.state_name());
     let chosen = settings.records.directory.clone();
     Some(chosen.or_else(|| settings.data_directory())?.join(name))
 }

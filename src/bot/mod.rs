@@ -8,9 +8,11 @@ mod budget;
 mod chances;
 mod chat;
 mod choice;
+mod crew;
 mod desk;
 mod duty;
 mod game;
+mod hall;
 mod head;
 mod helm;
 mod keeper;
@@ -37,6 +39,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tokio::sync::{Notify, watch};
 
 pub use choice::Shelf;
+pub use hall::Hall;
 pub use helm::{Answer, Calls, Helm, Invitation, Refused, Reread, helm};
 pub use ledger::{Ledger, file as ledger_file};
 pub use orders::{Orders, file as orders_file};
@@ -76,6 +79,29 @@ pub struct BotParts {
     pub reread: Option<Reread>,
     /// Where games leave their traces.
     pub traces: Traces,
+    /// What it has in common with other accounts of the same process.
+    pub hall: Hall,
+}
+
+impl BotParts {
+    /// The parts of another account of the same daemon, which shares the engine, the books and the hall.
+    pub fn sister(&self, client: Client, settings: &Arc<Settings>) -> Self {
+        Self {
+            client,
+            engine: self.engine.clone(),
+            books: self.books.clone(),
+            settings: Arc::clone(settings),
+            events: self.events.clone(),
+            pulse: Pulse::default(),
+            metrics: Metrics::default(),
+            ledger: None,
+            orders: None,
+            calls: Calls::default(),
+            reread: None,
+            traces: self.traces.clone(),
+            hall: self.hall.clone(),
+        }
+    }
 }
 
 /// Why a bot has stopped before it was told to.
@@ -89,6 +115,16 @@ pub enum Error {
         "{0} is not a bot account; turn it into one with `knightwatch upgrade` (this cannot be undone)"
     )]
     NotABot(Username),
+    /// Exit code 78.
+    #[error(
+        "the token of the account {wanted} is one of {is}: an account is called as Lichess calls it"
+    )]
+    SomebodyElse {
+        /// Whose it should be.
+        wanted: String,
+        /// Whose it is.
+        is: Username,
+    },
     /// Exit code 69.
     #[error(
         "another instance is using this token: Lichess has closed our event stream {0} times since we started; \
@@ -168,10 +204,11 @@ struct House {
     waiting: Arc<AtomicUsize>,
     doubt: Arc<Notify>,
     traces: Traces,
+    hall: Hall,
 }
 
 impl House {
-    /// Games that are on at this moment.
+    /// Games of this account that are on at this moment.
     fn games_on(&self) -> usize {
         self.games.load(Ordering::Relaxed)
     }

@@ -49,7 +49,7 @@ impl Orders {
 
 /// Where these settings have the file, beside the count of challenges. `None` where nothing can be kept.
 pub fn file(settings: &Settings) -> Option<PathBuf> {
-    let name = format!("{}.orders.json", settings.lichess.server_name());
+    let name = format!("{}.orders.json", settings.state_name());
     Some(ledger::file(settings)?.with_file_name(name))
 }
 

@@ -71,7 +71,13 @@ impl Settings {
                 }
             }
         }
+        changes.extend(tables("account", &self.account, &new.account, Self::shown));
         changes
+    }
+
+    /// The name of the account, where it is one of several.
+    fn shown(&self) -> &str {
+        self.name.as_deref().unwrap_or_default()
     }
 }
 

@@ -8,12 +8,19 @@ use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Table, Value};
 
+use super::account;
 use super::problem::{Excerpt, Place, Problem};
 use super::rule::Written;
 use super::schema::{self, choices};
 
 /// What the variables of the environment that set something begin with.
 pub(super) const PREFIX: &str = "KNIGHTWATCH__";
+
+/// Whether nothing on these lines is broken.
+pub(super) type Sound<'a> = &'a dyn Fn(Range<usize>) -> bool;
+
+/// The place of a stretch of the text.
+pub(super) type At<'a> = &'a dyn Fn(Range<usize>) -> Place;
 
 /// One setting as it was written in one layer.
 pub(super) struct Leaf {
@@ -49,6 +56,8 @@ impl Layer {
 pub(super) struct Reader<'a> {
     pub environment: &'a BTreeMap<String, String>,
     pub problems: Vec<Problem>,
+    /// Those of the file.
+    pub accounts: Vec<account::Written>,
 }
 
 impl Reader<'_> {
@@ -75,17 +84,37 @@ impl Reader<'_> {
             !broken.iter().any(|broken| lines.contains(broken))
         };
 
+        self.sections(document.into_inner(), &at, &sound, &base, false)
+    }
+
+    /// The sections and rules of a file, or those of an account in it.
+    pub(super) fn sections(
+        &mut self,
+        document: DeTable<'_>,
+        at: At<'_>,
+        sound: Sound<'_>,
+        base: &Path,
+        of_account: bool,
+    ) -> Layer {
         let mut leaves = Vec::new();
         let mut rules = Vec::new();
-        for (name, content) in document.into_inner() {
+        for (name, content) in document {
             if !sound(name.span()) {
                 continue;
             }
             if name.get_ref() == "rule" {
-                rules = self.rules(content, &at, &sound);
+                rules = self.rules(content, at, sound);
                 continue;
             }
             let place = at(name.span());
+            if of_account && !account::OWN.contains(&name.get_ref().as_ref()) {
+                self.not_of_account(name.get_ref(), place);
+                continue;
+            }
+            if name.get_ref() == "account" {
+                self.accounts = self.accounts(content, at, sound, base);
+                continue;
+            }
             let Some(section) = self.section(name.get_ref(), &place) else {
                 continue;
             };
@@ -103,10 +132,10 @@ impl Reader<'_> {
                 }
                 if let Some(key) = self.key(section, name.get_ref(), &place) {
                     if (section, key) == ("matchmaking", schema::PROFILE) {
-                        leaves.push(self.profiles(section, value, &at, &sound));
+                        leaves.push(self.profiles(section, value, at, sound));
                         continue;
                     }
-                    leaves.extend(self.file_leaf(section, key, value, &at, &base));
+                    leaves.extend(self.file_leaf(section, key, value, at, base));
                 }
             }
         }
@@ -118,7 +147,7 @@ impl Reader<'_> {
         section: &'static str,
         key: &'static str,
         written: Spanned<DeValue<'_>>,
-        at: &impl Fn(Range<usize>) -> Place,
+        at: At<'_>,
         base: &Path,
     ) -> Option<Leaf> {
         let span = written.span();
@@ -242,25 +271,17 @@ impl Reader<'_> {
     }
 
     fn section(&mut self, name: &str, place: &Place) -> Option<&'static str> {
-        if name == "account" {
-            let problem = Problem::new(
-                place.clone(),
-                "[[account]] is reserved: one daemon plays one account for now",
-            );
+        if name == "rule" || name == "account" {
+            let message = format!("{name}s are written in the file only");
+            let hint = format!("write each below a line [[{name}]] of its own");
             self.problems
-                .push(problem.hint("name the account's token with token_file in [lichess]"));
-            return None;
-        }
-        if name == "rule" {
-            let problem = Problem::new(place.clone(), "rules are written in the file only");
-            self.problems
-                .push(problem.hint("write each below a line [[rule]] of its own"));
+                .push(Problem::new(place.clone(), message).hint(hint));
             return None;
         }
         let sections: Vec<_> = schema::sections()
             .iter()
             .copied()
-            .filter(|section| !["account", "rule"].contains(section))
+            .filter(|section| *section != "rule")
             .collect();
         if let Some(section) = sections.iter().find(|section| **section == name) {
             return Some(section);
@@ -314,7 +335,7 @@ fn token() -> (String, String) {
 }
 
 /// Makes a path usable: `%d` is systemd's credentials directory, `~` the home directory, the rest relative to `base`.
-fn resolve(
+pub(super) fn resolve(
     path: &str,
     base: &Path,
     environment: &BTreeMap<String, String>,

@@ -3,6 +3,7 @@
 //! [`settings`] says what can be set and what holds without a word from the operator, [`layers`] reads what the
 //! operator wrote, [`check`] looks for contradictions. Whatever is wrong is told at once: where, what, and what to do.
 
+mod account;
 mod check;
 mod correspondence;
 mod diff;
@@ -33,7 +34,7 @@ pub use rule::{
     Decline, Exact, ExtraRule, Limit, Match, OurColor, Pattern, Play, Range, Rule, Title,
 };
 pub use settings::{
-    Account, Book, Challenge, Daemon, Engine, Games, Lichess, LogLevel, PgnFiles, Prefer, Records,
+    Book, Challenge, Daemon, Engine, Games, Lichess, LogLevel, PgnFiles, Prefer, Records,
     Selection, Settings, Speed, Tournaments, Variant,
 };
 
@@ -102,6 +103,8 @@ impl Sources {
 pub enum TokenSource {
     /// In the environment variable [`TOKEN_VARIABLE`].
     Environment,
+    /// In another one: that of an account of several.
+    Variable(String),
     /// In a file of its own.
     File(PathBuf),
 }
@@ -112,16 +115,15 @@ impl TokenSource {
     /// # Errors
     /// When it is not there or is no token; the error never quotes it.
     pub fn read(&self) -> Result<Token, TokenError> {
-        match self {
-            Self::File(path) => Token::from_file(path),
-            Self::Environment => match Token::from_env(TOKEN_VARIABLE)? {
-                Some(token) => Ok(token),
-                None => Err(TokenError::InEnvironment {
-                    name: TOKEN_VARIABLE.to_owned(),
-                    why: TokenFault::Empty,
-                }),
-            },
-        }
+        let variable = match self {
+            Self::File(path) => return Token::from_file(path),
+            Self::Environment => TOKEN_VARIABLE,
+            Self::Variable(name) => name,
+        };
+        Token::from_env(variable)?.ok_or_else(|| TokenError::InEnvironment {
+            name: variable.to_owned(),
+            why: TokenFault::Empty,
+        })
     }
 }
 
@@ -152,6 +154,7 @@ impl Settings {
         let mut reader = Reader {
             environment: &sources.environment,
             problems: Vec::new(),
+            accounts: Vec::new(),
         };
         let mut layers = Vec::new();
         match text {
@@ -163,9 +166,19 @@ impl Settings {
         layers.push(reader.environment());
         layers.push(reader.arguments(&sources.set));
 
+        let layers: Vec<&Layer> = layers.iter().collect();
         let mut settings = merge(&layers);
         settings.file = file;
-        settings.token = token_source(&settings, sources, &layers, &mut reader.problems);
+        settings.account = account::each(
+            &reader.accounts,
+            &settings,
+            &layers,
+            sources,
+            &mut reader.problems,
+        );
+        if reader.accounts.is_empty() {
+            settings.token = token_source(&settings, sources, &layers, &mut reader.problems);
+        }
         for contradiction in check::contradictions(&settings) {
             let place = place_of(contradiction.section, contradiction.keys, &layers);
             reader
@@ -214,7 +227,7 @@ fn read(path: &Path) -> Result<String, Problem> {
 }
 
 /// The layers over the defaults. Each of their values has been found to fit its key.
-fn merge(layers: &[Layer]) -> Settings {
+fn merge(layers: &[&Layer]) -> Settings {
     let written = layers.iter().filter(|layer| !layer.leaves.is_empty());
     let layered = written.fold(config::Config::builder(), |builder, layer| {
         let document = layer.table().to_string();
@@ -234,14 +247,13 @@ fn merge(layers: &[Layer]) -> Settings {
 fn token_source(
     settings: &Settings,
     sources: &Sources,
-    layers: &[Layer],
+    layers: &[&Layer],
     problems: &mut Vec<Problem>,
 ) -> Option<TokenSource> {
-    let variable = sources
-        .environment
-        .get(TOKEN_VARIABLE)
-        .is_some_and(|token| !token.trim().is_empty());
-    match (variable, &settings.lichess.token_file) {
+    match (
+        is_set(sources, TOKEN_VARIABLE),
+        &settings.lichess.token_file,
+    ) {
         (true, Some(file)) => {
             let place = place_of("lichess", &["token_file"], layers);
             let message = format!(
@@ -260,8 +272,14 @@ fn token_source(
     }
 }
 
+/// Whether a variable of the environment holds anything.
+fn is_set(sources: &Sources, variable: &str) -> bool {
+    let text = sources.environment.get(variable);
+    text.is_some_and(|text| !text.trim().is_empty())
+}
+
 /// Where the first of these keys that was set at all was set last.
-fn place_of(section: &str, keys: &[&str], layers: &[Layer]) -> Place {
+fn place_of(section: &str, keys: &[&str], layers: &[&Layer]) -> Place {
     let set = |key: &&str| {
         let mut leaves = layers
             .iter()

@@ -21,7 +21,7 @@ use crate::lichess::{Endpoint, EndpointError};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// The one account: where it lives and where its token is.
+    /// The server, and where the token of the one account is.
     pub lichess: Lichess,
     /// The embedded engine.
     pub engine: Engine,
@@ -50,9 +50,15 @@ pub struct Settings {
     pub records: Records,
     /// The process itself.
     pub daemon: Daemon,
-    /// Reserved for several accounts in one daemon; must be empty for now.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub account: Vec<Account>,
+    /// Where there are several accounts, the settings of each: these, with its own over them.
+    #[serde(skip)]
+    pub account: Vec<Settings>,
+    /// The name of the account that these are the settings of, where it is one of several; not itself a setting.
+    #[serde(skip)]
+    pub name: Option<String>,
+    /// The names of the others; not itself a setting.
+    #[serde(skip)]
+    pub sisters: Vec<String>,
     /// The file that was read, if any; not itself a setting.
     #[serde(skip)]
     pub file: Option<PathBuf>,
@@ -73,16 +79,6 @@ pub struct Lichess {
     /// PEM file with certificates to trust beside those of the machine, for a server of one's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
-}
-
-/// `[[account]]`, reserved: one account of several, each with its own token.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Account {
-    /// Name by which logs tell the accounts apart.
-    pub name: String,
-    /// File that holds the API token of this account.
-    pub token_file: Option<PathBuf>,
 }
 
 /// `[engine]`
@@ -378,7 +374,8 @@ impl Settings {
 
     /// Whether books are asked in any games.
     pub fn has_books(&self) -> bool {
-        self.book.enabled || self.some_rule(|play| play.book)
+        let here = self.book.enabled || self.some_rule(|play| play.book);
+        here || self.account.iter().any(Self::has_books)
     }
 
     /// Whether some rule switches this on.

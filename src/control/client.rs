@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use super::command::SocketArgs;
 use super::{Answer, Request, candidates};
 use crate::metrics::Health;
 
@@ -48,11 +49,25 @@ fn list(paths: &[PathBuf]) -> String {
 /// # Errors
 /// When there is none, or it does not answer in time.
 pub fn ask(socket: Option<&Path>, request: &Request) -> Result<Answer, Error> {
+    ask_about(socket, None, request)
+}
+
+/// The same of one of several accounts.
+///
+/// # Errors
+/// The same.
+pub fn ask_about(
+    socket: Option<&Path>,
+    account: Option<&str>,
+    request: &Request,
+) -> Result<Answer, Error> {
     let paths = socket.map_or_else(candidates, |path| vec![path.to_owned()]);
     let mut refused = None;
     for path in &paths {
         match UnixStream::connect(path) {
-            Ok(stream) => return talk(stream, request).map_err(|error| broken(path, error))?,
+            Ok(stream) => {
+                return talk(stream, account, request).map_err(|error| broken(path, error))?;
+            }
             Err(error)
                 if matches!(
                     error.kind(),
@@ -71,16 +86,18 @@ fn broken(path: &Path, error: io::Error) -> Error {
     }
 }
 
-fn talk(mut stream: UnixStream, request: &Request) -> io::Result<Result<Answer, Error>> {
+fn talk(
+    mut stream: UnixStream,
+    account: Option<&str>,
+    request: &Request,
+) -> io::Result<Result<Answer, Error>> {
     let patience = match request {
         Request::Status => PATIENCE,
         _ => LICHESS,
     };
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let mut line = serde_json::to_string(request)?;
-    line.push('\n');
-    stream.write_all(line.as_bytes())?;
+    stream.write_all(request.line(account)?.as_bytes())?;
     let mut answer = String::new();
     BufReader::new(stream).read_line(&mut answer)?;
     Ok(match serde_json::from_str(&answer) {
@@ -95,11 +112,11 @@ fn talk(mut stream: UnixStream, request: &Request) -> io::Result<Result<Answer, 
 /// # Errors
 /// When there is no daemon to ask, or nothing can be printed.
 pub fn status_command(
-    socket: Option<&Path>,
+    socket: &SocketArgs,
     json: bool,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
-    let Answer::Status(status) = ask(socket, &Request::Status)? else {
+    let Answer::Status(status) = socket.ask(&Request::Status)? else {
         return Err(Error::Unreadable("not a status".to_owned()).into());
     };
     if json {
@@ -118,11 +135,11 @@ pub fn status_command(
 /// # Errors
 /// When there is no daemon, when it does not do it, or nothing can be printed.
 pub(super) fn order_command(
-    socket: Option<&Path>,
+    socket: &SocketArgs,
     request: &Request,
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
-    let Answer::Done(done) = ask(socket, request)? else {
+    let Answer::Done(done) = socket.ask(request)? else {
         return Err(Error::Unreadable("not what came of it".to_owned()).into());
     };
     writeln!(out, "{done}")?;

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::client::order_command;
-use super::{Challenge, Request};
+use super::client::{Error, ask_about, order_command};
+use super::{Answer, Challenge, Request};
 
 /// What an operator can have a running bot do.
 #[derive(Debug, Subcommand)]
@@ -106,12 +106,22 @@ pub enum OperatorCommand {
     Reload(SocketArgs),
 }
 
-/// Where the bot is.
+/// Where the bot is, and which of its accounts is meant.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SocketArgs {
     /// The bot's control socket [default: control.sock in the runtime directory]
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
+    /// The account, where the bot plays several
+    #[arg(long, value_name = "NAME")]
+    pub account: Option<String>,
+}
+
+impl SocketArgs {
+    /// Asks the bot that is there.
+    pub(super) fn ask(&self, request: &Request) -> Result<Answer, Error> {
+        ask_about(self.socket.as_deref(), self.account.as_deref(), request)
+    }
 }
 
 impl OperatorCommand {
@@ -132,6 +142,6 @@ impl OperatorCommand {
             Self::MoveNow { game, socket } => (socket, Request::MoveNow { game }),
             Self::Reload(socket) => (socket, Request::Reload),
         };
-        order_command(socket.socket.as_deref(), &request, out)
+        order_command(&socket, &request, out)
     }
 }

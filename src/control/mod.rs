@@ -6,27 +6,34 @@
 
 mod client;
 mod command;
+mod ends;
 mod server;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::bot::{self, Helm, Invitation};
-use crate::metrics::{Metrics, Status};
+use crate::metrics::Status;
 
-pub use client::{Error, ask, status_command};
-pub use command::OperatorCommand;
+pub use client::{Error, ask, ask_about, status_command};
+pub use command::{OperatorCommand, SocketArgs};
+pub use ends::Ends;
 pub use server::{BindError, Server, keep};
 
 /// The socket's file name.
 const NAME: &str = "control.sock";
 
+/// The field of a request that names an account.
+const ACCOUNT: &str = "account";
+
 /// Where the systemd unit has its runtime directory.
 const SYSTEM: &str = "/run/knightwatch";
 
-/// What a client may ask: `{"ask":"move-now","game":"abcdefgh"}`.
+/// What a client may ask: `{"ask":"move-now","game":"abcdefgh"}`. Beside that `"account"` may say which one of several is
+/// meant, see [`Request::addressed`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "ask")]
 pub enum Request {
@@ -115,10 +122,37 @@ impl Request {
         })
     }
 
-    /// What the daemon says to it.
-    pub async fn answer(self, (metrics, helm): &Ends) -> Answer {
-        let answer = match self {
-            Self::Status => return Answer::Status(Box::new(metrics.status())),
+    /// Reads a line of a client that may name an account.
+    ///
+    /// # Errors
+    /// Why it is no request.
+    pub fn addressed(line: &str) -> Result<(Option<String>, Self), String> {
+        // Only one that names an account has to be taken apart.
+        if let Ok(Value::Object(mut request)) = serde_json::from_str(line)
+            && let Some(account) = request.remove(ACCOUNT)
+        {
+            let Value::String(account) = account else {
+                return Err("not a request: an account is named by a text".to_owned());
+            };
+            let request = Self::read(&Value::Object(request).to_string())?;
+            return Ok((Some(account), request));
+        }
+        Ok((None, Self::read(line)?))
+    }
+
+    /// The line that says so.
+    fn line(&self, account: Option<&str>) -> serde_json::Result<String> {
+        let mut request = serde_json::to_value(self)?;
+        if let (Some(fields), Some(account)) = (request.as_object_mut(), account) {
+            fields.insert(ACCOUNT.to_owned(), account.into());
+        }
+        Ok(format!("{request}\n"))
+    }
+
+    /// What an account says to it.
+    async fn carry_out(self, helm: &Helm) -> bot::Answer {
+        match self {
+            Self::Status => Err("an account is asked for no status".into()),
             Self::Pause => helm.pause().await,
             Self::Resume => helm.resume().await,
             Self::Drain => helm.drain(),
@@ -132,16 +166,9 @@ impl Request {
             Self::Unblock { user } => helm.unblock(&user).await,
             Self::MoveNow { game } => helm.move_now(&game).await,
             Self::Reload => helm.reload().await,
-        };
-        match answer {
-            Ok(done) => Answer::Done(done),
-            Err(bot::Refused(why)) => Answer::Error(why),
         }
     }
 }
-
-/// What the daemon answers from: how it is doing, and who can do something about it.
-pub type Ends = (Metrics, Helm);
 
 /// What the daemon answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -229,8 +229,8 @@ async fn converse(mut client: UnixStream, ends: Ends, patience: Duration) {
         if !matches!(read, Ok(Ok(1..))) || !line.ends_with('\n') {
             return;
         }
-        let answer = match Request::read(&line) {
-            Ok(request) => request.answer(&ends).await,
+        let answer = match Request::addressed(&line) {
+            Ok((account, request)) => ends.answer(account.as_deref(), request).await,
             Err(why) => Answer::Error(why),
         };
         let mut text = serde_json::to_string(&answer).expect("plain data with string keys");
@@ -297,7 +297,7 @@ mod tests {
         let mut server = Server::bind(&path).await.unwrap();
         server.patience = Duration::from_millis(200);
         let (helm, _calls) = bot::helm(bot::stop().0);
-        tokio::spawn(server.serve((Metrics::default(), helm)));
+        tokio::spawn(server.serve((Metrics::default(), helm).into()));
         let mut idle = Vec::new();
         for _ in 0..CLIENTS + 4 {
             idle.push(UnixStream::connect(&path).await.unwrap());

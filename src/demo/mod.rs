@@ -188,7 +188,7 @@ fn open_page(sim: &Sim, parts: &BotParts, helm: Helm, address: SocketAddr) -> an
             site: sim.door_of(GUEST),
         }),
         orders: Some(web::Orders {
-            ends: (parts.metrics.clone(), helm),
+            ends: (parts.metrics.clone(), helm).into(),
             given: ORDERS,
         }),
     };

@@ -24,10 +24,16 @@ const SOON: Duration = Duration::from_secs(14 * 24 * 3600);
 /// Looks at configuration, token, Lichess, account, book, the machine and the engine. Needs a tokio runtime.
 pub async fn check(settings: &Settings) -> Report {
     let mut findings = vec![configuration(settings)];
-    findings.extend(open_token_file(settings));
-    match connect(settings) {
-        Ok(client) => online(settings, &client, &mut findings).await,
-        Err(finding) => findings.push(finding),
+    for account in settings.accounts() {
+        let before = findings.len();
+        findings.extend(open_token_file(&account));
+        match connect(&account) {
+            Ok(client) => online(&account, &client, &mut findings).await,
+            Err(finding) => findings.push(finding),
+        }
+        for finding in &mut findings[before..] {
+            finding.of(account.name.as_deref());
+        }
     }
     findings.extend(books(settings));
     findings.push(records(settings));
@@ -72,6 +78,13 @@ async fn online(settings: &Settings, client: &Client, findings: &mut Vec<Finding
         Ok(Some(info)) => {
             findings.extend(scopes(settings, &info));
             match client.named(&info.user).account().await {
+                Ok(user) if !settings.is_called(user.username.as_str()) => {
+                    let text = format!("the token is one of {}", user.username);
+                    findings.push(
+                        Finding::bad("token", Fault::Configuration, text)
+                            .advice("an account is called as Lichess calls it"),
+                    );
+                }
                 Ok(user) => findings.extend(account(settings, &user)),
                 Err(error) => findings.push(no_answer("account", &error)),
             }

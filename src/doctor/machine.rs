@@ -36,7 +36,10 @@ pub(super) fn clock(ahead: Option<f64>) -> Option<Finding> {
 /// How many files may be open, where the system tells.
 pub(super) fn files(settings: &Settings) -> Option<Finding> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
-    let games = settings.games.concurrency.try_into().unwrap_or(u64::MAX);
+    let accounts = settings.accounts();
+    let games = accounts.iter().map(|account| account.games.concurrency);
+    let games = games.fold(0_usize, usize::saturating_add);
+    let games = games.try_into().unwrap_or(u64::MAX);
     Some(enough_files(open_files(&limits)?, games))
 }
 

@@ -66,6 +66,13 @@ impl Finding {
         }
     }
 
+    /// It is about this account of several.
+    pub fn of(&mut self, account: Option<&str>) {
+        if let Some(account) = account {
+            self.text = format!("{account}: {}", self.text);
+        }
+    }
+
     /// The same, with what to do about it.
     pub fn advice(self, advice: impl Into<String>) -> Self {
         Self {

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use futures::{StreamExt, TryStreamExt};
@@ -30,7 +30,7 @@ const LARGEST_ANSWER: usize = 16 << 20;
 /// The most that is read of a refusal.
 const LARGEST_REFUSAL: usize = 64 << 10;
 
-/// Our line to Lichess, for one account. Clones share the connections.
+/// Our line to Lichess, for one account. Clones share the connections, and so do [sisters](Self::sister).
 ///
 /// Nothing is retried here; [`super::retry`] says what to do after a failure. Requests and streams have connections of
 /// their own. Moves wait for nothing: no pause, no turn, no lock. Of questions, of challenges, of arenas and of chat there is one at
@@ -42,14 +42,21 @@ pub struct Client {
 }
 
 struct Shared {
-    base: Url,
+    line: Arc<Line>,
     token: Token,
     authorization: HeaderValue,
+    gate: Mutex<Gate>,
+    tally: Tally,
+}
+
+/// What the accounts of one address have in common.
+struct Line {
+    base: Url,
     requests: Lane,
     streams: Lane,
+    /// What pauses for all of them.
     gate: Mutex<Gate>,
     turns: Turns,
-    tally: Tally,
 }
 
 /// One at a time.
@@ -98,7 +105,7 @@ impl Lane {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("base", &self.shared.base.as_str())
+            .field("base", &self.shared.line.base.as_str())
             .finish_non_exhaustive()
     }
 }
@@ -109,9 +116,6 @@ impl Client {
     /// # Errors
     /// When the certificates to trust cannot be read. Plain http needs none.
     pub fn new(endpoint: &Endpoint, token: Token, name: Option<&str>) -> Result<Self, Error> {
-        let mut authorization = HeaderValue::try_from(format!("Bearer {}", token.reveal()))
-            .expect("a token is visible ASCII");
-        authorization.set_sensitive(true);
         let roots = match endpoint.ca_file() {
             Some(file) => certificates(file)?,
             None => Vec::new(),
@@ -132,10 +136,8 @@ impl Client {
                     current: AtomicUsize::new(0),
                 })
             };
-        let shared = Shared {
+        let line = Line {
             base: endpoint.base().clone(),
-            token,
-            authorization,
             requests: lane(|common| {
                 common
                     // Longer than most moves take to think about, so that the answer finds an open connection.
@@ -152,12 +154,31 @@ impl Client {
             })?,
             gate: Mutex::default(),
             turns: Turns::default(),
+        };
+        Ok(Self::on(Arc::new(line), token, name))
+    }
+
+    /// A client for the owner of another token, over the same connections: what Lichess asks of an address it asks of both
+    /// together.
+    pub fn sister(&self, token: Token) -> Self {
+        Self::on(Arc::clone(&self.shared.line), token, None)
+    }
+
+    fn on(line: Arc<Line>, token: Token, name: Option<&str>) -> Self {
+        let mut authorization = HeaderValue::try_from(format!("Bearer {}", token.reveal()))
+            .expect("a token is visible ASCII");
+        authorization.set_sensitive(true);
+        let shared = Shared {
+            line,
+            token,
+            authorization,
+            gate: Mutex::default(),
             tally: Tally::default(),
         };
-        Ok(Self {
+        Self {
             shared: Arc::new(shared),
             user_agent: user_agent(name),
-        })
+        }
     }
 
     /// The same client, which now says whose it is. Lichess compares the name with the owner of the token.
@@ -175,7 +196,9 @@ impl Client {
 
     /// Which kinds of request pause since a 429, and for how much longer.
     pub fn pauses(&self) -> Vec<(Kind, Duration)> {
-        self.gate().pauses(clock::now())
+        let now = clock::now();
+        let left = |kind: Kind| Some((kind, self.closed_for(kind, now)?));
+        Kind::ALL.into_iter().filter_map(left).collect()
     }
 
     /// Holds a kind of request back for so long, as a 429 has asked for in an earlier life.
@@ -204,8 +227,13 @@ impl Client {
     }
 
     fn request(&self, method: Method, path: &[&str], with_token: bool) -> Request {
-        let set = self.shared.requests.current();
-        let builder = self.build(&self.shared.requests.sets[set], method, path, with_token);
+        let set = self.shared.line.requests.current();
+        let builder = self.build(
+            &self.shared.line.requests.sets[set],
+            method,
+            path,
+            with_token,
+        );
         Request { set, builder }
     }
 
@@ -216,7 +244,7 @@ impl Client {
         path: &[&str],
         with_token: bool,
     ) -> RequestBuilder {
-        let mut url = self.shared.base.clone();
+        let mut url = self.shared.line.base.clone();
         url.path_segments_mut()
             .expect("http addresses have a path")
             .pop_if_empty()
@@ -251,7 +279,7 @@ impl Client {
     ) -> Result<Bytes, Error> {
         let deadline = clock::wall_deadline(patience);
         let late = Error::Timeout(patience);
-        let _turn = match self.shared.turns.of(kind) {
+        let _turn = match self.shared.line.turns.of(kind) {
             Some(turn) => Some(
                 timeout_at(deadline, turn.lock())
                     .await
@@ -278,7 +306,7 @@ impl Client {
                 // Others have time until the pings tell. Nor should a slow answer to a question cost the next move
                 // its warm connection.
                 if kind == Kind::Move {
-                    self.shared.requests.distrust(request.set);
+                    self.shared.line.requests.distrust(request.set);
                 }
                 Err(late)
             }
@@ -318,8 +346,8 @@ impl Client {
         path: &[&str],
         silence: Duration,
     ) -> Result<Ndjson<T>, Error> {
-        let set = self.shared.streams.current();
-        let request = self.build(&self.shared.streams.sets[set], Method::GET, path, true);
+        let set = self.shared.line.streams.current();
+        let request = self.build(&self.shared.line.streams.sets[set], Method::GET, path, true);
         let opening = async {
             let response = request.send().await.map_err(broken)?;
             if response.status().is_success() {
@@ -334,8 +362,8 @@ impl Client {
                     .bytes_stream()
                     .map_err(|error| root(&error))
                     .boxed();
-                let shared = Arc::clone(&self.shared);
-                Ok(Ndjson::new(bytes, silence).on_silence(move || shared.streams.distrust(set)))
+                let line = Arc::clone(&self.shared.line);
+                Ok(Ndjson::new(bytes, silence).on_silence(move || line.streams.distrust(set)))
             }
             Ok(Err(error)) => {
                 if let Error::Status(refusal) = &error {
@@ -344,7 +372,7 @@ impl Client {
                 Err(error)
             }
             Err(_) => {
-                self.shared.streams.distrust(set);
+                self.shared.line.streams.distrust(set);
                 Err(Error::Timeout(silence))
             }
         }
@@ -354,24 +382,36 @@ impl Client {
         if kind == Kind::Move {
             return Ok(());
         }
-        match self.gate().closed_for(kind, clock::now()) {
+        match self.closed_for(kind, clock::now()) {
             Some(left) => Err(Error::Paused(kind, left)),
             None => Ok(()),
         }
     }
 
+    /// How much longer a kind pauses, for this account or for its address.
+    fn closed_for(&self, kind: Kind, now: Instant) -> Option<Duration> {
+        let line = open(&self.shared.line.gate).closed_for(kind, now);
+        self.gate().closed_for(kind, now).max(line)
+    }
+
     fn note(&self, kind: Kind, refusal: &Refusal) {
-        if refusal.code == 429 {
-            self.gate().refused(kind, refusal, clock::now());
+        if refusal.code != 429 {
+            return;
+        }
+        let now = clock::now();
+        match refusal.is_of_address() {
+            true => open(&self.shared.line.gate).refused(kind, refusal, now),
+            false => self.gate().refused(kind, refusal, now),
         }
     }
 
-    fn gate(&self) -> std::sync::MutexGuard<'_, Gate> {
-        self.shared
-            .gate
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn gate(&self) -> MutexGuard<'_, Gate> {
+        open(&self.shared.gate)
     }
+}
+
+fn open(gate: &Mutex<Gate>) -> MutexGuard<'_, Gate> {
+    gate.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A request, and the set of connections that it goes over.

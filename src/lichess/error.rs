@@ -94,6 +94,13 @@ impl Refusal {
             .or(self.retry_after)
     }
 
+    /// Whether this counts what comes from our address, whoever asks: a limit of the proxy in front of Lichess, whose answer
+    /// is no JSON, or one that Lichess calls so.
+    pub fn is_of_address(&self) -> bool {
+        let limit = self.ratelimit.as_ref();
+        !self.json || limit.is_some_and(|limit| limit.key.ends_with(".ip"))
+    }
+
     /// Whether this is the limit of 100 games a day against other bots, ours (429) or the opponent's (400).
     pub fn is_bot_day_limit(&self) -> bool {
         self.ratelimit

@@ -4,6 +4,7 @@
 //! stand is written by the bot's own loop once a second, as a [`Live`]. Who asks gets both as one [`Status`].
 
 mod sample;
+mod several;
 mod status;
 mod text;
 
@@ -58,7 +59,12 @@ pub struct Live {
     pub repairs: u64,
     /// The engine's size.
     pub engine: EngineStatus,
+    /// Why this account of several has ended before it was told to.
+    pub stopped: Option<String>,
 }
+
+/// The word for an account of several that has ended.
+const ENDED: &str = "ended";
 
 /// The numbers. Cheap to clone; clones are the same numbers.
 #[derive(Clone)]
@@ -70,6 +76,8 @@ struct Inner {
     past: Mutex<Past>,
     post: Histogram,
     reaction: Histogram,
+    /// Those of each account, where these are of several.
+    accounts: Vec<Metrics>,
 }
 
 /// What was counted.
@@ -88,6 +96,13 @@ struct Past {
 
 impl Default for Metrics {
     fn default() -> Self {
+        Self::of(Vec::new())
+    }
+}
+
+impl Metrics {
+    /// The numbers of several accounts together.
+    pub fn of(accounts: Vec<Metrics>) -> Self {
         let now = Instant::now();
         Self(Arc::new(Inner {
             born: now,
@@ -98,19 +113,33 @@ impl Default for Metrics {
             }),
             post: Histogram::new(BOUNDS),
             reaction: Histogram::new(BOUNDS),
+            accounts,
         }))
     }
-}
 
-impl Metrics {
+    /// This account of several has ended, and why if it was not told to.
+    pub fn ended(&self, why: Option<String>) {
+        let account = lock(&self.0.live).0.account.clone();
+        self.live(Live {
+            account,
+            stage: ENDED,
+            stopped: why,
+            ..Live::default()
+        });
+    }
+
     /// The bot's loop tells how things stand.
     pub fn live(&self, live: Live) {
-        // Games that were left or lost from sight have no end to be counted.
-        let on = |game: &String| live.games.iter().any(|other| other.id == *game);
+        self.forget_but(&live.games);
+        *lock(&self.0.live) = (live, Instant::now());
+    }
+
+    /// Games that were left or lost from sight have no end to be counted.
+    fn forget_but(&self, games: &[GameStatus]) {
+        let on = |game: &String| games.iter().any(|other| other.id == *game);
         lock(&self.0.past)
             .ours
             .retain(|game, (_, since)| on(game) || since.elapsed() < STALE);
-        *lock(&self.0.live) = (live, Instant::now());
     }
 
     /// Counts what happens, until the last sender of events is gone.
@@ -127,13 +156,20 @@ impl Metrics {
     fn count(&self, event: &Event) {
         if let Event::Challenge(challenge) = event {
             // What becomes of our own is up to others.
-            let me = lock(&self.0.live).0.account.clone();
-            if me.as_deref() == Some(&challenge.from.name) {
+            let by_us = |metrics: &Self| {
+                let live = lock(&metrics.0.live);
+                live.0.account.as_ref() == Some(&challenge.from.name)
+            };
+            if by_us(self) || self.0.accounts.iter().any(by_us) {
                 return;
             }
         }
         let mut past = lock(&self.0.past);
         match event {
+            Event::OfAccount { event, .. } => {
+                drop(past);
+                self.count(event);
+            }
             Event::Online { .. } => {
                 past.offline_since = None;
                 past.counts.connects += 1;
@@ -192,6 +228,18 @@ impl Metrics {
 
     /// Everything, as of now.
     pub fn status(&self) -> Status {
+        let own = self.own();
+        if self.0.accounts.is_empty() {
+            return own;
+        }
+        let accounts = self.0.accounts.iter().map(Self::status);
+        let together = own.of_all(accounts.collect());
+        self.forget_but(&together.games);
+        together
+    }
+
+    /// What is counted and told here.
+    fn own(&self) -> Status {
         let (live, told) = lock(&self.0.live).clone();
         let past = lock(&self.0.past);
         let owed = live.games.iter().filter_map(|game| game.owed_ms).max();
@@ -220,6 +268,8 @@ impl Metrics {
                 ..live.engine
             },
             memory_mib: resident_mib(),
+            stopped: live.stopped,
+            accounts: Vec::new(),
         };
         let offline = past.offline_since.map(|since| since.elapsed());
         status.health = health(told.elapsed(), offline, &status);
@@ -255,6 +305,10 @@ impl Past {
 /// Whether somebody should look.
 fn health(silent: Duration, offline: Option<Duration>, status: &Status) -> Health {
     let because = |why: String| Health::Ill { why };
+    if status.stage == ENDED {
+        let why = status.stopped.as_ref();
+        return why.map_or(Health::Ok, |why| because(format!("it has stopped: {why}")));
+    }
     if silent > STALE {
         return because(format!(
             "the bot's loop has not moved for {} s",

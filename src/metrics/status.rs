@@ -46,6 +46,12 @@ pub struct Status {
     pub engine: EngineStatus,
     /// Resident memory in MiB.
     pub memory_mib: u64,
+    /// Why this account of several has ended before it was told to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
+    /// The same of each account, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accounts: Vec<Status>,
 }
 
 /// Whether somebody should look.
@@ -176,7 +182,11 @@ impl fmt::Display for Status {
             Health::Ok => writeln!(f, "health   ok")?,
             Health::Ill { why } => writeln!(f, "health   ILL: {why}")?,
         }
+        for account in &self.accounts {
+            writeln!(f, "account  {}", account.line())?;
+        }
         match self.stream {
+            _ if !self.accounts.is_empty() => {}
             Some(stream) => writeln!(
                 f,
                 "stream   open for {}, last heard {:.1} s ago",

@@ -44,6 +44,45 @@ impl Page<'_> {
         gauge.encode(encoder)
     }
 
+    /// One gauge for each account.
+    fn gauges<'a>(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (&'a str, f64)>,
+    ) -> fmt::Result {
+        let kind = ConstGauge::new(0.0).metric_type();
+        let mut encoder = self.0.encode_descriptor(name, help, None, kind)?;
+        for (account, value) in values {
+            let labels = [("account", account)];
+            ConstGauge::new(value).encode(encoder.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    /// How each account stands.
+    fn accounts(&mut self, accounts: &[Status]) -> fmt::Result {
+        type Of = fn(&Status) -> f64;
+        let gauges: [(&str, &str, Of); 3] = [
+            (
+                "account_healthy",
+                "1 when nobody has to look after it",
+                |account| f64::from(u8::from(account.health == Health::Ok)),
+            ),
+            ("account_online", "1 while its stream is open", |account| {
+                f64::from(u8::from(account.stream.is_some()))
+            }),
+            ("account_games", "Its games that are on", |account| {
+                account.games.len() as f64
+            }),
+        ];
+        for (name, help, of) in gauges {
+            let named = |account| (Status::shown(account), of(account));
+            self.gauges(name, help, accounts.iter().map(named))?;
+        }
+        Ok(())
+    }
+
     fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         let counter = ConstCounter::new(value);
         let encoder = self
@@ -83,6 +122,9 @@ impl Collector for Snapshot {
             "1 when the operator wants no new games",
             flag(status.paused),
         )?;
+        if !status.accounts.is_empty() {
+            page.accounts(&status.accounts)?;
+        }
         page.gauge("up_seconds", "Since the start", status.up_s as f64)?;
         page.gauge(
             "online",

@@ -25,10 +25,14 @@ const OPENING: usize = 4;
 
 /// Whether an event is one for the file.
 pub(super) fn is_recorded(event: &Event) -> bool {
-    !matches!(
-        event,
-        Event::Thinking { .. } | Event::Idle { .. } | Event::Draining { .. } | Event::Paused { .. }
-    )
+    match event {
+        Event::OfAccount { event, .. } => is_recorded(event),
+        Event::Thinking { .. }
+        | Event::Idle { .. }
+        | Event::Draining { .. }
+        | Event::Paused { .. } => false,
+        _ => true,
+    }
 }
 
 /// Writes down what happened at this moment. With `filed`, games that end are to be written as PGN, too.
@@ -58,6 +62,12 @@ pub(super) fn enter(db: &Connection, at: i64, event: &Event, filed: bool) -> Res
         ),
         Event::Online { account, .. } => note(db, at, None, "online", &account.name),
         Event::Offline { reason, .. } => note(db, at, None, "offline", reason),
+        Event::OfAccount { account, event } => match &**event {
+            Event::Offline { reason, .. } => {
+                note(db, at, None, "offline", &format!("{account}: {reason}"))
+            }
+            event => enter(db, at, event, filed),
+        },
         Event::Note {
             severity,
             game,

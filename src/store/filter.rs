@@ -9,6 +9,8 @@ use rusqlite::types::Value;
 /// Which games. An empty one means all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
+    /// Of this account of ours, in upper or lower case.
+    pub account: Option<String>,
     /// Against this player, in upper or lower case.
     pub opponent: Option<String>,
     /// Against players with this in their names.
@@ -177,6 +179,10 @@ impl Conditions {
             values: Vec::new(),
         };
         let text = |text: &String| Value::from(text.clone());
+        all.add(
+            "account = ? COLLATE NOCASE",
+            filter.account.as_ref().map(text),
+        );
         all.add("opponent = ?", filter.opponent.as_ref().map(text));
         all.add(
             r"opponent LIKE ? ESCAPE '\'",

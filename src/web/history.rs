@@ -99,6 +99,7 @@ impl Records {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Question {
+    account: String,
     opponent: String,
     result: String,
     speed: String,
@@ -117,6 +118,7 @@ impl Question {
     fn filter(&self) -> Result<Filter, Refusal> {
         let text = |text: &String| (!text.is_empty()).then(|| text.clone());
         Ok(Filter {
+            account: text(&self.account),
             opponent: text(&self.opponent),
             search: text(&self.text),
             outcome: read("result", &self.result, str::parse::<Outcome>)?,

@@ -10,6 +10,7 @@ mod history;
 mod orders;
 mod pictures;
 mod rights;
+mod several;
 mod state;
 mod table;
 mod wire;

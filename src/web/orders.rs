@@ -44,7 +44,7 @@ pub(super) async fn give(
         "unblock" => Request::Unblock { user: about.user },
         _ => Request::MoveNow { game: about.game },
     };
-    match request.answer(&orders.ends).await {
+    match orders.ends.answer(None, request).await {
         Answer::Error(why) => Err(Refusal::Wrong(why)),
         Answer::Done(_) | Answer::Status(_) => Ok(StatusCode::NO_CONTENT),
     }

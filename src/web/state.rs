@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::table::Table;
 use super::wire::{self, Clocks};
-use super::wire::{Challenge, Ending, Game, Idle, Line, Move, Note, Offline, Pair, Report, Status};
+use super::wire::{Challenge, Ending, Game, Line, Move, Note, Pair, Report, Status};
 use crate::events::{Event, Severity};
 
 /// Games that are over and still shown.
@@ -71,34 +71,17 @@ impl State {
     /// Takes up what has happened at this moment, and says what has changed.
     pub fn take(&mut self, event: &Event, now: u64) -> Vec<Change> {
         match event {
-            Event::Online { account, server } => {
-                self.server = Some(server.clone());
-                self.status.account = Some(account.into());
-                self.status.online = true;
-                self.status.offline = None;
-                vec![Change::Status]
+            Event::OfAccount { account, event } => {
+                self.status.take_of(account, event, now);
+                self.heard(Some(account), event, now)
             }
-            Event::Offline { reason, retry_in } => {
-                self.status.online = false;
-                self.status.offline = Some(Offline::of(reason, *retry_in, now));
-                let text = format!("offline: {reason}");
-                self.note(now, Severity::Warning, None, text);
-                vec![Change::Status, Change::Note]
-            }
-            Event::Idle { reason, next } => {
-                self.status.idle = Some(Idle {
-                    reason: reason.clone(),
-                    next: next.map(wire::millis),
-                });
-                vec![Change::Status]
-            }
-            Event::Draining { games } => {
-                self.status.draining = Some(*games);
-                vec![Change::Status]
-            }
-            Event::Paused { paused } => {
-                self.status.paused = *paused;
-                vec![Change::Status]
+            Event::Online { .. }
+            | Event::Offline { .. }
+            | Event::Idle { .. }
+            | Event::Draining { .. }
+            | Event::Paused { .. } => {
+                self.status.take(event, now);
+                self.heard(None, event, now)
             }
             Event::Note {
                 severity,
@@ -120,6 +103,23 @@ impl State {
         }
     }
 
+    /// What follows from what an account says of itself.
+    fn heard(&mut self, account: Option<&str>, event: &Event, now: u64) -> Vec<Change> {
+        match event {
+            Event::Online { server, .. } => self.server = Some(server.clone()),
+            Event::Offline { reason, .. } => {
+                let who = account
+                    .map(|account| format!("{account} is "))
+                    .unwrap_or_default();
+                let text = format!("{who}offline: {reason}");
+                self.note(now, Severity::Warning, None, text);
+                return vec![Change::Status, Change::Note];
+            }
+            _ => {}
+        }
+        vec![Change::Status]
+    }
+
     fn in_game(&mut self, event: &Event, now: u64) -> Vec<Change> {
         let Some(id) = event.game() else {
             return Vec::new();
@@ -135,7 +135,7 @@ impl State {
                 self.finished.retain(|table| table.shown.id != id);
                 self.running.push(Table::new(start, server, now));
             }
-            self.status.idle = None;
+            self.status.plays(&start.us().name);
             return vec![Change::Game(id.to_owned()), Change::Status];
         }
         let Some(at) = self.running.iter().position(|table| table.shown.id == id) else {

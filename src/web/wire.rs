@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
+use super::several::Account;
 use crate::chess::{CastlingNotation, Position};
 use crate::draw::winning_chance;
 use crate::events::{self, Decision, Score, Severity, Source, TimeControl};
@@ -305,6 +306,9 @@ pub(super) struct Status {
     pub idle: Option<Idle>,
     pub draining: Option<usize>,
     pub paused: bool,
+    /// Where there are several accounts, each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accounts: Vec<Account>,
 }
 
 /// The two who can meet on this page.

@@ -280,12 +280,81 @@ fn two_tokens_are_one_too_many() {
 }
 
 #[test]
-fn several_accounts_are_reserved() {
+fn accounts_are_checked_key_by_key() {
+    let text = "lichess = { token_file = \"token\" }\n\
+                [[account]]\nname = \"one\"\ntoken_file = \"one\"\nengine = { hash_mib = 1 }\nchallange = {}\n\
+                token = \"lip_x\"\nrated = false\n\n\
+                [[account]]\nname = \"two\"\ntoken_file = 2\nchat = { greting = \"Hi\" }\n\
+                [[account.rule]]\nmatch = { bots = true }\naccept = true\n\n\
+                [[account]]\nname = \"ONE\"\ntoken_file = \"three\"\ngames = { concurrency = 0 }\n\n\
+                [[account]]\nname = \"f o\"\n\n[[account]]\ntoken_file = \"five\"\n\n\
+                [[account]]\nname = \"six\"\ntoken_file = \"six\"\ndraw = { max_win = 50 }\n";
+    insta::assert_snapshot!(complaint(text, &[("LICHESS_TOKEN_SIX", "lip_six")], &[]));
     insta::assert_snapshot!(complaint(
-        "[[account]]\nname = \"one\"\ntoken_file = \"one\"\n\n[[account]]\nname = \"two\"\n",
-        &[],
-        &[]
+        "account = 1\n",
+        &[("KNIGHTWATCH__ACCOUNT__NAME", "one")],
+        &["--set", "account.name=one"]
     ));
+}
+
+#[test]
+fn the_commented_accounts_are_valid() {
+    let accounts = tables("account");
+    assert!(accounts.len() >= 2, "{accounts:?}");
+    let together = load_text(&accounts.concat()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(together.account.len(), accounts.len());
+}
+
+#[test]
+fn each_account_has_its_own_over_what_is_for_all() {
+    let text = "chat.greeting = \"Hi\"\ngames.concurrency = 3\n\
+                [[rule]]\nname = \"all\"\nmatch = { bot = true }\naccept = true\n\
+                [[account]]\nname = \"Anna\"\ntoken_file = \"anna\"\n\
+                [account.chat]\nfarewell = \"Bye\"\n\
+                [[account.rule]]\nname = \"own\"\nmatch = { bot = false }\ndecline = \"later\"\n\
+                [[account]]\nname = \"Bert\"\ntoken_file = \"bert\"\ngames = { concurrency = 1 }\n";
+    let settings = load_text(text).unwrap();
+    let [anna, bert] = &settings.account[..] else {
+        panic!("{:?}", settings.account);
+    };
+    let rules = |settings: &Settings| -> Vec<String> {
+        settings.rule.iter().map(|rule| rule.name.clone()).collect()
+    };
+    assert_eq!(
+        (rules(anna), rules(bert)),
+        (
+            vec!["own".to_owned(), "all".to_owned()],
+            vec!["all".to_owned()]
+        )
+    );
+    assert_eq!((&*anna.chat.greeting, &*anna.chat.farewell), ("Hi", "Bye"));
+    assert_eq!(bert.chat.farewell, Settings::default().chat.farewell);
+    assert_eq!((anna.games.concurrency, bert.games.concurrency), (3, 1));
+    assert!(anna.is_sister("bert") && !anna.is_sister("anna") && anna.is_called("ANNA"));
+    assert_eq!(anna.state_name(), "anna@lichess.org");
+    assert_eq!(
+        settings.clone().of_account(Some("BERT")).as_ref().ok(),
+        Some(bert)
+    );
+    for (name, why) in [
+        (None, "say --account NAME: Anna, Bert"),
+        (Some("Cleo"), "no account `Cleo`"),
+    ] {
+        let error = settings.clone().of_account(name).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    let alone = Settings::default();
+    assert_eq!(alone.clone().of_account(None).ok(), Some(alone.clone()));
+    assert_eq!(alone.state_name(), "lichess.org");
+    let gone = load_text(&text.replace("Bert", "Cleo")).unwrap();
+    let changes: Vec<String> = settings
+        .changes(&gone)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    for change in ["account `Bert`: is gone", "account `Cleo`: is new"] {
+        assert!(changes.iter().any(|told| told == change), "{changes:?}");
+    }
 }
 
 #[test]

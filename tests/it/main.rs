@@ -1,5 +1,6 @@
 //! Drives the real program and the real HTTP.
 
+mod accounts;
 mod bad_input;
 mod book;
 mod browser;

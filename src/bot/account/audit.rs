@@ -166,6 +166,7 @@ impl Account {
             games,
             requests: requests.to_vec(),
             repairs: self.repairs,
+            stopped: None,
             engine: EngineStatus {
                 hash_mib: engine.hash_mib as u64,
                 threads: engine.thread_count() as u64,

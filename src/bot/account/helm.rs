@@ -187,6 +187,10 @@ impl Account {
         if invitation.user == self.house.me {
             return reply.refuse("that is us");
         }
+        if self.house.settings.is_sister(invitation.user.as_str()) {
+            let user = &invitation.user;
+            return reply.refuse(format!("{user} is another account of ours"));
+        }
         let clocked = matches!(invitation.what.time_control, TimeControl::Clock { .. });
         if clocked && self.slots.full(true, clock::now()) {
             let places = self.house.settings.games.concurrency;
@@ -359,6 +363,8 @@ impl Account {
     fn put_in_force(&mut self) {
         let settings = self.office.in_force();
         let games = &settings.games;
+        let before = self.house.settings.games.concurrency;
+        self.house.hall.want(before, games.concurrency);
         self.slots
             .resize(games.concurrency, games.reserved_for_humans);
         self.house.settings = settings;

@@ -30,6 +30,11 @@ pub(super) async fn introduce(
             () = stop.reached(Stage::Draining) => return Ok(None),
         };
         let failure = match asked {
+            Ok(user) if !parts.settings.is_called(user.username.as_str()) => {
+                let wanted = parts.settings.name.clone().unwrap_or_default();
+                let is = user.username;
+                return Err(Error::SomebodyElse { wanted, is });
+            }
             Ok(user) if !user.is_bot() => return Err(Error::NotABot(user.username)),
             Ok(user) => {
                 return Ok(Some(House {
@@ -43,6 +48,7 @@ pub(super) async fn introduce(
                     waiting: Arc::default(),
                     doubt: Arc::new(Notify::new()),
                     traces: parts.traces.clone(),
+                    hall: parts.hall.clone(),
                 }));
             }
             Err(failure) => failure,

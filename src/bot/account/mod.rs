@@ -13,13 +13,13 @@ mod seeking;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc;
-use tokio::task::{Id, JoinError, JoinSet};
+use tokio::task::{Id, JoinError};
 use tracing::{debug, error, info, warn};
 
+use super::crew::Crew;
 use super::desk::Desk;
 use super::game::{Ended, Order};
 use super::helm::Calls;
@@ -108,6 +108,7 @@ pub(super) async fn run(mut parts: BotParts, mut stop: Stop) -> Result<(), Error
         Duration::ZERO
     };
     account.leave(patience).await;
+    account.vacate();
     outcome
 }
 
@@ -122,7 +123,7 @@ struct Account {
     games: HashMap<GameId, Seat>,
     /// Games without a clock in which there is nothing to do now.
     resting: Resting,
-    tasks: JoinSet<Ended>,
+    tasks: Crew<Ended>,
     names: HashMap<Id, GameId>,
     /// Games that are over or not ours to play, whatever a list that is older says; some only for a while.
     done: VecDeque<(GameId, Option<Instant>)>,
@@ -145,7 +146,7 @@ struct Account {
     /// Where all of that is kept, by [`Book`].
     keepers: [Keeper; 3],
     /// Requests whose answers come back here.
-    errands: JoinSet<Errand>,
+    errands: Crew<Errand>,
     born: Instant,
     first_online: Option<Instant>,
     clean_ends: u32,
@@ -174,6 +175,8 @@ struct Account {
     repairs: u64,
     /// When Lichess was last asked out of turn.
     worried: Option<Instant>,
+    /// Challenges from our address that the quota knows of, of those that were made since the start.
+    challenges_heard: u64,
 }
 
 /// A game that is on, as the account has it.
@@ -211,6 +214,7 @@ impl Account {
             link.reopen(wait);
         }
         pulse.set(|status| status.account = Some(house.me.clone()));
+        house.hall.want(0, house.settings.games.concurrency);
         Self {
             slots: Slots::new(
                 house.settings.games.concurrency,
@@ -225,7 +229,7 @@ impl Account {
             link,
             games: HashMap::new(),
             resting: Resting::default(),
-            tasks: JoinSet::new(),
+            tasks: Crew::default(),
             names: HashMap::new(),
             done: VecDeque::new(),
             panicked: VecDeque::new(),
@@ -237,7 +241,7 @@ impl Account {
             ledger,
             quota,
             keepers,
-            errands: JoinSet::new(),
+            errands: Crew::default(),
             born: clock::now(),
             first_online: None,
             clean_ends: 0,
@@ -255,6 +259,7 @@ impl Account {
             metrics,
             repairs: 0,
             worried: None,
+            challenges_heard: 0,
         }
     }
 
@@ -301,6 +306,7 @@ impl Account {
                     self.look_after_rematch();
                     self.report();
                     self.keep_pauses();
+                    self.hear_of_challenges();
                 }
             }
             self.look_after_queue();
@@ -558,7 +564,7 @@ impl Account {
     }
 
     fn count(&self) {
-        self.house.games.store(self.clocked(), Ordering::Relaxed);
+        self.plays(self.clocked());
         self.pulse.set(|status| status.games = self.games.len());
     }
 

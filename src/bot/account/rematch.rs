@@ -70,7 +70,8 @@ impl Account {
         let plays_on = self.slots.against(Some(&to), now) > 0;
         let busy = plays_on || !self.queue.is_empty() || self.slots.full(human, now);
         let again = self.rematches.row(previous) > 0 || self.rematches.open.is_some();
-        if busy || again || !self.takes_games() {
+        let sister = self.house.settings.is_sister(to.as_str());
+        if sister || busy || again || !self.takes_games() {
             return;
         }
         info!(game = %previous, "offering {to} a rematch");

@@ -5,6 +5,7 @@
 //! list of games that is asked for every minute anyway.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -14,6 +15,7 @@ use super::{Account, Seat};
 use crate::bot::desk::Desk;
 use crate::bot::game;
 use crate::bot::stop::Stage;
+use crate::bot::trace::Traces;
 use crate::clock;
 use crate::lichess::model::{GameId, GameInfo, Speed};
 
@@ -137,8 +139,15 @@ impl Account {
         };
         self.games.insert(id.clone(), seat);
         self.count();
+        let mut house = self.house.clone();
+        let opponent = &info.opponent.name;
+        if self.house.settings.is_sister(opponent.as_str()) && self.house.me.id() > opponent.id() {
+            // An arena has paired us with an account of ours, and one of the two tells of the game.
+            house.events = house.events.alone();
+            house.traces = Traces::default();
+        }
         let task = game::play(
-            self.house.clone(),
+            house,
             id.clone(),
             Some(info),
             inbox,
@@ -152,6 +161,19 @@ impl Account {
     /// Games with a clock that are on.
     pub(super) fn clocked(&self) -> usize {
         self.games.values().filter(|seat| seat.clocked).count()
+    }
+
+    /// So many of them are on now.
+    pub(super) fn plays(&self, games: usize) {
+        let before = self.house.games.swap(games, Ordering::Relaxed);
+        self.house.hall.play(before, games);
+    }
+
+    /// From now on the hall is the other accounts'.
+    pub(super) fn vacate(&self) {
+        self.plays(0);
+        let places = self.house.settings.games.concurrency;
+        self.house.hall.want(places, 0);
     }
 
     /// Opens games without a clock in which there is something to do, so many at once.

@@ -140,7 +140,21 @@ impl Account {
     /// A challenge was made, by whomever.
     pub(super) fn challenge_counts(&mut self, bot: bool) {
         self.quota.challenged(bot, clock::date());
+        self.house.hall.challenged();
+        self.challenges_heard += 1;
         self.save(Book::Quota);
+    }
+
+    /// What other accounts of ours challenge counts against the limit of our address.
+    pub(super) fn hear_of_challenges(&mut self) {
+        let all = self.house.hall.challenges();
+        let theirs = all - std::mem::replace(&mut self.challenges_heard, all);
+        if theirs > 0 {
+            let cost = theirs.try_into().unwrap_or(u32::MAX);
+            self.quota
+                .charge(Limit::ChallengesAddress, cost, clock::date());
+            self.save(Book::Quota);
+        }
     }
 
     /// Lichess may have said that it takes no more challenges from us for now.
@@ -162,7 +176,6 @@ impl Account {
     fn not_made(&mut self, user: &Username, failure: &Failure) {
         info!("cannot challenge {user}: {failure}");
         self.too_many_challenges(failure);
-        let date = clock::date();
         let refusal = failure.refusal();
         let day_limit = refusal.is_some_and(|refusal| refusal.is_bot_day_limit());
         let why = match failure.code() {
@@ -182,7 +195,7 @@ impl Account {
         };
         // Lichess looks at the games of the day when the challenge is counted already.
         if day_limit || matches!(why, Unmade::Refused(_) | Unmade::Lost) {
-            self.quota.challenged(true, date);
+            self.challenge_counts(true);
         }
         self.matchmaking.not_made(user, why);
         self.save(Book::Quota);

@@ -13,10 +13,11 @@ mod tell;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinError;
 use tracing::{debug, info, warn};
 
 use super::House;
+use super::crew::Crew;
 use super::desk::{Desk, Doing};
 use super::head::{Head, Unfit};
 use super::link::{Heard, Link};
@@ -119,7 +120,7 @@ struct Play {
     /// When the POST in flight began.
     sent: Instant,
     /// Requests that nothing waits for.
-    beside: JoinSet<Done>,
+    beside: Crew<Done>,
     alarms: Alarms,
     rng: fastrand::Rng,
     desk: Desk,
@@ -155,7 +156,7 @@ impl Play {
             link,
             flight: Flight::None,
             sent: now,
-            beside: JoinSet::new(),
+            beside: Crew::default(),
             alarms: Alarms::default(),
             rng: fastrand::Rng::new(),
             desk,

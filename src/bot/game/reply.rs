@@ -71,8 +71,8 @@ impl Play {
         let settings = &self.house.settings;
         let share = Share {
             since: clock::since(at),
-            games: self.house.games_on(),
-            concurrency: settings.games.concurrency,
+            games: self.house.hall.games(),
+            concurrency: self.house.hall.places(),
             safety: settings.engine.overhead(),
             longest: settings.correspondence.longest(),
         };

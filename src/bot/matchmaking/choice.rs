@@ -147,9 +147,10 @@ impl Plan {
     pub fn of(settings: &Settings) -> Self {
         let (challenge, matchmaking) = (&settings.challenge, &settings.matchmaking);
         let blocked = challenge.block.iter().chain(&matchmaking.block);
+        let sisters = settings.sisters.iter().cloned().map(Pattern::try_from);
         Self {
             profiles: matchmaking.profiles(),
-            blocked: blocked.cloned().collect(),
+            blocked: blocked.cloned().chain(sisters.flatten()).collect(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::chess::Position;
-use crate::config;
+use crate::config::{self, Settings};
 use crate::lichess::model::{
     Challenge, Challenger, Compat, DeclineReason, Speed, TimeControl, Variant,
 };
@@ -51,11 +51,18 @@ pub fn unplayable(
 }
 
 /// The operator wants no challenges at all, or none of this user.
-pub fn shut_out(challenge: &Challenge, rules: &config::Challenge) -> Option<Objection> {
+pub fn shut_out(challenge: &Challenge, settings: &Settings) -> Option<Objection> {
+    let rules = &settings.challenge;
     if !rules.accept {
         return no(DeclineReason::Generic, "challenges are switched off");
     }
     let name = challenge.challenger.as_ref()?.name.as_str();
+    if settings.is_sister(name) {
+        return no(
+            DeclineReason::Generic,
+            format!("{name} is another account of ours"),
+        );
+    }
     if rules.block.iter().any(|blocked| blocked.matches(name)) {
         return no(DeclineReason::Generic, format!("{name} is blocked"));
     }

@@ -202,7 +202,7 @@ impl Walk {
         let subject = Subject::of_challenge(challenge, case.age_days);
         let unplayable = frame::unplayable(challenge, case.compat, frame);
         self.look("playable", unplayable, "yes")?;
-        let shut_out = frame::shut_out(challenge, frame);
+        let shut_out = frame::shut_out(challenge, settings);
         self.look("open to this user", shut_out, "yes")?;
         let accepted = self.rules(&settings.rule, &subject)?;
         if !accepted {

@@ -12,11 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, watch};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::House;
+use super::crew::Crew;
 use super::helm::Reply;
 use super::orders::Orders;
 use super::stop::Stop;
@@ -41,7 +42,7 @@ pub(super) enum Word {
 pub(super) struct Tournaments {
     house: House,
     stop: Stop,
-    tasks: JoinSet<()>,
+    tasks: Crew<()>,
     words: mpsc::UnboundedReceiver<Word>,
     speaker: mpsc::UnboundedSender<Word>,
     /// Those that nobody has named, and in which we may take part.
@@ -73,7 +74,7 @@ impl Tournaments {
         let mut tournaments = Self {
             house: house.clone(),
             stop: stop.clone(),
-            tasks: JoinSet::new(),
+            tasks: Crew::default(),
             words,
             speaker,
             found,

@@ -1,12 +1,10 @@
 //! Reads the rules of a configuration file, and the profiles of matchmaking, which are written in the same way.
 
-use std::ops::Range;
-
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Table, Value};
 
-use super::super::layers::{Leaf, Reader};
+use super::super::layers::{At, Leaf, Reader, Sound};
 use super::super::problem::{Place, Problem};
 use super::super::schema::{self, PROFILE, choices};
 
@@ -22,12 +20,6 @@ pub struct Written {
     /// Nothing was wrong.
     pub whole: bool,
 }
-
-/// Whether nothing on these lines is broken.
-type Sound<'a> = &'a dyn Fn(Range<usize>) -> bool;
-
-/// The place of a stretch of the text.
-type At<'a> = &'a dyn Fn(Range<usize>) -> Place;
 
 impl Reader<'_> {
     /// The rules, each below a heading `[[rule]]`.
@@ -73,7 +65,7 @@ impl Reader<'_> {
     }
 
     /// The tables of a list that are each written below such a heading.
-    fn tables<'a>(
+    pub fn tables<'a>(
         &mut self,
         content: Spanned<DeValue<'a>>,
         name: &str,

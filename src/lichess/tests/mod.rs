@@ -292,6 +292,57 @@ async fn a_429_in_html_pauses_everything_but_moves_and_streams() {
 }
 
 #[tokio::test]
+async fn a_429_of_the_address_pauses_all_accounts_and_one_of_an_account_that_account() {
+    const ADDRESS: &str =
+        r#"{"error":"no","ratelimit":{"key":"challenge.create.ip","seconds":60}}"#;
+    let server = Server::new(|line| match line {
+        "GET /api/account" => Act::Say("429 Too Many Requests", "text/html", "<html></html>"),
+        "GET /api/account/playing?nb=9" => {
+            Act::Say("429 Too Many Requests", "application/json", "{}")
+        }
+        "POST /api/challenge/Anna" => {
+            Act::Say("429 Too Many Requests", "application/json", ADDRESS)
+        }
+        _ => OK,
+    })
+    .await;
+    let sisters = || {
+        let client = server.client();
+        let sister = client.sister("lip_other".parse().expect("a token"));
+        (client, sister)
+    };
+    let hold = |client: &Client| -> Vec<Kind> {
+        client.pauses().into_iter().map(|(kind, _)| kind).collect()
+    };
+
+    let (client, sister) = sisters();
+    client.playing(9).await.expect_err("429");
+    assert_eq!(hold(&client), [Kind::Query]);
+    assert_eq!(hold(&sister), []);
+
+    let (client, sister) = sisters();
+    let new = NewChallenge {
+        time_control: TimeControl::Unlimited,
+        rated: false,
+        color: ColorWish::Random,
+        variant: Variant::Standard,
+        fen: None,
+    };
+    let refused = client.challenge(&Username::new("Anna"), &new).await;
+    refused.expect_err("429");
+    assert_eq!(hold(&sister), [Kind::Challenge]);
+
+    let (client, sister) = sisters();
+    client.account().await.expect_err("429");
+    assert_eq!(hold(&client), hold(&sister));
+    assert!(matches!(sister.accept(&id()).await, Err(Error::Paused(..))));
+    sister.play(&id(), "e2e4", false).await.expect("a move");
+    let seen = server.seen();
+    let last = seen.last().expect("the move");
+    assert_eq!(last.header("authorization"), Some("Bearer lip_other"));
+}
+
+#[tokio::test]
 async fn failures_are_told_apart() {
     let server = Server::new(|line| match line.rsplit('/').next() {
         Some("e2e4") => Act::Hang,

@@ -1,0 +1,93 @@
+//! How several accounts of one daemon are doing together.
+
+use super::status::{Health, Requests, Status};
+use super::{ENDED, EngineStatus};
+
+impl Status {
+    /// This, as what was counted of all, with how each account stands.
+    pub(super) fn of_all(self, accounts: Vec<Self>) -> Self {
+        let left = || accounts.iter().filter(|account| account.stage != ENDED);
+        let name = |account: &Self| account.account.clone();
+        let ill = accounts.iter().find_map(|account| match &account.health {
+            Health::Ok => None,
+            Health::Ill { why } => Some(format!("{}: {why}", account.shown())),
+        });
+        let all_open = left().count() > 0 && left().all(|account| account.stream.is_some());
+        let streams = left().filter_map(|account| account.stream);
+        let silent = streams.max_by(|a, b| a.silent_s.total_cmp(&b.silent_s));
+        let engine = left().map(|account| account.engine);
+        let engine = engine
+            .max_by_key(|engine| engine.threads)
+            .unwrap_or_default();
+        let mut blocked: Vec<String> = left().flat_map(|account| account.blocked.clone()).collect();
+        blocked.sort_unstable();
+        blocked.dedup();
+        let names: Vec<String> = accounts.iter().filter_map(name).collect();
+        Self {
+            account: (!names.is_empty()).then(|| names.join(", ")),
+            // As far as the one that is least far.
+            stage: stage(left().map(|account| account.stage.as_str())).to_owned(),
+            paused: left().count() > 0 && left().all(|account| account.paused),
+            blocked,
+            arenas: left().flat_map(|account| account.arenas.clone()).collect(),
+            health: ill.map_or(Health::Ok, |why| Health::Ill { why }),
+            stream: silent.filter(|_| all_open),
+            games: left().flat_map(|account| account.games.clone()).collect(),
+            owed_ms: left().map(|account| account.owed_ms).max().unwrap_or(0),
+            requests: requests(&accounts),
+            repairs: accounts.iter().map(|account| account.repairs).sum(),
+            engine: EngineStatus {
+                hash_mib: engine.hash_mib,
+                threads: engine.threads,
+                ..self.engine
+            },
+            accounts,
+            ..self
+        }
+    }
+
+    /// Who this is, in a word.
+    pub(super) fn shown(&self) -> &str {
+        self.account
+            .as_deref()
+            .unwrap_or("an account that Lichess has not named yet")
+    }
+
+    /// This account in a line.
+    pub(super) fn line(&self) -> String {
+        let stage = match self.stage.as_str() {
+            "" => "starting",
+            stage => stage,
+        };
+        let paused = if self.paused { " but PAUSED" } else { "" };
+        let (name, games) = (self.shown(), self.games.len());
+        match (&self.stopped, self.stream) {
+            (Some(why), _) => format!("{name}: STOPPED: {why}"),
+            _ if stage == ENDED => format!("{name}: {stage}"),
+            (None, Some(_)) => format!("{name}: {stage}{paused}, {games} games on"),
+            (None, None) => format!("{name}: {stage}{paused}, stream not open, {games} games on"),
+        }
+    }
+}
+
+fn stage<'a>(stages: impl Iterator<Item = &'a str>) -> &'a str {
+    let order = ["", "running", "draining", "leaving"];
+    let far = |stage: &&str| order.iter().position(|other| other == stage);
+    stages.min_by_key(far).unwrap_or(ENDED)
+}
+
+/// The same kinds have the same fates in the same order.
+fn requests(accounts: &[Status]) -> Vec<Requests> {
+    let mut all: Vec<Requests> = Vec::new();
+    for requests in accounts.iter().flat_map(|account| &account.requests) {
+        match all.iter_mut().find(|sum| sum.kind == requests.kind) {
+            None => all.push(requests.clone()),
+            Some(sum) => {
+                for (fate, more) in sum.fates.iter_mut().zip(&requests.fates) {
+                    fate.1 += more.1;
+                }
+            }
+        }
+    }
+    all
+}

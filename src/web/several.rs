@@ -1,0 +1,143 @@
+//! How several accounts of one daemon are, each by itself and all together.
+
+use serde::Serialize;
+
+use super::wire::{Idle, Offline, Status, millis};
+use crate::events::Event;
+
+/// One account of several.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Account {
+    pub name: String,
+    #[serde(flatten)]
+    pub status: Status,
+}
+
+impl Status {
+    /// Takes up what an account says of itself.
+    pub fn take(&mut self, event: &Event, now: u64) {
+        match event {
+            Event::Online { account, .. } => {
+                self.account = Some(account.into());
+                self.online = true;
+                self.offline = None;
+            }
+            Event::Offline { reason, retry_in } => {
+                self.online = false;
+                self.offline = Some(Offline::of(reason, *retry_in, now));
+            }
+            Event::Idle { reason, next } => {
+                self.idle = Some(Idle {
+                    reason: reason.clone(),
+                    next: next.map(millis),
+                });
+            }
+            Event::Draining { games } => self.draining = Some(*games),
+            Event::Paused { paused } => self.paused = *paused,
+            _ => {}
+        }
+    }
+
+    /// Takes up what one of several says of itself.
+    pub fn take_of(&mut self, name: &str, event: &Event, now: u64) {
+        let known = self
+            .accounts
+            .iter()
+            .position(|account| account.name == name);
+        let at = known.unwrap_or_else(|| {
+            self.accounts.push(Account {
+                name: name.to_owned(),
+                status: Self::default(),
+            });
+            self.accounts.len() - 1
+        });
+        self.accounts[at].status.take(event, now);
+        let accounts = std::mem::take(&mut self.accounts);
+        *self = Self::of_all(accounts);
+    }
+
+    /// A game of this account is on: it is not idle.
+    pub fn plays(&mut self, name: &str) {
+        self.idle = None;
+        let account = self
+            .accounts
+            .iter_mut()
+            .find(|account| account.name == name);
+        if let Some(account) = account {
+            account.status.idle = None;
+        }
+    }
+
+    /// What holds for all of them; who is not there is told when nobody is.
+    fn of_all(accounts: Vec<Account>) -> Self {
+        let each = || accounts.iter().map(|account| &account.status);
+        let online = each().any(|status| status.online);
+        let first = each().find(|status| status.online == online);
+        let idle = || each().filter_map(|status| status.idle.clone());
+        // The one that acts first.
+        let soonest = idle().min_by_key(|idle| idle.next.unwrap_or(u64::MAX));
+        let draining = each().map(|status| status.draining);
+        Self {
+            account: first.and_then(|status| status.account.clone()),
+            online,
+            offline: each()
+                .find_map(|status| status.offline.clone())
+                .filter(|_| !online),
+            idle: soonest.filter(|_| idle().count() == accounts.len()),
+            draining: draining.sum(),
+            paused: each().all(|status| status.paused),
+            accounts,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::Player;
+
+    fn online(name: &str) -> Event {
+        Event::Online {
+            account: Player {
+                name: name.to_owned(),
+                ..Player::default()
+            },
+            server: String::new(),
+        }
+    }
+
+    #[test]
+    fn what_holds_for_all_is_told_as_of_one() {
+        let mut all = Status::default();
+        all.take_of("Anna", &online("Anna"), 0);
+        all.take_of("Bert", &online("Bert"), 0);
+        let offline = Event::Offline {
+            reason: "gone".to_owned(),
+            retry_in: None,
+        };
+        all.take_of("Anna", &offline, 0);
+        all.take_of("Anna", &Event::Paused { paused: true }, 0);
+        assert!(all.online && all.offline.is_none() && !all.paused);
+        assert_eq!(
+            all.account.as_ref().map(|me| me.name.as_str()),
+            Some("Bert")
+        );
+        let names = all.accounts.iter().map(|account| account.name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["Anna", "Bert"]);
+        assert!(all.accounts[0].status.paused && !all.accounts[0].status.online);
+        let idle = |next| Event::Idle {
+            reason: format!("{next:?}"),
+            next,
+        };
+        all.take_of("Anna", &idle(None), 0);
+        assert_eq!(all.idle, None);
+        all.take_of("Bert", &idle(Some(std::time::UNIX_EPOCH)), 0);
+        assert_eq!(all.idle.as_ref().and_then(|idle| idle.next), Some(0));
+        all.plays("Bert");
+        assert!(all.idle.is_none() && all.accounts[1].status.idle.is_none());
+        all.take_of("Anna", &Event::Draining { games: 1 }, 0);
+        assert_eq!(all.draining, None);
+        all.take_of("Bert", &Event::Draining { games: 2 }, 0);
+        assert_eq!(all.draining, Some(3));
+    }
+}

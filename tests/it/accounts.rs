@@ -1,0 +1,438 @@
+//! One program that plays two accounts, on the simulator.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::Command;
+use std::time::Duration;
+
+use knightwatch::sim::{
+    Fault, GameSummary, Habits, Kind, NewUser, Rule, SimOptions, Sparring, TimeControl,
+};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{BOT, Daemon, Player, Site, wait};
+use crate::operator::{refused, said};
+
+/// The other account.
+const SISTER: &str = "Daywatch";
+
+const BLITZ: [(&str, &str); 3] = [
+    ("clock.limit", "180"),
+    ("clock.increment", "2"),
+    ("color", "white"),
+];
+
+/// Nothing but a few games for each.
+const SMALL: &str = "challenge.queue = 0\ngames = { concurrency = 2 }\n";
+
+fn site() -> Site {
+    Site::new([
+        NewUser::bot(SISTER),
+        NewUser::bot("Anna"),
+        NewUser::bot("Bert"),
+    ])
+}
+
+/// The program with these lines for both accounts, and these for each.
+fn launch(site: &Site, config: &str, own: [&str; 2]) -> Daemon {
+    let home = tempfile::tempdir().unwrap();
+    let mut text = format!("lichess = {{ url = \"{}\" }}\n{config}\n", site.url);
+    for (name, own) in [BOT, SISTER].into_iter().zip(own) {
+        keep_token(&home, name, &site.sim.token_of(name));
+        text += &format!("[[account]]\nname = \"{name}\"\ntoken_file = \"{name}.token\"\n{own}\n");
+    }
+    let log = home.path().join("log");
+    Daemon::launch_at(site, "of nobody", &text, Vec::new(), home, log)
+}
+
+fn keep_token(home: &TempDir, name: &str, token: &str) {
+    let mut file = File::options();
+    file.write(true).create(true).truncate(true).mode(0o600);
+    let path = home.path().join(format!("{name}.token"));
+    let mut file = file.open(path).unwrap();
+    file.write_all(token.as_bytes()).unwrap();
+}
+
+/// The same, when both are online.
+fn start(site: &Site, config: &str, own: [&str; 2]) -> Daemon {
+    let bot = launch(site, config, own);
+    online(&bot, 1);
+    bot
+}
+
+/// Waits until each of the two has its stream for the time number `times`.
+fn online(bot: &Daemon, times: usize) {
+    for name in [BOT, SISTER] {
+        logged(bot, &format!("online as {name}"), times);
+    }
+}
+
+fn logged(bot: &Daemon, words: &str, times: usize) {
+    wait(&format!("the log says {times} times: {words}"), || {
+        (bot.log().matches(words).count() >= times).then_some(())
+    });
+}
+
+/// Challenges one of the two: the id of the challenge.
+fn ask(player: &Player<'_>, whom: &str) -> String {
+    let (status, answer) = player.post(&format!("/api/challenge/{whom}"), &BLITZ);
+    assert_eq!(status, 200, "{answer}");
+    let id = answer["id"].as_str().or(answer["challenge"]["id"].as_str());
+    id.unwrap_or_else(|| panic!("no id in {answer}")).to_owned()
+}
+
+/// Challenges one of the two, and makes the first move when the game is on.
+fn play(site: &Site, player: &Player<'_>, whom: &str) -> String {
+    let id = ask(player, whom);
+    assert_eq!(player.answer(&id), "accepted");
+    wait("the game is on", || site.game(&id));
+    player.play(&id, "e2e4");
+    site.plies(&id, 2);
+    id
+}
+
+fn status(bot: &Daemon, arguments: &[&str]) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+    command.args(["status", "--json"]).args(arguments);
+    let output = command.arg("--socket").arg(bot.socket()).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+}
+
+/// The token of this account is good no more.
+fn revoke(site: &Site, name: &str) {
+    let no = Fault::json(401, "{\"error\":\"No such token\"}");
+    let rule = Rule::of(no).of_user(name).times(1_000_000);
+    site.sim.faults().add(rule);
+}
+
+fn is_between_sisters(game: &GameSummary) -> bool {
+    [&game.white, &game.black]
+        .iter()
+        .all(|name| [BOT, SISTER].contains(&name.as_str()))
+}
+
+#[test]
+fn two_accounts_play_at_once_on_one_engine_and_again_after_a_crash() {
+    let site = site();
+    let mut bot = start(
+        &site,
+        SMALL,
+        ["", "chat = { greeting = \"Hello from me\" }"],
+    );
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let first = play(&site, &anna, BOT);
+    let second = play(&site, &bert, SISTER);
+    // Of its own each has what is written below it.
+    wait("the second greets in its own words", || {
+        let (_, chat) = bert.get(&format!("/api/bot/game/{second}/chat"));
+        chat.to_string().contains("Hello from me").then_some(())
+    });
+    wait("both are seen at play", || {
+        let all = status(&bot, &[]);
+        (all["games"].as_array()?.len() == 2).then_some(())
+    });
+    let all = status(&bot, &[]);
+    assert_eq!(all["account"], format!("{BOT}, {SISTER}"));
+    assert_eq!(all["engine"]["hash_mib"], 16, "one table for both");
+    let names: Vec<&Value> = all["accounts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|a| &a["account"])
+        .collect();
+    assert_eq!(names, [BOT, SISTER]);
+    let one = status(&bot, &["--account", "daywatch"]);
+    assert_eq!(
+        (&one["account"], &one["games"][0]["id"]),
+        (&SISTER.into(), &second.clone().into())
+    );
+    assert!(one.get("accounts").is_none());
+    let told = said(&bot, &["status"]);
+    for name in [BOT, SISTER] {
+        let line = format!("account  {name}: running, 1 games on");
+        assert!(told.contains(&line), "{told}");
+    }
+
+    bot.crash_and_restart();
+    online(&bot, 2);
+    for (player, game) in [(&anna, &first), (&bert, &second)] {
+        player.play(game, "d2d4");
+        site.plies(game, 4);
+    }
+    // What each has to remember stands in files of its own.
+    let files = std::fs::read_dir(bot.state()).unwrap().flatten();
+    let files: Vec<String> = files
+        .map(|file| file.file_name().to_string_lossy().into_owned())
+        .collect();
+    for name in ["knightwatch@", "daywatch@"] {
+        let is_hers = |file: &&String| file.starts_with(name) && file.ends_with(".quota.json");
+        assert!(files.iter().any(|file| is_hers(&file)), "{files:?}");
+    }
+    assert_eq!(bot.leave().code(), Some(0));
+}
+
+#[test]
+fn a_dead_token_stops_its_account_alone_until_it_is_the_last() {
+    let site = site();
+    let mut bot = start(&site, SMALL, ["", ""]);
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let lost = play(&site, &anna, BOT);
+    let kept = play(&site, &bert, SISTER);
+    revoke(&site, BOT);
+    // Her next move finds out.
+    anna.play(&lost, "d2d4");
+    logged(
+        &bot,
+        &format!("{BOT} has stopped: Lichess rejects the token"),
+        1,
+    );
+    bert.play(&kept, "d2d4");
+    site.plies(&kept, 4);
+    let third = play(&site, &bert, SISTER);
+    wait("it is seen who has stopped", || {
+        let all = status(&bot, &[]);
+        let games: Vec<&Value> = all["games"]
+            .as_array()?
+            .iter()
+            .map(|game| &game["id"])
+            .collect();
+        let left = [&kept, &third]
+            .iter()
+            .all(|id| games.contains(&&Value::from(id.as_str())));
+        (all["health"]["is"] == "ill" && games.len() == 2 && left).then_some(())
+    });
+    let told = refused_status(&bot);
+    assert!(
+        told.contains(&format!("{BOT}: STOPPED: Lichess rejects the token")),
+        "{told}"
+    );
+    // What is for all is for the other one.
+    assert!(said(&bot, &["pause"]).starts_with(&format!("{SISTER}: paused")));
+    said(&bot, &["resume"]);
+    revoke(&site, SISTER);
+    bert.play(&kept, "g1f3");
+    assert_eq!(bot.ended().code(), Some(77));
+    assert!(bot.log().contains(&format!("{SISTER} has stopped")));
+}
+
+/// What `status` says when somebody should look.
+fn refused_status(bot: &Daemon) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+    let output = command
+        .arg("status")
+        .arg("--socket")
+        .arg(bot.socket())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_token_of_somebody_else_is_a_mistake_of_the_configuration() {
+    let site = site();
+    let home = tempfile::tempdir().unwrap();
+    let mut text = format!("lichess = {{ url = \"{}\" }}\n", site.url);
+    for name in ["Cleo", "Dora"] {
+        keep_token(&home, name, &site.sim.token_of("Anna"));
+        text += &format!("[[account]]\nname = \"{name}\"\ntoken_file = \"{name}.token\"\n");
+    }
+    let log = home.path().join("log");
+    let mut bot = Daemon::launch_at(&site, "of nobody", &text, Vec::new(), home, log);
+    assert_eq!(bot.ended().code(), Some(78));
+    for name in ["Cleo", "Dora"] {
+        let words = format!("{name} has stopped: the token of the account {name} is one of Anna");
+        assert!(bot.log().contains(&words));
+    }
+}
+
+#[test]
+fn accounts_of_one_program_never_challenge_or_accept_each_other() {
+    let users = [BOT, SISTER].map(NewUser::bot);
+    let site = Site::with(SimOptions {
+        users: users.into(),
+        ..SimOptions::default()
+    });
+    site.sim.spar(Sparring {
+        delay: Duration::ZERO..=Duration::ZERO,
+        habits: Habits {
+            resigns: Some(1),
+            ..Habits::default()
+        },
+        ..Sparring::new("Rival", Kind::Random)
+    });
+    // Both look for games at once, and whoever asks is accepted.
+    let eager = "[matchmaking]\nenabled = true\nidle_s = 0\n[[matchmaking.profile]]\nclock = \"1+0\"\nrated = false\n\
+                 [[rule]]\nmatch = { bot = true }\naccept = true\n";
+    let bot = start(&site, eager, ["", ""]);
+    let why = "not with each other";
+    for (from, to) in [(BOT, SISTER), (SISTER, BOT)] {
+        let said = refused(&bot, &["challenge", to, "3+2", "--account", from]);
+        assert!(said.contains("another account of ours"), "{why}: {said}");
+        // As if somebody had her token elsewhere.
+        let player = site.player(from);
+        assert_eq!(player.answer(&ask(&player, to)), "generic", "{why}");
+        logged(&bot, &format!("{from} is another account of ours"), 1);
+    }
+    for name in [BOT, SISTER] {
+        wait(&format!("{name} has found Rival"), || {
+            let games = site.sim.games().into_iter();
+            let mut games = games.map(|game| [game.white, game.black]);
+            games.find(|players| players.iter().any(|player| player == name))
+        });
+    }
+    let games = site.sim.games();
+    assert!(!games.iter().any(is_between_sisters), "{games:?}");
+}
+
+#[test]
+fn sisters_that_are_paired_by_others_play_and_one_of_them_tells() {
+    let site = site();
+    let bot = start(&site, SMALL, ["", ""]);
+    site.sim.faults().add(Rule::of(Fault::Pair {
+        players: [BOT.to_owned(), SISTER.to_owned()],
+        clock: TimeControl::clock(60, 0),
+    }));
+    let game = site.started(1).remove(0);
+    assert!(is_between_sisters(&game));
+    site.plies(&game.id, 8);
+    for name in [BOT, SISTER] {
+        let (resigned, _) = site
+            .player(name)
+            .post(&format!("/api/bot/game/{}/resign", game.id), &[]);
+        if resigned == 200 {
+            break;
+        }
+    }
+    site.finished(&game.id);
+    wait("it is counted once", || {
+        (status(&bot, &[])["counts"]["started"] == 1).then_some(())
+    });
+    let counted = |name: &str| status(&bot, &["--account", name])["counts"]["started"].clone();
+    assert_eq!((counted(BOT), counted(SISTER)), (1.into(), 1.into()));
+}
+
+#[test]
+fn an_operator_says_which_account_he_means() {
+    let site = site();
+    let mut bot = start(&site, SMALL, ["", ""]);
+    let anna = site.player("Anna");
+    let done = said(&bot, &["pause", "--account", BOT]);
+    assert!(
+        done.starts_with(&format!("{BOT}: paused: no new games")),
+        "{done}"
+    );
+    let answers = |whom: &str| anna.answer(&ask(&anna, whom));
+    assert_eq!(answers(BOT), "later");
+    assert_eq!(answers(SISTER), "accepted");
+    wait("it is shown", || {
+        let all = status(&bot, &[]);
+        let paused = |n: usize| all["accounts"][n]["paused"].as_bool();
+        (paused(0)? && !paused(1)? && all["paused"] == false).then_some(())
+    });
+    bot.crash_and_restart();
+    online(&bot, 2);
+    assert_eq!(answers(BOT), "later");
+    let resumed = said(&bot, &["resume"]);
+    assert!(
+        resumed.contains(&format!("{BOT}: resumed: new games")),
+        "{resumed}"
+    );
+    assert!(
+        resumed.contains(&format!("{SISTER}: it was not paused")),
+        "{resumed}"
+    );
+    assert_eq!(answers(BOT), "accepted");
+
+    for order in [&["challenge", "Bert", "3+2"][..], &["join", "rehearse"]] {
+        let why = refused(&bot, order);
+        assert!(
+            why.contains(&format!("say --account NAME: {BOT}, {SISTER}")),
+            "{why}"
+        );
+    }
+    let why = refused(&bot, &["pause", "--account", "Anna"]);
+    assert!(why.contains("has no account Anna"), "{why}");
+    said(&bot, &["challenge", "Bert", "3+2", "--account", SISTER]);
+    let bert = site.player("Bert");
+    let (_, list) = bert.get("/api/challenge");
+    let challenge = &list["in"][0];
+    assert_eq!(challenge["challenger"]["name"], SISTER, "{list}");
+    let id = challenge["id"].as_str().unwrap();
+    bert.post(&format!("/api/challenge/{id}/decline"), &[]);
+    said(&bot, &["block", "Anna"]);
+    for whom in [BOT, SISTER] {
+        assert_eq!(answers(whom), "generic");
+    }
+    // Each account heeds what the configuration says by now.
+    bot.configure(|text| text.replace("queue = 0", "queue = 1"));
+    let reloaded = said(&bot, &["reload"]);
+    assert_eq!(
+        reloaded.matches("challenge.queue: 0 -> 1").count(),
+        2,
+        "{reloaded}"
+    );
+    // One is drained and ends, the other stays.
+    said(&bot, &["drain", "--account", SISTER]);
+    for game in site.sim.games() {
+        // Before the first moves one is aborted, and not resigned.
+        for end in ["abort", "resign"] {
+            anna.post(&format!("/api/bot/game/{}/{end}", game.id), &[]);
+        }
+    }
+    logged(&bot, &format!("{SISTER} has ended"), 1);
+    assert!(bot.runs());
+    said(&bot, &["drain"]);
+    assert_eq!(bot.ended().code(), Some(0));
+}
+
+#[test]
+fn records_page_and_check_know_the_accounts() {
+    let site = site();
+    let bot = start(&site, SMALL, ["", ""]);
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let first = play(&site, &anna, BOT);
+    play(&site, &bert, SISTER);
+    let games = |account: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+        command.args(["games", "--json", "--account", account, "--config"]);
+        command.arg(bot.state().with_file_name("config.toml"));
+        let output = command
+            .env("STATE_DIRECTORY", bot.state())
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    wait("the game is in the records", || {
+        games(BOT).contains(&first).then_some(())
+    });
+    assert!(!games(SISTER).contains(&first));
+
+    let log = bot.log();
+    let (_, page) = log.split_once("the page: http://").unwrap();
+    let (address, _) = page.split_once('/').unwrap();
+    let online = format!("knightwatch_account_online{{account=\"{SISTER}\"}} 1");
+    wait("both are among the numbers", || {
+        let metrics = get(&format!("http://{address}/metrics"));
+        metrics.contains(&online).then_some(())
+    });
+
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+    command
+        .arg("check")
+        .arg("--config")
+        .arg(bot.state().with_file_name("config.toml"));
+    let output = command.env_remove("LICHESS_TOKEN").output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    for name in [BOT, SISTER] {
+        assert!(told.contains(&format!("{name}: ")), "{told}");
+    }
+    assert!(told.contains("Ready to play"), "{told}");
+}
+
+fn get(url: &str) -> String {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async { reqwest::get(url).await.unwrap().text().await.unwrap() })
+}
