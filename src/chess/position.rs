@@ -437,6 +437,23 @@ impl Position {
         next
     }
 
+    /// The key after a move as most moves make it: one piece leaves a square for another and takes what is there. After other
+    /// moves, and where a right to castle or to take en passant comes or goes, the key is another one; this one is for fetching
+    /// ahead what is kept by key.
+    #[inline]
+    pub(crate) fn likely_key_after(&self, mv: Move) -> u64 {
+        let (from, to) = (mv.from(), mv.to());
+        let (us, role) = (self.turn, self.role_on(from));
+        let mut key = self.key
+            ^ zobrist::WHITE_TO_MOVE
+            ^ zobrist::piece(us, role, from)
+            ^ zobrist::piece(us, role, to);
+        if let Some(taken) = self.piece_at(to) {
+            key ^= zobrist::piece(taken.color, taken.role, to);
+        }
+        key
+    }
+
     /// Whether the side to move is checkmated.
     pub fn is_checkmate(&self) -> bool {
         self.in_check() && !self.has_legal_move()
@@ -489,5 +506,34 @@ impl fmt::Display for Position {
         }
         writeln!(f, "\n   a b c d e f g h\n")?;
         write!(f, "{}", self.fen())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_likely_key_is_that_of_moves_that_change_no_rights() {
+        let kiwipete = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
+        let root: Position = kiwipete.parse().unwrap();
+        let (mut right, mut all) = (0, 0);
+        for &first in root.legal_moves().iter() {
+            let pos = root.after(first);
+            for &mv in pos.legal_moves().iter() {
+                let child = pos.after(mv);
+                let ordinary = child.castling == pos.castling
+                    && child.en_passant == pos.en_passant
+                    && matches!(
+                        mv.kind(),
+                        MoveKind::Quiet | MoveKind::Capture | MoveKind::DoublePush
+                    );
+                let is_right = pos.likely_key_after(mv) == child.key();
+                assert!(is_right || !ordinary, "{mv:?} in {pos:?}");
+                right += u32::from(is_right);
+                all += 1;
+            }
+        }
+        assert!(right * 2 > all, "{right} of {all}");
     }
 }

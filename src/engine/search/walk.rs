@@ -18,9 +18,9 @@ impl Search<'_> {
 
     /// Plays a move on a copy. The counterpart is [`ascend`](Self::ascend).
     pub(super) fn descend(&mut self, pos: &Position, mv: Move, ply: usize) -> Position {
+        self.table.prefetch(pos.likely_key_after(mv));
         let piece = pos.piece_at(mv.from()).expect("a legal move has a piece");
         let child = pos.after(mv);
-        self.table.prefetch(child.key());
         self.frame(ply).played = Some((piece, mv));
         self.keys.push(child.key());
         self.memory.evaluator.push(pos, mv);

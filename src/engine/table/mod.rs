@@ -4,6 +4,7 @@
 //! any entry of its cluster.
 
 mod entry;
+mod pages;
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -156,6 +157,7 @@ impl Table {
                     let aligned = memory.align_offset(align_of::<Cluster>());
                     // SAFETY: the layout has room for one cluster more than are used, which is more than `aligned`.
                     let clusters = unsafe { memory.add(aligned) }.cast::<Cluster>();
+                    pages::ask_for_huge(memory, layout.size());
                     return Table {
                         memory,
                         clusters,
