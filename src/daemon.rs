@@ -195,6 +195,7 @@ pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<B
         calls: Calls::default(),
         reread: None,
         traces: Traces::default(),
+        left_open: None,
         hall: Hall::default(),
     })
 }
@@ -266,6 +267,9 @@ async fn supervise(
         for parts in &mut parts {
             parts.traces = handle.clone();
         }
+    }
+    for parts in &mut parts {
+        parts.left_open = records.clone().map(left_open);
     }
     let page = page(&accounts, daemon, &events, records);
     accounts.start(parts, stops);
@@ -414,6 +418,22 @@ fn recorder(settings: &Settings, events: &Bus) -> Option<(Recorder, PathBuf)> {
     let recorder = Recorder::start(options, events.subscribe())
         .inspect_err(|error| warn!("no records are kept: {error}"));
     Some((recorder.ok()?, file))
+}
+
+/// Tells which games a file of records has as still on.
+fn left_open(file: PathBuf) -> bot::LeftOpen {
+    Arc::new(move |account| {
+        let filter = store::Filter {
+            account: Some(account.to_owned()),
+            outcome: Some(store::Outcome::Open),
+            ..store::Filter::default()
+        };
+        let ids = store::Reader::open(&file).and_then(|reader| reader.ids(&filter));
+        ids.unwrap_or_else(|error| {
+            info!("how games ended meanwhile is not asked: {error}");
+            Vec::new()
+        })
+    })
 }
 
 /// Begins to keep traces, where they are wanted.

@@ -79,6 +79,8 @@ pub struct BotParts {
     pub reread: Option<Reread>,
     /// Where games leave their traces.
     pub traces: Traces,
+    /// Tells which games the records have as still on, if there are records.
+    pub left_open: Option<LeftOpen>,
     /// What it has in common with other accounts of the same process.
     pub hall: Hall,
 }
@@ -99,10 +101,14 @@ impl BotParts {
             calls: Calls::default(),
             reread: None,
             traces: self.traces.clone(),
+            left_open: None,
             hall: self.hall.clone(),
         }
     }
 }
+
+/// The ids of the games of an account that the records have as still on. It may take as long as a disk does.
+pub type LeftOpen = Arc<dyn Fn(&str) -> Vec<String> + Send + Sync>;
 
 /// Why a bot has stopped before it was told to.
 #[derive(Debug, thiserror::Error)]

@@ -373,8 +373,18 @@ impl Daemon {
 
     /// Ends the program as a crash of the machine would, and starts it again.
     pub fn crash_and_restart(&mut self) {
+        self.crash();
+        self.restart();
+    }
+
+    /// Ends the process at once.
+    pub fn crash(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// Starts the process again.
+    pub fn restart(&mut self) {
         self.child = spawn(&self.entrance, &self.home, &self.arguments, &self.log);
     }
 

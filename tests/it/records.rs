@@ -234,6 +234,32 @@ fn a_kill_costs_the_last_move_at_most() {
     sound(&file);
 }
 
+/// The opponent gives up while nobody of ours is there: after the restart the game has its end.
+#[test]
+fn a_game_that_ends_while_we_are_away_is_not_left_open() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let mut bot = Daemon::start(&site, "");
+    let file = file(&site, &bot.state());
+    let anna = site.player("Anna");
+    let id = anna.start(&[
+        ("clock.limit", "300"),
+        ("clock.increment", "0"),
+        ("color", "black"),
+    ]);
+    written(&file, &id, 1);
+    anna.play(&id, "h7h6");
+    written(&file, &id, 3);
+    bot.crash();
+    anna.post(&format!("/api/bot/game/{id}/resign"), &[]);
+    let game = site.finished(&id);
+    assert_eq!(record(&file, &id).unwrap().game.outcome, Outcome::Open);
+    bot.restart();
+    let record = complete(&file, &id);
+    assert_eq!(record.game.outcome, Outcome::Won);
+    assert_eq!(record.game.status.as_deref(), Some("resign"));
+    assert_eq!(record.moves.len(), game.plies);
+}
+
 fn sound(file: &Path) {
     let db = Connection::open(file).unwrap();
     let verdict: String = db

@@ -40,6 +40,8 @@ pub(super) enum Errand {
     Reread(Result<Box<Settings>, config::Error>, Reply),
     /// The standing orders are on disk; what is to be done then.
     Ordered(io::Result<()>, Then),
+    /// The games that the records have as still on.
+    LeftOpen(Vec<String>),
     /// It is done, and nothing follows from it.
     Nothing,
     /// A file is on disk.
@@ -107,7 +109,9 @@ impl Account {
                 self.informed = true;
                 self.unanswered = 0;
                 self.compare(list, asked);
+                self.ask_records();
             }
+            Ok(Errand::LeftOpen(games)) => self.settle(&games),
             Ok(Errand::Waiting(asked, Ok(list))) => self.listed(list.incoming, asked),
             Ok(Errand::Age(asked, age)) => self.aged(asked, age),
             Ok(Errand::Invited(invitation, answer, reply)) => {

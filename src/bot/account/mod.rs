@@ -10,6 +10,7 @@ mod queue;
 mod rematch;
 mod resting;
 mod seeking;
+mod settling;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use super::quota::{Limit, Quota};
 use super::slots::{Guest, Slots};
 use super::stop::{Stage, Stop};
 use super::tournament::{Tournaments, Word};
-use super::{BotParts, Error, House, Pulse};
+use super::{BotParts, Error, House, LeftOpen, Pulse};
 use crate::clock;
 use crate::events;
 use crate::lichess::model::{ChallengeId, Event, GameId, GameInfo, Speed, Status, Username};
@@ -175,6 +176,8 @@ struct Account {
     repairs: u64,
     /// When Lichess was last asked out of turn.
     worried: Option<Instant>,
+    /// Tells which games the records have as still on; asked once.
+    left_open: Option<LeftOpen>,
     /// Challenges from our address that the quota knows of, of those that were made since the start.
     challenges_heard: u64,
 }
@@ -193,7 +196,12 @@ impl Account {
     fn new(mut house: House, parts: BotParts, books: Books, stop: Stop) -> Self {
         let office = Office::open(&parts);
         house.settings = office.in_force();
-        let BotParts { pulse, metrics, .. } = parts;
+        let BotParts {
+            pulse,
+            metrics,
+            left_open,
+            ..
+        } = parts;
         let Books {
             ledger,
             quota,
@@ -259,6 +267,7 @@ impl Account {
             metrics,
             repairs: 0,
             worried: None,
+            left_open,
             challenges_heard: 0,
         }
     }

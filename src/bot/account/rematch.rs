@@ -11,6 +11,7 @@ use tracing::info;
 use super::errands::Errand;
 use super::{Account, remember};
 use crate::bot::desk::Encore;
+use crate::bot::quota::Limit;
 use crate::bot::slots::Guest;
 use crate::clock;
 use crate::lichess::Error as Failure;
@@ -74,6 +75,13 @@ impl Account {
         if sister || busy || again || !self.takes_games() {
             return;
         }
+        // Asking all the same would make it last longer.
+        let date = clock::date();
+        let full = (!human).then(|| self.quota.full_until(Limit::BotGames, date));
+        if let Some(until) = self.quota.no_challenge_until(date).or(full.flatten()) {
+            let until = clock::shown(until);
+            return info!(game = %previous, "no rematch with {to}: Lichess takes no challenges from us before {until}");
+        }
         info!(game = %previous, "offering {to} a rematch");
         let client = self.house.client.clone();
         self.errands.spawn(async move {
@@ -91,7 +99,10 @@ impl Account {
     ) {
         let id = match asked {
             Ok(challenge) => challenge.id,
-            Err(failure) => return info!("no rematch with {to}: {failure}"),
+            Err(failure) => {
+                self.too_many_challenges(&failure);
+                return info!("no rematch with {to}: {failure}");
+            }
         };
         self.challenge_counts(!human);
         self.rematches.note(id.clone(), 1);

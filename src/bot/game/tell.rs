@@ -85,7 +85,7 @@ impl Play {
 }
 
 /// How a game ended, as people write it.
-pub(super) fn result(status: Status, winner: Option<Color>) -> &'static str {
+pub(in crate::bot) fn result(status: Status, winner: Option<Color>) -> &'static str {
     match (winner, status) {
         (Some(Color::White), _) => "1-0",
         (Some(Color::Black), _) => "0-1",

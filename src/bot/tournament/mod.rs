@@ -49,6 +49,8 @@ pub(super) struct Tournaments {
     found: mpsc::UnboundedReceiver<Joining>,
     finder: mpsc::UnboundedSender<Joining>,
     attended: HashMap<ArenaId, Seat>,
+    /// The same for those who need only know which.
+    attending: watch::Sender<HashSet<ArenaId>>,
     /// Those that the operator has had us leave.
     left: HashSet<ArenaId>,
     paused: watch::Sender<bool>,
@@ -80,6 +82,7 @@ impl Tournaments {
             found,
             finder,
             attended: HashMap::new(),
+            attending: watch::Sender::default(),
             left: HashSet::new(),
             paused: watch::Sender::new(orders.paused),
             scout: None,
@@ -100,6 +103,9 @@ impl Tournaments {
                 word = self.words.recv() => {
                     if let Some(Word::Over(arena)) = &word {
                         self.attended.remove(arena);
+                        self.attending.send_modify(|attending| {
+                            attending.remove(arena);
+                        });
                     }
                     return word;
                 }
@@ -130,7 +136,7 @@ impl Tournaments {
             let scout = Scout::new(
                 house.clone(),
                 self.finder.clone(),
-                self.attended.keys().cloned(),
+                self.attending.subscribe(),
             );
             let roaming = scout.roam(self.paused.subscribe(), self.stop.clone());
             self.scout = Some(self.tasks.spawn(roaming));
@@ -224,6 +230,9 @@ impl Tournaments {
             self.paused.subscribe(),
             self.stop.clone(),
         ));
+        self.attending.send_modify(|attending| {
+            attending.insert(id.clone());
+        });
         self.attended.insert(id, seat);
     }
 }

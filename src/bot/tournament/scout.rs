@@ -37,7 +37,9 @@ pub(super) struct Scout {
     house: House,
     finder: mpsc::UnboundedSender<Joining>,
     /// Those that we take part in, or mean to.
-    attended: HashSet<ArenaId>,
+    attended: watch::Receiver<HashSet<ArenaId>>,
+    /// Those that were found.
+    found: HashSet<ArenaId>,
     /// Whether bots may take part, as far as it was looked at.
     bots: HashMap<ArenaId, bool>,
     /// Teams that we are in.
@@ -50,12 +52,13 @@ impl Scout {
     pub fn new(
         house: House,
         finder: mpsc::UnboundedSender<Joining>,
-        attended: impl Iterator<Item = ArenaId>,
+        attended: watch::Receiver<HashSet<ArenaId>>,
     ) -> Self {
         Self {
             house,
             finder,
-            attended: attended.collect(),
+            attended,
+            found: HashSet::new(),
             bots: HashMap::new(),
             members: HashSet::new(),
             told: HashSet::new(),
@@ -113,20 +116,22 @@ impl Scout {
         let now = i64::try_from(clock::epoch_ms(SystemTime::now())).unwrap_or(i64::MAX);
         // What we take part in already has its place, though it may not be what is looked for.
         let mut taken: Vec<ListedArena> = Vec::new();
+        let attended = self.attended.borrow().clone();
         for Candidate { arena, .. } in &candidates {
             let is_new = taken.iter().all(|other| other.id != arena.id);
-            if is_new && self.attended.contains(&arena.id) {
+            if is_new && attended.contains(&arena.id) {
                 taken.push(arena.clone());
             }
         }
         candidates.retain(|candidate| candidate.fits(wishes, now));
         let listed: HashSet<&ArenaId> = candidates.iter().map(|one| &one.arena.id).collect();
         self.bots.retain(|id, _| listed.contains(id));
+        self.found.retain(|id| listed.contains(id));
         candidates.sort_by_key(|candidate| candidate.arena.starts_at);
         let mut looked_at = 0;
         for candidate in candidates {
             let (arena, id) = (&candidate.arena, &candidate.arena.id);
-            if taken.iter().any(|other| other.id == *id) {
+            if attended.contains(id) || self.found.contains(id) {
                 continue;
             }
             if taken.iter().filter(|other| overlap(other, arena)).count() >= wishes.at_once {
@@ -153,7 +158,7 @@ impl Scout {
             }
             let joining = candidate.joining(wishes);
             info!(arena = %id, "found {}, {} for {} min", arena.name, arena.clock, arena.minutes);
-            self.attended.insert(id.clone());
+            self.found.insert(id.clone());
             let _ = self.finder.send(joining);
             taken.push(candidate.arena);
         }

@@ -13,6 +13,15 @@ const option = ([value, text]) => el("option", { value }, text);
 
 const select = (name, label, options) => el("label", {}, label, el("select", { name }, [["", "Any"], ...options].map(option)));
 
+/** The filters that are dates, and the midnight after how many days of theirs is meant. */
+const DAYS = { since: 0, until: 1 };
+
+/** Midnight here, so many days after a date's: the days of the list are those of who looks at it. */
+function midnight(date, after) {
+	const [year, month, on] = date.split("-").map(Number);
+	return String(new Date(year, month - 1, on + after).getTime());
+}
+
 const COLUMNS = ["Day", "Opponent", "Color", "Result", "Kind", "Moves"];
 
 export class History {
@@ -53,7 +62,7 @@ export class History {
 
 	#query() {
 		const filled = [...new FormData(this.form)].filter(([, value]) => value.trim());
-		return new URLSearchParams(filled);
+		return new URLSearchParams(filled.map(([name, value]) => [name, name in DAYS ? midnight(value, DAYS[name]) : value]));
 	}
 
 	async #fetch() {

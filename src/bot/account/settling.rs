@@ -1,0 +1,87 @@
+//! Games of which the records have no end, since it came while we were not there to see it.
+//!
+//! Once after the start, when Lichess has listed the games that are on, the others are looked at one after the other: of a game
+//! that is over its stream sends one line, which tells how it ended.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use tracing::{debug, info};
+
+use super::Account;
+use super::errands::Errand;
+use crate::bot::game;
+use crate::clock;
+use crate::events::{Event, GameFinished};
+use crate::lichess::Client;
+use crate::lichess::model::{GameEvent, GameFull, GameId};
+
+/// Between two of them: nothing waits for the answers.
+const APART: Duration = Duration::from_secs(1);
+
+/// Lichess gets this long for the one line.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Account {
+    /// Asks the records for games without an end.
+    pub(super) fn ask_records(&mut self) {
+        let Some(left_open) = self.left_open.take() else {
+            return;
+        };
+        let me = self.house.me.to_string();
+        self.errands.spawn(async move {
+            let asked = tokio::task::spawn_blocking(move || left_open(&me)).await;
+            Errand::LeftOpen(asked.unwrap_or_default())
+        });
+    }
+
+    /// Finds out how those ended that are not on, and tells of it.
+    pub(super) fn settle(&mut self, left_open: &[String]) {
+        let is_on = |id: &GameId| self.games.contains_key(id) || self.resting.knows(id);
+        let is_done = |id: &GameId| self.done.iter().any(|(done, _)| done == id);
+        let gone: Vec<GameId> = left_open
+            .iter()
+            .filter_map(|id| id.parse().ok())
+            .filter(|id| !is_on(id) && !is_done(id))
+            .collect();
+        let (client, events) = (self.house.client.clone(), self.house.events.clone());
+        self.errands.spawn(async move {
+            for id in gone {
+                if let Some(end) = end_of(&client, &id).await {
+                    info!(game = %id, "ended while we were away: {} ({})", end.result, end.status);
+                    events.send(Event::GameFinished(end));
+                }
+                clock::sleep(APART).await;
+            }
+            Errand::Nothing
+        });
+    }
+}
+
+/// How a game ended; nothing of one that is on, or that Lichess does not show us.
+async fn end_of(client: &Client, id: &GameId) -> Option<GameFinished> {
+    let opened = clock::timeout(PATIENCE, client.game(id, PATIENCE)).await;
+    let mut stream = match opened.ok()? {
+        Ok(stream) => stream,
+        Err(failure) => {
+            debug!(game = %id, "cannot look how it ended: {failure}");
+            return None;
+        }
+    };
+    match stream.next().await {
+        Some(Ok(GameEvent::Full(full))) => finished(&full),
+        _ => None,
+    }
+}
+
+fn finished(full: &GameFull) -> Option<GameFinished> {
+    let state = &full.state;
+    state.status.is_over().then(|| GameFinished {
+        game: full.id.to_string(),
+        status: state.status.key().into(),
+        winner: state.winner,
+        result: game::result(state.status, state.winner).into(),
+        plies: state.moves.split_whitespace().count() as u32,
+        moves: state.moves.clone(),
+    })
+}
