@@ -11,6 +11,9 @@ const FIRST_MOVE: Duration = Duration::from_secs(1);
 /// Time for a move in a game without a clock: as long as a person likes to wait.
 const UNLIMITED_MOVE: Duration = Duration::from_secs(5);
 
+/// And when a rule has it think longer.
+const UNLIMITED_MOST: Duration = Duration::from_secs(10);
+
 /// How a game measures time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
@@ -42,6 +45,8 @@ pub struct Budget<'a> {
     pub safety: Duration,
     /// The most that he allows for a move in a game without a clock.
     pub longest: Duration,
+    /// The most that a rule of his allows for any move of this game.
+    pub at_most: Option<Duration>,
     /// Games on at this moment, this one included.
     pub games: usize,
     /// Games that the operator wants at once: with more, each thinks less.
@@ -57,7 +62,13 @@ impl Budget<'_> {
             ..Limits::default()
         };
         match self.pace {
-            Pace::Unlimited => within(UNLIMITED_MOVE.min(self.longest), 1),
+            Pace::Unlimited => {
+                let usual = UNLIMITED_MOVE.min(self.longest);
+                within(
+                    self.at_most.map_or(usual, |most| most.min(UNLIMITED_MOST)),
+                    1,
+                )
+            }
             Pace::Correspondence => within(self.longest, 50),
             Pace::Clock { .. } if self.ply < 2 => within(FIRST_MOVE, 40),
             Pace::Clock { increment } => Limits {
@@ -103,6 +114,7 @@ mod tests {
             lag,
             safety: ms(50),
             longest: ms(20_000),
+            at_most: None,
             games: 1,
             concurrency: 4,
         }
@@ -154,6 +166,13 @@ mod tests {
             ..budget(&lag)
         };
         assert_eq!(unlimited.limits().movetime, Some(UNLIMITED_MOVE));
+        for (most, time) in [(1_000, 1_000), (8_000, 8_000), (60_000, 10_000)] {
+            let asked = Budget {
+                at_most: Some(ms(most)),
+                ..unlimited
+            };
+            assert_eq!(asked.limits().movetime, Some(ms(time)));
+        }
         let days = Budget {
             pace: Pace::Correspondence,
             remaining: Duration::from_secs(86_400),

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -10,7 +10,7 @@ use super::House;
 use crate::book;
 use crate::chess::{Game, Move, Position};
 use crate::clock;
-use crate::engine::{self, Clock, Limits, Task, Thinking, Thought};
+use crate::engine::{self, Clock, Limits, Strength, Task, Thinking, Thought, tempo};
 use crate::events::{self, Event, Report, Source};
 use crate::lichess::model::GameId;
 
@@ -104,7 +104,7 @@ fn on_the_wall(limits: Limits) -> Limits {
 }
 
 /// A game's number for the engine.
-fn key(id: &GameId) -> u64 {
+pub fn key(id: &GameId) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish()
@@ -116,6 +116,24 @@ pub struct Search {
     done: oneshot::Receiver<Thought>,
     game: Game,
     barred: Vec<Move>,
+    /// Of a limited engine, which has its move at once and takes its time like a person.
+    leisure: Option<Leisure>,
+    /// What was found, while it is held back.
+    found: Option<Option<Thought>>,
+}
+
+/// The time that a person would take.
+struct Leisure {
+    strength: Strength,
+    limits: Limits,
+    since: Instant,
+}
+
+impl Leisure {
+    /// When to play this.
+    fn ends(&self, game: &Game, mv: Move) -> Instant {
+        self.since + tempo(&self.limits, game, mv, self.strength)
+    }
 }
 
 impl Search {
@@ -127,6 +145,11 @@ impl Search {
             let legal = game.position().legal_moves();
             search_moves.extend(legal.iter().filter(|mv| !barred.contains(mv)));
         }
+        let leisure = limits.strength.map(|strength| Leisure {
+            strength,
+            limits: limits.clone(),
+            since: clock::now(),
+        });
         let thinking = house.engine.start(Task {
             about: key(id),
             game: game.clone(),
@@ -143,17 +166,28 @@ impl Search {
             done,
             game: game.clone(),
             barred: barred.to_vec(),
+            leisure,
+            found: None,
         }
     }
 
     /// Asks for the move now.
-    pub fn hurry(&self) {
+    pub fn hurry(&mut self) {
+        self.leisure = None;
         self.thinking.stop();
     }
 
-    /// The move, when it is found. Any legal one if the engine has failed. `None` if there is none.
+    /// The move, when it is found. Any legal one if the engine has failed. `None` if there is none. May be dropped and called
+    /// again until then.
     pub async fn done(&mut self) -> Option<Choice> {
-        let thought = (&mut self.done).await.ok();
+        if self.found.is_none() {
+            self.found = Some((&mut self.done).await.ok());
+        }
+        let mv = self.found.iter().flatten().find_map(|thought| thought.mv);
+        if let (Some(leisure), Some(mv)) = (&self.leisure, mv) {
+            clock::sleep_until(leisure.ends(&self.game, mv)).await;
+        }
+        let thought = self.found.take().flatten();
         let found = thought.as_ref().and_then(|thought| thought.mv);
         let legal = self.game.position().legal_moves();
         let any = || {

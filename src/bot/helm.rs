@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::stop::Stopper;
-use crate::config::{self, Exact, Joining, Pattern, Settings};
+use crate::config::{self, Exact, Joining, Pattern, Play, Settings, Strength};
 use crate::lichess::model::{
     ArenaId, ColorWish, GameId, NewChallenge, TimeControl, Username, Variant,
 };
@@ -71,6 +71,7 @@ pub(super) enum Order {
     Block(Pattern),
     Unblock(Pattern),
     MoveNow(GameId),
+    Play(Pattern, Box<Play>),
     Challenge(Invitation),
     Join(Joining),
     Leave(ArenaId),
@@ -137,6 +138,24 @@ impl Helm {
         let wrong = |_| Refused(format!("`{game}` is not the id of a game"));
         let game = game.parse::<GameId>().map_err(wrong)?;
         self.call(Order::MoveNow(game)).await
+    }
+
+    /// Plays the next games against this user like this, whatever the rules say, until the program ends or is told otherwise:
+    /// at this Elo, or with so many seconds for a move at most; with neither, by the rules again.
+    pub async fn strength(&self, user: &str, elo: Option<u16>, move_s: Option<u64>) -> Answer {
+        let strength = match elo {
+            Some(elo) => Some(Strength::of_elo(elo).map_err(Refused::from)?),
+            None => None,
+        };
+        if move_s.is_some_and(|seconds| !(1..=60).contains(&seconds)) {
+            return Err("a move takes 1 to 60 seconds".into());
+        }
+        let play = Play {
+            strength,
+            max_move_ms: move_s.map(|seconds| 1_000 * seconds),
+            ..Play::default()
+        };
+        self.call(Order::Play(pattern(user)?, Box::new(play))).await
     }
 
     /// Challenges somebody.

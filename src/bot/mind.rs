@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::budget::Budget;
 use super::chances;
 use super::chat::{self, Asker, Command, Ending, Facts, Throttle, Words};
-use super::choice::{Choice, report};
+use super::choice::{self, Choice, report};
 use super::desk::Notes;
 use super::duty::{Board, Duty, Step, Trouble};
 use super::head::Head;
@@ -21,7 +21,7 @@ use super::policy::{Subject, Terms};
 use super::sheet::{Change, Reading, Sheet, Unplayable};
 use crate::chess::{CastlingNotation, Color};
 use crate::config::{self, Settings};
-use crate::engine::Limits;
+use crate::engine::{Limits, Strength};
 use crate::events::{Report, Timing};
 use crate::lichess::model::{ChatLine, GameFull, GameState, Room, Username};
 
@@ -412,10 +412,23 @@ impl Mind {
             lag: &self.lag,
             safety: share.safety,
             longest: share.longest,
+            at_most: self.terms.think.time,
             games: share.games,
             concurrency: share.concurrency,
         };
-        self.terms.think.bound(budget.limits())
+        Limits {
+            strength: self.strength(),
+            ..self.terms.think.bound(budget.limits())
+        }
+    }
+
+    /// How strong to play, if not as strong as can be.
+    pub fn strength(&self) -> Option<Strength> {
+        let (head, _) = self.table.as_ref()?;
+        Some(Strength {
+            elo: self.terms.skill.level()?,
+            seed: choice::key(&head.id),
+        })
     }
 
     /// A move was found: what to do beside it, if it was thought about, and next.

@@ -35,6 +35,7 @@ impl Settings {
             lichess: old.lichess,
             engine: Engine {
                 overhead_ms: new.engine.overhead_ms,
+                strength: new.engine.strength,
                 ..old.engine
             },
             book: old.book,
@@ -269,7 +270,7 @@ mod tests {
     fn what_was_opened_at_the_start_waits_for_a_restart() {
         let old = settings("");
         let new = settings(
-            "[lichess]\nurl = \"http://127.0.0.1:1\"\n[engine]\nthreads = 7\noverhead_ms = 7\n\
+            "[lichess]\nurl = \"http://127.0.0.1:1\"\n[engine]\nthreads = 7\noverhead_ms = 7\nstrength = 1500\n\
              [book]\nmax_ply = 7\n[records]\nenabled = false\n[daemon]\ngrace_s = 7\n\
              [challenge]\nqueue = 7\n[games]\nconcurrency = 7\n[draw]\nmoves = 7\n[resign]\nmoves = 7\n\
              [chat]\ngreeting = \"7\"\n[tournaments]\njoin = [\"may24bot\"]\n[[rule]]\naccept = true\n",
@@ -292,6 +293,7 @@ mod tests {
             keys(old.changes(&adopted)),
             [
                 "engine.overhead_ms",
+                "engine.strength",
                 "challenge.queue",
                 "rule 1",
                 "games.concurrency",

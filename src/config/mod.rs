@@ -15,6 +15,7 @@ mod problem;
 mod rule;
 mod schema;
 mod settings;
+mod strength;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -37,6 +38,7 @@ pub use settings::{
     Book, Challenge, Daemon, Engine, Games, Lichess, LogLevel, PgnFiles, Prefer, Records,
     Selection, Settings, Speed, Tournaments, Variant,
 };
+pub use strength::{Aim, STRONGEST, Strength, WEAKEST};
 
 /// The longest configuration file, in bytes: forty times the example, for whoever blocks a great many players.
 const LONGEST_FILE: u64 = 256 * 1024;

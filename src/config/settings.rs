@@ -15,6 +15,7 @@ use super::joining::{Joining, Membership};
 use super::manners::{Chat, Draw, Resign, Takebacks};
 use super::matchmaking::Matchmaking;
 use super::rule::{Exact, Limit, Pattern, Play, Rule};
+use super::strength::Strength;
 use crate::lichess::{Endpoint, EndpointError};
 
 /// Everything an operator can set. [`Settings::default`] is a bot that plays out of the box.
@@ -91,6 +92,8 @@ pub struct Engine {
     pub threads: usize,
     /// Time in ms kept back on every move beside the measured lag.
     pub overhead_ms: u64,
+    /// How strong it plays where no rule says otherwise.
+    pub strength: Strength,
 }
 
 /// `[book]`
@@ -493,6 +496,7 @@ impl Default for Engine {
             hash_mib: 256,
             threads: 0,
             overhead_ms: 50,
+            strength: Strength::default(),
         }
     }
 }

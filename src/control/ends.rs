@@ -81,6 +81,7 @@ impl Ends {
             | Request::Drain
             | Request::Block { .. }
             | Request::Unblock { .. }
+            | Request::Strength { .. }
             | Request::Reload => self.each(&meant, &request).await,
         };
         match answer {

@@ -72,6 +72,15 @@ pub enum Request {
         /// In which game.
         game: String,
     },
+    /// Play the next games against this user like this, whatever the rules say.
+    Strength {
+        /// Whom.
+        user: String,
+        /// At this level.
+        elo: Option<u16>,
+        /// With so many seconds for a move at most.
+        move_s: Option<u64>,
+    },
     /// Read the settings anew.
     Reload,
 }
@@ -165,6 +174,7 @@ impl Request {
             Self::Block { user } => helm.block(&user).await,
             Self::Unblock { user } => helm.unblock(&user).await,
             Self::MoveNow { game } => helm.move_now(&game).await,
+            Self::Strength { user, elo, move_s } => helm.strength(&user, elo, move_s).await,
             Self::Reload => helm.reload().await,
         }
     }

@@ -32,7 +32,7 @@ const NAME: &str = "Knightwatch";
 const GUEST: &str = "You";
 
 /// What the bot of the demo can be had do on the page: not to end, for the demo would with it.
-const ORDERS: &[&str] = &["pause", "resume", "move-now"];
+const ORDERS: &[&str] = &["pause", "resume", "move-now", "strength"];
 
 /// The hash table of the demo, small enough for any machine.
 const HASH_MIB: usize = 64;

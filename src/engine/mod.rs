@@ -15,6 +15,7 @@ mod search;
 mod see;
 mod shelf;
 mod solo;
+mod strength;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ mod value;
 
 pub use eval::trace;
 pub use solo::Solo;
+pub use strength::{Elo, Strength, tempo};
 pub use thought::{Bound, Clock, Limits, Score, Thought};
 pub use tunable::{ParameterError, Parameters, Setting, Tunable};
 

@@ -36,6 +36,10 @@ impl Solo {
 
     /// Searches until a limit is met; without any that is at the greatest depth.
     pub fn think(&mut self, game: &Game, limits: &Limits) -> Thought {
+        if limits.strength.is_some() {
+            // Such a search owes nothing to others.
+            self.new_game();
+        }
         self.table.grow_older();
         let ply = u32::try_from(game.moves().len()).unwrap_or(u32::MAX);
         let control = Control::new(limits, ply);

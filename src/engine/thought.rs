@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::Strength;
 use crate::chess::Move;
 
 /// The clock of the side to move, as it stands when the search starts.
@@ -46,6 +47,8 @@ pub struct Limits {
     pub search_moves: Vec<Move>,
     /// How many best lines to report; 0 means 1.
     pub multi_pv: usize,
+    /// Play below full strength.
+    pub strength: Option<Strength>,
 }
 
 /// How good a position is for the side to move.

@@ -18,6 +18,9 @@ use super::value::{DRAW, mated_in, to_score};
 use super::{Limits, Setting, Task, Thought};
 use crate::chess::Game;
 
+/// The table of a search below full strength, which has it for itself: enough for all that it may visit.
+const LIMITED_TABLE_MIB: usize = 16;
+
 /// Enough for the deepest line in an unoptimised build.
 const STACK_BYTES: usize = 16 << 20;
 
@@ -45,6 +48,11 @@ impl Job {
             on_done,
         } = task;
         let ply = u32::try_from(game.moves().len()).unwrap_or(u32::MAX);
+        // What it finds is to depend on nothing but the game and its seed.
+        let table = match limits.strength {
+            Some(_) => Arc::new(Table::new(LIMITED_TABLE_MIB)),
+            None => table,
+        };
         Job {
             control: Control::new(&limits, ply),
             about,
@@ -58,6 +66,9 @@ impl Job {
     /// What the lead does: search, wait until an answer is wanted. Whatever happens in the search, there is an
     /// answer: of the last iteration, or any legal move.
     fn lead(&self, memory: &mut Memory, on_info: &mut OnInfo) -> Thought {
+        if self.limits.strength.is_some() {
+            memory.forget();
+        }
         let mut last = None;
         let searched = catch_unwind(AssertUnwindSafe(|| {
             let mut report = |thought: &Thought| {
@@ -86,6 +97,9 @@ impl Job {
     }
 
     fn help(&self, memory: &mut Memory, seat: usize) {
+        if self.limits.strength.is_some() {
+            return;
+        }
         let searched = catch_unwind(AssertUnwindSafe(|| {
             Search::new(
                 &self.control,

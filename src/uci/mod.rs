@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 
 use crate::chess::{CastlingNotation, Game, Position, perft};
 use crate::engine::nnue::{self, Network};
-use crate::engine::{Engine, EngineOptions, Parameters, Setting, Task, Thinking, Tunable, bench};
+use crate::engine::{
+    Elo, Engine, EngineOptions, Parameters, Setting, Strength, Task, Thinking, Tunable, bench,
+};
 
 use show::{best_move_line, draw, evaluation, info_line};
 use words::{check, ends, number, spin};
@@ -32,6 +34,7 @@ const MAX_THREADS: usize = 512;
 const MAX_MULTI_PV: usize = 256;
 const DEFAULT_OVERHEAD_MS: u64 = 20;
 const MAX_OVERHEAD_MS: u64 = 10_000;
+const DEFAULT_ELO: i32 = 1_500;
 
 /// The longest line that is taken, in bytes: a game of 200,000 plies.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -134,6 +137,11 @@ struct Session {
     overhead: Duration,
     multi_pv: usize,
     notation: CastlingNotation,
+    /// How strong to play, if `is_limited`.
+    elo: Elo,
+    is_limited: bool,
+    /// Each game has its own chances.
+    seed: u64,
 }
 
 impl Session {
@@ -149,6 +157,9 @@ impl Session {
             overhead: Duration::from_millis(DEFAULT_OVERHEAD_MS),
             multi_pv: 1,
             notation: CastlingNotation::Standard,
+            elo: Elo::nearest(DEFAULT_ELO),
+            is_limited: false,
+            seed: fastrand::u64(..),
         }
     }
 
@@ -170,6 +181,7 @@ impl Session {
                 self.stop();
                 self.engine.new_game();
                 self.game = Game::new(Position::startpos());
+                self.seed = fastrand::u64(..);
                 Ok(())
             }
             ["setoption", ref rest @ ..] => self.set_option(rest),
@@ -229,10 +241,14 @@ impl Session {
              option name MultiPV type spin default 1 min 1 max {MAX_MULTI_PV}\n\
              option name Ponder type check default false\n\
              option name UCI_Chess960 type check default false\n\
+             option name UCI_LimitStrength type check default false\n\
+             option name UCI_Elo type spin default {DEFAULT_ELO} min {} max {}\n\
              option name EvalFile type string default {EMBEDDED}\n\
              {parameters}info string {}\n\
              uciok",
             env!("CARGO_PKG_VERSION"),
+            Elo::MIN,
+            Elo::MAX,
             nnue::describe(self.engine.setting().network.as_deref())
         ));
     }
@@ -271,6 +287,11 @@ impl Session {
                     true => CastlingNotation::KingTakesRook,
                     false => CastlingNotation::Standard,
                 };
+            }
+            "uci_limitstrength" => self.is_limited = check(&name, &value)?,
+            "uci_elo" => {
+                let (least, most) = (Elo::MIN.get().into(), Elo::MAX.get().into());
+                self.elo = Elo::nearest(spin(&name, &value, least, most)?);
             }
             "evalfile" => {
                 let network = match value.as_str() {
@@ -315,6 +336,10 @@ impl Session {
         let complain = |what: &str| self.output.complain(what);
         let mut limits = read_limits(words, &self.game, self.overhead, complain);
         limits.multi_pv = self.multi_pv;
+        limits.strength = self.is_limited.then_some(Strength {
+            elo: self.elo,
+            seed: self.seed,
+        });
         let endless = limits.infinite || limits.ponder || !ends(&limits);
         let (sender, done) = mpsc::channel();
         let (info, best) = (self.output.clone(), self.output.clone());

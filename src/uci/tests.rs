@@ -45,6 +45,8 @@ fn it_introduces_itself() {
         "MultiPV",
         "Ponder",
         "UCI_Chess960",
+        "UCI_LimitStrength",
+        "UCI_Elo",
     ] {
         assert!(
             output.contains(&format!("option name {option} type ")),
@@ -98,6 +100,21 @@ fn limits_are_understood() {
     talk("go wtime -5 btime 3 winc 0 binc 0 movestogo 0\n");
     let output = talk("setoption name MultiPV value 3\ngo depth 3\n");
     assert!(output.contains("multipv 3"));
+}
+
+#[test]
+fn the_strength_is_limited_as_guis_ask_for_it() {
+    let limited =
+        "setoption name UCI_LimitStrength value true\nsetoption name UCI_Elo value 1000\n";
+    // It stops by itself long before the end of its time, and tells of one line only.
+    let output = talk(&format!("{limited}go movetime 60000\n"));
+    assert_eq!(best(&output).len(), 4);
+    assert!(!output.contains("multipv 2"), "{output}");
+    let output = talk("setoption name UCI_Elo value 900\n");
+    assert!(
+        output.contains("UCI_Elo: expected a number from 1000 to 2800"),
+        "{output}"
+    );
 }
 
 #[test]

@@ -17,7 +17,9 @@ pub struct Orders {
 }
 
 /// Every order that a page can give.
-pub const ALL_ORDERS: &[&str] = &["pause", "resume", "drain", "block", "unblock", "move-now"];
+pub const ALL_ORDERS: &[&str] = &[
+    "pause", "resume", "drain", "block", "unblock", "move-now", "strength",
+];
 
 /// What an order is about.
 #[derive(Debug, Default, Deserialize)]
@@ -25,6 +27,8 @@ pub const ALL_ORDERS: &[&str] = &["pause", "resume", "drain", "block", "unblock"
 pub(super) struct About {
     user: String,
     game: String,
+    elo: Option<u16>,
+    move_s: Option<u64>,
 }
 
 /// Carries out an order, or says why not.
@@ -42,6 +46,11 @@ pub(super) async fn give(
         "drain" => Request::Drain,
         "block" => Request::Block { user: about.user },
         "unblock" => Request::Unblock { user: about.user },
+        "strength" => Request::Strength {
+            user: about.user,
+            elo: about.elo,
+            move_s: about.move_s,
+        },
         _ => Request::MoveNow { game: about.game },
     };
     match orders.ends.answer(None, request).await {

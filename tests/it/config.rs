@@ -214,7 +214,7 @@ fn a_speed_that_no_time_control_has_is_a_contradiction() {
 fn rules_are_checked_key_by_key() {
     let text = "[[rule]]\nmatch = { bots = true, speed = [\"bullet\", \"blizt\"], rating = \"high\", accept = true }\n\
                 decline = \"toofast\"\nbot = true\nacept = true\n\n\
-                [[rule]]\nmatch = \"everybody\"\nlimit = { per_day = -1 }\nplay = { strength = 1500 }\n\n\
+                [[rule]]\nmatch = \"everybody\"\nlimit = { per_day = -1 }\nplay = { strength = 900, skill = 3 }\n\n\
                 [[rule]]\nmatch = { clock = \"3\", name = [], variant = \"atomic\" }\npriority = 1.5\n";
     insta::assert_snapshot!(complaint(text, &[], &[]));
 }

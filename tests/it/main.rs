@@ -34,6 +34,7 @@ mod service;
 mod sim;
 
 mod soak;
+mod strength;
 mod table_races;
 mod tls;
 mod tournaments;

@@ -31,7 +31,7 @@ pub fn refused(bot: &Daemon, arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-fn status(bot: &Daemon) -> Value {
+pub fn status(bot: &Daemon) -> Value {
     serde_json::from_slice(&order(bot, &["status", "--json"]).stdout).unwrap()
 }
 

@@ -405,6 +405,19 @@ fn a_person_plays_on_the_page_of_the_demo() {
     );
     assert_eq!(game["speed"], "bullet");
     assert_eq!(all["control"][2], "move-now");
+    // How strong it plays against him is his to say, within reason.
+    let order = |order: &str| {
+        let key = format!("X-Knightwatch-Key: {}\r\n", url.key);
+        url.ask(
+            "POST",
+            &format!("/control/strength?user=You&{order}"),
+            &key,
+            "",
+        )
+        .0
+    };
+    assert_eq!([order("elo=1300"), order("move_s=2"), order("")], [204; 3]);
+    assert_eq!([order("elo=300"), order("move_s=3600")], [400; 2]);
     // His rights end at challenges and moves.
     assert_eq!(url.play("/api/bot/account/upgrade", "").0, 403);
     let (status, answer) = url.play(&format!("/api/board/game/{id}/move/e2e4"), "");

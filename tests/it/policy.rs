@@ -283,4 +283,16 @@ fn explain_goes_through_the_rules() {
         .unwrap();
     insta::assert_snapshot!(explained(lenient, CHALLENGE));
     insta::assert_snapshot!(explained("", CHALLENGE));
+    // How strong it would be played is the last word.
+    let limited = "[engine]\nstrength = { adaptive = true, allow_rated = true }\n";
+    let said = explained(limited, CHALLENGE);
+    assert!(
+        said.ends_with("\nPlayed at 2200 Elo, for the opponent has 2200\n"),
+        "{said}"
+    );
+    let said = explained("[engine]\nstrength = 1500\n", CHALLENGE);
+    assert!(
+        said.contains("\nPlayed at full strength, for the game is rated"),
+        "{said}"
+    );
 }

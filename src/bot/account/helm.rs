@@ -16,11 +16,12 @@ use crate::bot::desk::{Doing, Sight};
 use crate::bot::game;
 use crate::bot::helm::{Call, Invitation, Order, Reply, Reread};
 use crate::bot::orders::Orders;
+use crate::bot::policy::said;
 use crate::bot::slots::Guest;
 use crate::bot::stop::Stage;
 use crate::bot::{BotParts, keeper};
 use crate::clock;
-use crate::config::{self, Change, Joining, Pattern, Settings};
+use crate::config::{self, Change, Joining, Match, Pattern, Play, Rule, Settings};
 use crate::events;
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{ArenaId, Challenge, ChallengeId, Challenger, GameId, TimeControl};
@@ -41,6 +42,8 @@ pub(super) struct Office {
     reread: Option<Reread>,
     /// Challenges of the operator's that are not answered yet.
     invited: HashSet<ChallengeId>,
+    /// How games are played against whom, until the program ends; goes before what the rules say.
+    play: Vec<(Pattern, Play)>,
 }
 
 impl Office {
@@ -59,6 +62,7 @@ impl Office {
             turn: Arc::default(),
             reread: parts.reread.clone(),
             invited: HashSet::new(),
+            play: Vec::new(),
         }
     }
 
@@ -72,7 +76,21 @@ impl Office {
 
     /// The settings with the orders.
     pub fn in_force(&self) -> Arc<Settings> {
-        self.orders.over(&self.settings)
+        let mut settings = self.orders.over(&self.settings);
+        if !self.play.is_empty() {
+            let rule = |(who, play): &(Pattern, Play)| Rule {
+                name: format!("{who}, as the operator says"),
+                matching: Match {
+                    name: vec![who.clone()],
+                    ..Match::default()
+                },
+                play: *play,
+                ..Rule::default()
+            };
+            let rules = &mut Arc::make_mut(&mut settings).rule;
+            rules.splice(0..0, self.play.iter().map(rule));
+        }
+        settings
     }
 }
 
@@ -89,6 +107,7 @@ impl Account {
             Order::Block(who) => self.block(who, reply),
             Order::Unblock(who) => self.unblock(&who, reply),
             Order::MoveNow(game) => self.move_now(&game, reply),
+            Order::Play(who, play) => self.play(who, *play, reply),
             Order::Challenge(invitation) => self.invite(invitation, reply),
             Order::Join(joining) => self.join(joining, reply),
             Order::Leave(arena) => self.leave_arena(&arena, reply),
@@ -178,6 +197,21 @@ impl Account {
             } => reply.refuse(format!("{id}: the move is already on its way")),
             _ => reply.refuse(format!("{id}: it is not our turn")),
         }
+    }
+
+    /// Games that begin from now on.
+    fn play(&mut self, who: Pattern, play: Play, reply: Reply) {
+        self.office.play.retain(|(other, _)| *other != who);
+        let done = match play == Play::default() {
+            true => format!("{who} is played as the rules say"),
+            false => format!("{who} is played with {}", said(play).join(", ")),
+        };
+        info!("from now on {done}");
+        if play != Play::default() {
+            self.office.play.push((who, play));
+        }
+        self.put_in_force();
+        reply.done(done);
     }
 
     fn invite(&mut self, invitation: Invitation, reply: Reply) {

@@ -26,6 +26,7 @@ pub enum Command {
     Ping,
     Pv,
     Queue,
+    Strength,
     Takeback,
     Time,
     Version,
@@ -72,6 +73,7 @@ const ALL: &[Entry] = &[
         &["queue"],
         "how many play with me, and how many wait",
     ),
+    (Command::Strength, &["strength", "elo"], "how strong I play"),
     (
         Command::Takeback,
         &["takeback"],
@@ -184,6 +186,10 @@ impl Command {
                 0 => "I give no moves back in this game.".into(),
                 1 => "I still give one move back in this game.".into(),
                 n => format!("I still give {n} moves back in this game."),
+            },
+            Self::Strength => match facts.terms.skill.elo {
+                Some(elo) => format!("I play this game at about {elo} Elo."),
+                None => "I play this game as well as I can.".into(),
             },
             Self::Challenge => challenge(facts.challenge),
             Self::Queue => queue(facts),

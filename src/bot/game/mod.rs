@@ -280,6 +280,9 @@ impl Play {
         if let Some(by) = &self.mind.terms.by {
             info!(game = %self.id, "to be played with {by}");
         }
+        if let Some(said) = &self.mind.terms.skill.said {
+            info!(game = %self.id, "playing {said}");
+        }
         let terms = &self.mind.terms;
         self.trace
             .note(now, || What::Terms(Box::new(terms.clone())));
@@ -415,7 +418,7 @@ impl Play {
     }
 
     fn hurry(&mut self) {
-        if let Flight::Search(search) = &self.flight {
+        if let Flight::Search(search) = &mut self.flight {
             search.hurry();
             self.trace(clock::now(), || {
                 What::Note("the move is wanted now".to_owned())

@@ -63,7 +63,9 @@ impl Play {
             return;
         };
         let (game, barred) = (sheet.game(), self.mind.duty.barred());
-        let books = self.mind.terms.book.then_some(&self.house.books);
+        let terms = &self.mind.terms;
+        let in_book = terms.book && sheet.ply() < terms.skill.book_plies();
+        let books = in_book.then_some(&self.house.books);
         if let Some(choice) = choice::at_once(books, game, barred, &mut self.rng) {
             return self.found(Some(choice));
         }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::super::ledger::{self, Ledger};
 use super::super::orders::{self, Orders};
-use super::{Case, Load, Ruling, Subject, Verdict, judge, rank};
+use super::{Case, Load, Ruling, Subject, Terms, Verdict, judge, rank};
 use crate::config::Settings;
 use crate::lichess::model::{Challenge, Compat};
 
@@ -77,7 +77,12 @@ pub fn explain_command(
     let ledger = ledger.unwrap_or_default();
     let ruling = judge(case, settings, &ledger, SystemTime::now(), Load::default());
     let subject = Subject::of_challenge(&challenge, age_days);
-    out.write_all(tell(&subject, &ruling, rank(settings, &subject).priority()).as_bytes())?;
+    let mut text = tell(&subject, &ruling, rank(settings, &subject).priority());
+    let skill = Terms::of(settings, &subject).skill;
+    if let (Verdict::Accept | Verdict::Wait, Some(said)) = (ruling.verdict, skill.said) {
+        text += &format!("Played {said}\n");
+    }
+    out.write_all(text.as_bytes())?;
     Ok(())
 }
 

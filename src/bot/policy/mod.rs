@@ -7,6 +7,7 @@
 
 mod explain;
 mod frame;
+mod skill;
 mod subject;
 mod terms;
 
@@ -21,8 +22,9 @@ use super::ledger::Ledger;
 use frame::Objection;
 
 pub use explain::{ExplainError, explain_command};
+pub use skill::Skill;
 pub use subject::Subject;
-pub use terms::{Terms, Think};
+pub use terms::{Terms, Think, said};
 
 /// What [`Settings::challenge`] is called where rules have names.
 const FRAME: &str = "[challenge]";
@@ -260,7 +262,7 @@ impl Walk {
                 limited = true;
                 self.limit = (name.clone(), limit);
             }
-            let says = said(rule).join(", ");
+            let says = said_of(rule).join(", ");
             self.note(&name, format!("matches: {says}"));
             if rule.accept == Some(true) {
                 self.why = name;
@@ -354,7 +356,7 @@ impl Walk {
 }
 
 /// What a rule says about those that it matches.
-fn said(rule: &Rule) -> Vec<String> {
+fn said_of(rule: &Rule) -> Vec<String> {
     let mut said = Vec::new();
     if let Some(Limit {
         per_user_day,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Subject, name_of, subject};
+use super::{Skill, Subject, name_of, subject};
 use crate::config::{self, Play, Settings, Takebacks};
 use crate::engine::Limits;
 
@@ -27,6 +27,9 @@ pub struct Terms {
     pub abort_after: Option<Duration>,
     /// How much the engine may think about a move, beside what the clock allows.
     pub think: Think,
+    /// How strong it plays.
+    #[serde(default)]
+    pub skill: Skill,
     /// By which rules, for the log; nothing when it is all as the sections say.
     pub by: Option<String>,
 }
@@ -90,6 +93,7 @@ impl Terms {
             Takebacks::Humans => !game.bot,
             Takebacks::Always => true,
         });
+        let strength = play.strength.unwrap_or(settings.engine.strength);
         let abort_after_s = play.abort_after_s.unwrap_or(games.abort_after_s);
         Self {
             book: play.book.unwrap_or(settings.book.enabled),
@@ -114,13 +118,14 @@ impl Terms {
                 depth: play.max_depth,
                 nodes: play.max_nodes,
             },
+            skill: game.map_or_else(Skill::default, |game| Skill::of(strength, game)),
             by,
         }
     }
 }
 
 /// What this says, in words.
-pub(super) fn said(play: Play) -> Vec<String> {
+pub fn said(play: Play) -> Vec<String> {
     let switch =
         |is: Option<bool>, yes: &str, no: &str| is.map(|is| if is { yes } else { no }.to_owned());
     let said = [
@@ -149,6 +154,7 @@ pub(super) fn said(play: Play) -> Vec<String> {
             .map(|depth| format!("{depth} plies deep at most")),
         play.max_nodes
             .map(|nodes| format!("{nodes} positions for a move at most")),
+        play.strength.map(|strength| format!("plays {strength}")),
     ];
     said.into_iter().flatten().collect()
 }

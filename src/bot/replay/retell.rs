@@ -215,6 +215,7 @@ impl<'a, W: Write> Retelling<'a, W> {
                     true => Vec::new(),
                     false => open.collect(),
                 },
+                strength: replay.mind.strength(),
                 ..Limits::default()
             },
         );

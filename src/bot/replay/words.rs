@@ -46,6 +46,7 @@ fn limits(bounds: &Bounds) -> String {
         bounds
             .nodes
             .map(|nodes| format!("{nodes} positions at most")),
+        bounds.elo.map(|elo| format!("at {elo} Elo")),
     ];
     said.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -235,6 +235,8 @@ pub struct Bounds {
     pub depth: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elo: Option<u16>,
 }
 
 impl From<&Limits> for Bounds {
@@ -247,6 +249,7 @@ impl From<&Limits> for Bounds {
             at_most: limits.at_most.map(nanos),
             depth: limits.depth,
             nodes: limits.nodes,
+            elo: limits.strength.map(|strength| strength.elo.get()),
         }
     }
 }

@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::manners::Takebacks;
 use super::settings::{Speed, Variant};
+use super::strength::Strength;
 use crate::lichess::model::{ColorWish, DeclineReason};
 
 pub(super) use check::contradictions;
@@ -127,6 +128,8 @@ pub struct Play {
     pub max_depth: Option<u32>,
     /// The most positions that it looks at for a move.
     pub max_nodes: Option<u64>,
+    /// How strong it plays.
+    pub strength: Option<Strength>,
 }
 
 impl Play {
@@ -144,6 +147,7 @@ impl Play {
             max_move_ms: self.max_move_ms.or(other.max_move_ms),
             max_depth: self.max_depth.or(other.max_depth),
             max_nodes: self.max_nodes.or(other.max_nodes),
+            strength: self.strength.or(other.strength),
         }
     }
 

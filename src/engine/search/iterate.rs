@@ -5,7 +5,7 @@ use super::root::RootMove;
 use crate::chess::Move;
 use crate::engine::time::Progress;
 use crate::engine::value::{DRAW, INFINITE, MATE, MAX_PLY, is_mate, mate_in, mated_in, to_score};
-use crate::engine::{Thought, params};
+use crate::engine::{Score, Thought, params};
 
 impl Search<'_> {
     /// Searches deeper and deeper until a limit is met, and reports every iteration, each line of it.
@@ -23,7 +23,14 @@ impl Search<'_> {
             return nothing;
         }
         let leads = self.seat == 0;
-        let lines = self.limits.multi_pv.clamp(1, self.root.len());
+        let lines = self.limits.lines().min(self.root.len());
+        // A limited engine considers more lines than anybody wants to hear of.
+        let shown = self.limits.multi_pv.max(1);
+        let report = &mut |thought: &Thought| {
+            if thought.rank <= shown {
+                report(thought);
+            }
+        };
         let deepest = match self.limits.depth {
             Some(depth) if leads => (depth.max(1) as usize).min(MAX_PLY - 1),
             _ => MAX_PLY - 1,
@@ -57,9 +64,26 @@ impl Search<'_> {
             }
         }
         self.leave();
-        let mut answer = self.thought(0, completed);
-        answer.ponder = answer.ponder.or_else(|| self.expected_reply());
+        let chosen = self.chosen(lines);
+        let mut answer = self.thought(chosen, completed);
+        answer.rank = 1;
+        let expected = answer.mv.and_then(|mv| self.expected_reply(mv));
+        answer.ponder = answer.ponder.or(expected);
         answer
+    }
+
+    /// Which move of the root to play, of which so many were considered: the first, unless the strength is limited.
+    fn chosen(&self, lines: usize) -> usize {
+        let Some(strength) = self.limits.strength else {
+            return 0;
+        };
+        let score = |(rank, root): (usize, &RootMove)| -> (Move, Option<Score>) {
+            let known = [root.value, root.previous];
+            let known = known.into_iter().find(|&value| value > -INFINITE);
+            (root.mv, known.filter(|_| rank < lines).map(to_score))
+        };
+        let moves: Vec<_> = self.root.iter().enumerate().map(score).collect();
+        strength.pick(self.game, &moves)
     }
 
     /// Whether the iterations so far will do.
@@ -84,11 +108,12 @@ impl Search<'_> {
         let decided = is_mate(best.value) && 2 * (MATE - best.value.abs()) as usize <= depth;
         let soft_end = self
             .limits
-            .soft_nodes
+            .soft_end()
             .is_some_and(|nodes| self.nodes_of_all() >= nodes);
         mate_wanted
             || soft_end
-            || self.control.is_on_a_clock() && (forced || decided)
+            || (self.control.is_on_a_clock() || self.limits.strength.is_some())
+                && (forced || decided)
             || self.control.is_time_to_answer(progress)
     }
 
@@ -115,9 +140,9 @@ impl Search<'_> {
         }
     }
 
-    /// The table's move after the best move, to ponder on when the line has none.
-    fn expected_reply(&self) -> Option<Move> {
-        let after = self.game.position().after(self.root[0].mv);
+    /// The table's move after this one, to ponder on when the line has none.
+    fn expected_reply(&self, mv: Move) -> Option<Move> {
+        let after = self.game.position().after(mv);
         self.table
             .probe(after.key(), 0)
             .and_then(|hit| hit.mv)

@@ -1,4 +1,4 @@
-// What the page asks of the daemon. Whoever may do more than look has the key of the URL printed at start.
+// What the page asks of the daemon. Who may do more than look has the key of the URL printed at start.
 
 const KEY = "knightwatch-key";
 
@@ -45,7 +45,7 @@ export async function post(path, form) {
 
 export const get = async (path) => answer(await fetch(path));
 
-/** The same for what may be given up; gives null then, and when it has failed, which is told. */
+/** The same for what may be given up; null then, and when it has failed, which is told. */
 export async function ask(path, signal) {
 	try {
 		return await answer(await fetch(path, { signal }));

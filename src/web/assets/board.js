@@ -3,7 +3,7 @@
 import { svg, mark } from "./dom.js";
 import { nameOf, pieceName } from "./chess.js";
 
-/** More pieces than this do not change places by moves: the position is another one, and is there at once. */
+/** More pieces than this do not move at once: the position is another one, and is there at once. */
 const MOST_MOVING = 4;
 
 const DARK = Array.from({ length: 32 }, (_, i) => {
@@ -12,7 +12,7 @@ const DARK = Array.from({ length: 32 }, (_, i) => {
 }).join("");
 
 export class Board {
-	/** `squares`: whether each square can be reached and is read out; otherwise the board is one picture. */
+	/** `squares`: whether each one can be reached and is read out; else the board is one picture. */
 	constructor({ squares = false, coordinates = false } = {}) {
 		const layer = (name) => svg("g", { class: name });
 		this.layers = {
@@ -54,8 +54,7 @@ export class Board {
 		return { x: ((clientX - box.left) / box.width) * 8, y: ((clientY - box.top) / box.height) * 8 };
 	}
 
-	/** Shows a position: `board` as 64 squares, the squares of the last move, that of a king in check, arrows as
-	 * `{from, to, kind}`, and what it is called. */
+	/** Shows a position: `board` as 64 squares, those of the last move and of a check, arrows as `{from, to, kind}`. */
 	show({ board, last = [], check = null, arrows = [], flipped = false, label }) {
 		if (this.flipped !== flipped) {
 			this.flipped = flipped;

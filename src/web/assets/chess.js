@@ -67,8 +67,7 @@ export function after(board, uci) {
 	return next;
 }
 
-/** From each square to where, and with which moves (several where a pawn promotes). Castling can be played onto the
- * king's square and onto the rook. */
+/** From each square to where, and with which moves: several where a pawn promotes. Castling goes by king or rook. */
 export function targets(board, legal) {
 	const from = new Map();
 	const add = (source, to, uci) => {
@@ -91,7 +90,7 @@ export function targets(board, legal) {
 	return from;
 }
 
-/** Where a piece of this color could ever go, whatever stands in its way: for moves chosen in advance. */
+/** Where a piece of this color could ever go, whatever is in its way: for moves in advance. */
 export function dreams(board, color) {
 	const from = new Map();
 	board.forEach((piece, source) => {
@@ -167,7 +166,7 @@ export function spoken(san) {
 
 const ending = (san) => (san.endsWith("#") ? ", mate" : san.endsWith("+") ? ", check" : "");
 
-/** What each side has taken more of than the other, and by how many pawns' worth White leads. */
+/** What each side has taken more of, and by how many pawns' worth White leads. */
 export function material(board) {
 	const more = { white: [], black: [] };
 	let lead = 0;

@@ -17,7 +17,7 @@ export function left(game, side) {
 
 const faces = new Map();
 
-/** Lets an element show a clock for as long as it is in the page; `time()` gives it in ms, or null for none. */
+/** Lets an element show a clock while it is in the page; `time()` gives it in ms, or null for none. */
 export function face(node, time) {
 	faces.set(node, time);
 	draw(node, time);

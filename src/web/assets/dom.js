@@ -8,7 +8,7 @@ export const el = (tag, attributes, ...children) =>
 export const svg = (tag, attributes, ...children) =>
 	fill(document.createElementNS(SVG, tag), attributes, children);
 
-/** `onclick` and the like are listeners, the rest attributes; those that are null or false are left out. */
+/** `onclick` and the like are listeners, the rest attributes, unless null or false. */
 function fill(node, attributes, children) {
 	for (const [name, value] of Object.entries(attributes ?? {})) {
 		if (value === null || value === undefined || value === false) continue;
@@ -20,6 +20,10 @@ function fill(node, attributes, children) {
 }
 
 export const button = (content, onclick, attributes) => el("button", { type: "button", onclick, ...attributes }, content);
+
+/** A choice among these values with their texts. */
+export const select = (name, label, options) =>
+	el("label", {}, label, el("select", { name }, options.map(([value, text]) => el("option", { value }, text))));
 
 /** A table with these heads over its columns. */
 export const table = (heads, body) =>
@@ -57,8 +61,8 @@ const ICONS = {
 	back: "M15 6l-6 6 6 6",
 	on: "M9 6l6 6-6 6",
 	live: "M6 6l6 6-6 6M13 6l6 6-6 6",
-	flip: "M7 20V5M3.5 8.5L7 5l3.500 3.500M17 4v15M13.500 15.500L17 19l3.500-3.500",
-	theme: "M12 4a8 8 0 1 0 8 8 6.200 6.200 0 0 1-8-8z",
+	flip: "M7 20V5M3.5 8.5L7 5l3.5 3.5M17 4v15M13.5 15.5L17 19l3.5-3.5",
+	theme: "M12 4a8 8 0 1 0 8 8 6.2 6.2 0 0 1-8-8z",
 	close: "M6 6l12 12M18 6L6 18",
 };
 

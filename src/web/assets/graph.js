@@ -52,22 +52,19 @@ export class Graph {
 		});
 		const end = points.at(-1);
 		mark(this.drawing, "aria-label", `Chances over ${Math.ceil(moves.length / 2)} moves${end ? `, ${end[2].text} at the end` : ""}`);
-		const line = points.map(([x, y]) => `${x} ${y.toFixed(2)}`).join("L");
-		const area = points.length
-			? svg("path", { class: "whites", d: `M0 ${HIGH}V${points[0][1].toFixed(2)}L${line}H${moves.length}V${HIGH}z` })
-			: null;
+		const line = [[0, points[0]?.[1]], ...points].map(([x, y]) => `${x} ${y?.toFixed(2)}`).join("L");
+		const path = (name, d) => (end ? [svg("path", { class: name, d })] : []);
 		this.curve.replaceChildren(
 			svg("rect", { class: "ground", width: moves.length, height: HIGH }),
-			...(area ? [area] : []),
+			...path("whites", `M${line}H${moves.length}V${HIGH}H0z`),
 			svg("line", { class: "even", x1: 0, x2: this.width, y1: HIGH / 2, y2: HIGH / 2 }),
-			...(line ? [svg("path", { class: "line", d: `M0 ${points[0][1].toFixed(2)}L${line}` })] : []),
+			...path("line", `M${line}`),
 			svg("path", { class: "time white", d: this.#bars(0) }),
 			svg("path", { class: "time black", d: this.#bars(1) }),
 		);
 	}
 
-	/** One bar for each move of a side: White's upwards, Black's downwards. Long thinks would flatten all others, so
-	 * it is the root that is drawn. */
+	/** One bar for each move of a side: White's upwards, Black's downwards; of roots, lest long thinks flatten the rest. */
 	#bars(side) {
 		const { moves } = this.game;
 		const most = Math.sqrt(Math.max(1000, ...moves.map((move) => move.spent_ms ?? 0)));

@@ -21,7 +21,7 @@ export class Hand {
 		node.addEventListener("keydown", (event) => this.#key(event));
 	}
 
-	/** After any change of the position: what was chosen stays chosen if it still can go somewhere. */
+	/** After any change of the position: what was chosen stays so if it can still go somewhere. */
 	refresh() {
 		const hold = this.grip();
 		if (this.selected !== null && hold?.color[0] !== this.board.board[this.selected]?.[0]) {
@@ -81,7 +81,7 @@ export class Hand {
 		if (square === null) return;
 		const before = this.selected;
 		const mine = this.grip()?.color[0] === this.board.board[square]?.[0];
-		// A click on what is chosen already may begin a drag; whether it puts the piece down shows when it ends.
+		// A click on what is chosen may begin a drag; whether it puts the piece down shows when it ends.
 		const again = mine && before === square;
 		if (!again && !this.#choose(square)) return;
 		this.drag = { from: square, again, x: event.clientX, y: event.clientY, far: false };

@@ -1,6 +1,6 @@
 // All games that are kept: a list with filters, and what they add up to.
 
-import { button, el, say, table } from "./dom.js";
+import { button, el, say, select, table } from "./dom.js";
 import { ask } from "./api.js";
 import { other } from "./chess.js";
 import { Statistics } from "./statistics.js";
@@ -9,17 +9,15 @@ import { day, kind, player, RESULTS } from "./words.js";
 /** Rows fetched at once. */
 const ROWS = 100;
 
-const option = ([value, text]) => el("option", { value }, text);
+const filter = (name, label, options) => select(name, label, [["", "Any"], ...options]);
 
-const select = (name, label, options) => el("label", {}, label, el("select", { name }, [["", "Any"], ...options].map(option)));
-
-/** The filters that are dates, and the midnight after how many days of theirs is meant. */
+/** The filters by day, and after how many days the midnight is that is meant. */
 const DAYS = { since: 0, until: 1 };
 
-/** Midnight here, so many days after a date's: the days of the list are those of who looks at it. */
+/** In ms; the days of the list are those of who looks at it. */
 function midnight(date, after) {
-	const [year, month, on] = date.split("-").map(Number);
-	return String(new Date(year, month - 1, on + after).getTime());
+	const day = new Date(`${date}T00:00`);
+	return day.setDate(day.getDate() + after);
 }
 
 const COLUMNS = ["Day", "Opponent", "Color", "Result", "Kind", "Moves"];
@@ -28,11 +26,11 @@ export class History {
 	constructor() {
 		this.form = el("form", { class: "filters", role: "search", "aria-label": "Filter games", onsubmit: (event) => event.preventDefault(), oninput: () => this.load() },
 			el("label", { class: "wide" }, "Search", el("input", { type: "search", name: "text", placeholder: "Opponent", autocomplete: "off" })),
-			select("result", "Result", Object.entries(RESULTS).filter(([key]) => key !== "unknown")),
-			select("speed", "Speed", ["bullet", "blitz", "rapid", "classical", "correspondence"].map((speed) => [speed, speed])),
-			select("color", "Color", [["white", "white"], ["black", "black"]]),
-			select("rated", "Rated", [["true", "rated"], ["false", "casual"]]),
-			select("variant", "Variant", [["standard", "Standard"], ["chess960", "Chess960"], ["fromPosition", "From position"]]),
+			filter("result", "Result", Object.entries(RESULTS).filter(([key]) => key !== "unknown")),
+			filter("speed", "Speed", ["bullet", "blitz", "rapid", "classical", "correspondence"].map((speed) => [speed, speed])),
+			filter("color", "Color", [["white", "white"], ["black", "black"]]),
+			filter("rated", "Rated", [["true", "rated"], ["false", "casual"]]),
+			filter("variant", "Variant", [["standard", "Standard"], ["chess960", "Chess960"], ["fromPosition", "From position"]]),
 			el("label", {}, "From", el("input", { type: "date", name: "since" })),
 			el("label", {}, "Until", el("input", { type: "date", name: "until" })));
 		this.total = el("p", { class: "quiet", role: "status" });
@@ -50,7 +48,7 @@ export class History {
 		this.load();
 	}
 
-	/** Asks anew, as after every letter that is typed; what was asked before is not waited for. */
+	/** Asks anew, as after every letter typed; what was asked before is not waited for. */
 	load() {
 		this.asked?.abort();
 		this.asked = new AbortController();

@@ -7,7 +7,7 @@ import { running, side, store } from "./store.js";
 import { status } from "./status.js";
 import { Table } from "./table.js";
 
-/** So long a game that is over stays on the table before the next one takes its place, in ms. */
+/** So long a game that is over stays on the table, in ms. */
 const LINGERS = 6000;
 
 export class Live {

@@ -1,16 +1,23 @@
 // The form of a new game against Knightwatch.
 
-import { button, el, icon, say } from "./dom.js";
+import { button, el, icon, say, select } from "./dom.js";
+import { control } from "./api.js";
 import { challenge } from "./play.js";
-import { onChange, store } from "./store.js";
+import { allows, onChange, store } from "./store.js";
 
 /** Minutes and seconds a move. */
-const TIMES = [[1, 0], [2, 1], [3, 0], [3, 2], [5, 3], [10, 0], [10, 5], [15, 10], [30, 20]];
+const TIMES = ["1+0", "2+1", "3+0", "3+2", "5+3", "10+0", "10+5", "15+10", "30+20"];
 
-const choice = (name, value, text, checked) =>
-	el("label", { class: "choice" }, el("input", { type: "radio", name, value, checked }), el("span", {}, text));
+/** As the daemon is told, and as people are. */
+const STRENGTHS = [
+	["", "Full"],
+	...[1000, 1300, 1600, 1900, 2200, 2500, 2800].map((elo) => [`elo=${elo}`, `${elo} Elo`]),
+	...[1, 2, 3, 5, 10].map((s) => [`move_s=${s}`, `${s} s a move`]),
+];
 
-const group = (legend, ...children) => el("fieldset", {}, el("legend", {}, legend), ...children);
+const group = (legend, name, chosen, choices, more) =>
+	el("fieldset", {}, el("legend", {}, legend), el("div", { class: "choices" }, choices.map(([value, text]) =>
+		el("label", { class: "choice" }, el("input", { type: "radio", name, value, checked: value === chosen }), el("span", {}, text)))), more);
 
 export class NewGame {
 	constructor() {
@@ -18,7 +25,8 @@ export class NewGame {
 			el("label", {}, label, el("input", { type: "number", name, value, min: 0, max, inputmode: "numeric" }));
 		this.custom = el("div", { class: "pair" }, number("minutes", "Minutes", 5, 180), number("increment", "Seconds a move", 3, 60));
 		this.fen = el("input", { type: "text", name: "fen", autocomplete: "off", spellcheck: "false", placeholder: "FEN" });
-		this.fenLabel = el("label", { class: "wide" }, "Position as FEN", this.fen);
+		this.fenLabel = el("label", {}, "Position as FEN", this.fen);
+		this.strength = select("strength", "Strength", STRENGTHS);
 		this.problem = el("p", { class: "problem", role: "alert" });
 		this.start = el("button", { class: "main", type: "submit", autofocus: true }, "Play");
 		this.form = el(
@@ -26,14 +34,11 @@ export class NewGame {
 			{ method: "dialog", onsubmit: (event) => this.#submit(event), onchange: () => this.#fit() },
 			el("header", {}, el("h2", { id: "new-game" }, "New game"),
 				button(icon("close"), () => this.node.close(), { class: "plain", "aria-label": "Close" })),
-			group("Your color", el("div", { class: "choices three" },
-				choice("color", "white", "White", true), choice("color", "random", "Either"), choice("color", "black", "Black"))),
-			group("Time", el("div", { class: "choices three" },
-				TIMES.map(([minutes, increment]) => choice("time", `${minutes}+${increment}`, `${minutes}+${increment}`, minutes === 5)),
-				choice("time", "custom", "Other"), choice("time", "unlimited", "Unlimited")), this.custom),
-			group("Start from", el("div", { class: "choices three" },
-				choice("variant", "standard", "Standard", true), choice("variant", "chess960", "Chess960"),
-				choice("variant", "fromPosition", "Position")), this.fenLabel),
+			group("Your color", "color", "white", [["white", "White"], ["random", "Either"], ["black", "Black"]]),
+			group("Time", "time", "5+3", [...TIMES.map((time) => [time, time]), ["custom", "Other"], ["unlimited", "Unlimited"]], this.custom),
+			group("Start from", "variant", "standard",
+				[["standard", "Standard"], ["chess960", "Chess960"], ["fromPosition", "Position"]], this.fenLabel),
+			this.strength,
 			this.problem,
 			this.start,
 		);
@@ -53,6 +58,7 @@ export class NewGame {
 		const { time, variant } = this.#values();
 		this.custom.hidden = time !== "custom";
 		this.fenLabel.hidden = variant !== "fromPosition";
+		this.strength.hidden = !allows("strength");
 		this.fen.required = variant === "fromPosition";
 	}
 
@@ -70,6 +76,7 @@ export class NewGame {
 		this.start.disabled = true;
 		say(this.problem, "");
 		try {
+			if (allows("strength")) await control(`strength?user=${store.snapshot.play.user}&${values.strength}`);
 			this.waiting = await challenge(form);
 			// The game may have begun before the answer was here.
 			this.#heard("challenge");

@@ -1,4 +1,4 @@
-// What the games add up to: by opponent, speed, color and opening, and the ratings over time.
+// What the games add up to, by what they have in common, and the ratings over time.
 
 import { el, svg, table } from "./dom.js";
 import { ask } from "./api.js";

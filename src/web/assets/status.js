@@ -3,7 +3,7 @@
 import { moment } from "./words.js";
 import { running, store } from "./store.js";
 
-const at = (ms) => (ms === null || ms === undefined ? "" : `, next at ${moment(ms)}`);
+const at = (ms) => (ms ? `, next at ${moment(ms)}` : "");
 
 /** `{kind, short, long}`: `kind` is `good`, `calm` or `bad`. */
 export function status() {
@@ -12,7 +12,7 @@ export function status() {
 	const { offline, idle, draining, paused, online, account } = snapshot;
 	const games = running().length;
 	if (offline) {
-		const again = offline.retry_at === null ? "" : `, tried again at ${moment(offline.retry_at)}`;
+		const again = offline.retry_at ? `, tried again at ${moment(offline.retry_at)}` : "";
 		return { kind: "bad", short: "Offline", long: `Offline: ${offline.reason}${again}` };
 	}
 	if (!online) return { kind: "calm", short: "Connecting", long: "Not connected to the server yet" };

@@ -12,7 +12,7 @@ export const store = {
 
 const listeners = [];
 
-/** `listener(kind, id)` is called after every change; `id` is that of the game it is about, if it is about one. */
+/** `listener(kind, id)` is called after every change; `id` is that of its game, if it has one. */
 export const onChange = (listener) => listeners.push(listener);
 
 const tell = (kind, id) => listeners.forEach((listener) => listener(kind, id ?? null));

@@ -4,7 +4,7 @@ const KINDS = ["snapshot", "game", "moved", "thinking", "chat", "status", "note"
 
 const AGAIN_MS = 400;
 
-/** A browser gives one site six connections for all its windows; one that nobody looks at gives its own back. */
+/** A browser gives a site six connections for all windows; one that nobody looks at gives its own back. */
 const UNSEEN_MS = 300_000;
 
 /** Calls `heard(kind, data)` for every event and `lost()` when the daemon cannot be reached. */

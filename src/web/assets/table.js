@@ -1,4 +1,4 @@
-// The table at which one game is watched or played: board, players, moves, curve, engine, chat.
+// One game, watched or played: board, players, moves, curve, engine, chat.
 
 import { button, el, icon, mark, say, typing } from "./dom.js";
 import { attempt, board, mayAct, tell } from "./api.js";
@@ -178,7 +178,7 @@ export class Table {
 		this.refresh();
 	}
 
-	/** The engine's latest word on what is shown, and how many moves were on the board when it spoke. */
+	/** The engine's latest word on what is shown, and how many moves were made when it spoke. */
 	#report() {
 		const { game } = this;
 		if (this.ply === null && game.thinking) return [game.thinking, game.moves.length, true];
@@ -281,7 +281,7 @@ export class Table {
 		if (this.board.board) this.hand.refresh();
 	}
 
-	/** Plays what was chosen in advance if it is legal now; a pawn that gets through becomes a queen. */
+	/** Plays what was chosen in advance if it is legal now; pawns become queens. */
 	#playAhead() {
 		const { game, ahead } = this;
 		if (!ahead || turn(game.fen) !== side(game)) return;

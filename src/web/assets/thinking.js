@@ -1,4 +1,4 @@
-// What the engine thinks, and the line that it expects; pointing at a move of it shows it on the board.
+// What the engine thinks, and the line that it expects; pointing at a move shows it on the board.
 
 import { button, el, say } from "./dom.js";
 import { numbering } from "./chess.js";
@@ -7,7 +7,7 @@ import { count, percent, score, span } from "./words.js";
 const SOURCES = { book: "From the opening book", only: "The only legal move" };
 
 export class Thinking {
-	/** `preview(step)` is called with a step of the line, or with null when the board is to be itself again. */
+	/** `preview(step)` is called with a step of the line, or with null when there is none any more. */
 	constructor(preview) {
 		this.preview = preview;
 		this.title = el("h2", {}, "Engine");

@@ -1,4 +1,4 @@
-// Why it does what it does: its state in words, challenges with the decision, the log, and the levers.
+// Why it does what it does: its state, challenges with the decision, the log, and the levers.
 
 import { button, el, mark, say, table } from "./dom.js";
 import { attempt, control, mayAct, tell } from "./api.js";

@@ -2,14 +2,15 @@
 
 const MINUS = "\u2212";
 
+const two = (n) => String(n).padStart(2, "0");
+
 /** `1:02:03`, `4:05`, and tenths in the last twenty seconds. */
 export function clock(ms) {
 	if (ms < 20_000) {
 		const tenths = Math.floor(ms / 100);
-		return `0:${String(Math.floor(tenths / 10)).padStart(2, "0")}.${tenths % 10}`;
+		return `0:${two(Math.floor(tenths / 10))}.${tenths % 10}`;
 	}
 	const seconds = Math.floor(ms / 1000);
-	const two = (n) => String(n).padStart(2, "0");
 	const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
 	return h ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
 }
@@ -24,8 +25,7 @@ export function span(ms) {
 /** `950`, `41k`, `3.2M`. */
 export function count(n) {
 	if (n < 1000) return String(n);
-	if (n < 100_000) return `${(n / 1000).toFixed(n < 10_000 ? 1 : 0)}k`;
-	if (n < 1_000_000) return `${Math.round(n / 1000)}k`;
+	if (n < 1_000_000) return `${(n / 1000).toFixed(n < 10_000 ? 1 : 0)}k`;
 	return n < 1e9 ? `${(n / 1e6).toFixed(n < 1e7 ? 2 : 1)}M` : `${(n / 1e9).toFixed(1)}G`;
 }
 
@@ -41,11 +41,10 @@ export function moment(ms) {
 /** `2026-11-21` on this machine's calendar. */
 export function day(ms) {
 	const date = new Date(ms);
-	const two = (n) => String(n).padStart(2, "0");
 	return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
-/** White's view of what we thought: his chance to win, and the score as a sign and a number. */
+/** White's view of what we thought: his chance to win, and the score. */
 export function score(report, ours) {
 	if (!report || (report.cp === null && report.mate === null)) return null;
 	const sign = ours === "white" ? 1 : -1;

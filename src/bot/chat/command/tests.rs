@@ -97,6 +97,7 @@ fn every_command_has_its_answer() {
             "I still give 2 moves back in this game.".into(),
         ),
         ("!queue", "1 game is on, 3 challenges wait.".into()),
+        ("!strength", "I play this game as well as I can.".into()),
         ("!ping", "My moves lose 35 ms on their way.".into()),
         ("!motd", "There is no message today.".into()),
         ("!wait", "There is nothing to wait for.".into()),

@@ -2,6 +2,7 @@
 
 mod manners;
 mod rules;
+mod skill;
 
 use serde_json::{Value, json};
 

@@ -1,0 +1,162 @@
+//! How strong the real program plays against whom, and how long it takes over it.
+
+use std::time::{Duration, Instant};
+
+use knightwatch::sim::{NewUser, SimOptions};
+
+use crate::common::{BOT, Daemon, Site, wait};
+use crate::manners::act;
+use crate::operator::{said, status};
+
+const CASUAL: [(&str, &str); 3] = [
+    ("clock.limit", "600"),
+    ("clock.increment", "5"),
+    ("color", "white"),
+];
+
+fn logged(bot: &Daemon, words: &str) {
+    wait(&format!("the log says: {words}"), || {
+        bot.log().contains(words).then_some(())
+    });
+}
+
+#[test]
+fn a_rule_limits_the_strength_of_casual_games_alone() {
+    let site = Site::new([NewUser::human("Anna"), NewUser::human("Bert")]);
+    let config = "[[rule]]\nname = \"people\"\nmatch = { bot = false }\nplay = { strength = { elo = 1100 } }\n\
+                  [[rule]]\nmatch = { name = \"nobody\" }\nplay = { strength = \"full\" }\n";
+    let bot = Daemon::start(&site, config);
+    let (anna, bert) = (site.player("Anna"), site.player("Bert"));
+    let id = anna.start(&CASUAL);
+    act(&anna, &id, "move/e2e4");
+    site.plies(&id, 2);
+    logged(&bot, "to be played with plays at 1100 Elo by rule `people`");
+    logged(&bot, "playing at 1100 Elo");
+    let chat = format!("/api/board/game/{id}/chat");
+    let (asked, _) = anna.post(&chat, &[("room", "player"), ("text", "!strength")]);
+    assert_eq!(asked, 200);
+    wait("it says how strong it plays", || {
+        let (_, lines) = anna.get(&chat);
+        let lines = lines.as_array()?.iter();
+        let mut ours = lines.filter(|line| line["user"] == BOT);
+        ours.find(|line| line["text"] == "I play this game at about 1100 Elo.")
+            .map(|_| ())
+    });
+
+    let [limit, increment, color] = CASUAL;
+    let id = bert.start(&[limit, increment, color, ("rated", "true")]);
+    act(&bert, &id, "move/e2e4");
+    site.plies(&id, 2);
+    logged(
+        &bot,
+        "playing at full strength, for the game is rated, and a limited engine there is sandbagging",
+    );
+}
+
+/// Somebody who has played so much that the rating is sure.
+fn settled(name: &str, rating: u32) -> NewUser {
+    NewUser {
+        games: 50,
+        ..NewUser::human(name).rating(rating)
+    }
+}
+
+#[test]
+fn an_adaptive_engine_plays_near_its_opponent() {
+    let site = Site::with(SimOptions {
+        users: vec![
+            NewUser::bot(BOT),
+            settled("Anna", 1732),
+            settled("Bert", 850),
+            NewUser::human("Clara").rating(1100),
+        ],
+        ..SimOptions::default()
+    });
+    let bot = Daemon::start(
+        &site,
+        "engine = { hash_mib = 16, threads = 1, strength = { adaptive = true, offset = 50 } } # [engine]\n",
+    );
+    for (name, words) in [
+        ("Anna", "playing at 1782 Elo, for the opponent has 1732"),
+        ("Bert", "playing at 1000 Elo, for the opponent has 850"),
+        (
+            "Clara",
+            "playing at 1350 Elo, for the opponent has 1100, which is uncertain",
+        ),
+    ] {
+        let player = site.player(name);
+        let id = player.start(&CASUAL);
+        act(&player, &id, "move/e2e4");
+        site.plies(&id, 2);
+        logged(&bot, words);
+    }
+}
+
+#[test]
+fn a_limited_engine_takes_its_time_until_it_is_hurried() {
+    let site = Site::new([NewUser::human("Anna")]);
+    let bot = Daemon::start(
+        &site,
+        "book = { enabled = false }\n[[rule]]\nplay = { strength = 1500 }\n",
+    );
+    let anna = site.player("Anna");
+    let slow = [
+        ("clock.limit", "10800"),
+        ("clock.increment", "0"),
+        ("color", "white"),
+    ];
+    let id = anna.start(&slow);
+    act(&anna, &id, "move/e2e4");
+    site.plies(&id, 2);
+    // It has its move within moments; with three hours on the clock a person would take a minute.
+    act(&anna, &id, "move/g1f3");
+    wait("it thinks", || {
+        let game = status(&bot)["games"][0].clone();
+        (game["ply"] == 3 && game["doing"] == "searching").then_some(())
+    });
+    let wanted = Instant::now();
+    assert!(said(&bot, &["move-now", &id]).contains("best move found so far"));
+    let game = site.plies(&id, 4);
+    assert!(wanted.elapsed() < Duration::from_secs(30));
+    assert!(game.left[1].is_some_and(|left| left > Duration::from_secs(10_000)));
+}
+
+#[test]
+fn a_limited_engine_never_flags() {
+    let site = Site::new([NewUser::in_browser("Anna")]);
+    let _bot = Daemon::start(&site, "[[rule]]\nplay = { strength = 1000 }\n");
+    let anna = site.player("Anna");
+    let id = anna.start(&[
+        ("clock.limit", "30"),
+        ("clock.increment", "0"),
+        ("color", "white"),
+    ]);
+    // Whatever it answers, some move is there for her; she moves at once.
+    let mut plies = 0;
+    while plies < 24 {
+        let game = site.game(&id).unwrap();
+        if game.status != "started" {
+            break;
+        }
+        let moves = [
+            "e2e4", "g1f3", "f1c4", "d2d3", "b1c3", "c1e3", "h2h3", "a2a3", "f3d2", "f3g1", "e1g1",
+            "g1h1", "h1g1", "a1b1", "b1a1", "e1f1", "f1g1", "e1e2", "e2f1", "e2e1", "g1g2", "a3a4",
+            "a4a5", "h3h4",
+        ];
+        let played = moves.iter().any(|uci| {
+            let path = format!("/api/board/game/{id}/move/{uci}");
+            anna.post(&path, &[]).0 == 200
+        });
+        if !played {
+            break;
+        }
+        plies = site.plies(&id, game.plies + 2).plies;
+    }
+    let game = site.game(&id).unwrap();
+    assert_ne!(game.status, "outoftime", "{game:?}");
+    assert!(game.plies >= 6, "{game:?}");
+    assert!(
+        game.left[1].is_some_and(|left| left > Duration::from_secs(5)),
+        "{game:?}"
+    );
+}
