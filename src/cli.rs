@@ -15,7 +15,9 @@ use crate::epd::EpdOptions;
 use crate::events::Color;
 use crate::sim::SimArgs;
 use crate::store::{By, Filter, Outcome, View, day};
-use crate::train::{DatagenOptions, FitOptions, MatchOptions, TrainOptions, TuneOptions};
+use crate::train::{
+    ChancesOptions, DatagenOptions, FitOptions, MatchOptions, TrainOptions, TuneOptions,
+};
 
 /// An always-on Lichess bot with its own chess engine, in one binary.
 #[derive(Debug, Parser)]
@@ -334,6 +336,13 @@ pub enum Command {
         after_help = "Example: knightwatch fit --data games --out src/engine/eval/weights.rs"
     )]
     Fit(FitOptions),
+
+    /// Fit to stored games how often positions are won, drawn and lost
+    #[command(
+        hide = true,
+        after_help = "Example: knightwatch chances --data games\n\nWhat comes out fits into src/engine/chances.rs."
+    )]
+    Chances(ChancesOptions),
 
     /// Look into Polyglot books and build them
     #[command(

@@ -148,6 +148,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Datagen(options) => train::datagen::run(&options)?,
         Command::Match(options) => train::contest::run(&options)?,
         Command::Fit(options) => train::fit::run(&options)?,
+        Command::Chances(options) => train::chances::run(&options)?,
         Command::Tune(options) => train::tune::run(&options)?,
         Command::Train(options) => train::trainer::run(&options)?,
         Command::Sim(args) => {

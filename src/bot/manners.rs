@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use super::chances::Chances;
 use crate::config;
-use crate::engine::Score;
+use crate::engine::{Chances, Score};
 
 /// Between two draw offers of ours, in plies: Lichess ignores an offer within 20 plies of the last one.
 const OFFER_EVERY: usize = 40;

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
-use super::chances;
 use super::chat::{self, Asker, Command, Ending, Facts, Throttle, Words};
 use super::choice::{self, Choice, report};
 use super::desk::Notes;
@@ -21,7 +20,7 @@ use super::policy::{Subject, Terms};
 use super::sheet::{Change, Reading, Sheet, Unplayable};
 use crate::chess::{CastlingNotation, Color};
 use crate::config::{self, Settings};
-use crate::engine::{Limits, Strength};
+use crate::engine::{Limits, Strength, material};
 use crate::events::{Report, Timing};
 use crate::lichess::model::{ChatLine, GameFull, GameState, Room, Username};
 
@@ -442,7 +441,7 @@ impl Mind {
                     offered: self.draw_offered,
                     their_time: head.clocked().then_some(self.turn.their_clock),
                 };
-                let material = chances::material(sheet.position());
+                let material = material(sheet.position());
                 self.mood.feel(score, material, draw, resign);
                 self.turn.manner = self.mood.manner(moment, draw, resign);
                 fresh = Some(self.turn.manner);

@@ -5,7 +5,6 @@
 
 mod account;
 mod budget;
-mod chances;
 mod chat;
 mod choice;
 mod crew;

@@ -5,6 +5,7 @@
 //! [`Thinking`] that [`Engine::start`] hands back.
 
 pub mod bench;
+mod chances;
 mod control;
 mod eval;
 mod history;
@@ -26,6 +27,7 @@ mod time;
 mod tunable;
 mod value;
 
+pub use chances::{Chances, Curves, material};
 pub use eval::trace;
 pub use solo::Solo;
 pub use strength::{Elo, Strength, tempo};

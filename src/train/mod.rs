@@ -1,11 +1,12 @@
 //! From games to a network: self-play ([`datagen`]), the archive of games ([`record`], [`archive`]) and the trainer ([`trainer`]);
-//! and from games to what is better: matches ([`contest`]), the tuner of the search's numbers ([`tune`]) and that of the weights of the
-//! evaluation by hand ([`fit`]).
+//! and from games to what is better: matches ([`contest`]), the tuner of the search's numbers ([`tune`]), that of the weights of the
+//! evaluation by hand ([`fit`]), and that of what a score means ([`chances`]).
 //!
 //! `knightwatch datagen` plays games and stores them; `knightwatch train` reads them and writes a network file that the engine
 //! loads; `knightwatch match` says which of two is stronger. Nothing comes from anywhere else.
 
 pub mod archive;
+pub mod chances;
 pub mod contest;
 pub mod datagen;
 pub mod fit;
@@ -22,4 +23,6 @@ mod signal;
 pub mod trainer;
 pub mod tune;
 
-pub use options::{DatagenOptions, FitOptions, MatchOptions, TrainOptions, TuneOptions};
+pub use options::{
+    ChancesOptions, DatagenOptions, FitOptions, MatchOptions, TrainOptions, TuneOptions,
+};

@@ -218,3 +218,14 @@ pub struct FitOptions {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 }
+
+/// `knightwatch chances`
+#[derive(Clone, Debug, clap::Args)]
+pub struct ChancesOptions {
+    /// Folders (or files) of games
+    #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// Only positions whose scores are at most so many centipawns
+    #[arg(long, value_name = "CP", default_value_t = 60, value_parser = clap::value_parser!(i32).range(1..=3000))]
+    pub within: i32,
+}

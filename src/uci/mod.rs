@@ -17,6 +17,7 @@ use crate::chess::{CastlingNotation, Game, Position, perft};
 use crate::engine::nnue::{self, Network};
 use crate::engine::{
     Elo, Engine, EngineOptions, Parameters, Setting, Strength, Task, Thinking, Tunable, bench,
+    material,
 };
 
 use show::{best_move_line, draw, evaluation, info_line};
@@ -140,6 +141,8 @@ struct Session {
     /// How strong to play, if `is_limited`.
     elo: Elo,
     is_limited: bool,
+    /// With every score, how games with it end.
+    shows_chances: bool,
     /// Each game has its own chances.
     seed: u64,
 }
@@ -159,6 +162,7 @@ impl Session {
             notation: CastlingNotation::Standard,
             elo: Elo::nearest(DEFAULT_ELO),
             is_limited: false,
+            shows_chances: false,
             seed: fastrand::u64(..),
         }
     }
@@ -241,6 +245,7 @@ impl Session {
              option name MultiPV type spin default 1 min 1 max {MAX_MULTI_PV}\n\
              option name Ponder type check default false\n\
              option name UCI_Chess960 type check default false\n\
+             option name UCI_ShowWDL type check default false\n\
              option name UCI_LimitStrength type check default false\n\
              option name UCI_Elo type spin default {DEFAULT_ELO} min {} max {}\n\
              option name EvalFile type string default {EMBEDDED}\n\
@@ -288,6 +293,7 @@ impl Session {
                     false => CastlingNotation::Standard,
                 };
             }
+            "uci_showwdl" => self.shows_chances = check(&name, &value)?,
             "uci_limitstrength" => self.is_limited = check(&name, &value)?,
             "uci_elo" => {
                 let (least, most) = (Elo::MIN.get().into(), Elo::MAX.get().into());
@@ -344,12 +350,13 @@ impl Session {
         let (sender, done) = mpsc::channel();
         let (info, best) = (self.output.clone(), self.output.clone());
         let notation = self.notation;
+        let chances_with = self.shows_chances.then(|| material(self.game.position()));
         let thinking = self.engine.start(Task {
             about: 0,
             game: self.game.clone(),
             limits,
             on_info: Box::new(move |thought| {
-                info.say(&info_line(thought, notation));
+                info.say(&info_line(thought, notation, chances_with));
             }),
             on_done: Box::new(move |thought| {
                 best.say(&best_move_line(&thought, notation));

@@ -3,16 +3,25 @@
 use std::fmt::Write as _;
 
 use crate::chess::{CastlingNotation, Color, File, Move, Position, Rank, Square};
-use crate::engine::{Bound, Engine, Thought};
+use crate::engine::{Bound, Chances, Engine, Thought};
 
-pub(super) fn info_line(thought: &Thought, notation: CastlingNotation) -> String {
+/// What a line of thought says. With the material of the position in question, how such games end, too.
+pub(super) fn info_line(
+    thought: &Thought,
+    notation: CastlingNotation,
+    chances_with: Option<u32>,
+) -> String {
     let bound = match thought.bound {
         Bound::Exact => "",
         Bound::Lower => " lowerbound",
         Bound::Upper => " upperbound",
     };
+    let chances = chances_with.map_or_else(String::new, |material| {
+        let [win, draw, loss] = Chances::of(thought.score, material).permille();
+        format!(" wdl {win} {draw} {loss}")
+    });
     let mut line = format!(
-        "info depth {} seldepth {} multipv {} score {}{bound} nodes {} nps {} hashfull {} time {}",
+        "info depth {} seldepth {} multipv {} score {}{bound}{chances} nodes {} nps {} hashfull {} time {}",
         thought.depth,
         thought.seldepth,
         thought.rank,

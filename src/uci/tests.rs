@@ -45,6 +45,7 @@ fn it_introduces_itself() {
         "MultiPV",
         "Ponder",
         "UCI_Chess960",
+        "UCI_ShowWDL",
         "UCI_LimitStrength",
         "UCI_Elo",
     ] {
@@ -54,6 +55,28 @@ fn it_introduces_itself() {
         );
     }
     assert!(output.contains("\nuciok\nreadyok\n"));
+}
+
+#[test]
+fn every_score_says_how_games_end_if_that_is_wanted() {
+    // A queen up, to move: won, and hardly ever drawn.
+    let queen = "position fen 4k3/8/8/8/8/8/4P3/3QK3 w - - 0 1\ngo depth 4\n";
+    let output = talk(&format!("setoption name UCI_ShowWDL value true\n{queen}"));
+    let info = output.lines().rfind(|line| line.starts_with("info depth"));
+    let words: Vec<&str> = info.expect("thought").split(' ').collect();
+    let at = words.iter().position(|word| *word == "wdl").expect("wdl");
+    let permille: Vec<u32> = words[at + 1..at + 4]
+        .iter()
+        .map(|word| word.parse().unwrap())
+        .collect();
+    assert_eq!(permille.iter().sum::<u32>(), 1000);
+    assert!(permille[0] > 950, "{permille:?}");
+    assert_eq!(
+        words[at - 3],
+        "score",
+        "where the protocol has it: {words:?}"
+    );
+    assert!(!talk(queen).contains(" wdl "));
 }
 
 #[test]

@@ -3,17 +3,26 @@
 //! Two logistic curves over the score, one for winning and one for losing, and what lies between them is drawn. The fewer
 //! pieces there are, the steeper they are: level is drawn in four of five endings, and in one of five openings.
 //!
-//! The numbers were fitted to 20,000 games of the engine against itself, 900 nodes a move, where neither side is more than
-//! 60 cp ahead, since there it matters. Where people or better engines play, rather more is drawn.
+//! The numbers come from the engine's own games: `knightwatch chances --data DIR`. Where people or better engines play, rather
+//! more is drawn.
 
+use super::Score;
 use crate::chess::{Position, Role};
-use crate::engine::Score;
 
-/// The score in centipawns at which half of the games are won: with all pieces on the board, and with few.
-const HALF: [f64; 2] = [108.0, 132.0];
+/// The curves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Curves {
+    /// The score in centipawns at which half of the games are won: with all pieces on the board, and with few.
+    pub half: [f64; 2],
+    /// By how many centipawns more the odds grow to e times as much, likewise.
+    pub spread: [f64; 2],
+}
 
-/// By how many centipawns more the odds grow to e times as much, likewise.
-const SPREAD: [f64; 2] = [279.0, 61.0];
+/// Fitted to 20,000 games of 900 nodes a move, where neither side is more than 60 cp ahead, since there it matters.
+const FITTED: Curves = Curves {
+    half: [108.0, 132.0],
+    spread: [279.0, 61.0],
+};
 
 /// What all pieces at the start of a game count together, and what few are: below two rooks it makes no difference any more.
 const ALL: u32 = 24;
@@ -36,11 +45,25 @@ impl Chances {
             Score::Mate(moves) if moves > 0 => f64::INFINITY,
             Score::Mate(_) => f64::NEG_INFINITY,
         };
+        FITTED.chances(cp, material)
+    }
+
+    /// Won, drawn and lost games of 1000.
+    pub fn permille(self) -> [u32; 3] {
+        let [win, loss] = [self.win, self.loss].map(|percent| (10.0 * percent).round() as u32);
+        let loss = loss.min(1000 - win);
+        [win, 1000 - win - loss, loss]
+    }
+}
+
+impl Curves {
+    /// With this score, in centipawns, and so much [`material`].
+    pub fn chances(&self, cp: f64, material: u32) -> Chances {
         let share = f64::from(material.clamp(FEW, ALL) - FEW) / f64::from(ALL - FEW);
         let between = |[all, few]: [f64; 2]| few + (all - few) * share;
-        let (half, spread) = (between(HALF), between(SPREAD));
+        let (half, spread) = (between(self.half), between(self.spread));
         let chance = |cp: f64| 100.0 / (1.0 + ((half - cp) / spread).exp());
-        Self {
+        Chances {
             win: chance(cp),
             loss: chance(-cp),
         }
@@ -84,6 +107,8 @@ mod tests {
                 let (theirs, _, ours) = of(-cp, material);
                 assert!((win - ours).abs() < 1e-9 && (loss - theirs).abs() < 1e-9);
                 assert!(draw > -1e-9 && win >= last, "{cp} cp");
+                let permille = Chances::of(Score::Centipawns(cp), material).permille();
+                assert_eq!(permille.iter().sum::<u32>(), 1000);
                 last = win;
             }
         }
