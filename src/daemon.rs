@@ -209,10 +209,7 @@ fn rereader(sources: Sources, account: Option<String>) -> Reread {
         notify(&begin);
         let read = Settings::load(&sources);
         notify(&[NotifyState::Ready]);
-        match &account {
-            Some(name) => read?.of_account(Some(name)),
-            None => read,
-        }
+        Ok(read?.anew_for(account.as_deref()))
     })
 }
 

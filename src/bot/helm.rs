@@ -25,8 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// What came of a call: what was done, in a sentence, or why not.
 pub type Answer = Result<String, Refused>;
 
-/// Reads the settings anew. May take as long as the disk does.
-pub type Reread = Arc<dyn Fn() -> Result<Settings, config::Error> + Send + Sync>;
+/// Reads the settings anew: none where this account of several is gone from them. May take as long as the disk does.
+pub type Reread = Arc<dyn Fn() -> Result<Option<Settings>, config::Error> + Send + Sync>;
 
 /// Why a call was not carried out, in words for the operator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -189,6 +189,8 @@ pub(super) fn each(
         settings.file = all.file.clone();
         let sisters = names.iter().filter(|other| ***other != name);
         settings.sisters = sisters.map(|other| (*other).clone()).collect();
+        // In whichever order they are written.
+        settings.sisters.sort_unstable();
         settings.name = Some(name);
         Some(settings)
     });
@@ -327,6 +329,15 @@ impl Settings {
             }
         };
         Err(Error::new(vec![problem]))
+    }
+
+    /// What was read anew, for this account of several or for the only one. `None` when it is not among the accounts
+    /// any more.
+    pub fn anew_for(self, name: Option<&str>) -> Option<Self> {
+        match name {
+            Some(name) => self.account.into_iter().find(|one| one.is_called(name)),
+            None => Some(self),
+        }
     }
 
     /// What files are called that are kept for this account: like its server, with its name before that where it is one of

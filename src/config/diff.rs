@@ -42,6 +42,8 @@ impl Settings {
             records: old.records,
             daemon: old.daemon,
             account: old.account,
+            name: old.name,
+            sisters: old.sisters,
             token: old.token,
             ..new
         }
@@ -73,6 +75,9 @@ impl Settings {
             }
         }
         changes.extend(tables("account", &self.account, &new.account, Self::shown));
+        // Of several, each knows of the others.
+        let (old, new) = (&self.sisters, &new.sisters);
+        changes.extend(tables("account", old, new, String::as_str));
         changes
     }
 

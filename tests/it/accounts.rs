@@ -374,6 +374,23 @@ fn an_operator_says_which_account_he_means() {
         2,
         "{reloaded}"
     );
+    // Which accounts there are is decided at the start.
+    bot.configure(|text| text.replace(&format!("name = \"{SISTER}\""), "name = \"Cleo\""));
+    let reloaded = said(&bot, &["reload"]);
+    for words in [
+        format!("not before a restart: account `{SISTER}`: is gone"),
+        "not before a restart: account `Cleo`: is new".to_owned(),
+        format!(
+            "{SISTER}: this account is gone from the configuration; until a restart it plays on"
+        ),
+    ] {
+        assert!(reloaded.contains(&words), "{reloaded}");
+    }
+    assert_eq!(
+        answers(SISTER),
+        "generic",
+        "she is here, and Anna is blocked"
+    );
     // One is drained and ends, the other stays.
     said(&bot, &["drain", "--account", SISTER]);
     for game in site.sim.games() {

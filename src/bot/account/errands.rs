@@ -37,7 +37,7 @@ pub(super) enum Errand {
     /// A challenge of the operator's has waited long enough.
     Unanswered(ChallengeId),
     /// The settings as they were read anew.
-    Reread(Result<Box<Settings>, config::Error>, Reply),
+    Reread(Result<Option<Box<Settings>>, config::Error>, Reply),
     /// The standing orders are on disk; what is to be done then.
     Ordered(io::Result<()>, Then),
     /// The games that the records have as still on.

@@ -343,7 +343,7 @@ impl Account {
         };
         self.errands.spawn(async move {
             match spawn_blocking(move || reread()).await {
-                Ok(read) => Errand::Reread(read.map(Box::new), reply),
+                Ok(read) => Errand::Reread(read.map(|new| new.map(Box::new)), reply),
                 Err(failure) => {
                     reply.refuse(failure.to_string());
                     Errand::Nothing
@@ -353,10 +353,20 @@ impl Account {
     }
 
     /// The settings have been read anew. Games that are on go on by those that they began with.
-    pub(super) fn reloaded(&mut self, read: Result<Box<Settings>, config::Error>, reply: Reply) {
+    pub(super) fn reloaded(
+        &mut self,
+        read: Result<Option<Box<Settings>>, config::Error>,
+        reply: Reply,
+    ) {
         const UNUSABLE: &str = "the settings stay as they are, for the new ones cannot be used";
+        const GONE: &str =
+            "this account is gone from the configuration; until a restart it plays on as before";
         let new = match read {
-            Ok(new) => new,
+            Ok(Some(new)) => new,
+            Ok(None) => {
+                warn!("{GONE}");
+                return reply.done(GONE);
+            }
             Err(error) => {
                 error!("{UNUSABLE}");
                 for problem in error.problems() {
