@@ -55,6 +55,9 @@ pub enum Command {
         /// Let every search of the engine fail after so many nodes, to rehearse what happens then
         #[arg(long, value_name = "NODES", hide = true)]
         engine_panics: Option<u64>,
+        /// Let the loop of the first account fail once, after so many seconds, to rehearse what happens then
+        #[arg(long, value_name = "SECONDS", hide = true)]
+        account_panics: Option<u64>,
     },
 
     /// Watch the bot play against sparring partners on a Lichess in a box, without any network

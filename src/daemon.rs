@@ -47,12 +47,21 @@ pub enum Error {
     /// The token cannot be read.
     #[error(transparent)]
     Token(#[from] TokenError),
+    /// That of one of several accounts cannot.
+    #[error("{account}: {error}")]
+    TokenOf {
+        /// Whose.
+        account: String,
+        /// Why.
+        error: TokenError,
+    },
     /// The server's address cannot be used.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
     /// A rehearsal is no way to play with others.
     #[error(
-        "--time-scale and --engine-panics are for rehearsals on a simulator on this machine, and lichess.url is {0}"
+        "--time-scale, --engine-panics and --account-panics are for rehearsals on a simulator on this machine, and \
+         lichess.url is {0}"
     )]
     Rehearsal(Endpoint),
     /// The client cannot be made.
@@ -86,6 +95,7 @@ impl Error {
             Self::NoToken
             | Self::Bot(bot::Error::SomebodyElse { .. })
             | Self::Token(_)
+            | Self::TokenOf { .. }
             | Self::Endpoint(_)
             | Self::Rehearsal(_)
             | Self::Book { .. } => 78,
@@ -101,13 +111,16 @@ pub struct Rehearsal {
     pub time_scale: Option<clock::Rate>,
     /// Every search fails after so many nodes.
     pub engine_panics: Option<u64>,
+    /// The loop of the first account fails once, after so many beats.
+    pub account_panics: Option<u64>,
 }
 
 impl Rehearsal {
     /// Before anything is measured.
     fn begin(&self, settings: &Settings) -> Result<(), Error> {
         let endpoint = settings.lichess.endpoint()?;
-        let in_earnest = self.time_scale.is_none() && self.engine_panics.is_none();
+        let fails = self.engine_panics.is_some() || self.account_panics.is_some();
+        let in_earnest = self.time_scale.is_none() && !fails;
         if !in_earnest && !endpoint.is_local() {
             return Err(Error::Rehearsal(endpoint));
         }
@@ -122,10 +135,13 @@ pub fn run(settings: Settings, sources: Sources, rehearsal: Rehearsal) -> Result
     rehearsal.begin(&settings)?;
     let settings = Arc::new(settings);
     let events = Bus::new();
-    let parts = assemble_all(&settings, &sources, &events)?;
-    if let (Some(nodes), Some(parts)) = (rehearsal.engine_panics, parts.first()) {
-        warn!("a rehearsal: every search of the engine fails after {nodes} nodes");
-        parts.engine.rehearse_panics(nodes);
+    let mut parts = assemble_all(&settings, &sources, &events)?;
+    if let Some(first) = parts.first_mut() {
+        if let Some(nodes) = rehearsal.engine_panics {
+            warn!("a rehearsal: every search of the engine fails after {nodes} nodes");
+            first.engine.rehearse_panics(nodes);
+        }
+        first.rehearsed_failure = rehearsal.account_panics;
     }
     let runtime = runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -140,7 +156,13 @@ pub fn run(settings: Settings, sources: Sources, rehearsal: Rehearsal) -> Result
 /// Reads the token of an account.
 fn token(settings: &Settings) -> Result<Token, Error> {
     let source = settings.token.as_ref().ok_or(Error::NoToken)?;
-    let token = source.read()?;
+    let token = source.read().map_err(|error| match &settings.name {
+        Some(account) => Error::TokenOf {
+            account: account.clone(),
+            error,
+        },
+        None => error.into(),
+    })?;
     if let TokenSource::File(path) = source
         && let Some(mode) = lichess::readable_by_others(path)
     {
@@ -197,6 +219,7 @@ pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<B
         traces: Traces::default(),
         left_open: None,
         hall: Hall::default(),
+        rehearsed_failure: None,
     })
 }
 

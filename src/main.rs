@@ -49,10 +49,12 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             config,
             time_scale,
             engine_panics,
+            account_panics,
         } => {
             let rehearsal = daemon::Rehearsal {
                 time_scale,
                 engine_panics,
+                account_panics,
             };
             let sources = Sources::of_process(config.config, config.set);
             let settings = Settings::load(&sources)?;

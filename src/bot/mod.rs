@@ -82,6 +82,8 @@ pub struct BotParts {
     pub left_open: Option<LeftOpen>,
     /// What it has in common with other accounts of the same process.
     pub hall: Hall,
+    /// After so many beats its loop is to fail, once, to rehearse what happens then.
+    pub rehearsed_failure: Option<u64>,
 }
 
 impl BotParts {
@@ -102,6 +104,7 @@ impl BotParts {
             traces: self.traces.clone(),
             left_open: None,
             hall: self.hall.clone(),
+            rehearsed_failure: None,
         }
     }
 }

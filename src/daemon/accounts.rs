@@ -12,7 +12,7 @@ use super::Error;
 use crate::bot::{self, BotParts, Helm, Pulse, Stage, Status, Stopper};
 use crate::control::Ends;
 use crate::events::{Bus, Event, Severity};
-use crate::metrics::{Live, Metrics};
+use crate::metrics::{Live, Metrics, games_in_words};
 
 /// See the module's text.
 pub(super) struct Accounts {
@@ -91,8 +91,7 @@ impl Accounts {
         }
     }
 
-    /// Waits until one of them does otherwise than before. When the last one has ended it says how, and at once if one has
-    /// failed as none ever should.
+    /// Waits until one of them does otherwise than before. When the last one has ended it says how.
     pub async fn next(&mut self) -> Option<Result<(), Error>> {
         let accounts = self.accounts.iter_mut();
         let changes = accounts.map(|account| Box::pin(account.status.changed()));
@@ -102,13 +101,13 @@ impl Accounts {
             ended = self.tasks.join_next_with_id() => ended?,
         };
         let (id, outcome) = match ended {
-            Ok(ended) => ended,
-            Err(failure) => return Some(Err(failure.into())),
+            Ok((id, outcome)) => (id, outcome.map_err(Error::from)),
+            Err(failure) => (failure.id(), Err(failure.into())),
         };
         if let Some(number) = self.numbers.get(&id) {
             self.accounts[*number].end(&outcome, &self.events);
         }
-        self.tasks.is_empty().then(|| Ok(outcome?))
+        self.tasks.is_empty().then_some(outcome)
     }
 
     /// No new games; those that are on are finished.
@@ -146,7 +145,10 @@ impl Accounts {
     pub fn line(&self) -> String {
         let runs = |account: &Account| account.stopper.stage() == Stage::Running;
         if !self.left().any(runs) {
-            return format!("stopping: {} left to finish", games(self.playing()));
+            return format!(
+                "stopping: {} left to finish",
+                games_in_words(self.playing())
+            );
         }
         let lines: Vec<String> = self.left().map(Account::line).collect();
         lines.join("; ")
@@ -176,7 +178,7 @@ fn together(accounts: &[Account], helms: Vec<Helm>) -> (Metrics, Ends) {
 
 impl Account {
     /// It has ended; one of several says so and leaves the others to play.
-    fn end(&mut self, outcome: &Result<(), bot::Error>, events: &Bus) {
+    fn end(&mut self, outcome: &Result<(), Error>, events: &Bus) {
         self.ended = true;
         let Some(name) = &self.name else { return };
         let why = outcome.as_ref().err().map(ToString::to_string);
@@ -203,7 +205,7 @@ impl Account {
 
     fn line(&self) -> String {
         let status = self.status.borrow();
-        let games = games(status.games);
+        let games = games_in_words(status.games);
         let me = status.account.as_ref().map(ToString::to_string);
         match (self.stopper.stage(), me.or_else(|| self.name.clone())) {
             (Stage::Running, _) if status.account.is_none() => "connecting to Lichess".into(),
@@ -212,12 +214,5 @@ impl Account {
             (Stage::Running, Some(me)) => format!("{me}: offline, {games} on"),
             _ => format!("stopping: {games} left to finish"),
         }
-    }
-}
-
-fn games(games: usize) -> String {
-    match games {
-        1 => "1 game".into(),
-        n => format!("{n} games"),
     }
 }

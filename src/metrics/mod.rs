@@ -18,6 +18,7 @@ use tokio::sync::broadcast;
 use crate::events::{Color, Decision, Event, GameFinished, Moved, RecvError, Severity, Source};
 
 pub use sample::{Quantiles, Sample};
+pub use several::games_in_words;
 pub use status::{
     Counts, EngineStatus, GameStatus, Health, Latency, Requests, Status, StreamStatus,
 };

@@ -60,13 +60,21 @@ impl Status {
             stage => stage,
         };
         let paused = if self.paused { " but PAUSED" } else { "" };
-        let (name, games) = (self.shown(), self.games.len());
+        let (name, games) = (self.shown(), games_in_words(self.games.len()));
         match (&self.stopped, self.stream) {
             (Some(why), _) => format!("{name}: STOPPED: {why}"),
             _ if stage == ENDED => format!("{name}: {stage}"),
-            (None, Some(_)) => format!("{name}: {stage}{paused}, {games} games on"),
-            (None, None) => format!("{name}: {stage}{paused}, stream not open, {games} games on"),
+            (None, Some(_)) => format!("{name}: {stage}{paused}, {games} on"),
+            (None, None) => format!("{name}: {stage}{paused}, stream not open, {games} on"),
         }
+    }
+}
+
+/// `1 game`, `2 games`
+pub fn games_in_words(games: usize) -> String {
+    match games {
+        1 => "1 game".to_owned(),
+        n => format!("{n} games"),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::common::{BOT, Daemon, Player, Site, wait};
 use crate::operator::{refused, said};
 
 /// The other account.
-const SISTER: &str = "Daywatch";
+pub const SISTER: &str = "Daywatch";
 
 const BLITZ: [(&str, &str); 3] = [
     ("clock.limit", "180"),
@@ -25,9 +25,9 @@ const BLITZ: [(&str, &str); 3] = [
 ];
 
 /// Nothing but a few games for each.
-const SMALL: &str = "challenge.queue = 0\ngames = { concurrency = 2 }\n";
+pub const SMALL: &str = "challenge.queue = 0\ngames = { concurrency = 2 }\n";
 
-fn site() -> Site {
+pub fn site() -> Site {
     Site::new([
         NewUser::bot(SISTER),
         NewUser::bot("Anna"),
@@ -35,8 +35,8 @@ fn site() -> Site {
     ])
 }
 
-/// The program with these lines for both accounts, and these for each.
-fn launch(site: &Site, config: &str, own: [&str; 2]) -> Daemon {
+/// The program with these lines for both accounts, these for each, and these arguments.
+fn launch(site: &Site, config: &str, own: [&str; 2], arguments: &[&str]) -> Daemon {
     let home = tempfile::tempdir().unwrap();
     let mut text = format!("lichess = {{ url = \"{}\" }}\n{config}\n", site.url);
     for (name, own) in [BOT, SISTER].into_iter().zip(own) {
@@ -44,7 +44,8 @@ fn launch(site: &Site, config: &str, own: [&str; 2]) -> Daemon {
         text += &format!("[[account]]\nname = \"{name}\"\ntoken_file = \"{name}.token\"\n{own}\n");
     }
     let log = home.path().join("log");
-    Daemon::launch_at(site, "of nobody", &text, Vec::new(), home, log)
+    let arguments = arguments.iter().map(|text| (*text).to_owned()).collect();
+    Daemon::launch_at(site, "of nobody", &text, arguments, home, log)
 }
 
 fn keep_token(home: &TempDir, name: &str, token: &str) {
@@ -56,8 +57,8 @@ fn keep_token(home: &TempDir, name: &str, token: &str) {
 }
 
 /// The same, when both are online.
-fn start(site: &Site, config: &str, own: [&str; 2]) -> Daemon {
-    let bot = launch(site, config, own);
+pub fn start(site: &Site, config: &str, own: [&str; 2]) -> Daemon {
+    let bot = launch(site, config, own, &[]);
     online(&bot, 1);
     bot
 }
@@ -65,8 +66,12 @@ fn start(site: &Site, config: &str, own: [&str; 2]) -> Daemon {
 /// Waits until each of the two has its stream for the time number `times`.
 fn online(bot: &Daemon, times: usize) {
     for name in [BOT, SISTER] {
-        logged(bot, &format!("online as {name}"), times);
+        online_as(bot, name, times);
     }
+}
+
+fn online_as(bot: &Daemon, name: &str, times: usize) {
+    logged(bot, &format!("online as {name}"), times);
 }
 
 fn logged(bot: &Daemon, words: &str, times: usize) {
@@ -84,7 +89,7 @@ fn ask(player: &Player<'_>, whom: &str) -> String {
 }
 
 /// Challenges one of the two, and makes the first move when the game is on.
-fn play(site: &Site, player: &Player<'_>, whom: &str) -> String {
+pub fn play(site: &Site, player: &Player<'_>, whom: &str) -> String {
     let id = ask(player, whom);
     assert_eq!(player.answer(&id), "accepted");
     wait("the game is on", || site.game(&id));
@@ -151,7 +156,7 @@ fn two_accounts_play_at_once_on_one_engine_and_again_after_a_crash() {
     assert!(one.get("accounts").is_none());
     let told = said(&bot, &["status"]);
     for name in [BOT, SISTER] {
-        let line = format!("account  {name}: running, 1 games on");
+        let line = format!("account  {name}: running, 1 game on");
         assert!(told.contains(&line), "{told}");
     }
 
@@ -171,6 +176,22 @@ fn two_accounts_play_at_once_on_one_engine_and_again_after_a_crash() {
         assert!(files.iter().any(|file| is_hers(&file)), "{files:?}");
     }
     assert_eq!(bot.leave().code(), Some(0));
+    assert!(!bot.log().contains("too slow"), "{}", bot.log());
+    for game in [&first, &second] {
+        let told = printed(&bot, &["replay", game]);
+        assert!(told.contains(", 0 differences"), "{told}");
+    }
+}
+
+/// What a command prints that reads the configuration of this program.
+fn printed(bot: &Daemon, arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+    command.args(arguments).arg("--config");
+    command.arg(bot.state().with_file_name("config.toml"));
+    command.env("STATE_DIRECTORY", bot.state());
+    let output = command.env_remove("LICHESS_TOKEN").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
@@ -215,6 +236,37 @@ fn a_dead_token_stops_its_account_alone_until_it_is_the_last() {
     bert.play(&kept, "g1f3");
     assert_eq!(bot.ended().code(), Some(77));
     assert!(bot.log().contains(&format!("{SISTER} has stopped")));
+}
+
+#[test]
+fn an_account_whose_loop_fails_begins_anew_and_the_other_plays_on() {
+    let site = site();
+    let mut bot = launch(&site, SMALL, ["", ""], &["--account-panics", "6"]);
+    online(&bot, 1);
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let first = play(&site, &anna, BOT);
+    let second = play(&site, &bert, SISTER);
+    logged(&bot, "loop has failed, it begins anew in 1s", 1);
+    bert.play(&second, "d2d4");
+    site.plies(&second, 4);
+    // Taken up again, by who has begun anew.
+    anna.play(&first, "d2d4");
+    site.plies(&first, 4);
+    online_as(&bot, BOT, 2);
+    assert_eq!(bot.log().matches(&format!("online as {SISTER}")).count(), 1);
+    wait("both play, and nobody has to look", || {
+        let all = status(&bot, &[]);
+        let games = all["games"].as_array()?.len();
+        (games == 2 && all["health"]["is"] == "ok").then_some(())
+    });
+    // New games, too, and orders.
+    let third = play(&site, &anna, BOT);
+    for game in [&first, &third] {
+        anna.post(&format!("/api/bot/game/{game}/resign"), &[]);
+    }
+    said(&bot, &["pause", "--account", BOT]);
+    assert_eq!(bot.log().matches("has failed").count(), 1, "{}", bot.log());
+    assert_eq!(bot.leave().code(), Some(0));
 }
 
 /// What `status` says when somebody should look.
@@ -412,16 +464,7 @@ fn records_page_and_check_know_the_accounts() {
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let first = play(&site, &anna, BOT);
     play(&site, &bert, SISTER);
-    let games = |account: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
-        command.args(["games", "--json", "--account", account, "--config"]);
-        command.arg(bot.state().with_file_name("config.toml"));
-        let output = command
-            .env("STATE_DIRECTORY", bot.state())
-            .output()
-            .unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let games = |account: &str| printed(&bot, &["games", "--json", "--account", account]);
     wait("the game is in the records", || {
         games(BOT).contains(&first).then_some(())
     });
@@ -436,13 +479,7 @@ fn records_page_and_check_know_the_accounts() {
         metrics.contains(&online).then_some(())
     });
 
-    let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
-    command
-        .arg("check")
-        .arg("--config")
-        .arg(bot.state().with_file_name("config.toml"));
-    let output = command.env_remove("LICHESS_TOKEN").output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
+    let told = printed(&bot, &["check"]);
     for name in [BOT, SISTER] {
         assert!(told.contains(&format!("{name}: ")), "{told}");
     }

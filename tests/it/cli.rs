@@ -98,7 +98,11 @@ fn wrong_usage_exits_with_2() {
 
 #[test]
 fn a_rehearsal_does_not_play_elsewhere() {
-    for switch in [["--time-scale", "2"], ["--engine-panics", "0"]] {
+    for switch in [
+        ["--time-scale", "2"],
+        ["--engine-panics", "0"],
+        ["--account-panics", "0"],
+    ] {
         let output = knightwatch(&["run", "--set", "lichess.url=https://lichess.invalid"])
             .args(switch)
             .env("LICHESS_TOKEN", "lip_nobody")

@@ -74,6 +74,11 @@ impl Office {
         arenas.len() < before
     }
 
+    /// The settings without the orders.
+    pub fn as_written(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings)
+    }
+
     /// The settings with the orders.
     pub fn in_force(&self) -> Arc<Settings> {
         let mut settings = self.orders.over(&self.settings);

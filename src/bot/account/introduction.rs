@@ -66,14 +66,29 @@ pub(super) async fn introduce(
             reason: failure.to_string(),
             retry_in: Some(wait),
         });
-        let until = clock::now() + wait;
-        while clock::now() < until {
-            parts.pulse.beat();
-            tokio::select! {
-                () = clock::sleep(BEAT.min(wait)) => {}
-                never = calls.turn_away(NOT_YET) => match never {},
-                () = stop.reached(Stage::Draining) => return Ok(None),
-            }
+        if keep_waiting(parts, stop, Stage::Draining, calls, wait, NOT_YET).await {
+            return Ok(None);
         }
     }
+}
+
+/// Waits for so long, alive, while this is what the operator is told. Whether the stop has gone so far meanwhile.
+pub(super) async fn keep_waiting(
+    parts: &BotParts,
+    stop: &mut Stop,
+    stage: Stage,
+    calls: &mut Calls,
+    wait: Duration,
+    words: &'static str,
+) -> bool {
+    let until = clock::now() + wait;
+    while clock::now() < until {
+        parts.pulse.beat();
+        tokio::select! {
+            () = clock::sleep(BEAT.min(wait)) => {}
+            never = calls.turn_away(words) => match never {},
+            () = stop.reached(stage) => return true,
+        }
+    }
+    false
 }

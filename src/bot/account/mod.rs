@@ -6,6 +6,7 @@ mod challenges;
 mod errands;
 mod helm;
 mod introduction;
+mod life;
 mod queue;
 mod rematch;
 mod resting;
@@ -43,7 +44,7 @@ use audit::WORRY_EVERY;
 use books::{Book, Books};
 use errands::Errand;
 use helm::Office;
-use introduction::introduce;
+pub(super) use life::run;
 use queue::Queue;
 use rematch::Rematches;
 use resting::Resting;
@@ -88,30 +89,6 @@ const GONE_FOR: Duration = Duration::from_secs(5);
 
 /// A game whose task has panicked is taken up again at once; when that happens again, after this, twice this, ...
 const AFTER_PANIC: Duration = Duration::from_secs(1);
-
-/// Follows the account until the stop has come to its end.
-pub(super) async fn run(mut parts: BotParts, mut stop: Stop) -> Result<(), Error> {
-    let books = Books::open(parts.ledger.as_deref());
-    for (kind, wait) in books.quota.pauses(clock::date()) {
-        info!("no {kind} requests for another {wait:.0?}, as Lichess asked before we were started");
-        parts.client.pause(kind, wait);
-    }
-    let mut calls = std::mem::take(&mut parts.calls);
-    let Some(house) = introduce(&parts, &mut stop, &mut calls).await? else {
-        return Ok(());
-    };
-    let mut account = Account::new(house, parts, books, stop.clone());
-    let outcome = account.follow(stop, calls).await;
-    // Without the token, or beside another instance, nothing can be finished.
-    let patience = if outcome.is_ok() {
-        LEAVE_WITHIN
-    } else {
-        Duration::ZERO
-    };
-    account.leave(patience).await;
-    account.vacate();
-    outcome
-}
 
 struct Account {
     house: House,
@@ -180,6 +157,10 @@ struct Account {
     left_open: Option<LeftOpen>,
     /// Challenges from our address that the quota knows of, of those that were made since the start.
     challenges_heard: u64,
+    /// It has failed before in this life of the program.
+    again: bool,
+    /// It fails after so many beats, as a rehearsal.
+    fails_after: Option<u64>,
 }
 
 /// A game that is on, as the account has it.
@@ -193,15 +174,11 @@ struct Seat {
 }
 
 impl Account {
-    fn new(mut house: House, parts: BotParts, books: Books, stop: Stop) -> Self {
-        let office = Office::open(&parts);
+    fn new(mut house: House, parts: &BotParts, books: Books, stop: Stop) -> Self {
+        let office = Office::open(parts);
         house.settings = office.in_force();
-        let BotParts {
-            pulse,
-            metrics,
-            left_open,
-            ..
-        } = parts;
+        let (pulse, metrics) = (parts.pulse.clone(), parts.metrics.clone());
+        let left_open = parts.left_open.clone();
         let Books {
             ledger,
             quota,
@@ -230,7 +207,6 @@ impl Account {
             ),
             tournaments: Tournaments::new(&house, &stop, &office.orders),
             matchmaking: Matchmaking::new(&house.settings, memory),
-            house,
             office,
             pulse,
             stop,
@@ -269,11 +245,14 @@ impl Account {
             worried: None,
             left_open,
             challenges_heard: 0,
+            again: false,
+            fails_after: parts.rehearsed_failure,
+            house,
         }
     }
 
     /// The loop. Nothing in it waits for an answer.
-    async fn follow(&mut self, mut stop: Stop, mut calls: Calls) -> Result<(), Error> {
+    async fn follow(&mut self, stop: &mut Stop, calls: &mut Calls) -> Result<(), Error> {
         if self.office.orders.paused {
             self.tell_paused();
         }
@@ -284,6 +263,7 @@ impl Account {
         let mut deaf = clock::interval(DEAF_EVERY);
         let doubt = Arc::clone(&self.house.doubt);
         let mut stage = stop.stage();
+        self.draining(stage);
         loop {
             if stage == Stage::Leaving || (stage == Stage::Draining && self.is_empty()) {
                 return Ok(());
@@ -311,6 +291,7 @@ impl Account {
                 _ = worry.tick(), if !self.games.is_empty() => self.worry(),
                 _ = beat.tick() => {
                     self.pulse.beat();
+                    self.rehearse();
                     self.audit();
                     self.look_after_rematch();
                     self.report();
@@ -327,9 +308,19 @@ impl Account {
 
     /// Whether no game is on, and none is about to be. Asked when we stop.
     fn is_empty(&mut self) -> bool {
+        // Games may be left of the life before.
+        let known = self.informed || !self.again;
         let idle =
             self.games.is_empty() && self.retaking == 0 && !self.slots.promised(clock::now());
-        idle && self.tournaments.are_over()
+        known && idle && self.tournaments.are_over()
+    }
+
+    /// Fails, when that is rehearsed and due.
+    fn rehearse(&mut self) {
+        if let Some(beats) = &mut self.fails_after {
+            assert!(*beats > 0, "on purpose, as a rehearsal");
+            *beats -= 1;
+        }
     }
 
     /// Leaves: what is being searched or posted is posted, then all tasks end.
