@@ -59,14 +59,7 @@ impl Bus {
         let event = Arc::new(event);
         // An error only says that nobody watches.
         if let Some((beyond, account)) = &self.beyond {
-            let told = match event.is_of_account() {
-                false => Arc::clone(&event),
-                true => Arc::new(Event::OfAccount {
-                    account: account.to_string(),
-                    event: Box::new((*event).clone()),
-                }),
-            };
-            let _ = beyond.send(told);
+            let _ = beyond.send(event.told_of(account).map_or(Arc::clone(&event), Arc::new));
         }
         let _ = self.here.send(event);
     }
@@ -208,16 +201,28 @@ impl Event {
         }
     }
 
-    /// Whether an account says this of itself, in words that do not name it.
-    fn is_of_account(&self) -> bool {
-        matches!(
-            self,
+    /// The same with the name of the account that says it, where neither it nor a game in it tells who that is.
+    fn told_of(&self, account: &str) -> Option<Self> {
+        match self {
             Self::Online { .. }
-                | Self::Offline { .. }
-                | Self::Idle { .. }
-                | Self::Draining { .. }
-                | Self::Paused { .. }
-        )
+            | Self::Offline { .. }
+            | Self::Idle { .. }
+            | Self::Draining { .. }
+            | Self::Paused { .. } => Some(Self::OfAccount {
+                account: account.to_owned(),
+                event: Box::new(self.clone()),
+            }),
+            Self::Note {
+                severity,
+                game: None,
+                text,
+            } => Some(Self::Note {
+                severity: *severity,
+                game: None,
+                text: format!("{account}: {text}"),
+            }),
+            _ => None,
+        }
     }
 
     /// An everyday sentence that belongs to no game.
@@ -549,7 +554,7 @@ mod tests {
         for text in ["quiet", "one"] {
             assert_eq!(*heard.0.recv().await.unwrap(), Event::note(text));
         }
-        for text in ["other", "one"] {
+        for text in ["other: other", "one: one"] {
             assert_eq!(*heard.1.recv().await.unwrap(), Event::note(text));
         }
         let paused = Event::Paused { paused: true };

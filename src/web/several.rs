@@ -40,17 +40,18 @@ impl Status {
 
     /// Takes up what one of several says of itself.
     pub fn take_of(&mut self, name: &str, event: &Event, now: u64) {
-        let known = self
+        let by_name = |account: &Account| account.name.as_str().cmp(name);
+        let at = self
             .accounts
-            .iter()
-            .position(|account| account.name == name);
-        let at = known.unwrap_or_else(|| {
-            self.accounts.push(Account {
-                name: name.to_owned(),
-                status: Self::default(),
+            .binary_search_by(by_name)
+            .unwrap_or_else(|at| {
+                let account = Account {
+                    name: name.to_owned(),
+                    status: Self::default(),
+                };
+                self.accounts.insert(at, account);
+                at
             });
-            self.accounts.len() - 1
-        });
         self.accounts[at].status.take(event, now);
         let accounts = std::mem::take(&mut self.accounts);
         *self = Self::of_all(accounts);
@@ -62,7 +63,7 @@ impl Status {
         let account = self
             .accounts
             .iter_mut()
-            .find(|account| account.name == name);
+            .find(|account| account.name.eq_ignore_ascii_case(name));
         if let Some(account) = account {
             account.status.idle = None;
         }
@@ -109,8 +110,8 @@ mod tests {
     #[test]
     fn what_holds_for_all_is_told_as_of_one() {
         let mut all = Status::default();
-        all.take_of("Anna", &online("Anna"), 0);
         all.take_of("Bert", &online("Bert"), 0);
+        all.take_of("Anna", &online("Anna"), 0);
         let offline = Event::Offline {
             reason: "gone".to_owned(),
             retry_in: None,
@@ -133,7 +134,7 @@ mod tests {
         assert_eq!(all.idle, None);
         all.take_of("Bert", &idle(Some(std::time::UNIX_EPOCH)), 0);
         assert_eq!(all.idle.as_ref().and_then(|idle| idle.next), Some(0));
-        all.plays("Bert");
+        all.plays("bert");
         assert!(all.idle.is_none() && all.accounts[1].status.idle.is_none());
         all.take_of("Anna", &Event::Draining { games: 1 }, 0);
         assert_eq!(all.draining, None);

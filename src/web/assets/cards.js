@@ -4,7 +4,7 @@ import { el, mark, say } from "./dom.js";
 import { Board } from "./board.js";
 import { face, left } from "./clocks.js";
 import { kingOf, other, pieces, touched, turn } from "./chess.js";
-import { store, side } from "./store.js";
+import { ours, store, side } from "./store.js";
 import { ending, kind, score, RESULTS } from "./words.js";
 
 /** As many games that are over stay in sight. */
@@ -93,17 +93,19 @@ class Card {
 		this.share.className = `share ${below}`;
 		// Who plays is not told how he stands.
 		this.bar.hidden = side(game) !== null;
-		mark(this.node, "title", kind(game));
+		mark(this.node, "title", about(game));
 	}
 }
+
+const about = (game) => [ours(game), kind(game)].filter(Boolean).join(": ");
 
 function line(game) {
 	const { outcome } = game.result;
 	return el(
 		"a",
-		{ class: "line", href: `#/game/${game.id}`, "data-game": game.id, title: `${kind(game)}: ${ending(game.result)}` },
+		{ class: "line", href: `#/game/${game.id}`, "data-game": game.id, title: `${about(game)}: ${ending(game.result)}` },
 		el("span", { class: `chip ${outcome}` }, RESULTS[outcome] ?? outcome),
 		el("span", { class: "name" }, game[other(game.ours)].name),
-		el("span", { class: "quiet" }, game.time_control),
+		el("span", { class: "quiet" }, [ours(game), game.time_control].filter(Boolean).join(" · ")),
 	);
 }

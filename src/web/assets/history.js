@@ -4,6 +4,7 @@ import { button, el, say, select, table } from "./dom.js";
 import { ask } from "./api.js";
 import { other } from "./chess.js";
 import { Statistics } from "./statistics.js";
+import { ours } from "./store.js";
 import { day, kind, player, RESULTS } from "./words.js";
 
 /** Rows fetched at once. */
@@ -88,7 +89,7 @@ function row(game) {
 	return el("tr", {},
 		el("td", { class: "quiet" }, day(game.started)),
 		el("td", {}, el("a", { href: `#/game/${game.id}` }, player(opponent))),
-		el("td", {}, game.ours),
+		el("td", {}, [game.ours, ours(game)].filter(Boolean).join(", ")),
 		el("td", {}, el("span", { class: `chip ${game.result}` }, RESULTS[game.result] ?? game.result)),
 		el("td", {}, kind(game)),
 		el("td", { class: "count" }, String(Math.ceil(game.plies / 2))));

@@ -1,7 +1,7 @@
 // How the bot is doing, in a sentence.
 
 import { moment } from "./words.js";
-import { running, store } from "./store.js";
+import { ours, running, store } from "./store.js";
 
 const at = (ms) => (ms ? `, next at ${moment(ms)}` : "");
 
@@ -9,8 +9,16 @@ const at = (ms) => (ms ? `, next at ${moment(ms)}` : "");
 export function status() {
 	const { snapshot, connected } = store;
 	if (!connected) return { kind: "bad", short: "Connection lost", long: "The connection to the daemon is lost; it is tried again." };
-	const { offline, idle, draining, paused, online, account } = snapshot;
-	const games = running().length;
+	return state(snapshot, running().length);
+}
+
+/** How each of several accounts is doing. */
+export const each = () => (store.snapshot.accounts ?? []).map((one) => {
+	const name = one.account?.name ?? one.name;
+	return `${name}: ${state(one, running().filter((game) => ours(game) === name).length).long}`;
+});
+
+function state({ offline, idle, draining, paused, online, account, accounts }, games) {
 	if (offline) {
 		const again = offline.retry_at ? `, tried again at ${moment(offline.retry_at)}` : "";
 		return { kind: "bad", short: "Offline", long: `Offline: ${offline.reason}${again}` };
@@ -19,7 +27,7 @@ export function status() {
 	if (draining !== null) return { kind: "calm", short: "Stopping", long: `Stopping: ${plural(draining, "game")} to be finished` };
 	if (paused) return { kind: "calm", short: "Paused", long: `Paused: no new games; ${plural(games, "game")} running` };
 	if (!games && idle) return { kind: "calm", short: "Idle", long: `Idle: ${idle.reason}${at(idle.next)}` };
-	const name = account ? ` as ${account.name}` : "";
+	const name = account && !accounts ? ` as ${account.name}` : "";
 	return { kind: "good", short: games ? `${plural(games, "game")} on` : "Online", long: `Online${name}` };
 }
 

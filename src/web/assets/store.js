@@ -26,6 +26,9 @@ export function side(game) {
 	return game.white.name === user ? "white" : game.black.name === user ? "black" : null;
 }
 
+/** Who of several accounts of ours plays a game; null where there is one. */
+export const ours = (game) => (store.snapshot.accounts ? game[game.ours].name : null);
+
 export const running = () => [...store.games.values()].filter((game) => !game.result);
 
 export const allows = (control) => store.snapshot?.control?.includes(control) ?? false;

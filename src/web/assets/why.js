@@ -3,7 +3,7 @@
 import { button, el, mark, say, table } from "./dom.js";
 import { attempt, control, mayAct, tell } from "./api.js";
 import { allows, store } from "./store.js";
-import { status } from "./status.js";
+import { each, status } from "./status.js";
 import { moment, player } from "./words.js";
 
 const LEVERS = { pause: "Pause", resume: "Resume", drain: "Finish and stop" };
@@ -13,6 +13,7 @@ const DECISIONS = { accepted: "Accepted", queued: "Queued", declined: "Declined"
 export class Why {
 	constructor() {
 		this.state = el("p", { class: "state" });
+		this.each = el("div", {});
 		this.about = el("p", { class: "quiet" });
 		this.levers = Object.entries(LEVERS).map(([name, text]) => button(text, () => this.#pull(name, text), { "data-lever": name }));
 		this.user = el("input", { type: "text", name: "user", required: true, autocomplete: "off", placeholder: "Account", "aria-label": "Account to block" });
@@ -21,7 +22,7 @@ export class Why {
 		this.none = el("p", { class: "quiet" }, "No challenge yet.");
 		this.log = el("ol", { class: "log", "aria-label": "Log" });
 		this.node = el("section", { class: "page", "aria-label": "Why", hidden: true },
-			el("h1", {}, "Why"), this.state, this.about, el("div", { class: "levers" }, this.levers, this.block),
+			el("h1", {}, "Why"), this.state, this.each, this.about, el("div", { class: "levers" }, this.levers, this.block),
 			el("h2", {}, "Challenges"), this.none, el("div", { class: "scrolls" }, table(["At", "From", "To", "Game", "Decision", "Why"], this.challenges)),
 			el("h2", {}, "What happened"), this.log);
 	}
@@ -40,8 +41,9 @@ export class Why {
 		const { kind, long } = status();
 		say(this.state, long);
 		this.state.className = `state ${kind}`;
-		const { version, server, account } = snapshot;
-		say(this.about, [`Knightwatch ${version}`, account && player(account), server].filter(Boolean).join("  ·  "));
+		const { version, server, account, accounts } = snapshot;
+		this.each.replaceChildren(...each().map((text) => el("p", {}, text)));
+		say(this.about, [`Knightwatch ${version}`, account && !accounts && player(account), server].filter(Boolean).join("  ·  "));
 		for (const lever of this.levers) lever.hidden = !mayAct() || !allows(lever.dataset.lever);
 		this.block.hidden = !mayAct() || !allows("block");
 		mark(this.levers[0], "disabled", snapshot.paused);

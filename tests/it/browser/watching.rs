@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::driver::Browser;
 use super::{Demo, END, LEFT, square};
-use crate::common::{Daemon, Site, wait};
+use crate::accounts;
+use crate::common::{BOT, Daemon, Site, wait};
 
 /// A port that nobody has at this moment, for a page that has to come back where it was.
 fn free_port() -> u16 {
@@ -78,6 +79,44 @@ fn a_game_is_followed_live_and_after_a_restart() {
     anna.post(&format!("/api/board/game/{id}/resign"), &[]);
     browser.shows(".panel .result", "0-1, resignation");
     bot.leave();
+}
+
+#[test]
+fn of_several_accounts_each_is_told_by_its_name() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = accounts::site();
+    let bot = accounts::start(&site, accounts::SMALL, ["", ""]);
+    let log = bot.log();
+    let (_, rest) = log.split_once("the page: ").unwrap();
+    let url = rest.split_whitespace().next().unwrap();
+    browser.go(url);
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let first = accounts::play(&site, &anna, BOT);
+    let second = accounts::play(&site, &bert, accounts::SISTER);
+    for (game, name) in [(&first, BOT), (&second, accounts::SISTER)] {
+        browser.until(&format!(
+            "document.querySelector('.card[data-game=\"{game}\"]')?.title.startsWith('{name}: ')"
+        ));
+        bert.post(&format!("/api/bot/game/{game}/resign"), &[]);
+    }
+    anna.post(&format!("/api/bot/game/{first}/resign"), &[]);
+    for (game, name) in [(&first, BOT), (&second, accounts::SISTER)] {
+        browser.shows(&format!(".over [data-game=\"{game}\"]"), name);
+    }
+    browser.run("location.hash = '#/why';");
+    for (number, name) in [(1, accounts::SISTER), (2, BOT)] {
+        let line = format!("[aria-label=Why] div p:nth-child({number})");
+        browser.shows(&line, &format!("{name}: "));
+    }
+    browser.run("location.hash = '#/games';");
+    for name in [BOT, accounts::SISTER] {
+        browser.until(&format!(
+            "document.querySelector('[aria-label=Games] tbody')?.textContent.includes('black, {name}')"
+        ));
+    }
+    browser.was_clean(url);
 }
 
 #[test]
