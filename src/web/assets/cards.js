@@ -93,17 +93,15 @@ class Card {
 		this.share.className = `share ${below}`;
 		// Who plays is not told how he stands.
 		this.bar.hidden = side(game) !== null;
-		mark(this.node, "title", about(game));
+		mark(this.node, "title", kind(game));
 	}
 }
-
-const about = (game) => [ours(game), kind(game)].filter(Boolean).join(": ");
 
 function line(game) {
 	const { outcome } = game.result;
 	return el(
 		"a",
-		{ class: "line", href: `#/game/${game.id}`, "data-game": game.id, title: `${about(game)}: ${ending(game.result)}` },
+		{ class: "line", href: `#/game/${game.id}`, "data-game": game.id, title: `${kind(game)}: ${ending(game.result)}` },
 		el("span", { class: `chip ${outcome}` }, RESULTS[outcome] ?? outcome),
 		el("span", { class: "name" }, game[other(game.ours)].name),
 		el("span", { class: "quiet" }, [ours(game), game.time_control].filter(Boolean).join(" · ")),

@@ -14,8 +14,8 @@ export function status() {
 
 /** How each of several accounts is doing. */
 export const each = () => (store.snapshot.accounts ?? []).map((one) => {
-	const name = one.account?.name ?? one.name;
-	return `${name}: ${state(one, running().filter((game) => ours(game) === name).length).long}`;
+	const games = running().filter((game) => ours(game) === one.account?.name);
+	return `${one.name}: ${state(one, games.length).long}`;
 });
 
 function state({ offline, idle, draining, paused, online, account, accounts }, games) {

@@ -13,7 +13,6 @@ const DECISIONS = { accepted: "Accepted", queued: "Queued", declined: "Declined"
 export class Why {
 	constructor() {
 		this.state = el("p", { class: "state" });
-		this.each = el("div", {});
 		this.about = el("p", { class: "quiet" });
 		this.levers = Object.entries(LEVERS).map(([name, text]) => button(text, () => this.#pull(name, text), { "data-lever": name }));
 		this.user = el("input", { type: "text", name: "user", required: true, autocomplete: "off", placeholder: "Account", "aria-label": "Account to block" });
@@ -22,7 +21,7 @@ export class Why {
 		this.none = el("p", { class: "quiet" }, "No challenge yet.");
 		this.log = el("ol", { class: "log", "aria-label": "Log" });
 		this.node = el("section", { class: "page", "aria-label": "Why", hidden: true },
-			el("h1", {}, "Why"), this.state, this.each, this.about, el("div", { class: "levers" }, this.levers, this.block),
+			el("h1", {}, "Why"), this.state, this.about, el("div", { class: "levers" }, this.levers, this.block),
 			el("h2", {}, "Challenges"), this.none, el("div", { class: "scrolls" }, table(["At", "From", "To", "Game", "Decision", "Why"], this.challenges)),
 			el("h2", {}, "What happened"), this.log);
 	}
@@ -39,10 +38,9 @@ export class Why {
 		const { snapshot } = store;
 		if (!snapshot) return;
 		const { kind, long } = status();
-		say(this.state, long);
+		say(this.state, [long, ...each()].join("\n"));
 		this.state.className = `state ${kind}`;
 		const { version, server, account, accounts } = snapshot;
-		this.each.replaceChildren(...each().map((text) => el("p", {}, text)));
 		say(this.about, [`Knightwatch ${version}`, account && !accounts && player(account), server].filter(Boolean).join("  ·  "));
 		for (const lever of this.levers) lever.hidden = !mayAct() || !allows(lever.dataset.lever);
 		this.block.hidden = !mayAct() || !allows("block");

@@ -96,9 +96,7 @@ fn of_several_accounts_each_is_told_by_its_name() {
     let first = accounts::play(&site, &anna, BOT);
     let second = accounts::play(&site, &bert, accounts::SISTER);
     for (game, name) in [(&first, BOT), (&second, accounts::SISTER)] {
-        browser.until(&format!(
-            "document.querySelector('.card[data-game=\"{game}\"]')?.title.startsWith('{name}: ')"
-        ));
+        browser.shows(&format!(".card[data-game=\"{game}\"]"), name);
         bert.post(&format!("/api/bot/game/{game}/resign"), &[]);
     }
     anna.post(&format!("/api/bot/game/{first}/resign"), &[]);
@@ -106,9 +104,8 @@ fn of_several_accounts_each_is_told_by_its_name() {
         browser.shows(&format!(".over [data-game=\"{game}\"]"), name);
     }
     browser.run("location.hash = '#/why';");
-    for (number, name) in [(1, accounts::SISTER), (2, BOT)] {
-        let line = format!("[aria-label=Why] div p:nth-child({number})");
-        browser.shows(&line, &format!("{name}: "));
+    for name in [BOT, accounts::SISTER] {
+        browser.shows(".state", &format!("{name}: "));
     }
     browser.run("location.hash = '#/games';");
     for name in [BOT, accounts::SISTER] {
