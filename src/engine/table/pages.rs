@@ -10,9 +10,12 @@ pub(super) fn ask_for_huge(memory: NonNull<u8>, bytes: usize) {
     {
         /// Advice is for whole pages; beginning at one of the huge ones loses nothing.
         const HUGE: usize = 2 << 20;
+        /// A larger table keeps its small pages: with huge ones the first search that looks here and there would take all of its
+        /// memory.
+        const LARGEST: usize = 1 << 30;
         let before = memory.align_offset(HUGE);
         let whole = bytes.saturating_sub(before) / HUGE * HUGE;
-        if whole > 0 {
+        if whole > 0 && whole <= LARGEST {
             // SAFETY: `before + whole` is at most `bytes`, which is the caller's; the advice changes no content.
             let advised = unsafe {
                 rustix::mm::madvise(
