@@ -17,14 +17,13 @@ use tracing::{debug, info, warn};
 
 use crate::book::{self, Book};
 use crate::bot::trace::{self, Traces};
-use crate::bot::{self, BotParts, Calls, Hall, Pulse, Reread, Shelf};
+use crate::bot::{self, BotParts, Reread, Shelf};
 use crate::clock;
 use crate::config::{self, PgnFiles, Selection, Settings, Sources, TokenSource};
 use crate::control::{self, Answer, Request};
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
 use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
-use crate::metrics::Metrics;
 use crate::store::{self, Recorder};
 use crate::web::{self, Page};
 use accounts::Accounts;
@@ -201,26 +200,13 @@ fn assemble_all(
 /// Builds a bot's parts as the settings say.
 pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<BotParts, Error> {
     let endpoint = settings.lichess.endpoint()?;
-    Ok(BotParts {
-        client: Client::new(&endpoint, token, None).map_err(Error::Client)?,
-        engine: Engine::new(EngineOptions {
-            hash_mib: settings.engine.hash_mib,
-            threads: settings.engine.thread_count(),
-        }),
-        books: shelf(settings)?,
-        settings: Arc::clone(settings),
-        events,
-        pulse: Pulse::default(),
-        metrics: Metrics::default(),
-        ledger: None,
-        orders: None,
-        calls: Calls::default(),
-        reread: None,
-        traces: Traces::default(),
-        left_open: None,
-        hall: Hall::default(),
-        rehearsed_failure: None,
-    })
+    let client = Client::new(&endpoint, token, None).map_err(Error::Client)?;
+    let engine = Engine::new(EngineOptions {
+        hash_mib: settings.engine.hash_mib,
+        threads: settings.engine.thread_count(),
+    });
+    let books = shelf(settings)?;
+    Ok(BotParts::new(client, engine, books, settings, events))
 }
 
 /// Reads the settings of an account as at the start, and lets systemd know of it.

@@ -87,24 +87,40 @@ pub struct BotParts {
 }
 
 impl BotParts {
-    /// The parts of another account of the same daemon, which shares the engine, the books and the hall.
-    pub fn sister(&self, client: Client, settings: &Arc<Settings>) -> Self {
+    /// What every bot needs; it keeps nothing over a restart, and nobody steers it.
+    pub fn new(
+        client: Client,
+        engine: Engine,
+        books: Shelf,
+        settings: &Arc<Settings>,
+        events: Bus,
+    ) -> Self {
         Self {
             client,
-            engine: self.engine.clone(),
-            books: self.books.clone(),
+            engine,
+            books,
             settings: Arc::clone(settings),
-            events: self.events.clone(),
+            events,
             pulse: Pulse::default(),
             metrics: Metrics::default(),
             ledger: None,
             orders: None,
             calls: Calls::default(),
             reread: None,
-            traces: self.traces.clone(),
+            traces: Traces::default(),
             left_open: None,
-            hall: self.hall.clone(),
+            hall: Hall::default(),
             rehearsed_failure: None,
+        }
+    }
+
+    /// The parts of another account of the same daemon, which shares the engine, the books and the hall.
+    pub fn sister(&self, client: Client, settings: &Arc<Settings>) -> Self {
+        let (engine, books) = (self.engine.clone(), self.books.clone());
+        Self {
+            traces: self.traces.clone(),
+            hall: self.hall.clone(),
+            ..Self::new(client, engine, books, settings, self.events.clone())
         }
     }
 }

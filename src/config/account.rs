@@ -302,10 +302,7 @@ impl Settings {
     /// # Errors
     /// When there is no such account, or there are several and none is named.
     pub fn of_account(self, name: Option<&str>) -> Result<Self, Error> {
-        let is_it = |account: &Self| {
-            let own = account.name.as_deref();
-            name.is_none_or(|name| own.is_some_and(|own| own.eq_ignore_ascii_case(name)))
-        };
+        let is_it = |account: &Self| name.is_none_or(|name| account.is_called(name));
         let names: Vec<&str> = self
             .account
             .iter()

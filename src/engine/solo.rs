@@ -17,7 +17,7 @@ impl Solo {
     #[must_use]
     pub fn new(hash_mib: usize, setting: &Setting) -> Solo {
         Solo {
-            table: Table::new(hash_mib),
+            table: Table::new(hash_mib).on_huge_pages(),
             memory: Memory::new(setting),
         }
     }

@@ -197,7 +197,7 @@ impl Pool {
                 shelf: Shelf::EMPTY,
                 era: 0,
                 closing: false,
-                table: Arc::new(Table::new(hash_mib)),
+                table: Arc::new(Table::new(hash_mib).on_huge_pages()),
                 setting: Setting::default(),
             }),
             work: Condvar::new(),
@@ -216,7 +216,7 @@ impl Pool {
     pub fn set_hash(&self, mib: usize) {
         // The old one goes first, so that there is room for the new one.
         self.lock().table = Arc::new(Table::new(0));
-        let table = Arc::new(Table::new(mib));
+        let table = Arc::new(Table::new(mib).on_huge_pages());
         self.lock().table = table;
     }
 

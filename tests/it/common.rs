@@ -141,6 +141,13 @@ impl Drop for Site {
     }
 }
 
+/// A challenge in which nobody is short of time; the bot has black.
+pub const SLOW: [(&str, &str); 3] = [
+    ("clock.limit", "10800"),
+    ("clock.increment", "0"),
+    ("color", "white"),
+];
+
 /// What this account has called.
 pub fn visits_of(site: &Site, name: &str, endpoint: Endpoint) -> Vec<Visit> {
     let mut visits = site.sim.faults().visits(endpoint);

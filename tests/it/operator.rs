@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use knightwatch::sim::{Endpoint, Fault, Kind, NewUser, Rule, SimOptions, Sparring};
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Player, Site, wait};
+use crate::common::{BOT, Daemon, Player, SLOW, Site, wait};
 
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 const RATED: [(&str, &str); 3] = [BLITZ[0], BLITZ[1], ("rated", "true")];
@@ -122,12 +122,7 @@ fn a_move_comes_at_once_when_the_operator_wants_it() {
     let site = site();
     let bot = Daemon::start(&site, "book = { enabled = false }\n");
     let anna = site.player("Anna");
-    let slow = [
-        ("clock.limit", "10800"),
-        ("clock.increment", "0"),
-        ("color", "white"),
-    ];
-    let id = anna.start(&slow);
+    let id = anna.start(&SLOW);
     assert!(refused(&bot, &["move-now", "nonesuch"]).contains("no game nonesuch is on"));
     let turn = |bot: &Daemon| refused(bot, &["move-now", &id]);
     wait("the game is on", || {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use knightwatch::sim::{NewUser, SimOptions};
 
-use crate::common::{BOT, Daemon, Site, wait};
+use crate::common::{BOT, Daemon, SLOW, Site, wait};
 use crate::manners::act;
 use crate::operator::{said, status};
 
@@ -100,12 +100,7 @@ fn a_limited_engine_takes_its_time_until_it_is_hurried() {
         "book = { enabled = false }\n[[rule]]\nplay = { strength = 1500 }\n",
     );
     let anna = site.player("Anna");
-    let slow = [
-        ("clock.limit", "10800"),
-        ("clock.increment", "0"),
-        ("color", "white"),
-    ];
-    let id = anna.start(&slow);
+    let id = anna.start(&SLOW);
     act(&anna, &id, "move/e2e4");
     site.plies(&id, 2);
     // It has its move within moments; with three hours on the clock a person would take a minute.

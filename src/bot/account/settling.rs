@@ -14,7 +14,7 @@ use crate::bot::game;
 use crate::clock;
 use crate::events::{Event, GameFinished};
 use crate::lichess::Client;
-use crate::lichess::model::{GameEvent, GameFull, GameId};
+use crate::lichess::model::{GameEvent, GameId, GameState};
 
 /// Between two of them: nothing waits for the answers.
 const APART: Duration = Duration::from_secs(1);
@@ -69,19 +69,15 @@ async fn end_of(client: &Client, id: &GameId) -> Option<GameFinished> {
         }
     };
     match stream.next().await {
-        Some(Ok(GameEvent::Full(full))) => finished(&full),
+        Some(Ok(GameEvent::Full(full))) if full.state.status.is_over() => {
+            let GameState {
+                status,
+                winner,
+                moves,
+                ..
+            } = full.state;
+            Some(game::ended(id, status, winner, moves))
+        }
         _ => None,
     }
-}
-
-fn finished(full: &GameFull) -> Option<GameFinished> {
-    let state = &full.state;
-    state.status.is_over().then(|| GameFinished {
-        game: full.id.to_string(),
-        status: state.status.key().into(),
-        winner: state.winner,
-        result: game::result(state.status, state.winner).into(),
-        plies: state.moves.split_whitespace().count() as u32,
-        moves: state.moves.clone(),
-    })
 }

@@ -33,7 +33,7 @@ use crate::lichess::model::{GameEvent, GameFull, GameId, GameInfo, GameState, St
 use crate::lichess::retry::Reopen;
 use crate::lichess::{Error, GameLines, Told};
 use flight::{Alarms, Done, Flight};
-pub(super) use tell::result;
+pub(super) use tell::ended;
 
 /// After the account's stream says that a game is over, its own stream gets this long to say how it ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);

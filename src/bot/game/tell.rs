@@ -7,7 +7,7 @@ use crate::bot::head::millis;
 use crate::bot::sheet::Change;
 use crate::chess::Color;
 use crate::events::{Event, GameFinished, Moved, Report, Timing};
-use crate::lichess::model::{GameState, Status};
+use crate::lichess::model::{GameId, GameState, Status};
 
 impl Play {
     /// Tells of the moves that are new on the board.
@@ -62,30 +62,39 @@ impl Play {
         if self.over.is_some() {
             return;
         }
-        let plies = self.mind.table.as_ref().map_or(0, |(_, sheet)| sheet.ply());
         let moves = self.mind.table.as_ref().map(|(head, sheet)| {
             let moves = sheet.game().moves().iter();
             let moves = moves.map(|mv| mv.uci(head.castling).to_string());
             moves.collect::<Vec<_>>().join(" ")
         });
-        let result = result(status, winner);
-        info!(game = %self.id, "{result} ({status}) after {plies} plies");
-        self.house.events.send(Event::GameFinished(GameFinished {
-            game: self.id.to_string(),
-            status: status.key().into(),
-            winner,
-            result: result.into(),
-            plies: plies as u32,
-            moves: moves.unwrap_or_default(),
-        }));
+        let end = ended(&self.id, status, winner, moves.unwrap_or_default());
+        info!(game = %self.id, "{} ({status}) after {} plies", end.result, end.plies);
+        self.house.events.send(Event::GameFinished(end));
         self.ending = Some((status, winner));
-        self.mind.ending = Some((result, winner));
+        self.mind.ending = Some((result(status, winner), winner));
         self.over = Some(Ended::Over);
     }
 }
 
+/// What is told of the end of a game in which these moves were made, as the server has them with blanks between.
+pub(in crate::bot) fn ended(
+    id: &GameId,
+    status: Status,
+    winner: Option<Color>,
+    moves: String,
+) -> GameFinished {
+    GameFinished {
+        game: id.to_string(),
+        status: status.key().into(),
+        winner,
+        result: result(status, winner).into(),
+        plies: moves.split_whitespace().count() as u32,
+        moves,
+    }
+}
+
 /// How a game ended, as people write it.
-pub(in crate::bot) fn result(status: Status, winner: Option<Color>) -> &'static str {
+pub(super) fn result(status: Status, winner: Option<Color>) -> &'static str {
     match (winner, status) {
         (Some(Color::White), _) => "1-0",
         (Some(Color::Black), _) => "0-1",

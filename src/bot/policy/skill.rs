@@ -22,17 +22,6 @@ pub struct Skill {
 impl Skill {
     /// What the settings ask for, in this game.
     pub fn of(strength: Strength, game: &Subject) -> Self {
-        if strength.aim == Aim::Full {
-            return Self::default();
-        }
-        if !strength.limits(game.rated) {
-            let why = "at full strength, for the game is rated, and a limited engine there is sandbagging (allow_rated = \
-                       true would let it)";
-            return Self {
-                elo: None,
-                said: Some(why.to_owned()),
-            };
-        }
         let (wanted, whose) = match strength.aim {
             Aim::Full => return Self::default(),
             Aim::Elo(elo) => (i32::from(elo), String::new()),
@@ -41,6 +30,14 @@ impl Skill {
                 (rating.saturating_add(offset.into()), whose)
             }
         };
+        if !strength.limits(game.rated) {
+            let why = "at full strength, for the game is rated, and a limited engine there is sandbagging (allow_rated = \
+                       true would let it)";
+            return Self {
+                elo: None,
+                said: Some(why.to_owned()),
+            };
+        }
         let elo = Elo::nearest(wanted);
         Self {
             elo: Some(elo.get()),

@@ -103,9 +103,7 @@ impl Tournaments {
                 word = self.words.recv() => {
                     if let Some(Word::Over(arena)) = &word {
                         self.attended.remove(arena);
-                        self.attending.send_modify(|attending| {
-                            attending.remove(arena);
-                        });
+                        self.publish();
                     }
                     return word;
                 }
@@ -230,9 +228,13 @@ impl Tournaments {
             self.paused.subscribe(),
             self.stop.clone(),
         ));
-        self.attending.send_modify(|attending| {
-            attending.insert(id.clone());
-        });
         self.attended.insert(id, seat);
+        self.publish();
+    }
+
+    /// Tells which they are now.
+    fn publish(&self) {
+        let attending = self.attended.keys().cloned().collect();
+        self.attending.send_replace(attending);
     }
 }

@@ -77,16 +77,10 @@ fn alone(rule: &Rule) -> Vec<String> {
         max_move_ms == Some(0) || max_depth == Some(0) || max_nodes == Some(0),
         "the engine must be allowed to think a little; the least of max_move_ms, max_depth and max_nodes is 1",
     );
-    let limited = rule
-        .play
-        .strength
-        .is_some_and(|strength| strength.limits(false));
-    let in_rated = rule
-        .play
-        .strength
-        .is_some_and(|strength| strength.limits(true));
+    let strength = rule.play.strength;
+    let limits = |rated| strength.is_some_and(|strength| strength.limits(rated));
     when(
-        rule.matching.rated == Some(true) && limited && !in_rated,
+        rule.matching.rated == Some(true) && limits(false) && !limits(true),
         "the rule is about rated games, in which a limited engine is sandbagging, so its strength is never played; leave \
          rated out, or write strength = { ..., allow_rated = true } if you mean it",
     );

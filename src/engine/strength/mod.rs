@@ -110,11 +110,14 @@ impl Handicap {
 }
 
 impl Limits {
+    /// By how much the engine is held back, if it is.
+    fn handicap(&self) -> Option<Handicap> {
+        self.strength.map(|strength| Handicap::of(strength.elo))
+    }
+
     /// Positions after which no iteration is begun.
     pub(super) fn soft_end(&self) -> Option<u64> {
-        let limited = self
-            .strength
-            .map(|strength| Handicap::of(strength.elo).nodes);
+        let limited = self.handicap().map(|handicap| handicap.nodes);
         match (self.soft_nodes, limited) {
             (Some(asked), Some(limited)) => Some(asked.min(limited)),
             (asked, limited) => asked.or(limited),
@@ -123,10 +126,8 @@ impl Limits {
 
     /// Lines to look for, be they reported or not.
     pub(super) fn lines(&self) -> usize {
-        let limited = self
-            .strength
-            .map(|strength| Handicap::of(strength.elo).lines);
-        self.multi_pv.max(limited.unwrap_or(1)).max(1)
+        let limited = self.handicap().map_or(1, |handicap| handicap.lines);
+        self.multi_pv.max(limited).max(1)
     }
 }
 

@@ -157,7 +157,6 @@ impl Table {
                     let aligned = memory.align_offset(align_of::<Cluster>());
                     // SAFETY: the layout has room for one cluster more than are used, which is more than `aligned`.
                     let clusters = unsafe { memory.add(aligned) }.cast::<Cluster>();
-                    pages::ask_for_huge(memory, layout.size());
                     return Table {
                         memory,
                         clusters,
@@ -169,6 +168,12 @@ impl Table {
                 None => handle_alloc_error(layout),
             }
         }
+    }
+
+    /// The same on huge pages where there are any, for one that is kept: they cost more at the first touch.
+    pub fn on_huge_pages(self) -> Table {
+        pages::ask_for_huge(self.memory, Self::layout(self.count).size());
+        self
     }
 
     /// Room for `count` clusters and to align them. The alignment asked for is a common one: for a greater one the
