@@ -2,7 +2,8 @@
 
 use crate::chess::{Color, Piece};
 
-/// All twelve, as `<symbol id="wK" viewBox="0 0 45 45">` and so on.
+/// The white ones, as `<symbol id="wK" viewBox="0 0 45 45">` and so on. `data-black` has the colors that make black ones of
+/// them: each and then the one in its place.
 pub const PIECES: &str = include_str!("pieces.svg");
 
 /// The name of a piece's symbol, such as `wK`.
@@ -20,11 +21,29 @@ pub(super) fn symbols<'a>(names: impl IntoIterator<Item = &'a String>) -> String
     names.into_iter().filter_map(|name| symbol(name)).collect()
 }
 
-fn symbol(name: &str) -> Option<&'static str> {
+fn symbol(name: &str) -> Option<String> {
     const END: &str = "</symbol>";
-    let start = PIECES.find(&format!("<symbol id=\"{name}\""))?;
+    let (color, role) = name.split_at_checked(1)?;
+    let start = PIECES.find(&format!("<symbol id=\"w{role}\""))?;
     let length = PIECES[start..].find(END)?;
-    Some(&PIECES[start..start + length + END.len()])
+    let white = &PIECES[start..start + length + END.len()];
+    match color {
+        "w" => Some(white.to_owned()),
+        "b" => Some(blackened(white)),
+        _ => None,
+    }
+}
+
+fn blackened(white: &str) -> String {
+    let (_, colors) = PIECES
+        .split_once("data-black=\"")
+        .expect("the drawing has the colors");
+    let colors = colors.split('"').next().unwrap_or_default();
+    let colors: Vec<&str> = colors.split(' ').collect();
+    let named = white.replace("id=\"w", "id=\"b");
+    colors
+        .chunks_exact(2)
+        .fold(named, |symbol, pair| symbol.replace(pair[0], pair[1]))
 }
 
 #[cfg(test)]
@@ -44,6 +63,9 @@ mod tests {
                     assert!(!symbol.contains(foreign), "{name} has {foreign}");
                 }
                 assert_eq!(symbol.matches("id=").count(), 1, "{name} has ids inside");
+                let paints = |paint| symbol.contains(&format!("fill=\"{paint}\""));
+                assert_eq!(paints("#fdfaf2"), color == Color::White, "{name}");
+                assert_eq!(paints("#34312e"), color == Color::Black, "{name}");
             }
         }
     }

@@ -18,7 +18,7 @@ const KEY: &str = "x-knightwatch-key";
 const HEADERS: [(&str, &str); 6] = [
     (
         "content-security-policy",
-        "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'",
+        "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     ),
     ("x-content-type-options", "nosniff"),
     ("cross-origin-resource-policy", "same-origin"),

@@ -20,6 +20,8 @@ addEventListener("hashchange", () => takeKey() !== key && location.reload());
 /** Whether this window may do more than look. */
 export const mayAct = () => key !== null;
 
+export const WATCHES = "This window only watches. To do more, open the address printed at the start, with #key=…";
+
 async function answer(response) {
 	const text = await response.text();
 	let body = text;

@@ -1,6 +1,6 @@
 // The page begins here: it listens, and shows the view that the address names.
 
-import { mayAct } from "./api.js";
+import { mayAct, WATCHES } from "./api.js";
 import { tick } from "./clocks.js";
 import { loadPieces, mark, say, typing } from "./dom.js";
 import { History } from "./history.js";
@@ -41,8 +41,7 @@ function head() {
 	const play = store.snapshot?.play;
 	$("new").hidden = !(play && mayAct());
 	document.querySelector("[data-view=games]").hidden = !store.snapshot?.records;
-	const onlyWatches = play && !mayAct();
-	const words = kind === "bad" ? long : onlyWatches ? "This window only watches. To do more, open the address printed at the start, with #key=…" : "";
+	const words = kind === "bad" ? long : play && !mayAct() ? WATCHES : "";
 	$("banner").hidden = !words;
 	$("banner").className = kind;
 	say($("banner"), words);

@@ -25,9 +25,9 @@ export const button = (content, onclick, attributes) => el("button", { type: "bu
 export const select = (name, label, options) =>
 	el("label", {}, label, el("select", { name }, options.map(([value, text]) => el("option", { value }, text))));
 
-/** A table with these heads over its columns. */
+/** A table with these heads over its columns, those of numbers with a `#` before. */
 export const table = (heads, body) =>
-	el("table", {}, el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col" }, text)))), body);
+	el("table", {}, el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col", class: text[0] === "#" && "count" }, text.replace("#", ""))))), body);
 
 /** Sets the text, and leaves the page alone when it stands there already. */
 export function say(node, text) {
@@ -44,10 +44,13 @@ export function mark(node, name, value) {
 export const figure = (piece) =>
 	svg("svg", { viewBox: "0 0 45 45", class: "figure", "aria-hidden": "true" }, svg("use", { href: `#${piece}` }));
 
-/** Brings the drawn pieces into the page, where `<use>` finds them. */
+/** Brings the drawn pieces into the page, where `<use>` finds them; black ones are white ones in other colors. */
 export async function loadPieces() {
 	const answer = await fetch("/assets/pieces.svg");
 	const drawn = new DOMParser().parseFromString(await answer.text(), "image/svg+xml").documentElement;
+	const colors = drawn.dataset.black.split(" ");
+	const swap = (text, color, i) => (i % 2 ? text : text.replaceAll(color, colors[i + 1]));
+	drawn.innerHTML += colors.reduce(swap, drawn.innerHTML.replaceAll('id="w', 'id="b'));
 	drawn.setAttribute("class", "unseen");
 	drawn.setAttribute("aria-hidden", "true");
 	document.body.append(document.importNode(drawn, true));

@@ -60,10 +60,10 @@ export class Live {
 		const on = running();
 		const shown = store.games.get(this.shown?.id);
 		const mine = on.findLast((game) => side(game));
-		// A game of one's own stays until a later one begins.
-		if (mine && !(shown && side(shown) && shown.started > mine.started)) return mine;
-		const lingers = shown && (!shown.result || !on.length || side(shown) || Date.now() - (this.since ?? Date.now()) < LINGERS);
-		if (lingers) return shown;
+		const fresh = Date.now() - (this.since ?? Date.now()) < LINGERS;
+		// A game of one's own stays until a later one begins, or an earlier one waits.
+		if (mine && !(shown && side(shown) && shown.started > mine.started && fresh)) return mine;
+		if (shown && (!shown.result || !on.length || side(shown) || fresh)) return shown;
 		return on[0] ?? [...store.games.values()].sort((a, b) => b.started - a.started)[0] ?? null;
 	}
 

@@ -22,9 +22,9 @@ const group = (legend, name, chosen, choices, more) =>
 export class NewGame {
 	constructor() {
 		const number = (name, label, value, max) =>
-			el("label", {}, label, el("input", { type: "number", name, value, min: 0, max, inputmode: "numeric" }));
-		this.custom = el("div", { class: "pair" }, number("minutes", "Minutes", 5, 180), number("increment", "Seconds a move", 3, 60));
-		this.fen = el("input", { type: "text", name: "fen", autocomplete: "off", spellcheck: "false", placeholder: "FEN" });
+			el("label", {}, label, el("input", { type: "number", name, value, min: 0, max, required: true }));
+		this.custom = el("fieldset", { class: "pair" }, number("minutes", "Minutes", 5, 180), number("increment", "Seconds a move", 3, 60));
+		this.fen = el("input", { type: "text", name: "fen", required: true, autocomplete: "off", spellcheck: "false", placeholder: "FEN", pattern: "\\s*(\\w+/){7}\\w+( .*)?", title: "Eight rows with / between, then who moves" });
 		this.fenLabel = el("label", {}, "Position as FEN", this.fen);
 		this.strength = select("strength", "Strength", STRENGTHS);
 		this.problem = el("p", { class: "problem", role: "alert" });
@@ -56,10 +56,10 @@ export class NewGame {
 
 	#fit() {
 		const { time, variant } = this.#values();
-		this.custom.hidden = time !== "custom";
-		this.fenLabel.hidden = variant !== "fromPosition";
+		// What is not seen must not be in the way.
+		this.custom.disabled = this.custom.hidden = time !== "custom";
+		this.fen.disabled = this.fenLabel.hidden = variant !== "fromPosition";
 		this.strength.hidden = !allows("strength");
-		this.fen.required = variant === "fromPosition";
 	}
 
 	async #submit(event) {
