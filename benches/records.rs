@@ -189,7 +189,7 @@ fn questions(file: &Path) -> Fallible<()> {
         Ok(reader.overview(&all())?.opponent.len())
     })?;
     ask(file, "ratings over time", |reader| {
-        Ok(reader.rating_histories()?.len())
+        Ok(reader.rating_histories(&all())?.len())
     })?;
     ask(file, "a game with its moves", |reader| {
         Ok(reader.record("00050000")?.is_some())

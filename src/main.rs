@@ -98,8 +98,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             view,
             json,
         } => {
+            let settings = settings(config)?;
             let options = store::GamesOptions {
-                file: records(&settings(config)?),
+                file: records(&settings),
+                accounts: settings.names(),
                 filter: filter.into(),
                 view: view.into(),
                 json,
@@ -114,8 +116,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             no_clocks,
             no_evals,
         } => {
+            let settings = settings(config)?;
             let options = store::ExportOptions {
-                file: records(&settings(config)?),
+                file: records(&settings),
+                accounts: settings.names(),
                 ids,
                 filter: filter.into(),
                 details: store::Details {

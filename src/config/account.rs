@@ -297,17 +297,23 @@ impl Settings {
         }
     }
 
+    /// The names of the accounts, where there are several.
+    pub fn names(&self) -> Vec<String> {
+        let names = self
+            .account
+            .iter()
+            .filter_map(|account| account.name.clone());
+        names.collect()
+    }
+
     /// The settings of the account of this name, or of the only one.
     ///
     /// # Errors
     /// When there is no such account, or there are several and none is named.
     pub fn of_account(self, name: Option<&str>) -> Result<Self, Error> {
         let is_it = |account: &Self| name.is_none_or(|name| account.is_called(name));
-        let names: Vec<&str> = self
-            .account
-            .iter()
-            .filter_map(|a| a.name.as_deref())
-            .collect();
+        let names = self.names();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut meant = self.account.iter().filter(|account| is_it(account));
         let problem = match (meant.next(), meant.next(), name) {
             (None, _, None) => return Ok(self),

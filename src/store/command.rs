@@ -27,6 +27,14 @@ pub enum CommandError {
         /// Why.
         error: Error,
     },
+    /// No account of ours with this name has played.
+    #[error("the records have no game of {account}; {}", others(known))]
+    NoAccount {
+        /// The name.
+        account: String,
+        /// Who has.
+        known: Vec<String>,
+    },
     /// No game has this id.
     #[error("there is no game {0:?} with moves in the records")]
     NoGame(String),
@@ -61,6 +69,8 @@ pub enum View {
 pub struct GamesOptions {
     /// The records.
     pub file: PathBuf,
+    /// Accounts that may be asked for though they have not played yet.
+    pub accounts: Vec<String>,
     /// Which games.
     pub filter: Filter,
     /// What of them.
@@ -76,11 +86,13 @@ pub struct GamesOptions {
 pub fn games_command(options: &GamesOptions, out: &mut impl Write) -> Result<(), CommandError> {
     let GamesOptions {
         file,
+        accounts,
         filter,
         view,
         json,
     } = options;
     let reader = open(file)?;
+    known_account(&reader, file, accounts, filter)?;
     let unread = |error| unread(file, error);
     match *view {
         View::List(most) => {
@@ -125,6 +137,8 @@ pub fn games_command(options: &GamesOptions, out: &mut impl Write) -> Result<(),
 pub struct ExportOptions {
     /// The records.
     pub file: PathBuf,
+    /// Accounts that may be asked for though they have not played yet.
+    pub accounts: Vec<String>,
     /// These games; without any, those of the filter.
     pub ids: Vec<String>,
     /// Which games.
@@ -163,6 +177,7 @@ fn export(
     reader: &Reader,
     out: &mut impl Write,
 ) -> Result<usize, CommandError> {
+    known_account(reader, &options.file, &options.accounts, &options.filter)?;
     let unread = |error| unread(&options.file, error);
     let ids = match options.ids.is_empty() {
         true => reader.ids(&options.filter).map_err(unread)?,
@@ -181,6 +196,34 @@ fn export(
 
 fn open(file: &Path) -> Result<Reader, CommandError> {
     Reader::open(file).map_err(|error| unread(file, error))
+}
+
+/// A name that was mistyped finds no games; that is no answer.
+fn known_account(
+    reader: &Reader,
+    file: &Path,
+    accounts: &[String],
+    filter: &Filter,
+) -> Result<(), CommandError> {
+    let Some(account) = &filter.account else {
+        return Ok(());
+    };
+    let is_among = |names: &[String]| names.iter().any(|name| name.eq_ignore_ascii_case(account));
+    let known = reader.accounts().map_err(|error| unread(file, error))?;
+    match is_among(&known) || is_among(accounts) {
+        true => Ok(()),
+        false => Err(CommandError::NoAccount {
+            account: account.clone(),
+            known,
+        }),
+    }
+}
+
+fn others(known: &[String]) -> String {
+    match known {
+        [] => "they are empty".to_owned(),
+        known => format!("they have games of {}", known.join(", ")),
+    }
 }
 
 fn unread(file: &Path, error: Error) -> CommandError {

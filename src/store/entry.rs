@@ -30,7 +30,9 @@ pub(super) fn is_recorded(event: &Event) -> bool {
         Event::Thinking { .. }
         | Event::Idle { .. }
         | Event::Draining { .. }
-        | Event::Paused { .. } => false,
+        | Event::Paused { .. }
+        | Event::Arena(_)
+        | Event::Settings(_) => false,
         _ => true,
     }
 }
@@ -83,7 +85,9 @@ pub(super) fn enter(db: &Connection, at: i64, event: &Event, filed: bool) -> Res
         Event::Thinking { .. }
         | Event::Idle { .. }
         | Event::Draining { .. }
-        | Event::Paused { .. } => Ok(()),
+        | Event::Paused { .. }
+        | Event::Arena(_)
+        | Event::Settings(_) => Ok(()),
     }
 }
 

@@ -105,17 +105,20 @@ pub enum By {
     Color,
     /// The first four moves of ordinary games.
     Opening,
+    /// The tournament, for games of one.
+    Tournament,
     /// The month in which they began.
     Month,
 }
 
 impl By {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Opponent,
         Self::Speed,
         Self::Color,
         Self::Opening,
+        Self::Tournament,
         Self::Month,
     ];
 
@@ -134,6 +137,7 @@ impl By {
             Self::Speed => "speed",
             Self::Color => "color",
             Self::Opening => "opening",
+            Self::Tournament => "tournament",
             Self::Month => "started",
         }
     }
@@ -144,7 +148,9 @@ impl FromStr for By {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let known = Self::ALL.into_iter().find(|by| by.key() == text);
-        known.ok_or_else(|| "expected opponent, speed, color, opening or month".to_owned())
+        known.ok_or_else(|| {
+            "expected opponent, speed, color, opening, tournament or month".to_owned()
+        })
     }
 }
 

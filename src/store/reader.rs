@@ -207,6 +207,14 @@ impl Reader {
         Ok(count.unsigned_abs())
     }
 
+    /// The names of our accounts that have played, in their order.
+    pub fn accounts(&self) -> Result<Vec<String>, Error> {
+        let sql = "SELECT DISTINCT account FROM game ORDER BY account";
+        let mut statement = self.db.prepare(sql)?;
+        let rows = statement.query_map([], |row| row.get(0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// The ids of those that have moves, the first one first.
     pub fn ids(&self, filter: &Filter) -> Result<Vec<String>, Error> {
         let conditions = Conditions::new(filter, "plies > 0");

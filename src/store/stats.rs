@@ -51,6 +51,8 @@ pub struct Overview {
     pub color: Vec<(String, Score)>,
     /// By the first four moves of ordinary games.
     pub opening: Vec<(String, Score)>,
+    /// By tournament, for games of one.
+    pub tournament: Vec<(String, Score)>,
 }
 
 impl Reader {
@@ -82,16 +84,20 @@ impl Reader {
     pub fn scores(&self, filter: &Filter, by: By) -> Result<Vec<(String, Score)>, Error> {
         let groups = match by {
             By::Month => self.by_month(filter)?,
-            By::Opponent | By::Speed | By::Color | By::Opening => {
-                self.by_text(filter, by.column())?
-            }
+            other => self.by_text(filter, other.column())?,
         };
         Ok(in_order(groups, by))
     }
 
     /// What they came to by everything but the months, in one pass over the games.
     pub fn overview(&self, filter: &Filter) -> Result<Overview, Error> {
-        const COLUMNS: [By; 4] = [By::Opponent, By::Speed, By::Color, By::Opening];
+        const COLUMNS: [By; 5] = [
+            By::Opponent,
+            By::Speed,
+            By::Color,
+            By::Opening,
+            By::Tournament,
+        ];
         let mut groups = COLUMNS.map(|_| HashMap::new());
         let (sql, conditions) = all(filter, &COLUMNS.map(By::column).join(", "));
         let mut statement = self.db.prepare(&sql)?;
@@ -104,12 +110,13 @@ impl Reader {
                 add(groups, key, halves, expected);
             }
         }
-        let [opponent, speed, color, opening] = groups;
+        let [opponent, speed, color, opening, tournament] = groups;
         Ok(Overview {
             opponent: in_order(opponent, By::Opponent),
             speed: in_order(speed, By::Speed),
             color: in_order(color, By::Color),
             opening: in_order(opening, By::Opening),
+            tournament: in_order(tournament, By::Tournament),
         })
     }
 
@@ -226,15 +233,20 @@ impl Reader {
         }))
     }
 
-    /// Our rating in every kind of games over time: the moment in milliseconds since 1970, and the rating in the last
-    /// game of each day.
-    pub fn rating_histories(&self) -> Result<BTreeMap<String, Vec<(i64, u32)>>, Error> {
+    /// Our rating in every kind of these games over time: the moment in milliseconds since 1970, and the rating in the
+    /// last game of each day.
+    pub fn rating_histories(
+        &self,
+        filter: &Filter,
+    ) -> Result<BTreeMap<String, Vec<(i64, u32)>>, Error> {
+        let rated = "rated = 1 AND account_rating IS NOT NULL";
+        let conditions = Conditions::new(filter, rated);
         let sql = format!(
-            "SELECT started, account_rating, {KIND} FROM game
-             WHERE rated = 1 AND account_rating IS NOT NULL ORDER BY started"
+            "SELECT started, account_rating, {KIND} FROM game WHERE {} ORDER BY started",
+            conditions.sql()
         );
         let mut statement = self.db.prepare(&sql)?;
-        let mut rows = statement.query([])?;
+        let mut rows = statement.query(params_from_iter(conditions.values))?;
         let mut kinds: BTreeMap<String, Vec<(i64, u32)>> = BTreeMap::new();
         while let Some(row) = rows.next()? {
             let (at, rating) = (row.get::<_, i64>(0)?, row.get(1)?);
@@ -252,7 +264,8 @@ impl Reader {
     }
 }
 
-/// Counts a game in its group, if it has one: games that do not begin with the ordinary position have no opening.
+/// Counts a game in its group, if it has one: games that do not begin with the ordinary position have no opening, and
+/// most are of no tournament.
 fn add(groups: &mut HashMap<String, Score>, key: Option<&str>, halves: i64, expected: Option<f64>) {
     let Some(key) = key.filter(|key| !key.is_empty()) else {
         return;

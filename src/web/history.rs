@@ -243,6 +243,7 @@ pub(super) struct Stats {
     by_speed: Vec<Group>,
     by_color: Vec<Group>,
     by_opening: Vec<Group>,
+    by_tournament: Vec<Group>,
     ratings: BTreeMap<String, Vec<(i64, u32)>>,
 }
 
@@ -254,7 +255,6 @@ struct Group {
     lost: u64,
     points: f64,
     expected: f64,
-    performance: Option<f64>,
 }
 
 fn group((name, score): (String, store::Score)) -> Group {
@@ -265,22 +265,24 @@ fn group((name, score): (String, store::Score)) -> Group {
         lost: score.lost,
         points: score.points(),
         expected: (score.expected * 100.0).round() / 100.0,
-        performance: None,
     }
 }
 
-/// Results by opponent, speed, colour and opening, and our ratings over time.
+/// Results by opponent, speed, colour, opening and tournament, and our ratings over time.
 pub(super) async fn stats(
     Shared(house): Shared<House>,
     Query(question): Query<Question>,
 ) -> Result<Json<Stats>, Refusal> {
     let filter = question.filter()?;
     // Each is a pass over all games: side by side they take no longer than one.
+    let rated = filter.clone();
     let (overview, ratings) = tokio::try_join!(
         house
             .records
             .ask(move |reader| Ok(reader.overview(&filter)?)),
-        house.records.ask(|reader| Ok(reader.rating_histories()?)),
+        house
+            .records
+            .ask(move |reader| Ok(reader.rating_histories(&rated)?)),
     )?;
     let groups = |scores: Vec<_>| scores.into_iter().take(GROUPS).map(group).collect();
     Ok(Json(Stats {
@@ -288,6 +290,7 @@ pub(super) async fn stats(
         by_speed: groups(overview.speed),
         by_color: groups(overview.color),
         by_opening: groups(overview.opening),
+        by_tournament: groups(overview.tournament),
         ratings,
     }))
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use knightwatch::sim::{
@@ -184,14 +184,24 @@ fn two_accounts_play_at_once_on_one_engine_and_again_after_a_crash() {
 }
 
 /// What a command prints that reads the configuration of this program.
-fn printed(bot: &Daemon, arguments: &[&str]) -> String {
+fn command(bot: &Daemon, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
     command.args(arguments).arg("--config");
     command.arg(bot.state().with_file_name("config.toml"));
     command.env("STATE_DIRECTORY", bot.state());
-    let output = command.env_remove("LICHESS_TOKEN").output().unwrap();
+    command.env_remove("LICHESS_TOKEN").output().unwrap()
+}
+
+fn printed(bot: &Daemon, arguments: &[&str]) -> String {
+    let output = command(bot, arguments);
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+fn failed(bot: &Daemon, arguments: &[&str]) -> String {
+    let output = command(bot, arguments);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
 }
 
 #[test]
@@ -469,6 +479,9 @@ fn records_page_and_check_know_the_accounts() {
         games(BOT).contains(&first).then_some(())
     });
     assert!(!games(SISTER).contains(&first));
+    let why = failed(&bot, &["games", "--account", "Anna"]);
+    let known = "the records have no game of Anna; they have games of";
+    assert!(why.contains(known) && why.contains(BOT), "{why}");
 
     let log = bot.log();
     let (_, page) = log.split_once("the page: http://").unwrap();

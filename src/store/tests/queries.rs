@@ -257,12 +257,14 @@ fn results_add_up_in_groups() {
     assert_eq!(groups(By::Month), [own("1970-01", (1, 1, 2))]);
     // Chess960 has no openings.
     assert_eq!(groups(By::Opening), [own("1. e4 e5 2. Nf3 Nc6", (1, 1, 1))]);
+    assert_eq!(groups(By::Tournament), [own("may24bot", (0, 0, 1))]);
     let overview = reader.overview(&Filter::default()).unwrap();
     for (by, scores) in [
         (By::Opponent, overview.opponent),
         (By::Speed, overview.speed),
         (By::Color, overview.color),
         (By::Opening, overview.opening),
+        (By::Tournament, overview.tournament),
     ] {
         assert_eq!(reader.scores(&Filter::default(), by).unwrap(), scores);
     }
@@ -312,7 +314,7 @@ fn ratings_roll_on() {
         (performance.games, performance.rating.round() as u32),
         (60, 1900)
     );
-    let histories = reader.rating_histories().unwrap();
+    let histories = reader.rating_histories(&Filter::default()).unwrap();
     let kinds: Vec<_> = histories.keys().map(String::as_str).collect();
     assert_eq!(kinds, ["blitz", "chess960"]);
     let history = &histories["blitz"];
@@ -379,7 +381,7 @@ fn no_question_reads_the_games_themselves() {
         let total = all.replace("NULL, points, expected", "total(points), total(expected)");
         let way = plan(&library.db, &total);
         assert!(way.contains("USING COVERING INDEX"), "{total}: {way}");
-        let together = "opponent, speed, color, opening";
+        let together = "opponent, speed, color, opening, tournament";
         for columns in By::ALL.map(By::column).iter().chain([&together]) {
             let (all, _) = crate::store::stats::all(&filter, columns);
             let way = plan(&library.db, &all);

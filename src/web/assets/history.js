@@ -4,13 +4,15 @@ import { button, el, say, select, table } from "./dom.js";
 import { ask } from "./api.js";
 import { other } from "./chess.js";
 import { Statistics } from "./statistics.js";
-import { ours } from "./store.js";
+import { ours, store } from "./store.js";
 import { day, kind, player, RESULTS } from "./words.js";
 
 /** Rows fetched at once. */
 const ROWS = 100;
 
 const filter = (name, label, options) => select(name, label, [["", "Any"], ...options]);
+
+const field = (text, attributes, kind) => el("label", { class: kind }, text, el("input", { autocomplete: "off", ...attributes }));
 
 /** The filters by day, and after how many days the midnight is that is meant. */
 const DAYS = { since: 0, until: 1 };
@@ -21,19 +23,22 @@ function midnight(date, after) {
 	return day.setDate(day.getDate() + after);
 }
 
-const COLUMNS = ["Day", "Opponent", "Color", "Result", "Kind", "Moves"];
+const COLUMNS = ["Day", "Opponent", "Color", "Result", "Kind", "#Moves"];
 
 export class History {
 	constructor() {
+		this.account = field("Account", { name: "account", size: 9 });
 		this.form = el("form", { class: "filters", role: "search", "aria-label": "Filter games", onsubmit: (event) => event.preventDefault(), oninput: () => this.load() },
-			el("label", { class: "wide" }, "Search", el("input", { type: "search", name: "text", placeholder: "Opponent", autocomplete: "off" })),
+			field("Search", { type: "search", name: "text", placeholder: "Opponent" }, "wide"),
 			filter("result", "Result", Object.entries(RESULTS).filter(([key]) => key !== "unknown")),
 			filter("speed", "Speed", ["bullet", "blitz", "rapid", "classical", "correspondence"].map((speed) => [speed, speed])),
 			filter("color", "Color", [["white", "white"], ["black", "black"]]),
 			filter("rated", "Rated", [["true", "rated"], ["false", "casual"]]),
 			filter("variant", "Variant", [["standard", "Standard"], ["chess960", "Chess960"], ["fromPosition", "From position"]]),
-			el("label", {}, "From", el("input", { type: "date", name: "since" })),
-			el("label", {}, "Until", el("input", { type: "date", name: "until" })));
+			field("From", { type: "date", name: "since" }),
+			field("Until", { type: "date", name: "until" }),
+			field("Tournament", { name: "tournament", placeholder: "Id", size: 9 }),
+			this.account);
 		this.total = el("p", { class: "quiet", role: "status" });
 		this.rows = el("tbody", {});
 		this.more = button("More", () => this.#fetch());
@@ -46,6 +51,7 @@ export class History {
 	}
 
 	open() {
+		this.account.hidden = !store.snapshot?.accounts;
 		this.load();
 	}
 

@@ -7,7 +7,7 @@ import { day } from "./words.js";
 /** Rows of a table; who wants more of them filters. */
 const ROWS = 8;
 
-const TABLES = { by_speed: "Speed", by_color: "Color", by_opponent: "Opponent", by_opening: "Opening" };
+const TABLES = { by_speed: "Speed", by_color: "Color", by_opponent: "Opponent", by_opening: "Opening", by_tournament: "Tournament" };
 
 /** The drawing of the ratings, in its own units. */
 const WIDTH = 600;
@@ -38,7 +38,7 @@ export class Statistics {
 
 function summary(name, groups) {
 	if (!groups.length) return null;
-	return table([name, "Games", "Score", ""], el("tbody", {}, groups.slice(0, ROWS).map(group)));
+	return table([name, "#Games", "#Score", ""], el("tbody", {}, groups.slice(0, ROWS).map(group)));
 }
 
 function group({ name, won, drawn, lost, points }) {
