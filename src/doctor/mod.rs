@@ -85,8 +85,9 @@ fn token_page(settings: &Settings) -> String {
 
 /// The line to Lichess, or what keeps it from being made.
 fn connect(settings: &Settings) -> Result<Client, Finding> {
-    let no_token =
-        |text: String, advice: String| Finding::bad("token", Fault::Token, text).advice(advice);
+    let no_token = |text: String, advice: String| {
+        Finding::bad("token", Fault::Configuration, text).advice(advice)
+    };
     let Some(source) = &settings.token else {
         return Err(no_token(
             "there is none".to_owned(),

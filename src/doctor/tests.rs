@@ -148,7 +148,7 @@ async fn the_exit_code_says_whose_fault_it_is() {
     let mut nameless = site.settings.clone();
     nameless.token = None;
     let report = check(&nameless).await;
-    assert_eq!(report.exit_code(), 77, "{report}");
+    assert_eq!(report.exit_code(), 78, "as at the start: {report}");
     assert!(
         report
             .to_string()
