@@ -160,7 +160,12 @@ pub enum Event {
         /// Whether they are not.
         paused: bool,
     },
-    /// One of these that an account says of itself, where several are heard: online, offline, idle, draining, paused.
+    /// How things stand in an arena that we take part in, or mean to.
+    Arena(Arena),
+    /// These settings are in force from now on, each as `section.key` and as it is written, without passwords.
+    Settings(Vec<(String, String)>),
+    /// One of these that an account says of itself, where several are heard: online, offline, idle, draining, paused,
+    /// an arena, settings.
     OfAccount {
         /// Which account.
         account: String,
@@ -197,6 +202,8 @@ impl Event {
             | Self::Idle { .. }
             | Self::Draining { .. }
             | Self::Paused { .. }
+            | Self::Arena(_)
+            | Self::Settings(_)
             | Self::OfAccount { .. } => None,
         }
     }
@@ -208,7 +215,9 @@ impl Event {
             | Self::Offline { .. }
             | Self::Idle { .. }
             | Self::Draining { .. }
-            | Self::Paused { .. } => Some(Self::OfAccount {
+            | Self::Paused { .. }
+            | Self::Arena(_)
+            | Self::Settings(_) => Some(Self::OfAccount {
                 account: account.to_owned(),
                 event: Box::new(self.clone()),
             }),
@@ -233,6 +242,36 @@ impl Event {
             text: text.into(),
         }
     }
+}
+
+/// An arena and how we stand in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arena {
+    /// Its id.
+    pub id: String,
+    /// What it is called.
+    pub name: String,
+    /// How far it has come.
+    pub stage: ArenaStage,
+    /// When it begins, while it has not.
+    pub starts: Option<SystemTime>,
+    /// Our place, if we are in it and it has begun.
+    pub rank: Option<u32>,
+    /// How many take part.
+    pub players: u32,
+    /// What we do about it, in words.
+    pub text: String,
+}
+
+/// How far an arena has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ArenaStage {
+    /// It has not begun.
+    Planned,
+    /// It is on.
+    Running,
+    /// It is over, or we are out of it.
+    Over,
 }
 
 /// How bad a [`Event::Note`] is.

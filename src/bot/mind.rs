@@ -52,6 +52,8 @@ pub struct Mind {
     choice: Option<Choice>,
     /// Offers of the opponent, as the last state has them.
     draw_offered: bool,
+    /// Ours stands.
+    our_draw: bool,
     takeback_asked: bool,
     throttle: Throttle,
 }
@@ -89,11 +91,11 @@ pub struct Seen {
     pub before: Turn,
 }
 
-/// What the opponent's offers have come to.
+/// What the offers have come to.
 #[derive(Clone, Debug, Default)]
 pub struct Offers {
-    /// A draw is offered that was not.
-    pub new_draw: bool,
+    /// Who offers a draw now and did not.
+    pub new_draws: Vec<Color>,
     /// What is to be done.
     pub acts: Vec<Act>,
     /// What is to be done about the move we owe.
@@ -193,6 +195,7 @@ impl Mind {
             mood: Mood::default(),
             choice: None,
             draw_offered: false,
+            our_draw: false,
             takeback_asked: false,
             throttle: Throttle::default(),
         }
@@ -326,6 +329,12 @@ impl Mind {
         let them = !head.us;
         let draw = state.offers_draw(them);
         let new_draw = draw && !self.draw_offered;
+        let ours = state.offers_draw(head.us);
+        let new_draws = [(head.us, ours && !self.our_draw), (them, new_draw)];
+        let new_draws = new_draws
+            .into_iter()
+            .filter_map(|(by, new)| new.then_some(by));
+        self.our_draw = ours;
         let takeback = state.asks_takeback(them) && !self.takeback_asked;
         // A flag that stays up while our own move goes onto the board is a refused offer's shadow.
         self.draw_offered = draw && (new_draw || !changed || sheet.turn() == head.us);
@@ -345,7 +354,7 @@ impl Mind {
             acts.extend(self.takeback());
         }
         Offers {
-            new_draw,
+            new_draws: new_draws.collect(),
             // On our own turn that ends the thinking, since the position is about to be gone.
             step: acts.contains(&Act::GiveBack).then(|| self.duty.yields()),
             acts,

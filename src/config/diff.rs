@@ -81,6 +81,46 @@ impl Settings {
         changes
     }
 
+    /// What is in force, by section and key as it would be written, without passwords; rules and profiles by their names
+    /// or else their numbers.
+    pub fn in_words(&self) -> Vec<(String, String)> {
+        let table = Table::try_from(self).expect("settings come from TOML");
+        let mut words = Vec::new();
+        for section in super::schema::sections() {
+            for key in super::schema::keys(section).unwrap_or_default() {
+                let value = table.get(*section).and_then(|keys| keys.get(*key));
+                if let Some(value) = value {
+                    let shown = clip(&harmless(section, key, value), 2 * LONGEST);
+                    words.push((format!("{section}.{key}"), shown));
+                }
+            }
+        }
+        let mut list = |what: &str, names: Vec<&str>, tables: Option<&Value>| {
+            let tables = tables.and_then(Value::as_array);
+            for (label, table) in labels(what, &names)
+                .into_iter()
+                .zip(tables.into_iter().flatten())
+            {
+                words.push((label, clip(&table.to_string(), 4 * LONGEST)));
+            }
+        };
+        let profiles = table
+            .get("matchmaking")
+            .and_then(|keys| keys.get("profile"));
+        let names = self
+            .matchmaking
+            .profile
+            .iter()
+            .map(|profile| &*profile.name);
+        list("profile", names.collect(), profiles);
+        list(
+            "rule",
+            self.rule.iter().map(|rule| &*rule.name).collect(),
+            table.get("rule"),
+        );
+        words
+    }
+
     /// The name of the account, where it is one of several.
     fn shown(&self) -> &str {
         self.name.as_deref().unwrap_or_default()
@@ -131,16 +171,19 @@ fn harmless(section: &str, key: &str, value: &Value) -> String {
     }
 }
 
+/// What tables with these names are called in a list, those without a name by their number.
+fn labels(what: &str, names: &[&str]) -> Vec<String> {
+    let label = |(number, name): (usize, &&str)| match *name {
+        "" => format!("{what} {}", number + 1),
+        name => format!("{what} `{name}`"),
+    };
+    names.iter().enumerate().map(label).collect()
+}
+
 /// Which of the tables of a list are new, gone or not what they were: those called `what`, by their names or else their
 /// numbers.
 fn tables<T: PartialEq>(what: &str, old: &[T], new: &[T], name: fn(&T) -> &str) -> Vec<Change> {
-    let labels = |tables: &[T]| -> Vec<String> {
-        let label = |(number, table)| match name(table) {
-            "" => format!("{what} {}", number + 1),
-            name => format!("{what} `{name}`"),
-        };
-        tables.iter().enumerate().map(label).collect()
-    };
+    let labels = |tables: &[T]| labels(what, &tables.iter().map(name).collect::<Vec<_>>());
     let (old_labels, new_labels) = (labels(old), labels(new));
     let mut changes = Vec::new();
     let mut note = |key: &str, what: &str| {
@@ -221,6 +264,23 @@ mod tests {
         let said = told(old, new).concat();
         assert!(!said.contains("secret"), "{said}");
         assert!(said.contains("may24bot:***"), "{said}");
+    }
+
+    #[test]
+    fn all_that_is_in_force_is_told_without_secrets() {
+        let text = "[lichess]\nurl = \"http://127.0.0.1:1\"\n[tournaments]\njoin = [\"may24bot:secret\"]\n\
+                    [[rule]]\nname = \"fast\"\nmatch = { bot = true }\naccept = true\n[[rule]]\ndecline = \"later\"\n";
+        let words = settings(text).in_words();
+        let of = |key: &str| {
+            let found = words.iter().find(|(name, _)| name == key);
+            found.map_or("", |(_, value)| value)
+        };
+        assert_eq!(of("lichess.url"), "\"http://127.0.0.1:1\"");
+        assert_eq!(of("tournaments.join"), "[\"may24bot:***\"]");
+        assert_eq!(of("challenge.rated"), "true");
+        assert!(of("rule `fast`").contains("accept = true"), "{words:?}");
+        assert!(of("rule 2").contains("later"), "{words:?}");
+        assert!(!format!("{words:?}").contains("secret"));
     }
 
     #[test]

@@ -7,7 +7,9 @@ use serde::Serialize;
 
 use super::table::Table;
 use super::wire::{self, Clocks};
-use super::wire::{Challenge, Ending, Game, Line, Move, Note, Pair, Report, Status};
+use super::wire::{
+    Arena, Challenge, Ending, Game, Line, Move, Note, Pair, Report, Settings, Status,
+};
 use crate::events::{Event, Severity};
 
 /// Games that are over and still shown.
@@ -21,6 +23,9 @@ const NOTES_KEPT: usize = 200;
 
 /// Decisions about challenges that are kept.
 const CHALLENGES_KEPT: usize = 100;
+
+/// Arenas that are kept.
+const ARENAS_KEPT: usize = 50;
 
 /// What has changed, to be told to whoever watches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +44,10 @@ pub(super) enum Change {
     Note,
     /// A decision about a challenge.
     Challenge,
+    /// An arena.
+    Arena,
+    /// What is in force for an account.
+    Settings(Option<String>),
 }
 
 /// See the module's text.
@@ -54,6 +63,9 @@ pub(super) struct State {
     finished: VecDeque<Table>,
     log: VecDeque<Note>,
     challenges: VecDeque<Challenge>,
+    /// The one last heard of at the end.
+    arenas: VecDeque<Arena>,
+    settings: Vec<Settings>,
 }
 
 impl State {
@@ -70,18 +82,37 @@ impl State {
 
     /// Takes up what has happened at this moment, and says what has changed.
     pub fn take(&mut self, event: &Event, now: u64) -> Vec<Change> {
+        let (account, event) = match event {
+            Event::OfAccount { account, event } => (Some(account.as_str()), &**event),
+            event => (None, event),
+        };
         match event {
-            Event::OfAccount { account, event } => {
-                self.status.take_of(account, event, now);
-                self.heard(Some(account), event, now)
-            }
             Event::Online { .. }
             | Event::Offline { .. }
             | Event::Idle { .. }
             | Event::Draining { .. }
             | Event::Paused { .. } => {
-                self.status.take(event, now);
-                self.heard(None, event, now)
+                match account {
+                    Some(account) => self.status.take_of(account, event, now),
+                    None => self.status.take(event, now),
+                }
+                self.heard(account, event, now)
+            }
+            Event::Arena(arena) => {
+                let arena = Arena::of(arena, account);
+                let known = |other: &Arena| other.id == arena.id && other.account == arena.account;
+                self.arenas.retain(|other| !known(other));
+                keep(&mut self.arenas, arena, ARENAS_KEPT);
+                vec![Change::Arena]
+            }
+            Event::Settings(words) => {
+                let account = account.map(str::to_owned);
+                self.settings.retain(|other| other.account != account);
+                self.settings.push(Settings {
+                    account: account.clone(),
+                    words: words.clone(),
+                });
+                vec![Change::Settings(account)]
             }
             Event::Note {
                 severity,
@@ -254,6 +285,8 @@ impl State {
                 games: games.map(|table| &table.shown).collect(),
                 log: &self.log,
                 challenges: &self.challenges,
+                arenas: &self.arenas,
+                settings: &self.settings,
             },
         )
     }
@@ -301,6 +334,14 @@ impl State {
             ),
             Change::Note => frame("note", self.log.back()?),
             Change::Challenge => frame("challenge", self.challenges.back()?),
+            Change::Arena => frame("arena", self.arenas.back()?),
+            Change::Settings(account) => {
+                let mut settings = self.settings.iter();
+                frame(
+                    "settings",
+                    settings.find(|settings| settings.account == *account)?,
+                )
+            }
         })
     }
 }
@@ -318,6 +359,8 @@ struct Snapshot<'a> {
     games: Vec<&'a Game>,
     log: &'a VecDeque<Note>,
     challenges: &'a VecDeque<Challenge>,
+    arenas: &'a VecDeque<Arena>,
+    settings: &'a [Settings],
 }
 
 #[derive(Serialize)]
@@ -532,6 +575,45 @@ mod tests {
         let mut state = State::default();
         let told = told(&mut state, &Event::Paused { paused: true });
         assert_eq!(told[0].1["paused"], true);
+    }
+
+    #[test]
+    fn arenas_and_settings_are_told_of_each_account() {
+        let mut state = State::default();
+        let arena = |rank| events::Arena {
+            id: "may24bot".to_owned(),
+            name: "Bots".to_owned(),
+            stage: events::ArenaStage::Running,
+            starts: None,
+            rank,
+            players: 9,
+            text: "we are in it".to_owned(),
+        };
+        let of = |account: &str, event| Event::OfAccount {
+            account: account.to_owned(),
+            event: Box::new(event),
+        };
+        state.take(&of("Anna", Event::Arena(arena(None))), 0);
+        state.take(&of("Bert", Event::Arena(arena(Some(3)))), 0);
+        let again = told(&mut state, &of("Anna", Event::Arena(arena(Some(2)))));
+        assert_eq!(again[0].0, "arena");
+        assert_eq!(
+            (&again[0].1["account"], &again[0].1["rank"]),
+            (&"Anna".into(), &2.into())
+        );
+        let words =
+            |value: &str| Event::Settings(vec![("games.concurrency".to_owned(), value.to_owned())]);
+        state.take(&words("1"), 0);
+        let new = told(&mut state, &words("4"));
+        assert_eq!(
+            (new[0].0.as_str(), &new[0].1["words"][0][1]),
+            ("settings", &"4".into())
+        );
+        let (_, all) = read(&state.snapshot(0));
+        assert_eq!(all["arenas"].as_array().map(Vec::len), Some(2));
+        assert_eq!(all["arenas"][1]["account"], "Anna");
+        assert_eq!(all["settings"].as_array().map(Vec::len), Some(1));
+        assert_eq!(all["settings"][0]["words"][0][1], "4");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::several::Account;
 use crate::chess::{CastlingNotation, Position};
 use crate::draw::winning_chance;
-use crate::events::{self, Decision, Score, Severity, Source, TimeControl};
+use crate::events::{self, ArenaStage, Decision, Score, Severity, Source, TimeControl};
 
 /// A moment in milliseconds since 1970.
 pub(super) fn millis(time: SystemTime) -> u64 {
@@ -272,6 +272,47 @@ impl Challenge {
             reason: challenge.reason.clone(),
         }
     }
+}
+
+/// An arena and how we stand in it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Arena {
+    pub id: String,
+    /// Who of several accounts.
+    pub account: Option<String>,
+    pub name: String,
+    pub stage: &'static str,
+    pub starts: Option<u64>,
+    pub rank: Option<u32>,
+    pub players: u32,
+    pub text: String,
+}
+
+impl Arena {
+    pub fn of(arena: &events::Arena, account: Option<&str>) -> Self {
+        Self {
+            id: arena.id.clone(),
+            account: account.map(str::to_owned),
+            name: arena.name.clone(),
+            stage: match arena.stage {
+                ArenaStage::Planned => "planned",
+                ArenaStage::Running => "running",
+                ArenaStage::Over => "over",
+            },
+            starts: arena.starts.map(millis),
+            rank: arena.rank,
+            players: arena.players,
+            text: arena.text.clone(),
+        }
+    }
+}
+
+/// What is in force for an account, as `section.key` and value.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Settings {
+    /// Which of several.
+    pub account: Option<String>,
+    pub words: Vec<(String, String)>,
 }
 
 /// Why we are not connected, and when it is tried again.

@@ -38,3 +38,4 @@ mod strength;
 mod table_races;
 mod tls;
 mod tournaments;
+mod why;

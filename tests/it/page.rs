@@ -12,7 +12,7 @@ use crate::common::{BOT, Daemon, Site, wait};
 
 /// Where a page is, and the key to it.
 #[derive(Clone, Debug)]
-struct Url {
+pub struct Url {
     address: String,
     key: String,
 }
@@ -28,7 +28,7 @@ impl Url {
     }
 
     /// That of a daemon that has been started so many times.
-    fn of(bot: &Daemon, starts: usize) -> Self {
+    pub fn of(bot: &Daemon, starts: usize) -> Self {
         wait("the page's address is logged", || {
             let log = bot.log();
             let known = log.matches("/#key=").count() == starts;
@@ -75,7 +75,7 @@ impl Url {
         self.ask("POST", &format!("/play{path}"), &headers, form)
     }
 
-    fn events(&self) -> Events {
+    pub fn events(&self) -> Events {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_secs(120)))
@@ -91,7 +91,7 @@ impl Url {
 }
 
 /// A page's stream.
-struct Events(BufReader<TcpStream>);
+pub struct Events(BufReader<TcpStream>);
 
 impl Events {
     /// The next event, unless the stream has ended. What is between the events tells how long the pieces are.
@@ -111,7 +111,7 @@ impl Events {
     }
 
     /// The next event of this name for which this is so.
-    fn find(&mut self, name: &str, so: impl Fn(&Value) -> bool) -> Value {
+    pub fn find(&mut self, name: &str, so: impl Fn(&Value) -> bool) -> Value {
         loop {
             let (event, data) = self.next().unwrap_or_else(|| panic!("no {name} came"));
             if event == name && so(&data) {
@@ -120,7 +120,7 @@ impl Events {
         }
     }
 
-    fn snapshot(&mut self) -> Value {
+    pub fn snapshot(&mut self) -> Value {
         let (name, data) = self.next().unwrap();
         assert_eq!(name, "snapshot");
         data
@@ -132,7 +132,7 @@ impl Events {
     }
 }
 
-fn is(game: &str) -> impl Fn(&Value) -> bool {
+pub fn is(game: &str) -> impl Fn(&Value) -> bool {
     let game = game.to_owned();
     move |data| data["id"] == game.as_str() || data["game"] == game.as_str()
 }

@@ -417,6 +417,7 @@ impl Account {
         self.slots
             .resize(games.concurrency, games.reserved_for_humans);
         self.house.settings = settings;
+        self.tell_settings();
         self.tournaments
             .follow(&self.house, &self.office.orders.arenas);
         self.matchmaking.adopt(&self.house.settings);
@@ -425,6 +426,12 @@ impl Account {
         for asked in self.queue.clear() {
             self.answer(asked, true);
         }
+    }
+
+    /// Tells what is in force now.
+    pub(super) fn tell_settings(&self) {
+        let words = self.house.settings.in_words();
+        self.house.events.send(events::Event::Settings(words));
     }
 
     /// Writes the standing orders down, and then does this.

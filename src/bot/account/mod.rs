@@ -253,6 +253,7 @@ impl Account {
 
     /// The loop. Nothing in it waits for an answer.
     async fn follow(&mut self, stop: &mut Stop, calls: &mut Calls) -> Result<(), Error> {
+        self.tell_settings();
         if self.office.orders.paused {
             self.tell_paused();
         }

@@ -20,15 +20,13 @@ impl Play {
     /// Draws and takebacks that the opponent asks for.
     pub(super) fn on_offers(&mut self, state: &GameState, changed: bool) {
         let Offers {
-            new_draw,
+            new_draws,
             acts,
             step,
         } = self.mind.offers(state, changed);
-        if let Some((head, _)) = self.mind.table.as_ref().filter(|_| new_draw) {
-            self.house.events.send(Event::DrawOffered {
-                game: self.id.to_string(),
-                by: !head.us,
-            });
+        for by in new_draws {
+            let game = self.id.to_string();
+            self.house.events.send(Event::DrawOffered { game, by });
         }
         for act in acts {
             self.act(act);

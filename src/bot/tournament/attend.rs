@@ -13,7 +13,7 @@ use crate::bot::helm::{Answer, Reply};
 use crate::bot::stop::{Stage, Stop};
 use crate::clock;
 use crate::config::Joining;
-use crate::events::Event;
+use crate::events::{self, ArenaStage, Event};
 use crate::lichess::model::{Arena, ArenaId, Variant};
 use crate::lichess::retry::{self, Kind, Retry};
 
@@ -125,6 +125,8 @@ pub(super) struct Attendance {
     known: bool,
     /// The account keeps a slot for it.
     kept: bool,
+    /// What was told of it last.
+    shown: Option<events::Arena>,
 }
 
 impl Attendance {
@@ -145,6 +147,7 @@ impl Attendance {
             joined: false,
             known: false,
             kept: false,
+            shown: None,
         }
     }
 
@@ -206,6 +209,14 @@ impl Attendance {
         self.memory.seen = false;
         if std::mem::take(&mut self.joined) {
             self.withdraw().await;
+            if let Some(shown) = self.shown.clone() {
+                let (stage, text) = (ArenaStage::Over, "left".to_owned());
+                self.show(events::Arena {
+                    stage,
+                    text,
+                    ..shown
+                });
+            }
         }
     }
 
@@ -214,6 +225,38 @@ impl Attendance {
         if let Some(reply) = self.reply.take() {
             reply.give(answer);
         }
+    }
+
+    /// Whoever watches is told how things stand and what we do about it.
+    fn tell(&mut self, arena: &Arena, text: impl Into<String>) {
+        let stage = match arena.starts_in {
+            _ if arena.finished => ArenaStage::Over,
+            Some(_) => ArenaStage::Planned,
+            None => ArenaStage::Running,
+        };
+        let me = arena.me.filter(|_| stage != ArenaStage::Planned);
+        let begins = |left| clock::date() + left;
+        self.show(events::Arena {
+            id: arena.id.to_string(),
+            name: arena.name.clone(),
+            stage,
+            starts: arena.starts_in.map(begins),
+            rank: me.map(|me| me.rank),
+            players: arena.players,
+            text: text.into(),
+        });
+    }
+
+    /// The same as the last time is not told again; when it begins is not known to the millisecond.
+    fn show(&mut self, arena: events::Arena) {
+        let told = self.shown.take().map(|told| events::Arena {
+            starts: arena.starts,
+            ..told
+        });
+        if told.as_ref() != Some(&arena) {
+            self.house.events.send(Event::Arena(arena.clone()));
+        }
+        self.shown = Some(arena);
     }
 
     /// Looks how things stand and does what is to be done. How long to wait then; nothing when all is done.
@@ -244,6 +287,11 @@ impl Attendance {
         match next(&arena, &mut self.memory) {
             Step::Wait(wait) => {
                 self.told(Ok(format!("we are in {}", arena.name)));
+                let text = match self.joined {
+                    true => "we are in it",
+                    false => "we were withdrawn, and come back soon",
+                };
+                self.tell(&arena, text);
                 Some(wait)
             }
             Step::Join => self.join(&arena).await,
@@ -254,6 +302,7 @@ impl Attendance {
             Step::Never(why) => {
                 warn!(arena = %id, "not joining {}: {why}", arena.name);
                 self.told(Err(format!("{}: {why}", arena.name).into()));
+                self.tell(&arena, format!("not joining: {why}"));
                 None
             }
         }
@@ -275,6 +324,7 @@ impl Attendance {
                 None => String::new(),
             };
             self.told(Ok(format!("joined {name}{begins}")));
+            self.tell(arena, "joined");
             match self.memory.withdrawn {
                 0 => info!(arena = %id, "joined {name}"),
                 _ => info!(arena = %id, "back in {name}, from which we had been withdrawn"),
@@ -291,6 +341,7 @@ impl Attendance {
             self.told(Ok(format!(
                 "back in {name} after the pause that Lichess wants"
             )));
+            self.tell(arena, "back after the pause that Lichess wants");
             return Some(PAUSE);
         }
         if !refused {
@@ -298,6 +349,7 @@ impl Attendance {
             self.told(Ok(format!(
                 "cannot join {name} yet, trying again: {failure}"
             )));
+            self.tell(arena, format!("cannot join yet, trying again: {failure}"));
             return match retry::decide(Kind::Arena, &failure, 0) {
                 Retry::After(wait) => Some(wait.max(FAILED)),
                 Retry::GiveUp => Some(REFUSED),
@@ -311,6 +363,7 @@ impl Attendance {
             None => {
                 warn!(arena = %id, "not joining {name}: {why}");
                 self.told(Err(format!("{name} does not take us: {why}").into()));
+                self.tell(arena, format!("does not take us: {why}"));
                 None
             }
             Some(left) => {
@@ -318,6 +371,7 @@ impl Attendance {
                 self.told(Ok(format!(
                     "{name} does not take us, trying again until it starts: {why}"
                 )));
+                self.tell(arena, format!("does not take us, trying again: {why}"));
                 Some(REFUSED.min(left + Duration::from_secs(1)))
             }
         }
@@ -341,9 +395,10 @@ impl Attendance {
 
     /// It is over: says how we did.
     async fn report(&mut self, arena: &Arena) {
-        let (id, name) = (&self.id, &arena.name);
+        let (id, name) = (&arena.id, &arena.name);
         let Some(me) = arena.me else {
             info!(arena = %id, "{name}: it is over");
+            self.tell(arena, "over");
             return self.told(Err(format!("{name} is over").into()));
         };
         // As many lines as there are before ours, and ours.
@@ -352,7 +407,7 @@ impl Attendance {
             let mut lines = lines.into_iter();
             lines.find(|line| line.username == self.house.me)
         });
-        let mut text = format!("{name} is over: number {} of {}", me.rank, arena.players);
+        let mut text = format!("number {} of {}", me.rank, arena.players);
         match mine {
             Ok(Some(mine)) => {
                 text += &format!(" with {} points", mine.score);
@@ -363,6 +418,8 @@ impl Attendance {
             Ok(None) => {}
             Err(failure) => info!(arena = %id, "cannot read the results: {failure}"),
         }
+        self.tell(arena, text.clone());
+        let text = format!("{name} is over: {text}");
         info!(arena = %id, "{text}");
         self.house.events.send(Event::note(text.clone()));
         self.told(Err(text.into()));

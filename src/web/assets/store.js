@@ -61,6 +61,8 @@ const changes = {
 	},
 	game(game) {
 		store.games.set(game.id, game);
+		const over = [...store.games.values()].filter(({ result }) => result);
+		if (over.length > KEPT) store.games.delete(over[0].id);
 	},
 	moved({ game: id, move, fen, check, legal, clocks }) {
 		const game = store.games.get(id);
@@ -89,5 +91,13 @@ const changes = {
 	},
 	challenge(challenge) {
 		push(store.snapshot.challenges, challenge);
+	},
+	arena(arena) {
+		const others = store.snapshot.arenas.filter(({ id, account }) => id !== arena.id || account !== arena.account);
+		store.snapshot.arenas = [...others, arena];
+	},
+	settings(settings) {
+		const others = store.snapshot.settings.filter(({ account }) => account !== settings.account);
+		store.snapshot.settings = [...others, settings];
 	},
 };

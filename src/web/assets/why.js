@@ -1,12 +1,14 @@
 // Why it does what it does: its state, challenges with the decision, the log, and the levers.
 
 import { button, el, mark, say, table } from "./dom.js";
-import { attempt, control, mayAct, tell } from "./api.js";
+import { attempt, control, mayAct, tell, WATCHES } from "./api.js";
 import { allows, store } from "./store.js";
 import { each, status } from "./status.js";
 import { moment, player } from "./words.js";
 
 const LEVERS = { pause: "Pause", resume: "Resume", drain: "Finish and stop" };
+
+const STAGES = { running: "Running", planned: "Planned", over: "Over" };
 
 const DECISIONS = { accepted: "Accepted", queued: "Queued", declined: "Declined", dropped: "Dropped" };
 
@@ -19,11 +21,16 @@ export class Why {
 		this.block = el("form", { class: "pair", onsubmit: (event) => this.#block(event) }, this.user, el("button", { type: "submit" }, "Block"));
 		this.challenges = el("tbody", {});
 		this.none = el("p", { class: "quiet" }, "No challenge yet.");
+		this.arenas = el("tbody", {});
+		this.noArena = el("p", { class: "quiet" }, "No tournament yet.");
+		this.settings = el("tbody", {});
 		this.log = el("ol", { class: "log", "aria-label": "Log" });
 		this.node = el("section", { class: "page", "aria-label": "Why", hidden: true },
 			el("h1", {}, "Why"), this.state, this.about, el("div", { class: "levers" }, this.levers, this.block),
 			el("h2", {}, "Challenges"), this.none, el("div", { class: "scrolls" }, table(["At", "From", "To", "Game", "Decision", "Why"], this.challenges)),
-			el("h2", {}, "What happened"), this.log);
+			el("h2", {}, "Tournaments"), this.noArena, el("div", { class: "scrolls" }, table(["Tournament", "State", "Begins", "Place", "Why"], this.arenas)),
+			el("h2", {}, "What happened"), this.log,
+			el("details", { class: "statistics" }, el("summary", {}, "Settings in force"), table(["Setting", "Value"], this.settings)));
 	}
 
 	open() {
@@ -31,7 +38,7 @@ export class Why {
 	}
 
 	heard(kind) {
-		if (!this.node.hidden && ["snapshot", "status", "note", "challenge", "game"].includes(kind)) this.#show();
+		if (!this.node.hidden && ["snapshot", "status", "note", "challenge", "game", "arena", "settings"].includes(kind)) this.#show();
 	}
 
 	#show() {
@@ -41,13 +48,16 @@ export class Why {
 		say(this.state, [long, ...each()].join("\n"));
 		this.state.className = `state ${kind}`;
 		const { version, server, account, accounts } = snapshot;
-		say(this.about, [`Knightwatch ${version}`, account && !accounts && player(account), server].filter(Boolean).join("  ·  "));
+		say(this.about, [`Knightwatch ${version}`, account && !accounts && player(account), server, !mayAct() && WATCHES].filter(Boolean).join("  ·  "));
 		for (const lever of this.levers) lever.hidden = !mayAct() || !allows(lever.dataset.lever);
 		this.block.hidden = !mayAct() || !allows("block");
 		mark(this.levers[0], "disabled", snapshot.paused);
 		mark(this.levers[1], "disabled", !snapshot.paused);
 		this.none.hidden = snapshot.challenges.length > 0;
 		this.challenges.replaceChildren(...snapshot.challenges.toReversed().map(challenge));
+		this.noArena.hidden = snapshot.arenas.length > 0;
+		this.arenas.replaceChildren(...Object.keys(STAGES).flatMap((stage) => snapshot.arenas.filter((one) => one.stage === stage).map(arena)));
+		this.settings.replaceChildren(...snapshot.settings.flatMap(({ account, words }) => words.map(([key, value]) => setting(account, key, value))));
 		this.log.replaceChildren(...snapshot.log.toReversed().map(note));
 	}
 
@@ -73,6 +83,20 @@ function challenge({ at, from, to, time_control, variant, rated, decision, reaso
 		el("td", {}, game),
 		el("td", {}, el("span", { class: `chip ${decision}` }, DECISIONS[decision] ?? decision)),
 		el("td", {}, reason));
+}
+
+function arena({ id, account, name, stage, starts, rank, players, text }) {
+	const place = rank ? `${rank} of ${players}` : `${players} players`;
+	return el("tr", {},
+		el("td", {}, el("a", { href: `${store.snapshot.server}/tournament/${id}`, rel: "noreferrer", target: "_blank" }, name)),
+		el("td", {}, el("span", { class: "chip" }, STAGES[stage])),
+		el("td", { class: "quiet" }, starts && moment(starts)),
+		el("td", {}, place),
+		el("td", {}, account && `${account}: `, text));
+}
+
+function setting(account, key, value) {
+	return el("tr", {}, el("th", { scope: "row" }, account && `${account}: `, key), el("td", {}, el("code", {}, value)));
 }
 
 function note({ at, severity, game, text }) {

@@ -15,7 +15,7 @@ use crate::common::{BOT, Daemon, Player, Site, visits_of, wait};
 pub const CLOCK: [(&str, &str); 2] = [("clock.limit", "10800"), ("clock.increment", "0")];
 
 /// Nobody gets through.
-const DEAD: &str = "8/8/4k3/4p3/4P3/4K3/8/8 w - - 0 1";
+pub const DEAD: &str = "8/8/4k3/4p3/4P3/4K3/8/8 w - - 0 1";
 
 /// A bot that may be asked for takebacks, and people.
 pub fn site(people: &[&str]) -> Site {
@@ -117,7 +117,12 @@ fn a_level_ending_is_offered_as_a_draw() {
     let game = site.finished(&game.id);
     // Long before the position has come for the third time.
     assert!(game.status == "draw" && game.plies < 8, "{game:?}");
-    assert_eq!(bot.log().matches("for a draw").count(), 1, "{}", bot.log());
+    // The log is written beside the game, and may come after its end.
+    let log = wait("the log says that it is over", || {
+        let log = bot.log();
+        log.contains("1/2-1/2 (draw)").then_some(log)
+    });
+    assert_eq!(log.matches("for a draw").count(), 1, "{log}");
 }
 
 #[test]

@@ -1,0 +1,74 @@
+//! What the page says of the bot beside its moves: arenas, the settings in force, our own offers.
+
+use std::time::Duration;
+
+use knightwatch::sim::{ArenaOptions, NewUser, TimeControl};
+
+use crate::common::{Daemon, Site};
+use crate::manners::{DEAD, act};
+use crate::operator::said;
+use crate::page::{Url, is};
+
+#[test]
+fn arenas_and_settings_are_told_as_they_are() {
+    let site = Site::new([NewUser::human("Anna")]);
+    let options = ArenaOptions {
+        id: Some("rehearse".to_owned()),
+        starts: Duration::from_secs(600),
+        ..ArenaOptions::for_bots("Friday", TimeControl::clock(60, 0), 60)
+    };
+    site.sim.arena(&options).unwrap();
+    let bot = Daemon::start(&site, "games = { concurrency = 2 }\n");
+    let url = Url::of(&bot, 1);
+    let mut page = url.events();
+    let snapshot = page.snapshot();
+    assert_eq!(snapshot["arenas"].as_array().map(Vec::len), Some(0));
+
+    said(&bot, &["join", "rehearse"]);
+    let joined = page.find("arena", |arena| arena["text"] == "joined");
+    assert_eq!(joined["stage"], "planned");
+    assert_eq!(joined["name"], "Friday Arena");
+    assert!(joined["starts"].as_u64() > snapshot["now"].as_u64());
+    said(&bot, &["leave", "rehearse"]);
+    let left = page.find("arena", |arena| arena["text"] == "left");
+    assert_eq!(left["stage"], "over");
+
+    bot.configure(|text| text.replace("concurrency = 2", "concurrency = 3"));
+    said(&bot, &["reload"]);
+    page.find("settings", |settings| {
+        let words = settings["words"].as_array().unwrap();
+        words.contains(&serde_json::json!(["games.concurrency", "3"]))
+    });
+    // Who looks only now sees the same.
+    let snapshot = url.events().snapshot();
+    assert_eq!(snapshot["arenas"][0]["text"], "left");
+    let words = &snapshot["settings"][0]["words"];
+    assert!(
+        words.to_string().contains("[\"games.concurrency\",\"3\"]"),
+        "{words}"
+    );
+}
+
+#[test]
+fn a_draw_that_we_offer_is_told_and_can_be_taken() {
+    let site = Site::new([NewUser::human("Anna")]);
+    let settings = "draw = { min_move = 1, moves = 1, max_win = 30 }\n";
+    let bot = Daemon::start(&site, settings);
+    let mut page = Url::of(&bot, 1).events();
+    let anna = site.player("Anna");
+    let game = anna.start(&[
+        ("clock.limit", "180"),
+        ("clock.increment", "0"),
+        ("variant", "fromPosition"),
+        ("fen", DEAD),
+        ("color", "white"),
+    ]);
+    act(&anna, &game, "move/e3d3");
+    site.plies(&game, 2);
+    act(&anna, &game, "move/d3e3");
+    page.find("game", |shown| {
+        is(&game)(shown) && shown["draw_offer"] == "black"
+    });
+    act(&anna, &game, "draw/yes");
+    assert_eq!(site.finished(&game).status, "draw");
+}
