@@ -321,7 +321,7 @@ impl Mind {
         ))
     }
 
-    /// Draws and takebacks that the opponent asks for.
+    /// Draws that are offered, and takebacks that the opponent asks for.
     pub fn offers(&mut self, state: &GameState, changed: bool) -> Offers {
         let Some((head, sheet)) = &self.table else {
             return Offers::default();
@@ -329,7 +329,8 @@ impl Mind {
         let them = !head.us;
         let draw = state.offers_draw(them);
         let new_draw = draw && !self.draw_offered;
-        let ours = state.offers_draw(head.us);
+        // Ours ends with their next move, whatever the flag says.
+        let ours = state.offers_draw(head.us) && sheet.turn() == them;
         let new_draws = [(head.us, ours && !self.our_draw), (them, new_draw)];
         let new_draws = new_draws
             .into_iter()

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use toml::{Table, Value};
 
 use super::settings::{Engine, Settings};
@@ -81,43 +82,23 @@ impl Settings {
         changes
     }
 
-    /// What is in force, by section and key as it would be written, without passwords; rules and profiles by their names
-    /// or else their numbers.
+    /// What is in force, by section and key as it would be written, without passwords and without where on this machine
+    /// the token and the socket are; rules and profiles by their names or else their numbers.
     pub fn in_words(&self) -> Vec<(String, String)> {
         let table = Table::try_from(self).expect("settings come from TOML");
         let mut words = Vec::new();
         for section in super::schema::sections() {
             for key in super::schema::keys(section).unwrap_or_default() {
                 let value = table.get(*section).and_then(|keys| keys.get(*key));
-                if let Some(value) = value {
+                if let Some(value) = value.filter(|_| !["token_file", "socket"].contains(key)) {
                     let shown = clip(&harmless(section, key, value), 2 * LONGEST);
                     words.push((format!("{section}.{key}"), shown));
                 }
             }
         }
-        let mut list = |what: &str, names: Vec<&str>, tables: Option<&Value>| {
-            let tables = tables.and_then(Value::as_array);
-            for (label, table) in labels(what, &names)
-                .into_iter()
-                .zip(tables.into_iter().flatten())
-            {
-                words.push((label, clip(&table.to_string(), 4 * LONGEST)));
-            }
-        };
-        let profiles = table
-            .get("matchmaking")
-            .and_then(|keys| keys.get("profile"));
-        let names = self
-            .matchmaking
-            .profile
-            .iter()
-            .map(|profile| &*profile.name);
-        list("profile", names.collect(), profiles);
-        list(
-            "rule",
-            self.rule.iter().map(|rule| &*rule.name).collect(),
-            table.get("rule"),
-        );
+        let profiles = &self.matchmaking.profile;
+        words.extend(listed("profile", profiles, |profile| &profile.name));
+        words.extend(listed("rule", &self.rule, |rule| &rule.name));
         words
     }
 
@@ -167,8 +148,39 @@ fn harmless(section: &str, key: &str, value: &Value) -> String {
                 .collect();
             format!("[{}]", list.join(", "))
         }
+        Value::Table(table) => {
+            let list = table.iter().filter(|(_, value)| !is_empty(value));
+            let list: Vec<String> = list
+                .map(|(key, value)| format!("{key} = {}", harmless(section, key, value)))
+                .collect();
+            format!("{{ {} }}", list.join(", "))
+        }
         other => other.to_string(),
     }
+}
+
+/// Whether it says nothing, where nothing is the default.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.is_empty(),
+        Value::Table(table) => table.values().all(is_empty),
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    }
+}
+
+/// The tables of a list with what they are called.
+fn listed<T: Serialize>(
+    what: &str,
+    tables: &[T],
+    name: fn(&T) -> &str,
+) -> impl Iterator<Item = (String, String)> {
+    let names: Vec<&str> = tables.iter().map(name).collect();
+    let words = tables.iter().map(|table| {
+        let value = Value::try_from(table).expect("settings come from TOML");
+        clip(&harmless("", "", &value), 4 * LONGEST)
+    });
+    labels(what, &names).into_iter().zip(words)
 }
 
 /// What tables with these names are called in a list, those without a name by their number.
@@ -275,11 +287,12 @@ mod tests {
             let found = words.iter().find(|(name, _)| name == key);
             found.map_or("", |(_, value)| value)
         };
-        assert_eq!(of("lichess.url"), "\"http://127.0.0.1:1\"");
+        assert_eq!(of("lichess.url"), "\"http://127.0.0.1:1/\"");
         assert_eq!(of("tournaments.join"), "[\"may24bot:***\"]");
         assert_eq!(of("challenge.rated"), "true");
-        assert!(of("rule `fast`").contains("accept = true"), "{words:?}");
-        assert!(of("rule 2").contains("later"), "{words:?}");
+        let fast = "{ accept = true, match = { bot = true }, name = \"fast\" }";
+        assert_eq!(of("rule `fast`"), fast, "{words:?}");
+        assert_eq!(of("rule 2"), "{ decline = \"later\" }");
         assert!(!format!("{words:?}").contains("secret"));
     }
 

@@ -28,7 +28,7 @@ pub struct Matchmaking {
 }
 
 /// `[[matchmaking.profile]]`: a kind of game, and against whom.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Profile {
     /// What the log calls it; without a name it is called by its number.
@@ -52,7 +52,7 @@ pub struct Profile {
 }
 
 /// Which colour to ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
     /// A pair of games against the same opponent, one with each.

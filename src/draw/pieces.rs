@@ -2,8 +2,8 @@
 
 use crate::chess::{Color, Piece};
 
-/// The white ones, as `<symbol id="wK" viewBox="0 0 45 45">` and so on. `data-black` has the colors that make black ones of
-/// them: each and then the one in its place.
+/// The white ones, as `<symbol id="wK" viewBox="0 0 45 45">` and so on. `data-black` has what makes black ones of them:
+/// each color, and the side that the light falls on, and then what takes its place.
 pub const PIECES: &str = include_str!("pieces.svg");
 
 /// The name of a piece's symbol, such as `wK`.
@@ -39,7 +39,7 @@ fn blackened(white: &str) -> String {
         .split_once("data-black=\"")
         .expect("the drawing has the colors");
     let colors = colors.split('"').next().unwrap_or_default();
-    let colors: Vec<&str> = colors.split(' ').collect();
+    let colors: Vec<&str> = colors.split(';').collect();
     let named = white.replace("id=\"w", "id=\"b");
     colors
         .chunks_exact(2)
@@ -66,6 +66,13 @@ mod tests {
                 let paints = |paint| symbol.contains(&format!("fill=\"{paint}\""));
                 assert_eq!(paints("#fdfaf2"), color == Color::White, "{name}");
                 assert_eq!(paints("#34312e"), color == Color::Black, "{name}");
+                // The bishop's slit and the knight's eye are to be seen.
+                let has_detail = matches!(role, Role::Bishop | Role::Knight);
+                let light = symbol.contains("#e6dfd0");
+                assert_eq!(light, has_detail && color == Color::Black, "{name}");
+                let mirrored = symbol.contains("matrix(-1 0 0 1 45 0)");
+                let drawn_alike = color == Color::White || role == Role::Knight;
+                assert_eq!(mirrored, !drawn_alike, "{name}");
             }
         }
     }

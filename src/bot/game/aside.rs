@@ -17,7 +17,7 @@ use crate::lichess::Error;
 use crate::lichess::model::{GameState, OpponentGone, Status};
 
 impl Play {
-    /// Draws and takebacks that the opponent asks for.
+    /// Draws that are offered, and takebacks that the opponent asks for.
     pub(super) fn on_offers(&mut self, state: &GameState, changed: bool) {
         let Offers {
             new_draws,

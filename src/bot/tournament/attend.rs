@@ -1,7 +1,7 @@
 //! One arena: asks Lichess how things stand and does the one thing that [`next`] says, until it is over.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -110,6 +110,12 @@ fn is_near(arena: &Arena) -> bool {
     begins_soon(arena) && !arena.finished && arena.me.is_some_and(|me| !me.withdrawn)
 }
 
+/// Whether these are the same moment, as far as Lichess tells it by whole seconds from now on.
+fn are_close(one: SystemTime, other: SystemTime) -> bool {
+    let apart = one.duration_since(other);
+    apart.unwrap_or_else(|error| error.duration()) < LOOK_OFTEN
+}
+
 /// One arena that we take part in.
 pub(super) struct Attendance {
     house: House,
@@ -160,11 +166,13 @@ impl Attendance {
         mut stop: Stop,
     ) {
         let mut stops = false;
+        let mut left = true;
         loop {
             // Whoever takes no new games is not to be paired.
             if *paused.borrow_and_update() {
                 self.told(Ok("it is joined as soon as the bot resumes".to_owned()));
                 self.step_out().await;
+                self.retell(|told| told.text = "out until the bot resumes".to_owned());
                 tokio::select! {
                     _ = paused.changed() => continue,
                     () = leave.cancelled() => break,
@@ -184,6 +192,7 @@ impl Attendance {
             };
             let Some(wait) = wait else {
                 self.joined = false;
+                left = false;
                 break;
             };
             tokio::select! {
@@ -198,6 +207,12 @@ impl Attendance {
             }
         }
         self.step_out().await;
+        self.retell(|told| {
+            if left && told.stage != ArenaStage::Over {
+                told.text = "left".to_owned();
+            }
+            told.stage = ArenaStage::Over;
+        });
         if !stops {
             let _ = self.words.send(Word::Over(self.id.clone()));
         }
@@ -209,14 +224,6 @@ impl Attendance {
         self.memory.seen = false;
         if std::mem::take(&mut self.joined) {
             self.withdraw().await;
-            if let Some(shown) = self.shown.clone() {
-                let (stage, text) = (ArenaStage::Over, "left".to_owned());
-                self.show(events::Arena {
-                    stage,
-                    text,
-                    ..shown
-                });
-            }
         }
     }
 
@@ -247,15 +254,26 @@ impl Attendance {
         });
     }
 
-    /// The same as the last time is not told again; when it begins is not known to the millisecond.
-    fn show(&mut self, arena: events::Arena) {
-        let told = self.shown.take().map(|told| events::Arena {
-            starts: arena.starts,
-            ..told
-        });
-        if told.as_ref() != Some(&arena) {
-            self.house.events.send(Event::Arena(arena.clone()));
+    /// The same arena, of which there is something else to tell.
+    fn retell(&mut self, change: impl FnOnce(&mut events::Arena)) {
+        if let Some(mut arena) = self.shown.clone() {
+            change(&mut arena);
+            self.show(arena);
         }
+    }
+
+    /// The same as the last time is not told again.
+    fn show(&mut self, mut arena: events::Arena) {
+        if let Some(told) = &self.shown {
+            let both = told.starts.zip(arena.starts);
+            if both.is_some_and(|(before, now)| are_close(before, now)) {
+                arena.starts = told.starts;
+            }
+            if *told == arena {
+                return;
+            }
+        }
+        self.house.events.send(Event::Arena(arena.clone()));
         self.shown = Some(arena);
     }
 
@@ -266,6 +284,7 @@ impl Attendance {
             Ok(arena) => arena,
             Err(failure) if failure.code() == Some(404) => {
                 warn!(arena = %id, "there is no such arena");
+                self.retell(|told| told.text = "it is no longer there".to_owned());
                 self.told(Err(format!("there is no arena {id}").into()));
                 return None;
             }

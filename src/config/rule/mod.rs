@@ -8,7 +8,7 @@ mod words;
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::manners::Takebacks;
 use super::settings::{Speed, Variant};
@@ -21,7 +21,7 @@ pub(super) use words::one_or_many;
 pub use words::{Exact, Pattern, Range};
 
 /// One rule.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rule {
     /// What the log and the day's count call it; without a name it is called by its number.
@@ -42,7 +42,7 @@ pub struct Rule {
 }
 
 /// Whom a rule is about. What is not set does not matter.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {
     /// The opponent is a bot; with false, a person.
@@ -93,7 +93,7 @@ pub struct Match {
 }
 
 /// How many challenges are accepted within 24 hours; 0 sets no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limit {
     /// From one user.
@@ -103,7 +103,7 @@ pub struct Limit {
 }
 
 /// How games are played. What is not set is as in the sections of the same names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Play {
     /// Whether books are asked.
@@ -158,7 +158,7 @@ impl Play {
 }
 
 /// A title that people bear.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Title {
     GM,
@@ -194,7 +194,7 @@ impl Title {
 }
 
 /// The colour that a challenge leaves us.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OurColor {
     White,
@@ -215,7 +215,7 @@ impl OurColor {
 }
 
 /// An extra rule of a challenge, by Lichess's key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ExtraRule {
     NoAbort,
@@ -239,7 +239,7 @@ impl ExtraRule {
 }
 
 /// Why a challenge is declined, by Lichess's key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Decline {
     Generic,

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, IntoDeserializer, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::lichess::model::TimeControl;
 
@@ -45,6 +45,12 @@ impl From<i64> for Range {
             least: number,
             most: number,
         }
+    }
+}
+
+impl Serialize for Range {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 

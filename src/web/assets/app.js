@@ -39,7 +39,7 @@ function head() {
 	mark($("status"), "title", long);
 	$("status").className = kind;
 	const play = store.snapshot?.play;
-	$("new").hidden = !(play && mayAct());
+	$("new").hidden = !(play && store.snapshot.account && mayAct());
 	document.querySelector("[data-view=games]").hidden = !store.snapshot?.records;
 	const words = kind === "bad" ? long : play && !mayAct() ? WATCHES : "";
 	$("banner").hidden = !words;
@@ -64,6 +64,7 @@ function keys(event) {
 onChange((kind, id) => {
 	if (kind !== "thinking") head();
 	if (kind === "connection") return;
+	if (kind === "snapshot") views.games.told();
 	// What the address names may be in the records only.
 	if (kind === "snapshot" && live.wanted && !store.games.has(live.wanted)) live.want(live.wanted);
 	live.heard(kind, id);

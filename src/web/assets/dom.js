@@ -48,7 +48,7 @@ export const figure = (piece) =>
 export async function loadPieces() {
 	const answer = await fetch("/assets/pieces.svg");
 	const drawn = new DOMParser().parseFromString(await answer.text(), "image/svg+xml").documentElement;
-	const colors = drawn.dataset.black.split(" ");
+	const colors = drawn.dataset.black.split(";");
 	const swap = (text, color, i) => (i % 2 ? text : text.replaceAll(color, colors[i + 1]));
 	drawn.innerHTML += colors.reduce(swap, drawn.innerHTML.replaceAll('id="w', 'id="b'));
 	drawn.setAttribute("class", "unseen");

@@ -51,8 +51,13 @@ export class History {
 	}
 
 	open() {
-		this.account.hidden = !store.snapshot?.accounts;
+		this.told();
 		this.load();
+	}
+
+	/** It is known now whether there are several accounts. */
+	told() {
+		this.account.hidden = !store.snapshot?.accounts;
 	}
 
 	/** Asks anew, as after every letter typed; what was asked before is not waited for. */

@@ -27,7 +27,7 @@ export function side(game) {
 }
 
 /** Who of several accounts of ours plays a game; null where there is one. */
-export const ours = (game) => (store.snapshot.accounts ? game[game.ours].name : null);
+export const ours = (game) => (store.snapshot?.accounts ? game[game.ours].name : null);
 
 export const running = () => [...store.games.values()].filter((game) => !game.result);
 
@@ -55,11 +55,15 @@ function push(list, item) {
 const changes = {
 	snapshot(data) {
 		store.snapshot = data;
-		store.games = new Map(data.games.map((game) => [game.id, game]));
+		const over = data.games.filter((game) => game.result).reverse();
+		const games = [...data.games.filter((game) => !game.result), ...over];
+		store.games = new Map(games.map((game) => [game.id, game]));
 		store.ahead = data.now - Date.now();
 		store.connected = true;
 	},
 	game(game) {
+		// Those that are over stand in the order in which they ended.
+		if (game.result) store.games.delete(game.id);
 		store.games.set(game.id, game);
 		const over = [...store.games.values()].filter(({ result }) => result);
 		if (over.length > KEPT) store.games.delete(over[0].id);
@@ -94,7 +98,7 @@ const changes = {
 	},
 	arena(arena) {
 		const others = store.snapshot.arenas.filter(({ id, account }) => id !== arena.id || account !== arena.account);
-		store.snapshot.arenas = [...others, arena];
+		store.snapshot.arenas = [...others, arena].slice(-KEPT);
 	},
 	settings(settings) {
 		const others = store.snapshot.settings.filter(({ account }) => account !== settings.account);

@@ -57,7 +57,9 @@ export class Why {
 		this.challenges.replaceChildren(...snapshot.challenges.toReversed().map(challenge));
 		this.noArena.hidden = snapshot.arenas.length > 0;
 		this.arenas.replaceChildren(...Object.keys(STAGES).flatMap((stage) => snapshot.arenas.filter((one) => one.stage === stage).map(arena)));
-		this.settings.replaceChildren(...snapshot.settings.flatMap(({ account, words }) => words.map(([key, value]) => setting(account, key, value))));
+		// Whoever reads or copies them is left alone.
+		if (this.drawn !== snapshot.settings) this.settings.replaceChildren(...settings(snapshot.settings));
+		this.drawn = snapshot.settings;
 		this.log.replaceChildren(...snapshot.log.toReversed().map(note));
 	}
 
@@ -95,8 +97,14 @@ function arena({ id, account, name, stage, starts, rank, players, text }) {
 		el("td", {}, account && `${account}: `, text));
 }
 
-function setting(account, key, value) {
-	return el("tr", {}, el("th", { scope: "row" }, account && `${account}: `, key), el("td", {}, el("code", {}, value)));
+/** What holds for all accounts is said once. */
+function settings(all) {
+	const rows = new Map();
+	for (const { account, words } of all) {
+		for (const row of words) rows.set(`${row}`, [...(rows.get(`${row}`) ?? [row]), account]);
+	}
+	return [...rows.values()].map(([[key, value], ...accounts]) =>
+		el("tr", {}, el("th", { scope: "row" }, accounts.length < all.length && `${accounts.join(", ")}: `, key), el("td", {}, el("code", {}, value))));
 }
 
 function note({ at, severity, game, text }) {
