@@ -277,7 +277,7 @@ async fn supervise(
     for parts in &mut parts {
         parts.left_open = records.clone().map(left_open);
     }
-    let page = page(&accounts, daemon, &events, records);
+    let page = page(&accounts, settings, &events, records);
     accounts.start(parts, stops);
     let mut watchdog = Watchdog::new();
     let mut deadline = pin!(sleep_until(far_away()));
@@ -363,16 +363,16 @@ async fn windows(
 /// Opens the page. It is not worth not playing for either.
 fn page(
     accounts: &Accounts,
-    daemon: &config::Daemon,
+    settings: &Settings,
     events: &Bus,
     records: Option<PathBuf>,
 ) -> Option<Page> {
-    let address = daemon.address().ok().flatten()?;
+    let address = settings.daemon.address().ok().flatten()?;
     let shown = web::Parts {
         events: events.subscribe(),
         metrics: accounts.metrics.clone(),
         records,
-        play: None,
+        play: guest(settings),
         orders: Some(web::Orders {
             ends: accounts.ends.clone(),
             given: web::ALL_ORDERS,
@@ -385,6 +385,33 @@ fn page(
     info!("/metrics and /healthz are on http://{}", page.address());
     info!("the page: {}", page.url());
     Some(page)
+}
+
+/// Who plays on the page, where that is a user of a simulator.
+fn guest(settings: &Settings) -> Option<web::Play> {
+    let name = &settings.daemon.guest;
+    if name.is_empty() {
+        return None;
+    }
+    // As `knightwatch sim` gives them out.
+    let token: Token = format!("lip_{}", name.to_lowercase()).parse().ok()?;
+    let client = Client::new(&settings.lichess.endpoint().ok()?, token, None)
+        .inspect_err(|error| warn!("nobody can play on the page: {error}"))
+        .ok()?;
+    let pass = move |call: web::Call| {
+        let client = client.clone();
+        async move {
+            let answer = client.pass_on(&call.path, &call.form).await;
+            answer.map_err(|error| match error.refusal() {
+                Some(no) => (no.code, no.message.clone()),
+                None => (502, error.to_string()),
+            })
+        }
+    };
+    Some(web::Play {
+        user: name.clone(),
+        site: web::door(pass),
+    })
 }
 
 /// Begins to keep records, where they are wanted, and says where. They are not worth not playing for either.

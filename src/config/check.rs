@@ -84,7 +84,7 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     }
     chat(&settings.chat, findings.of("chat"));
     records(&settings.records, findings.of("records"));
-    daemon(&settings.daemon, findings.of("daemon"));
+    daemon(settings, findings.of("daemon"));
     findings.found
 }
 
@@ -102,10 +102,28 @@ fn records(records: &Records, findings: &mut Findings) {
     );
 }
 
-fn daemon(daemon: &Daemon, findings: &mut Findings) {
-    if let Err(sentence) = daemon.address() {
+fn daemon(settings: &Settings, findings: &mut Findings) {
+    let Daemon { guest, .. } = &settings.daemon;
+    if let Err(sentence) = settings.daemon.address() {
         findings.when(true, &["listen"], sentence);
     }
+    if guest.is_empty() {
+        return;
+    }
+    findings.when(
+        guest.len() > 30
+            || !guest
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)),
+        &["guest"],
+        format!("`{guest}` is no name of a user"),
+    );
+    let endpoint = settings.lichess.endpoint();
+    findings.when(
+        endpoint.is_ok_and(|endpoint| !endpoint.is_local()),
+        &["guest"],
+        "only on a simulator on this machine one plays on the page; on Lichess the other side plays there",
+    );
 }
 
 fn lichess(lichess: &Lichess, findings: &mut Findings) {

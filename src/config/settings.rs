@@ -246,6 +246,8 @@ pub struct Daemon {
     /// The control socket, for `knightwatch status`; by default `control.sock` in the runtime directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
+    /// A user of a simulator on this machine, as whom one plays on the page; empty for none.
+    pub guest: String,
 }
 
 /// Which of several book moves is played.
@@ -596,6 +598,7 @@ impl Default for Daemon {
             log: LogLevel::Info,
             listen: "127.0.0.1:9664".into(),
             socket: None,
+            guest: String::new(),
         }
     }
 }

@@ -184,7 +184,6 @@ fn open_page(sim: &Sim, parts: &BotParts, helm: Helm, address: SocketAddr) -> an
         records: None,
         play: Some(web::Play {
             user: GUEST.to_owned(),
-            bot: NAME.to_owned(),
             site: sim.door_of(GUEST),
         }),
         orders: Some(web::Orders {

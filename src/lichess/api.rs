@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use bytes::Bytes;
 use jiff::Timestamp;
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
@@ -98,6 +99,13 @@ impl Client {
     }
 
     // ---- a game
+
+    /// Posts what somebody's page has asked for in his name, whatever it is, and gives the answer as it is.
+    pub async fn pass_on(&self, path: &str, form: &[(String, String)]) -> Result<Bytes, Error> {
+        let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let request = self.post(&path).form(&form);
+        self.send(Kind::Answer, PATIENCE, request).await
+    }
 
     /// Plays a move, in UCI. The answer comes once the move was applied, or the flag had fallen; what counts is the
     /// game's stream. With `offering_draw` the offer is shown before the move is, and accepts the opponent's.

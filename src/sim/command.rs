@@ -21,8 +21,9 @@ pub struct SimArgs {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9663")]
     pub listen: SocketAddr,
     /// A user of the server, a bot with `:bot`; its token is `lip_` and the name in lower case. With `:guest` somebody
-    /// without an account, who plays through the Board API with his token as a visitor does in his browser
-    #[arg(long = "user", value_name = "NAME[:bot|:guest]")]
+    /// without an account, who plays through the Board API with his token as a visitor does in his browser; with `:browser`
+    /// a human who is always there without a stream, as on the page of a bot that runs with `daemon.guest`
+    #[arg(long = "user", value_name = "NAME[:bot|:guest|:browser]")]
     pub users: Vec<NewUser>,
     /// Hold an arena, as in `Friday,clock=60+0,minutes=10,starts=30s,bots,rated`; further keys: id, variant, position,
     /// password, team, teams, min-rating, max-rating, min-rated-games, allow, banned, berserkable, streakable, created-by
@@ -87,7 +88,9 @@ fn each_once(asked: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewUser>> {
         let id = UserId::of(&user.name);
         match users.iter().find(|other| UserId::of(&other.name) == id) {
             None => users.push(user),
-            Some(other) if other.bot == user.bot && other.guest == user.guest => {}
+            Some(other)
+                if (other.bot, other.guest, other.browser)
+                    == (user.bot, user.guest, user.browser) => {}
             Some(other) => {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidInput,

@@ -239,7 +239,7 @@ impl FromStr for TimeControl {
     }
 }
 
-/// `NAME`, `NAME:bot` or `NAME:guest`, as on the command line.
+/// `NAME`, `NAME:bot`, `NAME:guest` or `NAME:browser`, as on the command line.
 impl FromStr for NewUser {
     type Err = String;
 
@@ -248,9 +248,10 @@ impl FromStr for NewUser {
             None => (text, Self::human),
             Some((name, "bot")) => (name, Self::bot),
             Some((name, "guest")) => (name, Self::guest),
+            Some((name, "browser")) => (name, Self::in_browser),
             Some((_, other)) => {
                 return Err(format!(
-                    "`{other}` is no kind of user: write NAME, NAME:bot or NAME:guest"
+                    "`{other}` is no kind of user: write NAME, NAME:bot, NAME:guest or NAME:browser"
                 ));
             }
         };

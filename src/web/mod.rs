@@ -6,6 +6,7 @@
 
 mod assets;
 mod feed;
+mod guest;
 mod history;
 mod orders;
 mod pictures;
@@ -38,13 +39,14 @@ use tracing::{debug, warn};
 
 use crate::events::Event;
 use crate::metrics::{Health, Metrics};
+pub use guest::{Answer, Call, door};
 pub use orders::{ALL_ORDERS, Orders};
 
 use feed::Feed;
 use history::Records;
 use rights::Key;
 use state::State;
-use wire::Pair;
+use wire::Guest;
 
 /// How Prometheus wants its text named.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -70,8 +72,6 @@ pub struct Parts {
 pub struct Play {
     /// His name there.
     pub user: String,
-    /// The bot's.
-    pub bot: String,
     /// The site as he has it: its calls come in his name.
     pub site: Router,
 }
@@ -184,13 +184,12 @@ async fn serve(
             debug!("cannot set TCP_NODELAY: {error}");
         }
     });
-    let pair = parts.play.as_ref().map(|play| Pair {
+    let guest = parts.play.as_ref().map(|play| Guest {
         user: play.user.clone(),
-        bot: play.bot.clone(),
     });
     let records = Records::new(parts.records);
     let given = parts.orders.as_ref().map_or(&[][..], |orders| orders.given);
-    let state = State::new(pair, records.are_kept(), given);
+    let state = State::new(guest, records.are_kept(), given);
     let feed = Feed::new(state, closing.clone());
     let house = House {
         metrics: parts.metrics.clone(),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::table::Table;
 use super::wire::{self, Clocks};
 use super::wire::{
-    Arena, Challenge, Ending, Game, Line, Move, Note, Pair, Report, Settings, Status,
+    Arena, Challenge, Ending, Game, Guest, Line, Move, Note, Report, Settings, Status,
 };
 use crate::events::{Event, Severity};
 
@@ -55,7 +55,7 @@ pub(super) enum Change {
 pub(super) struct State {
     server: Option<String>,
     status: Status,
-    play: Option<Pair>,
+    play: Option<Guest>,
     records: bool,
     control: &'static [&'static str],
     running: Vec<Table>,
@@ -71,7 +71,7 @@ pub(super) struct State {
 impl State {
     /// Before anything has happened: who can be played against on this page, whether there are records, and which orders
     /// can be given.
-    pub fn new(play: Option<Pair>, records: bool, control: &'static [&'static str]) -> Self {
+    pub fn new(play: Option<Guest>, records: bool, control: &'static [&'static str]) -> Self {
         Self {
             play,
             records,
@@ -137,7 +137,9 @@ impl State {
     /// What follows from what an account says of itself.
     fn heard(&mut self, account: Option<&str>, event: &Event, now: u64) -> Vec<Change> {
         match event {
-            Event::Online { server, .. } => self.server = Some(server.clone()),
+            Event::Online { server, .. } => {
+                self.server = Some(server.trim_end_matches('/').to_owned());
+            }
             Event::Offline { reason, .. } => {
                 let who = account
                     .map(|account| format!("{account} is "))
@@ -353,7 +355,7 @@ struct Snapshot<'a> {
     #[serde(flatten)]
     status: &'a Status,
     now: u64,
-    play: Option<&'a Pair>,
+    play: Option<&'a Guest>,
     control: &'a [&'a str],
     records: bool,
     games: Vec<&'a Game>,

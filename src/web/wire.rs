@@ -352,11 +352,10 @@ pub(super) struct Status {
     pub accounts: Vec<Account>,
 }
 
-/// The two who can meet on this page.
+/// Who can play against the bot on this page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Pair {
+pub(super) struct Guest {
     pub user: String,
-    pub bot: String,
 }
 
 #[cfg(test)]

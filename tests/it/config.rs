@@ -211,6 +211,18 @@ fn a_speed_that_no_time_control_has_is_a_contradiction() {
 }
 
 #[test]
+fn a_guest_is_for_a_simulator_alone() {
+    let said = complaint("[daemon]\nguest = \"Anna\"\n", &[], &[]);
+    assert!(
+        said.contains("only on a simulator on this machine"),
+        "{said}"
+    );
+    let text = "[lichess]\nurl = \"http://127.0.0.1:1\"\n[daemon]\nguest = \"no name!\"\n";
+    let said = complaint(text, &[], &[]);
+    assert!(said.contains("`no name!` is no name of a user"), "{said}");
+}
+
+#[test]
 fn rules_are_checked_key_by_key() {
     let text = "[[rule]]\nmatch = { bots = true, speed = [\"bullet\", \"blizt\"], rating = \"high\", accept = true }\n\
                 decline = \"toofast\"\nbot = true\nacept = true\n\n\

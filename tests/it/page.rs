@@ -37,7 +37,7 @@ impl Url {
     }
 
     /// Status and body of a request with these headers beside the usual ones.
-    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+    pub fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let host = match headers.contains("Host: ") {
             true => String::new(),
@@ -67,7 +67,7 @@ impl Url {
     }
 
     /// A call of the site, as whoever sits at the page.
-    fn play(&self, path: &str, form: &str) -> (u16, String) {
+    pub fn play(&self, path: &str, form: &str) -> (u16, String) {
         let headers = format!(
             "X-Knightwatch-Key: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n",
             self.key
@@ -156,7 +156,7 @@ fn a_page_gets_everything_and_then_what_changes_also_after_a_restart() {
         let all = url.events().snapshot();
         (all["online"] == true).then_some(all)
     });
-    assert_eq!(all["server"], format!("{}/", site.url));
+    assert_eq!(all["server"], site.url);
     assert_eq!(all["account"]["name"], BOT);
     assert_eq!(
         (&all["play"], &all["records"]),
@@ -374,10 +374,7 @@ fn a_person_plays_on_the_page_of_the_demo() {
     let url = demo.url.clone();
     let mut page = url.events();
     let all = page.snapshot();
-    assert_eq!(
-        (&all["play"]["user"], &all["play"]["bot"]),
-        (&"You".into(), &BOT.into())
-    );
+    assert_eq!(all["play"]["user"], "You");
 
     // Without the key nothing can be done, and neither with it from elsewhere.
     let path = format!("/play/api/challenge/{BOT}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use knightwatch::sim::{ArenaOptions, NewUser, TimeControl};
 
-use crate::common::{Daemon, Site};
+use crate::common::{BOT, Daemon, Site};
 use crate::manners::{DEAD, act};
 use crate::operator::said;
 use crate::page::{Url, is};
@@ -71,4 +71,38 @@ fn a_draw_that_we_offer_is_told_and_can_be_taken() {
     });
     act(&anna, &game, "draw/yes");
     assert_eq!(site.finished(&game).status, "draw");
+}
+
+#[test]
+fn one_plays_on_the_page_of_a_daemon_beside_a_simulator() {
+    let site = Site::new(["Anna:browser".parse::<NewUser>().unwrap()]);
+    let arguments = ["--set", "daemon.guest=Anna", "--set", "book.enabled=false"];
+    let bot = Daemon::start_with(&site, "", &arguments);
+    let url = Url::of(&bot, 1);
+    let mut page = url.events();
+    let snapshot = page.snapshot();
+    assert_eq!(snapshot["play"]["user"], "Anna");
+    let form = "clock.limit=180&clock.increment=2&color=white";
+    let challenge = format!("/api/challenge/{BOT}");
+    assert_eq!(
+        url.ask("POST", &format!("/play{challenge}"), "", form).0,
+        403
+    );
+    let (status, answer) = url.play(&challenge, form);
+    assert_eq!(status, 200, "{answer}");
+    let begun = page.find("game", |game| game["white"]["name"] == "Anna");
+    let id = begun["id"].as_str().unwrap();
+    assert_eq!(
+        url.play(&format!("/api/board/game/{id}/move/e2e4"), "").0,
+        200
+    );
+    page.find("moved", |told| {
+        told["game"] == id && told["move"]["ply"] == 2
+    });
+    // What the site refuses is told in its words.
+    let (status, why) = url.play(&format!("/api/board/game/{id}/move/e2e4"), "");
+    assert_eq!(status, 400);
+    assert!(why.contains("error"), "{why}");
+    assert_eq!(url.play(&format!("/api/board/game/{id}/resign"), "").0, 200);
+    assert_eq!(site.finished(id).status, "resign");
 }

@@ -6,8 +6,8 @@ import { other, pieces, turn, typed } from "./chess.js";
 import { allows, side, store } from "./store.js";
 
 /** Challenges the bot. The id of the challenge is that of the game. */
-export async function challenge(form) {
-	const answer = await post(`/play/api/challenge/${encodeURIComponent(store.snapshot.play.bot)}`, form);
+export async function challenge(form, bot = store.snapshot.account) {
+	const answer = await post(`/play/api/challenge/${encodeURIComponent(bot.name)}`, form);
 	return answer.id ?? answer.challenge.id;
 }
 
@@ -20,7 +20,7 @@ function again(game) {
 	}
 	if (game.variant === "chess960") form.variant = "chess960";
 	if (game.variant !== "standard") form.fen = game.start_fen;
-	return challenge(form);
+	return challenge(form, game[game.ours]);
 }
 
 export class Actions {
