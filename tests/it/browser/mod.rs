@@ -1,6 +1,7 @@
 //! The page in a real browser: what people see and do there. Skipped, aloud, where there is no Chromium.
 
 mod driver;
+mod operating;
 mod playing;
 mod watching;
 

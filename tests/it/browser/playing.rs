@@ -82,6 +82,44 @@ fn a_whole_game_is_played_with_the_mouse() {
 }
 
 #[test]
+fn moves_are_made_ahead_and_taken_back_and_words_exchanged() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let demo = Demo::start();
+    browser.go(&demo.url);
+    browser.click("#new");
+    // A field that is not seen is in nobody's way, and one that is empty says so.
+    browser.click("input[name=time][value=custom]");
+    browser.run("document.querySelector('input[name=minutes]').value = '';");
+    browser.click("dialog button[type=submit]");
+    browser.until("document.activeElement.name === 'minutes'");
+    // It takes its time, so that there is some to move ahead in; and no book has a start without bishops.
+    browser.run("document.querySelector('select[name=strength]').value = 'move_s=5';");
+    browser.press(&[ESCAPE]);
+    let no_bishops = "rn1qk1nr/pppppppp/8/8/8/8/PPPPPPPP/RN1QK1NR w KQkq - 0 1";
+    new_game(&browser, "white", no_bishops);
+    browser.until("document.title.startsWith('Your move')");
+    click(&browser, "e2", "e4");
+    browser.stands("e4", "white pawn");
+    click(&browser, "d2", "d3");
+    browser.until("document.querySelectorAll('.table .ahead').length === 2");
+    browser.stands("d2", "white pawn");
+    browser.stands("d3", "white pawn");
+    browser.until("document.querySelectorAll('.moves button').length >= 3");
+
+    // The demo's bot gives moves back, also while it thinks.
+    browser.click("[data-act=takeback]");
+    browser.stands("d2", "white pawn");
+    browser.until("document.querySelectorAll('.moves button').length < 3");
+
+    browser.fill(".chat input", &format!("!name{ENTER}"));
+    browser.shows(".chat .lines", "!name");
+    browser.until("[...document.querySelectorAll('.chat .lines b')].some((from) => from.textContent === 'Knightwatch')");
+    browser.was_clean(&demo.url);
+}
+
+#[test]
 fn a_game_is_played_without_a_mouse() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;

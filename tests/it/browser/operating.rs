@@ -1,0 +1,129 @@
+//! What an operator does on the page: the levers, the reasons, the games of the past.
+
+use super::driver::Browser;
+use crate::common::{Daemon, Site, wait};
+use crate::manners::act;
+use crate::operator::said;
+use knightwatch::sim::{ArenaOptions, NewUser, TimeControl};
+
+const CLOCK: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
+
+/// A daemon whose page is open with the key.
+fn operator(browser: &Browser, site: &Site, config: &str) -> (Daemon, String) {
+    let bot = Daemon::start(site, config);
+    let url = wait("the page's address is logged", || {
+        let log = bot.log();
+        let (_, rest) = log.split_once("the page: ")?;
+        let (url, _) = rest.split_once('\n')?;
+        Some(url.to_owned())
+    });
+    browser.go(&url);
+    browser.shows("#status", "Idle");
+    (bot, url)
+}
+
+#[test]
+fn levers_and_reasons() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new(["Anna", "Bert"].map(NewUser::human));
+    let options = ArenaOptions {
+        id: Some("rehearse".to_owned()),
+        ..ArenaOptions::for_bots("Friday", TimeControl::clock(60, 0), 60)
+    };
+    site.sim.arena(&options).unwrap();
+    let (bot, url) = operator(&browser, &site, "games = { concurrency = 3 }\n");
+    browser.run("location.hash = '#/why';");
+    browser.click("[data-lever=pause]");
+    browser.shows("#status", "Paused");
+    let anna = site.player("Anna");
+    assert_eq!(anna.answer(&anna.challenge(&CLOCK)), "later");
+    let challenges = "[aria-label=Why] .scrolls";
+    browser.shows(challenges, "Anna");
+    browser.shows(challenges, "Declined");
+    browser.click("[data-lever=resume]");
+    browser.shows("#status", "Idle");
+
+    browser.fill("input[name=user]", "Bert");
+    browser.click("[aria-label=Why] form button");
+    browser.shows("#toasts", "Bert is blocked.");
+    let bert = site.player("Bert");
+    assert_eq!(bert.answer(&bert.challenge(&CLOCK)), "generic");
+
+    let arenas = "[aria-label=Why] h2 + p + .scrolls a[href*=rehearse]";
+    assert_eq!(browser.text(arenas), "");
+    said(&bot, &["join", "rehearse"]);
+    browser.shows(arenas, "Friday");
+    browser.click("[aria-label=Why] summary");
+    browser.shows("[aria-label=Why] details", "games.concurrency");
+    browser.sees("[aria-label=Why] details code");
+    browser.was_clean(&url);
+
+    // Who has no key pulls nothing.
+    browser.run("sessionStorage.clear();");
+    browser.go("about:blank");
+    let (open, _) = url.split_once("#key").unwrap();
+    browser.go(&format!("{open}#/why"));
+    browser.shows("[aria-label=Why]", "This window only watches");
+    let levers = "return [...document.querySelectorAll('[data-lever]')].some((lever) => lever.checkVisibility());";
+    assert_eq!(browser.run(levers), false);
+}
+
+#[test]
+fn games_of_the_past_are_found_and_replayed() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new(["Anna", "Bert"].map(NewUser::human));
+    let (_bot, url) = operator(&browser, &site, "");
+    for name in ["Anna", "Bert"] {
+        let player = site.player(name);
+        let white = [CLOCK[0], CLOCK[1], ("color", "white")];
+        let id = player.start(&white);
+        act(&player, &id, "move/e2e4");
+        site.plies(&id, 2);
+        act(&player, &id, "resign");
+        site.finished(&id);
+        browser.shows(&format!(".over [data-game=\"{id}\"]"), name);
+    }
+    let (open, _) = url.split_once("#key").unwrap();
+    wait("both games are in the records", || {
+        let script = format!(
+            "const ask = new XMLHttpRequest(); ask.open('GET', '{open}api/games?result=won', false); ask.send();
+             return JSON.parse(ask.responseText).total;"
+        );
+        (browser.run(&script) == 2).then_some(())
+    });
+    browser.run("location.hash = '#/games';");
+    let found = "[aria-label=Games] [role=status]";
+    let rows = "[aria-label=Games] .scrolls tbody";
+    browser.shows(found, "2 games");
+    browser.fill("input[name=text]", "ber");
+    browser.shows(found, "1 game");
+    browser.shows(rows, "Bert");
+    let choose = |name: &str, value: &str| {
+        browser.run(&format!(
+            "const field = document.querySelector('.filters [name={name}]'); field.value = '{value}';
+             field.dispatchEvent(new Event('input', {{ bubbles: true }}));"
+        ));
+    };
+    choose("result", "lost");
+    browser.shows(found, "0 games");
+    choose("result", "won");
+    browser.shows(found, "1 game");
+    choose("since", "2099-01-01");
+    browser.shows(found, "0 games");
+    choose("since", "");
+    browser.shows(found, "1 game");
+    choose("tournament", "nowhere1");
+    browser.shows(found, "0 games");
+    choose("tournament", "");
+    browser.shows(found, "1 game");
+    browser.click(&format!("{rows} a"));
+    browser.shows(".panel .result", "resignation");
+    browser.stands("e4", "white pawn");
+    browser.click("[aria-label='To the start (Home)']");
+    browser.stands("e4", "");
+    browser.was_clean(&url);
+}
