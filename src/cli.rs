@@ -16,7 +16,8 @@ use crate::events::Color;
 use crate::sim::SimArgs;
 use crate::store::{By, Filter, Outcome, View, day};
 use crate::train::{
-    ChancesOptions, DatagenOptions, FitOptions, MatchOptions, TrainOptions, TuneOptions,
+    ChancesOptions, DatagenOptions, FitOptions, LadderOptions, MatchOptions, TrainOptions,
+    TuneOptions,
 };
 
 /// An always-on Lichess bot with its own chess engine, in one binary.
@@ -104,8 +105,8 @@ pub enum Command {
     /// Look for everything that would keep the bot from playing, and say what to do about it
     #[command(
         after_help = "Example: knightwatch check --config /etc/knightwatch/config.toml\n\n\
-        Exits with 0 when all is well, 77 for the token or the title, 78 for the configuration,\n\
-        1 when Lichess cannot be reached."
+        Exits with 0 when all is well, 77 when Lichess rejects the token or the account is no bot,\n\
+        78 for the configuration, a missing token too, 1 when Lichess cannot be reached."
     )]
     Check(ConfigArgs),
 
@@ -323,6 +324,15 @@ pub enum Command {
         of 100, pairs are counted by their points from 0 to 2. The numbers of the search can be set in a build with\n\
         `cargo build --profile dist --features tune`; they are in src/engine/params.rs.")]
     Match(MatchOptions),
+
+    /// Measure the levels of `strength` against another engine at its levels
+    #[command(
+        hide = true,
+        after_help = "Example: knightwatch ladder /usr/games/stockfish --levels 1200,1400 --anchors 1350@20000,1500@20000\n\n\
+        Ctrl-C ends it at the end of the games that are on, with what they say. Nothing depends on time.\n\
+        docs/strength.md says what to do with what comes out."
+    )]
+    Ladder(LadderOptions),
 
     /// Tune the numbers of the search by games of the engine against itself
     #[command(

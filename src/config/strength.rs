@@ -84,6 +84,8 @@ struct Written {
 
 const EXPECTED: &str = "\"full\", \"adaptive\", or an Elo from 1000 to 2800, as in { elo = 1500 } or { adaptive = true, offset = -100 }";
 
+const KEYS: &str = "expected a table of elo or adaptive, of offset and of allow_rated, as in { elo = 1500, allow_rated = true }";
+
 impl TryFrom<Written> for Strength {
     type Error = &'static str;
 
@@ -94,13 +96,13 @@ impl TryFrom<Written> for Strength {
                 offset: i16::try_from(offset.unwrap_or(0))
                     .ok()
                     .filter(|offset| offset.abs() <= FARTHEST)
-                    .ok_or("expected an offset from -1000 to 1000")?,
+                    .ok_or("expected { adaptive = true, offset = ... } with an offset from -1000 to 1000")?,
             },
-            (Some(_), true, _) => return Err("expected either elo or adaptive, and not both"),
+            (Some(_), true, _) => return Err("expected a table of elo or of adaptive, not of both"),
             (Some(_), false, Some(_)) | (None, false, Some(_)) => {
-                return Err("expected an offset beside adaptive = true alone");
+                return Err("expected a table with an offset beside adaptive = true alone");
             }
-            (None, false, None) => return Err("expected elo = 1500 or adaptive = true within it"),
+            (None, false, None) => return Err(KEYS),
         };
         Ok(Self {
             aim,
@@ -153,7 +155,9 @@ impl<'de> Deserialize<'de> for Strength {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Strength, A::Error> {
-                let written = Written::deserialize(MapAccessDeserializer::new(map))?;
+                // The types of Rust's say nothing to an operator.
+                let written = Written::deserialize(MapAccessDeserializer::new(map));
+                let written = written.map_err(|_| de::Error::custom(KEYS))?;
                 written.try_into().map_err(de::Error::custom)
             }
         }
@@ -237,11 +241,12 @@ mod tests {
             ("\"3000\"", "from 1000 to 2800"),
             ("\"weak\"", "\"adaptive\""),
             ("true", "{ elo = 1500 }"),
-            ("{}", "elo = 1500 or adaptive = true"),
-            ("{ elo = 1500, adaptive = true }", "not both"),
+            ("{}", "elo or adaptive"),
+            ("{ elo = 1500, adaptive = true }", "not of both"),
             ("{ elo = 1500, offset = 5 }", "beside adaptive"),
             ("{ adaptive = true, offset = 5000 }", "-1000 to 1000"),
-            ("{ Elo = 1500 }", "`elo`"),
+            ("{ Elo = 1500 }", "elo or adaptive"),
+            ("{ elo = \"1500\" }", "elo or adaptive"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");

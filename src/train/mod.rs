@@ -1,6 +1,7 @@
 //! From games to a network: self-play ([`datagen`]), the archive of games ([`record`], [`archive`]) and the trainer ([`trainer`]);
-//! and from games to what is better: matches ([`contest`]), the tuner of the search's numbers ([`tune`]), that of the weights of the
-//! evaluation by hand ([`fit`]), and that of what a score means ([`chances`]).
+//! and from games to what is better: matches ([`contest`]), the levels of `strength` on a ladder ([`ladder`]), the tuner of the
+//! search's numbers ([`tune`]), that of the weights of the evaluation by hand ([`fit`]), and that of what a score means
+//! ([`chances`]).
 //!
 //! `knightwatch datagen` plays games and stores them; `knightwatch train` reads them and writes a network file that the engine
 //! loads; `knightwatch match` says which of two is stronger. Nothing comes from anywhere else.
@@ -14,6 +15,7 @@ pub mod record;
 
 mod dataset;
 mod kernel;
+pub mod ladder;
 mod model;
 mod openings;
 mod options;
@@ -24,5 +26,6 @@ pub mod trainer;
 pub mod tune;
 
 pub use options::{
-    ChancesOptions, DatagenOptions, FitOptions, MatchOptions, TrainOptions, TuneOptions,
+    ChancesOptions, DatagenOptions, FitOptions, LadderOptions, MatchOptions, TrainOptions,
+    TuneOptions,
 };

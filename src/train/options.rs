@@ -1,8 +1,9 @@
-//! The arguments of `datagen`, `train`, `fit`, `match` and `tune`.
+//! The arguments of `datagen`, `train`, `fit`, `match`, `ladder` and `tune`.
 
 use std::path::PathBuf;
 
 use super::contest::stats::Sprt;
+use crate::engine::Elo;
 
 /// `knightwatch datagen`
 #[derive(Clone, Debug, clap::Args)]
@@ -91,6 +92,58 @@ impl MatchOptions {
             _ => None,
         }
     }
+}
+
+/// `knightwatch ladder`
+#[derive(Clone, Debug, clap::Args)]
+pub struct LadderOptions {
+    /// An engine that speaks UCI and plays at an Elo that is known when it is told to by UCI_Elo
+    #[arg(value_name = "ENGINE")]
+    pub engine: PathBuf,
+    /// Levels of `strength` to measure; each plays the next one
+    #[arg(long, value_name = "ELO", required = true, value_delimiter = ',', value_parser = level)]
+    pub levels: Vec<Elo>,
+    /// Levels of the other engine to measure by, and how many positions it looks at for a move
+    #[arg(long, value_name = "ELO@NODES", required = true, value_delimiter = ',', value_parser = anchor)]
+    pub anchors: Vec<Anchor>,
+    /// A level plays the anchors that are no farther from it than this
+    #[arg(long, value_name = "ELO", default_value_t = 250)]
+    pub near: u16,
+    /// Games of each two, two for every opening
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub games: u64,
+    /// Games at once [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Positions to start from, a file of EPD or FEN lines [default: eight or nine random plies]
+    #[arg(long, value_name = "FILE")]
+    pub openings: Option<PathBuf>,
+    /// Decides on openings and on the chances of the levels
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// A level of the other engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    pub elo: u16,
+    /// How many positions it looks at for a move.
+    pub nodes: u64,
+}
+
+fn level(text: &str) -> Result<Elo, String> {
+    let elo: i32 = text.trim().parse().unwrap_or(0);
+    let known = Some(Elo::nearest(elo)).filter(|level| i32::from(level.get()) == elo);
+    known.ok_or_else(|| format!("expected an Elo from {} to {}", Elo::MIN, Elo::MAX))
+}
+
+fn anchor(text: &str) -> Result<Anchor, String> {
+    let read = || {
+        let (elo, nodes) = text.trim().split_once('@')?;
+        let (elo, nodes) = (elo.parse().ok()?, nodes.parse().ok()?);
+        (nodes > 0).then_some(Anchor { elo, nodes })
+    };
+    read().ok_or_else(|| "expected an Elo and positions for a move, as in 1700@20000".to_owned())
 }
 
 /// `knightwatch tune`

@@ -43,6 +43,18 @@ impl Elo {
     pub fn get(self) -> u16 {
         self.0
     }
+
+    /// The step that stands behind it, the second column of [`RUNGS`]: for whoever measures it.
+    pub fn step(self) -> f64 {
+        let elo = f64::from(self.0);
+        let above = RUNGS
+            .iter()
+            .position(|rung| rung.0 >= elo)
+            .unwrap_or(RUNGS.len() - 1)
+            .max(1);
+        let ((from, low), (to, high)) = (RUNGS[above - 1], RUNGS[above]);
+        low + (elo - from) / (to - from) * (high - low)
+    }
 }
 
 impl fmt::Display for Elo {
@@ -73,25 +85,20 @@ struct Handicap {
 
 /// The rungs of the ladder: the Elo that is asked for, and the step of the formulas in [`Handicap::of_step`] that has it, as
 /// far as `docs/strength.md` measures it; the last is an extrapolation. Between two rungs the steps are even.
-const RUNGS: [(f64, f64); 6] = [
-    (1000.0, 1545.0),
-    (1230.0, 1700.0),
-    (1540.0, 2000.0),
-    (1830.0, 2300.0),
-    (2150.0, 2800.0),
-    (2800.0, 4000.0),
+const RUNGS: [(f64, f64); 8] = [
+    (1000.0, 1650.0),
+    (1230.0, 1800.0),
+    (1520.0, 2000.0),
+    (1710.0, 2150.0),
+    (1870.0, 2300.0),
+    (2040.0, 2500.0),
+    (2200.0, 2800.0),
+    (2800.0, 3900.0),
 ];
 
 impl Handicap {
     fn of(elo: Elo) -> Handicap {
-        let elo = f64::from(elo.0);
-        let above = RUNGS
-            .iter()
-            .position(|rung| rung.0 >= elo)
-            .unwrap_or(RUNGS.len() - 1)
-            .max(1);
-        let ((from, low), (to, high)) = (RUNGS[above - 1], RUNGS[above]);
-        Handicap::of_step(low + (elo - from) / (to - from) * (high - low))
+        Handicap::of_step(elo.step())
     }
 
     /// Every 130 steps double the positions, every 350 halve the spread.

@@ -1,6 +1,8 @@
 //! A pair of games: one opening, played twice with colours exchanged, at a fixed number of nodes a move.
 
-use crate::chess::{Color, Game};
+use std::convert::Infallible;
+
+use crate::chess::{Color, Game, Move};
 use crate::engine::{Limits, Score, Solo};
 use crate::train::openings::Openings;
 use crate::train::record::Outcome;
@@ -24,40 +26,56 @@ pub(in crate::train) fn play(
 ) -> [u8; 2] {
     let longer = limits(nodes.saturating_mul(OPENING_EFFORT));
     let start = openings.draw(pair, |game| {
-        players.iter_mut().all(|player| {
-            player.new_game();
-            let score = player.think(game, &longer).score;
-            matches!(score, Score::Centipawns(cp) if cp.abs() <= OPENING_MAX)
-        })
+        let mut players = players.iter_mut();
+        players.all(|player| is_fair(player, game, &longer))
     });
+    let limits = limits(nodes);
     [Color::White, Color::Black].map(|first| {
         players.iter_mut().for_each(Solo::new_game);
-        play_game(players, &limits(nodes), Game::new(start.clone()), first).points(first)
+        let think = |side: usize, game: &Game| -> Result<_, Infallible> {
+            let thought = players[side].think(game, &limits);
+            Ok(thought.mv.map(|mv| (mv, thought.score)))
+        };
+        let Ok(outcome) = play_game(think, Game::new(start.clone()), first);
+        outcome.points(first)
     })
 }
 
-/// One game, in which the first player has the colour `first`.
-fn play_game(players: &mut [Solo; 2], limits: &Limits, mut game: Game, first: Color) -> Outcome {
+/// Whether a game may start here, in the eyes of this player.
+pub(in crate::train) fn is_fair(player: &mut Solo, game: &Game, limits: &Limits) -> bool {
+    player.new_game();
+    let score = player.think(game, limits).score;
+    matches!(score, Score::Centipawns(cp) if cp.abs() <= OPENING_MAX)
+}
+
+/// One game, in which player 0 has the colour `first`. The players are asked for a move and how good they think they stand;
+/// if one of them fails, so does the game.
+pub(in crate::train) fn play_game<E>(
+    mut think: impl FnMut(usize, &Game) -> Result<Option<(Move, Score)>, E>,
+    mut game: Game,
+    first: Color,
+) -> Result<Outcome, E> {
     let mut winning = Streak::default();
     for _ in 0..MAX_PLIES {
         if let Some(outcome) = by_rule(&game) {
-            return outcome;
+            return Ok(outcome);
         }
         let turn = game.position().turn();
-        let thought = players[usize::from(turn != first)].think(&game, limits);
-        let Some(mv) = thought.mv else { break };
-        let score = match thought.score {
+        let Some((mv, score)) = think(usize::from(turn != first), &game)? else {
+            break;
+        };
+        let score = match score {
             Score::Centipawns(cp) => cp,
             Score::Mate(moves) => WIN_SCORE * moves.signum(),
         };
         let white = if turn.is_white() { score } else { -score };
         winning.see(white, WIN_SCORE);
         if let Some(outcome) = winning.outcome(WIN_PLIES) {
-            return outcome;
+            return Ok(outcome);
         }
         game.play(mv);
     }
-    Outcome::Draw
+    Ok(Outcome::Draw)
 }
 
 #[cfg(test)]
