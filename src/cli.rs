@@ -304,7 +304,7 @@ pub enum Command {
 
     /// Let the engine play itself and store the games, for training
     #[command(
-        after_help = "Example: knightwatch datagen --data games --threads 2 --nodes 500 --minutes 60\n\n\
+        after_help = "Example: knightwatch datagen --data games --threads 2 --nodes 120 --minutes 60\n\n\
         Ctrl-C ends it at the end of the games that are on; the next run adds to what is there."
     )]
     Datagen(DatagenOptions),

@@ -15,7 +15,7 @@ pub struct DatagenOptions {
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
     /// Nodes after which no deeper iteration is begun; eight times as many end the search at once
-    #[arg(long, value_name = "SOFT", default_value_t = 500)]
+    #[arg(long, value_name = "SOFT", default_value_t = 120)]
     pub nodes: u64,
     /// Stop after so many minutes [default: never]
     #[arg(long, value_name = "M")]
@@ -208,7 +208,7 @@ pub struct TrainOptions {
     #[arg(long, value_name = "M")]
     pub minutes: Option<f64>,
     /// Share of the game's result in the target, the rest is the score (0.0 to 1.0)
-    #[arg(long, value_name = "W", default_value_t = 0.1)]
+    #[arg(long, value_name = "W", default_value_t = 0.05)]
     pub wdl: f64,
     /// First learning rate; it falls to a hundredth of it along a cosine
     #[arg(long, value_name = "RATE", default_value_t = 0.001)]

@@ -100,8 +100,9 @@ fn moves_are_made_ahead_and_taken_back_and_words_exchanged() {
     let no_bishops = "rn1qk1nr/pppppppp/8/8/8/8/PPPPPPPP/RN1QK1NR w KQkq - 0 1";
     new_game(&browser, "white", no_bishops);
     browser.until("document.title.startsWith('Your move')");
-    click(&browser, "e2", "e4");
-    browser.stands("e4", "white pawn");
+    // Not a move that it has thought about beforehand.
+    click(&browser, "h2", "h4");
+    browser.stands("h4", "white pawn");
     click(&browser, "d2", "d3");
     browser.until("document.querySelectorAll('.table .ahead').length === 2");
     browser.stands("d2", "white pawn");
