@@ -85,15 +85,17 @@ struct Handicap {
 
 /// The rungs of the ladder: the Elo that is asked for, and the step of the formulas in [`Handicap::of_step`] that has it, as
 /// far as `docs/strength.md` measures it; the last is an extrapolation. Between two rungs the steps are even.
-const RUNGS: [(f64, f64); 8] = [
-    (1000.0, 1650.0),
-    (1230.0, 1800.0),
-    (1520.0, 2000.0),
-    (1710.0, 2150.0),
-    (1870.0, 2300.0),
-    (2040.0, 2500.0),
-    (2200.0, 2800.0),
-    (2800.0, 3900.0),
+const RUNGS: [(f64, f64); 10] = [
+    (1000.0, 1665.0),
+    (1170.0, 1750.0),
+    (1320.0, 1850.0),
+    (1500.0, 1955.0),
+    (1700.0, 2065.0),
+    (1865.0, 2190.0),
+    (2040.0, 2335.0),
+    (2225.0, 2520.0),
+    (2390.0, 2800.0),
+    (2800.0, 3560.0),
 ];
 
 impl Handicap {

@@ -30,7 +30,7 @@ export class Why {
 			el("h2", {}, "Challenges"), this.none, el("div", { class: "scrolls" }, table(["At", "From", "To", "Game", "Decision", "Why"], this.challenges)),
 			el("h2", {}, "Tournaments"), this.noArena, el("div", { class: "scrolls" }, table(["Tournament", "State", "Begins", "Place", "Why"], this.arenas)),
 			el("h2", {}, "What happened"), this.log,
-			el("details", { class: "statistics" }, el("summary", {}, "Settings in force"), table(["Setting", "Value"], this.settings)));
+			el("details", { class: "statistics" }, el("summary", {}, "Settings in force"), el("div", { class: "tables" }, table(["Setting", "Value"], this.settings))));
 	}
 
 	open() {
