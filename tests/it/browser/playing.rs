@@ -100,19 +100,21 @@ fn moves_are_made_ahead_and_taken_back_and_words_exchanged() {
     let no_bishops = "rn1qk1nr/pppppppp/8/8/8/8/PPPPPPPP/RN1QK1NR w KQkq - 0 1";
     new_game(&browser, "white", no_bishops);
     browser.until("document.title.startsWith('Your move')");
-    // Not a move that it has thought about beforehand.
+    // Its first move comes soon, whatever it may take; and these are no moves that it has thought about beforehand.
     click(&browser, "h2", "h4");
-    browser.stands("h4", "white pawn");
+    browser.until("document.querySelectorAll('.moves button').length === 2");
+    click(&browser, "g2", "g4");
+    browser.stands("g4", "white pawn");
     click(&browser, "d2", "d3");
     browser.until("document.querySelectorAll('.table .ahead').length === 2");
     browser.stands("d2", "white pawn");
     browser.stands("d3", "white pawn");
-    browser.until("document.querySelectorAll('.moves button').length >= 3");
+    browser.until("document.querySelectorAll('.moves button').length >= 5");
 
     // The demo's bot gives moves back, also while it thinks.
     browser.click("[data-act=takeback]");
     browser.stands("d2", "white pawn");
-    browser.until("document.querySelectorAll('.moves button').length < 3");
+    browser.until("document.querySelectorAll('.moves button').length < 5");
 
     browser.fill(".chat input", &format!("!name{ENTER}"));
     browser.shows(".chat .lines", "!name");
