@@ -24,6 +24,7 @@ use crate::control::{self, Answer, Request};
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
 use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
+use crate::sim;
 use crate::store::{self, Recorder};
 use crate::web::{self, Page};
 use accounts::Accounts;
@@ -393,8 +394,7 @@ fn guest(settings: &Settings) -> Option<web::Play> {
     if name.is_empty() {
         return None;
     }
-    // As `knightwatch sim` gives them out.
-    let token: Token = format!("lip_{}", name.to_lowercase()).parse().ok()?;
+    let token: Token = sim::token_of(name).parse().ok()?;
     let client = Client::new(&settings.lichess.endpoint().ok()?, token, None)
         .inspect_err(|error| warn!("nobody can play on the page: {error}"))
         .ok()?;

@@ -110,8 +110,7 @@ impl Reader<'_> {
         place: Place,
         others: &[Written],
     ) -> Option<String> {
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        let problem = if !(2..=30).contains(&name.len()) || !name.chars().all(fits) {
+        let problem = if !is_user_name(&name) {
             Problem::new(place, format!("`{name}` is not the name of an account"))
                 .hint("write it as Lichess does: 2 to 30 letters, digits, _ and -")
         } else if others
@@ -364,4 +363,10 @@ impl Settings {
         let mut sisters = self.sisters.iter();
         sisters.any(|sister| sister.eq_ignore_ascii_case(name))
     }
+}
+
+/// Whether somebody can be called so on Lichess: 2 to 30 letters, digits, `_` and `-`.
+pub(super) fn is_user_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (2..=30).contains(&name.len()) && name.chars().all(fits)
 }

@@ -5,13 +5,15 @@ use std::ops::RangeInclusive;
 use crate::lichess::Endpoint;
 use crate::lichess::model::TimeControl;
 
+use super::account::is_user_name;
 use super::correspondence::Correspondence;
+use super::daemon::Daemon;
 use super::manners::{Chat, Draw, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign};
 use super::matchmaking;
 use super::rule::Exact;
 use super::settings::{
-    Book, Challenge, Daemon, Engine, Games, Lichess, PgnFiles, Records, Settings, Speed,
-    Tournaments, Variant,
+    Book, Challenge, Engine, Games, Lichess, PgnFiles, Records, Settings, Speed, Tournaments,
+    Variant,
 };
 
 /// The longest text that Lichess takes in a chat, in characters.
@@ -111,10 +113,7 @@ fn daemon(settings: &Settings, findings: &mut Findings) {
         return;
     }
     findings.when(
-        guest.len() > 30
-            || !guest
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)),
+        !is_user_name(guest),
         &["guest"],
         format!("`{guest}` is no name of a user"),
     );

@@ -6,6 +6,7 @@
 mod account;
 mod check;
 mod correspondence;
+mod daemon;
 mod diff;
 mod joining;
 mod layers;
@@ -26,6 +27,7 @@ use layers::{Layer, Reader};
 use problem::{Place, Problem};
 
 pub use correspondence::Correspondence;
+pub use daemon::{Daemon, LogLevel};
 pub use diff::Change;
 pub use joining::{Joining, Membership};
 pub use manners::{Chat, Draw, Evals, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign, Takebacks};
@@ -35,8 +37,8 @@ pub use rule::{
     Decline, Exact, ExtraRule, Limit, Match, OurColor, Pattern, Play, Range, Rule, Title,
 };
 pub use settings::{
-    Book, Challenge, Daemon, Engine, Games, Lichess, LogLevel, PgnFiles, Prefer, Records,
-    Selection, Settings, Speed, Tournaments, Variant,
+    Book, Challenge, Engine, Games, Lichess, PgnFiles, Prefer, Records, Selection, Settings, Speed,
+    Tournaments, Variant,
 };
 pub use strength::{Aim, STRONGEST, Strength, WEAKEST};
 

@@ -9,12 +9,11 @@ use serde::de::{self, Deserializer, Visitor};
 use toml::{Table, Value};
 
 use super::correspondence::Correspondence;
+use super::daemon::Daemon;
 use super::manners::{Chat, Draw, Resign};
 use super::matchmaking::{Matchmaking, Profile};
 use super::rule::{Limit, Match, Play, Rule};
-use super::settings::{
-    Book, Challenge, Daemon, Engine, Games, Lichess, Records, Settings, Tournaments,
-};
+use super::settings::{Book, Challenge, Engine, Games, Lichess, Records, Settings, Tournaments};
 
 /// The names of all sections, in their order.
 pub(super) fn sections() -> &'static [&'static str] {

@@ -119,6 +119,11 @@ struct Shared {
     newcomers: Mutex<Option<mpsc::UnboundedReceiver<Resident>>>,
 }
 
+/// The personal token that every simulator gives the user of this name: `lip_` and the lower-cased name.
+pub fn token_of(name: &str) -> String {
+    format!("lip_{}", UserId::of(name))
+}
+
 impl Sim {
     /// A site with these users, not yet reachable: see [`Sim::serve`].
     pub fn new(options: SimOptions) -> Self {
@@ -206,7 +211,7 @@ impl Sim {
 
     /// The personal token of a user: `lip_` and the lower-cased name.
     pub fn token_of(&self, name: &str) -> String {
-        format!("lip_{}", UserId::of(name))
+        token_of(name)
     }
 
     /// The API for a server of this process, on which every call is this user's.

@@ -135,7 +135,7 @@ impl World {
         if self.users.contains_key(&id) {
             return;
         }
-        self.add_token(format!("lip_{id}"), id.clone(), user.scopes.clone());
+        self.add_token(super::token_of(&user.name), id.clone(), user.scopes.clone());
         self.users.insert(id, User::new(user, now));
     }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::contest::stats::Sprt;
+use super::openings::Openings;
 use crate::engine::Elo;
 
 /// `knightwatch datagen`
@@ -46,6 +47,34 @@ pub struct DatagenOptions {
     pub label: String,
 }
 
+/// Where games between engines are played, and from which positions.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Field {
+    /// Games at once [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Positions to start from, a file of EPD or FEN lines [default: eight or nine random plies]
+    #[arg(long, value_name = "FILE")]
+    pub openings: Option<PathBuf>,
+    /// Decides on the openings, and on all else that is left to chance
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl Field {
+    /// What the games start from; random plies from Chess960 positions in so many cases of a hundred.
+    ///
+    /// # Errors
+    /// When the file of positions cannot be used.
+    pub(super) fn openings(&self, chess960: u8) -> anyhow::Result<Openings> {
+        let seed = self.seed;
+        match &self.openings {
+            Some(path) => Openings::load(path, seed),
+            None => Ok(Openings::Random { seed, chess960 }),
+        }
+    }
+}
+
 /// `knightwatch match`
 #[derive(Clone, Debug, clap::Args)]
 pub struct MatchOptions {
@@ -67,21 +96,14 @@ pub struct MatchOptions {
     /// Games, two for every opening; with `--sprt` at most so many
     #[arg(long, value_name = "N", default_value_t = 400)]
     pub games: u64,
-    /// Games at once [default: all cores]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<usize>,
-    /// Positions to start from, a file of EPD or FEN lines [default: eight or nine random plies]
-    #[arg(long, value_name = "FILE")]
-    pub openings: Option<PathBuf>,
+    #[command(flatten)]
+    pub field: Field,
     /// Share of random openings that start from a Chess960 position, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100), conflicts_with = "openings")]
     pub chess960: u8,
     /// End as soon as it is clear whether the one side is rather ELO1 than ELO0 stronger
     #[arg(long, num_args = 2, value_names = ["ELO0", "ELO1"], allow_negative_numbers = true)]
     pub sprt: Option<Vec<f64>>,
-    /// Decides on the openings
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub seed: u64,
 }
 
 impl MatchOptions {
@@ -112,15 +134,8 @@ pub struct LadderOptions {
     /// Games of each two, two for every opening
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub games: u64,
-    /// Games at once [default: all cores]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<usize>,
-    /// Positions to start from, a file of EPD or FEN lines [default: eight or nine random plies]
-    #[arg(long, value_name = "FILE")]
-    pub openings: Option<PathBuf>,
-    /// Decides on openings and on the chances of the levels
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub seed: u64,
+    #[command(flatten)]
+    pub field: Field,
 }
 
 /// A level of the other engine.
@@ -164,15 +179,8 @@ pub struct TuneOptions {
     /// How far a pair that is won moves a number in the end, in its steps
     #[arg(long, value_name = "RATE", default_value_t = 0.006)]
     pub rate: f64,
-    /// Games at once [default: all cores]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<usize>,
-    /// Positions to start from, a file of EPD or FEN lines [default: eight or nine random plies]
-    #[arg(long, value_name = "FILE")]
-    pub openings: Option<PathBuf>,
-    /// Decides on openings and changes
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub seed: u64,
+    #[command(flatten)]
+    pub field: Field,
 }
 
 fn number(text: &str) -> Result<(String, i32), String> {

@@ -7,8 +7,10 @@ use axum::body::{self, Bytes};
 use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use url::form_urlencoded;
+
+use super::history::Refusal;
 
 /// The longest body that is passed on, in bytes: what the page sends is short.
 const LONGEST: usize = 64 * 1024;
@@ -34,27 +36,28 @@ where
     Router::new().fallback(move |request: Request| enter(pass.clone(), request))
 }
 
-async fn enter<A: Future<Output = Answer>>(pass: impl Fn(Call) -> A, request: Request) -> Response {
+async fn enter<A: Future<Output = Answer>>(
+    pass: impl Fn(Call) -> A,
+    request: Request,
+) -> Result<impl IntoResponse, Refusal> {
     let (head, body) = request.into_parts();
     if head.method != Method::POST {
-        return refusal(StatusCode::METHOD_NOT_ALLOWED, "only calls are passed on");
+        let why = "only calls are passed on".to_owned();
+        return Err(Refusal::Passed(StatusCode::METHOD_NOT_ALLOWED, why));
     }
-    let Ok(body) = body::to_bytes(body, LONGEST).await else {
-        return refusal(StatusCode::PAYLOAD_TOO_LARGE, "that is too long");
-    };
+    let body = body::to_bytes(body, LONGEST).await.map_err(|_| {
+        let why = "that is too long".to_owned();
+        Refusal::Passed(StatusCode::PAYLOAD_TOO_LARGE, why)
+    })?;
     let call = Call {
         path: head.uri.path().to_owned(),
         form: form_urlencoded::parse(&body).into_owned().collect(),
     };
     match pass(call).await {
-        Ok(json) => ([(CONTENT_TYPE, "application/json")], json).into_response(),
+        Ok(json) => Ok(([(CONTENT_TYPE, "application/json")], json)),
         Err((status, why)) => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
-            refusal(status, &why)
+            Err(Refusal::Passed(status, why))
         }
     }
-}
-
-fn refusal(status: StatusCode, why: &str) -> Response {
-    (status, axum::Json(serde_json::json!({ "error": why }))).into_response()
 }

@@ -38,6 +38,9 @@ pub(super) enum Refusal {
     /// There is no such thing.
     #[error("{0}")]
     Missing(&'static str),
+    /// A server beside us says this.
+    #[error("{1}")]
+    Passed(StatusCode, String),
     /// The records cannot be read.
     #[error("the records cannot be read: {0}")]
     Unreadable(#[from] store::Error),
@@ -51,6 +54,7 @@ impl IntoResponse for Refusal {
         let code = match &self {
             Self::Wrong(_) => StatusCode::BAD_REQUEST,
             Self::Missing(_) => StatusCode::NOT_FOUND,
+            Self::Passed(code, _) => *code,
             Self::Unreadable(_) | Self::Lost => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let error = self.to_string();

@@ -47,7 +47,7 @@ pub(super) enum Change {
     /// An arena.
     Arena,
     /// What is in force for an account.
-    Settings(Option<String>),
+    Settings,
 }
 
 /// See the module's text.
@@ -65,6 +65,7 @@ pub(super) struct State {
     challenges: VecDeque<Challenge>,
     /// The one last heard of at the end.
     arenas: VecDeque<Arena>,
+    /// Those of each account, the ones last told at the end.
     settings: Vec<Settings>,
 }
 
@@ -108,11 +109,9 @@ impl State {
             Event::Settings(words) => {
                 let account = account.map(str::to_owned);
                 self.settings.retain(|other| other.account != account);
-                self.settings.push(Settings {
-                    account: account.clone(),
-                    words: words.clone(),
-                });
-                vec![Change::Settings(account)]
+                let words = words.clone();
+                self.settings.push(Settings { account, words });
+                vec![Change::Settings]
             }
             Event::Note {
                 severity,
@@ -337,13 +336,7 @@ impl State {
             Change::Note => frame("note", self.log.back()?),
             Change::Challenge => frame("challenge", self.challenges.back()?),
             Change::Arena => frame("arena", self.arenas.back()?),
-            Change::Settings(account) => {
-                let mut settings = self.settings.iter();
-                frame(
-                    "settings",
-                    settings.find(|settings| settings.account == *account)?,
-                )
-            }
+            Change::Settings => frame("settings", self.settings.last()?),
         })
     }
 }
@@ -427,203 +420,4 @@ fn keep<T>(list: &mut VecDeque<T>, item: T, most: usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::Value;
-
-    use super::*;
-    use crate::events::{self, Color, GameFinished, GameStarted, Moved, Player, TimeControl};
-
-    fn started(id: &str) -> Event {
-        Event::GameStarted(GameStarted {
-            game: id.to_owned(),
-            white: Player::default(),
-            black: Player::default(),
-            our_color: Color::Black,
-            speed: "blitz".to_owned(),
-            time_control: TimeControl::Unlimited,
-            rated: false,
-            variant: "standard".to_owned(),
-            initial_fen: None,
-            tournament: None,
-            plies: 0,
-        })
-    }
-
-    fn moved(id: &str, ply: u32, uci: &str) -> Event {
-        Event::Moved(Moved {
-            game: id.to_owned(),
-            ply,
-            san: String::new(),
-            uci: uci.to_owned(),
-            by: Color::White,
-            ours: false,
-            wtime: None,
-            btime: None,
-            thought: None,
-            timing: None,
-        })
-    }
-
-    fn finished(id: &str) -> Event {
-        Event::GameFinished(GameFinished {
-            game: id.to_owned(),
-            status: "mate".to_owned(),
-            winner: Some(Color::Black),
-            result: "0-1".to_owned(),
-            plies: 0,
-            moves: String::new(),
-        })
-    }
-
-    /// The name and the data of a frame.
-    fn read(frame: &Bytes) -> (String, Value) {
-        let text = std::str::from_utf8(frame).expect("text");
-        let (head, data) = text.split_once("\ndata: ").expect("two lines");
-        assert!(data.ends_with("\n\n") && data.trim_end().lines().count() == 1);
-        let name = head.strip_prefix("event: ").expect("a name").to_owned();
-        (name, serde_json::from_str(data).expect("JSON"))
-    }
-
-    fn told(state: &mut State, event: &Event) -> Vec<(String, Value)> {
-        let changes = state.take(event, 7);
-        let frames = changes.iter().filter_map(|change| state.frame(change, 7));
-        frames.map(|frame| read(&frame)).collect()
-    }
-
-    #[test]
-    fn a_game_from_its_start_to_its_end() {
-        let mut state = State::new(None, true, &["pause"]);
-        let names = |told: &[(String, Value)]| -> Vec<String> {
-            told.iter().map(|(name, _)| name.clone()).collect()
-        };
-        let start = told(&mut state, &started("abcd"));
-        assert_eq!(names(&start), ["game", "status"]);
-        assert_eq!(start[0].1["ours"], "black");
-        let first = told(&mut state, &moved("abcd", 1, "e2e4"));
-        assert_eq!(names(&first), ["moved"]);
-        assert_eq!(first[0].1["move"]["san"], "e4");
-        assert_eq!(first[0].1["legal"].as_array().map(Vec::len), Some(20));
-        assert!(told(&mut state, &moved("abcd", 1, "e2e4")).is_empty());
-        assert!(told(&mut state, &moved("other", 1, "e2e4")).is_empty());
-        let end = told(&mut state, &finished("abcd"));
-        assert_eq!(names(&end), ["game", "status"]);
-        assert_eq!(end[0].1["result"]["outcome"], "won");
-        let (name, all) = read(&state.snapshot(9));
-        assert_eq!(name, "snapshot");
-        assert_eq!(all["games"][0]["result"]["text"], "checkmate");
-        assert_eq!(
-            (&all["records"], &all["play"]),
-            (&true.into(), &Value::Null)
-        );
-        assert_eq!(
-            (&all["now"], &all["control"][0]),
-            (&9.into(), &"pause".into())
-        );
-        // A line of chat may come after the end.
-        let chat = Event::Chat {
-            game: "abcd".to_owned(),
-            room: "player".to_owned(),
-            from: "Anna".to_owned(),
-            text: "</script>\n".to_owned(),
-        };
-        assert_eq!(names(&told(&mut state, &chat)), ["chat"]);
-    }
-
-    #[test]
-    fn what_is_kept_has_an_end() {
-        let mut state = State::default();
-        for n in 0..2 * RUNNING_KEPT {
-            state.take(&started(&format!("g{n}")), 0);
-            state.take(&Event::note("a note"), 0);
-            let challenge = events::Challenge {
-                id: n.to_string(),
-                from: Player::default(),
-                to: None,
-                time_control: TimeControl::Unlimited,
-                variant: "standard".to_owned(),
-                rated: false,
-                decision: events::Decision::Declined,
-                reason: String::new(),
-            };
-            state.take(&Event::Challenge(challenge), 0);
-        }
-        let (_, all) = read(&state.snapshot(0));
-        let length = |name: &str| all[name].as_array().map(Vec::len);
-        assert_eq!(length("games"), Some(RUNNING_KEPT));
-        assert_eq!(length("log"), Some(NOTES_KEPT));
-        assert_eq!(length("challenges"), Some(CHALLENGES_KEPT));
-        for n in 0..2 * RUNNING_KEPT {
-            state.take(&finished(&format!("g{n}")), 0);
-        }
-        let (_, all) = read(&state.snapshot(0));
-        assert_eq!(all["games"].as_array().map(Vec::len), Some(FINISHED_KEPT));
-        assert_eq!(all["games"][0]["id"], format!("g{}", 2 * RUNNING_KEPT - 1));
-    }
-
-    #[test]
-    fn games_that_ended_unseen_are_over() {
-        let mut state = State::default();
-        state.take(&started("one"), 0);
-        state.take(&started("two"), 0);
-        state.missed(9, &["two".to_owned()], 0);
-        let (_, all) = read(&state.snapshot(0));
-        assert_eq!(all["games"][0]["id"], "two");
-        assert_eq!(all["games"][0]["result"], Value::Null);
-        assert_eq!(all["games"][1]["result"]["outcome"], "unknown");
-    }
-
-    #[test]
-    fn a_pause_is_told() {
-        let mut state = State::default();
-        let told = told(&mut state, &Event::Paused { paused: true });
-        assert_eq!(told[0].1["paused"], true);
-    }
-
-    #[test]
-    fn arenas_and_settings_are_told_of_each_account() {
-        let mut state = State::default();
-        let arena = |rank| events::Arena {
-            id: "may24bot".to_owned(),
-            name: "Bots".to_owned(),
-            stage: events::ArenaStage::Running,
-            starts: None,
-            rank,
-            players: 9,
-            text: "we are in it".to_owned(),
-        };
-        let of = |account: &str, event| Event::OfAccount {
-            account: account.to_owned(),
-            event: Box::new(event),
-        };
-        state.take(&of("Anna", Event::Arena(arena(None))), 0);
-        state.take(&of("Bert", Event::Arena(arena(Some(3)))), 0);
-        let again = told(&mut state, &of("Anna", Event::Arena(arena(Some(2)))));
-        assert_eq!(again[0].0, "arena");
-        assert_eq!(
-            (&again[0].1["account"], &again[0].1["rank"]),
-            (&"Anna".into(), &2.into())
-        );
-        let words =
-            |value: &str| Event::Settings(vec![("games.concurrency".to_owned(), value.to_owned())]);
-        state.take(&words("1"), 0);
-        let new = told(&mut state, &words("4"));
-        assert_eq!(
-            (new[0].0.as_str(), &new[0].1["words"][0][1]),
-            ("settings", &"4".into())
-        );
-        let (_, all) = read(&state.snapshot(0));
-        assert_eq!(all["arenas"].as_array().map(Vec::len), Some(2));
-        assert_eq!(all["arenas"][1]["account"], "Anna");
-        assert_eq!(all["settings"].as_array().map(Vec::len), Some(1));
-        assert_eq!(all["settings"][0]["words"][0][1], "4");
-    }
-
-    #[test]
-    fn draining_counts_down() {
-        let mut state = State::default();
-        state.take(&started("one"), 0);
-        state.take(&Event::Draining { games: 1 }, 0);
-        let end = told(&mut state, &finished("one"));
-        assert_eq!(end[1].1["draining"], 0);
-    }
-}
+mod tests;

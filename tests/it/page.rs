@@ -36,6 +36,16 @@ impl Url {
         })
     }
 
+    /// As it is printed: without the key one only watches.
+    pub fn whole(&self) -> String {
+        format!("{}#key={}", self.open(), self.key)
+    }
+
+    /// Without the key.
+    pub fn open(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
     /// Status and body of a request with these headers beside the usual ones.
     pub fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();

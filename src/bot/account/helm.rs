@@ -145,7 +145,7 @@ impl Account {
         self.keep_orders(Then::Say(done, reply));
     }
 
-    pub(super) fn tell_paused(&self) {
+    fn tell_paused(&self) {
         let paused = self.office.orders.paused;
         match paused {
             true => warn!("paused by the operator: no new games until knightwatch resume"),
@@ -428,8 +428,15 @@ impl Account {
         }
     }
 
-    /// Tells what is in force now.
-    pub(super) fn tell_settings(&self) {
+    /// Tells what is in force from the start on.
+    pub(super) fn tell_in_force(&self) {
+        self.tell_settings();
+        if self.office.orders.paused {
+            self.tell_paused();
+        }
+    }
+
+    fn tell_settings(&self) {
         let words = self.house.settings.in_words();
         self.house.events.send(events::Event::Settings(words));
     }

@@ -253,10 +253,7 @@ impl Account {
 
     /// The loop. Nothing in it waits for an answer.
     async fn follow(&mut self, stop: &mut Stop, calls: &mut Calls) -> Result<(), Error> {
-        self.tell_settings();
-        if self.office.orders.paused {
-            self.tell_paused();
-        }
+        self.tell_in_force();
         let mut beat = clock::interval(BEAT);
         let mut reconcile = clock::interval_later(RECONCILE_EVERY);
         let mut audit = clock::interval_later(AUDIT_EVERY);

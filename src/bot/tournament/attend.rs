@@ -51,6 +51,17 @@ enum Step {
     Never(String),
 }
 
+/// Why there is nothing more to do in an arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// It is over, or we cannot take part.
+    Done,
+    /// The operator wants us out of it.
+    Leave,
+    /// We stop.
+    Stop,
+}
+
 /// What is remembered from one look to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Memory {
@@ -165,9 +176,7 @@ impl Attendance {
         mut paused: watch::Receiver<bool>,
         mut stop: Stop,
     ) {
-        let mut stops = false;
-        let mut left = true;
-        loop {
+        let end = loop {
             // Whoever takes no new games is not to be paired.
             if *paused.borrow_and_update() {
                 self.told(Ok("it is joined as soon as the bot resumes".to_owned()));
@@ -175,45 +184,35 @@ impl Attendance {
                 self.retell(|told| told.text = "out until the bot resumes".to_owned());
                 tokio::select! {
                     _ = paused.changed() => continue,
-                    () = leave.cancelled() => break,
-                    () = stop.reached(Stage::Draining) => {
-                        stops = true;
-                        break;
-                    }
+                    () = leave.cancelled() => break End::Leave,
+                    () = stop.reached(Stage::Draining) => break End::Stop,
                 }
             }
             let wait = tokio::select! {
                 wait = self.look() => wait,
-                () = leave.cancelled() => break,
-                () = stop.reached(Stage::Draining) => {
-                    stops = true;
-                    break;
-                }
+                () = leave.cancelled() => break End::Leave,
+                () = stop.reached(Stage::Draining) => break End::Stop,
             };
             let Some(wait) = wait else {
                 self.joined = false;
-                left = false;
-                break;
+                break End::Done;
             };
             tokio::select! {
                 () = clock::sleep(wait) => {}
                 () = nudge.notified() => {}
                 _ = paused.changed() => {}
-                () = leave.cancelled() => break,
-                () = stop.reached(Stage::Draining) => {
-                    stops = true;
-                    break;
-                }
+                () = leave.cancelled() => break End::Leave,
+                () = stop.reached(Stage::Draining) => break End::Stop,
             }
-        }
+        };
         self.step_out().await;
         self.retell(|told| {
-            if left && told.stage != ArenaStage::Over {
+            if end != End::Done && told.stage != ArenaStage::Over {
                 told.text = "left".to_owned();
             }
             told.stage = ArenaStage::Over;
         });
-        if !stops {
+        if end != End::Stop {
             let _ = self.words.send(Word::Over(self.id.clone()));
         }
     }

@@ -43,13 +43,7 @@ pub fn run(options: &MatchOptions) -> anyhow::Result<()> {
             .collect();
         println!("{network}{numbers}");
     }
-    let openings = match &options.openings {
-        Some(path) => Openings::load(path, options.seed)?,
-        None => Openings::Random {
-            seed: options.seed,
-            chess960: options.chess960,
-        },
-    };
+    let openings = options.field.openings(options.chess960)?;
     let stop = stop_on_signal();
     let sprt = options.sprt();
     let mut verdict = None;
@@ -93,7 +87,7 @@ fn play(
         move |pair| pair::play(&mut players, openings, pair, options.nodes)
     };
     let mut tally = Tally::default();
-    let threads = crew::size(options.threads);
+    let threads = crew::size(options.field.threads);
     crew::work(threads, next, worker, |points| {
         if !stop.load(Ordering::Relaxed) || tally.count() == 0 {
             tally.add(points);
@@ -130,6 +124,7 @@ fn describe(tally: &Tally, sprt: Option<Sprt>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::train::options::Field;
 
     fn options(games: u64) -> MatchOptions {
         MatchOptions {
@@ -139,11 +134,13 @@ mod tests {
             against: Vec::new(),
             nodes: 50,
             games,
-            threads: Some(2),
-            openings: None,
+            field: Field {
+                threads: Some(2),
+                openings: None,
+                seed: 1,
+            },
             chess960: 0,
             sprt: None,
-            seed: 1,
         }
     }
 

@@ -58,13 +58,7 @@ pub fn run(options: &LadderOptions) -> anyhow::Result<()> {
         "no anchor is within {} Elo of a level",
         options.near
     );
-    let openings = match &options.openings {
-        Some(path) => Openings::load(path, options.seed)?,
-        None => Openings::Random {
-            seed: options.seed,
-            chess960: 0,
-        },
-    };
+    let openings = options.field.openings(0)?;
     let stop = stop_on_signal();
     let taken = AtomicU64::new(0);
     let count = pairings.len() as u64;
@@ -80,14 +74,19 @@ pub fn run(options: &LadderOptions) -> anyhow::Result<()> {
     };
     let mut tallies = vec![Tally::default(); pairings.len()];
     let mut progress = Progress::default();
-    let played = crew::work(crew::size(options.threads), next, worker, |(at, points)| {
-        tallies[at].add(points?);
-        progress.tell(|| {
-            let games: u64 = tallies.iter().map(Tally::count).sum();
-            format!("{games} of {} games", 2 * count * options.games.div_ceil(2))
-        });
-        Ok(())
-    });
+    let played = crew::work(
+        crew::size(options.field.threads),
+        next,
+        worker,
+        |(at, points)| {
+            tallies[at].add(points?);
+            progress.tell(|| {
+                let games: u64 = tallies.iter().map(Tally::count).sum();
+                format!("{games} of {} games", 2 * count * options.games.div_ceil(2))
+            });
+            Ok(())
+        },
+    );
     progress.clear();
     let seconds = progress.elapsed().as_secs_f64();
     // What has been played counts, whatever has gone wrong then.
@@ -142,7 +141,7 @@ impl<'a> Room<'a> {
         let mut points = [0; 2];
         for (points, first) in points.iter_mut().zip([Color::White, Color::Black]) {
             // Two games of one opening are not to go the same way.
-            let seed = self.options.seed << 32 | pair << 1 | u64::from(first.is_white());
+            let seed = self.options.field.seed << 32 | pair << 1 | u64::from(first.is_white());
             let at = |level: usize| Limits {
                 strength: Some(Strength {
                     elo: levels[level],

@@ -53,13 +53,7 @@ pub fn run(options: &TuneOptions) -> anyhow::Result<()> {
         options.nodes > 0 && options.games > 1,
         "--nodes must be at least 1, --games 2"
     );
-    let openings = match &options.openings {
-        Some(path) => Openings::load(path, options.seed)?,
-        None => Openings::Random {
-            seed: options.seed,
-            chess960: 0,
-        },
-    };
+    let openings = options.field.openings(0)?;
     let mut run = Run::take_up(options, &tunables)?;
     println!(
         "{} numbers, {} of {} games of {} nodes a move are played",
@@ -123,7 +117,7 @@ impl Run {
             nodes: options.nodes,
             pairs: options.games / 2,
             rate: options.rate,
-            seed: options.seed,
+            seed: options.field.seed,
         };
         let name = options.state.display();
         let text = match std::fs::read(&options.state) {
@@ -183,7 +177,7 @@ impl Run {
         };
         let mut progress = Progress::default();
         let mut written = Instant::now();
-        let threads = crew::size(options.threads);
+        let threads = crew::size(options.field.threads);
         crew::work(threads, next, worker, |(trial, result)| {
             let mut run = lock(&shared);
             run.spsa.learn(&trial, &axes, result);
@@ -233,6 +227,7 @@ fn lock<'a, T>(mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::train::options::Field;
 
     const SOME: [Tunable; 2] = [
         Tunable {
@@ -258,9 +253,11 @@ mod tests {
             nodes: 30,
             games,
             rate: 0.006,
-            threads: Some(2),
-            openings: None,
-            seed: 1,
+            field: Field {
+                threads: Some(2),
+                openings: None,
+                seed: 1,
+            },
         }
     }
 

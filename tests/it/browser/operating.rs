@@ -4,20 +4,16 @@ use super::driver::Browser;
 use crate::common::{Daemon, Site, wait};
 use crate::manners::act;
 use crate::operator::said;
+use crate::page::Url;
 use knightwatch::sim::{ArenaOptions, NewUser, TimeControl};
 
 const CLOCK: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 
 /// A daemon whose page is open with the key.
-fn operator(browser: &Browser, site: &Site, config: &str) -> (Daemon, String) {
+fn operator(browser: &Browser, site: &Site, config: &str) -> (Daemon, Url) {
     let bot = Daemon::start(site, config);
-    let url = wait("the page's address is logged", || {
-        let log = bot.log();
-        let (_, rest) = log.split_once("the page: ")?;
-        let (url, _) = rest.split_once('\n')?;
-        Some(url.to_owned())
-    });
-    browser.go(&url);
+    let url = Url::of(&bot, 1);
+    browser.go(&url.whole());
     browser.shows("#status", "Idle");
     (bot, url)
 }
@@ -58,13 +54,12 @@ fn levers_and_reasons() {
     browser.click("[aria-label=Why] summary");
     browser.shows("[aria-label=Why] details", "games.concurrency");
     browser.sees("[aria-label=Why] details code");
-    browser.was_clean(&url);
+    browser.was_clean(&url.whole());
 
     // Who has no key pulls nothing.
     browser.run("sessionStorage.clear();");
     browser.go("about:blank");
-    let (open, _) = url.split_once("#key").unwrap();
-    browser.go(&format!("{open}#/why"));
+    browser.go(&format!("{}#/why", url.open()));
     browser.shows("[aria-label=Why]", "This window only watches");
     let levers = "return [...document.querySelectorAll('[data-lever]')].some((lever) => lever.checkVisibility());";
     assert_eq!(browser.run(levers), false);
@@ -87,7 +82,7 @@ fn games_of_the_past_are_found_and_replayed() {
         site.finished(&id);
         browser.shows(&format!(".over [data-game=\"{id}\"]"), name);
     }
-    let (open, _) = url.split_once("#key").unwrap();
+    let open = url.open();
     wait("both games are in the records", || {
         let script = format!(
             "const ask = new XMLHttpRequest(); ask.open('GET', '{open}api/games?result=won', false); ask.send();
@@ -102,28 +97,24 @@ fn games_of_the_past_are_found_and_replayed() {
     browser.fill("input[name=text]", "ber");
     browser.shows(found, "1 game");
     browser.shows(rows, "Bert");
-    let choose = |name: &str, value: &str| {
+    for (name, value, text) in [
+        ("result", "lost", "0 games"),
+        ("result", "won", "1 game"),
+        ("since", "2099-01-01", "0 games"),
+        ("since", "", "1 game"),
+        ("tournament", "nowhere1", "0 games"),
+        ("tournament", "", "1 game"),
+    ] {
         browser.run(&format!(
             "const field = document.querySelector('.filters [name={name}]'); field.value = '{value}';
              field.dispatchEvent(new Event('input', {{ bubbles: true }}));"
         ));
-    };
-    choose("result", "lost");
-    browser.shows(found, "0 games");
-    choose("result", "won");
-    browser.shows(found, "1 game");
-    choose("since", "2099-01-01");
-    browser.shows(found, "0 games");
-    choose("since", "");
-    browser.shows(found, "1 game");
-    choose("tournament", "nowhere1");
-    browser.shows(found, "0 games");
-    choose("tournament", "");
-    browser.shows(found, "1 game");
+        browser.shows(found, text);
+    }
     browser.click(&format!("{rows} a"));
     browser.shows(".panel .result", "resignation");
     browser.stands("e4", "white pawn");
     browser.click("[aria-label='To the start (Home)']");
     browser.stands("e4", "");
-    browser.was_clean(&url);
+    browser.was_clean(&url.whole());
 }

@@ -9,6 +9,7 @@ use super::driver::Browser;
 use super::{Demo, END, LEFT, square};
 use crate::accounts;
 use crate::common::{BOT, Daemon, Site, wait};
+use crate::page::Url;
 
 /// A port that nobody has at this moment, for a page that has to come back where it was.
 fn free_port() -> u16 {
@@ -88,10 +89,8 @@ fn of_several_accounts_each_is_told_by_its_name() {
     };
     let site = accounts::site();
     let bot = accounts::start(&site, accounts::SMALL, ["", ""]);
-    let log = bot.log();
-    let (_, rest) = log.split_once("the page: ").unwrap();
-    let url = rest.split_whitespace().next().unwrap();
-    browser.go(url);
+    let url = Url::of(&bot, 1).whole();
+    browser.go(&url);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let first = accounts::play(&site, &anna, BOT);
     let second = accounts::play(&site, &bert, accounts::SISTER);
@@ -113,7 +112,7 @@ fn of_several_accounts_each_is_told_by_its_name() {
             "document.querySelector('[aria-label=Games] tbody')?.textContent.includes('black, {name}')"
         ));
     }
-    browser.was_clean(url);
+    browser.was_clean(&url);
 }
 
 #[test]

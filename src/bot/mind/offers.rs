@@ -1,0 +1,72 @@
+//! Draws that are offered, and moves that are asked back.
+
+use super::{Act, Mind};
+use crate::bot::duty::Step;
+use crate::chess::Color;
+use crate::lichess::model::GameState;
+
+/// What the offers have come to.
+#[derive(Clone, Debug, Default)]
+pub struct Offers {
+    /// Who offers a draw now and did not.
+    pub new_draws: Vec<Color>,
+    /// What is to be done.
+    pub acts: Vec<Act>,
+    /// What is to be done about the move we owe.
+    pub step: Option<Step>,
+}
+
+impl Mind {
+    /// Draws that are offered, and takebacks that the opponent asks for.
+    pub fn offers(&mut self, state: &GameState, changed: bool) -> Offers {
+        let Some((head, sheet)) = &self.table else {
+            return Offers::default();
+        };
+        let them = !head.us;
+        let draw = state.offers_draw(them);
+        let new_draw = draw && !self.draw_offered;
+        // Ours ends with their next move, whatever the flag says.
+        let ours = state.offers_draw(head.us) && sheet.turn() == them;
+        let new_draws = [(head.us, ours && !self.our_draw), (them, new_draw)];
+        let new_draws = new_draws
+            .into_iter()
+            .filter_map(|(by, new)| new.then_some(by));
+        self.our_draw = ours;
+        let takeback = state.asks_takeback(them) && !self.takeback_asked;
+        // A flag that stays up while our own move goes onto the board is a refused offer's shadow.
+        self.draw_offered = draw && (new_draw || !changed || sheet.turn() == head.us);
+        self.takeback_asked = state.asks_takeback(them);
+        let waiting = sheet.turn() != head.us && !state.status.is_over();
+        let mut acts = Vec::new();
+        // On our own turn the offer is answered by, or with, the move. A bot's comes with his own, so what we think then
+        // decides; a person is told at once.
+        if new_draw && waiting {
+            if self.mood.takes(sheet.ply(), &self.terms.draw) {
+                acts.push(Act::TakeDraw);
+            } else if self.subject.as_ref().is_some_and(|subject| !subject.bot) {
+                acts.push(Act::DeclineDraw);
+            }
+        }
+        if takeback {
+            acts.extend(self.takeback());
+        }
+        Offers {
+            new_draws: new_draws.collect(),
+            // On our own turn that ends the thinking, since the position is about to be gone.
+            step: acts.contains(&Act::GiveBack).then(|| self.duty.yields()),
+            acts,
+        }
+    }
+
+    /// The opponent asks for a move back. Nothing is said while our move is on its way, and is the answer.
+    fn takeback(&mut self) -> Option<Act> {
+        if self.given_back >= self.terms.takebacks {
+            return Some(Act::DeclineTakeback);
+        }
+        if !self.duty.can_yield() {
+            return None;
+        }
+        self.given_back += 1;
+        Some(Act::GiveBack)
+    }
+}
