@@ -14,7 +14,7 @@ use knightwatch::chess::pgn::{self, Reader};
 use knightwatch::chess::{CastlingNotation, Game, Position};
 use knightwatch::config::{Settings, Sources};
 use knightwatch::control::Request;
-use knightwatch::engine::{Engine, Limits, Setting, Solo};
+use knightwatch::engine::{Engine, EngineOptions, Limits, Setting, Solo};
 use knightwatch::lichess::model::{
     Arena, Challenge, Challenges, ChatLine, Event, FromLine, GameEvent, GameInfo, TokenInfo, User,
     UserStatus, Username, clean, clip,
@@ -515,6 +515,12 @@ pub fn uci(data: &[u8]) {
 
 /// A short search wherever moves may lead: a legal move, or none where there is none.
 pub fn search(data: &[u8]) {
+    static JUDGE: LazyLock<Engine> = LazyLock::new(|| {
+        Engine::new(EngineOptions {
+            hash_mib: 1,
+            threads: 1,
+        })
+    });
     thread_local! {
         static SOLO: std::cell::RefCell<Solo> = std::cell::RefCell::new(Solo::new(1, &Setting::with_network(None)));
     }
@@ -537,8 +543,5 @@ pub fn search(data: &[u8]) {
     let legal = game.position().legal_moves();
     assert_eq!(thought.mv.is_some(), !legal.is_empty(), "{text:?}");
     assert!(thought.mv.is_none_or(|mv| legal.contains(&mv)), "{text:?}");
-    assert!(
-        Engine::evaluate(game.position()).abs() < 100_000,
-        "{text:?}"
-    );
+    assert!(JUDGE.evaluate(game.position()).abs() < 100_000, "{text:?}");
 }

@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -113,6 +114,8 @@ pub fn key(id: &GameId) -> u64 {
 /// A search that is on. Dropping it stops it.
 pub struct Search {
     thinking: Thinking,
+    /// Whether the page hears of it.
+    told: Arc<AtomicBool>,
     done: oneshot::Receiver<Thought>,
     game: Game,
     barred: Vec<Move>,
@@ -139,6 +142,39 @@ impl Leisure {
 impl Search {
     /// Starts a search on the engine's own threads.
     pub fn start(house: &House, id: &GameId, game: &Game, barred: &[Move], limits: Limits) -> Self {
+        let start = |task| Some(house.engine.start(task));
+        Self::on(start, true, house, id, game, barred, limits).expect("it is started")
+    }
+
+    /// Starts one on the opponent's time, of which nothing is told, unless a game owes a move.
+    pub fn ahead(house: &House, id: &GameId, game: &Game, limits: Limits) -> Option<Self> {
+        let start = |task| house.engine.start_if_idle(task);
+        Self::on(start, false, house, id, game, &[], limits)
+    }
+
+    /// The opponent has made the move that was expected: from now on the clock runs, by these limits. `None` if the search was
+    /// given up meanwhile.
+    pub fn hit(self, limits: Limits) -> Option<Self> {
+        self.told.store(true, Ordering::Relaxed);
+        let hit = self.thinking.ponderhit_within(&on_the_wall(limits));
+        hit.then_some(self)
+    }
+
+    /// Whether it is about the game as it stands now.
+    pub fn is_about(&self, game: &Game) -> bool {
+        self.game.moves() == game.moves()
+    }
+
+    fn on(
+        start: impl FnOnce(Task) -> Option<Thinking>,
+        told: bool,
+        house: &House,
+        id: &GameId,
+        game: &Game,
+        barred: &[Move],
+        limits: Limits,
+    ) -> Option<Self> {
+        let told = Arc::new(AtomicBool::new(told));
         let (tell, done) = oneshot::channel();
         let mut search_moves = Vec::new();
         if !barred.is_empty() {
@@ -150,25 +186,26 @@ impl Search {
             limits: limits.clone(),
             since: clock::now(),
         });
-        let thinking = house.engine.start(Task {
+        let task = Task {
             about: key(id),
             game: game.clone(),
             limits: Limits {
                 search_moves,
                 ..on_the_wall(limits)
             },
-            on_info: reporter(house, id, game),
+            on_info: reporter(house, id, game, told.clone()),
             // Nobody listens any more when the search was given up.
             on_done: Box::new(move |thought| drop(tell.send(thought))),
-        });
-        Self {
-            thinking,
+        };
+        Some(Self {
+            thinking: start(task)?,
+            told,
             done,
             game: game.clone(),
             barred: barred.to_vec(),
             leisure,
             found: None,
-        }
+        })
     }
 
     /// Asks for the move now.
@@ -203,7 +240,12 @@ impl Search {
     }
 }
 
-fn reporter(house: &House, id: &GameId, game: &Game) -> Box<dyn FnMut(&Thought) + Send> {
+fn reporter(
+    house: &House,
+    id: &GameId,
+    game: &Game,
+    told: Arc<AtomicBool>,
+) -> Box<dyn FnMut(&Thought) + Send> {
     let (bus, id, position) = (
         house.events.clone(),
         id.to_string(),
@@ -212,7 +254,8 @@ fn reporter(house: &House, id: &GameId, game: &Game) -> Box<dyn FnMut(&Thought) 
     let ply = game.moves().len() as u32;
     let mut last = clock::now();
     Box::new(move |thought| {
-        if thought.rank > 1 || clock::since(last) < REPORT_EVERY {
+        let told = told.load(Ordering::Relaxed);
+        if !told || thought.rank > 1 || clock::since(last) < REPORT_EVERY {
             return;
         }
         last = clock::now();

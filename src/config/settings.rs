@@ -92,6 +92,8 @@ pub struct Engine {
     pub threads: usize,
     /// Time in ms kept back on every move beside the measured lag.
     pub overhead_ms: u64,
+    /// Whether to think on the opponents' time as well.
+    pub ponder: bool,
     /// How strong it plays where no rule says otherwise.
     pub strength: Strength,
 }
@@ -419,6 +421,7 @@ impl Default for Engine {
             hash_mib: 256,
             threads: 0,
             overhead_ms: 50,
+            ponder: true,
             strength: Strength::default(),
         }
     }

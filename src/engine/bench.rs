@@ -77,7 +77,7 @@ impl Report {
     }
 }
 
-/// Searches all positions to a depth, each afresh in history but with one table, and tells of each.
+/// Searches all positions to a depth, one after another with one table and one history, and tells of each.
 pub fn search(depth: u32, mut on_position: impl FnMut(usize, &str, u64)) -> Report {
     let table = Table::new(HASH_MIB).on_huge_pages();
     let mut memory = Memory::new(&Setting::default());

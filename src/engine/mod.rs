@@ -95,6 +95,7 @@ impl Drop for Owner {
 #[must_use = "dropping it stops the search"]
 pub struct Thinking {
     job: Arc<Job>,
+    pool: Arc<Pool>,
 }
 
 impl Engine {
@@ -163,12 +164,30 @@ impl Engine {
     ///
     /// The answer comes exactly once, with a legal move if there is one, even when the search is stopped at
     /// once or fails. The callbacks run on an engine thread and must not wait for the engine.
+    ///
+    /// Searches that ponder are given up for one that does not.
     pub fn start(&self, task: Task) -> Thinking {
+        let thinking = self.prepare(task);
+        self.pool().start(thinking.job.clone());
+        thinking
+    }
+
+    /// Starts a search on the opponent's time, see [`Limits::ponder`], unless there is one whose answer somebody waits for:
+    /// then nothing is called and there is nothing to hold. It is given up, and answers, as soon as there is one.
+    pub fn start_if_idle(&self, mut task: Task) -> Option<Thinking> {
+        task.limits.ponder = true;
+        let thinking = self.prepare(task);
+        let started = self.pool().start_if_idle(thinking.job.clone());
+        started.then_some(thinking)
+    }
+
+    fn prepare(&self, task: Task) -> Thinking {
         let mut job = Job::new(task, self.pool().table());
         job.control.sabotage = self.owner.sabotage.load(Ordering::Relaxed);
-        let job = Arc::new(job);
-        self.pool().start(job.clone());
-        Thinking { job }
+        Thinking {
+            job: Arc::new(job),
+            pool: self.pool().clone(),
+        }
     }
 
     /// Searches and waits for the answer, which without any limit never comes.
@@ -185,8 +204,8 @@ impl Engine {
     }
 
     /// The static evaluation in centipawns, from the side to move's view; for the curious.
-    pub fn evaluate(pos: &Position) -> i32 {
-        let mut evaluator = eval::Evaluator::new(nnue::Network::embedded());
+    pub fn evaluate(&self, pos: &Position) -> i32 {
+        let mut evaluator = eval::Evaluator::new(self.setting().network);
         evaluator.begin(pos);
         evaluator.evaluate(pos)
     }
@@ -198,9 +217,15 @@ impl Thinking {
         self.job.control.stop();
     }
 
-    /// The expected move was played: our clock runs from now on.
-    pub fn ponderhit(&self) {
-        self.job.control.ponder_hit();
+    /// The expected move was played: our clock runs from now on, as it was told at the start. False if the search does not
+    /// ponder, or no more.
+    pub fn ponderhit(&self) -> bool {
+        self.pool.ponder_hit(&self.job, None)
+    }
+
+    /// The same, by the clock and the time in these limits.
+    pub fn ponderhit_within(&self, limits: &Limits) -> bool {
+        self.pool.ponder_hit(&self.job, Some(limits))
     }
 }
 

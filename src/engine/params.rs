@@ -26,6 +26,23 @@ pub(crate) const SHARE_OF_LAST: f64 = 0.8;
 /// (0.05 to 0.5).
 pub(crate) const SHARE_DESPITE_LAG: f64 = 0.15;
 
+/// The soft bound stretches by this when the best move has just become it (1.1 to 1.5) ...
+pub(crate) const STRETCH_OF_NEW: f64 = 1.25;
+/// ... less this for every iteration that it has been the best (0.02 to 0.1) ...
+pub(crate) const SHRINK_OF_STABLE: f64 = 0.05;
+/// ... of which no more count than these (5 to 15).
+pub(crate) const STABLE_MAX: u32 = 10;
+/// The soft bound stretches by this when no nodes go into the best move (1.3 to 1.8) ...
+pub(crate) const STRETCH_OF_DOUBT: f64 = 1.55;
+/// ... less this when all of them do (0.6 to 1.4).
+pub(crate) const SHRINK_OF_EFFORT: f64 = 0.95;
+/// The share of the nodes changes the soft bound by a factor within these.
+pub(crate) const EFFORT_RANGE: (f64, f64) = (0.5, 1.5);
+/// The soft bound stretches by this part for every centipawn that the score has fallen (0.002 to 0.02).
+pub(crate) const STRETCH_OF_FALL: f64 = 0.01;
+/// A score that falls or rises by more counts as these, in centipawns.
+pub(crate) const FALL_RANGE: (i32, i32) = (-20, 60);
+
 /// A forced move gets this many iterations for a score to show (1 to 10).
 pub(crate) const FORCED_DEPTH: usize = 4;
 

@@ -405,6 +405,103 @@ fn pondering_waits_for_the_hit() {
 }
 
 #[test]
+fn what_ends_while_pondering_is_told_at_the_hit() {
+    let engine = engine(2);
+    for limits in [
+        Limits {
+            nodes: Some(500),
+            ..Limits::default()
+        },
+        depth(2),
+    ] {
+        let limits = Limits {
+            ponder: true,
+            ..limits
+        };
+        let (task, receiver) = task(&Game::new(Position::startpos()), limits);
+        let thinking = engine.start(task);
+        assert!(
+            receiver.recv_timeout(Duration::from_millis(200)).is_err(),
+            "no answer before the hit"
+        );
+        assert!(thinking.ponderhit());
+        assert!(answer(&receiver).mv.is_some());
+        assert!(!thinking.ponderhit(), "there is nothing to be hit any more");
+    }
+}
+
+#[test]
+fn nobody_ponders_while_a_move_is_owed() {
+    let engine = engine(1);
+    let game = Game::new(Position::startpos());
+    let (first, first_answer) = task(&game, Limits::default());
+    let first = engine.start_if_idle(first).expect("nothing else is on");
+    let (second, second_answer) = task(&game, Limits::default());
+    let second = engine.start_if_idle(second).expect("they may both ponder");
+    // The move of a third game is owed.
+    let (owed, owed_answer) = task(&game, endless());
+    let owed = engine.start(owed);
+    assert!(answer(&first_answer).mv.is_some());
+    assert!(answer(&second_answer).mv.is_some());
+    assert!(!first.ponderhit() && !second.ponderhit());
+    let (task_of_fourth, _) = task(&game, Limits::default());
+    assert!(engine.start_if_idle(task_of_fourth).is_none());
+    owed.stop();
+    assert!(answer(&owed_answer).mv.is_some());
+    // A hit is such a move, too.
+    let (hit, hit_answer) = task(&game, depth(3));
+    let hit = engine.start_if_idle(hit).expect("nothing is on");
+    let (other, other_answer) = task(&game, Limits::default());
+    let _other = engine.start_if_idle(other).expect("they may both ponder");
+    assert!(hit.ponderhit_within(&depth(3)));
+    assert!(answer(&other_answer).mv.is_some());
+    assert!(answer(&hit_answer).mv.is_some());
+}
+
+#[test]
+fn with_no_time_at_all_the_obvious_is_still_seen() {
+    let clock = Clock {
+        remaining: Duration::ZERO,
+        increment: Duration::ZERO,
+        moves_to_go: None,
+        overhead: Duration::from_millis(10),
+        lag: Duration::ZERO,
+    };
+    let limits = Limits {
+        clock: Some(clock),
+        ..Limits::default()
+    };
+    // Mate in one; a queen that hangs.
+    for (fen, best) in [
+        ("6k1/5ppp/8/8/8/8/8/R6K w - - 0 1", "a1a8"),
+        ("k7/8/8/3q4/4P3/8/8/K7 w - - 0 1", "e4d5"),
+    ] {
+        let game = game(fen);
+        let thought = engine(1).think(&game, limits.clone());
+        assert_eq!(thought.mv, uci(&game, best), "{fen}");
+    }
+}
+
+#[test]
+fn the_last_report_is_the_answer() {
+    let game = game("r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 0 1");
+    for nodes in (1..60).map(|n| n * 700) {
+        let limits = Limits {
+            nodes: Some(nodes),
+            ..Limits::default()
+        };
+        let (sender, receiver) = mpsc::channel();
+        let (mut task, done) = task(&game, limits);
+        task.on_info = Box::new(move |thought| drop(sender.send(thought.clone())));
+        let engine = engine(1);
+        let _thinking = engine.start(task);
+        let answer = answer(&done);
+        let last = receiver.iter().last().expect("a report");
+        assert_eq!((last.mv, last.score), (answer.mv, answer.score), "{nodes}");
+    }
+}
+
+#[test]
 fn only_wanted_moves_are_played() {
     let game = game("6k1/5ppp/8/8/8/8/8/R6K w - - 0 1");
     let wanted = uci(&game, "h1h2");

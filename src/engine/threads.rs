@@ -243,10 +243,41 @@ impl Pool {
         self.lock().forget();
     }
 
+    /// Puts a search on the list, unless it is to ponder and there is one whose answer is waited for: then it is not done,
+    /// and false is returned. Returns at once.
+    pub fn start_if_idle(self: &Arc<Pool>, job: Arc<Job>) -> bool {
+        let state = self.lock();
+        let mut others = state.seatings.iter();
+        let is_idle = others.all(|seating| seating.job.control.is_pondering());
+        if is_idle {
+            self.enlist(state, job);
+        }
+        is_idle
+    }
+
     /// Puts a search on the list. Returns at once.
     pub fn start(self: &Arc<Pool>, job: Arc<Job>) {
+        self.enlist(self.lock(), job);
+    }
+
+    /// The expected move was played: the answer of this search is waited for, by these limits if there are any. False if it
+    /// does not ponder any more.
+    pub fn ponder_hit(&self, job: &Arc<Job>, limits: Option<&Limits>) -> bool {
         let mut state = self.lock();
+        let hit = job.control.ponder_hit(limits);
+        if hit {
+            state.give_up_pondering();
+            state.deal();
+            self.work.notify_all();
+        }
+        hit
+    }
+
+    fn enlist(self: &Arc<Pool>, mut state: MutexGuard<'_, State>, job: Arc<Job>) {
         job.table.grow_older();
+        if !job.control.is_pondering() {
+            state.give_up_pondering();
+        }
         state.seatings.push_back(Seating {
             job: job.clone(),
             taken: Vec::new(),
@@ -405,11 +436,27 @@ impl State {
         }
     }
 
+    /// Nobody thinks on an opponent's time while another game owes a move.
+    fn give_up_pondering(&self) {
+        for seating in &self.seatings {
+            seating.job.control.give_up_pondering();
+        }
+    }
+
+    /// Whether a search of the same game, begun before this one, is about to end: it has what was learnt in the game, and
+    /// will have left within a thousand nodes.
+    fn is_awaited(&self, at: usize) -> bool {
+        let about = self.seatings[at].job.about;
+        let mut before = self.seatings.range(..at);
+        before.any(|other| other.job.about == about && other.job.control.is_stopped())
+    }
+
     /// A seat for a thread: leads first.
     fn seat(&mut self) -> Option<(Arc<Job>, usize)> {
-        let leaderless = |seating: &&mut Seating| seating.free_seat() == Some(0);
-        let seating = match self.seatings.iter_mut().find(leaderless) {
-            Some(seating) => seating,
+        let leaderless = (0..self.seatings.len())
+            .find(|&at| self.seatings[at].free_seat() == Some(0) && !self.is_awaited(at));
+        let seating = match leaderless {
+            Some(at) => &mut self.seatings[at],
             None => self.seatings.iter_mut().find(|seating| {
                 seating.free_seat().is_some() && !seating.job.control.is_stopped()
             })?,

@@ -23,8 +23,10 @@ pub(crate) struct Progress {
     pub stable_for: u32,
     /// Share of the nodes that went into the best move, 0 to 1.
     pub best_share: f64,
-    /// By how much the score has fallen since the last iterations, in centipawns.
+    /// By how much the score has fallen since the last iteration, in centipawns.
     pub fallen: i32,
+    /// Nothing is going to change: there is one legal move, or a mate that is certain.
+    pub settled: bool,
 }
 
 impl Budget {
@@ -79,9 +81,13 @@ impl Budget {
 
     /// The soft bound in the light of how the search is going, never above the hard one.
     pub fn stretched(&self, progress: &Progress) -> Duration {
-        let stability = 1.25 - 0.05 * f64::from(progress.stable_for.min(10));
-        let effort = (1.55 - 0.95 * progress.best_share).clamp(0.5, 1.5);
-        let falling = 1.0 + f64::from(progress.fallen.clamp(-20, 60)) * 0.01;
+        let stable_for = progress.stable_for.min(params::STABLE_MAX);
+        let stability = params::STRETCH_OF_NEW - params::SHRINK_OF_STABLE * f64::from(stable_for);
+        let (least, most) = params::EFFORT_RANGE;
+        let effort = params::STRETCH_OF_DOUBT - params::SHRINK_OF_EFFORT * progress.best_share;
+        let effort = effort.clamp(least, most);
+        let (rise, fall) = params::FALL_RANGE;
+        let falling = 1.0 + params::STRETCH_OF_FALL * f64::from(progress.fallen.clamp(rise, fall));
         self.soft
             .mul_f64(stability * effort * falling)
             .min(self.hard)
@@ -157,6 +163,7 @@ mod tests {
                                 stable_for: 0,
                                 best_share: 0.0,
                                 fallen: 500,
+                                settled: false,
                             };
                             assert!(budget.hard <= left, "{clock:?}: {budget:?}");
                             assert!(
@@ -217,11 +224,13 @@ mod tests {
             stable_for: 10,
             best_share: 0.95,
             fallen: 0,
+            settled: false,
         };
         let doubtful = Progress {
             stable_for: 0,
             best_share: 0.3,
             fallen: 40,
+            settled: false,
         };
         assert!(budget.stretched(&certain) < budget.soft);
         assert!(budget.stretched(&doubtful) > budget.soft);

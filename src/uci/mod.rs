@@ -33,7 +33,7 @@ const DEFAULT_HASH_MIB: usize = 16;
 const MAX_HASH_MIB: usize = 1 << 20;
 const MAX_THREADS: usize = 512;
 const MAX_MULTI_PV: usize = 256;
-const DEFAULT_OVERHEAD_MS: u64 = 20;
+const DEFAULT_OVERHEAD_MS: u64 = 10;
 const MAX_OVERHEAD_MS: u64 = 10_000;
 const DEFAULT_ELO: i32 = 1_500;
 
@@ -126,8 +126,10 @@ impl Output {
 struct Running {
     thinking: Thinking,
     done: mpsc::Receiver<()>,
-    /// It ends only when it is told to.
+    /// It ends only when it is told to, ...
     endless: bool,
+    /// ... or does so until the expected move is played.
+    ponders: bool,
 }
 
 struct Session {
@@ -199,7 +201,7 @@ impl Session {
             ["ponderhit", ..] => {
                 if let Some(running) = &mut self.running {
                     running.thinking.ponderhit();
-                    running.endless = false;
+                    running.ponders = false;
                 }
                 Ok(())
             }
@@ -209,7 +211,8 @@ impl Session {
                 Ok(())
             }
             ["eval", ..] => {
-                self.output.say(&evaluation(self.game.position()));
+                self.output
+                    .say(&evaluation(&self.engine, self.game.position()));
                 Ok(())
             }
             [unknown, ..] => Err(format!("unknown command: {unknown}")),
@@ -346,7 +349,7 @@ impl Session {
             elo: self.elo,
             seed: self.seed,
         });
-        let endless = limits.infinite || limits.ponder || !ends(&limits);
+        let (endless, ponders) = (limits.infinite || !ends(&limits), limits.ponder);
         let (sender, done) = mpsc::channel();
         let (info, best) = (self.output.clone(), self.output.clone());
         let notation = self.notation;
@@ -368,6 +371,7 @@ impl Session {
             thinking,
             done,
             endless,
+            ponders,
         });
         Ok(())
     }
@@ -383,7 +387,7 @@ impl Session {
     /// The input has ended: what would end by itself may do so.
     fn finish(&mut self) {
         if let Some(running) = self.running.take() {
-            if running.endless {
+            if running.endless || running.ponders {
                 running.thinking.stop();
             }
             let _ = running.done.recv();

@@ -91,11 +91,11 @@ pub(super) fn draw(pos: &Position) -> String {
     text
 }
 
-pub(super) fn evaluation(pos: &Position) -> String {
+pub(super) fn evaluation(engine: &Engine, pos: &Position) -> String {
     if pos.in_check() {
         return "Evaluation: none (in check)".to_owned();
     }
-    let ours = Engine::evaluate(pos);
+    let ours = engine.evaluate(pos);
     let white = if pos.turn() == Color::White {
         ours
     } else {

@@ -251,10 +251,20 @@ fn more_threads_than_cores_and_any_table_still_play() {
     for options in [
         "setoption name Threads value 256\nsetoption name Hash value 1",
         // Only what is written to takes memory; where the system promises less, that is said.
-        "setoption name Hash value 16384",
+        "setoption name Hash value 16384\nucinewgame",
     ] {
-        let output = talk(&format!("{options}\ngo nodes 20000\n"));
-        let game = read_position(&["startpos", "moves", best(&output)]);
-        assert!(game.is_ok(), "{options}: {output}");
+        for limit in ["nodes 20000", "wtime 1000 btime 1000"] {
+            let output = talk(&format!("{options}\ngo {limit}\n"));
+            let game = read_position(&["startpos", "moves", best(&output)]);
+            assert!(game.is_ok(), "{options}: {output}");
+        }
+    }
+    #[cfg(target_os = "linux")]
+    {
+        let status = std::fs::read_to_string("/proc/self/status").expect("the process");
+        let peak = status.lines().find(|line| line.starts_with("VmHWM:"));
+        let kib = peak.and_then(|line| line.split_whitespace().nth(1));
+        let kib: u64 = kib.expect("a peak").parse().expect("a number");
+        assert!(kib < 8 << 20, "the table was filled: {kib} KiB");
     }
 }

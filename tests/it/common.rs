@@ -321,7 +321,11 @@ impl Daemon {
         }
         // A section that the test has something to say about stands in the test.
         if !config.contains("[engine]") {
-            writeln!(text, "engine = {{ hash_mib = 16, threads = 1 }}").unwrap();
+            writeln!(
+                text,
+                "engine = {{ hash_mib = 16, threads = 1, ponder = false }}"
+            )
+            .unwrap();
         }
         if !config.contains("daemon = {") {
             // Beside the other daemons of the tests.

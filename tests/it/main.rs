@@ -26,6 +26,7 @@ mod monitor;
 mod operator;
 mod page;
 mod policy;
+mod ponder;
 mod records;
 mod replay;
 mod rules;

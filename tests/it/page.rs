@@ -130,6 +130,13 @@ impl Events {
         }
     }
 
+    /// Whether the stream was opened at all.
+    fn accepted(&mut self) -> bool {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        line.starts_with("HTTP/1.1 200")
+    }
+
     pub fn snapshot(&mut self) -> Value {
         let (name, data) = self.next().unwrap();
         assert_eq!(name, "snapshot");
@@ -306,6 +313,28 @@ fn only_pages_of_this_machine_may_look() {
             assert_eq!(status, 403, "{path} with {foreign}");
         }
     }
+}
+
+#[test]
+fn too_many_pages_are_refused_until_one_is_closed() {
+    let site = Site::new([NewUser::human("Anna")]);
+    let bot = Daemon::start(&site, "");
+    let url = Url::of(&bot, 1);
+    let mut pages: Vec<Events> = (0..64).map(|_| url.events()).collect();
+    for page in &mut pages {
+        page.snapshot();
+    }
+    let (status, why) = url.get("/events");
+    assert_eq!((status, why.contains("close some")), (503, true), "{why}");
+    // What is no stream has no such limit, and nothing is owed to those who watch.
+    assert_eq!(url.get("/").0, 200);
+    assert_eq!(url.json("/api/games")["total"], 0);
+    pages.pop();
+    let mut page = wait("there is room again", || {
+        let mut page = url.events();
+        page.accepted().then_some(page)
+    });
+    page.snapshot();
 }
 
 #[test]

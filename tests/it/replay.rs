@@ -21,7 +21,7 @@ fn directory(site: &Site, bot: &Daemon) -> PathBuf {
 }
 
 /// Waits until the trace of a game has this in it, and gives its file.
-fn traced(site: &Site, bot: &Daemon, id: &str, words: &str) -> PathBuf {
+pub fn traced(site: &Site, bot: &Daemon, id: &str, words: &str) -> PathBuf {
     let path = directory(site, bot).join(format!("{id}.jsonl"));
     wait(&format!("{words} is in the trace of {id}"), || {
         let text = fs::read_to_string(&path).ok()?;
@@ -44,7 +44,7 @@ fn replay(site: &Site, state: &Path, arguments: &[&str]) -> Output {
 }
 
 /// What it prints when all is as it was.
-fn same(site: &Site, state: &Path, arguments: &[&str]) -> String {
+pub fn same(site: &Site, state: &Path, arguments: &[&str]) -> String {
     let output = replay(site, state, arguments);
     let printed = String::from_utf8(output.stdout).unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

@@ -4,6 +4,7 @@
 //! and has at most one thing in flight for it: a search, a POST, or a wait. Everything else (chat, answers to offers,
 //! claims) goes beside that and may fail.
 
+mod ahead;
 mod aside;
 mod flight;
 mod reply;
@@ -32,6 +33,7 @@ use crate::events::{Event, GameStarted};
 use crate::lichess::model::{GameEvent, GameFull, GameId, GameInfo, GameState, Status};
 use crate::lichess::retry::Reopen;
 use crate::lichess::{Error, GameLines, Told};
+use ahead::Ahead;
 use flight::{Alarms, Done, Flight};
 pub(super) use tell::ended;
 
@@ -118,6 +120,8 @@ struct Play {
     /// What we know of the game, and what we decide.
     mind: Mind,
     flight: Flight,
+    /// What is thought on the opponent's time.
+    ahead: Ahead,
     /// When the POST in flight began.
     sent: Instant,
     /// Requests that nothing waits for.
@@ -156,6 +160,7 @@ impl Play {
             info,
             link,
             flight: Flight::None,
+            ahead: Ahead::default(),
             sent: now,
             beside: Crew::default(),
             alarms: Alarms::default(),
@@ -319,11 +324,17 @@ impl Play {
         if seen.echoed.is_some() {
             self.let_it_land();
         }
+        if changed && !ours || over {
+            self.ahead.search = None;
+        }
         self.step(step);
 
         // Everything from here on is off the way of the move.
         if let Some(begun) = self.begun.take() {
             self.house.events.send(Event::GameStarted(begun));
+        }
+        if seen.echoed.is_some() && !ours && !over {
+            self.think_ahead();
         }
         let shown = self.mind.settle(&seen, state, arrived);
         self.tell(change, state, shown);

@@ -59,6 +59,7 @@ impl Play {
     }
 
     pub(super) fn think(&mut self) {
+        let ahead = self.ahead.search.take();
         let Some((_, sheet)) = &self.mind.table else {
             return;
         };
@@ -70,20 +71,18 @@ impl Play {
             return self.found(Some(choice));
         }
         let (remaining, at) = self.mind.turn.clock;
-        let settings = &self.house.settings;
-        let share = Share {
-            since: clock::since(at),
-            games: self.house.hall.games(),
-            concurrency: self.house.hall.places(),
-            safety: settings.engine.overhead(),
-            longest: settings.correspondence.longest(),
-        };
+        let share = self.share();
         let limits = self.mind.limits(share);
         let running = self.clocked() && sheet.ply() >= 2;
         let lag = self.mind.lag.typical();
         self.alarms.hurry = running.then(|| at + remaining.saturating_sub(lag));
         let bounds = Bounds::from(&limits);
-        let search = Search::start(&self.house, &self.id, game, barred, limits);
+        let ahead = ahead
+            .filter(|ahead| barred.is_empty() && ahead.is_about(game))
+            .and_then(|ahead| ahead.hit(limits.clone()));
+        let is_hit = ahead.is_some();
+        let search =
+            ahead.unwrap_or_else(|| Search::start(&self.house, &self.id, game, barred, limits));
         self.flight = Flight::Search(Box::new(search));
         let (since, games, places) = (nanos(share.since), share.games, share.concurrency);
         self.trace.note(clock::now(), || What::Turn {
@@ -91,9 +90,22 @@ impl Play {
             games,
             places,
         });
-        self.decided(|| Decision::Think(bounds), "");
+        let why = if is_hit { "it was thought ahead" } else { "" };
+        self.decided(|| Decision::Think(bounds), why);
         if self.stage == Stage::Leaving {
             self.hurry();
+        }
+    }
+
+    /// What has a part in how long we think.
+    pub(super) fn share(&self) -> Share {
+        let settings = &self.house.settings;
+        Share {
+            since: clock::since(self.mind.turn.clock.1),
+            games: self.house.hall.games(),
+            concurrency: self.house.hall.places(),
+            safety: settings.engine.overhead(),
+            longest: settings.correspondence.longest(),
         }
     }
 
@@ -120,6 +132,7 @@ impl Play {
         self.trace
             .note(clock::now(), || What::Found(Found::of(&choice)));
         let thought = choice.thought.as_ref();
+        self.ahead.expected = thought.and_then(|thought| thought.ponder);
         let score = thought.map(|thought| thought.score);
         let (manner, step) = self.mind.found(choice);
         if let (Some(manner), Some(score)) = (manner, score) {

@@ -4,7 +4,9 @@ use super::Search;
 use super::root::RootMove;
 use crate::chess::Move;
 use crate::engine::time::Progress;
-use crate::engine::value::{DRAW, INFINITE, MATE, MAX_PLY, is_mate, mate_in, mated_in, to_score};
+use crate::engine::value::{
+    DRAW, INFINITE, MATE, MAX_PLY, Value, is_mate, mate_in, mated_in, to_score,
+};
 use crate::engine::{Score, Thought, params};
 
 impl Search<'_> {
@@ -37,6 +39,8 @@ impl Search<'_> {
         };
         let mut progress = Progress::default();
         let mut completed = 0;
+        // The best move and its value as they were last told.
+        let mut told = None;
         // Every second helper begins one ply deeper, so that they do not all do the same.
         for depth in 1 + self.seat % 2..=deepest {
             self.iteration = depth;
@@ -59,11 +63,19 @@ impl Search<'_> {
                 let thought = self.thought(rank, depth);
                 report(&thought);
             }
-            if leads && self.is_enough(depth, best_before, &mut progress) {
+            let best = &self.root[0];
+            let fallen = told.map_or(0, |(_, before): (Move, Value)| before - best.known);
+            told = Some((best.mv, best.known));
+            if leads && self.is_enough(depth, best_before, fallen, &mut progress) {
                 break;
             }
         }
         self.leave();
+        let best = &self.root[0];
+        if told.is_some_and(|told| told != (best.mv, best.known)) {
+            // The iteration that was broken off has found something.
+            report(&self.thought(0, completed));
+        }
         let chosen = self.chosen(lines);
         let mut answer = self.thought(chosen, completed);
         answer.rank = 1;
@@ -78,16 +90,21 @@ impl Search<'_> {
             return 0;
         };
         let score = |(rank, root): (usize, &RootMove)| -> (Move, Option<Score>) {
-            let known = [root.value, root.previous];
-            let known = known.into_iter().find(|&value| value > -INFINITE);
-            (root.mv, known.filter(|_| rank < lines).map(to_score))
+            let is_known = rank < lines && root.known > -INFINITE;
+            (root.mv, is_known.then(|| to_score(root.known)))
         };
         let moves: Vec<_> = self.root.iter().enumerate().map(score).collect();
         strength.pick(self.game, &moves)
     }
 
     /// Whether the iterations so far will do.
-    fn is_enough(&self, depth: usize, best_before: Move, progress: &mut Progress) -> bool {
+    fn is_enough(
+        &self,
+        depth: usize,
+        best_before: Move,
+        fallen: Value,
+        progress: &mut Progress,
+    ) -> bool {
         let best = &self.root[0];
         progress.stable_for = if best.mv == best_before {
             progress.stable_for + 1
@@ -95,11 +112,7 @@ impl Search<'_> {
             0
         };
         progress.best_share = best.nodes as f64 / self.nodes.max(1) as f64;
-        progress.fallen = if is_mate(best.value) {
-            0
-        } else {
-            best.previous.min(MATE) - best.value
-        };
+        progress.fallen = if is_mate(best.value) { 0 } else { fallen };
         let mate_wanted = self
             .limits
             .mate
@@ -110,25 +123,21 @@ impl Search<'_> {
             .limits
             .soft_end()
             .is_some_and(|nodes| self.nodes_of_all() >= nodes);
+        progress.settled = forced || decided;
         mate_wanted
             || soft_end
-            || (self.control.is_on_a_clock() || self.limits.strength.is_some())
-                && (forced || decided)
+            || progress.settled && self.limits.strength.is_some()
             || self.control.is_time_to_answer(progress)
     }
 
     pub(super) fn thought(&self, rank: usize, depth: usize) -> Thought {
         let root = &self.root[rank];
         // A line that was not reached in this iteration stands with its last value.
-        let value = if root.value > -INFINITE {
-            root.value
-        } else {
-            root.previous
-        };
+        let value = Some(root.known).filter(|&known| known > -INFINITE);
         Thought {
             mv: Some(root.mv),
             ponder: root.line.get(1).copied(),
-            score: to_score(if value > -INFINITE { value } else { DRAW }),
+            score: to_score(value.unwrap_or(DRAW)),
             depth: depth as u32,
             seldepth: root.seldepth as u32 + 1,
             nodes: self.nodes_of_all(),

@@ -154,7 +154,7 @@ impl<'a> Search<'a> {
             iteration: 0,
             nodes: 0,
             told: 0,
-            look_at: 0,
+            look_at: control.first_look(),
             seldepth: 0,
             aborted: false,
             no_null_before: 0,

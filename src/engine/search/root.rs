@@ -12,6 +12,8 @@ pub(super) struct RootMove {
     pub value: Value,
     /// In the last iteration.
     pub previous: Value,
+    /// When it was last known; `-INFINITE` before the first time.
+    pub known: Value,
     /// By how much the value has changed from iteration to iteration of late.
     pub swing: Value,
     pub bound: Bound,
@@ -28,6 +30,7 @@ impl RootMove {
             mv,
             value: -INFINITE,
             previous: -INFINITE,
+            known: -INFINITE,
             swing: 0,
             bound: Bound::Exact,
             line: vec![mv],
@@ -72,6 +75,7 @@ impl Search<'_> {
         root.nodes += nodes;
         if count == 1 || value > alpha {
             root.value = value;
+            root.known = value;
             root.seldepth = seldepth;
             root.bound = match value {
                 _ if value >= beta => Bound::Lower,

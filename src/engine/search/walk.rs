@@ -63,14 +63,13 @@ impl Search<'_> {
         self.look_at = self.nodes + next;
         if self.seat == 0 {
             assert!(all < self.control.sabotage, "on purpose, as a rehearsal");
-            if self.control.is_out_of_time() {
-                self.control.stop();
-            }
         }
-        if next == 0 {
+        // Every thread looks: with more of them than cores the first one may be asleep when time is up.
+        if self.control.is_out_of_time() {
             self.control.stop();
         }
-        self.aborted = self.control.is_stopped() || !self.control.has_seat(self.seat);
+        let spent = next == 0;
+        self.aborted = spent || self.control.is_stopped() || !self.control.has_seat(self.seat);
     }
 
     /// Nodes of all threads, as far as they have told, and of this one.

@@ -66,13 +66,13 @@ fn more_elo_is_more_of_everything() {
 
 #[test]
 fn blunders_are_in_proportion() {
-    let scores = [30, 10, -60, -300, -900];
+    let scores = [30, 10, -60, -200, -900];
     let (beginner, club, master) = (
         taken(1_000, &scores),
         taken(2_000, &scores),
         taken(2_800, &scores),
     );
-    // A beginner hangs a piece now and then; at 2000 nobody does when he has seen it.
+    // A beginner gives two pawns now and then; at 2000 nobody does when he has seen it.
     assert!(beginner[3] > 0, "{beginner:?}");
     assert_eq!((club[3], club[4]), (0, 0), "{club:?}");
     assert!(beginner[0] < club[0] && club[0] < master[0], "{club:?}");

@@ -205,9 +205,11 @@ impl Table {
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let chunk = self.count.div_ceil(workers).max(CLUSTERS_PER_THREAD);
         let wipe = |clusters: &[Cluster]| {
-            for entry in clusters.iter().flat_map(|cluster| &cluster.entries) {
-                entry.wipe();
-            }
+            // Pages that nothing was written to stay as the system has them: they take no memory.
+            let entries = clusters.iter().flat_map(|cluster| &cluster.entries);
+            entries
+                .filter(|entry| entry.data() != 0)
+                .for_each(Entry::wipe);
         };
         if self.count <= CLUSTERS_PER_THREAD {
             wipe(self.clusters());

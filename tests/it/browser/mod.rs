@@ -110,9 +110,9 @@ impl Browser {
                 (event["method"] == "Network.requestWillBeSent").then_some(())?;
                 Some(event["params"]["request"]["url"].as_str()?.to_owned())
             })
-            // The empty page that a browser begins with is its own.
+            // The page that a browser begins with is its own.
             .filter(|asked| {
-                ![origin, "data:", "chrome:"]
+                ![origin, "data:", "chrome:", "chrome-untrusted:"]
                     .iter()
                     .any(|start| asked.starts_with(start))
             })

@@ -1,0 +1,83 @@
+//! Thinking on the opponent's time, by the real program.
+
+use std::fs;
+
+use crate::common::{Daemon, Player, Site, wait};
+use crate::manners::{CLOCK, act, site};
+use crate::replay::{same, traced};
+
+/// The bot thinks about every move, and not for long.
+const CONFIG: &str = "
+[engine]
+hash_mib = 16
+threads = 1
+
+[[rule]]
+match = { bot = false }
+play = { book = false, max_nodes = 2000 }
+";
+
+const AHEAD: &str = "thinking ahead, about the answer to ";
+const HIT: &str = "it was thought ahead";
+
+/// Waits until the bot thinks ahead for so many times, and says which move it expects.
+fn expected(site: &Site, bot: &Daemon, id: &str, times: usize) -> String {
+    let trace = traced(site, bot, id, AHEAD);
+    wait("the bot thinks ahead", || {
+        let text = fs::read_to_string(&trace).ok()?;
+        let mut notes = text.split(AHEAD).skip(times);
+        let note = notes.next()?;
+        Some(note[..note.find('"')?].to_owned())
+    })
+}
+
+fn hits(site: &Site, bot: &Daemon, id: &str) -> usize {
+    let text = fs::read_to_string(traced(site, bot, id, AHEAD)).unwrap();
+    text.matches(HIT).count()
+}
+
+fn begin(site: &Site, anna: &Player<'_>) -> String {
+    let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
+    act(anna, &id, "move/e2e4");
+    site.plies(&id, 2);
+    id
+}
+
+#[test]
+fn the_expected_move_is_answered_with_what_was_thought_ahead() {
+    let site = site(&["Anna"]);
+    let mut bot = Daemon::start(&site, CONFIG);
+    let anna = site.player("Anna");
+    let id = begin(&site, &anna);
+    let first = expected(&site, &bot, &id, 1);
+    act(&anna, &id, &format!("move/{first}"));
+    site.plies(&id, 4);
+    let second = expected(&site, &bot, &id, 2);
+    assert_eq!(hits(&site, &bot, &id), 1);
+    // Whatever else he plays is thought about as ever.
+    let other = ["a2a3", "h2h3"].into_iter().find(|mv| **mv != *second);
+    act(&anna, &id, &format!("move/{}", other.unwrap()));
+    site.plies(&id, 6);
+    expected(&site, &bot, &id, 3);
+    assert_eq!(hits(&site, &bot, &id), 1);
+    act(&anna, &id, "resign");
+    site.finished(&id);
+    let trace = traced(&site, &bot, &id, "\"end\"");
+    let state = bot.state().to_owned();
+    assert!(bot.leave().success());
+    let printed = same(&site, &state, &[trace.to_str().unwrap()]);
+    assert!(printed.contains(HIT), "{printed}");
+}
+
+#[test]
+fn who_takes_his_time_like_a_person_does_not_think_ahead() {
+    let site = site(&["Anna"]);
+    let weak = CONFIG.replace("max_nodes = 2000", "strength = { elo = 1500 }");
+    let bot = Daemon::start(&site, &weak);
+    let anna = site.player("Anna");
+    let id = begin(&site, &anna);
+    act(&anna, &id, "resign");
+    site.finished(&id);
+    let trace = traced(&site, &bot, &id, "\"end\"");
+    assert!(!fs::read_to_string(trace).unwrap().contains(AHEAD));
+}
