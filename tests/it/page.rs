@@ -251,6 +251,15 @@ fn a_page_gets_everything_and_then_what_changes_also_after_a_restart() {
     assert_eq!(listed["games"][0]["id"], id.as_str());
     assert_eq!(url.json("/api/games?text=nobody")["total"], 0);
     assert_eq!(url.json("/api/stats")["by_opponent"][0]["won"], 1);
+    let timing = &url.json("/api/stats")["timing"][0];
+    assert_eq!(
+        (&timing["speed"], &timing["games"], &timing["flagged"]),
+        (&"blitz".into(), &1.into(), &0.into())
+    );
+    assert!(
+        timing["left_ms"].is_u64() && timing["round_trip_ms"].is_u64(),
+        "{timing}"
+    );
     let (status, why) = url.get("/api/games?result=great");
     assert_eq!(status, 400);
     assert!(why.contains("result=great: expected won"), "{why}");
