@@ -83,6 +83,7 @@ export class Table {
 			this.#setAhead(null);
 		}
 		this.game = game;
+		this.plies = game.moves.length;
 		this.node.hidden = false;
 		this.refresh();
 	}
@@ -90,23 +91,27 @@ export class Table {
 	/** Something has happened in the game; `kind` as the stream names it. */
 	heard(kind, game) {
 		this.game = game;
+		const before = this.plies;
+		this.plies = game.moves.length;
+		// A draw offer, say, leaves alone what is on its way and what was chosen in advance.
+		const another = kind === "moved" || this.plies !== before || game.result;
+		if (another) this.pending = null;
 		const last = game.moves.at(-1);
 		if (kind === "moved") {
-			this.pending = null;
 			// Who only looks on is not talked to all the time.
 			if (side(game)) this.read(`${game[last.by].name}: ${spoken(last.san)}`);
 			if (this.ply === null) this.step = null;
 		} else if (kind === "snapshot") {
-			this.pending = null;
+			if (this.plies < before || game.result) this.#setAhead(null);
 		} else if (kind === "game") {
-			this.pending = null;
-			this.#setAhead(null);
+			if (another) this.#setAhead(null);
 			if (game.result) this.read(`The game is over: ${ending(game.result)}`);
 			else if (game.draw_offer) this.read(`${game[game.draw_offer].name} offers a draw`);
 		}
 		if (kind === "thinking") this.#showThinking();
 		else this.refresh();
-		if (kind === "moved") this.#playAhead();
+		// The move that was waited for may have been made while nobody was told.
+		if (kind === "moved" || kind === "snapshot") this.#playAhead();
 	}
 
 	refresh() {
@@ -262,6 +267,8 @@ export class Table {
 		if (turn(game.fen) !== side(game) || this.pending) return this.#setAhead(uci);
 		if (this.ply !== null) this.look(Infinity);
 		this.step = null;
+		// What was chosen before was meant for another position.
+		this.#setAhead(null);
 		this.pending = { uci, board: after(pieces(game.fen), uci) };
 		this.#showBoard();
 		this.#send(game, uci, this.pending);
@@ -271,6 +278,7 @@ export class Table {
 		const done = await attempt(() => board(game.id, `move/${uci}`));
 		if (!done && this.pending === pending) {
 			this.pending = null;
+			this.#setAhead(null);
 			this.#showBoard();
 		}
 	}
@@ -284,7 +292,7 @@ export class Table {
 	/** Plays what was chosen in advance if it is legal now; pawns become queens. */
 	#playAhead() {
 		const { game, ahead } = this;
-		if (!ahead || turn(game.fen) !== side(game)) return;
+		if (!ahead || this.pending || turn(game.fen) !== side(game)) return;
 		this.#setAhead(null);
 		const { from, to } = parse(ahead);
 		const moves = targets(pieces(game.fen), game.legal).get(from)?.get(to) ?? [];
