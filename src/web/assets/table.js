@@ -132,7 +132,7 @@ export class Table {
 		this.numbersLabel.hidden = side(game) === null || Boolean(game.result);
 		this.numbers.checked = this.showsNumbers;
 		this.node.classList.toggle("blind", off);
-		this.moves.show(game, this.#at());
+		this.moves.show(game, this.#at(), off);
 		this.graph.show(game, this.#at());
 		this.actions.show(game);
 		this.chat.show(game);
