@@ -18,8 +18,7 @@ const TICK = 100;
 
 const $ = (id) => document.getElementById(id);
 const newGame = new NewGame();
-const openNew = () => newGame.open();
-const live = new Live({ newGame: openNew, read: (text) => say($("read"), text) });
+const live = new Live({ newGame, read: (text) => say($("read"), text) });
 const views = { live, games: new History(), why: new Why() };
 
 function route() {
@@ -56,7 +55,7 @@ function title() {
 
 function keys(event) {
 	if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
-	if (event.key === "n" && !$("new").hidden && !typing()) openNew();
+	if (event.key === "n" && !$("new").hidden && !typing()) newGame.open();
 	else if (live.node.hidden || !live.shown || !live.table.key(event.key)) return;
 	event.preventDefault();
 }
@@ -72,7 +71,7 @@ onChange((kind, id) => {
 });
 
 theme($("theme"));
-$("new").addEventListener("click", openNew);
+$("new").addEventListener("click", () => newGame.open());
 $("main").append(...Object.values(views).map(({ node }) => node));
 document.body.append(newGame.node);
 addEventListener("hashchange", route);

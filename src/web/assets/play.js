@@ -1,7 +1,7 @@
 // What the person before the page can do in a game: buttons, and moves that are typed.
 
 import { button, el, mark, say } from "./dom.js";
-import { attempt, board, control, mayAct, post, tell } from "./api.js";
+import { attempt, board, control, mayAct, post } from "./api.js";
 import { other, pieces, turn, typed } from "./chess.js";
 import { allows, side, store } from "./store.js";
 
@@ -11,7 +11,7 @@ export async function challenge(form, bot = store.snapshot.account) {
 	return answer.id ?? answer.challenge.id;
 }
 
-/** The same game again, with the other color. */
+/** The same game again, with the other color; gives the id. */
 function again(game) {
 	const form = { color: other(side(game)) };
 	if (game.clock) {
@@ -24,7 +24,7 @@ function again(game) {
 }
 
 export class Actions {
-	/** `newGame()` opens the form of a new one; `play(uci)` makes a move. */
+	/** `newGame.open()` opens the form of a new one, `newGame.ask(send)` waits for what becomes of a challenge; `play(uci)` makes a move. */
 	constructor({ newGame, play }) {
 		this.play = play;
 		const call = (text) => () => attempt(() => board(this.game.id, text));
@@ -36,8 +36,8 @@ export class Actions {
 			abort: button("Abort", call("abort")),
 			resign: button("Resign", () => this.#resign()),
 			now: button("Move now", () => attempt(() => control(`move-now?game=${this.game.id}`))),
-			rematch: button("Rematch", () => this.#rematch(), { class: "main" }),
-			another: button("New game", newGame),
+			rematch: button("Rematch", () => newGame.ask(() => again(this.game)), { class: "main" }),
+			another: button("New game", () => newGame.open()),
 		};
 		for (const [name, node] of Object.entries(this.buttons)) node.dataset.act = name;
 		this.buttons.resign.addEventListener("blur", () => this.#sure(false));
@@ -105,11 +105,5 @@ export class Actions {
 		if (!this.asked) return this.#sure(true);
 		this.#sure(false);
 		attempt(() => board(this.game.id, "resign"));
-	}
-
-	async #rematch() {
-		if (!(await attempt(() => again(this.game)))) return;
-		location.hash = "#/";
-		tell("Asked for a rematch.");
 	}
 }

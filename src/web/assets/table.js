@@ -19,7 +19,7 @@ import { ending, kind, score } from "./words.js";
 const NUMBERS = "knightwatch-numbers";
 
 export class Table {
-	/** `newGame()` opens the form of a new game, `read(text)` reads something out. */
+	/** `newGame` is the form of a new game, `read(text)` reads something out. */
 	constructor({ newGame, read }) {
 		this.read = read;
 		this.flips = new Set();
