@@ -14,6 +14,9 @@ use axum::response::{IntoResponse, Response};
 /// The header that has the key. No page of another origin can set it without being let.
 const KEY: &str = "x-knightwatch-key";
 
+/// What the same header says of a key that does not open, so that a page with that of an earlier start gives it up.
+const WRONG: &str = "wrong";
+
 /// What every answer says.
 const HEADERS: [(&str, &str); 6] = [
     (
@@ -73,8 +76,8 @@ pub(super) async fn only_with_key(
     if !key.opens(request.headers()) {
         let why =
             "{\"error\":\"this needs the key of this start: open the address that was printed\"}\n";
-        let kind = [("content-type", "application/json")];
-        return (StatusCode::FORBIDDEN, kind, why).into_response();
+        let headers = [("content-type", "application/json"), (KEY, WRONG)];
+        return (StatusCode::FORBIDDEN, headers, why).into_response();
     }
     next.run(request).await
 }

@@ -60,7 +60,7 @@ function keys(event) {
 	event.preventDefault();
 }
 
-onChange((kind, id) => {
+function changed(kind, id) {
 	if (kind !== "thinking") head();
 	if (kind === "connection") return;
 	if (kind === "snapshot") views.games.told();
@@ -68,8 +68,11 @@ onChange((kind, id) => {
 	if (kind === "snapshot" && live.wanted && !store.games.has(live.wanted)) live.want(live.wanted);
 	live.heard(kind, id);
 	views.why.heard(kind);
-});
+}
 
+onChange(changed);
+// What could be done can be done no more.
+addEventListener("watching", () => changed("snapshot", null));
 theme($("theme"));
 $("new").addEventListener("click", () => newGame.open());
 $("main").append(...Object.values(views).map(({ node }) => node));
