@@ -1,6 +1,6 @@
 // The games of the moment as cards, and those just over as lines.
 
-import { el, mark, say } from "./dom.js";
+import { el, list, mark, say } from "./dom.js";
 import { Board } from "./board.js";
 import { face, left } from "./clocks.js";
 import { kingOf, other, pieces, touched, turn } from "./chess.js";
@@ -37,11 +37,9 @@ export class Cards {
 		for (const id of this.cards.keys()) {
 			if (!on.some((game) => game.id === id)) this.cards.delete(id);
 		}
-		const cards = on.map((game) => this.#card(game));
-		if (cards.length !== this.on.children.length || cards.some((card, i) => this.on.children[i] !== card)) {
-			this.on.replaceChildren(...cards);
-		}
-		this.over.replaceChildren(...over.map(line));
+		const cards = new Map(on.map((game) => [game.id, this.#card(game)]));
+		list(this.on, on, ({ id }) => cards.get(id), ({ id }) => id);
+		list(this.over, over, line, ({ id, result }) => `${id} ${ending(result)}`);
 		this.heading.hidden = !over.length;
 		for (const link of this.node.querySelectorAll("a")) {
 			mark(link, "aria-current", link.dataset.game === chosen ? "true" : null);

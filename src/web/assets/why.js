@@ -1,6 +1,6 @@
 // Why it does what it does: its state, challenges with the decision, the log, and the levers.
 
-import { button, el, mark, say, table } from "./dom.js";
+import { button, el, list, mark, say, table } from "./dom.js";
 import { attempt, control, mayAct, tell, WATCHES } from "./api.js";
 import { allows, store } from "./store.js";
 import { each, status } from "./status.js";
@@ -54,13 +54,11 @@ export class Why {
 		mark(this.levers[0], "disabled", snapshot.paused);
 		mark(this.levers[1], "disabled", !snapshot.paused);
 		this.none.hidden = snapshot.challenges.length > 0;
-		this.challenges.replaceChildren(...snapshot.challenges.toReversed().map(challenge));
+		list(this.challenges, snapshot.challenges.toReversed(), challenge);
 		this.noArena.hidden = snapshot.arenas.length > 0;
-		this.arenas.replaceChildren(...Object.keys(STAGES).flatMap((stage) => snapshot.arenas.filter((one) => one.stage === stage).map(arena)));
-		// Whoever reads or copies them is left alone.
-		if (this.drawn !== snapshot.settings) this.settings.replaceChildren(...settings(snapshot.settings));
-		this.drawn = snapshot.settings;
-		this.log.replaceChildren(...snapshot.log.toReversed().map(note));
+		list(this.arenas, Object.keys(STAGES).flatMap((stage) => snapshot.arenas.filter((one) => one.stage === stage)), arena);
+		list(this.settings, settings(snapshot.settings), setting);
+		list(this.log, snapshot.log.toReversed(), note);
 	}
 
 	async #pull(name, text) {
@@ -103,9 +101,10 @@ function settings(all) {
 	for (const { account, words } of all) {
 		for (const row of words) rows.set(`${row}`, [...(rows.get(`${row}`) ?? [row]), account]);
 	}
-	return [...rows.values()].map(([[key, value], ...accounts]) =>
-		el("tr", {}, el("th", { scope: "row" }, accounts.length < all.length && `${accounts.join(", ")}: `, key), el("td", {}, el("code", {}, value))));
+	return [...rows.values()].map(([[key, value], ...accounts]) => [accounts.length < all.length ? `${accounts.join(", ")}: ${key}` : key, value]);
 }
+
+const setting = ([key, value]) => el("tr", {}, el("th", { scope: "row" }, key), el("td", {}, el("code", {}, value)));
 
 function note({ at, severity, game, text }) {
 	return el("li", { class: severity },
