@@ -66,7 +66,7 @@ export class Table {
 		this.heading = el("h1", {});
 		this.result = el("p", { class: "result", hidden: true });
 		this.link = el("a", { class: "quiet", rel: "noreferrer", target: "_blank" });
-		this.numbers = el("input", { type: "checkbox", onchange: () => this.#number() });
+		this.numbers = el("input", { type: "checkbox", onchange: () => this.#turnNumbers() });
 		this.numbersLabel = el("label", { class: "switch" }, this.numbers, "Show what the engine thinks");
 		this.panel = el("aside", { class: "panel", "aria-label": "The game" },
 			el("header", {}, this.heading, this.link, this.result),
@@ -143,6 +143,8 @@ export class Table {
 		this.ply = ply >= this.game.moves.length ? null : Math.max(0, ply);
 		this.step = null;
 		this.refresh();
+		const move = this.game.moves[this.#at() - 1];
+		this.read(move ? `Move ${this.#number(this.#at() - 1)}, ${move.by}: ${spoken(move.san)}` : "The start");
 	}
 
 	flip() {
@@ -177,7 +179,7 @@ export class Table {
 	/** Who plays against the engine does not see its cards unless he wants to. */
 	#hidesNumbers = () => side(this.game) !== null && !this.game.result && !this.showsNumbers;
 
-	#number() {
+	#turnNumbers() {
 		this.showsNumbers = this.numbers.checked;
 		localStorage.setItem(NUMBERS, this.showsNumbers ? "yes" : "no");
 		this.refresh();
@@ -247,10 +249,9 @@ export class Table {
 		this.hand.refresh();
 	}
 
-	#numbered(i) {
-		const { number, black } = numbering(this.game.start_fen)(i);
-		return `${number}${black ? "…" : "."} ${this.game.moves[i].san}`;
-	}
+	#number = (i) => numbering(this.game.start_fen)(i).number;
+
+	#numbered = (i) => `${this.#number(i)}${this.game.moves[i].by === "black" ? "…" : "."} ${this.game.moves[i].san}`;
 
 	/** What the person may do at the board: move, or choose a move in advance. */
 	#grip() {
