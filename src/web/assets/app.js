@@ -68,6 +68,7 @@ function changed(kind, id) {
 	if (kind === "snapshot" && live.wanted && !store.games.has(live.wanted)) live.want(live.wanted);
 	live.heard(kind, id);
 	views.why.heard(kind);
+	views.games.heard(kind, store.games.get(id));
 }
 
 onChange(changed);
