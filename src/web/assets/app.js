@@ -48,6 +48,8 @@ function head() {
 }
 
 function title() {
+	// What stands in a tab must not look like news when nothing is heard.
+	if (!store.connected) return `${status().short} – Knightwatch`;
 	const on = running();
 	if (on.some((game) => side(game) === turn(game.fen))) return "Your move – Knightwatch";
 	return on.length ? `${on.length} on – Knightwatch` : "Knightwatch";
