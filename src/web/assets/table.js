@@ -245,7 +245,7 @@ export class Table {
 		this.tag.hidden = !words;
 		say(this.tag, words);
 		this.live.classList.toggle("calls", this.ply !== null);
-		[other(below), below].forEach((color, i) => this.seats[i].show(game, color, this.board.board));
+		[other(below), below].forEach((color, i) => this.seats[i].show(game, color, this.board.board, this.ply));
 		this.hand.refresh();
 	}
 
