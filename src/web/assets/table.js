@@ -50,7 +50,10 @@ export class Table {
 		this.share = el("div", { class: "share" });
 		this.bar = el("div", { class: "evalbar", role: "img" }, this.share);
 		this.tag = el("p", { class: "tag", hidden: true });
-		this.picture = el("a", { class: "tool text", title: "The board as a picture", target: "_blank" }, "SVG");
+		const picture = (text, title) => el("a", { class: "tool text", title, target: "_blank" }, text);
+		this.picture = picture("SVG", "The board as a picture");
+		this.film = picture("Film", "The game as a picture that moves");
+		this.curve = picture("Graph", "Chances and times as a picture");
 		this.live = tool("live", "To the latest move (End)", () => this.look(Infinity));
 		this.tools = el("div", { class: "tools", role: "toolbar", "aria-label": "Look through the game" },
 			tool("first", "To the start (Home)", () => this.look(0)),
@@ -59,7 +62,7 @@ export class Table {
 			this.live,
 			el("span", { class: "space" }),
 			tool("flip", "Turn the board (F)", () => this.flip()),
-			copy("PGN"), copy("FEN"), this.picture);
+			copy("PGN"), copy("FEN"), this.picture, this.film, this.curve);
 		this.stage = el("div", { class: "stage" }, top.node,
 			el("div", { class: "boardrow" }, this.bar, el("div", { class: "frame" }, this.board.node, this.hand.menu, this.tag)),
 			bottom.node, this.tools);
@@ -121,6 +124,8 @@ export class Table {
 		say(this.link, game.tournament ? `tournament ${game.tournament}` : game.id);
 		mark(this.link, "href", game.url);
 		mark(this.picture, "href", `/game/${game.id}.svg?ply=${this.#at()}`);
+		mark(this.film, "href", `/game/${game.id}/animated.svg`);
+		mark(this.curve, "href", `/game/${game.id}/graph.svg`);
 		// The simulator has no page of the game.
 		this.link.hidden = Boolean(store.snapshot.play);
 		this.result.hidden = !game.result;
@@ -132,6 +137,7 @@ export class Table {
 		this.numbersLabel.hidden = side(game) === null || Boolean(game.result);
 		this.numbers.checked = this.showsNumbers;
 		this.node.classList.toggle("blind", off);
+		this.curve.hidden = off;
 		this.moves.show(game, this.#at(), off);
 		this.graph.show(game, this.#at());
 		this.actions.show(game);
