@@ -19,7 +19,7 @@ pub struct Url {
 
 impl Url {
     /// The last one in a text.
-    fn find(text: &str) -> Option<Self> {
+    pub fn find(text: &str) -> Option<Self> {
         let (head, rest) = text.rsplit_once("/#key=")?;
         let key = rest.split_whitespace().next()?.to_owned();
         let (_, address) = head.rsplit_once("http://")?;
@@ -70,7 +70,7 @@ impl Url {
         self.ask("GET", path, "", "")
     }
 
-    fn json(&self, path: &str) -> Value {
+    pub fn json(&self, path: &str) -> Value {
         let (status, body) = self.get(path);
         assert_eq!(status, 200, "{path}: {body}");
         serde_json::from_str(&body).unwrap()
