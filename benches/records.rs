@@ -188,6 +188,9 @@ fn questions(file: &Path) -> Fallible<()> {
     ask(file, "scores by all but the months, at once", |reader| {
         Ok(reader.overview(&all())?.opponent.len())
     })?;
+    ask(file, "clocks and latencies by speed", |reader| {
+        Ok(reader.timings(&all())?.len())
+    })?;
     ask(file, "ratings over time", |reader| {
         Ok(reader.rating_histories(&all())?.len())
     })?;

@@ -46,23 +46,20 @@ impl Film<'_> {
         let plies = self.game.moves().len();
         let ends = plies + 1 + REST;
         let mut names = BTreeSet::new();
-        let mut men = String::new();
+        let (mut men, mut marks) = (Shelf::default(), Shelf::default());
         for stay in stays(self.game) {
             let name = pieces::name(stay.piece);
             let until = if stay.until > plies { ends } else { stay.until };
-            men += &board::man(
-                &name,
-                stay.square,
-                self.seen_from,
-                &seen(stay.from, until, ends),
-            );
+            let seen = seen(stay.from, until, ends);
+            let man = board::man(&name, stay.square, self.seen_from, &seen);
+            men.put(man, until == ends);
             names.insert(name);
         }
-        let mut marks = String::new();
         for (ply, mv) in (1..).zip(self.game.moves()) {
             let until = if ply == plies { ends } else { ply + 1 };
             for square in [mv.from(), mv.to()] {
-                marks += &board::mark(square, self.seen_from, MARK, &seen(ply, until, ends));
+                let mark = board::mark(square, self.seen_from, MARK, &seen(ply, until, ends));
+                marks.put(mark, until == ends);
             }
         }
         let (width, height) = (8 * PIXELS, (f64::from(PIXELS) * (8.0 + 2.0 * LINE)) as u32);
@@ -80,6 +77,8 @@ impl Film<'_> {
             self.captions(),
             board::squares(),
             board::coordinates(self.seen_from),
+            marks = marks.svg(),
+            men = men.svg(),
         )
     }
 
@@ -103,6 +102,28 @@ impl Film<'_> {
             Escaped(self.result)
         );
         text
+    }
+}
+
+/// Elements of one kind: who shows no motion shows those that are seen at the end.
+#[derive(Default)]
+struct Shelf {
+    last: String,
+    earlier: String,
+}
+
+impl Shelf {
+    fn put(&mut self, element: String, is_last: bool) {
+        let shelf = match is_last {
+            true => &mut self.last,
+            false => &mut self.earlier,
+        };
+        *shelf += &element;
+    }
+
+    fn svg(&self) -> String {
+        let Self { last, earlier } = self;
+        format!("<g visibility=\"hidden\">{earlier}</g>{last}")
     }
 }
 
@@ -216,6 +237,34 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn who_shows_no_motion_shows_the_last_position() {
+        let game = game("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "e1g1 e8e7");
+        let film = Film {
+            game: &game,
+            seen_from: Color::White,
+            names: ["Anna", "Bert"],
+            result: "*",
+        };
+        let svg = film.svg();
+        let mut seen = String::new();
+        let mut rest = svg.as_str();
+        while let Some((before, hidden)) = rest.split_once("<g visibility=\"hidden\">") {
+            seen += before;
+            let (hidden, after) = hidden.split_once("</g>").expect("its end");
+            // Each of them has its time.
+            let elements = hidden.matches("<use ").count() + hidden.matches("<rect ").count();
+            assert_eq!(elements, hidden.matches("<animate ").count());
+            assert_eq!(elements, hidden.matches("visible;hidden").count());
+            rest = after;
+        }
+        seen += rest;
+        // Two kings, a rook, and the squares of the last move.
+        assert_eq!(seen.matches("<use ").count(), 3);
+        assert_eq!(seen.matches("fill-opacity").count(), 2);
+        assert!(seen.contains("<use href=\"#bK\" x=\"4\" y=\"1\""));
     }
 
     #[test]

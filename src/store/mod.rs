@@ -15,6 +15,7 @@ mod recorder;
 mod schema;
 mod score;
 mod stats;
+mod timing;
 
 use std::fs::DirBuilder;
 use std::io;
@@ -34,6 +35,7 @@ pub use reader::{Decided, Game, Incident, Played, Reader, Record};
 pub use recorder::{Options, Recorder};
 pub use score::{Performance, Score, performance};
 pub use stats::{Overview, Rating};
+pub use timing::Timing;
 
 /// Where the systemd unit has its state directory.
 const SYSTEM: &str = "/var/lib/knightwatch";

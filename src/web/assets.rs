@@ -1,4 +1,9 @@
 //! The files of the page, which are part of the program.
+//!
+//! Scripts and styles are served without what only who writes them reads: comments on lines of their own, and indentation.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use axum::extract::Path;
 use axum::http::StatusCode;
@@ -61,10 +66,37 @@ pub(super) async fn index() -> Response {
     (kind, INDEX).into_response()
 }
 
+/// The files as they are sent.
+static SENT: LazyLock<Vec<Cow<'static, str>>> = LazyLock::new(|| {
+    let sent = |&(_, kind, text): &(&str, &str, &'static str)| match kind {
+        SVG => Cow::Borrowed(text),
+        _ => Cow::Owned(bare(text)),
+    };
+    FILES.iter().map(sent).collect()
+});
+
+/// A script or a style without blank lines, comments on lines of their own, and indentation. What else looks like a
+/// comment, as an address does, is never at the beginning of a line.
+fn bare(text: &str) -> String {
+    let mut bare = String::with_capacity(text.len());
+    let mut in_comment = false;
+    for line in text.lines().map(str::trim) {
+        let begins = in_comment || line.starts_with("/*");
+        if begins {
+            in_comment = !line.ends_with("*/");
+        } else if !line.is_empty() && !line.starts_with("//") {
+            bare += line;
+            bare.push('\n');
+        }
+    }
+    bare
+}
+
 /// A file that it names.
 pub(super) async fn file(Path(name): Path<String>) -> Response {
-    match FILES.iter().find(|(known, _, _)| *known == name) {
-        Some((_, kind, text)) => ([(CONTENT_TYPE, *kind)], *text).into_response(),
+    let mut all = FILES.iter().zip(SENT.iter());
+    match all.find(|((known, _, _), _)| *known == name) {
+        Some(((_, kind, _), text)) => ([(CONTENT_TYPE, *kind)], text.as_ref()).into_response(),
         None => (StatusCode::NOT_FOUND, "there is no such file\n").into_response(),
     }
 }
@@ -78,8 +110,32 @@ mod tests {
 
     #[test]
     fn the_page_is_small() {
-        let size = FILES.iter().map(|(_, _, text)| text.len()).sum::<usize>() + INDEX.len();
+        let size = SENT.iter().map(|text| text.len()).sum::<usize>() + INDEX.len();
         assert!(size < 120_000, "{size} bytes");
+    }
+
+    #[test]
+    fn comments_and_indentation_stay_here() {
+        let script = "// Why.\n\nfunction go() {\n\t/** This,\n\t * and that. */\n\treturn \"http://x\"; // So.\n}\n";
+        assert_eq!(
+            bare(script),
+            "function go() {\nreturn \"http://x\"; // So.\n}\n"
+        );
+        assert_eq!(bare("/* Colors. */\na { b: c }\n"), "a { b: c }\n");
+        assert_eq!(bare("  /* One */\n  x();\n"), "x();\n");
+    }
+
+    /// What would make a line of text look like one of code.
+    #[test]
+    fn no_text_is_longer_than_a_line_and_no_comment_ends_before_its_line() {
+        for (name, kind, text) in FILES.iter().filter(|(_, kind, _)| *kind != SVG) {
+            for line in text.lines().map(str::trim) {
+                let whole = *kind != SCRIPT || line.matches('`').count() % 2 == 0;
+                assert!(whole, "{name}: {line}");
+                let after = line.split_once("*/").map_or("", |(_, after)| after);
+                assert!(after.is_empty(), "{name}: {line}");
+            }
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Query, State as Shared};
@@ -249,6 +250,30 @@ pub(super) struct Stats {
     by_opening: Vec<Group>,
     by_tournament: Vec<Group>,
     ratings: BTreeMap<String, Vec<(i64, u32)>>,
+    timing: Vec<Timing>,
+}
+
+/// The games of one speed by the clock.
+#[derive(Serialize)]
+struct Timing {
+    speed: String,
+    games: usize,
+    flagged: usize,
+    left_ms: Option<u64>,
+    round_trip_ms: Option<u64>,
+}
+
+impl From<store::Timing> for Timing {
+    fn from(timing: store::Timing) -> Self {
+        let millis = |time: Duration| time.as_millis() as u64;
+        Self {
+            speed: timing.speed,
+            games: timing.games,
+            flagged: timing.flagged,
+            left_ms: timing.left.map(millis),
+            round_trip_ms: timing.round_trip.map(millis),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -272,21 +297,22 @@ fn group((name, score): (String, store::Score)) -> Group {
     }
 }
 
-/// Results by opponent, speed, colour, opening and tournament, and our ratings over time.
+/// Results by opponent, speed, colour, opening and tournament, our ratings over time, and how it went by the clock.
 pub(super) async fn stats(
     Shared(house): Shared<House>,
     Query(question): Query<Question>,
 ) -> Result<Json<Stats>, Refusal> {
     let filter = question.filter()?;
     // Each is a pass over all games: side by side they take no longer than one.
-    let rated = filter.clone();
-    let (overview, ratings) = tokio::try_join!(
+    let (rated, timed) = (filter.clone(), filter.clone());
+    let (overview, ratings, timings) = tokio::try_join!(
         house
             .records
             .ask(move |reader| Ok(reader.overview(&filter)?)),
         house
             .records
             .ask(move |reader| Ok(reader.rating_histories(&rated)?)),
+        house.records.ask(move |reader| Ok(reader.timings(&timed)?)),
     )?;
     let groups = |scores: Vec<_>| scores.into_iter().take(GROUPS).map(group).collect();
     Ok(Json(Stats {
@@ -296,6 +322,7 @@ pub(super) async fn stats(
         by_opening: groups(overview.opening),
         by_tournament: groups(overview.tournament),
         ratings,
+        timing: timings.into_iter().map(Timing::from).collect(),
     }))
 }
 
@@ -363,7 +390,7 @@ fn replayed(record: &Record, server: &str) -> Table {
 
 /// What was thought of a move of ours.
 fn report(played: &Played) -> Option<events::Report> {
-    let micros = |micros: i64| std::time::Duration::from_micros(micros.max(0).unsigned_abs());
+    let micros = |micros: i64| Duration::from_micros(micros.max(0).unsigned_abs());
     let line = played.line.as_deref().unwrap_or_default();
     Some(events::Report {
         source: match played.source.as_deref()? {

@@ -14,6 +14,9 @@ use axum::response::{IntoResponse, Response};
 /// The header that has the key. No page of another origin can set it without being let.
 const KEY: &str = "x-knightwatch-key";
 
+/// What the same header says of a key that does not open, so that a page with that of an earlier start gives it up.
+const WRONG: &str = "wrong";
+
 /// What every answer says.
 const HEADERS: [(&str, &str); 6] = [
     (
@@ -73,8 +76,8 @@ pub(super) async fn only_with_key(
     if !key.opens(request.headers()) {
         let why =
             "{\"error\":\"this needs the key of this start: open the address that was printed\"}\n";
-        let kind = [("content-type", "application/json")];
-        return (StatusCode::FORBIDDEN, kind, why).into_response();
+        let headers = [("content-type", "application/json"), (KEY, WRONG)];
+        return (StatusCode::FORBIDDEN, headers, why).into_response();
     }
     next.run(request).await
 }
@@ -97,17 +100,19 @@ pub(super) async fn only_from_here(request: Request, next: Next) -> Response {
     response
 }
 
-/// Whether the request names this machine as its host, and comes from a page of it if it comes from one.
+/// Whether the request names this machine as its host, and comes from a page of ours if it comes from one: what is on
+/// another port of this machine is somebody else's.
 fn is_local(headers: &HeaderMap) -> bool {
     let text = |name| {
         headers
             .get(name)
             .map(|value: &HeaderValue| value.to_str().unwrap_or("?"))
     };
-    let host = text(HOST).is_some_and(is_loopback_name);
-    let origin = text(ORIGIN)
-        .is_none_or(|origin| origin.strip_prefix("http://").is_some_and(is_loopback_name));
-    host && origin
+    let Some(host) = text(HOST).filter(|host| is_loopback_name(host)) else {
+        return false;
+    };
+    let ours = |page: &str| page.eq_ignore_ascii_case(host);
+    text(ORIGIN).is_none_or(|origin| origin.strip_prefix("http://").is_some_and(ours))
 }
 
 /// `localhost`, `127.0.0.1` or `[::1]`, with or without a port.
@@ -152,7 +157,13 @@ mod tests {
             (HOST, "localhost:1"),
             (ORIGIN, "http://localhost:1")
         ]));
-        for origin in ["http://evil.example", "https://localhost:1", "null"] {
+        for origin in [
+            "http://evil.example",
+            "https://localhost:1",
+            "http://localhost:2",
+            "http://127.0.0.1:1",
+            "null",
+        ] {
             assert!(
                 !local(&[(HOST, "localhost:1"), (ORIGIN, origin)]),
                 "{origin}"

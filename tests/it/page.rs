@@ -19,7 +19,7 @@ pub struct Url {
 
 impl Url {
     /// The last one in a text.
-    fn find(text: &str) -> Option<Self> {
+    pub fn find(text: &str) -> Option<Self> {
         let (head, rest) = text.rsplit_once("/#key=")?;
         let key = rest.split_whitespace().next()?.to_owned();
         let (_, address) = head.rsplit_once("http://")?;
@@ -70,7 +70,7 @@ impl Url {
         self.ask("GET", path, "", "")
     }
 
-    fn json(&self, path: &str) -> Value {
+    pub fn json(&self, path: &str) -> Value {
         let (status, body) = self.get(path);
         assert_eq!(status, 200, "{path}: {body}");
         serde_json::from_str(&body).unwrap()
@@ -258,6 +258,15 @@ fn a_page_gets_everything_and_then_what_changes_also_after_a_restart() {
     assert_eq!(listed["games"][0]["id"], id.as_str());
     assert_eq!(url.json("/api/games?text=nobody")["total"], 0);
     assert_eq!(url.json("/api/stats")["by_opponent"][0]["won"], 1);
+    let timing = &url.json("/api/stats")["timing"][0];
+    assert_eq!(
+        (&timing["speed"], &timing["games"], &timing["flagged"]),
+        (&"blitz".into(), &1.into(), &0.into())
+    );
+    assert!(
+        timing["left_ms"].is_u64() && timing["round_trip_ms"].is_u64(),
+        "{timing}"
+    );
     let (status, why) = url.get("/api/games?result=great");
     assert_eq!(status, 400);
     assert!(why.contains("result=great: expected won"), "{why}");

@@ -324,6 +324,45 @@ fn ratings_roll_on() {
     );
 }
 
+#[test]
+fn clocks_and_latencies_are_told_by_speed() {
+    let mut library = Library::new();
+    let anna = head("", Color::White, "Anna");
+    for outcome in [Outcome::Won, Outcome::Lost, Outcome::Lost, Outcome::Void] {
+        library.add(anna.clone(), outcome);
+    }
+    let rapid = GameStarted {
+        speed: "rapid".to_owned(),
+        ..anna
+    };
+    library.add(rapid, Outcome::Won);
+    for (id, status, left, trip) in [
+        ("1", "mate", Some(9_000), Some(50_000)),
+        ("2", "outoftime", Some(0), Some(70_000)),
+        ("3", "mate", Some(4_000), None),
+        ("5", "outoftime", None, None),
+    ] {
+        let sql = "UPDATE game SET status = ?2, left_ms = ?3, round_trip_us = ?4 WHERE id = ?1";
+        let values = rusqlite::params![id, status, left, trip];
+        library.db.execute(sql, values).unwrap();
+    }
+    let timings = library.reader().timings(&Filter::default()).unwrap();
+    let told: Vec<_> = timings
+        .iter()
+        .map(|timing| (timing.speed.as_str(), timing.games, timing.flagged))
+        .collect();
+    // The opponent's flag is none of ours, and what was aborted does not count.
+    assert_eq!(told, [("blitz", 3, 1), ("rapid", 1, 0)]);
+    assert_eq!(timings[0].left, Some(Duration::from_secs(4)));
+    assert_eq!(timings[0].round_trip, Some(Duration::from_millis(50)));
+    assert_eq!((timings[1].left, timings[1].round_trip), (None, None));
+    let filter = Filter {
+        speed: Some("rapid".to_owned()),
+        ..Filter::default()
+    };
+    assert_eq!(library.reader().timings(&filter).unwrap().len(), 1);
+}
+
 /// What `EXPLAIN QUERY PLAN` says about a statement, with 1 for every value.
 fn plan(db: &Connection, sql: &str) -> String {
     let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();

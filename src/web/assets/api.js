@@ -1,6 +1,7 @@
 // What the page asks of the daemon. Who may do more than look has the key of the URL printed at start.
 
 const KEY = "knightwatch-key";
+const HEADER = "x-knightwatch-key";
 
 /** Takes the key out of the address, where it would be seen and kept. */
 function takeKey() {
@@ -12,13 +13,20 @@ function takeKey() {
 	return sessionStorage.getItem(KEY);
 }
 
-const key = takeKey();
+let key = takeKey();
 
 // A new key, where the page is open already.
 addEventListener("hashchange", () => takeKey() !== key && location.reload());
 
 /** Whether this window may do more than look. */
 export const mayAct = () => key !== null;
+
+/** The key is that of an earlier start: this window only watches from now on. */
+function dropKey() {
+	sessionStorage.removeItem(KEY);
+	key = null;
+	dispatchEvent(new Event("watching"));
+}
 
 export const WATCHES = "This window only watches. To do more, open the address printed at the start, with #key=…";
 
@@ -31,6 +39,7 @@ async function answer(response) {
 		// Not everything that answers speaks JSON.
 	}
 	if (response.ok) return body;
+	if (response.headers.get(HEADER) === "wrong") dropKey();
 	throw new Error(problem(body?.error ?? body) || `the server answers ${response.status}`);
 }
 
@@ -42,7 +51,7 @@ function problem(error) {
 
 export async function post(path, form) {
 	const body = form && new URLSearchParams(form);
-	return answer(await fetch(path, { method: "POST", headers: { "x-knightwatch-key": key ?? "" }, body }));
+	return answer(await fetch(path, { method: "POST", headers: { [HEADER]: key ?? "" }, body }));
 }
 
 export const get = async (path) => answer(await fetch(path));

@@ -18,8 +18,7 @@ const TICK = 100;
 
 const $ = (id) => document.getElementById(id);
 const newGame = new NewGame();
-const openNew = () => newGame.open();
-const live = new Live({ newGame: openNew, read: (text) => say($("read"), text) });
+const live = new Live({ newGame, read: (text) => say($("read"), text) });
 const views = { live, games: new History(), why: new Why() };
 
 function route() {
@@ -49,6 +48,8 @@ function head() {
 }
 
 function title() {
+	// What stands in a tab must not look like news when nothing is heard.
+	if (!store.connected) return `${status().short} – Knightwatch`;
 	const on = running();
 	if (on.some((game) => side(game) === turn(game.fen))) return "Your move – Knightwatch";
 	return on.length ? `${on.length} on – Knightwatch` : "Knightwatch";
@@ -56,12 +57,12 @@ function title() {
 
 function keys(event) {
 	if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
-	if (event.key === "n" && !$("new").hidden && !typing()) openNew();
+	if (event.key === "n" && !$("new").hidden && !typing()) newGame.open();
 	else if (live.node.hidden || !live.shown || !live.table.key(event.key)) return;
 	event.preventDefault();
 }
 
-onChange((kind, id) => {
+function changed(kind, id) {
 	if (kind !== "thinking") head();
 	if (kind === "connection") return;
 	if (kind === "snapshot") views.games.told();
@@ -69,10 +70,14 @@ onChange((kind, id) => {
 	if (kind === "snapshot" && live.wanted && !store.games.has(live.wanted)) live.want(live.wanted);
 	live.heard(kind, id);
 	views.why.heard(kind);
-});
+	views.games.heard(kind, store.games.get(id));
+}
 
+onChange(changed);
+// What could be done can be done no more.
+addEventListener("watching", () => changed("snapshot", null));
 theme($("theme"));
-$("new").addEventListener("click", openNew);
+$("new").addEventListener("click", () => newGame.open());
 $("main").append(...Object.values(views).map(({ node }) => node));
 document.body.append(newGame.node);
 addEventListener("hashchange", route);

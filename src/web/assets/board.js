@@ -32,6 +32,7 @@ export class Board {
 			Object.values(this.layers),
 		);
 		this.flipped = false;
+		this.to = [];
 		this.men = new Map();
 		this.squares = squares ? this.#squares() : null;
 		if (coordinates) this.#coordinates();
@@ -72,14 +73,19 @@ export class Board {
 			this.layers.arrows.replaceChildren(...arrows.map((arrow) => this.#arrow(arrow)));
 		}
 		mark(this.node, "aria-label", label);
-		this.squares?.forEach((cell, square) => {
-			const piece = board[square];
-			mark(cell, "aria-label", piece ? `${nameOf(square)}, ${pieceName(piece)}` : nameOf(square));
-		});
+		this.squares?.forEach((_, square) => this.#name(square));
+	}
+
+	/** What a square is to who hears it. */
+	#name(square) {
+		const piece = this.board[square];
+		const words = [nameOf(square), piece && pieceName(piece), this.to.includes(square) && "can be moved to"];
+		mark(this.squares[square], "aria-label", words.filter(Boolean).join(", "));
 	}
 
 	/** Marks what is chosen: a square, and where it may go to. */
 	hint(selected, to, ahead = []) {
+		this.to = to;
 		this.layers.chosen.replaceChildren(
 			...ahead.map((square) => this.#tile(square, "ahead")),
 			...(selected === null ? [] : [this.#tile(selected, "selected")]),
@@ -94,6 +100,7 @@ export class Board {
 		this.squares?.forEach((cell, square) => {
 			mark(cell, "aria-selected", square === selected ? "true" : to.includes(square) ? "false" : null);
 			mark(cell, "data-target", to.includes(square) ? "" : null);
+			this.#name(square);
 		});
 	}
 

@@ -1,6 +1,6 @@
 // The games of the moment as cards, and those just over as lines.
 
-import { el, mark, say } from "./dom.js";
+import { el, list, mark, say } from "./dom.js";
 import { Board } from "./board.js";
 import { face, left } from "./clocks.js";
 import { kingOf, other, pieces, touched, turn } from "./chess.js";
@@ -37,11 +37,9 @@ export class Cards {
 		for (const id of this.cards.keys()) {
 			if (!on.some((game) => game.id === id)) this.cards.delete(id);
 		}
-		const cards = on.map((game) => this.#card(game));
-		if (cards.length !== this.on.children.length || cards.some((card, i) => this.on.children[i] !== card)) {
-			this.on.replaceChildren(...cards);
-		}
-		this.over.replaceChildren(...over.map(line));
+		const cards = new Map(on.map((game) => [game.id, this.#card(game)]));
+		list(this.on, on, ({ id }) => cards.get(id), ({ id }) => id);
+		list(this.over, over, line, ({ id, result }) => `${id} ${ending(result)}`);
 		this.heading.hidden = !over.length;
 		for (const link of this.node.querySelectorAll("a")) {
 			mark(link, "aria-current", link.dataset.game === chosen ? "true" : null);
@@ -65,8 +63,11 @@ export class Cards {
 class Card {
 	constructor(game) {
 		this.board = new Board();
-		this.rows = [0, 1].map(() => ({ name: el("span", { class: "name" }), clock: el("span", { class: "clock" }) }));
-		const row = (i) => el("span", { class: "row" }, this.rows[i].name, this.rows[i].clock);
+		this.rows = [0, 1].map(() => ({
+			title: el("span", { class: "title" }), name: el("span", { class: "name" }), rating: el("span", { class: "quiet" }), clock: el("span", { class: "clock" }),
+		}));
+		const row = (i) => el("span", { class: "row" }, Object.values(this.rows[i]));
+		this.score = el("span", { class: "quiet" });
 		this.share = el("span", { class: "share" });
 		this.bar = el("span", { class: "bar", "aria-hidden": "true" }, this.share);
 		this.node = el(
@@ -75,6 +76,7 @@ class Card {
 			row(0),
 			el("span", { class: "small" }, this.board.node, this.bar),
 			row(1),
+			this.score,
 		);
 	}
 
@@ -82,8 +84,10 @@ class Card {
 		const below = bottom(game);
 		this.board.show({ ...marks(game), flipped: below === "black", label: `${game.white.name} against ${game.black.name}` });
 		[other(below), below].forEach((color, i) => {
-			const { name, clock } = this.rows[i];
+			const { title, name, rating, clock } = this.rows[i];
+			say(title, game[color].title ?? "");
 			say(name, game[color].name);
+			say(rating, game[color].rating ? `${game[color].rating}${game[color].provisional ? "?" : ""}` : "");
 			clock.classList.toggle("running", game.clocks.running === color);
 			face(clock, () => left(store.games.get(game.id) ?? game, color));
 		});
@@ -92,7 +96,8 @@ class Card {
 		this.share.style.height = `${100 * (below === "white" ? win : 1 - win)}%`;
 		this.share.className = `share ${below}`;
 		// Who plays is not told how he stands.
-		this.bar.hidden = side(game) !== null;
+		this.bar.hidden = this.score.hidden = side(game) !== null;
+		say(this.score, value ? `White ${value.text}` : "");
 		mark(this.node, "title", kind(game));
 	}
 }

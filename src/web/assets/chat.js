@@ -1,6 +1,6 @@
 // What is said beside the board.
 
-import { el } from "./dom.js";
+import { el, list, mark } from "./dom.js";
 import { attempt, mayAct, post } from "./api.js";
 import { side } from "./store.js";
 
@@ -19,19 +19,24 @@ export class Chat {
 		const drawn = `${game.id} ${game.chat.length} ${game.chat.at(-1)?.at}`;
 		if (this.drawn === drawn) return;
 		this.drawn = drawn;
-		this.lines.replaceChildren(
-			...game.chat.map(({ from, text, room }) =>
-				el("li", {}, el("b", {}, from), room === "spectator" && el("i", {}, " to those who watch"), ` ${text}`),
-			),
-		);
+		// What is new is read out, but not all that was said in another game.
+		mark(this.lines, "aria-live", this.id === game.id ? "polite" : "off");
+		this.id = game.id;
+		list(this.lines, game.chat, line, (said) => `${game.id} ${JSON.stringify(said)}`);
 		this.lines.scrollTop = this.lines.scrollHeight;
 	}
 
-	#send(event) {
+	async #send(event) {
 		event.preventDefault();
 		const text = this.input.value.trim();
-		if (!text) return;
-		this.input.value = "";
-		attempt(() => post(`/play/api/board/game/${this.game.id}/chat`, { room: "player", text }));
+		if (!text || this.sending) return;
+		this.sending = true;
+		const sent = await attempt(() => post(`/play/api/board/game/${this.game.id}/chat`, { room: "player", text }));
+		this.sending = false;
+		// What was not sent can be sent again, and who writes on goes on.
+		if (sent !== null && this.input.value.trim() === text) this.input.value = "";
 	}
 }
+
+const line = ({ from, text, room }) =>
+	el("li", {}, el("b", {}, from), room === "spectator" && el("i", {}, " to those who watch"), ` ${text}`);

@@ -29,6 +29,41 @@ export const select = (name, label, options) =>
 export const table = (heads, body) =>
 	el("table", {}, el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col", class: text[0] === "#" && "count" }, text.replace("#", ""))))), body);
 
+const keys = new WeakMap();
+
+/** Shows a child for each item: those that are there already stay, and with them the focus and what somebody has marked. */
+export function list(parent, items, make, key = JSON.stringify) {
+	const before = keys.get(parent) ?? new Map();
+	const after = new Map();
+	for (const item of items) {
+		let name = key(item);
+		// What is said twice is shown twice.
+		while (after.has(name)) name += "+";
+		after.set(name, before.get(name) ?? make(item));
+	}
+	keys.set(parent, after);
+	for (const [name, child] of before) {
+		if (!after.has(name)) child.remove();
+	}
+	[...after.values()].forEach((child, i) => parent.children[i] !== child && parent.insertBefore(child, parent.children[i] ?? null));
+}
+
+/** A button that asks back: only a second click, with the focus still on it, does it. */
+export function twice(text, question, act, attributes) {
+	let asked = false;
+	const ask = (now) => {
+		asked = now;
+		say(node, now ? question : text);
+		node.classList.toggle("danger", now);
+	};
+	const click = () => {
+		ask(!asked);
+		if (!asked) act();
+	};
+	const node = button(text, click, { onblur: () => ask(false), ...attributes });
+	return node;
+}
+
 /** Sets the text, and leaves the page alone when it stands there already. */
 export function say(node, text) {
 	if (node.textContent !== text) node.textContent = text;

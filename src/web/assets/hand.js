@@ -153,6 +153,7 @@ export class Hand {
 		// The queen lies where the pointer is.
 		this.menu.replaceChildren(...(down ? choices : choices.reverse()));
 		this.menu.hidden = false;
+		this.asks = to;
 		this.menu.style.left = `${this.board.x(to) * 12.5}%`;
 		this.menu.style.top = down ? "0" : "auto";
 		this.menu.style.bottom = down ? "auto" : "0";
@@ -160,6 +161,8 @@ export class Hand {
 	}
 
 	#close() {
+		// Who chooses by keyboard goes on from the board.
+		if (this.menu.contains(document.activeElement)) this.#focus(this.asks);
 		this.menu.hidden = true;
 	}
 }

@@ -1,6 +1,6 @@
 // All games that are kept: a list with filters, and what they add up to.
 
-import { button, el, say, select, table } from "./dom.js";
+import { button, el, list, say, select, table } from "./dom.js";
 import { ask } from "./api.js";
 import { other } from "./chess.js";
 import { Statistics } from "./statistics.js";
@@ -13,6 +13,9 @@ const ROWS = 100;
 const filter = (name, label, options) => select(name, label, [["", "Any"], ...options]);
 
 const field = (text, attributes, kind) => el("label", { class: kind }, text, el("input", { autocomplete: "off", ...attributes }));
+
+/** A game that has just ended is in the records so soon, in ms. */
+const WRITTEN = 1000;
 
 /** The filters by day, and after how many days the midnight is that is meant. */
 const DAYS = { since: 0, until: 1 };
@@ -64,10 +67,29 @@ export class History {
 	load() {
 		this.asked?.abort();
 		this.asked = new AbortController();
-		this.offset = 0;
+		this.games = [];
 		this.busy = false;
 		this.#fetch();
 		this.statistics.load(this.#query(), this.asked.signal);
+	}
+
+	/** A game has ended: it comes to the others, where somebody looks at them. */
+	heard(kind, game) {
+		if (kind !== "game" || !game?.result || this.node.hidden) return;
+		clearTimeout(this.soon);
+		this.soon = setTimeout(() => this.#again(), WRITTEN);
+	}
+
+	async #again() {
+		if (!this.asked || this.node.hidden) return;
+		this.statistics.load(this.#query(), this.asked.signal);
+		const answer = await this.#ask(0);
+		if (!answer) return;
+		const { games } = answer;
+		const last = games.length < answer.total ? games.at(-1).started : Infinity;
+		// What "More" has brought stands below.
+		const older = this.games.filter((game) => game.started <= last && !games.some(({ id }) => id === game.id));
+		this.#show([...games, ...(last === Infinity ? [] : older)], answer.total);
 	}
 
 	#query() {
@@ -79,19 +101,28 @@ export class History {
 		if (this.busy || !this.asked) return;
 		this.busy = true;
 		const { signal } = this.asked;
-		const query = this.#query();
-		query.set("offset", this.offset);
-		query.set("limit", ROWS);
-		const answer = await ask(`/api/games?${query}`, signal);
+		const answer = await this.#ask(this.games.length);
 		if (signal.aborted) return;
 		this.busy = false;
-		if (!answer) return;
-		const rows = answer.games.map(row);
-		if (this.offset === 0) this.rows.replaceChildren(...rows);
-		else this.rows.append(...rows);
-		this.offset += rows.length;
-		say(this.total, answer.total === 1 ? "1 game" : `${answer.total.toLocaleString("en")} games`);
-		this.more.hidden = this.offset >= answer.total;
+		if (answer) this.#show([...this.games, ...answer.games], answer.total);
+	}
+
+	/** So many of the games from this one on; null when another question has been asked meanwhile. */
+	async #ask(offset) {
+		const { signal } = this.asked;
+		const query = this.#query();
+		query.set("offset", offset);
+		query.set("limit", ROWS);
+		const answer = await ask(`/api/games?${query}`, signal);
+		return signal.aborted ? null : answer;
+	}
+
+	#show(games, total) {
+		// One that began meanwhile has pushed another one into the next rows, too.
+		this.games = [...new Map(games.map((game) => [game.id, game])).values()];
+		list(this.rows, this.games, row);
+		say(this.total, total === 1 ? "1 game" : `${total.toLocaleString("en")} games`);
+		this.more.hidden = this.games.length >= total;
 	}
 }
 

@@ -23,11 +23,14 @@ export class Live {
 	/** Shows the game with this id, also one from the records; null follows what is on. */
 	async want(id) {
 		this.wanted = id;
-		this.stored = null;
-		if (id && store.snapshot && !store.games.has(id)) {
+		this.asking = Boolean(id && store.snapshot && !store.games.has(id));
+		if (this.asking) {
 			const game = await attempt(() => get(`/api/game/${encodeURIComponent(id)}`));
 			if (this.wanted !== id) return;
+			this.asking = false;
 			this.stored = game;
+			// It may stand on the table already, as it was when it was on.
+			this.shown = null;
 		}
 		this.choose();
 	}
@@ -42,7 +45,8 @@ export class Live {
 
 	/** Puts on the table what belongs there now. */
 	choose() {
-		if (!store.snapshot) return;
+		// What is shown stays until the answer is here.
+		if (!store.snapshot || this.asking) return;
 		const game = this.#game();
 		this.nothing.hidden = Boolean(game);
 		this.table.node.hidden = !game;
@@ -56,7 +60,7 @@ export class Live {
 	}
 
 	#game() {
-		if (this.wanted) return store.games.get(this.wanted) ?? this.stored;
+		if (this.wanted) return store.games.get(this.wanted) ?? (this.stored?.id === this.wanted ? this.stored : null);
 		const on = running();
 		const shown = store.games.get(this.shown?.id);
 		const mine = on.findLast((game) => side(game));

@@ -14,17 +14,20 @@ export class Moves {
 		this.buttons = [];
 	}
 
-	show(game, ply) {
+	/** `bare`: what the engine thought of the moves is not told. */
+	show(game, ply, bare) {
 		const kept = this.id === game.id && this.known.every((move, i) => game.moves[i] === move);
 		if (!kept) {
 			this.id = game.id;
 			this.known = [];
 			this.buttons = [];
+			this.titles = [];
 			this.list.replaceChildren();
 		}
 		const number = numbering(game.start_fen);
 		for (let i = this.known.length; i < game.moves.length; i++) this.#add(game, i, number(i));
 		this.known = [...game.moves];
+		this.buttons.forEach((button, i) => mark(button, "title", bare ? null : this.titles[i]));
 		const current = this.buttons[ply - 1];
 		if (current !== this.current) {
 			if (this.current) {
@@ -46,8 +49,8 @@ export class Moves {
 	#add(game, i, { number, black }) {
 		const move = game.moves[i];
 		const value = score(move.thought, game.ours);
-		const title = [value?.text, move.spent_ms === null ? null : span(move.spent_ms)].filter(Boolean).join(", ");
-		const node = button(move.san, () => this.look(i + 1), { tabindex: -1, title: title || null });
+		this.titles.push([value?.text, move.spent_ms === null ? null : span(move.spent_ms)].filter(Boolean).join(", ") || null);
+		const node = button(move.san, () => this.look(i + 1), { tabindex: -1 });
 		this.buttons.push(node);
 		if (!black || i === 0) {
 			this.row = el("li", {}, el("span", { class: "number" }, `${number}.`), black && el("span", { class: "gap" }, "…"));

@@ -1,7 +1,7 @@
 // The form of a new game against Knightwatch.
 
 import { button, el, icon, say, select } from "./dom.js";
-import { control } from "./api.js";
+import { control, tell } from "./api.js";
 import { challenge } from "./play.js";
 import { allows, onChange, store } from "./store.js";
 
@@ -27,7 +27,7 @@ export class NewGame {
 		this.fen = el("input", { type: "text", name: "fen", required: true, autocomplete: "off", spellcheck: "false", placeholder: "FEN", pattern: "\\s*(\\w+/){7}\\w+( .*)?", title: "Eight rows with / between, then who moves" });
 		this.fenLabel = el("label", {}, "Position as FEN", this.fen);
 		this.strength = select("strength", "Strength", STRENGTHS);
-		this.problem = el("p", { class: "problem", role: "alert" });
+		this.said = el("p", { role: "alert" });
 		this.start = el("button", { class: "main", type: "submit", autofocus: true }, "Play");
 		this.form = el(
 			"form",
@@ -39,7 +39,7 @@ export class NewGame {
 			group("Start from", "variant", "standard",
 				[["standard", "Standard"], ["chess960", "Chess960"], ["fromPosition", "Position"]], this.fenLabel),
 			this.strength,
-			this.problem,
+			this.said,
 			this.start,
 		);
 		this.node = el("dialog", { "aria-labelledby": "new-game" }, this.form);
@@ -47,7 +47,7 @@ export class NewGame {
 	}
 
 	open() {
-		say(this.problem, "");
+		if (!this.busy) this.#say("");
 		this.#fit();
 		this.node.showModal();
 	}
@@ -62,7 +62,7 @@ export class NewGame {
 		this.strength.hidden = !allows("strength");
 	}
 
-	async #submit(event) {
+	#submit(event) {
 		event.preventDefault();
 		const values = this.#values();
 		const form = { color: values.color };
@@ -73,36 +73,63 @@ export class NewGame {
 		}
 		if (values.variant === "chess960") form.variant = "chess960";
 		if (values.variant === "fromPosition") form.fen = values.fen;
-		this.start.disabled = true;
-		say(this.problem, "");
-		try {
+		this.ask(async () => {
 			if (allows("strength")) await control(`strength?user=${store.snapshot.play.user}&${values.strength}`);
-			this.waiting = await challenge(form);
+			return challenge(form);
+		});
+	}
+
+	/** Challenges the bot, once at a time: `send()` does it and gives the id. What becomes of it is told in the form, or beside it
+	 * when that is closed. */
+	async ask(send) {
+		if (this.busy) return this.#say("Asked already: the answer is still to come.");
+		this.#wait(true);
+		this.#say("");
+		try {
+			this.waiting = await send();
+			this.#say("Asked.");
 			// The game may have begun before the answer was here.
 			this.#heard("challenge");
 		} catch (error) {
-			say(this.problem, error.message);
+			this.#over(error.message);
 		}
-		this.start.disabled = false;
 	}
 
-	/** The challenge becomes a game, or is answered with a reason. */
+	/** The challenge becomes a game, waits for a place, or is answered with a reason. */
 	#heard(kind) {
-		if (!this.waiting) return;
-		if (store.games.has(this.waiting)) this.#begun();
-		else if (kind === "challenge") {
-			const answer = store.snapshot.challenges.find((challenge) => challenge.id === this.waiting);
-			if (answer?.decision === "declined" || answer?.decision === "dropped") {
-				this.waiting = null;
-				say(this.problem, `Declined: ${answer.reason}`);
-			}
-		}
+		const { waiting } = this;
+		if (!waiting) return;
+		if (store.games.has(waiting)) return this.#begun();
+		if (kind !== "challenge" && kind !== "snapshot") return;
+		const answer = store.snapshot.challenges.findLast((challenge) => challenge.id === waiting);
+		// A daemon that was started anew knows nothing of it.
+		if (!answer) return kind === "snapshot" && this.#over("Nobody knows of this challenge any more.");
+		if (answer.decision === "queued") this.#say(`Waiting for a place: ${answer.reason}`);
+		else if (answer.decision !== "accepted") this.#over(`Declined: ${answer.reason}`);
 	}
 
 	#begun() {
 		// What is on, and the person's own game first.
 		location.hash = "#/";
-		this.waiting = null;
+		this.#wait(false);
 		this.node.close();
+	}
+
+	/** There is no game. */
+	#over(why) {
+		this.#wait(false);
+		this.#say(why, true);
+	}
+
+	#wait(busy) {
+		this.busy = busy;
+		this.waiting = null;
+		this.start.disabled = busy;
+	}
+
+	#say(text, bad = false) {
+		this.said.className = text && !bad ? "quiet" : "problem";
+		say(this.said, text);
+		if (text && !this.node.open) tell(text, bad);
 	}
 }

@@ -1,7 +1,7 @@
 // What the person before the page can do in a game: buttons, and moves that are typed.
 
-import { button, el, mark, say } from "./dom.js";
-import { attempt, board, control, mayAct, post, tell } from "./api.js";
+import { button, el, mark, say, twice } from "./dom.js";
+import { attempt, board, control, mayAct, post } from "./api.js";
 import { other, pieces, turn, typed } from "./chess.js";
 import { allows, side, store } from "./store.js";
 
@@ -11,7 +11,7 @@ export async function challenge(form, bot = store.snapshot.account) {
 	return answer.id ?? answer.challenge.id;
 }
 
-/** The same game again, with the other color. */
+/** The same game again, with the other color; gives the id. */
 function again(game) {
 	const form = { color: other(side(game)) };
 	if (game.clock) {
@@ -24,7 +24,7 @@ function again(game) {
 }
 
 export class Actions {
-	/** `newGame()` opens the form of a new one; `play(uci)` makes a move. */
+	/** `newGame.open()` opens the form of a new one, `newGame.ask(send)` waits for what becomes of a challenge; `play(uci)` makes a move. */
 	constructor({ newGame, play }) {
 		this.play = play;
 		const call = (text) => () => attempt(() => board(this.game.id, text));
@@ -34,13 +34,12 @@ export class Actions {
 			accept: button("Accept draw", call("draw/yes"), { class: "main" }),
 			decline: button("Decline", call("draw/no")),
 			abort: button("Abort", call("abort")),
-			resign: button("Resign", () => this.#resign()),
+			resign: twice("Resign", "Really resign?", () => attempt(() => board(this.game.id, "resign"))),
 			now: button("Move now", () => attempt(() => control(`move-now?game=${this.game.id}`))),
-			rematch: button("Rematch", () => this.#rematch(), { class: "main" }),
-			another: button("New game", newGame),
+			rematch: button("Rematch", () => newGame.ask(() => again(this.game)), { class: "main" }),
+			another: button("New game", () => newGame.open()),
 		};
 		for (const [name, node] of Object.entries(this.buttons)) node.dataset.act = name;
-		this.buttons.resign.addEventListener("blur", () => this.#sure(false));
 		this.input = el("input", {
 			type: "text", id: "move", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
 			"aria-label": "Your move", "aria-describedby": "move-problem", placeholder: "Type a move: Nf3, O-O, e2e4",
@@ -51,7 +50,8 @@ export class Actions {
 	}
 
 	show(game) {
-		if (this.game?.id !== game.id) this.#sure(false);
+		// Nobody has been asked about this one.
+		if (this.game?.id !== game.id) this.buttons.resign.dispatchEvent(new Event("blur"));
 		this.game = game;
 		const mine = mayAct() ? side(game) : null;
 		const on = mine !== null && !game.result;
@@ -93,23 +93,5 @@ export class Actions {
 		} else {
 			say(this.problem, moves.length ? `${text} can be ${moves.length} moves: say from where.` : `${text} is not a legal move here.`);
 		}
-	}
-
-	#sure(asked) {
-		this.asked = asked;
-		say(this.buttons.resign, asked ? "Really resign?" : "Resign");
-		this.buttons.resign.classList.toggle("danger", asked);
-	}
-
-	#resign() {
-		if (!this.asked) return this.#sure(true);
-		this.#sure(false);
-		attempt(() => board(this.game.id, "resign"));
-	}
-
-	async #rematch() {
-		if (!(await attempt(() => again(this.game)))) return;
-		location.hash = "#/";
-		tell("Asked for a rematch.");
 	}
 }

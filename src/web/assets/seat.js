@@ -2,7 +2,7 @@
 
 import { el, figure, mark, say } from "./dom.js";
 import { material } from "./chess.js";
-import { face, left } from "./clocks.js";
+import { face, left, leftAt } from "./clocks.js";
 
 export class Seat {
 	constructor() {
@@ -16,7 +16,8 @@ export class Seat {
 			el("span", { class: "who" }, this.title, this.name, this.rating, this.news), this.taken, this.clock);
 	}
 
-	show(game, color, board) {
+	/** `plies`: after how many moves the clock is wanted; null for now. */
+	show(game, color, board, plies) {
 		Object.assign(this, { game, color });
 		const { name, title, rating, provisional } = game[color];
 		say(this.title, title ?? "");
@@ -26,8 +27,10 @@ export class Seat {
 		mark(this.node, "aria-label", `${name}, ${color}`);
 		mark(this.node, "role", "group");
 		this.node.classList.toggle("moving", game.clocks.running === color && !game.result);
+		// Who looks back while a game is on must not take an old clock for the one that runs.
+		const past = game.result ? plies : null;
 		mark(this.clock, "aria-label", `${name}'s clock`);
-		face(this.clock, () => left(this.game, this.color));
+		face(this.clock, () => (past === null ? left(game, color) : leftAt(game, color, past)));
 		this.#take(board);
 	}
 

@@ -1,11 +1,14 @@
 // What the games add up to, by what they have in common, and the ratings over time.
 
-import { el, svg, table } from "./dom.js";
+import { button, el, svg, table } from "./dom.js";
 import { ask } from "./api.js";
-import { day } from "./words.js";
+import { day, span } from "./words.js";
 
-/** Rows of a table; who wants more of them filters. */
+/** Rows of a table, until somebody wants all of them. */
 const ROWS = 8;
+
+/** Kinds of ratings that are told apart by color and dashes. */
+const KINDS = 6;
 
 const TABLES = { by_speed: "Speed", by_color: "Color", by_opponent: "Opponent", by_opening: "Opening", by_tournament: "Tournament" };
 
@@ -16,6 +19,8 @@ const HEIGHT = 160;
 export class Statistics {
 	constructor() {
 		this.body = el("div", { class: "tables" });
+		/** The tables that somebody wants to see in full. */
+		this.full = new Set();
 		this.node = el("details", { class: "statistics", ontoggle: () => this.#show() }, el("summary", {}, "Statistics"), this.body);
 	}
 
@@ -31,14 +36,41 @@ export class Statistics {
 		this.counted = query;
 		const found = await ask(`/api/stats?${query}`, signal);
 		if (!found) return void (this.counted = null);
-		const tables = Object.entries(TABLES).map(([key, name]) => summary(name, found[key] ?? []));
-		this.body.replaceChildren(...[ratings(found.ratings ?? {}), ...tables].filter(Boolean));
+		const tables = Object.entries(TABLES).map(([key, name]) => this.#summary(name, found[key] ?? []));
+		this.body.replaceChildren(...[ratings(found.ratings ?? {}), ...tables, clocks(found.timing ?? [])].filter(Boolean));
+	}
+
+	#summary(name, groups) {
+		if (!groups.length) return null;
+		const shown = this.full.has(name) ? groups.length : ROWS;
+		const rows = el("tbody", {}, groups.slice(0, shown).map(group));
+		const more = button(`All ${groups.length}`, () => {
+			this.full.add(name);
+			const rest = groups.slice(shown).map(group);
+			rows.append(...rest);
+			more.remove();
+			// Who came by keyboard reads on where the table was cut.
+			rest[0].tabIndex = -1;
+			rest[0].focus();
+		});
+		return el("div", { class: "scrolling" }, table([name, "#Games", "#Score", ""], rows), groups.length > shown && more);
 	}
 }
 
-function summary(name, groups) {
-	if (!groups.length) return null;
-	return table([name, "#Games", "#Score", ""], el("tbody", {}, groups.slice(0, ROWS).map(group)));
+/** How it went by the clock; of speeds without one nothing is left to tell. */
+function clocks(speeds) {
+	const timed = speeds.filter(({ left_ms, round_trip_ms }) => left_ms !== null || round_trip_ms !== null);
+	if (!timed.length) return null;
+	const number = (text) => el("td", { class: "count" }, text);
+	const row = ({ speed, games, flagged, left_ms, round_trip_ms }) => el("tr", {},
+		el("th", { scope: "row" }, speed),
+		number(String(games)),
+		number(left_ms === null ? "–" : span(left_ms)),
+		number(String(flagged)),
+		number(round_trip_ms === null ? "–" : `${round_trip_ms} ms`));
+	return el("div", { class: "scrolling" },
+		table(["Clock", "#Games", "#Left", "#Flags", "#Latency"], el("tbody", {}, timed.map(row))),
+		el("p", { class: "quiet" }, "Medians of our clock at the end and of a move's way to the server and back; flags are games that we lost on time."));
 }
 
 function group({ name, won, drawn, lost, points }) {
@@ -65,8 +97,9 @@ function ratings(kinds) {
 	const y = (rating) => (HEIGHT * (1 - (rating - low) / (high - low))).toFixed(1);
 	const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", class: "ratings", role: "img",
 		"aria-label": lines.map(([kind, points]) => `${kind} ${points.at(-1)[1]}`).join(", ") },
-		lines.map(([, points], i) => svg("polyline", { class: `kind${i}`, points: points.map(([at, rating]) => `${x(at)},${y(rating)}`).join(" ") })));
-	const legend = el("figcaption", {}, lines.map(([kind, points], i) => el("span", { class: `key kind${i}` }, `${kind} ${points.at(-1)[1]}`)),
+		lines.map(([, points], i) => svg("polyline", { class: `kind${i % KINDS}`, points: points.map(([at, rating]) => `${x(at)},${y(rating)}`).join(" ") })));
+	const legend = el("figcaption", {}, lines.map(([kind, points], i) => el("span", { class: `key kind${i % KINDS}` },
+		svg("svg", { viewBox: "0 0 24 4", "aria-hidden": "true" }, svg("polyline", { points: "0,2 24,2" })), `${kind} ${points.at(-1)[1]}`)),
 		el("span", { class: "quiet" }, `${day(first)} to ${day(last)}, ${low} to ${high - 1}`));
 	return el("figure", { class: "wide" }, drawing, legend);
 }

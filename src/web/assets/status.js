@@ -5,10 +5,20 @@ import { ours, running, store } from "./store.js";
 
 const at = (ms) => (ms ? `, next at ${moment(ms)}` : "");
 
+/** Why nothing new comes. */
+const LOST = {
+	gone: ["Connection lost", "The connection to the daemon is lost; it is tried again."],
+	full: ["Too many pages", "Too many windows with this page are open: close some, and this one follows again."],
+	asleep: ["Asleep", "Nobody has looked at this window for a while; what it shows is old until somebody does."],
+};
+
 /** `{kind, short, long}`: `kind` is `good`, `calm` or `bad`. */
 export function status() {
 	const { snapshot, connected } = store;
-	if (!connected) return { kind: "bad", short: "Connection lost", long: "The connection to the daemon is lost; it is tried again." };
+	if (!connected) {
+		const [short, long] = LOST[store.why] ?? LOST.gone;
+		return { kind: "bad", short, long };
+	}
 	return state(snapshot, running().length);
 }
 

@@ -6,6 +6,8 @@ export const store = {
 	/** By id, in the order in which they are told. */
 	games: new Map(),
 	connected: false,
+	/** Why not, as stream.js has it; null before the first try. */
+	why: null,
 	/** How far the daemon's clock is ahead of ours, in ms. */
 	ahead: 0,
 };
@@ -33,9 +35,10 @@ export const running = () => [...store.games.values()].filter((game) => !game.re
 
 export const allows = (control) => store.snapshot?.control?.includes(control) ?? false;
 
-export function lost() {
-	if (!store.connected && store.snapshot) return;
+export function lost(why) {
+	if (!store.connected && store.why === why) return;
 	store.connected = false;
+	store.why = why;
 	tell("connection");
 }
 

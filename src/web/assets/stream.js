@@ -4,10 +4,23 @@ const KINDS = ["snapshot", "game", "moved", "thinking", "chat", "status", "note"
 
 const AGAIN_MS = 400;
 
+/** Where there are too many pages, one of them has to go first. */
+const FULL_MS = 5000;
+
+/** An answer that takes longer is none. */
+const PATIENCE_MS = 2000;
+
 /** A browser gives a site six connections for all windows; one that nobody looks at gives its own back. */
 const UNSEEN_MS = 300_000;
 
-/** Calls `heard(kind, data)` for every event and `lost()` when the daemon cannot be reached. */
+/** Why there is no stream, which a stream itself does not tell: `full` or `gone`. */
+async function reason(url) {
+	const asked = { method: "HEAD", signal: AbortSignal.timeout(PATIENCE_MS) };
+	const answer = await fetch(url, asked).catch(() => null);
+	return answer?.status === 503 ? "full" : "gone";
+}
+
+/** Calls `heard(kind, data)` for every event and `lost(why)` when none will come: `full`, `gone` or `asleep`. */
 export function listen(url, heard, lost) {
 	let source = null;
 	let timer = 0;
@@ -18,20 +31,28 @@ export function listen(url, heard, lost) {
 	};
 	const open = () => {
 		close();
-		source = new EventSource(url);
+		const mine = new EventSource(url);
+		source = mine;
 		for (const kind of KINDS) {
-			source.addEventListener(kind, (message) => heard(kind, JSON.parse(message.data)));
+			mine.addEventListener(kind, (message) => heard(kind, JSON.parse(message.data)));
 		}
-		source.onerror = () => {
-			close();
-			lost();
-			timer = setTimeout(open, AGAIN_MS);
+		mine.onerror = async () => {
+			mine.close();
+			const why = await reason(url);
+			// Given up meanwhile.
+			if (source !== mine) return;
+			lost(why);
+			timer = setTimeout(open, why === "full" ? FULL_MS : AGAIN_MS);
 		};
+	};
+	const sleep = () => {
+		close();
+		lost("asleep");
 	};
 	let unseen = 0;
 	document.addEventListener("visibilitychange", () => {
 		clearTimeout(unseen);
-		if (document.hidden) unseen = setTimeout(close, UNSEEN_MS);
+		if (document.hidden) unseen = setTimeout(sleep, UNSEEN_MS);
 		else if (!source) open();
 	});
 	open();

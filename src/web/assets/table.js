@@ -19,7 +19,7 @@ import { ending, kind, score } from "./words.js";
 const NUMBERS = "knightwatch-numbers";
 
 export class Table {
-	/** `newGame()` opens the form of a new game, `read(text)` reads something out. */
+	/** `newGame` is the form of a new game, `read(text)` reads something out. */
 	constructor({ newGame, read }) {
 		this.read = read;
 		this.flips = new Set();
@@ -50,7 +50,10 @@ export class Table {
 		this.share = el("div", { class: "share" });
 		this.bar = el("div", { class: "evalbar", role: "img" }, this.share);
 		this.tag = el("p", { class: "tag", hidden: true });
-		this.picture = el("a", { class: "tool text", title: "The board as a picture", target: "_blank" }, "SVG");
+		const picture = (text, title) => el("a", { class: "tool text", title, target: "_blank" }, text);
+		this.picture = picture("SVG", "The board as a picture");
+		this.film = picture("Film", "The game as a picture that moves");
+		this.curve = picture("Graph", "Chances and times as a picture");
 		this.live = tool("live", "To the latest move (End)", () => this.look(Infinity));
 		this.tools = el("div", { class: "tools", role: "toolbar", "aria-label": "Look through the game" },
 			tool("first", "To the start (Home)", () => this.look(0)),
@@ -59,14 +62,14 @@ export class Table {
 			this.live,
 			el("span", { class: "space" }),
 			tool("flip", "Turn the board (F)", () => this.flip()),
-			copy("PGN"), copy("FEN"), this.picture);
+			copy("PGN"), copy("FEN"), this.picture, this.film, this.curve);
 		this.stage = el("div", { class: "stage" }, top.node,
 			el("div", { class: "boardrow" }, this.bar, el("div", { class: "frame" }, this.board.node, this.hand.menu, this.tag)),
 			bottom.node, this.tools);
 		this.heading = el("h1", {});
 		this.result = el("p", { class: "result", hidden: true });
 		this.link = el("a", { class: "quiet", rel: "noreferrer", target: "_blank" });
-		this.numbers = el("input", { type: "checkbox", onchange: () => this.#number() });
+		this.numbers = el("input", { type: "checkbox", onchange: () => this.#turnNumbers() });
 		this.numbersLabel = el("label", { class: "switch" }, this.numbers, "Show what the engine thinks");
 		this.panel = el("aside", { class: "panel", "aria-label": "The game" },
 			el("header", {}, this.heading, this.link, this.result),
@@ -83,6 +86,7 @@ export class Table {
 			this.#setAhead(null);
 		}
 		this.game = game;
+		this.plies = game.moves.length;
 		this.node.hidden = false;
 		this.refresh();
 	}
@@ -90,23 +94,27 @@ export class Table {
 	/** Something has happened in the game; `kind` as the stream names it. */
 	heard(kind, game) {
 		this.game = game;
+		const before = this.plies;
+		this.plies = game.moves.length;
+		// A draw offer, say, leaves alone what is on its way and what was chosen in advance.
+		const another = kind === "moved" || this.plies !== before || game.result;
+		if (another) this.pending = null;
 		const last = game.moves.at(-1);
 		if (kind === "moved") {
-			this.pending = null;
 			// Who only looks on is not talked to all the time.
 			if (side(game)) this.read(`${game[last.by].name}: ${spoken(last.san)}`);
 			if (this.ply === null) this.step = null;
 		} else if (kind === "snapshot") {
-			this.pending = null;
+			if (this.plies < before || game.result) this.#setAhead(null);
 		} else if (kind === "game") {
-			this.pending = null;
-			this.#setAhead(null);
+			if (another) this.#setAhead(null);
 			if (game.result) this.read(`The game is over: ${ending(game.result)}`);
 			else if (game.draw_offer) this.read(`${game[game.draw_offer].name} offers a draw`);
 		}
 		if (kind === "thinking") this.#showThinking();
 		else this.refresh();
-		if (kind === "moved") this.#playAhead();
+		// The move that was waited for may have been made while nobody was told.
+		if (kind === "moved" || kind === "snapshot") this.#playAhead();
 	}
 
 	refresh() {
@@ -116,6 +124,8 @@ export class Table {
 		say(this.link, game.tournament ? `tournament ${game.tournament}` : game.id);
 		mark(this.link, "href", game.url);
 		mark(this.picture, "href", `/game/${game.id}.svg?ply=${this.#at()}`);
+		mark(this.film, "href", `/game/${game.id}/animated.svg`);
+		mark(this.curve, "href", `/game/${game.id}/graph.svg`);
 		// The simulator has no page of the game.
 		this.link.hidden = Boolean(store.snapshot.play);
 		this.result.hidden = !game.result;
@@ -127,7 +137,8 @@ export class Table {
 		this.numbersLabel.hidden = side(game) === null || Boolean(game.result);
 		this.numbers.checked = this.showsNumbers;
 		this.node.classList.toggle("blind", off);
-		this.moves.show(game, this.#at());
+		this.curve.hidden = off;
+		this.moves.show(game, this.#at(), off);
 		this.graph.show(game, this.#at());
 		this.actions.show(game);
 		this.chat.show(game);
@@ -138,6 +149,8 @@ export class Table {
 		this.ply = ply >= this.game.moves.length ? null : Math.max(0, ply);
 		this.step = null;
 		this.refresh();
+		const move = this.game.moves[this.#at() - 1];
+		this.read(move ? `Move ${this.#number(this.#at() - 1)}, ${move.by}: ${spoken(move.san)}` : "The start");
 	}
 
 	flip() {
@@ -172,7 +185,7 @@ export class Table {
 	/** Who plays against the engine does not see its cards unless he wants to. */
 	#hidesNumbers = () => side(this.game) !== null && !this.game.result && !this.showsNumbers;
 
-	#number() {
+	#turnNumbers() {
 		this.showsNumbers = this.numbers.checked;
 		localStorage.setItem(NUMBERS, this.showsNumbers ? "yes" : "no");
 		this.refresh();
@@ -238,14 +251,13 @@ export class Table {
 		this.tag.hidden = !words;
 		say(this.tag, words);
 		this.live.classList.toggle("calls", this.ply !== null);
-		[other(below), below].forEach((color, i) => this.seats[i].show(game, color, this.board.board));
+		[other(below), below].forEach((color, i) => this.seats[i].show(game, color, this.board.board, this.ply));
 		this.hand.refresh();
 	}
 
-	#numbered(i) {
-		const { number, black } = numbering(this.game.start_fen)(i);
-		return `${number}${black ? "…" : "."} ${this.game.moves[i].san}`;
-	}
+	#number = (i) => numbering(this.game.start_fen)(i).number;
+
+	#numbered = (i) => `${this.#number(i)}${this.game.moves[i].by === "black" ? "…" : "."} ${this.game.moves[i].san}`;
 
 	/** What the person may do at the board: move, or choose a move in advance. */
 	#grip() {
@@ -262,6 +274,8 @@ export class Table {
 		if (turn(game.fen) !== side(game) || this.pending) return this.#setAhead(uci);
 		if (this.ply !== null) this.look(Infinity);
 		this.step = null;
+		// What was chosen before was meant for another position.
+		this.#setAhead(null);
 		this.pending = { uci, board: after(pieces(game.fen), uci) };
 		this.#showBoard();
 		this.#send(game, uci, this.pending);
@@ -271,6 +285,7 @@ export class Table {
 		const done = await attempt(() => board(game.id, `move/${uci}`));
 		if (!done && this.pending === pending) {
 			this.pending = null;
+			this.#setAhead(null);
 			this.#showBoard();
 		}
 	}
@@ -284,7 +299,7 @@ export class Table {
 	/** Plays what was chosen in advance if it is legal now; pawns become queens. */
 	#playAhead() {
 		const { game, ahead } = this;
-		if (!ahead || turn(game.fen) !== side(game)) return;
+		if (!ahead || this.pending || turn(game.fen) !== side(game)) return;
 		this.#setAhead(null);
 		const { from, to } = parse(ahead);
 		const moves = targets(pieces(game.fen), game.legal).get(from)?.get(to) ?? [];

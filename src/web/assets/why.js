@@ -1,12 +1,13 @@
 // Why it does what it does: its state, challenges with the decision, the log, and the levers.
 
-import { button, el, mark, say, table } from "./dom.js";
+import { button, el, list, mark, say, table, twice } from "./dom.js";
 import { attempt, control, mayAct, tell, WATCHES } from "./api.js";
 import { allows, store } from "./store.js";
 import { each, status } from "./status.js";
 import { moment, player } from "./words.js";
 
-const LEVERS = { pause: "Pause", resume: "Resume", drain: "Finish and stop" };
+/** What each says, and asks back if it cannot be undone. */
+const LEVERS = { pause: ["Pause"], resume: ["Resume"], drain: ["Finish and stop", "Really stop?"] };
 
 const STAGES = { running: "Running", planned: "Planned", over: "Over" };
 
@@ -16,9 +17,15 @@ export class Why {
 	constructor() {
 		this.state = el("p", { class: "state" });
 		this.about = el("p", { class: "quiet" });
-		this.levers = Object.entries(LEVERS).map(([name, text]) => button(text, () => this.#pull(name, text), { "data-lever": name }));
+		this.levers = Object.entries(LEVERS).map(([name, [text, question]]) => {
+			const pull = () => this.#pull(name, text);
+			const attributes = { "data-lever": name };
+			return question ? twice(text, question, pull, attributes) : button(text, pull, attributes);
+		});
 		this.user = el("input", { type: "text", name: "user", required: true, autocomplete: "off", placeholder: "Account", "aria-label": "Account to block" });
-		this.block = el("form", { class: "pair", onsubmit: (event) => this.#block(event) }, this.user, el("button", { type: "submit" }, "Block"));
+		this.unblock = el("button", { type: "submit", value: "unblock" }, "Unblock");
+		this.block = el("form", { class: "pair", onsubmit: (event) => this.#block(event) },
+			this.user, el("button", { type: "submit", value: "block" }, "Block"), this.unblock);
 		this.challenges = el("tbody", {});
 		this.none = el("p", { class: "quiet" }, "No challenge yet.");
 		this.arenas = el("tbody", {});
@@ -51,16 +58,18 @@ export class Why {
 		say(this.about, [`Knightwatch ${version}`, account && !accounts && player(account), server, !mayAct() && WATCHES].filter(Boolean).join("  ·  "));
 		for (const lever of this.levers) lever.hidden = !mayAct() || !allows(lever.dataset.lever);
 		this.block.hidden = !mayAct() || !allows("block");
+		this.unblock.hidden = !allows("unblock");
 		mark(this.levers[0], "disabled", snapshot.paused);
-		mark(this.levers[1], "disabled", !snapshot.paused);
+		mark(this.levers[1], "disabled", !(accounts ?? [snapshot]).some(({ paused }) => paused));
 		this.none.hidden = snapshot.challenges.length > 0;
-		this.challenges.replaceChildren(...snapshot.challenges.toReversed().map(challenge));
+		list(this.challenges, snapshot.challenges.toReversed(), challenge);
 		this.noArena.hidden = snapshot.arenas.length > 0;
-		this.arenas.replaceChildren(...Object.keys(STAGES).flatMap((stage) => snapshot.arenas.filter((one) => one.stage === stage).map(arena)));
-		// Whoever reads or copies them is left alone.
-		if (this.drawn !== snapshot.settings) this.settings.replaceChildren(...settings(snapshot.settings));
-		this.drawn = snapshot.settings;
-		this.log.replaceChildren(...snapshot.log.toReversed().map(note));
+		// The simulator has no pages of its own.
+		const url = ({ id }) => (server && !snapshot.play ? `${server}/tournament/${id}` : null);
+		const arenas = snapshot.arenas.map((one) => ({ ...one, url: url(one) }));
+		list(this.arenas, Object.keys(STAGES).flatMap((stage) => arenas.filter((one) => one.stage === stage)), arena);
+		list(this.settings, settings(snapshot.settings), setting);
+		list(this.log, snapshot.log.toReversed(), note);
 	}
 
 	async #pull(name, text) {
@@ -70,9 +79,10 @@ export class Why {
 	async #block(event) {
 		event.preventDefault();
 		const user = this.user.value.trim();
-		if ((await attempt(() => control(`block?user=${encodeURIComponent(user)}`))) === null) return;
+		const order = event.submitter?.value ?? "block";
+		if ((await attempt(() => control(`${order}?user=${encodeURIComponent(user)}`))) === null) return;
 		this.user.value = "";
-		tell(`${user} is blocked.`);
+		tell(order === "block" ? `${user} is blocked.` : `${user} is not blocked any more.`);
 	}
 }
 
@@ -87,10 +97,10 @@ function challenge({ at, from, to, time_control, variant, rated, decision, reaso
 		el("td", {}, reason));
 }
 
-function arena({ id, account, name, stage, starts, rank, players, text }) {
+function arena({ account, name, stage, starts, rank, players, text, url }) {
 	const place = rank ? `${rank} of ${players}` : `${players} players`;
 	return el("tr", {},
-		el("td", {}, el("a", { href: `${store.snapshot.server}/tournament/${id}`, rel: "noreferrer", target: "_blank" }, name)),
+		el("td", {}, url ? el("a", { href: url, rel: "noreferrer", target: "_blank" }, name) : name),
 		el("td", {}, el("span", { class: "chip" }, STAGES[stage])),
 		el("td", { class: "quiet" }, starts && moment(starts)),
 		el("td", {}, place),
@@ -103,9 +113,10 @@ function settings(all) {
 	for (const { account, words } of all) {
 		for (const row of words) rows.set(`${row}`, [...(rows.get(`${row}`) ?? [row]), account]);
 	}
-	return [...rows.values()].map(([[key, value], ...accounts]) =>
-		el("tr", {}, el("th", { scope: "row" }, accounts.length < all.length && `${accounts.join(", ")}: `, key), el("td", {}, el("code", {}, value))));
+	return [...rows.values()].map(([[key, value], ...accounts]) => [accounts.length < all.length ? `${accounts.join(", ")}: ${key}` : key, value]);
 }
+
+const setting = ([key, value]) => el("tr", {}, el("th", { scope: "row" }, key), el("td", {}, el("code", {}, value)));
 
 function note({ at, severity, game, text }) {
 	return el("li", { class: severity },

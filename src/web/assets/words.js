@@ -4,22 +4,24 @@ const MINUS = "\u2212";
 
 const two = (n) => String(n).padStart(2, "0");
 
-/** `1:02:03`, `4:05`, and tenths in the last twenty seconds. */
+/** `2 d 5 h`, `1:02:03`, `4:05`, and tenths in the last twenty seconds. */
 export function clock(ms) {
 	if (ms < 20_000) {
 		const tenths = Math.floor(ms / 100);
 		return `0:${two(Math.floor(tenths / 10))}.${tenths % 10}`;
 	}
 	const seconds = Math.floor(ms / 1000);
+	if (seconds >= 86_400) return `${Math.floor(seconds / 86_400)} d ${Math.floor(seconds / 3600) % 24} h`;
 	const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
 	return h ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
 }
 
-/** `2.3 s`, `41 s`, `3 min`. */
+/** `2.3 s`, `41 s`, `3 min`, `5 h`. */
 export function span(ms) {
 	if (ms < 10_000) return `${(ms / 1000).toFixed(1)} s`;
 	if (ms < 120_000) return `${Math.round(ms / 1000)} s`;
-	return `${Math.round(ms / 60_000)} min`;
+	if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min`;
+	return `${Math.round(ms / 3_600_000)} h`;
 }
 
 /** `950`, `41k`, `3.2M`. */

@@ -194,6 +194,40 @@ impl Browser {
         self.call(Method::POST, "/goog/cdp/execute", &body)
     }
 
+    /// Lets the page do what it would have to ask for.
+    pub fn permit(&self, what: &str) {
+        let body = json!({ "descriptor": { "name": what }, "state": "granted" });
+        self.call(Method::POST, "/permissions", &body);
+    }
+
+    /// Makes a phone of it.
+    pub fn become_a_phone(&self) {
+        let phone = json!({ "width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": true });
+        self.devtools("Emulation.setDeviceMetricsOverride", &phone);
+        self.until("innerWidth === 360");
+    }
+
+    /// Lets [`Browser::unplug`] find the streams of the pages that are opened from now on.
+    pub fn watch_streams(&self) {
+        let source = "window.streams = [];
+            window.EventSource = class extends EventSource { constructor(url) { super(url); streams.push(this); } };";
+        let script = json!({ "source": source });
+        self.devtools("Page.addScriptToEvaluateOnNewDocument", &script);
+    }
+
+    /// Takes the network away.
+    pub fn unplug(&self) {
+        self.connect(false);
+        // What is open already would stay so.
+        self.run("for (const stream of streams) { stream.close(); stream.dispatchEvent(new Event('error')); }");
+    }
+
+    /// Gives it back, or takes it from whatever is asked for from now on.
+    pub fn connect(&self, on: bool) {
+        let conditions = json!({ "offline": !on, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
+        self.devtools("Network.emulateNetworkConditions", &conditions);
+    }
+
     /// What has been logged since the last time: `browser` is the console, `performance` what went over the network.
     pub fn log(&self, kind: &str) -> Vec<Value> {
         let lines = self.call(Method::POST, "/se/log", &json!({ "type": kind }));

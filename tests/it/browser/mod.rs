@@ -3,6 +3,8 @@
 mod driver;
 mod operating;
 mod playing;
+mod senses;
+mod trouble;
 mod watching;
 
 use std::io::{BufRead, BufReader};
@@ -11,6 +13,9 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 use driver::Browser;
+
+use crate::common::{Daemon, Site};
+use crate::page::Url;
 
 /// Keys as WebDriver names them.
 const ENTER: &str = "\u{E007}";
@@ -52,6 +57,14 @@ impl Drop for Demo {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A daemon beside a simulator, on the page of which Anna plays.
+fn guest(site: &Site, config: &str) -> (Daemon, Url) {
+    let arguments = ["--set", "daemon.guest=Anna", "--set", "book.enabled=false"];
+    let bot = Daemon::start_with(site, config, &arguments);
+    let url = Url::of(&bot, 1);
+    (bot, url)
 }
 
 /// The element of a square of the big board.

@@ -31,7 +31,11 @@ fn levers_and_reasons() {
     site.sim.arena(&options).unwrap();
     let (bot, url) = operator(&browser, &site, "games = { concurrency = 3 }\n");
     browser.run("location.hash = '#/why';");
+    // What ends the bot asks back, and gives up when something else is done.
+    browser.click("[data-lever=drain]");
+    browser.shows("[data-lever=drain]", "Really stop?");
     browser.click("[data-lever=pause]");
+    browser.shows("[data-lever=drain]", "Finish and stop");
     browser.shows("#status", "Paused");
     let anna = site.player("Anna");
     assert_eq!(anna.answer(&anna.challenge(&CLOCK)), "later");
@@ -46,6 +50,10 @@ fn levers_and_reasons() {
     browser.shows("#toasts", "Bert is blocked.");
     let bert = site.player("Bert");
     assert_eq!(bert.answer(&bert.challenge(&CLOCK)), "generic");
+    browser.fill("input[name=user]", "Bert");
+    browser.click("[aria-label=Why] form [value=unblock]");
+    browser.shows("#toasts", "Bert is not blocked any more.");
+    assert_eq!(bert.answer(&bert.challenge(&CLOCK)), "accepted");
 
     let arenas = "[aria-label=Why] h2 + p + .scrolls a[href*=rehearse]";
     assert_eq!(browser.text(arenas), "");
@@ -72,7 +80,7 @@ fn games_of_the_past_are_found_and_replayed() {
     };
     let site = Site::new(["Anna", "Bert"].map(NewUser::human));
     let (_bot, url) = operator(&browser, &site, "");
-    for name in ["Anna", "Bert"] {
+    let lose = |name: &str| {
         let player = site.player(name);
         let white = [CLOCK[0], CLOCK[1], ("color", "white")];
         let id = player.start(&white);
@@ -80,6 +88,10 @@ fn games_of_the_past_are_found_and_replayed() {
         site.plies(&id, 2);
         act(&player, &id, "resign");
         site.finished(&id);
+        id
+    };
+    for name in ["Anna", "Bert"] {
+        let id = lose(name);
         browser.shows(&format!(".over [data-game=\"{id}\"]"), name);
     }
     let open = url.open();
@@ -104,6 +116,10 @@ fn games_of_the_past_are_found_and_replayed() {
         ("since", "", "1 game"),
         ("tournament", "nowhere1", "0 games"),
         ("tournament", "", "1 game"),
+        ("speed", "rapid", "0 games"),
+        ("speed", "blitz", "1 game"),
+        ("color", "white", "0 games"),
+        ("color", "black", "1 game"),
     ] {
         browser.run(&format!(
             "const field = document.querySelector('.filters [name={name}]'); field.value = '{value}';
@@ -111,10 +127,33 @@ fn games_of_the_past_are_found_and_replayed() {
         ));
         browser.shows(found, text);
     }
+    // Another one comes to those that are shown.
+    lose("Bert");
+    browser.shows(found, "2 games");
+    browser.click("[aria-label=Games] summary");
+    browser.shows(".statistics", "Latency");
     browser.click(&format!("{rows} a"));
     browser.shows(".panel .result", "resignation");
     browser.stands("e4", "white pawn");
     browser.click("[aria-label='To the start (Home)']");
     browser.stands("e4", "");
+    browser.until("[...document.querySelectorAll('.stage .clock')].every((clock) => clock.textContent === '3:00')");
+    browser.sees(".tools [href$='/animated.svg']");
+
+    // What stands there can be taken along.
+    browser.permit("clipboard-read");
+    let copied = |what: &str| {
+        browser.click(&format!("[title='Copy as {what}']"));
+        browser.shows("#toasts", &format!("{what} copied."));
+        let text = browser.run("return navigator.clipboard.readText();");
+        text.as_str().unwrap().to_owned()
+    };
+    let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+    assert_eq!(copied("FEN"), start);
+    let pgn = copied("PGN");
+    assert!(
+        pgn.contains("[White \"Bert\"]") && pgn.contains("\n1. e4 "),
+        "{pgn}"
+    );
     browser.was_clean(&url.whole());
 }

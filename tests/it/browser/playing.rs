@@ -2,11 +2,20 @@
 
 use serde_json::json;
 
+use knightwatch::sim::NewUser;
+
 use super::driver::Browser;
-use super::{Demo, ENTER, ESCAPE, UP, square};
+use super::{Demo, ENTER, ESCAPE, UP, guest, square};
+use crate::common::{Site, wait};
+use crate::manners::DEAD;
+use crate::operator::said;
+use crate::page::Url;
+
+/// No book has a start without bishops, and nothing is thought about it beforehand.
+const NO_BISHOPS: &str = "rn1qk1nr/pppppppp/8/8/8/8/PPPPPPPP/RN1QK1NR w KQkq - 0 1";
 
 /// Starts a game through the form: the person has this color, and the game starts from this position.
-fn new_game(browser: &Browser, color: &str, fen: &str) {
+pub(super) fn new_game(browser: &Browser, color: &str, fen: &str) {
     browser.until("!document.querySelector('dialog[open]')");
     browser.click("#new");
     for (name, value) in [
@@ -25,7 +34,7 @@ fn new_game(browser: &Browser, color: &str, fen: &str) {
 }
 
 /// Moves by two clicks.
-fn click(browser: &Browser, from: &str, to: &str) {
+pub(super) fn click(browser: &Browser, from: &str, to: &str) {
     browser.click(&square(from));
     browser.until(&format!(
         "document.querySelector({}).hasAttribute('data-target')",
@@ -81,6 +90,108 @@ fn a_whole_game_is_played_with_the_mouse() {
     browser.was_clean(&demo.url);
 }
 
+/// Begins a game in which a pawn is to go to d3 with the third move, as soon as the bot has made its second one.
+fn one_ahead(browser: &Browser) {
+    // It takes its time, so that there is some to move ahead in.
+    browser.run("document.querySelector('select[name=strength]').value = 'move_s=5';");
+    new_game(browser, "white", NO_BISHOPS);
+    browser.until("document.title.startsWith('Your move')");
+    // Its first move comes soon, whatever it may take; and these are no moves that it has thought about beforehand.
+    click(browser, "h2", "h4");
+    browser.until("document.querySelectorAll('.moves button').length === 2");
+    click(browser, "g2", "g4");
+    browser.stands("g4", "white pawn");
+    click(browser, "d2", "d3");
+    browser.until("document.querySelectorAll('.table .ahead').length === 2");
+}
+
+#[test]
+fn a_move_made_ahead_is_played_when_the_connection_is_back() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let demo = Demo::start();
+    browser.watch_streams();
+    browser.go(&demo.url);
+    browser.until("document.querySelector('#new').checkVisibility()");
+    one_ahead(&browser);
+    let id = browser.run("return document.querySelector('.card[aria-current]').dataset.game;");
+    browser.unplug();
+    browser.shows("#status", "Connection lost");
+    browser.until("document.title.startsWith('Connection lost')");
+    let url = Url::find(&format!("{}\n", demo.url)).unwrap();
+    wait("the bot has moved, which the page cannot know", || {
+        let game = url.json(&format!("/api/game/{}", id.as_str().unwrap()));
+        (game["moves"].as_array()?.len() == 4).then_some(())
+    });
+    let known = browser.run("return document.querySelectorAll('.moves button').length;");
+    assert_eq!(known, 3);
+    browser.connect(true);
+    browser.until("document.querySelectorAll('.moves button').length >= 5");
+    browser.until("!document.querySelector('.table .ahead')");
+    browser.stands("d3", "white pawn");
+}
+
+#[test]
+fn draws_are_offered_and_accepted() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([NewUser::in_browser("Anna")]);
+    let draw = "draw = { min_move = 1, moves = 1, max_win = 30, offer = false }\n";
+    let (bot, url) = guest(&site, draw);
+    browser.go(&url.whole());
+    new_game(&browser, "white", DEAD);
+    click(&browser, "e3", "d3");
+    browser.until("document.querySelectorAll('.moves button').length === 2");
+    browser.click("[data-act=draw]");
+    browser.shows(".panel .result", "½-½");
+
+    // The other way round.
+    bot.configure(|text| text.replace("offer = false", "offer = true"));
+    said(&bot, &["reload"]);
+    new_game(&browser, "white", DEAD);
+    let offered = "document.querySelector('[data-act=accept]').checkVisibility()";
+    for (plies, [from, to]) in [(2, ["e3", "d3"]), (4, ["d3", "e3"]), (6, ["e3", "d3"])] {
+        if browser.run(&format!("return {offered};")) == false {
+            click(&browser, from, to);
+            browser.until(&format!(
+                "document.querySelectorAll('.moves button').length >= {plies} || {offered}"
+            ));
+        }
+    }
+    browser.shows("#read", "offers a draw");
+    browser.click("[data-act=accept]");
+    browser.shows(".panel .result", "½-½");
+    browser.was_clean(&url.whole());
+}
+
+#[test]
+fn a_challenge_is_followed_to_its_end() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let demo = Demo::start();
+    browser.go(&demo.url);
+    new_game(&browser, "white", "7k/8/8/8/8/8/1R6/R5K1 w - - 0 1");
+    click(&browser, "b2", "b7");
+    browser.stands("g8", "black king");
+    click(&browser, "a1", "a8");
+    browser.shows(".panel .result", "1-0, checkmate");
+    // What is declined is said: beside the board, and in the form.
+    browser.run("location.hash = '#/why';");
+    browser.click("[data-lever=pause]");
+    browser.shows("#status", "Paused");
+    browser.run("location.hash = '#/';");
+    browser.click("[data-act=rematch]");
+    browser.shows("#toasts", "Declined: ");
+    browser.click("#new");
+    browser.click("dialog button[type=submit]");
+    browser.shows("dialog [role=alert]", "Declined: ");
+    browser.until("!document.querySelector('dialog button[type=submit]').disabled");
+    browser.was_clean(&demo.url);
+}
+
 #[test]
 fn moves_are_made_ahead_and_taken_back_and_words_exchanged() {
     let Some(browser) = Browser::open(1400, 900) else {
@@ -94,19 +205,10 @@ fn moves_are_made_ahead_and_taken_back_and_words_exchanged() {
     browser.run("document.querySelector('input[name=minutes]').value = '';");
     browser.click("dialog button[type=submit]");
     browser.until("document.activeElement.name === 'minutes'");
-    // It takes its time, so that there is some to move ahead in; and no book has a start without bishops.
-    browser.run("document.querySelector('select[name=strength]').value = 'move_s=5';");
     browser.press(&[ESCAPE]);
-    let no_bishops = "rn1qk1nr/pppppppp/8/8/8/8/PPPPPPPP/RN1QK1NR w KQkq - 0 1";
-    new_game(&browser, "white", no_bishops);
-    browser.until("document.title.startsWith('Your move')");
-    // Its first move comes soon, whatever it may take; and these are no moves that it has thought about beforehand.
-    click(&browser, "h2", "h4");
-    browser.until("document.querySelectorAll('.moves button').length === 2");
-    click(&browser, "g2", "g4");
-    browser.stands("g4", "white pawn");
-    click(&browser, "d2", "d3");
-    browser.until("document.querySelectorAll('.table .ahead').length === 2");
+    one_ahead(&browser);
+    // What is offered meanwhile changes nothing in it.
+    browser.click("[data-act=draw]");
     browser.stands("d2", "white pawn");
     browser.stands("d3", "white pawn");
     browser.until("document.querySelectorAll('.moves button').length >= 5");

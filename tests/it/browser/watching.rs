@@ -3,18 +3,27 @@
 use std::net::TcpListener;
 
 use knightwatch::sim::NewUser;
-use serde_json::{Value, json};
+use serde_json::json;
+use tempfile::TempDir;
 
 use super::driver::Browser;
-use super::{Demo, END, LEFT, square};
+use super::{Demo, END, LEFT};
 use crate::accounts;
-use crate::common::{BOT, Daemon, Site, wait};
+use crate::common::{BOT, Daemon, Site};
+use crate::operator::said;
 use crate::page::Url;
 
-/// A port that nobody has at this moment, for a page that has to come back where it was.
-fn free_port() -> u16 {
+/// The lines for a daemon with its socket in this directory, whose page has to come back where it was: on a port that
+/// nobody has at this moment. With the port.
+pub(super) fn lasting(home: &TempDir) -> (String, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    let port = listener.local_addr().unwrap().port();
+    let socket = home.path().join("control.sock");
+    let config = format!(
+        "daemon = {{ listen = \"127.0.0.1:{port}\", socket = \"{}\" }}",
+        socket.display()
+    );
+    (config, port)
 }
 
 #[test]
@@ -27,12 +36,7 @@ fn a_game_is_followed_live_and_after_a_restart() {
         ..NewUser::human("Anna")
     }]);
     let home = tempfile::tempdir().unwrap();
-    let port = free_port();
-    let socket = home.path().join("control.sock");
-    let config = format!(
-        "daemon = {{ listen = \"127.0.0.1:{port}\", socket = \"{}\" }}",
-        socket.display()
-    );
+    let (config, port) = lasting(&home);
     let mut bot = Daemon::start(&site, &config);
     browser.go(&format!("http://127.0.0.1:{port}/"));
     browser.shows(".nothing h1", "No game is on");
@@ -68,8 +72,10 @@ fn a_game_is_followed_live_and_after_a_restart() {
     browser.press(&[LEFT, LEFT]);
     browser.stands("e4", "");
     browser.shows(".tag", "Looking back");
+    browser.shows("#read", "The start");
     browser.press(&[END]);
     browser.stands("e4", "white pawn");
+    browser.shows("#read", "Move 1, black: ");
 
     bot.crash_and_restart();
     browser.shows("#status", "1 game on");
@@ -106,6 +112,13 @@ fn of_several_accounts_each_is_told_by_its_name() {
     for name in [BOT, accounts::SISTER] {
         browser.shows(".state", &format!("{name}: "));
     }
+    // One of them that is paused can go on.
+    let resume = "document.querySelector('[data-lever=resume]').disabled";
+    browser.until(resume);
+    said(&bot, &["pause", "--account", BOT]);
+    browser.until(&format!("!{resume}"));
+    browser.click("[data-lever=resume]");
+    browser.until(resume);
     browser.run("location.hash = '#/games';");
     for name in [BOT, accounts::SISTER] {
         browser.until(&format!(
@@ -149,9 +162,7 @@ fn the_page_suits_the_night_and_a_pocket() {
     browser.sees(".table .board");
     assert!(brightness() > 200);
 
-    let phone = json!({ "width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": true });
-    browser.devtools("Emulation.setDeviceMetricsOverride", &phone);
-    browser.until("innerWidth === 360");
+    browser.become_a_phone();
     for view in ["#/", "#/why"] {
         browser.run(&format!("location.hash = '{view}';"));
         let too_wide = browser.run("return document.documentElement.scrollWidth - 360;");
@@ -165,76 +176,5 @@ fn the_page_suits_the_night_and_a_pocket() {
         .as_f64()
         .unwrap();
     assert!(width > 320.0, "{width}");
-    browser.was_clean(&demo.url);
-}
-
-/// What an element is to those who do not see it: role and name.
-fn role_and_name(node: &Value) -> Option<(&str, &str)> {
-    (node["ignored"] != true).then_some(())?;
-    let role = node["role"]["value"].as_str()?;
-    Some((role, node["name"]["value"].as_str().unwrap_or_default()))
-}
-
-#[test]
-fn everything_has_a_role_and_a_name() {
-    let Some(browser) = Browser::open(1400, 900) else {
-        return;
-    };
-    let demo = Demo::start();
-    browser.go(&demo.url);
-    browser.until("document.querySelectorAll('.moves button').length > 4");
-    browser.devtools("Accessibility.enable", &json!({}));
-    let tree = wait("the tree has the board", || {
-        let tree = browser.devtools("Accessibility.getFullAXTree", &json!({}));
-        tree.to_string().contains("gridcell").then_some(tree)
-    });
-    let nodes: Vec<_> = tree["nodes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(role_and_name)
-        .collect();
-    let nameless: Vec<_> = nodes
-        .iter()
-        .filter(|(role, name)| {
-            let needs = [
-                "button",
-                "link",
-                "textbox",
-                "combobox",
-                "grid",
-                "gridcell",
-                "timer",
-                "image",
-                "checkbox",
-                "navigation",
-            ];
-            needs.contains(role) && name.is_empty()
-        })
-        .collect();
-    assert!(nameless.is_empty(), "{nameless:?}");
-    let count = |wanted: &str| nodes.iter().filter(|(role, _)| *role == wanted).count();
-    assert_eq!(
-        (count("grid"), count("gridcell"), count("timer")),
-        (1, 64, 2)
-    );
-    let has = |role: &str, start: &str| {
-        assert!(
-            nodes
-                .iter()
-                .any(|(r, name)| *r == role && name.starts_with(start)),
-            "{role} {start}"
-        );
-    };
-    has("grid", "Board, after ");
-    has("navigation", "Views");
-    has("button", "New game");
-    has("button", "Turn the board");
-    has("list", "Moves");
-    let corner = browser.run(&format!(
-        "return document.querySelector('{}').getAttribute('aria-label');",
-        square("a1")
-    ));
-    assert!(corner.as_str().unwrap().starts_with("a1"));
     browser.was_clean(&demo.url);
 }
