@@ -3,7 +3,9 @@
 use std::process::Command;
 use std::time::Duration;
 
-use knightwatch::sim::{ColorChoice, Endpoint, Kind, NewUser, Plan, Sparring, TimeControl};
+use knightwatch::sim::{
+    ColorChoice, Endpoint, Fault, Kind, NewUser, Plan, Rule, SimOptions, Sparring, TimeControl,
+};
 
 use crate::common::{BOT, Daemon, Player, Site, wait};
 
@@ -162,6 +164,160 @@ fn a_rematch_waits_for_its_place_too() {
     logged(&bot, &third, "is to wait");
     abort(&bert, &second);
     site.plies(&third, 1);
+}
+
+#[test]
+fn rules_ask_for_title_variant_days_and_colour() {
+    let site = Site::new([
+        NewUser::human("Anna"),
+        NewUser {
+            title: Some("WIM"),
+            ..NewUser::human("Wilma")
+        },
+    ]);
+    let _bot = Daemon::start(
+        &site,
+        r#"
+        challenge = { speeds = ["blitz", "correspondence"] }
+        [[rule]]
+        match = { title = ["GM", "WIM"] }
+        decline = "onlyBot"
+        [[rule]]
+        match = { variant = "chess960" }
+        decline = "standard"
+        [[rule]]
+        match = { days = "3.." }
+        decline = "tooSlow"
+        [[rule]]
+        match = { color = "black" }
+        decline = "generic"
+        "#,
+    );
+    let [anna, wilma] = ["Anna", "Wilma"].map(|name| site.player(name));
+    let with = |key, value| [BLITZ[0], BLITZ[1], (key, value)];
+    assert_eq!(ask(&wilma, &BLITZ), "onlybot");
+    assert_eq!(ask(&anna, &with("variant", "chess960")), "standard");
+    assert_eq!(ask(&anna, &[("days", "3")]), "tooslow");
+    // The colour is ours, and the challenger names his own.
+    assert_eq!(ask(&anna, &with("color", "white")), "generic");
+    assert_eq!(ask(&anna, &[("days", "2")]), "accepted");
+    assert_eq!(ask(&anna, &with("color", "black")), "accepted");
+}
+
+#[test]
+fn all_reasons_to_decline_reach_the_challenger() {
+    const REASONS: [&str; 11] = [
+        "generic",
+        "later",
+        "tooFast",
+        "tooSlow",
+        "timeControl",
+        "rated",
+        "casual",
+        "standard",
+        "variant",
+        "noBot",
+        "onlyBot",
+    ];
+    let site = site();
+    let rules = REASONS.iter().zip(1..).map(|(reason, minutes)| {
+        format!("[[rule]]\nmatch = {{ clock = \"{minutes}+9\" }}\ndecline = \"{reason}\"\n")
+    });
+    let _bot = Daemon::start(&site, &rules.collect::<String>());
+    let anna = site.player("Anna");
+    for (reason, minutes) in REASONS.iter().zip(1..) {
+        let seconds = (60 * minutes).to_string();
+        let answer = ask(
+            &anna,
+            &[("clock.limit", &seconds), ("clock.increment", "9")],
+        );
+        assert_eq!(answer, reason.to_lowercase());
+    }
+}
+
+#[test]
+fn one_opponent_has_no_more_games_than_he_may() {
+    let site = site();
+    let _bot = Daemon::start(&site, "games = { concurrency = 4, per_opponent = 1 }\n");
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let first = anna.start(&BLITZ);
+    assert_eq!(ask(&anna, &BLITZ), "later");
+    assert_eq!(ask(&bert, &BLITZ), "accepted");
+    abort(&anna, &first);
+    wait("the first game is over for the bot, too", || {
+        (ask(&anna, &BLITZ) == "accepted").then_some(())
+    });
+}
+
+#[test]
+fn a_place_is_free_again_when_an_accepted_challenge_becomes_no_game() {
+    let site = Site::with(SimOptions {
+        users: vec![
+            NewUser::bot(BOT),
+            NewUser::human("Anna"),
+            NewUser {
+                present: true,
+                ..NewUser::human("Bert")
+            },
+        ],
+        speed: 10.0,
+        ..SimOptions::default()
+    });
+    // Lichess says yes to our yes, and that is all.
+    let empty = Rule::on(
+        Endpoint::ChallengeAccept,
+        Fault::json(200, r#"{"ok":true}"#),
+    );
+    site.sim.faults().add(empty.of_user(BOT));
+    let config = "[games]\nconcurrency = 1\n";
+    let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
+    let lost = site.player("Anna").challenge(&BLITZ);
+    logged(&bot, &lost, "accepting Anna's challenge");
+    let bert = site.player("Bert");
+    let waiting = bert.challenge(&BLITZ);
+    logged(&bot, &waiting, "is to wait");
+    assert_eq!(bert.answer(&waiting), "accepted");
+    assert!(site.game(&lost).is_none());
+}
+
+#[test]
+fn a_game_is_played_by_the_rules_that_its_challenge_met() {
+    let site = site();
+    let mut bot = Daemon::start(
+        &site,
+        r#"
+        [[rule]]
+        name = "young"
+        match = { age_days = "..40", color = "random", bot = false }
+        accept = true
+        play = { max_depth = 3 }
+        [[rule]]
+        name = "others"
+        accept = true
+        play = { max_depth = 5 }
+        "#,
+    );
+    let [anna, robot] = ["Anna", "Robot"].map(|name| site.player(name));
+    // The simulator's accounts are 30 days old.
+    let games = [
+        (anna.start(&BLITZ), "`young`"),
+        (robot.start(&BLITZ), "`others`"),
+    ];
+    let all = |bot: &Daemon, times: usize| {
+        for (id, rule) in &games {
+            wait(&format!("{id} is played by {rule}"), || {
+                let log = bot.log();
+                let ours = log.lines().filter(|line| line.contains(id.as_str()));
+                let told = ours.filter(|line| line.contains("to be played with"));
+                let told: Vec<&str> = told.collect();
+                assert!(told.iter().all(|line| line.contains(rule)), "{told:?}");
+                (told.len() == times).then_some(())
+            });
+        }
+    };
+    all(&bot, 1);
+    bot.crash_and_restart();
+    all(&bot, 2);
 }
 
 #[test]
