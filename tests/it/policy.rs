@@ -287,37 +287,42 @@ fn a_game_is_played_by_the_rules_that_its_challenge_met() {
         &site,
         r#"
         [[rule]]
-        name = "young"
-        match = { age_days = "..40", color = "random", bot = false }
+        match = { age_days = "..40", bot = false }
         accept = true
-        play = { max_depth = 3 }
         [[rule]]
-        name = "others"
-        accept = true
-        play = { max_depth = 5 }
+        name = "chance"
+        match = { color = "random" }
+        play = { max_depth = 3 }
         "#,
     );
     let [anna, robot] = ["Anna", "Robot"].map(|name| site.player(name));
-    // The simulator's accounts are 30 days old.
-    let games = [
-        (anna.start(&BLITZ), "`young`"),
-        (robot.start(&BLITZ), "`others`"),
-    ];
-    let all = |bot: &Daemon, times: usize| {
-        for (id, rule) in &games {
-            wait(&format!("{id} is played by {rule}"), || {
+    // The simulator's accounts are 30 days old, so that the first rule has the last word on her.
+    let hers = anna.start(&BLITZ);
+    let its = robot.start(&BLITZ);
+    let begun = |bot: &Daemon, times: usize| {
+        for id in [&hers, &its] {
+            wait(&format!("{id} has begun {times} times"), || {
                 let log = bot.log();
                 let ours = log.lines().filter(|line| line.contains(id.as_str()));
-                let told = ours.filter(|line| line.contains("to be played with"));
-                let told: Vec<&str> = told.collect();
-                assert!(told.iter().all(|line| line.contains(rule)), "{told:?}");
-                (told.len() == times).then_some(())
+                let begun = ours.filter(|line| line.contains("playing "));
+                (begun.count() >= times).then_some(())
             });
         }
+        wait(&format!("the rule is named {times} times"), || {
+            let log = bot.log();
+            let mut told = log
+                .lines()
+                .filter(|line| line.contains("to be played with"));
+            let named = told
+                .clone()
+                .filter(|line| line.contains("by rule `chance`"));
+            assert!(told.all(|line| line.contains(&its)), "{log}");
+            (named.count() == times).then_some(())
+        });
     };
-    all(&bot, 1);
+    begun(&bot, 1);
     bot.crash_and_restart();
-    all(&bot, 2);
+    begun(&bot, 2);
 }
 
 #[test]
@@ -395,7 +400,15 @@ fn a_rule_resigns_to_those_it_is_about() {
 
 /// What `knightwatch explain` says about a challenge.
 fn explained(config: &str, challenge: &str) -> String {
+    explained_beside(&[], config, challenge)
+}
+
+/// The same beside these files of the service.
+fn explained_beside(files: &[(&str, &str)], config: &str, challenge: &str) -> String {
     let home = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        std::fs::write(home.path().join(name), text).unwrap();
+    }
     std::fs::write(home.path().join("config.toml"), config).unwrap();
     std::fs::write(home.path().join("challenge.json"), challenge).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
@@ -449,6 +462,25 @@ fn explain_goes_through_the_rules() {
     let said = explained("[engine]\nstrength = 1500\n", CHALLENGE);
     assert!(
         said.contains("\nPlayed at full strength, for the game is rated"),
+        "{said}"
+    );
+}
+
+#[test]
+fn explain_knows_of_a_pause_and_of_the_day_s_games() {
+    let paused = [("lichess.org.orders.json", "{\"paused\": true}")];
+    let said = explained_beside(&paused, "", CHALLENGE);
+    assert!(
+        said.ends_with("\nDeclined, later: the operator has paused the bot\n"),
+        "{said}"
+    );
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let quota =
+        format!("{{\"used\": {{\"bot.vsBot.day\": {{\"since\": {now}, \"credits\": 100}}}}}}");
+    let spent = [("lichess.org.quota.json", quota.as_str())];
+    let said = explained_beside(&spent, "", CHALLENGE);
+    assert!(
+        said.contains("\nDeclined, later: Lichess lets us play no more bots today"),
         "{said}"
     );
 }
