@@ -274,9 +274,7 @@ fn a_place_is_free_again_when_an_accepted_challenge_becomes_no_game() {
     let lost = site.player("Anna").challenge(&BLITZ);
     logged(&bot, &lost, "accepting Anna's challenge");
     let bert = site.player("Bert");
-    let waiting = bert.challenge(&BLITZ);
-    logged(&bot, &waiting, "is to wait");
-    assert_eq!(bert.answer(&waiting), "accepted");
+    assert_eq!(ask(&bert, &BLITZ), "accepted");
     assert!(site.game(&lost).is_none());
 }
 
@@ -321,6 +319,15 @@ fn a_game_is_played_by_the_rules_that_its_challenge_met() {
         });
     };
     begun(&bot, 1);
+    wait("both acceptances are on disk", || {
+        let mut files = std::fs::read_dir(bot.state()).ok()?.flatten();
+        let kept = files.find(|file| {
+            let name = file.file_name();
+            name.to_string_lossy().ends_with(".accepted.jsonl")
+        })?;
+        let text = std::fs::read_to_string(kept.path()).ok()?;
+        (text.contains(&hers) && text.contains(&its)).then_some(())
+    });
     bot.crash_and_restart();
     begun(&bot, 2);
 }
