@@ -183,7 +183,7 @@ fn questions(file: &Path) -> Fallible<()> {
         Ok(reader.nemeses(&all(), 3)?.len())
     })?;
     ask(file, "ratings, with performances", |reader| {
-        Ok(reader.ratings()?.len())
+        Ok(reader.ratings(&Filter::default())?.len())
     })?;
     ask(file, "scores by all but the months, at once", |reader| {
         Ok(reader.overview(&all())?.opponent.len())

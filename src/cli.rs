@@ -490,7 +490,7 @@ pub struct ViewArgs {
     /// The latest so many
     #[arg(short = 'n', long, value_name = "N", default_value = "20")]
     limit: u32,
-    /// Results by opponent, speed, color, opening or month
+    /// Results by opponent, speed, color, opening, tournament or month
     #[arg(long, value_name = "GROUP", group = "view")]
     by: Option<By>,
     /// Who has taken more points from us than the ratings foretell, in 3 games or more

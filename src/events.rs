@@ -291,7 +291,7 @@ impl fmt::Display for TimeControl {
 /// A challenge and what became of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Challenge {
-    /// The challenge's id, which becomes the game's.
+    /// The challenge's id, which becomes the game's; nothing for one of ours that the server has not taken.
     pub id: String,
     /// Who challenges.
     pub from: Player,
@@ -318,7 +318,7 @@ pub enum Decision {
     Queued,
     /// It was refused.
     Declined,
-    /// Nothing was or will be answered: it was withdrawn, or the server has refused our answer.
+    /// Nothing was or will be answered: it was withdrawn, or the server has refused it or our answer.
     Dropped,
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::manners::Mood;
+use super::policy::Known;
 use super::sheet::Sheet;
 use crate::clock;
 use crate::events::{Report, Timing};
@@ -40,6 +41,8 @@ pub struct Sight {
     pub encore: Option<Encore>,
     /// The game rests, and this is known of it.
     pub notes: Option<Box<Notes>>,
+    /// What was known of the challenge that the game comes from, if it was one to us.
+    pub known: Option<Known>,
 }
 
 /// What is kept of a game while it rests.
@@ -103,6 +106,7 @@ impl Default for Desk {
             changed: clock::now(),
             encore: None,
             notes: None,
+            known: None,
         })))
     }
 }

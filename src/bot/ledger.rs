@@ -1,4 +1,5 @@
-//! Which challenges were accepted within the last 24 hours, for the limits per day; kept in a file over restarts.
+//! Which challenges were accepted within the last 24 hours, for the limits per day and for rules that ask about what only
+//! a challenge tells; kept in a file over restarts.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::keeper;
+use super::policy::Known;
 use crate::clock;
 use crate::config::Settings;
 use crate::lichess::model::{GameId, Username};
@@ -33,8 +35,11 @@ struct Entry {
     id: String,
     /// The challenger in lower case, nothing for somebody without an account.
     user: String,
-    /// Under which limit it counts: the name of a rule, or `[challenge]`.
+    /// Under which limit it counts: the name of a rule, or `[challenge]`; nothing where there is no limit.
     limit: String,
+    /// What was known of the challenge, where rules may ask for that again when it is a game.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    known: Option<Known>,
 }
 
 impl Entry {
@@ -67,6 +72,19 @@ impl Ledger {
         lines.collect()
     }
 
+    /// What was known of a challenge that was accepted.
+    pub fn known(&self, id: &GameId) -> Option<Known> {
+        let mut entries = self.entries.iter().rev();
+        entries.find(|entry| entry.id == id.as_str())?.known.clone()
+    }
+
+    /// The same of the last one that was added.
+    pub fn keep(&mut self, known: Known) {
+        if let Some(last) = self.entries.last_mut() {
+            last.known = Some(known);
+        }
+    }
+
     /// Takes down an acceptance, and forgets those that are too old to count.
     pub fn add(&mut self, id: &GameId, user: Option<&Username>, limit: &str, now: SystemTime) {
         let at = clock::epoch_seconds(now);
@@ -80,6 +98,7 @@ impl Ledger {
             id: id.to_string(),
             user: user.map_or_else(String::new, Username::id),
             limit: limit.to_owned(),
+            known: None,
         });
     }
 

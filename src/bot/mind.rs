@@ -455,7 +455,7 @@ impl Mind {
             Room::Player => true,
             _ => line.username == Username::new(&head.opponent),
         };
-        let lets = self.throttle.lets(chat.per_minute, arrived);
+        let lets = self.throttle.lets(&line.room, chat.per_minute, arrived);
         lets.then(|| Asked {
             command,
             word: word.to_owned(),

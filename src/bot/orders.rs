@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{keeper, ledger};
 use crate::config::{Joining, Pattern, Settings};
+use crate::lichess::model::ArenaId;
 
 /// See the module's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,9 +20,41 @@ pub struct Orders {
     pub blocked: Vec<Pattern>,
     /// Arenas to take part in, beside those in the configuration.
     pub arenas: Vec<Joining>,
+    /// Arenas to stay out of, though the configuration names them or they are what is looked for; the latest last.
+    #[serde(with = "ids")]
+    pub left: Vec<ArenaId>,
 }
 
+/// Ids as texts; who has written one that is none had no order to give.
+mod ids {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::ArenaId;
+
+    pub fn serialize<S: Serializer>(ids: &[ArenaId], to: S) -> Result<S::Ok, S::Error> {
+        let texts: Vec<&str> = ids.iter().map(ArenaId::as_str).collect();
+        texts.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<ArenaId>, D::Error> {
+        let texts = Vec::<String>::deserialize(from)?;
+        Ok(texts.iter().filter_map(|text| text.parse().ok()).collect())
+    }
+}
+
+/// Arenas last a day at most, and so many are over before they are forgotten.
+const MOST_LEFT: usize = 100;
+
 impl Orders {
+    /// We stay out of this arena from now on.
+    pub fn leave(&mut self, arena: &ArenaId) {
+        self.left.retain(|other| other != arena);
+        if self.left.len() == MOST_LEFT {
+            self.left.remove(0);
+        }
+        self.left.push(arena.clone());
+    }
+
     /// Reads the file; one that is not there holds no orders.
     ///
     /// # Errors
@@ -66,6 +99,7 @@ mod tests {
             paused: true,
             blocked: vec!["Rival".to_owned().try_into().unwrap()],
             arenas: vec!["may24bot:secret".parse().unwrap()],
+            left: vec!["june1bot".parse().unwrap()],
         };
         keeper::save(&path, &orders.text()).unwrap();
         assert_eq!(Orders::load(&path).unwrap(), orders);

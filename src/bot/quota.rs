@@ -33,12 +33,27 @@ pub enum Limit {
     AiGames,
     /// Openings of the account's event stream.
     EventStreams,
+    /// Joining arenas, and coming back to them.
+    ArenaJoins,
+    /// Arenas that are joined for the first time; those that users hold cost two.
+    ArenasHour,
+    /// The same in a day.
+    ArenasDay,
 }
 
 const MINUTE: u64 = 60;
+const HOUR: u64 = 3_600;
 const DAY: u64 = 86_400;
 
 impl Limit {
+    /// Those of a day, which the operator is told of, and how.
+    pub const TOLD: [(Self, &str); 4] = [
+        (Self::BotGames, "bot games"),
+        (Self::ChallengesDay, "challenges"),
+        (Self::ArenasDay, "arenas"),
+        (Self::AiGames, "AI games"),
+    ];
+
     /// What it is called, where Lichess has a name for it by that.
     pub fn key(self) -> &'static str {
         match self {
@@ -48,6 +63,9 @@ impl Limit {
             Self::ChallengesAddress => "challenge.create.ip",
             Self::AiGames => "setup.post.bot.ai",
             Self::EventStreams => "event.stream",
+            Self::ArenaJoins => "tournament.join",
+            Self::ArenasHour => "tournament.user.join.hour",
+            Self::ArenasDay => "tournament.user.join.day",
         }
     }
 
@@ -59,7 +77,8 @@ impl Limit {
             Self::ChallengesMinute => 25,
             Self::ChallengesAddress => 500,
             Self::AiGames => 20,
-            Self::EventStreams => 30,
+            Self::EventStreams | Self::ArenaJoins | Self::ArenasDay => 30,
+            Self::ArenasHour => 8,
         }
     }
 
@@ -70,9 +89,10 @@ impl Limit {
 
     fn seconds(self) -> u64 {
         match self {
-            Self::BotGames | Self::ChallengesDay | Self::AiGames => DAY,
+            Self::BotGames | Self::ChallengesDay | Self::AiGames | Self::ArenasDay => DAY,
+            Self::ArenasHour => HOUR,
             Self::ChallengesMinute => MINUTE,
-            Self::ChallengesAddress | Self::EventStreams => 10 * MINUTE,
+            Self::ChallengesAddress | Self::EventStreams | Self::ArenaJoins => 10 * MINUTE,
         }
     }
 }
@@ -84,6 +104,17 @@ pub enum Sought {
     First,
     /// The second of a pair with both colours.
     Second,
+}
+
+/// An arena that is to be joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// We were never in it.
+    pub first: bool,
+    /// Lichess itself has made it.
+    pub by_lichess: bool,
+    /// Nobody has named it: a quarter of what there is stays for those that the operator names.
+    pub found: bool,
 }
 
 /// Games of which it is remembered that they were counted: Lichess tells of those that are on with every stream.
@@ -136,6 +167,9 @@ struct Refused {
 }
 
 impl Quota {
+    /// What its file ends with.
+    pub const ENDING: &str = "quota.json";
+
     /// Reads the file; one that is not there is empty.
     ///
     /// # Errors
@@ -266,6 +300,37 @@ impl Quota {
             self.charge(Limit::AiGames, 1, now);
         }
         new
+    }
+
+    /// An arena is about to be joined, and counted, unless Lichess would refuse it: until when.
+    ///
+    /// # Errors
+    /// When it has to wait, with the time of the next try.
+    pub fn enter_arena(&mut self, entry: Entry, now: SystemTime) -> Result<(), SystemTime> {
+        let cost = if entry.by_lichess { 1 } else { 2 };
+        let mut limits = vec![(Limit::ArenaJoins, 1)];
+        if entry.first {
+            limits.extend([(Limit::ArenasHour, cost), (Limit::ArenasDay, cost)]);
+        }
+        let full = |limit: Limit| {
+            let all = limit.credits();
+            let most = if entry.found { all - all / 4 } else { all };
+            let full = self.used(limit, now) >= most;
+            self.ends(limit, now).filter(|_| full)
+        };
+        if let Some(until) = limits.iter().filter_map(|(limit, _)| full(*limit)).max() {
+            return Err(until);
+        }
+        for (limit, cost) in limits {
+            self.charge(limit, cost, now);
+        }
+        Ok(())
+    }
+
+    /// Lichess says that we join too many arenas, more than we have counted, and not for how long.
+    pub fn too_many_arenas(&mut self, now: SystemTime) {
+        let hour = Limit::ArenasHour;
+        self.exhausted(hour, hour.window(), now);
     }
 
     /// Games of our own seeking in the window that is open.

@@ -35,6 +35,9 @@ fn the_limits_are_those_of_lichess() {
         (Limit::ChallengesAddress, "challenge.create.ip", 500, 600),
         (Limit::AiGames, "setup.post.bot.ai", 20, 24 * HOUR),
         (Limit::EventStreams, "event.stream", 30, 600),
+        (Limit::ArenaJoins, "tournament.join", 30, 600),
+        (Limit::ArenasHour, "tournament.user.join.hour", 8, HOUR),
+        (Limit::ArenasDay, "tournament.user.join.day", 30, 24 * HOUR),
     ];
     for (limit, key, credits, window) in table {
         assert_eq!((limit.key(), limit.credits()), (key, credits));
@@ -229,4 +232,49 @@ proptest! {
             quota.challenged(bot, at(now));
         }
     }
+}
+
+#[test]
+fn arenas_are_joined_as_often_as_lichess_allows() {
+    let found = Entry {
+        first: true,
+        by_lichess: true,
+        found: true,
+    };
+    let mut quota = Quota::default();
+    // Six of eight, and two are left for the operator.
+    for second in 0..6 {
+        assert_eq!(quota.enter_arena(found, at(second)), Ok(()));
+    }
+    assert_eq!(quota.enter_arena(found, at(6)), Err(at(HOUR)));
+    assert_eq!(quota.used(Limit::ArenasDay, at(6)), 6);
+    let named = Entry {
+        found: false,
+        ..found
+    };
+    let by_ann = Entry {
+        by_lichess: false,
+        ..named
+    };
+    assert_eq!(quota.enter_arena(by_ann, at(7)), Ok(()));
+    assert_eq!(quota.enter_arena(named, at(8)), Err(at(HOUR)));
+    // Coming back is another matter.
+    let back = Entry {
+        first: false,
+        ..named
+    };
+    for second in 10..33 {
+        assert_eq!(quota.enter_arena(back, at(second)), Ok(()));
+    }
+    assert_eq!(quota.enter_arena(back, at(40)), Err(at(600)));
+    // Three hours on it is the day that is full: 8 + 3 * 6 and more.
+    let mut now = HOUR;
+    while quota.enter_arena(found, at(now)).is_ok() || now < 4 * HOUR {
+        now += 600;
+    }
+    assert_eq!(quota.used(Limit::ArenasDay, at(now)), 23);
+    assert_eq!(quota.enter_arena(found, at(now)), Err(at(24 * HOUR)));
+    quota.too_many_arenas(at(2 * 24 * HOUR));
+    let again = at(2 * 24 * HOUR + HOUR);
+    assert_eq!(quota.enter_arena(named, at(2 * 24 * HOUR)), Err(again));
 }

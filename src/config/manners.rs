@@ -54,7 +54,7 @@ pub struct Chat {
     pub commands: bool,
     /// Who is told what the engine thinks of a game that is on.
     pub evals: Evals,
-    /// How many commands are answered within a minute in each game.
+    /// How many commands are answered within a minute in each room of a game.
     pub per_minute: usize,
     /// The answer to `!motd`.
     pub motd: String,

@@ -269,7 +269,7 @@ impl Client {
     /// he may come back.
     pub async fn leave_arena(&self, id: &ArenaId) -> Result<(), Error> {
         self.command(
-            Kind::Arena,
+            Kind::Withdrawal,
             self.post(&["api", "tournament", id.as_str(), "withdraw"]),
         )
         .await

@@ -75,9 +75,12 @@ impl Turns {
             Kind::Challenge => Some(&self.challenge),
             Kind::Arena => Some(&self.arena),
             Kind::Query => Some(&self.query),
-            Kind::Move | Kind::Command | Kind::Answer | Kind::EventStream | Kind::GameStream => {
-                None
-            }
+            Kind::Move
+            | Kind::Command
+            | Kind::Answer
+            | Kind::Withdrawal
+            | Kind::EventStream
+            | Kind::GameStream => None,
         }
     }
 }

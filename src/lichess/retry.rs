@@ -20,8 +20,10 @@ pub enum Kind {
     Answer,
     /// A challenge of our own.
     Challenge,
-    /// Joining an arena, and leaving it.
+    /// Joining an arena or a team.
     Arena,
+    /// Leaving an arena, which no limit on joining may hold back: who stays is paired.
+    Withdrawal,
     /// A question: account, playing, users, lists.
     Query,
     /// Opening the account's stream; see [`Reopen`].
@@ -32,13 +34,14 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Kind; 9] = [
+    pub const ALL: [Kind; 10] = [
         Kind::Move,
         Kind::Command,
         Kind::Chat,
         Kind::Answer,
         Kind::Challenge,
         Kind::Arena,
+        Kind::Withdrawal,
         Kind::Query,
         Kind::EventStream,
         Kind::GameStream,
@@ -60,6 +63,7 @@ impl fmt::Display for Kind {
             Kind::Answer => "challenge answer",
             Kind::Challenge => "challenge",
             Kind::Arena => "arena",
+            Kind::Withdrawal => "withdrawal",
             Kind::Query => "query",
             Kind::EventStream => "event stream",
             Kind::GameStream => "game stream",
@@ -111,7 +115,10 @@ pub fn decide(kind: Kind, error: &Error, attempt: u32) -> Retry {
         (Kind::Challenge, Trouble::Unreachable) => few(&[1000, 5000]),
         (Kind::Challenge, _) => Retry::GiveUp,
 
-        (Kind::Command | Kind::Answer | Kind::Arena | Kind::Query, Trouble::Limited(wait)) => {
+        (
+            Kind::Command | Kind::Answer | Kind::Arena | Kind::Withdrawal | Kind::Query,
+            Trouble::Limited(wait),
+        ) => {
             let wait = wait.unwrap_or(UNNAMED_WAIT);
             // Whoever asked has forgotten why by then.
             if attempt < 3 && wait <= Duration::from_secs(120) {
@@ -120,7 +127,9 @@ pub fn decide(kind: Kind, error: &Error, attempt: u32) -> Retry {
                 Retry::GiveUp
             }
         }
-        (Kind::Command | Kind::Answer | Kind::Arena, _) => few(&[250, 500, 1000, 2000, 4000, 8000]),
+        (Kind::Command | Kind::Answer | Kind::Arena | Kind::Withdrawal, _) => {
+            few(&[250, 500, 1000, 2000, 4000, 8000])
+        }
         (Kind::Query, _) => few(&[500, 1000, 2000, 4000, 8000]),
         // Streams follow `Reopen`; this is what it does at first.
         (Kind::EventStream | Kind::GameStream, Trouble::Limited(wait)) => {

@@ -20,7 +20,8 @@ use crate::events::{Color, Decision, Event, GameFinished, Moved, RecvError, Seve
 pub use sample::{Quantiles, Sample};
 pub use several::games_in_words;
 pub use status::{
-    Counts, EngineStatus, GameStatus, Health, Latency, Requests, Status, StreamStatus,
+    Counts, EngineStatus, GameStatus, Health, IdleStatus, Latency, LimitStatus, Requests, Status,
+    StreamStatus,
 };
 
 /// The bot's loop writes every second; when it has not for this long, something is wrong with it.
@@ -50,6 +51,10 @@ pub struct Live {
     pub blocked: Vec<String>,
     /// The arenas that we take part in.
     pub arenas: Vec<String>,
+    /// Why nothing is on, while nothing is.
+    pub idle: Option<IdleStatus>,
+    /// What is used of what Lichess allows.
+    pub limits: Vec<LimitStatus>,
     /// The account's stream, while it is open.
     pub stream: Option<StreamStatus>,
     /// Games that are on.
@@ -251,6 +256,8 @@ impl Metrics {
             paused: live.paused,
             blocked: live.blocked,
             arenas: live.arenas,
+            idle: live.idle,
+            limits: live.limits,
             health: Health::Ok,
             up_s: self.0.born.elapsed().as_secs(),
             stream: live.stream,

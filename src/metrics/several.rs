@@ -29,6 +29,8 @@ impl Status {
             stage: stage(left().map(|account| account.stage.as_str())).to_owned(),
             paused: left().count() > 0 && left().all(|account| account.paused),
             blocked,
+            idle: None,
+            limits: Vec::new(),
             arenas: left().flat_map(|account| account.arenas.clone()).collect(),
             health: ill.map_or(Health::Ok, |why| Health::Ill { why }),
             stream: silent.filter(|_| all_open),

@@ -24,6 +24,12 @@ pub struct Status {
     /// The arenas that we take part in.
     #[serde(default)]
     pub arenas: Vec<String>,
+    /// Why nothing is on, while nothing is.
+    #[serde(default)]
+    pub idle: Option<IdleStatus>,
+    /// What is used of what Lichess allows.
+    #[serde(default)]
+    pub limits: Vec<LimitStatus>,
     /// Whether somebody should look.
     pub health: Health,
     /// Seconds since the start.
@@ -65,6 +71,28 @@ pub enum Health {
         /// Why, in words.
         why: String,
     },
+}
+
+/// Why nothing is on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdleStatus {
+    /// In words.
+    pub why: String,
+    /// In how many seconds something is tried, where that is known.
+    pub next_s: Option<u64>,
+}
+
+/// How much is used of one of the things that Lichess counts, in the window that is open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitStatus {
+    /// Of what, such as `bot games`.
+    pub what: String,
+    /// Credits used.
+    pub used: u64,
+    /// Credits there are.
+    pub of: u64,
+    /// In how many seconds all of them are there again; nothing when none is used.
+    pub ends_s: Option<u64>,
 }
 
 /// A stream that is open.
@@ -221,6 +249,19 @@ impl fmt::Display for Status {
                 game.id, game.ply, game.opponent
             )?;
         }
+        for status in self.each() {
+            if let Some(idle) = &status.idle {
+                let next = idle
+                    .next_s
+                    .map(|next| format!("; next try in {}", span(next)));
+                let next = next.unwrap_or_default();
+                writeln!(f, "idle     {}{}{next}", self.whose(status), idle.why)?;
+            }
+            let limits: Vec<String> = status.limits.iter().map(ToString::to_string).collect();
+            if !limits.is_empty() {
+                writeln!(f, "limits   {}{}", self.whose(status), limits.join(", "))?;
+            }
+        }
         for (what, names) in [("arenas  ", &self.arenas), ("blocked ", &self.blocked)] {
             if !names.is_empty() {
                 writeln!(f, "{what} {}", names.join(", "))?;
@@ -270,6 +311,35 @@ impl fmt::Display for Status {
             "trouble  {} repairs, {} errors, {} challenges declined",
             self.repairs, c.errors, c.declined
         )
+    }
+}
+
+impl Status {
+    /// What each account has for itself: this, or that of several.
+    pub(super) fn each(&self) -> &[Self] {
+        match self.accounts.is_empty() {
+            true => std::slice::from_ref(self),
+            false => &self.accounts,
+        }
+    }
+
+    /// Of which account that is, where there are several.
+    fn whose(&self, status: &Self) -> String {
+        match self.accounts.is_empty() {
+            true => String::new(),
+            false => format!("{}: ", status.shown()),
+        }
+    }
+}
+
+/// `bot games 92 of 100, anew in 3 h 5 min`
+impl fmt::Display for LimitStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} of {}", self.what, self.used, self.of)?;
+        match self.ends_s {
+            Some(ends) => write!(f, " (anew in {})", span(ends)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -191,3 +191,62 @@ fn status_survives_the_way_through_the_socket() {
         "{shown}"
     );
 }
+
+#[test]
+fn why_nothing_is_on_and_what_is_used_is_told() {
+    let live = |name: &str, used| Live {
+        account: Some(name.to_owned()),
+        stage: "running",
+        idle: Some(IdleStatus {
+            why: "no game is on; 92 of 100 games between bots are played".to_owned(),
+            next_s: Some(754),
+        }),
+        limits: vec![
+            LimitStatus {
+                what: "bot games".to_owned(),
+                used,
+                of: 100,
+                ends_s: Some(7_300),
+            },
+            LimitStatus {
+                what: "arenas".to_owned(),
+                used: 0,
+                of: 30,
+                ends_s: None,
+            },
+        ],
+        ..Live::default()
+    };
+    let alone = Metrics::default();
+    alone.live(live("MyBot", 92));
+    let shown = alone.status().to_string();
+    for line in [
+        "idle     no game is on; 92 of 100 games between bots are played; next try in 12 min 34 s",
+        "limits   bot games 92 of 100 (anew in 2 h 1 min), arenas 0 of 30",
+    ] {
+        assert!(shown.lines().any(|found| found == line), "{line}\n{shown}");
+    }
+    let text = alone.text();
+    for line in [
+        "knightwatch_limit_used{account=\"MyBot\",limit=\"bot_games\"} 92.0",
+        "knightwatch_limit_credits{account=\"MyBot\",limit=\"arenas\"} 30.0",
+        "knightwatch_next_try_seconds{account=\"MyBot\"} 754.0",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    // Several accounts have their own.
+    let [one, two] = [("One", 3), ("Two", 40)].map(|(name, used)| {
+        let metrics = Metrics::default();
+        metrics.live(live(name, used));
+        metrics
+    });
+    let shown = Metrics::of(vec![one, two]).status().to_string();
+    assert!(
+        shown.contains("limits   One: bot games 3 of 100"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("limits   Two: bot games 40 of 100"),
+        "{shown}"
+    );
+}

@@ -83,6 +83,37 @@ impl Page<'_> {
         Ok(())
     }
 
+    /// What is used of what Lichess allows, and when something is tried next.
+    fn limits(&mut self, each: &[Status]) -> fmt::Result {
+        let kind = ConstGauge::new(0.0).metric_type();
+        let (used, of) = (
+            "Used of what Lichess allows in a day",
+            "What Lichess allows in a day",
+        );
+        for (name, help, first) in [("limit_used", used, true), ("limit_credits", of, false)] {
+            let mut encoder = self.0.encode_descriptor(name, help, None, kind)?;
+            for status in each {
+                for limit in &status.limits {
+                    let labels = [
+                        ("account", status.shown().to_owned()),
+                        ("limit", limit.what.replace(' ', "_")),
+                    ];
+                    let value = if first { limit.used } else { limit.of };
+                    ConstGauge::new(value as f64).encode(encoder.encode_family(&labels)?)?;
+                }
+            }
+        }
+        let next = each.iter().filter_map(|status| {
+            let next = status.idle.as_ref()?.next_s?;
+            Some((status.shown(), next as f64))
+        });
+        self.gauges(
+            "next_try_seconds",
+            "Until a game is looked for again, while that waits",
+            next,
+        )
+    }
+
     fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         let counter = ConstCounter::new(value);
         let encoder = self
@@ -125,6 +156,7 @@ impl Collector for Snapshot {
         if !status.accounts.is_empty() {
             page.accounts(&status.accounts)?;
         }
+        page.limits(status.each())?;
         page.gauge("up_seconds", "Since the start", status.up_s as f64)?;
         page.gauge(
             "online",

@@ -48,6 +48,8 @@ pub struct NewUser {
     pub name: String,
     /// Has the BOT title.
     pub bot: bool,
+    /// The title of a human who has one.
+    pub title: Option<&'static str>,
     /// In every kind of game.
     pub rating: u32,
     /// Games played so far; an account with any cannot become a bot.
@@ -95,6 +97,7 @@ impl NewUser {
         Self {
             name: name.into(),
             bot: true,
+            title: None,
             rating: 1500,
             games: 100,
             takebacks: false,

@@ -99,6 +99,8 @@ pub(super) struct User {
     pub name: String,
     pub face: Face,
     pub bot: bool,
+    /// Of a human.
+    title: Option<&'static str>,
     pub bio: Option<String>,
     pub takebacks: bool,
     pub tally: Tally,
@@ -129,6 +131,7 @@ impl User {
                 Face::User
             },
             bot: user.bot,
+            title: user.title,
             bio: user.bio,
             takebacks: user.takebacks,
             tally: Tally {
@@ -160,7 +163,7 @@ impl User {
     }
 
     pub fn title(&self) -> Option<&'static str> {
-        self.bot.then_some("BOT")
+        if self.bot { Some("BOT") } else { self.title }
     }
 
     pub fn rating(&self, perf: &'static str) -> &Rating {

@@ -121,10 +121,17 @@ pub fn games_command(options: &GamesOptions, out: &mut impl Write) -> Result<(),
             groups(&nemeses, *json, out)?;
         }
         View::Ratings => {
-            for rating in reader.ratings().map_err(unread)? {
+            let ratings = reader.ratings(filter).map_err(unread)?;
+            let several = ratings
+                .windows(2)
+                .any(|two| two[0].account != two[1].account);
+            for rating in &ratings {
                 match json {
                     true => writeln!(out, "{}", json!(rating))?,
-                    false => writeln!(out, "{}", standing(&rating))?,
+                    false if several => {
+                        writeln!(out, "{:<NAME$}  {}", rating.account, standing(rating))?;
+                    }
+                    false => writeln!(out, "{}", standing(rating))?,
                 }
             }
         }

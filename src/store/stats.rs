@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{OptionalExtension, params, params_from_iter};
+use rusqlite::{OptionalExtension, params_from_iter};
 use serde::Serialize;
 
 use super::filter::{By, Conditions, Filter};
@@ -28,6 +28,8 @@ const KIND: &str = "CASE variant WHEN 'standard' THEN speed ELSE variant END";
 /// How we stand in one kind of rated games.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rating {
+    /// Which account of ours.
+    pub account: String,
     /// The speed, or `chess960`.
     pub kind: String,
     /// Our rating at the start of the latest of these games.
@@ -179,52 +181,78 @@ impl Reader {
         Ok(())
     }
 
-    /// How we stand in each kind of rated games that we have played, the one with the most games first.
-    pub fn ratings(&self) -> Result<Vec<Rating>, Error> {
+    /// How we stand in each kind of rated games, as far as these games tell, the one with the most games first. Several
+    /// accounts of ours have ratings of their own.
+    pub fn ratings(&self, filter: &Filter) -> Result<Vec<Rating>, Error> {
         let rated = Filter {
             rated: Some(true),
-            ..Filter::default()
+            ..filter.clone()
         };
-        let kinds = self.by_text(&rated, KIND)?;
+        if filter.rated == Some(false) {
+            return Ok(Vec::new());
+        }
+        // No name has a space.
+        let kinds = self.by_text(&rated, &format!("account || ' ' || {KIND}"))?;
         let mut kinds: Vec<_> = kinds.into_iter().collect();
         kinds.sort_by_cached_key(|(kind, score)| (Reverse(score.games()), kind.clone()));
-        let ratings = kinds.iter().map(|(kind, _)| self.rating(kind));
-        Ok(ratings
-            .collect::<Result<Vec<_>, _>>()?
-            .into_iter()
-            .flatten()
-            .collect())
+        let ratings = kinds.iter().filter_map(|(key, _)| {
+            let (account, kind) = key.split_once(' ')?;
+            let of_account = Filter {
+                account: Some(account.to_owned()),
+                ..rated.clone()
+            };
+            self.rating(&of_account, kind).transpose()
+        });
+        ratings.collect()
     }
 
-    fn rating(&self, kind: &str) -> Result<Option<Rating>, Error> {
+    /// How one account of ours stands in one kind of these games.
+    fn rating(&self, filter: &Filter, kind: &str) -> Result<Option<Rating>, Error> {
+        let of_kind = |term: &str| {
+            let mut conditions = Conditions::new(filter, term);
+            conditions.add(&format!("{KIND} = ?"), Some(kind.to_owned().into()));
+            conditions
+        };
+        let known = of_kind("account_rating IS NOT NULL");
         let sql = format!(
-            "SELECT account_rating, account_provisional, started FROM game
-             WHERE rated = 1 AND {KIND} = ?1 AND account_rating IS NOT NULL ORDER BY started DESC LIMIT 1"
+            "SELECT account_rating, account_provisional, started, account FROM game
+             WHERE {} ORDER BY started DESC LIMIT 1",
+            known.sql()
         );
-        let latest = self.db.query_row(&sql, [kind], |row| {
-            Ok((row.get::<_, u32>(0)?, row.get(1)?, row.get::<_, i64>(2)?))
-        });
-        let Some((rating, provisional, at)) = latest.optional()? else {
+        let latest = self
+            .db
+            .query_row(&sql, params_from_iter(known.values), |row| {
+                let at: i64 = row.get(2)?;
+                Ok((row.get::<_, u32>(0)?, row.get(1)?, at, row.get(3)?))
+            });
+        let Some((rating, provisional, at, account)) = latest.optional()? else {
             return Ok(None);
         };
+        let mut lately = of_kind("account_rating IS NOT NULL");
         let since = at.saturating_sub(MONTH.as_millis() as i64);
+        lately.add("started >= ?", Some(since.into()));
         let sql = format!(
-            "SELECT account_rating FROM game
-             WHERE rated = 1 AND {KIND} = ?1 AND account_rating IS NOT NULL AND started >= ?2 ORDER BY started LIMIT 1"
+            "SELECT account_rating FROM game WHERE {} ORDER BY started LIMIT 1",
+            lately.sql()
         );
         let before: Option<i64> = self
             .db
-            .query_row(&sql, params![kind, since], |row| row.get(0))
+            .query_row(&sql, params_from_iter(lately.values), |row| row.get(0))
             .optional()?;
+        let counted = of_kind(
+            "points IS NOT NULL AND opponent_rating IS NOT NULL AND opponent_provisional = 0",
+        );
         let sql = format!(
-            "SELECT opponent_rating, points FROM game
-             WHERE rated = 1 AND {KIND} = ?1 AND points IS NOT NULL AND opponent_rating IS NOT NULL AND opponent_provisional = 0
-             ORDER BY started DESC LIMIT {LAST}"
+            "SELECT opponent_rating, points FROM game WHERE {} ORDER BY started DESC LIMIT {LAST}",
+            counted.sql()
         );
         let mut statement = self.db.prepare(&sql)?;
-        let rows = statement.query_map([kind], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement.query_map(params_from_iter(counted.values), |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
         let games = rows.collect::<rusqlite::Result<Vec<_>>>()?;
         Ok(Some(Rating {
+            account,
             kind: kind.to_owned(),
             rating,
             provisional,

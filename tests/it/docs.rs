@@ -169,6 +169,14 @@ fn what_is_said_of_other_bots_is_tested() {
     let rows = page.lines().filter(|line| line.starts_with("| "));
     let rows: Vec<Vec<&str>> = rows.map(|row| cells(row).collect()).collect();
     assert!(rows.len() > 20);
+    for number in 1..=13 {
+        let (_, section) = page
+            .split_once(&format!("\n## 1.{number} "))
+            .unwrap_or_else(|| panic!("nothing is said of 1.{number}"));
+        let section = section.split("\n## ").next().unwrap();
+        let rows = section.lines().filter(|line| line.starts_with("| "));
+        assert!(rows.count() >= 3, "1.{number} is empty");
+    }
     for row in rows.iter().filter(|row| row[3] != "test") {
         assert_eq!(row.len(), 4, "{row:?}");
         let name = row[3].trim_matches('`');

@@ -7,6 +7,7 @@ use knightwatch::sim::{
 };
 
 use crate::common::{BOT, Daemon, Player, Site, wait};
+use crate::operator::status;
 
 /// White, who is the bot, mates, but not at once.
 const WON: &str = "8/8/8/4k3/8/8/8/1Q2K3 w - - 0 1";
@@ -258,4 +259,28 @@ fn of_two_instances_on_one_token_one_stays() {
     assert_eq!(gone.ended().code(), Some(69), "{}", gone.log());
     assert!(gone.log().contains("another instance"), "{}", gone.log());
     assert!(stays.runs());
+}
+
+#[test]
+fn the_book_ends_where_it_is_told_to() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let bot = Daemon::start(
+        &site,
+        "book = { max_ply = 2 }\n[[rule]]\nmatch = { bot = true }\nplay = { max_depth = 3 }\n",
+    );
+    let anna = site.player("Anna");
+    let id = anna.start(&[
+        ("clock.limit", "600"),
+        ("clock.increment", "0"),
+        ("color", "white"),
+    ]);
+    for (uci, plies) in [("e2e4", 2), ("d2d4", 4)] {
+        anna.play(&id, uci);
+        site.plies(&id, plies);
+    }
+    let counts = wait("two moves are counted", || {
+        let counts = status(&bot)["counts"].clone();
+        (counts["moves"] == 2).then_some(counts)
+    });
+    assert_eq!(counts["book_moves"], 1);
 }

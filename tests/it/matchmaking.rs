@@ -8,7 +8,7 @@ use knightwatch::sim::{
 };
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Site, wait};
+use crate::common::{BOT, Daemon, Site, visits_of, wait};
 use crate::operator::said;
 
 /// At once, and not for long.
@@ -250,6 +250,29 @@ fn who_has_played_the_day_s_games_asks_once_and_not_again_after_a_restart() {
 }
 
 #[test]
+fn bots_are_told_later_without_asking_lichess_when_the_day_s_games_are_played() {
+    let site = used_site(99);
+    let accepts = || visits_of(&site, BOT, Endpoint::ChallengeAccept).len();
+    let before = accepts();
+    let players = ["Ann", "Ben", "Cleo"].map(|name| site.player(name));
+    let asked = players.each_ref().map(|player| player.challenge(&BLITZ));
+    // It has counted none of the games that were played without it.
+    let _bot = Daemon::start(&site, "games.concurrency = 1\n");
+    let first = wait("the hundredth game is on", || {
+        asked.iter().position(|id| site.game(id).is_some())
+    });
+    let (status, _) = players[first].post(&format!("/api/bot/game/{}/abort", asked[first]), &[]);
+    assert_eq!(status, 200);
+    for (player, id) in players.iter().zip(&asked) {
+        if *id != asked[first] {
+            assert_eq!(player.answer(id), "later");
+        }
+    }
+    // The second one has taught it that there is no use in a third.
+    assert_eq!(accepts(), before + 2);
+}
+
+#[test]
 fn games_that_others_have_asked_for_are_counted_over_a_restart() {
     let site = used_site(0);
     let config = EAGER.replace("idle_s = 0", "idle_s = 3");
@@ -321,6 +344,23 @@ fn a_bot_that_stops_takes_its_challenge_back() {
     let patient = EAGER.replace("patience_s = 2", "patience_s = 600");
     let mut bot = Daemon::start(&site, &patient);
     says(&bot, "challenged Statue", 1);
+    bot.signal("TERM");
+    assert!(bot.ended().success());
+    let (_, list) = site.player("Statue").get("/api/challenge");
+    assert_eq!(list["in"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_challenge_that_is_on_its_way_when_the_bot_stops_is_taken_back() {
+    let site = Site::new([statue("Statue")]);
+    // It is made at once, and only its answer takes its time.
+    let late = Fault::AnswerLate(Duration::from_millis(1_500));
+    let slow = Rule::on(Endpoint::ChallengeCreate, late).of_user(BOT);
+    site.sim.faults().add(slow);
+    let mut bot = Daemon::start(&site, EAGER);
+    wait("the challenge is on its way", || {
+        (calls(&site.sim, Endpoint::ChallengeCreate) == 1).then_some(())
+    });
     bot.signal("TERM");
     assert!(bot.ended().success());
     let (_, list) = site.player("Statue").get("/api/challenge");

@@ -4,6 +4,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use knightwatch::sim::{Endpoint, Fault, Kind, NewUser, Rule, SimOptions, Sparring};
+use knightwatch::store::{Page, Reader};
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Player, SLOW, Site, wait};
@@ -309,4 +310,60 @@ fn without_a_bot_an_order_says_so() {
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("no daemon is running here"), "{said}");
+}
+
+#[test]
+fn a_challenge_whose_answer_is_lost_is_looked_after_and_not_left_behind() {
+    let site = site();
+    let lost = Rule::on(Endpoint::ChallengeCreate, Fault::AnswerLost);
+    site.sim.faults().add(lost.of_user(BOT));
+    let mut bot = Daemon::start(&site, "");
+    // Which comes first, the loss or the event stream's word, is not for us to say.
+    order(&bot, &["challenge", "Rival", "3+2"]);
+    logged(&bot, "challenging Rival to 3+2");
+    wait("it is counted", || {
+        let mut files = std::fs::read_dir(bot.state()).ok()?.flatten();
+        let file = files.find(|file| file.file_name().to_string_lossy().ends_with("quota.json"))?;
+        let text = std::fs::read_to_string(file.path()).ok()?;
+        text.contains("challenge.create.user.day").then_some(())
+    });
+    let incoming = || site.player("Rival").get("/api/challenge").1["in"].clone();
+    assert_eq!(incoming().as_array().unwrap().len(), 1);
+    assert!(bot.leave().success());
+    assert_eq!(incoming(), Value::Array(Vec::new()));
+}
+
+#[test]
+fn what_becomes_of_the_operator_s_challenges_is_written_down() {
+    let site = site();
+    let bot = Daemon::start(&site, "");
+    let rival = site.player("Rival");
+    let incoming = || {
+        wait("the challenge is there", || {
+            let (_, list) = rival.get("/api/challenge");
+            list["in"][0]["id"].as_str().map(str::to_owned)
+        })
+    };
+    for answer in ["decline", "accept"] {
+        said(&bot, &["challenge", "Rival", "3+2"]);
+        let (status, _) = rival.post(&format!("/api/challenge/{}/{answer}", incoming()), &[]);
+        assert_eq!(status, 200);
+    }
+    refused(&bot, &["challenge", "Nobody", "3+2"]);
+    let (_, port) = site.url.rsplit_once(':').unwrap();
+    let file = bot.state().join(format!("127.0.0.1-{port}.sqlite"));
+    let words = wait("three decisions are written", || {
+        let decided = Reader::open(&file).ok()?.decisions(Page::first(9)).ok()?;
+        let words = decided.iter().rev().map(|one| {
+            assert_eq!(one.from.name, BOT);
+            format!("{}: {}", one.decision, one.reason)
+        });
+        Some(words.collect::<Vec<_>>()).filter(|words| words.len() >= 3)
+    });
+    let expected = [
+        "declined: Rival has declined (generic)",
+        "accepted: as the operator says",
+        "dropped: Lichess answered 400: No such user: Nobody",
+    ];
+    assert_eq!(words, expected);
 }

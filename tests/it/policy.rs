@@ -3,7 +3,9 @@
 use std::process::Command;
 use std::time::Duration;
 
-use knightwatch::sim::{ColorChoice, Endpoint, Kind, NewUser, Plan, Sparring, TimeControl};
+use knightwatch::sim::{
+    ColorChoice, Endpoint, Fault, Kind, NewUser, Plan, Rule, SimOptions, Sparring, TimeControl,
+};
 
 use crate::common::{BOT, Daemon, Player, Site, wait};
 
@@ -165,6 +167,172 @@ fn a_rematch_waits_for_its_place_too() {
 }
 
 #[test]
+fn rules_ask_for_title_variant_days_and_colour() {
+    let site = Site::new([
+        NewUser::human("Anna"),
+        NewUser {
+            title: Some("WIM"),
+            ..NewUser::human("Wilma")
+        },
+    ]);
+    let _bot = Daemon::start(
+        &site,
+        r#"
+        challenge = { speeds = ["blitz", "correspondence"] }
+        [[rule]]
+        match = { title = ["GM", "WIM"] }
+        decline = "onlyBot"
+        [[rule]]
+        match = { variant = "chess960" }
+        decline = "standard"
+        [[rule]]
+        match = { days = "3.." }
+        decline = "tooSlow"
+        [[rule]]
+        match = { color = "black" }
+        decline = "generic"
+        "#,
+    );
+    let [anna, wilma] = ["Anna", "Wilma"].map(|name| site.player(name));
+    let with = |key, value| [BLITZ[0], BLITZ[1], (key, value)];
+    assert_eq!(ask(&wilma, &BLITZ), "onlybot");
+    assert_eq!(ask(&anna, &with("variant", "chess960")), "standard");
+    assert_eq!(ask(&anna, &[("days", "3")]), "tooslow");
+    // The colour is ours, and the challenger names his own.
+    assert_eq!(ask(&anna, &with("color", "white")), "generic");
+    assert_eq!(ask(&anna, &[("days", "2")]), "accepted");
+    assert_eq!(ask(&anna, &with("color", "black")), "accepted");
+}
+
+#[test]
+fn all_reasons_to_decline_reach_the_challenger() {
+    const REASONS: [&str; 11] = [
+        "generic",
+        "later",
+        "tooFast",
+        "tooSlow",
+        "timeControl",
+        "rated",
+        "casual",
+        "standard",
+        "variant",
+        "noBot",
+        "onlyBot",
+    ];
+    let site = site();
+    let rules = REASONS.iter().zip(1..).map(|(reason, minutes)| {
+        format!("[[rule]]\nmatch = {{ clock = \"{minutes}+9\" }}\ndecline = \"{reason}\"\n")
+    });
+    let _bot = Daemon::start(&site, &rules.collect::<String>());
+    let anna = site.player("Anna");
+    for (reason, minutes) in REASONS.iter().zip(1..) {
+        let seconds = (60 * minutes).to_string();
+        let answer = ask(
+            &anna,
+            &[("clock.limit", &seconds), ("clock.increment", "9")],
+        );
+        assert_eq!(answer, reason.to_lowercase());
+    }
+}
+
+#[test]
+fn one_opponent_has_no_more_games_than_he_may() {
+    let site = site();
+    let _bot = Daemon::start(&site, "games = { concurrency = 4, per_opponent = 1 }\n");
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let first = anna.start(&BLITZ);
+    assert_eq!(ask(&anna, &BLITZ), "later");
+    assert_eq!(ask(&bert, &BLITZ), "accepted");
+    abort(&anna, &first);
+    wait("the first game is over for the bot, too", || {
+        (ask(&anna, &BLITZ) == "accepted").then_some(())
+    });
+}
+
+#[test]
+fn a_place_is_free_again_when_an_accepted_challenge_becomes_no_game() {
+    let site = Site::with(SimOptions {
+        users: vec![
+            NewUser::bot(BOT),
+            NewUser::human("Anna"),
+            NewUser {
+                present: true,
+                ..NewUser::human("Bert")
+            },
+        ],
+        speed: 10.0,
+        ..SimOptions::default()
+    });
+    // Lichess says yes to our yes, and that is all.
+    let empty = Rule::on(
+        Endpoint::ChallengeAccept,
+        Fault::json(200, r#"{"ok":true}"#),
+    );
+    site.sim.faults().add(empty.of_user(BOT));
+    let config = "[games]\nconcurrency = 1\n";
+    let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
+    let lost = site.player("Anna").challenge(&BLITZ);
+    logged(&bot, &lost, "accepting Anna's challenge");
+    let bert = site.player("Bert");
+    assert_eq!(ask(&bert, &BLITZ), "accepted");
+    assert!(site.game(&lost).is_none());
+}
+
+#[test]
+fn a_game_is_played_by_the_rules_that_its_challenge_met() {
+    let site = site();
+    let mut bot = Daemon::start(
+        &site,
+        r#"
+        [[rule]]
+        match = { age_days = "..40", bot = false }
+        accept = true
+        [[rule]]
+        name = "chance"
+        match = { color = "random" }
+        play = { max_depth = 3 }
+        "#,
+    );
+    let [anna, robot] = ["Anna", "Robot"].map(|name| site.player(name));
+    // The simulator's accounts are 30 days old, so that the first rule has the last word on her.
+    let hers = anna.start(&BLITZ);
+    let its = robot.start(&BLITZ);
+    let begun = |bot: &Daemon, times: usize| {
+        for id in [&hers, &its] {
+            wait(&format!("{id} has begun {times} times"), || {
+                let log = bot.log();
+                let ours = log.lines().filter(|line| line.contains(id.as_str()));
+                let begun = ours.filter(|line| line.contains("playing "));
+                (begun.count() >= times).then_some(())
+            });
+        }
+        wait(&format!("the rule is named {times} times"), || {
+            let log = bot.log();
+            let mut told = log
+                .lines()
+                .filter(|line| line.contains("to be played with"));
+            let named = told
+                .clone()
+                .filter(|line| line.contains("by rule `chance`"));
+            assert!(told.all(|line| line.contains(&its)), "{log}");
+            (named.count() == times).then_some(())
+        });
+    };
+    begun(&bot, 1);
+    wait("both acceptances are on disk", || {
+        let mut files = std::fs::read_dir(bot.state()).ok()?.flatten();
+        let kept = files.find(|file| {
+            let name = file.file_name();
+            name.to_string_lossy().ends_with(".accepted.jsonl")
+        })?;
+        let text = std::fs::read_to_string(kept.path()).ok()?;
+        (text.contains(&hers) && text.contains(&its)).then_some(())
+    });
+    bot.crash_and_restart();
+    begun(&bot, 2);
+}
+
+#[test]
 fn nobody_waits_longer_than_he_has_to() {
     let site = site();
     let config = "[games]\nconcurrency = 1\n[challenge]\nqueue_s = 1\n";
@@ -239,7 +407,15 @@ fn a_rule_resigns_to_those_it_is_about() {
 
 /// What `knightwatch explain` says about a challenge.
 fn explained(config: &str, challenge: &str) -> String {
+    explained_beside(&[], config, challenge)
+}
+
+/// The same beside these files of the service.
+fn explained_beside(files: &[(&str, &str)], config: &str, challenge: &str) -> String {
     let home = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        std::fs::write(home.path().join(name), text).unwrap();
+    }
     std::fs::write(home.path().join("config.toml"), config).unwrap();
     std::fs::write(home.path().join("challenge.json"), challenge).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
@@ -293,6 +469,25 @@ fn explain_goes_through_the_rules() {
     let said = explained("[engine]\nstrength = 1500\n", CHALLENGE);
     assert!(
         said.contains("\nPlayed at full strength, for the game is rated"),
+        "{said}"
+    );
+}
+
+#[test]
+fn explain_knows_of_a_pause_and_of_the_day_s_games() {
+    let paused = [("lichess.org.orders.json", "{\"paused\": true}")];
+    let said = explained_beside(&paused, "", CHALLENGE);
+    assert!(
+        said.ends_with("\nDeclined, later: the operator has paused the bot\n"),
+        "{said}"
+    );
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let quota =
+        format!("{{\"used\": {{\"bot.vsBot.day\": {{\"since\": {now}, \"credits\": 100}}}}}}");
+    let spent = [("lichess.org.quota.json", quota.as_str())];
+    let said = explained_beside(&spent, "", CHALLENGE);
+    assert!(
+        said.contains("\nDeclined, later: Lichess lets us play no more bots today"),
         "{said}"
     );
 }

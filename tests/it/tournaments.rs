@@ -8,8 +8,8 @@ use knightwatch::sim::{
 };
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Site, wait};
-use crate::operator::{online, refused, said};
+use crate::common::{BOT, Daemon, Site, visits_of, wait};
+use crate::operator::{online, refused, said, status};
 
 /// One game at a time, and an arena to join.
 const ONE: &str =
@@ -350,4 +350,182 @@ fn finds_any_arena_for_bots_that_fits_and_no_two_at_once() {
     let others = ["humans01", "private1", "slow0001", "overlap1", "tomorrow"];
     assert_eq!(players(&site, others), [0; 5]);
     assert!(bot.log().contains("found Friday Arena, 1+0 for 60 min"));
+}
+
+/// Ten arenas, one after the other, the first one in ten minutes.
+const ROW: [&str; 10] = [
+    "inarow00", "inarow01", "inarow02", "inarow03", "inarow04", "inarow05", "inarow06", "inarow07",
+    "inarow08", "inarow09",
+];
+
+#[test]
+fn no_more_arenas_are_joined_than_lichess_allows() {
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
+        limits: true,
+        ..SimOptions::default()
+    });
+    for (id, hour) in ROW.into_iter().zip(0..) {
+        announce(&site, id, 600 + hour * 3_700, |_| {});
+    }
+    let mut bot = Daemon::start(&site, "[tournaments]\nany = true\n");
+    let joined = || {
+        let all = players(&site, ROW).into_iter();
+        all.filter(|players| *players == 1).count()
+    };
+    wait("the rest of them wait", || {
+        let words = "joining it when Lichess lets us join more arenas";
+        (bot.log().matches(words).count() >= 3).then_some(())
+    });
+    assert_eq!(joined(), 6);
+    // Two of the eight an hour are left for those that the operator names.
+    let later = ["byhand00", "byhand01", "byhand02"];
+    for id in later {
+        announce(&site, id, 600, |_| {});
+    }
+    for id in &later[..2] {
+        assert!(said(&bot, &["join", id]).contains("joined Friday Arena"));
+    }
+    let done = said(&bot, &["join", later[2]]);
+    assert!(done.contains("when Lichess lets us"), "{done}");
+    assert_eq!(visits_of(&site, BOT, Endpoint::ArenaJoin).len(), 8);
+    let arenas = wait("it is shown", || {
+        let status = status(&bot);
+        let mut limits = status["limits"].as_array()?.iter();
+        let arenas = limits.find(|limit| limit["what"] == "arenas" && limit["used"] == 8);
+        arenas.cloned()
+    });
+    assert_eq!(arenas["of"], 30);
+    // Nor after a restart.
+    bot.signal("TERM");
+    assert!(bot.ended().success());
+    assert_eq!(joined(), 0);
+    bot.restart();
+    online(&bot, 2);
+    wait("it waits again", || {
+        let log = bot.log();
+        let (_, life) = log.rsplit_once("online as")?;
+        life.contains("joining it when Lichess lets us")
+            .then_some(())
+    });
+    assert_eq!(visits_of(&site, BOT, Endpoint::ArenaJoin).len(), 8);
+}
+
+#[test]
+fn who_joins_too_much_may_still_leave() {
+    let site = site(&arena(0));
+    announce(&site, "another1", 0, |_| {});
+    let mut bot = Daemon::start(&site, ONE);
+    wait("the bot is in the arena", || is_in(&site).then_some(()));
+    let body = r#"{"error":"Too many requests. Try again later."}"#;
+    let limited = Rule::on(Endpoint::ArenaJoin, Fault::json(429, body)).of_user(BOT);
+    site.sim.faults().add(limited);
+    assert!(said(&bot, &["join", "another1"]).contains("cannot join"));
+    bot.signal("TERM");
+    assert!(bot.ended().success());
+    assert!(!is_in(&site));
+}
+
+#[test]
+fn an_arena_that_cannot_be_looked_at_after_a_crash_is_left_all_the_same() {
+    let site = site(&arena(0));
+    let mut bot = Daemon::start(&site, ONE);
+    wait("the bot is in the arena", || is_in(&site).then_some(()));
+    let broken = Rule::on(Endpoint::ArenaShow, Fault::html(502)).of_user(BOT);
+    site.sim.faults().add(broken.times(1_000));
+    bot.crash_and_restart();
+    wait("the arena was looked at", || {
+        bot.log().contains("cannot look at the arena").then_some(())
+    });
+    bot.signal("TERM");
+    assert!(bot.ended().success());
+    assert!(!is_in(&site));
+}
+
+#[test]
+fn an_arena_that_the_operator_has_left_is_not_found_again() {
+    let site = site(&arena(600));
+    announce(&site, "another1", 7_200, |_| {});
+    let mut bot = Daemon::start(&site, "[tournaments]\nany = true\n");
+    let both = ["rehearse", "another1"];
+    wait("the bot takes part", || {
+        (players(&site, both) == [1, 1]).then_some(())
+    });
+    said(&bot, &["leave", "rehearse"]);
+    wait("the bot has left", || {
+        (players(&site, both) == [0, 1]).then_some(())
+    });
+    // Blocking somebody is no reason to look for arenas anew.
+    let looks = || visits_of(&site, BOT, Endpoint::ArenaList).len();
+    let before = looks();
+    said(&bot, &["block", "Ann"]);
+    bot.crash_and_restart();
+    online(&bot, 2);
+    wait("it has looked for arenas again", || {
+        (bot.log().matches("found Friday Arena").count() == 3).then_some(())
+    });
+    assert_eq!(looks(), before + 1);
+    assert_eq!(players(&site, both), [0, 1]);
+    // Nor is one kept that is no longer looked for.
+    bot.configure(|text| text.replace("any = true", "any = false"));
+    let done = said(&bot, &["reload"]);
+    assert!(done.contains("leaving the arena another1"), "{done}");
+    wait("the bot has left", || {
+        (players(&site, both) == [0, 0]).then_some(())
+    });
+}
+
+#[test]
+fn a_rule_is_about_the_games_of_an_arena() {
+    let site = site(&arena(0));
+    site.sim.spar(Sparring {
+        delay: Duration::ZERO..=Duration::ZERO,
+        arenas: true,
+        ..Sparring::new("Rival", Kind::Random)
+    });
+    let rule =
+        "[[rule]]\nname = \"arenas\"\nmatch = { tournament = true }\nplay = { max_depth = 4 }\n";
+    let bot = Daemon::start(&site, &format!("{ONE}{rule}"));
+    let ann = site.player("Ann");
+    let friendly = ann.challenge(&[("clock.limit", "60"), ("clock.increment", "0")]);
+    let pairing = leap(&site, "a pairing", || game_on(&site));
+    site.plies(&pairing.id, 2);
+    let log = bot.log();
+    let mut told = log.lines().filter(|line| line.contains("by rule `arenas`"));
+    assert!(told.clone().any(|line| line.contains(&pairing.id)), "{log}");
+    assert!(told.all(|line| !line.contains(&friendly)), "{log}");
+}
+
+#[test]
+fn an_arena_goes_on_after_a_crash_in_the_middle_of_a_game() {
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
+        seed: 14,
+        ..SimOptions::default()
+    });
+    site.sim.arena(&arena(0)).unwrap();
+    site.sim.spar(Sparring {
+        delay: Duration::ZERO..=Duration::from_millis(10),
+        arenas: true,
+        ..Sparring::new("Rival", Kind::Random)
+    });
+    let mut bot = Daemon::start(&site, ONE);
+    let first = leap(&site, "a pairing", || game_on(&site));
+    let before = site.plies(&first.id, 6).plies;
+    bot.crash_and_restart();
+    online(&bot, 2);
+    site.plies(&first.id, before + 4);
+    assert!(is_in(&site));
+    // What the clock of the site does to who does not move is no part of this.
+    assert_eq!(site.finished(&first.id).status, "mate");
+    let second = leap(&site, "the next pairing", || {
+        game_on(&site).filter(|game| game.id != first.id)
+    });
+    site.plies(&second.id, 4);
+    site.sim.advance(Duration::from_secs(3_600));
+    wait("the report", || {
+        bot.log()
+            .contains("Friday Arena is over: number ")
+            .then_some(())
+    });
 }

@@ -5,7 +5,7 @@
 //! a debt with nothing in flight, and a game of which Lichess says that it is our turn while the task believes that
 //! it is not. Either way the game opens its stream anew, and the first line of that settles what is true.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tracing::{debug, error, warn};
 
@@ -13,11 +13,12 @@ use super::errands::Errand;
 use super::{Account, LISTED, Seat};
 use crate::bot::desk::{Doing, Sight, stream_status};
 use crate::bot::game::Order;
+use crate::bot::quota::Limit;
 use crate::clock;
 use crate::lichess::Fate;
 use crate::lichess::model::GameInfo;
 use crate::lichess::retry::Kind;
-use crate::metrics::{EngineStatus, Live, Requests};
+use crate::metrics::{EngineStatus, IdleStatus, LimitStatus, Live, Requests};
 
 /// How often it is looked whether a short clock waits on a silent stream.
 pub(super) const WORRY_EVERY: Duration = Duration::from_millis(250);
@@ -46,6 +47,11 @@ const SHORT: Duration = Duration::from_secs(30);
 /// of silence, and from one that has died, as long as this of our clock may be gone before we know.
 fn patience(remaining: Duration) -> Duration {
     (remaining / 8).clamp(Duration::from_secs(1), Duration::from_secs(3))
+}
+
+/// Seconds from now on.
+fn left(until: SystemTime, now: SystemTime) -> u64 {
+    until.duration_since(now).unwrap_or_default().as_secs()
 }
 
 /// Whether a game waits for its opponent on a silent stream with so little time that Lichess is better asked whose turn
@@ -159,6 +165,11 @@ impl Account {
                 .map(ToString::to_string)
                 .collect(),
             arenas: self.tournaments.names(),
+            idle: self.idle_told.as_ref().map(|(why, next)| IdleStatus {
+                why: why.clone(),
+                next_s: next.map(|next| left(next, clock::date())),
+            }),
+            limits: self.limits(),
             stream: self
                 .link
                 .stream()
@@ -173,6 +184,18 @@ impl Account {
                 ..EngineStatus::default()
             },
         });
+    }
+
+    /// What is used of what Lichess allows in a day.
+    fn limits(&self) -> Vec<LimitStatus> {
+        let date = clock::date();
+        let told = Limit::TOLD.map(|(limit, what)| LimitStatus {
+            what: what.to_owned(),
+            used: self.quota.used(limit, date).into(),
+            of: limit.credits().into(),
+            ends_s: self.quota.ends(limit, date).map(|ends| left(ends, date)),
+        });
+        told.to_vec()
     }
 
     /// Takes up what is on and not played, and has games look around that are played and not on.

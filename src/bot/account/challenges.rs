@@ -12,6 +12,7 @@ use super::errands::Errand;
 use super::queue::Asked;
 use super::{Account, remember};
 use crate::bot::policy::{self, Case, Load, Rank, Ruling, Subject, Verdict};
+use crate::bot::quota::Limit;
 use crate::bot::slots::Guest;
 use crate::bot::stop::Stage;
 use crate::clock;
@@ -84,7 +85,7 @@ impl Account {
         let ruling = self.ruling(&asked);
         let challenge = &asked.challenge;
         match ruling.verdict {
-            Verdict::Accept => self.accept(asked.challenge, &ruling),
+            Verdict::Accept => self.accept(asked, &ruling),
             Verdict::Decline(reason) => self.decline(challenge, reason, ruling.why),
             Verdict::Wait => {
                 if !waits_already {
@@ -118,6 +119,7 @@ impl Account {
             crowded: self.queue.len() >= settings.challenge.queue,
             against: self.slots.against(from.map(|from| &from.name), now),
             rematch: self.rematches.number(challenge),
+            no_bots_until: self.quota.full_until(Limit::BotGames, clock::date()),
         };
         let case = Case {
             challenge,
@@ -127,7 +129,9 @@ impl Account {
         policy::judge(case, settings, &self.ledger, SystemTime::now(), load)
     }
 
-    fn accept(&mut self, challenge: Box<Challenge>, ruling: &Ruling) {
+    fn accept(&mut self, asked: Asked, ruling: &Ruling) {
+        let subject = Subject::of_challenge(&asked.challenge, asked.age_days);
+        let challenge = asked.challenge;
         let from = challenge.challenger.as_ref();
         let guest = Guest {
             name: from.map(|from| from.name.clone()),
@@ -135,9 +139,15 @@ impl Account {
             clocked: matches!(challenge.time_control, TimeControl::Clock { .. }),
         };
         info!(challenge = %challenge.id, "accepting {}: {}", describe(&challenge), ruling.why);
-        if let Some(limit) = &ruling.limit {
+        // Without rules nobody asks for what is known of it.
+        let known = (!self.house.settings.rule.is_empty()).then(|| subject.known());
+        if ruling.limit.is_some() || known.is_some() {
             let (id, user) = (&challenge.id, guest.name.as_ref());
+            let limit = ruling.limit.as_deref().unwrap_or_default();
             self.ledger.add(id, user, limit, SystemTime::now());
+            if let Some(known) = known {
+                self.ledger.keep(known);
+            }
             self.save(Book::Accepted);
         }
         let number = self.rematches.number(&challenge);
@@ -156,6 +166,7 @@ impl Account {
     pub(super) fn not_accepted(&mut self, challenge: &Challenge, failure: Failure) {
         info!(challenge = %challenge.id, "cannot accept: {failure}");
         if failure.is_rate_limited() {
+            self.too_many_games(&failure);
             // Nobody is left waiting for what cannot come.
             self.forget(challenge);
             return self.decline(challenge, DeclineReason::Later, failure.to_string());
@@ -278,19 +289,24 @@ impl Account {
                     .dest_user
                     .as_ref()
                     .map(|user| user.name.to_string()),
-                time_control: match challenge.time_control {
-                    TimeControl::Clock { limit, increment } => events::TimeControl::Clock {
-                        base: Duration::from_secs(limit.into()),
-                        increment: Duration::from_secs(increment.into()),
-                    },
-                    TimeControl::Correspondence { days } => events::TimeControl::Days(days),
-                    TimeControl::Unlimited | TimeControl::Unknown => events::TimeControl::Unlimited,
-                },
+                time_control: shown_time(challenge.time_control),
                 variant: challenge.variant.key().into(),
                 rated: challenge.rated,
                 decision,
                 reason,
             }));
+    }
+}
+
+/// As whoever watches reads of it.
+pub(super) fn shown_time(time: TimeControl) -> events::TimeControl {
+    match time {
+        TimeControl::Clock { limit, increment } => events::TimeControl::Clock {
+            base: Duration::from_secs(limit.into()),
+            increment: Duration::from_secs(increment.into()),
+        },
+        TimeControl::Correspondence { days } => events::TimeControl::Days(days),
+        TimeControl::Unlimited | TimeControl::Unknown => events::TimeControl::Unlimited,
     }
 }
 

@@ -11,11 +11,13 @@ use super::helm::Then;
 use super::queue::Asked;
 use super::seeking::Sought;
 use super::{Account, Error, LISTED};
+use crate::bot::desk::Encore;
 use crate::bot::helm::{Invitation, Reply};
 use crate::clock;
 use crate::config::{self, Settings};
+use crate::events::Decision;
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{Challenge, ChallengeId, Challenges, GameInfo, Username};
+use crate::lichess::model::{Challenge, ChallengeId, Challenges, GameInfo};
 
 /// The answer to a request of the account.
 pub(super) enum Errand {
@@ -50,10 +52,10 @@ pub(super) enum Errand {
     Sought(Sought),
     Accepted(Box<Challenge>, Result<(), Failure>),
     Declined(ChallengeId, Result<(), Failure>),
-    /// We have offered a rematch to this user, who is a person or not.
-    RematchAsked(Username, bool, Result<Challenge, Failure>),
-    /// A challenge of ours is taken back.
-    TakenBack(ChallengeId, Result<(), Failure>),
+    /// We have offered a rematch.
+    RematchAsked(Encore, Result<Box<Challenge>, Failure>),
+    /// A challenge of ours is taken back for this reason, unless it has become a game: whether it is.
+    TakenBack(Box<Challenge>, &'static str, Result<bool, Failure>),
     /// Whether the token is still good.
     Token(Result<(), Failure>),
 }
@@ -117,7 +119,7 @@ impl Account {
             Ok(Errand::Invited(invitation, answer, reply)) => {
                 self.invited(&invitation, answer, reply);
             }
-            Ok(Errand::Unanswered(id)) => self.unanswered(id),
+            Ok(Errand::Unanswered(id)) => self.unanswered(&id),
             Ok(Errand::Reread(read, reply)) => self.reloaded(read, reply),
             Ok(Errand::Ordered(written, then)) => self.ordered(written, then),
             Ok(Errand::Nothing) => {}
@@ -143,11 +145,18 @@ impl Account {
                 info!(challenge = %id, "cannot decline: {failure}")
             }
             Ok(Errand::Declined(_, Ok(()))) => {}
-            Ok(Errand::RematchAsked(to, human, asked)) => self.rematch_asked(to, human, asked),
-            Ok(Errand::TakenBack(id, taken_back)) => match taken_back {
-                Ok(()) => info!(challenge = %id, "taken back"),
-                Err(failure) => info!(challenge = %id, "cannot take it back: {failure}"),
-            },
+            Ok(Errand::RematchAsked(encore, asked)) => self.rematch_asked(&encore, asked),
+            Ok(Errand::TakenBack(challenge, why, taken_back)) => {
+                let id = &challenge.id;
+                match taken_back {
+                    Ok(true) => {
+                        info!(challenge = %id, "taken back");
+                        self.tell_challenge(&challenge, Decision::Dropped, why.to_owned());
+                    }
+                    Ok(false) => info!(challenge = %id, "not taken back: it has become a game"),
+                    Err(failure) => info!(challenge = %id, "cannot take it back: {failure}"),
+                }
+            }
             Ok(Errand::Token(Err(failure))) if failure.is_unauthorized() => {
                 return Err(Error::TokenRejected(failure.to_string()));
             }

@@ -1,6 +1,6 @@
 //! What the operator has the running bot do.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use tracing::{error, info, warn};
 
 use super::Account;
 use super::errands::Errand;
+use super::outgoing::{Wish, is_for_bot, refusal};
 use crate::bot::desk::{Doing, Sight};
 use crate::bot::game;
 use crate::bot::helm::{Call, Invitation, Order, Reply, Reread};
@@ -22,13 +23,16 @@ use crate::bot::stop::Stage;
 use crate::bot::{BotParts, keeper};
 use crate::clock;
 use crate::config::{self, Change, Joining, Match, Pattern, Play, Rule, Settings};
-use crate::events;
+use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{ArenaId, Challenge, ChallengeId, Challenger, GameId, TimeControl};
+use crate::lichess::model::{ArenaId, Challenge, ChallengeId, GameId, TimeControl, Username};
 
 /// A challenge of the operator's with a clock is taken back when nobody has answered it by then: one that is left alone
 /// can become a game hours later.
 const UNANSWERED: Duration = Duration::from_secs(60);
+
+/// Why such a challenge has become a game.
+const AS_HE_SAYS: &str = "as the operator says";
 
 /// What the account has of what its operator says.
 pub(super) struct Office {
@@ -41,7 +45,7 @@ pub(super) struct Office {
     turn: Arc<Mutex<()>>,
     reread: Option<Reread>,
     /// Challenges of the operator's that are not answered yet.
-    invited: HashSet<ChallengeId>,
+    invited: HashMap<ChallengeId, Box<Challenge>>,
     /// How games are played against whom, until the program ends; goes before what the rules say.
     play: Vec<(Pattern, Play)>,
 }
@@ -61,9 +65,16 @@ impl Office {
             file: parts.orders.clone(),
             turn: Arc::default(),
             reread: parts.reread.clone(),
-            invited: HashSet::new(),
+            invited: HashMap::new(),
             play: Vec::new(),
         }
+    }
+
+    /// Challenges with a clock that wait for their answers.
+    pub fn awaited(&self) -> impl Iterator<Item = &ChallengeId> {
+        let mut clocked = self.invited.values().collect::<Vec<_>>();
+        clocked.retain(|one| matches!(one.time_control, TimeControl::Clock { .. }));
+        clocked.into_iter().map(|challenge| &challenge.id)
     }
 
     /// No longer in this arena by the operator's order. Whether it was one.
@@ -242,6 +253,7 @@ impl Account {
                 "Lichess takes no challenges from us before {until}"
             ));
         }
+        self.outgoing.send(invitation.user.clone(), Wish::Operator);
         let client = self.house.client.clone();
         self.errands.spawn(async move {
             let answer = client.challenge(&invitation.user, &invitation.what).await;
@@ -250,79 +262,110 @@ impl Account {
         });
     }
 
-    /// Lichess has passed on a challenge of the operator's, or has not. The game may be on by now.
+    /// Lichess has passed on a challenge of the operator's, or has not.
     pub(super) fn invited(
         &mut self,
         invitation: &Invitation,
         answer: Result<Box<Challenge>, Failure>,
         reply: Reply,
     ) {
+        let Invitation { user, what } = invitation;
         let challenge = match answer {
-            Ok(challenge) => challenge,
+            Ok(challenge) => {
+                self.outgoing.answered(user, Wish::Operator);
+                self.challenge_counts(is_for_bot(&challenge));
+                challenge
+            }
             Err(failure) => {
                 info!("cannot challenge {invitation}: {failure}");
-                self.too_many_challenges(&failure);
-                return reply.refuse(failure.to_string());
+                let ours = (user, Wish::Operator);
+                match self.not_sent(ours, None, what, &failure) {
+                    Some(challenge) => challenge,
+                    None if failure.may_have_worked() => {
+                        return reply.refuse(format!(
+                            "{failure}; if the challenge was made all the same, it is looked after"
+                        ));
+                    }
+                    None => return reply.refuse(failure.to_string()),
+                }
             }
         };
+        reply.done(self.invitation_stands(challenge));
+    }
+
+    /// A challenge of the operator's stands. The game may be on by now. What he is told.
+    pub(super) fn invitation_stands(&mut self, challenge: Box<Challenge>) -> String {
         let id = challenge.id.clone();
-        let bot = challenge.dest_user.as_ref().is_some_and(Challenger::is_bot);
-        self.challenge_counts(bot);
         let clocked = matches!(challenge.time_control, TimeControl::Clock { .. });
         let rated = if challenge.rated { "rated" } else { "casual" };
-        let (user, time) = (&invitation.user, challenge.time_control);
+        let to = challenge.dest_user.as_ref().map(|user| user.name.clone());
+        let user = to.as_ref().map_or("nobody", Username::as_str);
+        let time = challenge.time_control;
         info!(challenge = %id, "challenging {user} to {time}, {rated}, as the operator says");
         let mut done = format!("{user} is challenged to {time}, {rated}: {id}");
-        if self.games.contains_key(&id) {
-            return reply.done(done + ", and the game is on");
+        if self.games.contains_key(&id) || self.resting.knows(&id) {
+            self.tell_challenge(&challenge, Decision::Accepted, AS_HE_SAYS.to_owned());
+            return done + ", and the game is on";
         }
-        self.office.invited.insert(id.clone());
         if clocked {
             let guest = Guest {
-                name: Some(user.clone()),
-                human: !bot,
+                name: to,
+                human: !is_for_bot(&challenge),
                 clocked,
             };
             let until = clock::now() + UNANSWERED;
             self.slots.expect(id.clone(), guest, until);
+            let wait = match self.takes_all_back() {
+                true => Duration::ZERO,
+                false => UNANSWERED,
+            };
+            let id = id.clone();
             self.errands.spawn(async move {
-                clock::sleep(UNANSWERED).await;
+                clock::sleep(wait).await;
                 Errand::Unanswered(id)
             });
             done += &format!(
                 "; it is taken back if nobody answers within {} s",
-                UNANSWERED.as_secs()
+                wait.as_secs()
             );
         }
-        reply.done(done);
+        self.office.invited.insert(id, challenge);
+        done
     }
 
-    /// A challenge of the operator's is answered, by a game or by a word.
-    pub(super) fn is_answered(&mut self, id: &ChallengeId) -> bool {
-        self.office.invited.remove(id)
+    /// A challenge of the operator's has become a game.
+    pub(super) fn invitation_is_on(&mut self, id: &ChallengeId) {
+        if let Some(challenge) = self.office.invited.remove(id) {
+            self.tell_challenge(&challenge, Decision::Accepted, AS_HE_SAYS.to_owned());
+        }
+    }
+
+    /// A challenge of ours is answered by a word, and it may be the operator's.
+    pub(super) fn invitation_is_off(&mut self, answer: &Challenge) {
+        if self.office.invited.remove(&answer.id).is_some() {
+            let (decision, why) = refusal(answer);
+            info!(challenge = %answer.id, "the operator's challenge comes to nothing: {why}");
+            self.tell_challenge(answer, decision, why);
+        }
     }
 
     /// Nobody has answered a challenge of the operator's for long enough.
-    pub(super) fn unanswered(&mut self, id: ChallengeId) {
-        if !self.is_answered(&id) {
+    pub(super) fn unanswered(&mut self, id: &ChallengeId) {
+        let Some(challenge) = self.office.invited.remove(id) else {
             return;
-        }
+        };
         info!(challenge = %id, "nobody has answered: taking the challenge back");
-        self.slots.free(&id);
-        let client = self.house.client.clone();
-        self.errands.spawn(async move {
-            let answer = client.cancel(&id).await;
-            Errand::Declined(id, answer)
-        });
+        self.take_back(challenge, "it was not answered");
     }
 
     fn join(&mut self, joining: Joining, reply: Reply) {
         if self.stop.stage() != Stage::Running {
             return reply.refuse("we are about to stop");
         }
-        let arenas = &mut self.office.orders.arenas;
-        arenas.retain(|other| other.id != joining.id);
-        arenas.push(joining.clone());
+        let orders = &mut self.office.orders;
+        orders.left.retain(|arena| *arena != joining.id);
+        orders.arenas.retain(|other| other.id != joining.id);
+        orders.arenas.push(joining.clone());
         self.keep_orders(Then::Join(joining, reply));
     }
 
@@ -332,6 +375,7 @@ impl Account {
         }
         let done = format!("{arena}: leaving it");
         self.office.forget(arena);
+        self.office.orders.leave(arena);
         self.keep_orders(Then::Say(done, reply));
     }
 
@@ -404,12 +448,17 @@ impl Account {
             told.push(format!("  not before a restart: {change}"));
         }
         self.office.settings = Arc::new(adopted);
-        self.put_in_force();
+        for arena in self.put_in_force() {
+            info!(arena = %arena, "leaving it: nobody wants it any more");
+            told.push(format!(
+                "  leaving the arena {arena}, which is no longer looked for"
+            ));
+        }
         reply.done(told.join("\n"));
     }
 
-    /// The settings or the orders are others now.
-    fn put_in_force(&mut self) {
+    /// The settings or the orders are others now. Arenas that are left for that.
+    fn put_in_force(&mut self) -> Vec<ArenaId> {
         let settings = self.office.in_force();
         let games = &settings.games;
         let before = self.house.settings.games.concurrency;
@@ -418,7 +467,8 @@ impl Account {
             .resize(games.concurrency, games.reserved_for_humans);
         self.house.settings = settings;
         self.tell_settings();
-        self.tournaments
+        let left = self
+            .tournaments
             .follow(&self.house, &self.office.orders.arenas);
         self.matchmaking.adopt(&self.house.settings);
         self.idle_told = None;
@@ -426,6 +476,7 @@ impl Account {
         for asked in self.queue.clear() {
             self.answer(asked, true);
         }
+        left
     }
 
     /// Tells what is in force from the start on.

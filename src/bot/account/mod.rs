@@ -7,6 +7,8 @@ mod errands;
 mod helm;
 mod introduction;
 mod life;
+mod outgoing;
+mod presence;
 mod queue;
 mod rematch;
 mod resting;
@@ -27,7 +29,7 @@ use super::game::{Ended, Order};
 use super::helm::Calls;
 use super::keeper::Keeper;
 use super::ledger::Ledger;
-use super::link::{Heard, Link};
+use super::link::Link;
 use super::matchmaking::Matchmaking;
 use super::quota::{Limit, Quota};
 use super::slots::{Guest, Slots};
@@ -36,15 +38,16 @@ use super::tournament::{Tournaments, Word};
 use super::{BotParts, Error, House, LeftOpen, Pulse};
 use crate::clock;
 use crate::events;
+use crate::lichess::EventStream;
 use crate::lichess::model::{ChallengeId, Event, GameId, GameInfo, Speed, Status, Username};
 use crate::lichess::retry::Reopen;
-use crate::lichess::{Error as Failure, EventStream, StreamError};
 use crate::metrics::Metrics;
 use audit::WORRY_EVERY;
-use books::{Book, Books};
+use books::Books;
 use errands::Errand;
 use helm::Office;
 pub(super) use life::run;
+use outgoing::{Outgoing, take_all_back};
 use queue::Queue;
 use rematch::Rematches;
 use resting::Resting;
@@ -65,18 +68,6 @@ const DEAF_EVERY: Duration = Duration::from_secs(3);
 
 /// The most games that Lichess lists.
 const LISTED: u32 = 50;
-
-/// An instance younger than this may find out that it is the second one.
-const YOUNG: Duration = Duration::from_secs(120);
-
-/// The first one takes its stream back within this; who was left alone for longer is no second one.
-const TAKEN_BACK: Duration = Duration::from_secs(30);
-
-/// Lichess allows 30 questions about the account in five minutes.
-const DOUBT_EVERY: Duration = Duration::from_secs(15);
-
-/// So many clean ends of a young instance's stream mean that another instance opens it again and again.
-const CLEAN_ENDS: u32 = 3;
 
 /// What is left of the games' tasks when we leave gets this long to post what it has.
 const LEAVE_WITHIN: Duration = Duration::from_secs(3);
@@ -114,6 +105,7 @@ struct Account {
     queue: Queue,
     queue_asked: Option<Instant>,
     rematches: Rematches,
+    outgoing: Outgoing,
     /// The ages of accounts in days, where rules have asked for them.
     ages: VecDeque<(Username, u32)>,
     /// What was accepted lately.
@@ -221,6 +213,7 @@ impl Account {
             queue: Queue::default(),
             queue_asked: None,
             rematches: Rematches::default(),
+            outgoing: Outgoing::default(),
             ages: VecDeque::new(),
             ledger,
             quota,
@@ -274,6 +267,8 @@ impl Account {
                     Word::Keep(arena) => self.slots.keep(arena),
                     Word::Free(arena) => self.slots.release(&arena),
                     Word::Over(arena) => self.arena_over(&arena),
+                    Word::MayJoin(entry, reply) => self.may_join(entry, reply),
+                    Word::TooMany => self.too_many_arenas(),
                 },
                 call = calls.next() => self.obey(call),
                 now = stop.next() => {
@@ -323,124 +318,20 @@ impl Account {
 
     /// Leaves: what is being searched or posted is posted, then all tasks end.
     async fn leave(&mut self, patience: Duration) {
+        let standing = self.standing();
         let all = async { while self.tasks.join_next().await.is_some() {} };
-        let challenge = self.matchmaking.pending().cloned();
         let client = self.house.client.clone();
-        let take_back = async {
-            if let Some(id) = challenge {
-                let _ = clock::timeout(patience, client.cancel(&id)).await;
-            }
-        };
-        let (games, (), ()) = tokio::join!(
+        let take_back = take_all_back(&client, standing, &mut self.errands);
+        let (games, (), _) = tokio::join!(
             clock::timeout(patience, all),
             self.tournaments.leave(patience),
-            take_back,
+            clock::timeout(patience, take_back),
         );
         if games.is_err() {
             warn!("{} games are left as they are", self.tasks.len());
         }
         self.tasks.shutdown().await;
         self.errands.shutdown().await;
-    }
-
-    fn hear(&mut self, heard: Heard<Event>) -> Result<(), Error> {
-        match heard {
-            Heard::Opened => self.online(),
-            Heard::Item(event) => self.on_event(event),
-            Heard::Lost { error, wait } => self.lost(error, wait)?,
-            Heard::Refused { error, wait } => self.refused(&error, wait)?,
-        }
-        Ok(())
-    }
-
-    fn online(&mut self) {
-        self.offline = false;
-        self.informed = false;
-        self.first_online.get_or_insert_with(clock::now);
-        let me = self.house.me.clone();
-        info!("online as {me}");
-        self.quota.charge(Limit::EventStreams, 1, clock::date());
-        self.save(Book::Quota);
-        self.pulse.set(|status| status.online = true);
-        self.house.events.send(events::Event::Online {
-            account: events::Player {
-                name: me.to_string(),
-                title: Some("BOT".into()),
-                ..events::Player::default()
-            },
-            server: self.house.settings.lichess.url.to_string(),
-        });
-        self.reconcile();
-    }
-
-    fn lost(&mut self, error: Option<StreamError>, wait: Duration) -> Result<(), Error> {
-        if error.is_none() {
-            if self.clean_ends == 0 {
-                let was_online = self.first_online.map_or(Duration::ZERO, clock::since);
-                self.is_newcomer = was_online < TAKEN_BACK;
-            }
-            self.clean_ends += 1;
-            let is_young = self.is_newcomer && clock::since(self.born) < YOUNG;
-            if is_young && self.clean_ends >= CLEAN_ENDS {
-                return Err(Error::AnotherInstance(self.clean_ends));
-            }
-        }
-        let why = error.map_or("Lichess closed the event stream".into(), |error| {
-            error.to_string()
-        });
-        self.limited = false;
-        self.went_offline(why, wait);
-        Ok(())
-    }
-
-    fn refused(&mut self, error: &Failure, wait: Duration) -> Result<(), Error> {
-        if error.is_unauthorized() {
-            self.check_token();
-        }
-        // A proxy's 403 is about the address, and passes.
-        if error.refusal().is_some_and(|no| no.code == 403 && no.json) {
-            return Err(Error::TokenRejected(error.to_string()));
-        }
-        self.limited = error.refusal().is_some_and(|no| no.code == 429);
-        self.went_offline(error.to_string(), wait);
-        Ok(())
-    }
-
-    fn went_offline(&mut self, reason: String, wait: Duration) {
-        warn!("offline, again in {wait:.1?}: {reason}");
-        self.pulse.set(|status| status.online = false);
-        let retry_in = Some(wait);
-        self.house
-            .events
-            .send(events::Event::Offline { reason, retry_in });
-        self.offline = true;
-    }
-
-    /// Whether a game may have begun without our hearing of it. While Lichess does not answer it is asked more rarely.
-    fn may_be_deaf(&self) -> bool {
-        if clock::since(self.asked_at) < DEAF_EVERY * (1 << self.unanswered.min(3)) / 2 {
-            return false;
-        }
-        if self.offline {
-            return !self.limited;
-        }
-        let heard = self.link.stream().map(|(stream, _)| stream.last_heard());
-        let silent = heard.is_some_and(|heard| clock::since(heard.at()) >= DEAF_EVERY);
-        silent && self.slots.arenas_awaited() > 0
-    }
-
-    /// A 401 on one request is looked into before everything is given up for it.
-    fn check_token(&mut self) {
-        let lately = self
-            .token_checked
-            .is_some_and(|at| clock::since(at) < DOUBT_EVERY);
-        if lately {
-            return;
-        }
-        self.token_checked = Some(clock::now());
-        let client = self.house.client.clone();
-        self.errands
-            .spawn(async move { Errand::Token(client.account().await.map(drop)) });
     }
 
     fn on_event(&mut self, event: Event) {
@@ -459,19 +350,14 @@ impl Account {
             }
             Event::Challenge(challenge, compat) => self.judge(challenge, compat),
             Event::ChallengeCanceled(challenge) => {
-                self.rematch_is_off(&challenge.id);
+                self.rematch_is_off(&challenge);
+                self.invitation_is_off(&challenge);
                 self.withdrawn(&challenge.id);
                 self.refused_by(&challenge);
             }
             Event::ChallengeDeclined(challenge) => {
-                self.rematch_is_off(&challenge.id);
-                if self.is_answered(&challenge.id) {
-                    let why = challenge
-                        .decline_reason
-                        .as_deref()
-                        .unwrap_or("without a reason");
-                    info!(challenge = %challenge.id, "the operator's challenge is declined: {why}");
-                }
+                self.rematch_is_off(&challenge);
+                self.invitation_is_off(&challenge);
                 self.withdrawn(&challenge.id);
                 self.refused_by(&challenge);
             }
@@ -505,7 +391,8 @@ impl Account {
         };
         if clocked || !self.resting.knows(id) {
             self.slots.take(id.clone(), guest, info.tournament.clone());
-            self.is_answered(&info.id);
+            self.invitation_is_on(&info.id);
+            self.rematch_is_on(&info.id);
             self.game_counts(&info);
         }
         match clocked {

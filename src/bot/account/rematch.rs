@@ -9,16 +9,22 @@ use std::time::{Duration, Instant};
 use tracing::info;
 
 use super::errands::Errand;
+use super::outgoing::{Wish, is_for_bot, refusal};
 use super::{Account, remember};
 use crate::bot::desk::Encore;
 use crate::bot::quota::Limit;
 use crate::bot::slots::Guest;
 use crate::clock;
+use crate::events::Decision;
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{Challenge, ChallengeId, ChallengeStatus, GameId, Username};
 
 /// How long our offer waits for an answer: less than its place is kept.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Why it has become a game, or has not.
+const AGAIN: &str = "our offer of a rematch";
+const ASKS_HIMSELF: &str = "the opponent asks for a game himself";
 
 /// See the module's text.
 #[derive(Debug, Default)]
@@ -31,7 +37,7 @@ pub(super) struct Rematches {
 
 #[derive(Debug)]
 struct Offer {
-    id: ChallengeId,
+    challenge: Box<Challenge>,
     to: Username,
     until: Instant,
 }
@@ -56,10 +62,15 @@ impl Rematches {
         }
     }
 
-    /// Our offer, if it is this user's.
-    fn take(&mut self, is_it: impl Fn(&Offer) -> bool) -> Option<ChallengeId> {
+    /// Our offer that waits for its answer.
+    pub fn offered(&self) -> Option<&ChallengeId> {
+        self.open.as_ref().map(|offer| &offer.challenge.id)
+    }
+
+    /// Our offer, if it is this one.
+    fn take(&mut self, is_it: impl Fn(&Offer) -> bool) -> Option<Box<Challenge>> {
         let offer = self.open.take_if(|offer| is_it(offer))?;
-        Some(offer.id)
+        Some(offer.challenge)
     }
 }
 
@@ -83,87 +94,115 @@ impl Account {
             return info!(game = %previous, "no rematch with {to}: Lichess takes no challenges from us before {until}");
         }
         info!(game = %previous, "offering {to} a rematch");
+        self.outgoing.send(to.clone(), Wish::Rematch);
         let client = self.house.client.clone();
         self.errands.spawn(async move {
-            let asked = client.challenge(&to, &what).await;
-            Errand::RematchAsked(to, human, asked)
+            let asked = client.challenge(&to, &what).await.map(Box::new);
+            Errand::RematchAsked(Encore { to, human, what }, asked)
         });
     }
 
     /// It is offered, or cannot be.
     pub(super) fn rematch_asked(
         &mut self,
-        to: Username,
-        human: bool,
-        asked: Result<Challenge, Failure>,
+        encore: &Encore,
+        asked: Result<Box<Challenge>, Failure>,
     ) {
-        let id = match asked {
-            Ok(challenge) => challenge.id,
-            Err(failure) => {
-                self.too_many_challenges(&failure);
-                return info!("no rematch with {to}: {failure}");
+        let Encore { to, human, what } = encore;
+        match asked {
+            Ok(challenge) => {
+                self.outgoing.answered(to, Wish::Rematch);
+                self.challenge_counts(!human);
+                self.rematch_stands(challenge);
             }
+            Err(failure) => {
+                info!("no rematch with {to}: {failure}");
+                let ours = (to, Wish::Rematch);
+                if let Some(challenge) = self.not_sent(ours, Some(!human), what, &failure) {
+                    self.rematch_stands(challenge);
+                }
+            }
+        }
+    }
+
+    /// It is offered. The game may be on by now.
+    pub(super) fn rematch_stands(&mut self, challenge: Box<Challenge>) {
+        let (id, now) = (challenge.id.clone(), clock::now());
+        let Some(to) = challenge.dest_user.as_ref().map(|user| user.name.clone()) else {
+            return;
         };
-        self.challenge_counts(!human);
         self.rematches.note(id.clone(), 1);
         if self.games.contains_key(&id) {
-            return;
+            return self.tell_challenge(&challenge, Decision::Accepted, AGAIN.to_owned());
         }
-        if self.slots.against(Some(&to), clock::now()) > 0 {
-            // He has asked himself meanwhile.
-            return self.take_back(id);
+        if self.slots.against(Some(&to), now) > 0 {
+            return self.take_back(challenge, ASKS_HIMSELF);
+        }
+        if self.takes_all_back() {
+            return self.take_back(challenge, "we are about to stop");
         }
         let guest = Guest {
             name: Some(to.clone()),
-            human,
+            human: !is_for_bot(&challenge),
             clocked: true,
         };
-        let now = clock::now();
-        self.slots.promise(id.clone(), guest, now);
+        self.slots.promise(id, guest, now);
         let until = now + PATIENCE;
-        self.rematches.open = Some(Offer { id, to, until });
+        self.rematches.open = Some(Offer {
+            challenge,
+            to,
+            until,
+        });
     }
 
     /// Takes our offer back when it has waited for long enough.
     pub(super) fn look_after_rematch(&mut self) {
         let now = clock::now();
-        let games = &self.games;
-        self.rematches.take(|offer| games.contains_key(&offer.id));
-        if let Some(id) = self.rematches.take(|offer| offer.until <= now) {
-            self.take_back(id);
+        if let Some(challenge) = self.rematches.take(|offer| offer.until <= now) {
+            self.take_back(challenge, "it was not answered");
         }
     }
 
     /// He challenges us himself, and one game is enough.
     pub(super) fn asks_himself(&mut self, user: &Username) {
-        if let Some(id) = self.rematches.take(|offer| offer.to == *user) {
-            self.take_back(id);
+        if let Some(challenge) = self.rematches.take(|offer| offer.to == *user) {
+            self.take_back(challenge, ASKS_HIMSELF);
+        }
+    }
+
+    /// The offer is a game.
+    pub(super) fn rematch_is_on(&mut self, id: &GameId) {
+        if let Some(challenge) = self.rematches.take(|offer| offer.challenge.id == *id) {
+            self.tell_challenge(&challenge, Decision::Accepted, AGAIN.to_owned());
         }
     }
 
     /// The offer was declined, or is gone.
-    pub(super) fn rematch_is_off(&mut self, id: &ChallengeId) {
-        if self.rematches.take(|offer| offer.id == *id).is_some() {
-            info!(challenge = %id, "no rematch");
+    pub(super) fn rematch_is_off(&mut self, answer: &Challenge) {
+        let ours = self.rematches.take(|offer| offer.challenge.id == answer.id);
+        if ours.is_some() {
+            info!(challenge = %answer.id, "no rematch");
+            let (decision, why) = refusal(answer);
+            self.tell_challenge(answer, decision, why);
         }
     }
 
-    fn take_back(&mut self, id: ChallengeId) {
-        if self.games.contains_key(&id) {
+    /// Takes a challenge of ours back, unless it has become a game.
+    pub(super) fn take_back(&mut self, challenge: Box<Challenge>, why: &'static str) {
+        if self.games.contains_key(&challenge.id) {
             return;
         }
-        self.slots.free(&id);
+        self.slots.free(&challenge.id);
         let client = self.house.client.clone();
         self.errands.spawn(async move {
             // What was accepted just now is a game, and to cancel that would abort it.
-            let shown = client.show_challenge(&id).await;
-            let accepted =
-                shown.is_ok_and(|challenge| challenge.status == ChallengeStatus::Accepted);
+            let shown = client.show_challenge(&challenge.id).await;
+            let accepted = shown.is_ok_and(|shown| shown.status == ChallengeStatus::Accepted);
             let taken_back = match accepted {
-                true => Ok(()),
-                false => client.cancel(&id).await,
+                true => Ok(false),
+                false => client.cancel(&challenge.id).await.map(|()| true),
             };
-            Errand::TakenBack(id, taken_back)
+            Errand::TakenBack(challenge, why, taken_back)
         });
     }
 }

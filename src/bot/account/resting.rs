@@ -137,6 +137,9 @@ impl Account {
             info: info.clone(),
             clocked,
         };
+        if let Some(known) = self.ledger.known(&id) {
+            desk.show(|sight| sight.known = Some(known));
+        }
         self.games.insert(id.clone(), seat);
         self.count();
         let mut house = self.house.clone();

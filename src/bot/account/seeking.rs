@@ -2,14 +2,15 @@
 
 use std::time::{Duration, SystemTime};
 
+use tokio::sync::oneshot;
 use tracing::{debug, info};
 
 use super::Account;
 use super::books::Book;
 use super::challenges::insist;
 use super::errands::Errand;
-use crate::bot::matchmaking::{Choice, Refusal, Roster, Scene, Step, Unmade};
-use crate::bot::quota::Limit;
+use crate::bot::matchmaking::{Choice, Refusal, Roster, Scene, Step};
+use crate::bot::quota::Entry;
 use crate::bot::stop::Stage;
 use crate::clock;
 use crate::events::{self, Decision};
@@ -38,10 +39,17 @@ pub(super) enum Sought {
 pub(super) struct Tried {
     /// Those who cannot be challenged.
     unfit: Vec<(Username, Refusal)>,
-    /// Who was challenged, and the answer.
-    made: Option<(Username, Result<Box<Challenge>, Failure>)>,
+    /// Who was challenged to what, and the answer.
+    made: Option<(Username, NewChallenge, Result<Box<Challenge>, Failure>)>,
     /// It could not even be asked who is there.
     failed: Option<Failure>,
+}
+
+impl Tried {
+    /// The challenge that stands.
+    pub fn made(self) -> Option<Box<Challenge>> {
+        self.made?.2.ok()
+    }
 }
 
 impl Account {
@@ -121,12 +129,12 @@ impl Account {
             self.save(Book::Answers);
         }
         match tried.made {
-            Some((user, Ok(challenge))) => {
+            Some((user, _, Ok(challenge))) => {
                 info!(challenge = %challenge.id, "challenged {user}");
                 self.challenge_counts(true);
                 self.matchmaking.stands(challenge, user);
             }
-            Some((user, Err(failure))) => self.not_made(&user, &failure),
+            Some((user, what, Err(failure))) => self.not_made(&user, &what, &failure),
             None => {
                 if let Some(failure) = tried.failed {
                     info!("cannot ask who of them is there: {failure}");
@@ -137,76 +145,18 @@ impl Account {
         }
     }
 
-    /// A challenge was made, by whomever.
-    pub(super) fn challenge_counts(&mut self, bot: bool) {
-        self.quota.challenged(bot, clock::date());
-        self.house.hall.challenged();
-        self.challenges_heard += 1;
-        self.save(Book::Quota);
-    }
-
-    /// What other accounts of ours challenge counts against the limit of our address.
-    pub(super) fn hear_of_challenges(&mut self) {
-        let all = self.house.hall.challenges();
-        let theirs = all - std::mem::replace(&mut self.challenges_heard, all);
-        if theirs > 0 {
-            let cost = theirs.try_into().unwrap_or(u32::MAX);
-            self.quota
-                .charge(Limit::ChallengesAddress, cost, clock::date());
-            self.save(Book::Quota);
-        }
-    }
-
-    /// Lichess may have said that it takes no more challenges from us for now.
-    pub(super) fn too_many_challenges(&mut self, failure: &Failure) {
-        let Some(refusal) = failure.refusal().filter(|refusal| refusal.code == 429) else {
-            return;
-        };
-        let (date, named) = (clock::date(), refusal.named_wait());
-        if refusal.is_bot_day_limit() {
-            let wait = named.unwrap_or(Limit::BotGames.window());
-            self.quota.exhausted(Limit::BotGames, wait, date);
-        } else {
-            self.quota.challenge_refused(named, date);
-        }
-        self.save(Book::Quota);
-    }
-
     /// Lichess has not taken our challenge: of whom does it not want one, and for how long?
-    fn not_made(&mut self, user: &Username, failure: &Failure) {
+    fn not_made(&mut self, user: &Username, what: &NewChallenge, failure: &Failure) {
         info!("cannot challenge {user}: {failure}");
-        self.too_many_challenges(failure);
-        let refusal = failure.refusal();
-        let day_limit = refusal.is_some_and(|refusal| refusal.is_bot_day_limit());
-        let why = match failure.code() {
-            Some(429) => Unmade::Limited,
-            Some(400) if day_limit => {
-                let named = refusal.and_then(|refusal| refusal.named_wait());
-                let wait = named.unwrap_or(Duration::from_secs(3_600));
-                Unmade::Refused(Refusal::Limited(wait))
-            }
-            Some(400 | 404) => Unmade::Refused(Refusal::Denied),
-            Some(401) => {
-                self.check_token();
-                Unmade::Failed
-            }
-            _ if failure.may_have_worked() => Unmade::Lost,
-            _ => Unmade::Failed,
-        };
-        // Lichess looks at the games of the day when the challenge is counted already.
-        if day_limit || matches!(why, Unmade::Refused(_) | Unmade::Lost) {
-            self.challenge_counts(true);
-        }
+        let why = self.unmade(Some(true), failure);
         self.matchmaking.not_made(user, why);
+        if self.matchmaking.pending().is_some() {
+            info!("the challenge to {user} was made, as the event stream has shown");
+        } else {
+            self.tell_unmade(user, what, why, failure);
+        }
         self.save(Book::Quota);
         self.save(Book::Answers);
-    }
-
-    /// The event stream shows a challenge of ours.
-    pub(super) fn echoed(&mut self, challenge: &Challenge) {
-        if self.matchmaking.echoed(challenge) {
-            info!(challenge = %challenge.id, "the challenge of which no answer came was made");
-        }
     }
 
     /// A challenge was declined or taken back; it may be ours.
@@ -238,6 +188,26 @@ impl Account {
         if new {
             self.save(Book::Quota);
         }
+    }
+
+    /// An arena is to be joined: whether it may be, or else from when on.
+    pub(super) fn may_join(
+        &mut self,
+        entry: Entry,
+        reply: oneshot::Sender<Result<(), SystemTime>>,
+    ) {
+        let answer = self.quota.enter_arena(entry, clock::date());
+        if answer.is_ok() {
+            self.save(Book::Quota);
+        }
+        // Who has asked may have left meanwhile.
+        let _ = reply.send(answer);
+    }
+
+    /// Lichess has counted more arenas than we have.
+    pub(super) fn too_many_arenas(&mut self) {
+        self.quota.too_many_arenas(clock::date());
+        self.save(Book::Quota);
     }
 
     /// A game is over.
@@ -341,7 +311,7 @@ async fn challenge_one(client: &Client, choice: Choice) -> Tried {
                     fen: None,
                 };
                 let made = client.challenge(user, &what).await.map(Box::new);
-                tried.made = Some((user.clone(), made));
+                tried.made = Some((user.clone(), what, made));
                 return tried;
             }
             Err(failure) => {

@@ -1,26 +1,35 @@
-//! How often we answer in one game.
+//! How often we answer in one room of a game: who watches does not use up what the opponent may ask.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
+
+use crate::lichess::model::Room;
 
 /// Answers are counted within this.
 const WINDOW: Duration = Duration::from_secs(60);
 
 /// See the module's text.
 #[derive(Clone, Debug, Default)]
-pub struct Throttle(VecDeque<Instant>);
+pub struct Throttle {
+    players: VecDeque<Instant>,
+    spectators: VecDeque<Instant>,
+}
 
 impl Throttle {
-    /// Whether one more answer may be given now; then it counts.
-    pub fn lets(&mut self, most: usize, now: Instant) -> bool {
-        while let Some(first) = self.0.front()
+    /// Whether one more answer may be given in this room now; then it counts.
+    pub fn lets(&mut self, room: &Room, most: usize, now: Instant) -> bool {
+        let answers = match room {
+            Room::Player => &mut self.players,
+            _ => &mut self.spectators,
+        };
+        while let Some(first) = answers.front()
             && now.saturating_duration_since(*first) >= WINDOW
         {
-            self.0.pop_front();
+            answers.pop_front();
         }
-        let lets = self.0.len() < most;
+        let lets = answers.len() < most;
         if lets {
-            self.0.push_back(now);
+            answers.push_back(now);
         }
         lets
     }
@@ -48,8 +57,12 @@ mod tests {
             (90, true),
         ] {
             let now = start + Duration::from_secs(at);
-            assert_eq!(throttle.lets(3, now), answered, "after {at} s");
+            let room = &Room::Spectator;
+            assert_eq!(throttle.lets(room, 3, now), answered, "after {at} s");
         }
-        assert!(!Throttle::default().lets(0, start));
+        // The other room has its own.
+        let now = start + Duration::from_secs(90);
+        assert!(throttle.lets(&Room::Player, 1, now) && !throttle.lets(&Room::Player, 1, now));
+        assert!(!Throttle::default().lets(&Room::Player, 0, start));
     }
 }

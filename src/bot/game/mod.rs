@@ -279,7 +279,10 @@ impl Play {
             None => self.begun = Some(started),
         }
         self.mind.sit(head, full, notes.map(|notes| *notes));
-        if let Some(subject) = &self.mind.subject {
+        if let Some(subject) = &mut self.mind.subject {
+            if let Some(known) = self.desk.look().known {
+                subject.recall(known);
+            }
             self.mind.terms = Terms::of(&self.house.settings, subject);
         }
         if let Some(by) = &self.mind.terms.by {

@@ -125,10 +125,10 @@ pub struct Matchmaking {
 enum Stage {
     Free,
     Scouting,
-    /// A challenge is on its way. Its id is known once the event stream has shown it.
+    /// A challenge is on its way. The event stream may show it before its own answer comes.
     Asking {
         choice: Choice,
-        shown: Option<ChallengeId>,
+        shown: Option<Box<Challenge>>,
         /// It was declined before its own answer has come, or has become a game.
         over: bool,
     },
@@ -189,12 +189,17 @@ impl Matchmaking {
     /// Our challenge that waits for its answer.
     pub fn pending(&self) -> Option<&ChallengeId> {
         match &self.stage {
-            Stage::Asking { shown, .. } => shown.as_ref(),
+            Stage::Asking { shown, .. } => shown.as_ref().map(|challenge| &challenge.id),
             Stage::Standing { standing, .. } | Stage::TakingBack { standing, .. } => {
                 Some(&standing.challenge.id)
             }
             Stage::Free | Stage::Scouting | Stage::Lost { .. } => None,
         }
+    }
+
+    /// Whether a challenge is on its way to Lichess.
+    pub fn is_asking(&self) -> bool {
+        matches!(self.stage, Stage::Asking { over: false, .. })
     }
 
     /// Why nothing is on, and when something is tried next, where that is for us to say.
@@ -362,8 +367,8 @@ impl Matchmaking {
     pub fn not_made(&mut self, user: &Username, why: Unmade) {
         let Stage::Asking {
             choice,
+            shown,
             over: false,
-            ..
         } = std::mem::replace(&mut self.stage, Stage::Free)
         else {
             return;
@@ -376,6 +381,10 @@ impl Matchmaking {
                 self.rest(FAILED, "no answer to the last challenge came through");
                 let until = clock::now() + LOST;
                 self.stage = Stage::Lost { choice, until };
+                // The event stream may have said already what the answer would have, and says it once.
+                if let Some(challenge) = shown {
+                    self.echoed(&challenge);
+                }
             }
         }
     }
@@ -387,7 +396,7 @@ impl Matchmaking {
         };
         match &mut self.stage {
             Stage::Asking { choice, shown, .. } if choice.users.contains(&to) => {
-                *shown = Some(challenge.id.clone());
+                *shown = Some(Box::new(challenge.clone()));
                 false
             }
             Stage::Lost { choice, .. } if choice.users.contains(&to) => {
@@ -463,7 +472,7 @@ impl Matchmaking {
                 choice,
                 shown,
                 over,
-            } if shown.as_ref().is_none_or(|id| *id == info.id)
+            } if shown.as_ref().is_none_or(|shown| shown.id == info.id)
                 && choice.users.contains(opponent) =>
             {
                 *over = true;

@@ -239,6 +239,14 @@ fn a_challenge_whose_answer_is_lost_is_found_again() {
     assert_eq!(house.step(5), Step::Wait);
     assert!(house.matchmaking.echoed(&created("aaaaaaaa", "Ann")));
     assert!(matches!(house.step(21), Step::TakeBack(_)));
+    // The event stream may have shown it before: it is not shown again.
+    let mut house = House::eager(&["Ann"]);
+    house.choice(0);
+    assert!(!house.matchmaking.echoed(&created("aaaaaaaa", "Ann")));
+    house.matchmaking.not_made(&"Ann".into(), Unmade::Lost);
+    let sent = created("aaaaaaaa", "Ann");
+    assert_eq!(house.matchmaking.pending(), Some(&sent.id));
+    assert_eq!(house.step(21), Step::TakeBack(sent.id));
     // Where there is no trace of it, nothing is left to wait for.
     let mut house = House::eager(&["Ann"]);
     house.choice(0);

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::super::ledger::{self, Ledger};
 use super::super::orders::{self, Orders};
+use super::super::quota::{Limit, Quota};
 use super::{Case, Load, Ruling, Subject, Terms, Verdict, judge, rank};
 use crate::config::Settings;
 use crate::lichess::model::{Challenge, Compat};
@@ -66,16 +67,29 @@ pub fn explain_command(
         error,
     })?;
     // What cannot be read counts as nothing: the service's own is its own.
-    let ledger = ledger::file(settings).and_then(|file| Ledger::load(&file).ok());
+    let kept = ledger::file(settings);
+    let quota = kept
+        .as_ref()
+        .map(|file| ledger::beside(file, Quota::ENDING));
+    let quota = quota.and_then(|file| Quota::load(&file).ok());
+    let ledger = kept.and_then(|file| Ledger::load(&file).ok());
     let orders = orders::file(settings).and_then(|file| Orders::load(&file).ok());
-    let settings = &*orders.unwrap_or_default().over(&Arc::new(settings.clone()));
+    let orders = orders.unwrap_or_default();
+    let settings = &*orders.over(&Arc::new(settings.clone()));
+    let now = SystemTime::now();
+    // Of the places nothing is known here.
+    let load = Load {
+        paused: orders.paused,
+        no_bots_until: quota.and_then(|quota| quota.full_until(Limit::BotGames, now)),
+        ..Load::default()
+    };
     let case = Case {
         challenge: &challenge,
         compat,
         age_days,
     };
     let ledger = ledger.unwrap_or_default();
-    let ruling = judge(case, settings, &ledger, SystemTime::now(), Load::default());
+    let ruling = judge(case, settings, &ledger, now, load);
     let subject = Subject::of_challenge(&challenge, age_days);
     let mut text = tell(&subject, &ruling, rank(settings, &subject).priority());
     let skill = Terms::of(settings, &subject).skill;

@@ -23,7 +23,7 @@ use frame::Objection;
 
 pub use explain::{ExplainError, explain_command};
 pub use skill::Skill;
-pub use subject::Subject;
+pub use subject::{Known, Subject};
 pub use terms::{Terms, Think, said};
 
 /// What [`Settings::challenge`] is called where rules have names.
@@ -55,6 +55,8 @@ pub struct Load {
     pub against: usize,
     /// Which number in a row this rematch would be, where that is known; 0 for none.
     pub rematch: u32,
+    /// Until when Lichess lets us play no bots, as the day's games against them are played.
+    pub no_bots_until: Option<SystemTime>,
 }
 
 /// What to answer.
@@ -215,7 +217,13 @@ impl Walk {
             }
             self.why = format!("within {FRAME}");
         }
-        let over = self.over(&subject, day);
+        // Lichess would take the challenge, refuse our yes and count that we have asked.
+        let spent = load.no_bots_until.filter(|_| subject.bot).map(|until| {
+            let until = clock::shown(until);
+            let why = format!("Lichess lets us play no more bots today, again at {until}");
+            (DeclineReason::Later, why)
+        });
+        let over = self.over(&subject, day).or(spent);
         let so_far = self.so_far(&subject, day);
         self.look("limits", over, &so_far)?;
         self.places(&settings.games, load)

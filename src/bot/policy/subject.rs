@@ -1,5 +1,7 @@
 //! What rules can ask about: a challenge or a game, and whether a rule is about it.
 
+use serde::{Deserialize, Serialize};
+
 use super::super::head::Head;
 use crate::config::{self, Exact, ExtraRule, Match, OurColor, Pattern, Range, Title};
 use crate::lichess::model::{
@@ -33,6 +35,8 @@ pub struct Subject {
     pub rated: bool,
     /// Our colour; left to chance where it is not known.
     pub color: ColorWish,
+    /// It was left to chance, though it is known by now.
+    pub chance: bool,
     /// Extra rules.
     pub rules: Vec<String>,
     /// A challenge to one more game.
@@ -63,6 +67,7 @@ impl Subject {
                 ColorWish::Black => ColorWish::White,
                 ColorWish::Random => ColorWish::Random,
             },
+            chance: challenge.color == ColorWish::Random,
             rules: challenge.rules.clone(),
             rematch: challenge.rematch_of.is_some(),
             tournament: false,
@@ -95,10 +100,33 @@ impl Subject {
                 Color::White => ColorWish::White,
                 Color::Black => ColorWish::Black,
             },
+            chance: false,
             rules: Vec::new(),
             rematch: false,
             tournament: head.tournament,
         }
+    }
+
+    /// What is worth keeping of a challenge that becomes a game.
+    pub fn known(&self) -> Known {
+        Known {
+            age_days: self.age_days,
+            chance: self.chance,
+            rules: self.rules.clone(),
+            rematch: self.rematch,
+        }
+    }
+
+    /// The game comes from a challenge of which this was known.
+    pub fn recall(&mut self, known: Known) {
+        let Known {
+            age_days,
+            chance,
+            rules,
+            rematch,
+        } = known;
+        (self.age_days, self.chance) = (age_days, chance);
+        (self.rules, self.rematch) = (rules, rematch);
     }
 
     /// What the user is called where acceptances are counted.
@@ -110,6 +138,22 @@ impl Subject {
     pub fn shown(&self) -> &str {
         self.name.as_ref().map_or("Anonymous", Username::as_str)
     }
+}
+
+/// What only a challenge tells, and rules may ask of its game as well.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Known {
+    /// The age of the challenger's account, where that was looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub age_days: Option<u32>,
+    /// The colours were left to chance.
+    pub chance: bool,
+    /// Extra rules.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
+    /// It was for one more game.
+    pub rematch: bool,
 }
 
 /// Why a rule is not about this; `None` when it is.
@@ -192,7 +236,8 @@ pub fn miss(rule: &Match, subject: &Subject) -> Option<String> {
         .or_else(|| range(rule.days, "days", number(days)))
         .or_else(|| flag(rule.rated, subject.rated, "rated", "casual"))
         .or_else(|| {
-            let fits = |wanted: &OurColor| wanted.wish() == color;
+            let by_chance = |wish| wish == ColorWish::Random && subject.chance;
+            let fits = |wanted: &OurColor| wanted.wish() == color || by_chance(wanted.wish());
             none_of(&rule.color, fits, || format!("our colour {}", color.key()))
         })
         .or_else(|| none_of(&rule.rules, has_rule, || "without these extra rules".into()))

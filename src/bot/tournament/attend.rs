@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::Word;
 use crate::bot::House;
 use crate::bot::helm::{Answer, Reply};
+use crate::bot::quota::Entry;
 use crate::bot::stop::{Stage, Stop};
 use crate::clock;
 use crate::config::Joining;
@@ -35,6 +36,9 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 /// Coming back after the second withdrawal that was not ours takes this much longer than after the first, and so on.
 const COMING_BACK: Duration = Duration::from_secs(30);
+
+/// Lichess's words for who joins too many for the first time.
+const TOO_MANY: &str = "joining too many tournaments";
 
 /// From then on before the start a slot is kept.
 const SOON: Duration = Duration::from_secs(60);
@@ -138,8 +142,10 @@ pub(super) struct Attendance {
     memory: Memory,
     /// We are in it, as far as we know.
     joined: bool,
-    /// Lichess has said how things stand since we started.
+    /// Lichess has said how things stand since we started: a life of ours that ended in a crash may have joined it.
     known: bool,
+    /// Nobody has named it.
+    found: bool,
     /// The account keeps a slot for it.
     kept: bool,
     /// What was told of it last.
@@ -151,6 +157,7 @@ impl Attendance {
         house: House,
         joining: watch::Receiver<Joining>,
         words: mpsc::UnboundedSender<Word>,
+        found: bool,
         reply: Option<Reply>,
     ) -> Self {
         let id = joining.borrow().id.clone();
@@ -163,6 +170,7 @@ impl Attendance {
             memory: Memory::default(),
             joined: false,
             known: false,
+            found,
             kept: false,
             shown: None,
         }
@@ -221,8 +229,8 @@ impl Attendance {
     async fn step_out(&mut self) {
         self.keep(false);
         self.memory.seen = false;
-        if std::mem::take(&mut self.joined) {
-            self.withdraw().await;
+        if std::mem::take(&mut self.joined) || !self.known {
+            self.known |= self.withdraw().await;
         }
     }
 
@@ -283,13 +291,14 @@ impl Attendance {
             Ok(arena) => arena,
             Err(failure) if failure.code() == Some(404) => {
                 warn!(arena = %id, "there is no such arena");
+                self.known = true;
                 self.retell(|told| told.text = "it is no longer there".to_owned());
                 self.told(Err(format!("there is no arena {id}").into()));
                 return None;
             }
             Err(failure) => {
                 if !self.known {
-                    // A life of ours that ended in a crash may have joined it: a game may come at any moment.
+                    // A game may come at any moment.
                     self.keep(true);
                 }
                 info!(arena = %id, "cannot look at the arena: {failure}");
@@ -328,6 +337,9 @@ impl Attendance {
 
     async fn join(&mut self, arena: &Arena) -> Option<Duration> {
         let (id, name) = (&arena.id, &arena.name);
+        if let Some(wait) = self.quota_waits(arena).await {
+            return Some(wait);
+        }
         // Until the answer is read we have to reckon with being in it.
         self.joined = true;
         self.keep(begins_soon(arena));
@@ -373,6 +385,10 @@ impl Attendance {
                 Retry::GiveUp => Some(REFUSED),
             };
         }
+        if failure.to_string().contains(TOO_MANY) {
+            let _ = self.words.send(Word::TooMany);
+            return self.quota_waits(arena).await.or(Some(REFUSED));
+        }
         let why = match &arena.refusals[..] {
             [] => failure.to_string(),
             some => format!("{failure} ({})", some.join("; ")),
@@ -395,16 +411,46 @@ impl Attendance {
         }
     }
 
-    /// Leaves, so that nobody is paired with who does not play.
-    async fn withdraw(&self) {
+    /// Asks whether Lichess would let us join one more arena. How long to wait, if it would not.
+    async fn quota_waits(&mut self, arena: &Arena) -> Option<Duration> {
+        let entry = Entry {
+            first: arena.me.is_none(),
+            by_lichess: arena.by_lichess,
+            found: self.found,
+        };
+        let (reply, answer) = oneshot::channel();
+        let _ = self.words.send(Word::MayJoin(entry, reply));
+        // The account answers at once while there is one.
+        let until = answer.await.ok()?.err()?;
+        let wait = until.duration_since(clock::date()).unwrap_or_default();
+        let text = format!(
+            "joining it when Lichess lets us join more arenas, at {}",
+            clock::shown(until)
+        );
+        info!(arena = %arena.id, "{}: {text}", arena.name);
+        self.keep(false);
+        self.told(Ok(format!("{}: {text}", arena.name)));
+        self.tell(arena, text);
+        Some(wait.clamp(LOOK_OFTEN, LOOK_SELDOM))
+    }
+
+    /// Leaves, so that nobody is paired with who does not play. Whether we are out of it for certain.
+    async fn withdraw(&self) -> bool {
         let id = &self.id;
         let mut attempt = 0;
         loop {
             match self.house.client.leave_arena(id).await {
-                Ok(()) => return info!(arena = %id, "withdrawn"),
-                Err(failure) => match retry::decide(Kind::Arena, &failure, attempt) {
+                Ok(()) => {
+                    info!(arena = %id, "withdrawn");
+                    return true;
+                }
+                Err(failure) if failure.code() == Some(404) => return true,
+                Err(failure) => match retry::decide(Kind::Withdrawal, &failure, attempt) {
                     Retry::After(wait) => clock::sleep(wait).await,
-                    Retry::GiveUp => return warn!(arena = %id, "cannot withdraw: {failure}"),
+                    Retry::GiveUp => {
+                        warn!(arena = %id, "cannot withdraw: {failure}");
+                        return false;
+                    }
                 },
             }
             attempt += 1;
@@ -454,125 +500,5 @@ impl Attendance {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lichess::model::Standing;
-
-    fn arena() -> Arena {
-        Arena {
-            id: "may24bot".parse().unwrap(),
-            name: "Bots Arena".to_owned(),
-            variant: Variant::Standard,
-            bots: true,
-            starts_in: Some(Duration::from_secs(600)),
-            ends_in: None,
-            finished: false,
-            players: 12,
-            refusals: Vec::new(),
-            me: None,
-        }
-    }
-
-    fn standing(withdrawn: bool, pause: Option<u64>) -> Option<Standing> {
-        Some(Standing {
-            rank: 4,
-            withdrawn,
-            pause: pause.map(Duration::from_secs),
-        })
-    }
-
-    fn step(arena: Arena) -> Step {
-        next(&arena, &mut Memory::default())
-    }
-
-    #[test]
-    fn what_is_done_follows_from_how_things_stand() {
-        let seconds = Duration::from_secs;
-        assert_eq!(step(arena()), Step::Join);
-        let humans = Arena {
-            bots: false,
-            ..arena()
-        };
-        assert_eq!(
-            step(humans),
-            Step::Never("it does not allow bots".to_owned())
-        );
-        let atomic = Arena {
-            variant: Variant::Atomic,
-            ..arena()
-        };
-        assert!(matches!(step(atomic), Step::Never(why) if why.contains("we do not play")));
-        let over = Arena {
-            finished: true,
-            me: standing(false, None),
-            ..arena()
-        };
-        assert_eq!(step(over), Step::Done);
-        for (starts_in, wait) in [
-            (Some(600), 300),
-            (Some(4_000), 300),
-            (Some(60), 30),
-            (Some(3), 5),
-            (None, 20),
-        ] {
-            let joined = Arena {
-                starts_in: starts_in.map(seconds),
-                me: standing(false, None),
-                ..arena()
-            };
-            assert_eq!(step(joined), Step::Wait(seconds(wait)), "{starts_in:?}");
-        }
-        let pausing = Arena {
-            me: standing(true, Some(12)),
-            ..arena()
-        };
-        assert_eq!(step(pausing), Step::Wait(seconds(13)));
-        // As after a restart: who has withdrawn before comes back.
-        let away = Arena {
-            me: standing(true, None),
-            ..arena()
-        };
-        assert_eq!(step(away), Step::Join);
-    }
-
-    #[test]
-    fn who_is_withdrawn_again_and_again_comes_back_more_slowly() {
-        let mut memory = Memory::default();
-        let inside = Arena {
-            starts_in: None,
-            me: standing(false, None),
-            ..arena()
-        };
-        let outside = Arena {
-            me: standing(true, None),
-            ..inside.clone()
-        };
-        for wait in [None, Some(30), Some(60), Some(90)] {
-            assert_eq!(next(&inside, &mut memory), Step::Wait(WATCH_EVERY));
-            if let Some(wait) = wait {
-                assert_eq!(
-                    next(&outside, &mut memory),
-                    Step::Wait(Duration::from_secs(wait))
-                );
-            }
-            assert_eq!(next(&outside, &mut memory), Step::Join);
-        }
-    }
-
-    #[test]
-    fn a_slot_is_kept_from_shortly_before_the_start() {
-        let near = |starts_in: Option<u64>, withdrawn| {
-            is_near(&Arena {
-                starts_in: starts_in.map(Duration::from_secs),
-                me: standing(withdrawn, None),
-                ..arena()
-            })
-        };
-        assert!(near(None, false) && near(Some(60), false));
-        assert!(!near(Some(61), false) && !near(None, true));
-        assert!(!is_near(&Arena {
-            starts_in: None,
-            ..arena()
-        }));
-    }
-}
+#[path = "attend_tests.rs"]
+mod tests;

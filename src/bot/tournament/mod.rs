@@ -9,9 +9,9 @@ mod scout;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -20,15 +20,16 @@ use super::House;
 use super::crew::Crew;
 use super::helm::Reply;
 use super::orders::Orders;
+use super::quota::Entry;
 use super::stop::Stop;
 use crate::clock;
 use crate::config::Joining;
 use crate::lichess::model::ArenaId;
 use attend::Attendance;
-use scout::Scout;
+use scout::{Candidate, Scout};
 
-/// What the account is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What the account is told, and asked.
+#[derive(Debug)]
 pub(super) enum Word {
     /// Pairings may come at any moment: keep a slot.
     Keep(ArenaId),
@@ -36,6 +37,10 @@ pub(super) enum Word {
     Free(ArenaId),
     /// We are done with it.
     Over(ArenaId),
+    /// Whether one more may be joined; if so, it is. Otherwise when it may be asked again.
+    MayJoin(Entry, oneshot::Sender<Result<(), SystemTime>>),
+    /// Lichess says that we join too many.
+    TooMany,
 }
 
 /// The arenas that we take part in.
@@ -46,13 +51,13 @@ pub(super) struct Tournaments {
     words: mpsc::UnboundedReceiver<Word>,
     speaker: mpsc::UnboundedSender<Word>,
     /// Those that nobody has named, and in which we may take part.
-    found: mpsc::UnboundedReceiver<Joining>,
-    finder: mpsc::UnboundedSender<Joining>,
+    found: mpsc::UnboundedReceiver<(Joining, Candidate)>,
+    finder: mpsc::UnboundedSender<(Joining, Candidate)>,
     attended: HashMap<ArenaId, Seat>,
     /// The same for those who need only know which.
     attending: watch::Sender<HashSet<ArenaId>>,
     /// Those that the operator has had us leave.
-    left: HashSet<ArenaId>,
+    left: watch::Sender<HashSet<ArenaId>>,
     paused: watch::Sender<bool>,
     scout: Option<AbortHandle>,
 }
@@ -64,8 +69,8 @@ struct Seat {
     nudge: Arc<Notify>,
     /// Leave it.
     leave: CancellationToken,
-    /// In the configuration or by the operator, and not found.
-    named: bool,
+    /// How it was found, unless it is in the configuration or by the operator.
+    found: Option<Candidate>,
 }
 
 impl Tournaments {
@@ -83,11 +88,12 @@ impl Tournaments {
             finder,
             attended: HashMap::new(),
             attending: watch::Sender::default(),
-            left: HashSet::new(),
+            left: watch::Sender::new(orders.left.iter().cloned().collect()),
             paused: watch::Sender::new(orders.paused),
             scout: None,
         };
-        tournaments.follow(house, &orders.arenas);
+        tournaments.follow_named(&orders.arenas);
+        tournaments.look_around();
         tournaments
     }
 
@@ -95,9 +101,9 @@ impl Tournaments {
     pub async fn next(&mut self) -> Option<Word> {
         loop {
             tokio::select! {
-                Some(joining) = self.found.recv() => {
-                    if !self.left.contains(&joining.id) {
-                        self.attend(joining, false, None);
+                Some((joining, candidate)) = self.found.recv() => {
+                    if !self.left.borrow().contains(&joining.id) {
+                        self.attend(joining, Some(candidate), None);
                     }
                 }
                 word = self.words.recv() => {
@@ -111,30 +117,59 @@ impl Tournaments {
         }
     }
 
-    /// The settings have changed: these arenas and those of the operator are the named ones now.
-    pub fn follow(&mut self, house: &House, ordered: &[Joining]) {
-        self.house = house.clone();
-        let settings = Arc::clone(&house.settings);
-        let wishes = &settings.tournaments;
-        let named = || wishes.join.iter().chain(ordered);
+    /// The settings have changed, or the orders: these arenas and those of the operator are the named ones now. Those that
+    /// are left because nobody wants them any more.
+    pub fn follow(&mut self, house: &House, ordered: &[Joining]) -> Vec<ArenaId> {
+        let before = std::mem::replace(&mut self.house, house.clone());
+        self.follow_named(ordered);
+        let wishes = &house.settings.tournaments;
+        if before.settings.tournaments == *wishes {
+            return Vec::new();
+        }
+        let unwanted = |seat: &Seat| {
+            let found = seat.found.as_ref();
+            found.is_some_and(|candidate| !candidate.is_wanted(wishes))
+        };
+        let mut left: Vec<ArenaId> = Vec::new();
         for (arena, seat) in &self.attended {
-            if seat.named && named().all(|joining| joining.id != *arena) {
+            if unwanted(seat) && !seat.leave.is_cancelled() {
+                seat.leave.cancel();
+                left.push(arena.clone());
+            }
+        }
+        self.look_around();
+        left.sort_unstable();
+        left
+    }
+
+    /// Takes part in those that are named, and no longer in those that were.
+    fn follow_named(&mut self, ordered: &[Joining]) {
+        let settings = Arc::clone(&self.house.settings);
+        let named = || settings.tournaments.join.iter().chain(ordered);
+        for (arena, seat) in &self.attended {
+            if seat.found.is_none() && named().all(|joining| joining.id != *arena) {
                 seat.leave.cancel();
             }
         }
         for joining in named() {
-            if !self.left.contains(&joining.id) {
-                self.attend(joining.clone(), true, None);
+            let left = self.left.borrow().contains(&joining.id);
+            if !left {
+                self.attend(joining.clone(), None, None);
             }
         }
+    }
+
+    /// Looks for those that nobody has named, as the settings are now.
+    fn look_around(&mut self) {
         if let Some(scout) = self.scout.take() {
             scout.abort();
         }
+        let wishes = &self.house.settings.tournaments;
         if wishes.any || !wishes.teams.is_empty() {
             let scout = Scout::new(
-                house.clone(),
+                self.house.clone(),
                 self.finder.clone(),
-                self.attending.subscribe(),
+                [self.attending.subscribe(), self.left.subscribe()],
             );
             let roaming = scout.roam(self.paused.subscribe(), self.stop.clone());
             self.scout = Some(self.tasks.spawn(roaming));
@@ -143,8 +178,8 @@ impl Tournaments {
 
     /// The operator wants us to take part in this one.
     pub fn join(&mut self, joining: Joining, reply: Option<Reply>) {
-        self.left.remove(&joining.id);
-        self.attend(joining, true, reply);
+        self.left.send_if_modified(|left| left.remove(&joining.id));
+        self.attend(joining, None, reply);
     }
 
     /// The operator wants us out of this one. Whether we are in it.
@@ -153,7 +188,8 @@ impl Tournaments {
             return false;
         };
         seat.leave.cancel();
-        self.left.insert(arena.clone());
+        self.left
+            .send_if_modified(|left| left.insert(arena.clone()));
         true
     }
 
@@ -191,10 +227,13 @@ impl Tournaments {
         self.tasks.shutdown().await;
     }
 
-    fn attend(&mut self, joining: Joining, named: bool, reply: Option<Reply>) {
+    fn attend(&mut self, joining: Joining, found: Option<Candidate>, reply: Option<Reply>) {
         while self.tasks.try_join_next().is_some() {}
         if let Some(seat) = self.attended.get_mut(&joining.id) {
-            seat.named |= named;
+            let named = found.is_none();
+            if named {
+                seat.found = None;
+            }
             let leaving = seat.leave.is_cancelled();
             if *seat.joining.borrow() != joining && named {
                 seat.joining.send_replace(joining);
@@ -214,12 +253,13 @@ impl Tournaments {
             joining: watch::Sender::new(joining),
             nudge: Arc::default(),
             leave: CancellationToken::new(),
-            named,
+            found: found.clone(),
         };
         let attendance = Attendance::new(
             self.house.clone(),
             seat.joining.subscribe(),
             self.speaker.clone(),
+            found.is_some(),
             reply,
         );
         self.tasks.spawn(attendance.attend(

@@ -1,8 +1,8 @@
 //! Looks for arenas that nobody has named: in the calendars of the operator's teams, and, if he wants that, in the list
 //! of the whole site.
 //!
-//! No list tells whether bots may take part, so each arena that would do is looked at once. Lichess lets one user join 8
-//! arenas an hour and 30 a day for the first time, and no more than `at_once` are ever joined here whose times overlap.
+//! No list tells whether bots may take part, so each arena that would do is looked at once. No more than `at_once` are
+//! ever joined here whose times overlap, and none before the quota has room for it ([`Entry`](crate::bot::quota::Entry)).
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
@@ -35,9 +35,11 @@ const MESSAGE: &str = "This is a chess bot, and it would like to take part in th
 /// See the module's text.
 pub(super) struct Scout {
     house: House,
-    finder: mpsc::UnboundedSender<Joining>,
+    finder: mpsc::UnboundedSender<(Joining, Candidate)>,
     /// Those that we take part in, or mean to.
     attended: watch::Receiver<HashSet<ArenaId>>,
+    /// Those that the operator has had us leave.
+    left: watch::Receiver<HashSet<ArenaId>>,
     /// Those that were found.
     found: HashSet<ArenaId>,
     /// Whether bots may take part, as far as it was looked at.
@@ -51,13 +53,14 @@ pub(super) struct Scout {
 impl Scout {
     pub fn new(
         house: House,
-        finder: mpsc::UnboundedSender<Joining>,
-        attended: watch::Receiver<HashSet<ArenaId>>,
+        finder: mpsc::UnboundedSender<(Joining, Candidate)>,
+        [attended, left]: [watch::Receiver<HashSet<ArenaId>>; 2],
     ) -> Self {
         Self {
             house,
             finder,
             attended,
+            left,
             found: HashSet::new(),
             bots: HashMap::new(),
             members: HashSet::new(),
@@ -123,7 +126,8 @@ impl Scout {
                 taken.push(arena.clone());
             }
         }
-        candidates.retain(|candidate| candidate.fits(wishes, now));
+        let left = self.left.borrow().clone();
+        candidates.retain(|one| one.fits(wishes, now) && !left.contains(&one.arena.id));
         let listed: HashSet<&ArenaId> = candidates.iter().map(|one| &one.arena.id).collect();
         self.bots.retain(|id, _| listed.contains(id));
         self.found.retain(|id| listed.contains(id));
@@ -159,8 +163,8 @@ impl Scout {
             let joining = candidate.joining(wishes);
             info!(arena = %id, "found {}, {} for {} min", arena.name, arena.clock, arena.minutes);
             self.found.insert(id.clone());
-            let _ = self.finder.send(joining);
-            taken.push(candidate.arena);
+            taken.push(candidate.arena.clone());
+            let _ = self.finder.send((joining, candidate));
         }
         Ok(())
     }
@@ -201,28 +205,43 @@ impl Scout {
 }
 
 /// An arena of a list.
-struct Candidate {
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
     arena: ListedArena,
     /// In whose calendar it is.
     team: Option<String>,
 }
 
 impl Candidate {
-    /// Whether the operator wants such arenas.
+    /// Whether the operator wants such arenas, and it is the time for this one.
     fn fits(&self, wishes: &config::Tournaments, now: i64) -> bool {
+        let arena = &self.arena;
+        let within = i64::from(wishes.within_h) * 3_600_000;
+        self.is_wanted(wishes)
+            && !arena.finished
+            && arena.starts_at <= now.saturating_add(within)
+            && arena.finishes_at >= now.saturating_add(TOO_LATE)
+    }
+
+    /// Whether the operator wants such arenas.
+    pub fn is_wanted(&self, wishes: &config::Tournaments) -> bool {
         let arena = &self.arena;
         let TimeControl::Clock { limit, increment } = arena.clock else {
             return false;
         };
         let speed = Speed::of_clock(limit, increment);
         let played = [Variant::Standard, Variant::Chess960, Variant::FromPosition];
-        let within = i64::from(wishes.within_h) * 3_600_000;
+        let looked_for = match &self.team {
+            Some(team) => wishes.teams.iter().any(|wanted| wanted.team == *team),
+            None => wishes.any,
+        };
         // An arena of strangers is not told our password, nor joined for a team that the operator has not named.
         let open = match self.team {
             Some(_) => !arena.private || !wishes.password.is_empty(),
             None => !arena.private && arena.team.is_none() && arena.battle.is_empty(),
         };
-        open && !arena.finished
+        looked_for
+            && open
             && played.contains(&arena.variant)
             && wishes
                 .speeds
@@ -231,8 +250,6 @@ impl Candidate {
             && (wishes.clocks.is_empty()
                 || wishes.clocks.iter().any(|wanted| wanted.is(arena.clock)))
             && (wishes.min_minutes..=wishes.max_minutes).contains(&arena.minutes)
-            && arena.starts_at <= now.saturating_add(within)
-            && arena.finishes_at >= now.saturating_add(TOO_LATE)
     }
 
     /// How it is joined.
@@ -282,7 +299,10 @@ mod tests {
 
     #[test]
     fn only_what_the_operator_wants_is_looked_at() {
-        let wishes = |text: &str| -> config::Tournaments { toml::from_str(text).unwrap() };
+        let wishes = |text: &str| -> config::Tournaments {
+            let looked_for = "any = true\nteams = [\"ours\"]\n";
+            toml::from_str(&format!("{looked_for}{text}")).unwrap()
+        };
         let fits = |change: &dyn Fn(&mut ListedArena), team: Option<&str>, text: &str| {
             let mut candidate = candidate(team);
             change(&mut candidate.arena);

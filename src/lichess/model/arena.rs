@@ -23,6 +23,8 @@ pub struct Arena {
     pub finished: bool,
     /// How many take part.
     pub players: u32,
+    /// Lichess itself has made it, and no user.
+    pub by_lichess: bool,
     /// What speaks against us, as Lichess puts it.
     pub refusals: Vec<String>,
     /// How we stand in it, if we are in it.
@@ -171,6 +173,8 @@ impl<'de> Deserialize<'de> for Arena {
             #[serde(default)]
             nb_players: u32,
             #[serde(default)]
+            created_by: Option<String>,
+            #[serde(default)]
             verdicts: Option<Verdicts>,
             #[serde(default)]
             me: Option<Me>,
@@ -208,6 +212,7 @@ impl<'de> Deserialize<'de> for Arena {
             ends_in: wire.seconds_to_finish,
             finished: wire.is_finished,
             players: wire.nb_players,
+            by_lichess: wire.created_by.as_deref() == Some("lichess"),
             refusals: verdicts
                 .into_iter()
                 .map(|verdict| text::clip(&verdict.verdict, 120))
@@ -240,7 +245,7 @@ mod tests {
             (arena.id.as_str(), arena.name.as_str()),
             ("may24bot", "Bots May Arena")
         );
-        assert!(arena.bots && !arena.finished && arena.starts_in.is_none());
+        assert!(arena.bots && arena.by_lichess && !arena.finished && arena.starts_in.is_none());
         assert_eq!(arena.ends_in, Some(Duration::from_secs(1_200)));
         assert_eq!(arena.refusals, ["Your Bullet rating (900) is too low"]);
         let me = arena.me.expect("we are in it");
@@ -278,7 +283,9 @@ mod tests {
     fn a_page_may_say_little() {
         let arena: Arena =
             serde_json::from_str(r#"{"id":"abcdefgh","secondsToStart":30}"#).unwrap();
-        assert!(!arena.bots && arena.me.is_none() && arena.refusals.is_empty());
+        assert!(
+            !arena.bots && !arena.by_lichess && arena.me.is_none() && arena.refusals.is_empty()
+        );
         assert_eq!(
             (arena.name.as_str(), arena.variant),
             ("abcdefgh", Variant::Unknown)

@@ -130,6 +130,7 @@ impl TryFrom<UserTable> for User {
             browser: table.browser,
             name: usual.name,
             bot: usual.bot,
+            title: usual.title,
         }))
     }
 }

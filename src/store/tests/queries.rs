@@ -303,7 +303,7 @@ fn ratings_roll_on() {
         Outcome::Won,
     );
     let reader = library.reader();
-    let ratings = reader.ratings().unwrap();
+    let ratings = reader.ratings(&Filter::default()).unwrap();
     let kinds: Vec<_> = ratings
         .iter()
         .map(|rating| (rating.kind.as_str(), rating.rating, rating.change))
@@ -361,6 +361,65 @@ fn clocks_and_latencies_are_told_by_speed() {
         ..Filter::default()
     };
     assert_eq!(library.reader().timings(&filter).unwrap().len(), 1);
+}
+
+#[test]
+fn ratings_are_those_of_the_games_that_are_asked_for() {
+    let mut library = Library::new();
+    for number in 0..6 {
+        let mut start = head("", Color::White, "Anna");
+        start.white.rating = Some(2000 + number);
+        if number % 2 == 1 {
+            start.white.name = "Daywatch".to_owned();
+            start.white.rating = Some(1500 + number);
+        }
+        if number > 3 {
+            start.speed = "bullet".to_owned();
+        }
+        library.add(start, Outcome::Won);
+    }
+    let reader = library.reader();
+    let told = |filter: Filter| {
+        let ratings = reader.ratings(&filter).unwrap().into_iter();
+        ratings
+            .map(|one| {
+                format!(
+                    "{} {} {} {:+}",
+                    one.account, one.kind, one.rating, one.change
+                )
+            })
+            .collect::<Vec<_>>()
+    };
+    let all = [
+        "Daywatch blitz 1503 +2",
+        "Knightwatch blitz 2002 +2",
+        "Daywatch bullet 1505 +0",
+        "Knightwatch bullet 2004 +0",
+    ];
+    assert_eq!(told(Filter::default()), all);
+    let of = |account: &str| Filter {
+        account: Some(account.to_owned()),
+        ..Filter::default()
+    };
+    assert_eq!(told(of("daywatch")), [all[0], all[2]]);
+    let slower = Filter {
+        speed: Some("blitz".to_owned()),
+        ..of("Knightwatch")
+    };
+    assert_eq!(told(slower), [all[1]]);
+    let early = Filter {
+        until: Some(3 * DAY),
+        ..Filter::default()
+    };
+    assert_eq!(
+        told(early),
+        ["Daywatch blitz 1501 +0", "Knightwatch blitz 2000 +0"]
+    );
+    let casual = Filter {
+        rated: Some(false),
+        ..Filter::default()
+    };
+    assert!(told(casual).is_empty());
 }
 
 /// What `EXPLAIN QUERY PLAN` says about a statement, with 1 for every value.

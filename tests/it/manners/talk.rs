@@ -74,7 +74,7 @@ fn texts_are_filled_in_for_both_rooms() {
 fn commands_are_answered_in_their_room_and_not_too_often() {
     let site = site(&["Anna", "Zoe"]);
     let config =
-        "book = { enabled = false }\n[chat]\nper_minute = 4\nmotd = \"Be kind, {opponent}.\"\n";
+        "book = { enabled = false }\n[chat]\nper_minute = 3\nmotd = \"Be kind, {opponent}.\"\n";
     let _bot = Daemon::start(&site, config);
     let anna = site.player("Anna");
     let id = begun(&site, &anna);
@@ -92,7 +92,7 @@ fn commands_are_answered_in_their_room_and_not_too_often() {
         eval.contains(" for me, ") && eval.ends_with(" plies deep."),
         "{eval}"
     );
-    // That was enough for a minute, and this was no command anyway.
+    // The players' room had enough for a minute before, and this was no command anyway.
     say(&anna, &id, "!version");
     say(&anna, &id, "What do you think?");
     act(&anna, &id, "resign");

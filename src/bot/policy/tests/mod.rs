@@ -373,6 +373,13 @@ fn a_busy_house_says_later_but_only_to_what_it_would_play() {
     ] {
         assert_eq!(answer(json!({}), load), expected, "{load:?}");
     }
+    // The day's games against bots are played: people come all the same.
+    let spent = Load {
+        no_bots_until: Some(NOW),
+        ..full
+    };
+    assert_eq!(answer(bot(), spent), later);
+    assert_eq!(answer(json!({}), spent), Verdict::Wait);
     let never = json!({"variant": {"key": "horde"}});
     let variant = Verdict::Decline(DeclineReason::Variant);
     assert_eq!(answer(never, full), variant);

@@ -404,3 +404,31 @@ proptest! {
         prop_assert!(matches!(drains.verdict, Verdict::Decline(_)));
     }
 }
+
+#[test]
+fn a_game_meets_the_rules_that_its_challenge_met() {
+    let settings = settings(
+        "[[rule]]\naccept = true\n\
+         match = { age_days = \"..40\", rules = \"noRematch\", rematch = true }\n\
+         [[rule]]\nname = \"a\"\nmatch = { color = \"random\" }\nplay = { max_depth = 3 }\n\
+         [[rule]]\nname = \"b\"\nmatch = { color = \"white\" }\nplay = { max_nodes = 4 }\n",
+    );
+    let by = |subject: &Subject| Terms::of(&settings, subject).by.unwrap_or_default();
+    let of = |patch: Value, age_days| Subject::of_challenge(&challenge(patch), age_days);
+    // The stream of a game tells nothing but who has White.
+    let game = of(json!({"color": "black"}), None);
+    assert!(by(&game).ends_with("by rule `b`"), "{}", by(&game));
+    let recalled = |subject: &Subject| {
+        let mut game = game.clone();
+        let kept = serde_json::to_string(&subject.known()).unwrap();
+        game.recall(serde_json::from_str(&kept).unwrap());
+        by(&game)
+    };
+    let by_chance = of(json!({}), None);
+    assert!(by(&by_chance).ends_with("by rule `a`"));
+    assert!(recalled(&by_chance).ends_with("by rule `a` and rule `b`"));
+    // What the first rule has accepted is none of the others' business.
+    let patch = json!({"rules": ["noRematch"], "rematchOf": "hgfedcba"});
+    let accepted = of(patch, Some(30));
+    assert_eq!([by(&accepted), recalled(&accepted)], ["", ""]);
+}

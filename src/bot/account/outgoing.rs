@@ -1,0 +1,384 @@
+//! Challenges of ours on their way to Lichess: what is counted of them and told about them, whoever has wanted them.
+//!
+//! An answer may be lost and the challenge stand all the same. The event stream shows it then, before the loss is noticed
+//! or after, and whoever has wanted it looks after it as if the answer had come.
+
+use std::time::{Duration, Instant};
+
+use tracing::info;
+
+use super::Account;
+use super::books::Book;
+use super::challenges::shown_time;
+use super::errands::Errand;
+use super::seeking::Sought;
+use crate::bot::crew::Crew;
+use crate::bot::matchmaking::{Refusal, Unmade};
+use crate::bot::quota::Limit;
+use crate::bot::stop::Stage;
+use crate::clock;
+use crate::events::{self, Decision};
+use crate::lichess::model::{
+    Challenge, ChallengeId, ChallengeStatus, Challenger, DeclineReason, NewChallenge, TimeControl,
+    Username,
+};
+use crate::lichess::{Client, Error as Failure};
+
+/// A challenge whose answer was lost shows itself on the event stream within this, if it was made.
+const LOST: Duration = Duration::from_secs(30);
+
+/// Who has wanted a challenge. Matchmaking looks after its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    Operator,
+    Rematch,
+}
+
+/// Those that are on their way, or may have been made.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing(Vec<Sent>);
+
+#[derive(Debug)]
+struct Sent {
+    to: Username,
+    wish: Wish,
+    /// As the event stream has shown it, before its own answer.
+    shown: Option<Box<Challenge>>,
+    /// No answer came: until when it may show itself.
+    lost: Option<Instant>,
+}
+
+impl Outgoing {
+    /// One is sent.
+    pub fn send(&mut self, to: Username, wish: Wish) {
+        self.0.push(Sent {
+            to,
+            wish,
+            shown: None,
+            lost: None,
+        });
+    }
+
+    /// How many have not been answered in any way.
+    pub fn under_way(&self) -> usize {
+        self.0.iter().filter(|sent| sent.lost.is_none()).count()
+    }
+
+    /// Its answer has come.
+    pub fn answered(&mut self, to: &Username, wish: Wish) {
+        self.take(|sent| sent.is(to, wish));
+    }
+
+    /// Its answer will not come. What the event stream has shown meanwhile.
+    pub fn lost(&mut self, to: &Username, wish: Wish, now: Instant) -> Option<Box<Challenge>> {
+        let mut sent = self.take(|sent| sent.is(to, wish))?;
+        if sent.shown.is_none() {
+            sent.lost = Some(now + LOST);
+            self.0.push(sent);
+            return None;
+        }
+        sent.shown
+    }
+
+    /// The event stream shows a challenge of our account. Who has wanted it, if no answer will tell him.
+    pub fn echoed(&mut self, challenge: &Challenge, now: Instant) -> Option<Wish> {
+        self.0
+            .retain(|sent| sent.lost.is_none_or(|until| now < until));
+        let to = &challenge.dest_user.as_ref()?.name;
+        if let Some(sent) = self.take(|sent| sent.to == *to && sent.lost.is_some()) {
+            return Some(sent.wish);
+        }
+        let mut waiting = self.0.iter_mut();
+        if let Some(sent) = waiting.find(|sent| sent.to == *to) {
+            sent.shown = Some(Box::new(challenge.clone()));
+        }
+        None
+    }
+
+    /// Those of which the event stream knows more than their own answers.
+    pub fn shown(&self) -> impl Iterator<Item = &ChallengeId> {
+        let shown = self.0.iter().filter_map(|sent| sent.shown.as_ref());
+        shown.map(|challenge| &challenge.id)
+    }
+
+    fn take(&mut self, is_it: impl Fn(&Sent) -> bool) -> Option<Sent> {
+        let at = self.0.iter().position(is_it)?;
+        Some(self.0.remove(at))
+    }
+}
+
+impl Sent {
+    fn is(&self, to: &Username, wish: Wish) -> bool {
+        self.to == *to && self.wish == wish && self.lost.is_none()
+    }
+}
+
+impl Account {
+    /// The event stream shows a challenge of ours.
+    pub(super) fn echoed(&mut self, challenge: &Challenge) {
+        let now = clock::now();
+        let wish = match self.matchmaking.echoed(challenge) {
+            true => None,
+            false => match self.outgoing.echoed(challenge, now) {
+                Some(wish) => Some(wish),
+                None => return,
+            },
+        };
+        info!(challenge = %challenge.id, "the challenge of which no answer came was made");
+        match wish {
+            None => {}
+            Some(Wish::Operator) => drop(self.invitation_stands(Box::new(challenge.clone()))),
+            Some(Wish::Rematch) => self.rematch_stands(Box::new(challenge.clone())),
+        }
+    }
+
+    /// Lichess has not taken a challenge of the operator's or an offer of ours, or its answer is lost. The challenge, if it
+    /// stands all the same. `bot`: whether it was for one, where that is known.
+    pub(super) fn not_sent(
+        &mut self,
+        (to, wish): (&Username, Wish),
+        bot: Option<bool>,
+        what: &NewChallenge,
+        failure: &Failure,
+    ) -> Option<Box<Challenge>> {
+        let why = self.unmade(bot, failure);
+        let shown = match why {
+            Unmade::Lost => self.outgoing.lost(to, wish, clock::now()),
+            _ => {
+                self.outgoing.answered(to, wish);
+                None
+            }
+        };
+        if shown.is_none() {
+            self.tell_unmade(to, what, why, failure);
+        }
+        shown
+    }
+
+    /// A challenge was made, by whomever.
+    pub(super) fn challenge_counts(&mut self, bot: bool) {
+        self.quota.challenged(bot, clock::date());
+        self.house.hall.challenged();
+        self.challenges_heard += 1;
+        self.save(Book::Quota);
+    }
+
+    /// What other accounts of ours challenge counts against the limit of our address.
+    pub(super) fn hear_of_challenges(&mut self) {
+        let all = self.house.hall.challenges();
+        let theirs = all - std::mem::replace(&mut self.challenges_heard, all);
+        if theirs > 0 {
+            let cost = theirs.try_into().unwrap_or(u32::MAX);
+            self.quota
+                .charge(Limit::ChallengesAddress, cost, clock::date());
+            self.save(Book::Quota);
+        }
+    }
+
+    /// Lichess has not taken a challenge of ours: what that says about the user, and what is counted all the same. Who may
+    /// be a person counts as one.
+    pub(super) fn unmade(&mut self, bot: Option<bool>, failure: &Failure) -> Unmade {
+        self.too_many_challenges(failure);
+        let refusal = failure.refusal();
+        let day_limit = refusal.is_some_and(|refusal| refusal.is_bot_day_limit());
+        let why = match failure.code() {
+            Some(429) => Unmade::Limited,
+            Some(400) if day_limit => {
+                let named = refusal.and_then(|refusal| refusal.named_wait());
+                let wait = named.unwrap_or(Duration::from_secs(3_600));
+                Unmade::Refused(Refusal::Limited(wait))
+            }
+            Some(400 | 404) => Unmade::Refused(Refusal::Denied),
+            Some(401) => {
+                self.check_token();
+                Unmade::Failed
+            }
+            _ if failure.may_have_worked() => Unmade::Lost,
+            _ => Unmade::Failed,
+        };
+        // Lichess looks at the games of the day when the challenge is counted already.
+        if day_limit || matches!(why, Unmade::Refused(_) | Unmade::Lost) {
+            self.challenge_counts(day_limit || bot == Some(true));
+        }
+        why
+    }
+
+    /// Lichess may have said that it takes no more challenges from us for now.
+    fn too_many_challenges(&mut self, failure: &Failure) {
+        let Some(refusal) = failure.refusal().filter(|refusal| refusal.code == 429) else {
+            return;
+        };
+        if !self.too_many_games(failure) {
+            self.quota
+                .challenge_refused(refusal.named_wait(), clock::date());
+            self.save(Book::Quota);
+        }
+    }
+
+    /// Lichess may have said, to whatever we have asked for, that we have played the day's games against bots. Whether it
+    /// has.
+    pub(super) fn too_many_games(&mut self, failure: &Failure) -> bool {
+        let refusal = failure.refusal().filter(|refusal| refusal.code == 429);
+        let Some(refusal) = refusal.filter(|refusal| refusal.is_bot_day_limit()) else {
+            return false;
+        };
+        let wait = refusal.named_wait().unwrap_or(Limit::BotGames.window());
+        self.quota.exhausted(Limit::BotGames, wait, clock::date());
+        self.save(Book::Quota);
+        true
+    }
+
+    /// A challenge that Lichess has refused, or that may be lost, is a decision like others. It has no id.
+    pub(super) fn tell_unmade(
+        &self,
+        to: &Username,
+        what: &NewChallenge,
+        why: Unmade,
+        failure: &Failure,
+    ) {
+        if why != Unmade::Lost && failure.code().is_none() {
+            return;
+        }
+        self.house
+            .events
+            .send(events::Event::Challenge(events::Challenge {
+                id: String::new(),
+                from: events::Player {
+                    name: self.house.me.to_string(),
+                    title: Some("BOT".to_owned()),
+                    ..events::Player::default()
+                },
+                to: Some(to.to_string()),
+                time_control: shown_time(what.time_control),
+                variant: what.variant.key().into(),
+                rated: what.rated,
+                decision: Decision::Dropped,
+                reason: failure.to_string(),
+            }));
+    }
+
+    /// Challenges of ours that wait for their answers, those aside that may wait for days, and how many more are on their
+    /// way.
+    pub(super) fn standing(&self) -> (Vec<ChallengeId>, usize) {
+        let one_each = self.matchmaking.pending().into_iter();
+        let standing = one_each
+            .chain(self.rematches.offered())
+            .chain(self.office.awaited())
+            .chain(self.outgoing.shown());
+        let under_way = self.outgoing.under_way() + usize::from(self.matchmaking.is_asking());
+        (standing.cloned().collect(), under_way)
+    }
+
+    /// Whether we take what stands back at once.
+    pub(super) fn takes_all_back(&self) -> bool {
+        self.stop.stage() != Stage::Running
+    }
+}
+
+/// Takes back what stands, and what is on its way as soon as that is known: nobody would be there for the game.
+pub(super) async fn take_all_back(
+    client: &Client,
+    (standing, mut under_way): (Vec<ChallengeId>, usize),
+    errands: &mut Crew<Errand>,
+) {
+    let cancel = |id: ChallengeId| async move {
+        let _ = client.cancel(&id).await;
+    };
+    let on_its_way = async {
+        while under_way > 0
+            && let Some(errand) = errands.join_next().await
+        {
+            let made = match errand {
+                Ok(Errand::Sought(Sought::Tried(tried))) => tried.made(),
+                Ok(Errand::RematchAsked(_, asked)) => asked.ok(),
+                Ok(Errand::Invited(_, answer, reply)) => {
+                    reply.refuse("we are about to stop");
+                    answer
+                        .ok()
+                        .filter(|made| matches!(made.time_control, TimeControl::Clock { .. }))
+                }
+                _ => continue,
+            };
+            under_way -= 1;
+            if let Some(made) = made {
+                cancel(made.id).await;
+            }
+        }
+    };
+    let standing = futures::future::join_all(standing.into_iter().map(cancel));
+    tokio::join!(standing, on_its_way);
+}
+
+/// What has become of a challenge of ours that was answered by a word, and why.
+pub(super) fn refusal(answer: &Challenge) -> (Decision, String) {
+    let user = answer.dest_user.as_ref().map(|user| user.name.as_str());
+    match (answer.status, answer.decline_reason_key) {
+        (ChallengeStatus::Declined, reason) => {
+            let (user, reason) = (
+                user.unwrap_or("nobody"),
+                reason.unwrap_or(DeclineReason::Generic),
+            );
+            (
+                Decision::Declined,
+                format!("{user} has declined ({reason})"),
+            )
+        }
+        _ => (Decision::Dropped, "it was taken back".to_owned()),
+    }
+}
+
+/// Whether a challenge of ours is for a bot.
+pub(super) fn is_for_bot(challenge: &Challenge) -> bool {
+    challenge.dest_user.as_ref().is_some_and(Challenger::is_bot)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn challenge(to: &str) -> Challenge {
+        let challenge = json!({
+            "id": "thisgame", "variant": {"key": "standard"}, "speed": "blitz", "destUser": {"name": to},
+            "timeControl": {"type": "clock", "limit": 180, "increment": 2},
+        });
+        serde_json::from_value(challenge).unwrap()
+    }
+
+    #[test]
+    fn a_challenge_without_an_answer_is_found_before_and_after() {
+        let now = Instant::now();
+        let ann = Username::new("Ann");
+        // Shown before the answer is given up.
+        let mut outgoing = Outgoing::default();
+        outgoing.send(ann.clone(), Wish::Operator);
+        assert_eq!(outgoing.echoed(&challenge("Ben"), now), None);
+        assert_eq!(outgoing.echoed(&challenge("Ann"), now), None);
+        assert_eq!(outgoing.shown().count(), 1);
+        let shown = outgoing.lost(&ann, Wish::Operator, now).unwrap();
+        assert_eq!(shown.id.as_str(), "thisgame");
+        assert_eq!(outgoing.under_way(), 0);
+        // And after that.
+        outgoing.send(ann.clone(), Wish::Rematch);
+        assert_eq!(outgoing.under_way(), 1);
+        assert!(outgoing.lost(&ann, Wish::Rematch, now).is_none());
+        assert_eq!(outgoing.under_way(), 0);
+        assert_eq!(outgoing.echoed(&challenge("Ann"), now), Some(Wish::Rematch));
+        assert_eq!(outgoing.echoed(&challenge("Ann"), now), None);
+    }
+
+    #[test]
+    fn what_does_not_show_itself_was_not_made() {
+        let now = Instant::now();
+        let ann = Username::new("Ann");
+        let mut outgoing = Outgoing::default();
+        outgoing.send(ann.clone(), Wish::Operator);
+        assert!(outgoing.lost(&ann, Wish::Operator, now).is_none());
+        assert_eq!(outgoing.echoed(&challenge("Ann"), now + LOST), None);
+        // Nor one that was answered.
+        outgoing.send(ann.clone(), Wish::Operator);
+        outgoing.answered(&ann, Wish::Operator);
+        assert_eq!(outgoing.echoed(&challenge("Ann"), now), None);
+    }
+}

@@ -1,0 +1,121 @@
+use super::*;
+use crate::lichess::model::Standing;
+
+fn arena() -> Arena {
+    Arena {
+        id: "may24bot".parse().unwrap(),
+        name: "Bots Arena".to_owned(),
+        variant: Variant::Standard,
+        bots: true,
+        starts_in: Some(Duration::from_secs(600)),
+        ends_in: None,
+        finished: false,
+        players: 12,
+        by_lichess: true,
+        refusals: Vec::new(),
+        me: None,
+    }
+}
+
+fn standing(withdrawn: bool, pause: Option<u64>) -> Option<Standing> {
+    Some(Standing {
+        rank: 4,
+        withdrawn,
+        pause: pause.map(Duration::from_secs),
+    })
+}
+
+fn step(arena: Arena) -> Step {
+    next(&arena, &mut Memory::default())
+}
+
+#[test]
+fn what_is_done_follows_from_how_things_stand() {
+    let seconds = Duration::from_secs;
+    assert_eq!(step(arena()), Step::Join);
+    let humans = Arena {
+        bots: false,
+        ..arena()
+    };
+    assert_eq!(
+        step(humans),
+        Step::Never("it does not allow bots".to_owned())
+    );
+    let atomic = Arena {
+        variant: Variant::Atomic,
+        ..arena()
+    };
+    assert!(matches!(step(atomic), Step::Never(why) if why.contains("we do not play")));
+    let over = Arena {
+        finished: true,
+        me: standing(false, None),
+        ..arena()
+    };
+    assert_eq!(step(over), Step::Done);
+    for (starts_in, wait) in [
+        (Some(600), 300),
+        (Some(4_000), 300),
+        (Some(60), 30),
+        (Some(3), 5),
+        (None, 20),
+    ] {
+        let joined = Arena {
+            starts_in: starts_in.map(seconds),
+            me: standing(false, None),
+            ..arena()
+        };
+        assert_eq!(step(joined), Step::Wait(seconds(wait)), "{starts_in:?}");
+    }
+    let pausing = Arena {
+        me: standing(true, Some(12)),
+        ..arena()
+    };
+    assert_eq!(step(pausing), Step::Wait(seconds(13)));
+    // As after a restart: who has withdrawn before comes back.
+    let away = Arena {
+        me: standing(true, None),
+        ..arena()
+    };
+    assert_eq!(step(away), Step::Join);
+}
+
+#[test]
+fn who_is_withdrawn_again_and_again_comes_back_more_slowly() {
+    let mut memory = Memory::default();
+    let inside = Arena {
+        starts_in: None,
+        me: standing(false, None),
+        ..arena()
+    };
+    let outside = Arena {
+        me: standing(true, None),
+        ..inside.clone()
+    };
+    for wait in [None, Some(30), Some(60), Some(90)] {
+        assert_eq!(next(&inside, &mut memory), Step::Wait(WATCH_EVERY));
+        if let Some(wait) = wait {
+            assert_eq!(
+                next(&outside, &mut memory),
+                Step::Wait(Duration::from_secs(wait))
+            );
+        }
+        assert_eq!(next(&outside, &mut memory), Step::Join);
+    }
+}
+
+#[test]
+fn a_slot_is_kept_from_shortly_before_the_start() {
+    let near = |starts_in: Option<u64>, withdrawn| {
+        is_near(&Arena {
+            starts_in: starts_in.map(Duration::from_secs),
+            me: standing(withdrawn, None),
+            ..arena()
+        })
+    };
+    assert!(near(None, false) && near(Some(60), false));
+    assert!(!near(Some(61), false) && !near(None, true));
+    assert!(!is_near(&Arena {
+        starts_in: None,
+        ..arena()
+    }));
+}
