@@ -43,6 +43,7 @@ pub(crate) struct Picker {
     /// Captures that bring less are losing.
     threshold: Value,
     with_quiets: bool,
+    with_losing: bool,
     base: usize,
     /// End of the losing captures, which gather from `base` on.
     losing: usize,
@@ -57,6 +58,7 @@ impl Picker {
             stage: Stage::Table,
             threshold: 0,
             with_quiets: true,
+            with_losing: true,
             base: list.len(),
             losing: list.len(),
             next: list.len(),
@@ -68,6 +70,7 @@ impl Picker {
         Picker {
             threshold,
             with_quiets: false,
+            with_losing: false,
             ..Picker::all(table_move, list)
         }
     }
@@ -122,7 +125,7 @@ impl Picker {
                         return Some(mv);
                     }
                     self.next = self.base;
-                    self.stage = if self.threshold == 0 {
+                    self.stage = if self.with_losing {
                         Stage::Losing
                     } else {
                         Stage::Done

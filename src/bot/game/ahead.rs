@@ -17,11 +17,13 @@ pub(super) struct Ahead {
 
 impl Play {
     /// Our move stands on the board, and the opponent thinks. So do we, where a clock runs: not below full strength, which is
-    /// to take its time like a person, and not where there will be nothing to choose.
+    /// to take its time like a person, not where somebody has said how long to think, and not where there will be nothing
+    /// to choose.
     pub(super) fn think_ahead(&mut self) {
         let expected = self.ahead.expected.take();
         let wanted = self.house.settings.engine.ponder && self.clocked();
-        if !wanted || self.mind.strength().is_some() {
+        let terms = &self.mind.terms;
+        if !wanted || terms.think.time.is_some() || self.mind.strength().is_some() {
             return;
         }
         let (Some(expected), Some((head, sheet))) = (expected, &self.mind.table) else {

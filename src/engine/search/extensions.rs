@@ -11,6 +11,9 @@ use crate::engine::table::Hit;
 use crate::engine::value::{Value, is_mate};
 use crate::engine::{Bound, params};
 
+/// Lines are extended until they are so many times as long as the iteration is deep.
+const LONGEST_LINE: usize = 2;
+
 /// What the search without the table's move says.
 pub(super) enum Extension {
     /// Search the move by so many plies deeper, or shallower.
@@ -32,8 +35,7 @@ impl Search<'_> {
     }
 
     fn may_be_singular(&self, node: &Node, hit: &Hit) -> bool {
-        // Lines that have been extended to twice the iteration's depth are extended no more.
-        let is_long = node.ply >= 2 * self.iteration;
+        let is_long = node.ply >= LONGEST_LINE * self.iteration;
         node.depth >= params::singular_depth()
             && hit.depth >= node.depth - params::singular_table_depth()
             && hit.bound != Bound::Upper

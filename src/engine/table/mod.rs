@@ -30,6 +30,11 @@ const NO_EVAL: Value = INFINITE;
 /// Plies that an entry loses against others for every search that it is old.
 const PLIES_PER_AGE: i32 = 4;
 
+/// A result of the same search is replaced by one that is less deep by fewer plies than this.
+const SHALLOWER: i32 = 4;
+/// Plies more for one from the principal variation.
+const PLIES_OF_PV: i32 = 2;
+
 /// Never below this: a table of one cluster would be of no use to anyone.
 const MIN_BYTES: usize = 1 << 16;
 
@@ -301,10 +306,9 @@ impl Table {
 
 /// Whether a new result for the same position is worth more than the old one.
 fn replaces(new: &Hit, old: Data, age: u8) -> bool {
-    const MARGIN: i32 = 4;
     new.bound == Bound::Exact
         || old.age() != age
-        || new.depth + MARGIN + 2 * i32::from(new.pv) > old.depth()
+        || new.depth + SHALLOWER + PLIES_OF_PV * i32::from(new.pv) > old.depth()
 }
 
 impl Drop for Table {

@@ -93,7 +93,7 @@ fn a_whole_game_is_played_with_the_mouse() {
 /// Begins a game in which a pawn is to go to d3 with the third move, as soon as the bot has made its second one.
 fn one_ahead(browser: &Browser) {
     // It takes its time, so that there is some to move ahead in.
-    browser.run("document.querySelector('select[name=strength]').value = 'move_s=5';");
+    browser.run("document.querySelector('select[name=strength]').value = 'move_s=10';");
     new_game(browser, "white", NO_BISHOPS);
     browser.until("document.title.startsWith('Your move')");
     // Its first move comes soon, whatever it may take; and these are no moves that it has thought about beforehand.
