@@ -142,14 +142,14 @@ impl Leisure {
 impl Search {
     /// Starts a search on the engine's own threads.
     pub fn start(house: &House, id: &GameId, game: &Game, barred: &[Move], limits: Limits) -> Self {
-        let start = |task| Some(house.engine.start(task));
-        Self::on(start, true, house, id, game, barred, limits).expect("it is started")
+        let (task, search) = Self::plan(true, house, id, game, barred, limits);
+        search(house.engine.start(task))
     }
 
     /// Starts one on the opponent's time, of which nothing is told, unless a game owes a move.
     pub fn ahead(house: &House, id: &GameId, game: &Game, limits: Limits) -> Option<Self> {
-        let start = |task| house.engine.start_if_idle(task);
-        Self::on(start, false, house, id, game, &[], limits)
+        let (task, search) = Self::plan(false, house, id, game, &[], limits);
+        house.engine.start_if_idle(task).map(search)
     }
 
     /// The opponent has made the move that was expected: from now on the clock runs, by these limits. `None` if the search was
@@ -165,15 +165,15 @@ impl Search {
         self.game.moves() == game.moves()
     }
 
-    fn on(
-        start: impl FnOnce(Task) -> Option<Thinking>,
+    /// What the engine is to do, and the search once it does; `told`: the page hears of it.
+    fn plan(
         told: bool,
         house: &House,
         id: &GameId,
         game: &Game,
         barred: &[Move],
         limits: Limits,
-    ) -> Option<Self> {
+    ) -> (Task, impl FnOnce(Thinking) -> Self + use<>) {
         let told = Arc::new(AtomicBool::new(told));
         let (tell, done) = oneshot::channel();
         let mut search_moves = Vec::new();
@@ -197,15 +197,17 @@ impl Search {
             // Nobody listens any more when the search was given up.
             on_done: Box::new(move |thought| drop(tell.send(thought))),
         };
-        Some(Self {
-            thinking: start(task)?,
+        let (game, barred) = (game.clone(), barred.to_vec());
+        let search = |thinking| Self {
+            thinking,
             told,
             done,
-            game: game.clone(),
-            barred: barred.to_vec(),
+            game,
+            barred,
             leisure,
             found: None,
-        })
+        };
+        (task, search)
     }
 
     /// Asks for the move now.

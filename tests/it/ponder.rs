@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::common::{Daemon, Player, Site, wait};
-use crate::manners::{CLOCK, act, site};
+use crate::common::{Daemon, Site, wait};
+use crate::manners::{act, begun, site};
 use crate::replay::{same, traced};
 
 /// The bot thinks about every move, and not for long.
@@ -36,19 +36,12 @@ fn hits(site: &Site, bot: &Daemon, id: &str) -> usize {
     text.matches(HIT).count()
 }
 
-fn begin(site: &Site, anna: &Player<'_>) -> String {
-    let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
-    act(anna, &id, "move/e2e4");
-    site.plies(&id, 2);
-    id
-}
-
 #[test]
 fn the_expected_move_is_answered_with_what_was_thought_ahead() {
     let site = site(&["Anna"]);
     let mut bot = Daemon::start(&site, CONFIG);
     let anna = site.player("Anna");
-    let id = begin(&site, &anna);
+    let id = begun(&site, &anna);
     let first = expected(&site, &bot, &id, 1);
     act(&anna, &id, &format!("move/{first}"));
     site.plies(&id, 4);
@@ -75,7 +68,7 @@ fn who_takes_his_time_like_a_person_does_not_think_ahead() {
     let weak = CONFIG.replace("max_nodes = 2000", "strength = { elo = 1500 }");
     let bot = Daemon::start(&site, &weak);
     let anna = site.player("Anna");
-    let id = begin(&site, &anna);
+    let id = begun(&site, &anna);
     act(&anna, &id, "resign");
     site.finished(&id);
     let trace = traced(&site, &bot, &id, "\"end\"");

@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 
 use knightwatch::sim::{Endpoint, Fault, Rule};
 
-use crate::common::{BOT, Daemon, Player, Site, wait};
-use crate::manners::{CLOCK, act, site};
+use crate::common::{BOT, Daemon, Site, wait};
+use crate::manners::{act, begun, site};
 
 /// The bot thinks about every move, and not for long.
 const CONFIG: &str =
@@ -63,13 +63,6 @@ fn other(site: &Site, state: &Path, trace: &Path) -> (String, String) {
     )
 }
 
-fn begin(site: &Site, anna: &Player<'_>) -> String {
-    let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
-    act(anna, &id, "move/e2e4");
-    site.plies(&id, 2);
-    id
-}
-
 #[test]
 fn a_trace_takes_the_same_decisions_again() {
     let site = site(&["Anna"]);
@@ -77,7 +70,7 @@ fn a_trace_takes_the_same_decisions_again() {
     site.sim.faults().add(refused);
     let bot = Daemon::start(&site, CONFIG);
     let anna = site.player("Anna");
-    let id = begin(&site, &anna);
+    let id = begun(&site, &anna);
     act(&anna, &id, "takeback/yes");
     wait("she has her move back", || {
         site.game(&id).filter(|game| game.plies == 0)
@@ -195,7 +188,7 @@ fn a_kill_leaves_a_trace_that_goes_on() {
     let site = site(&["Anna"]);
     let mut bot = Daemon::start(&site, CONFIG);
     let anna = site.player("Anna");
-    let id = begin(&site, &anna);
+    let id = begun(&site, &anna);
     act(&anna, &id, "move/g1f3");
     site.plies(&id, 4);
     let path = traced(&site, &bot, &id, "\"found\"");
@@ -220,7 +213,7 @@ fn the_latest_traces_are_kept() {
     let anna = site.player("Anna");
     let ids: Vec<String> = (0..4)
         .map(|_| {
-            let id = begin(&site, &anna);
+            let id = begun(&site, &anna);
             act(&anna, &id, "resign");
             traced(&site, &bot, &id, "\"end\"");
             id
@@ -240,7 +233,7 @@ fn no_trace_is_left_where_none_is_wanted() {
         let site = site(&["Anna"]);
         let bot = Daemon::start(&site, config);
         let anna = site.player("Anna");
-        let id = begin(&site, &anna);
+        let id = begun(&site, &anna);
         act(&anna, &id, "resign");
         site.finished(&id);
         assert!(!directory(&site, &bot).exists(), "{config}");

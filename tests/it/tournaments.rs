@@ -64,14 +64,19 @@ fn game_on(site: &Site) -> Option<GameSummary> {
         .find(|game| [game.white.as_str(), game.black.as_str()].contains(&BOT))
 }
 
-#[test]
-fn joins_before_the_start_and_plays_beyond_the_number_of_games() {
-    let site = site(&arena(600));
+/// Somebody else who plays in all arenas, at random and with no more delay than this.
+fn rival(site: &Site, most: Duration) {
     site.sim.spar(Sparring {
-        delay: Duration::ZERO..=Duration::from_millis(10),
+        delay: Duration::ZERO..=most,
         arenas: true,
         ..Sparring::new("Rival", Kind::Random)
     });
+}
+
+#[test]
+fn joins_before_the_start_and_plays_beyond_the_number_of_games() {
+    let site = site(&arena(600));
+    rival(&site, Duration::from_millis(10));
     let _bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
     let ann = site.player("Ann");
@@ -140,11 +145,7 @@ fn leaves_an_arena_that_has_not_begun() {
 #[test]
 fn comes_back_after_a_game_that_it_did_not_begin() {
     let site = site(&arena(0));
-    site.sim.spar(Sparring {
-        delay: Duration::ZERO..=Duration::ZERO,
-        arenas: true,
-        ..Sparring::new("Rival", Kind::Random)
-    });
+    rival(&site, Duration::ZERO);
     let bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
     bot.signal("STOP");
@@ -263,11 +264,7 @@ fn says_at_the_end_how_it_did() {
         ..SimOptions::default()
     });
     site.sim.arena(&arena(0)).unwrap();
-    site.sim.spar(Sparring {
-        delay: Duration::ZERO..=Duration::from_millis(10),
-        arenas: true,
-        ..Sparring::new("Rival", Kind::Random)
-    });
+    rival(&site, Duration::from_millis(10));
     let bot = Daemon::start_with(&site, ONE, &["--time-scale", "10"]);
     let pairing = leap(&site, "a pairing", || game_on(&site));
     assert_eq!(site.finished(&pairing.id).status, "mate");
@@ -478,11 +475,7 @@ fn an_arena_that_the_operator_has_left_is_not_found_again() {
 #[test]
 fn a_rule_is_about_the_games_of_an_arena() {
     let site = site(&arena(0));
-    site.sim.spar(Sparring {
-        delay: Duration::ZERO..=Duration::ZERO,
-        arenas: true,
-        ..Sparring::new("Rival", Kind::Random)
-    });
+    rival(&site, Duration::ZERO);
     let rule =
         "[[rule]]\nname = \"arenas\"\nmatch = { tournament = true }\nplay = { max_depth = 4 }\n";
     let bot = Daemon::start(&site, &format!("{ONE}{rule}"));
@@ -504,11 +497,7 @@ fn an_arena_goes_on_after_a_crash_in_the_middle_of_a_game() {
         ..SimOptions::default()
     });
     site.sim.arena(&arena(0)).unwrap();
-    site.sim.spar(Sparring {
-        delay: Duration::ZERO..=Duration::from_millis(10),
-        arenas: true,
-        ..Sparring::new("Rival", Kind::Random)
-    });
+    rival(&site, Duration::from_millis(10));
     let mut bot = Daemon::start(&site, ONE);
     let first = leap(&site, "a pairing", || game_on(&site));
     let before = site.plies(&first.id, 6).plies;

@@ -136,7 +136,7 @@ impl Account {
         let guest = Guest {
             name: from.map(|from| from.name.clone()),
             human: !from.is_some_and(Challenger::is_bot),
-            clocked: matches!(challenge.time_control, TimeControl::Clock { .. }),
+            clocked: challenge.time_control.is_clock(),
         };
         info!(challenge = %challenge.id, "accepting {}: {}", describe(&challenge), ruling.why);
         // Without rules nobody asks for what is known of it.

@@ -25,7 +25,7 @@ use crate::clock;
 use crate::config::{self, Change, Joining, Match, Pattern, Play, Rule, Settings};
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{ArenaId, Challenge, ChallengeId, GameId, TimeControl, Username};
+use crate::lichess::model::{ArenaId, Challenge, ChallengeId, GameId, Username};
 
 /// A challenge of the operator's with a clock is taken back when nobody has answered it by then: one that is left alone
 /// can become a game hours later.
@@ -72,9 +72,9 @@ impl Office {
 
     /// Challenges with a clock that wait for their answers.
     pub fn awaited(&self) -> impl Iterator<Item = &ChallengeId> {
-        let mut clocked = self.invited.values().collect::<Vec<_>>();
-        clocked.retain(|one| matches!(one.time_control, TimeControl::Clock { .. }));
-        clocked.into_iter().map(|challenge| &challenge.id)
+        let all = self.invited.values();
+        let clocked = all.filter(|challenge| challenge.time_control.is_clock());
+        clocked.map(|challenge| &challenge.id)
     }
 
     /// No longer in this arena by the operator's order. Whether it was one.
@@ -241,7 +241,7 @@ impl Account {
             let user = &invitation.user;
             return reply.refuse(format!("{user} is another account of ours"));
         }
-        let clocked = matches!(invitation.what.time_control, TimeControl::Clock { .. });
+        let clocked = invitation.what.time_control.is_clock();
         if clocked && self.slots.full(true, clock::now()) {
             let places = self.house.settings.games.concurrency;
             return reply.refuse(format!("all {places} places are taken"));
@@ -296,7 +296,7 @@ impl Account {
     /// A challenge of the operator's stands. The game may be on by now. What he is told.
     pub(super) fn invitation_stands(&mut self, challenge: Box<Challenge>) -> String {
         let id = challenge.id.clone();
-        let clocked = matches!(challenge.time_control, TimeControl::Clock { .. });
+        let clocked = challenge.time_control.is_clock();
         let rated = if challenge.rated { "rated" } else { "casual" };
         let to = challenge.dest_user.as_ref().map(|user| user.name.clone());
         let user = to.as_ref().map_or("nobody", Username::as_str);

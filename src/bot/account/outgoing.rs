@@ -19,8 +19,7 @@ use crate::bot::stop::Stage;
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::model::{
-    Challenge, ChallengeId, ChallengeStatus, Challenger, DeclineReason, NewChallenge, TimeControl,
-    Username,
+    Challenge, ChallengeId, ChallengeStatus, Challenger, DeclineReason, NewChallenge, Username,
 };
 use crate::lichess::{Client, Error as Failure};
 
@@ -293,9 +292,7 @@ pub(super) async fn take_all_back(
                 Ok(Errand::RematchAsked(_, asked)) => asked.ok(),
                 Ok(Errand::Invited(_, answer, reply)) => {
                     reply.refuse("we are about to stop");
-                    answer
-                        .ok()
-                        .filter(|made| matches!(made.time_control, TimeControl::Clock { .. }))
+                    answer.ok().filter(|made| made.time_control.is_clock())
                 }
                 _ => continue,
             };

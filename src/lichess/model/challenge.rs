@@ -91,6 +91,13 @@ pub enum TimeControl {
     Unknown,
 }
 
+impl TimeControl {
+    /// Whether there is a chess clock.
+    pub fn is_clock(self) -> bool {
+        matches!(self, Self::Clock { .. })
+    }
+}
+
 impl<'de> Deserialize<'de> for TimeControl {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

@@ -36,6 +36,14 @@ pub fn act(player: &Player<'_>, id: &str, what: &str) {
     assert_eq!(status, 200, "{what}: {answer}");
 }
 
+/// A game in which Anna has White and each has moved.
+pub fn begun(site: &Site, anna: &Player<'_>) -> String {
+    let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
+    act(anna, &id, "move/e2e4");
+    site.plies(&id, 2);
+    id
+}
+
 /// A game of a person, who has White, from this position.
 fn from_position(player: &Player<'_>, fen: &str) -> String {
     let form = [

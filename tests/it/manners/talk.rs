@@ -5,8 +5,8 @@ use std::time::Duration;
 use knightwatch::sim::{Endpoint, Fault, Rule};
 use serde_json::Value;
 
-use super::{CLOCK, act, called, site};
-use crate::common::{BOT, Daemon, Player, Site, wait};
+use super::{CLOCK, act, begun, called, site};
+use crate::common::{BOT, Daemon, Player, wait};
 
 /// What the bot has said so far in the players' room, or in that of the spectators.
 fn said(player: &Player<'_>, id: &str, room: &str) -> Vec<String> {
@@ -33,14 +33,6 @@ fn say(player: &Player<'_>, id: &str, text: &str) {
     let path = format!("/api/board/game/{id}/chat");
     let (status, answer) = player.post(&path, &[("room", "player"), ("text", text)]);
     assert_eq!(status, 200, "{answer}");
-}
-
-/// A game in which Anna has White and each has moved.
-fn begun(site: &Site, anna: &Player<'_>) -> String {
-    let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
-    act(anna, &id, "move/e2e4");
-    site.plies(&id, 2);
-    id
 }
 
 #[test]
