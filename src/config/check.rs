@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 
 use crate::lichess::Endpoint;
-use crate::lichess::model::TimeControl;
 
 use super::account::is_user_name;
 use super::correspondence::Correspondence;
@@ -343,7 +342,7 @@ fn tournaments(tournaments: &Tournaments, findings: &mut Findings) {
         &["at_once"],
         format!("at most 0 are played at once, {OTHERWISE}"),
     );
-    let is_clock = |exact: &Exact| matches!(exact.time(), TimeControl::Clock { .. });
+    let is_clock = |exact: &Exact| exact.time().is_clock();
     findings.when(
         !tournaments.clocks.iter().all(is_clock),
         &["clocks"],

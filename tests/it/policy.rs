@@ -255,12 +255,8 @@ fn a_place_is_free_again_when_an_accepted_challenge_becomes_no_game() {
         users: vec![
             NewUser::bot(BOT),
             NewUser::human("Anna"),
-            NewUser {
-                present: true,
-                ..NewUser::human("Bert")
-            },
+            NewUser::human("Bert"),
         ],
-        speed: 10.0,
         ..SimOptions::default()
     });
     // Lichess says yes to our yes, and that is all.
@@ -270,6 +266,7 @@ fn a_place_is_free_again_when_an_accepted_challenge_becomes_no_game() {
     );
     site.sim.faults().add(empty.of_user(BOT));
     let config = "[games]\nconcurrency = 1\n";
+    // The bot's time alone is short: a place is kept for as long as who waits is known to be there.
     let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
     let lost = site.player("Anna").challenge(&BLITZ);
     logged(&bot, &lost, "accepting Anna's challenge");
