@@ -172,6 +172,9 @@ fn bot_parts(sim: &Sim, address: SocketAddr, events: Bus) -> anyhow::Result<BotP
     settings.games.most_takebacks = u32::MAX;
     // Games without a clock count as correspondence.
     settings.challenge.speeds.push(Speed::Correspondence);
+    // Who plays one on the page sits there and waits for the answer.
+    settings.correspondence.linger_s = 3_600;
+    settings.correspondence.at_once = 20;
     let token: Token = sim.token_of(NAME).parse()?;
     Ok(daemon::assemble(&Arc::new(settings), token, events)?)
 }

@@ -282,8 +282,10 @@ fn a_game_is_played_by_the_rules_that_its_challenge_met() {
         &site,
         r#"
         [[rule]]
+        name = "young"
         match = { age_days = "..40", bot = false }
         accept = true
+        play = { max_depth = 2 }
         [[rule]]
         name = "chance"
         match = { color = "random" }
@@ -303,16 +305,17 @@ fn a_game_is_played_by_the_rules_that_its_challenge_met() {
                 (begun.count() >= times).then_some(())
             });
         }
-        wait(&format!("the rule is named {times} times"), || {
+        wait(&format!("both rules are named {times} times"), || {
             let log = bot.log();
-            let mut told = log
-                .lines()
-                .filter(|line| line.contains("to be played with"));
-            let named = told
-                .clone()
-                .filter(|line| line.contains("by rule `chance`"));
-            assert!(told.all(|line| line.contains(&its)), "{log}");
-            (named.count() == times).then_some(())
+            let told = |id: &str, rule: &str| {
+                let mut told = log
+                    .lines()
+                    .filter(|line| line.contains("to be played with") && line.contains(id));
+                let named = format!("by rule `{rule}`");
+                assert!(told.clone().all(|line| line.contains(&named)), "{log}");
+                told.nth(times - 1).is_some()
+            };
+            (told(&hers, "young") && told(&its, "chance")).then_some(())
         });
     };
     begun(&bot, 1);

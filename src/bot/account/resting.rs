@@ -2,7 +2,8 @@
 //!
 //! They rest here, without a stream and without a task. One is opened when it is our turn, the most urgent first and not all
 //! at once; its task moves, waits a little for a quick answer, and lets it rest again. Whose turn it is, is known from the
-//! list of games that is asked for every minute anyway.
+//! list of games that is asked for every minute anyway. Each is opened once for a moment when it becomes known, so that
+//! whoever watches is told of it.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -37,6 +38,8 @@ struct Rest {
     since: Instant,
     /// It is over, and how has to be seen.
     over: bool,
+    /// It has never been open, so that nobody has been told of it.
+    untold: bool,
 }
 
 impl Rest {
@@ -45,11 +48,15 @@ impl Rest {
         self.since.checked_add(self.info.time_left?)
     }
 
-    /// Whether there is anything to do. `busy`: games with a clock are on.
+    /// Whether there is anything to do. `busy`: games with a clock are on. In a game without any limit a person waits.
     fn wants(&self, busy: bool, now: Instant) -> bool {
-        let urgent = self.due().is_some_and(|due| due <= now + URGENT);
+        let urgent = self.due().is_none_or(|due| due <= now + URGENT);
         let waited = now.saturating_duration_since(self.since) >= IDLE_WITHIN;
-        self.over || (self.info.is_my_turn && (!busy || urgent || waited))
+        self.over
+            || match self.info.is_my_turn {
+                true => !busy || urgent || waited,
+                false => self.untold,
+            }
     }
 }
 
@@ -66,6 +73,7 @@ impl Resting {
             desk,
             since: now,
             over: false,
+            untold: false,
             info,
         };
         self.0.insert(rest.info.id.clone(), rest);
@@ -83,6 +91,7 @@ impl Resting {
                 desk: Desk::default(),
                 since: at,
                 over: false,
+                untold: true,
                 info,
             };
             info!(game = %rest.info.id, "a game without a clock against {}", rest.info.opponent.name);
@@ -112,7 +121,10 @@ impl Resting {
     /// The game to be opened next, if any.
     pub fn next(&mut self, busy: bool, now: Instant) -> Option<(Box<GameInfo>, Desk)> {
         let wanting = self.0.values().filter(|rest| rest.wants(busy, now));
-        let urgency = |rest: &&Rest| (!rest.over, rest.due().is_none(), rest.due(), rest.since);
+        let urgency = |rest: &&Rest| {
+            let (due, theirs) = (rest.due(), !rest.info.is_my_turn);
+            (!rest.over, theirs, due.is_none(), due, rest.since)
+        };
         let id = wanting.min_by_key(urgency)?.info.id.clone();
         let rest = self.0.remove(&id)?;
         Some((rest.info, rest.desk))
@@ -221,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_urgent_comes_first_and_theirs_never() {
+    fn the_most_urgent_comes_first_and_theirs_only_to_be_told_of() {
         let start = Instant::now();
         let games = || {
             let mut resting = Resting::default();
@@ -239,13 +251,12 @@ mod tests {
             assert!(!resting.finish(&"stranger".parse().unwrap()));
             resting
         };
-        let all = ["finished", "halfhour", "aday0001", "threeday", "nolimits"];
+        let all = [
+            "finished", "halfhour", "aday0001", "threeday", "nolimits", "theirs01",
+        ];
         assert_eq!(ids(&mut games(), false, start), all);
-        assert_eq!(
-            ids(&mut games(), true, start),
-            all[..2],
-            "the others can wait"
-        );
+        let now = ["finished", "halfhour", "nolimits", "theirs01"];
+        assert_eq!(ids(&mut games(), true, start), now, "the others can wait");
         let later = start + IDLE_WITHIN;
         assert_eq!(ids(&mut games(), true, later), all, "but not for ever");
     }
@@ -271,7 +282,8 @@ mod tests {
         let start = Instant::now();
         let mut resting = Resting::default();
         for (id, at) in [("oldgame1", 0), ("oldgame2", 0), ("newgame1", 9)] {
-            resting.note(info(id, false, None), start + seconds(at));
+            let desk = Desk::default();
+            resting.put(info(id, false, None), desk, start + seconds(at));
         }
         let listed = [*info("oldgame1", false, None)];
         resting.listed(&listed, start + seconds(5));

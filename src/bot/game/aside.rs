@@ -1,7 +1,7 @@
 //! What goes beside the moves: offers, takebacks, claims, aborts. All of it may fail.
 
 use std::future::Future;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
 
@@ -15,6 +15,9 @@ use crate::clock;
 use crate::events::{Event, Severity};
 use crate::lichess::Error;
 use crate::lichess::model::{GameState, OpponentGone, Status};
+
+/// A game without a clock that is open only to be told of, or to be looked at, stays so for so long.
+const GLANCE: Duration = Duration::from_secs(2);
 
 impl Play {
     /// Draws that are offered, and takebacks that the opponent asks for.
@@ -72,7 +75,10 @@ impl Play {
             return;
         };
         let waiting = !over && !head.clocked() && sheet.turn() != head.us;
-        let linger = self.house.settings.correspondence.linger();
+        let linger = match self.lingers {
+            true => self.house.settings.correspondence.linger(),
+            false => GLANCE,
+        };
         self.alarms.rest = waiting.then(|| clock::now() + linger);
     }
 

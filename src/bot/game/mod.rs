@@ -135,6 +135,8 @@ struct Play {
     trace: Trace,
     /// To be told as soon as the first move is on its way.
     begun: Option<GameStarted>,
+    /// The opponent of a game without a clock may be there: we have just moved, or it has just begun.
+    lingers: bool,
     stage: Stage,
     over: Option<Ended>,
     /// How it ended.
@@ -170,6 +172,7 @@ impl Play {
             greeted: false,
             trace,
             begun: None,
+            lingers: false,
             stage: Stage::Running,
             over: None,
             ending: None,
@@ -272,6 +275,7 @@ impl Play {
         }
         // Whoever comes back does not greet again.
         self.greeted = plies > 1 || head.tournament || head.against_ai;
+        self.lingers = plies <= 1;
         let notes = self.desk.take_notes();
         match notes {
             // It has only rested, so nothing is told twice.
@@ -325,6 +329,7 @@ impl Play {
             self.link.set_patience(away(self.mind.turn.clock.0));
         }
         if seen.echoed.is_some() {
+            self.lingers = true;
             self.let_it_land();
         }
         if changed && !ours || over {

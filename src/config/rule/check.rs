@@ -60,13 +60,6 @@ fn alone(rule: &Rule) -> Vec<String> {
         of_challenges && rule.matching.tournament == Some(true),
         "nobody challenges us to the games of a tournament, so the rule can have nothing but play",
     );
-    let Match {
-        age_days, rematch, ..
-    } = rule.matching;
-    when(
-        plays && (age_days.is_some() || rematch.is_some() || !rule.matching.rules.is_empty()),
-        "age_days, rematch and rules are known of challenges and not of games, so a rule with play cannot ask for them",
-    );
     let Play {
         max_move_ms,
         max_depth,
