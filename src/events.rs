@@ -408,6 +408,8 @@ pub struct Report {
     pub nodes: u64,
     /// How full the hash table is, in permille.
     pub hashfull: u32,
+    /// Of the positions that one move was enough to decide, how often it was the first that was tried, in permille.
+    pub ordering: Option<u32>,
     /// Time spent.
     pub elapsed: Duration,
     /// The expected line in standard algebraic notation, beginning with the move itself.

@@ -280,6 +280,7 @@ pub fn report(position: &Position, source: Source, thought: Option<&Thought>) ->
             seldepth: 0,
             nodes: 0,
             hashfull: 0,
+            ordering: None,
             elapsed: Duration::ZERO,
             pv: Vec::new(),
         };
@@ -294,6 +295,7 @@ pub fn report(position: &Position, source: Source, thought: Option<&Thought>) ->
         seldepth: thought.seldepth,
         nodes: thought.nodes,
         hashfull: thought.hashfull,
+        ordering: thought.ordering,
         elapsed: clock::by_this_clock(thought.elapsed),
         pv: line(position, &thought.pv),
     }

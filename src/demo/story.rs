@@ -451,6 +451,7 @@ mod tests {
             seldepth: 12,
             nodes: 12_345,
             hashfull: 0,
+            ordering: None,
             elapsed: Duration::from_millis(300),
             pv: vec!["Qh4#".to_owned()],
         };

@@ -101,6 +101,9 @@ pub struct Thought {
     pub elapsed: Duration,
     /// How full the table is, in permille.
     pub hashfull: u32,
+    /// How well the moves were ordered: of the nodes in which a move failed high, in how many the first one did, in
+    /// permille and in the thread that tells; `None` before there was one.
+    pub ordering: Option<u32>,
     /// The principal variation, best move first.
     pub pv: Vec<Move>,
     /// 1 for the best line, 2 for the second best, ... (MultiPV).
@@ -121,6 +124,7 @@ impl Thought {
             nodes: 0,
             elapsed: Duration::ZERO,
             hashfull: 0,
+            ordering: None,
             pv: mv.into_iter().collect(),
             rank: 1,
             bound: Bound::Exact,

@@ -45,6 +45,7 @@ fn moved(source: Source, elapsed_ms: u64, to_post_ms: u64) -> Event {
             seldepth: 1,
             nodes: 100_000,
             hashfull: 123,
+            ordering: Some(910),
             elapsed: Duration::from_millis(elapsed_ms),
             pv: Vec::new(),
         }),

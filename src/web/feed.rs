@@ -8,10 +8,14 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use futures::{Stream, stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
-use tokio::time::{Instant, Interval, interval_at, sleep_until};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, Interval, interval_at, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
+use tracing::debug;
 
+use super::history::Records;
 use super::state::{Change, State};
+use super::table::Table;
 use super::wire;
 use crate::events::{Event, RecvError};
 use crate::metrics::Metrics;
@@ -24,6 +28,9 @@ const BEHIND: usize = 256;
 
 /// Pages that are open at once.
 const PAGES: usize = 64;
+
+/// The records tell what was before the start, if they can do it within this.
+const RECORDS_WITHIN: Duration = Duration::from_secs(1);
 
 /// How often a page hears that we are here.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -55,13 +62,33 @@ impl Feed {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Follows what happens until the last sender of events is gone.
-    pub async fn follow(self, mut events: broadcast::Receiver<Arc<Event>>, metrics: Metrics) {
+    /// Follows what happens until the last sender of events is gone. What was before the start, and the past of games that
+    /// are taken up again, is in the records.
+    pub async fn follow(
+        self,
+        mut events: broadcast::Receiver<Arc<Event>>,
+        metrics: Metrics,
+        records: Records,
+    ) {
         let mut pace = Pace::default();
+        let mut asked = JoinSet::new();
+        match timeout(RECORDS_WITHIN, records.lately()).await {
+            Ok(Ok((challenges, log))) => self.state().remember(challenges, log),
+            Ok(Err(why)) => debug!("what was before: {why}"),
+            Err(late) => debug!("what was before: {late}"),
+        }
         loop {
             tokio::select! {
                 event = events.recv() => match event {
-                    Ok(event) => self.take(&event, &mut pace),
+                    Ok(event) => {
+                        self.take(&event, &mut pace);
+                        if let Event::GameStarted(start) = &*event
+                            && start.plies > 0
+                        {
+                            let (records, id) = (records.clone(), start.game.clone());
+                            asked.spawn(async move { records.game(id).await });
+                        }
+                    }
                     Err(RecvError::Lagged(missed)) => {
                         let on = metrics.status().games.into_iter().map(|game| game.id);
                         let on: Vec<String> = on.collect();
@@ -70,6 +97,14 @@ impl Feed {
                         self.tell(&state.snapshot(now()));
                     }
                     Err(RecvError::Closed) => return,
+                },
+                Some(past) = asked.join_next() => match past {
+                    Ok(Ok(past)) if !past.is_over() => self.recall(past),
+                    // Another one of this id, from before a simulator was started anew.
+                    Ok(Ok(_)) => {}
+                    // The page shows less of it.
+                    Ok(Err(why)) => debug!("a game's past: {why}"),
+                    Err(failure) => debug!("a game's past: {failure}"),
                 },
                 () = pace.due() => {
                     let state = self.state();
@@ -92,6 +127,13 @@ impl Feed {
                 Change::Thinking(game) if !pace.may_tell(game) => {}
                 _ => self.tell_of(&state, &change),
             }
+        }
+    }
+
+    fn recall(&self, past: Table) {
+        let mut state = self.state();
+        if let Some(change) = state.recall(past) {
+            self.tell_of(&state, &change);
         }
     }
 
@@ -229,7 +271,10 @@ mod tests {
     fn feed() -> (Feed, Bus, CancellationToken) {
         let (bus, closing) = (Bus::new(), CancellationToken::new());
         let feed = Feed::new(State::default(), closing.clone());
-        tokio::spawn(feed.clone().follow(bus.subscribe(), Metrics::default()));
+        tokio::spawn(
+            feed.clone()
+                .follow(bus.subscribe(), Metrics::default(), Records::new(None)),
+        );
         (feed, bus, closing)
     }
 

@@ -16,9 +16,9 @@ use tokio::task::spawn_blocking;
 
 use super::House;
 use super::table::Table;
-use super::wire::{Ending, Line, Player};
-use crate::events::{self, Color, GameStarted, Score, Source};
-use crate::store::{self, Filter, Outcome, Played, Reader, Record, day};
+use super::wire::{self, Challenge, Ending, Line, Note, Player};
+use crate::events::{self, Color, GameStarted, Score, Severity, Source};
+use crate::store::{self, Decided, Filter, Incident, Outcome, Played, Reader, Record, day};
 
 /// Games in a list where nobody says how many, and the most.
 const LISTED: u32 = 50;
@@ -26,6 +26,9 @@ const MOST_LISTED: u32 = 500;
 
 /// Groups of a kind in statistics: those with the most games.
 const GROUPS: usize = 100;
+
+/// Decisions and notes of before the start.
+const LATELY: u32 = 50;
 
 /// A day, in milliseconds.
 const DAY_MS: i64 = 86_400_000;
@@ -87,6 +90,18 @@ impl Records {
         let file = file.ok_or(Refusal::Missing("no records are kept here"))?;
         let asked = spawn_blocking(move || question(&Reader::open(&file)?));
         asked.await.map_err(|_| Refusal::Lost)?
+    }
+
+    /// The last decisions about challenges and the last notes, the oldest first.
+    pub async fn lately(&self) -> Result<(Vec<Challenge>, Vec<Note>), Refusal> {
+        self.ask(|reader| {
+            let decisions = reader.decisions(store::Page::first(LATELY))?;
+            let incidents = reader.incidents(store::Page::first(LATELY))?;
+            let challenges = decisions.into_iter().rev().map(Challenge::from);
+            let notes = incidents.into_iter().rev().map(Note::from);
+            Ok((challenges.collect(), notes.collect()))
+        })
+        .await
     }
 
     /// A game, followed to its end.
@@ -347,9 +362,7 @@ fn replayed(record: &Record, server: &str) -> Table {
     let mut left = [clocks.white_ms, clocks.black_ms];
     for played in &record.moves {
         let mover = table.position().turn().index();
-        if let Some(clock) = played.clock_ms {
-            left[mover] = Some(clock.max(0).unsigned_abs());
-        }
+        left[mover] = played.clock_ms.map(|clock| clock.max(0).unsigned_abs());
         if !table.play(&played.uci, (left[0], left[1])) {
             break;
         }
@@ -362,7 +375,12 @@ fn replayed(record: &Record, server: &str) -> Table {
         Outcome::Won => "won",
         Outcome::Drawn => "drawn",
         Outcome::Lost => "lost",
-        Outcome::Void | Outcome::Open => "unknown",
+        Outcome::Void => "unknown",
+        Outcome::Open => {
+            // How long its clock has run is not written down.
+            table.shown.clocks.running = None;
+            return table;
+        }
     };
     let status = game.status.clone().unwrap_or_default();
     let score = game.result.clone().unwrap_or_else(|| "*".to_owned());
@@ -406,9 +424,44 @@ fn report(played: &Played) -> Option<events::Report> {
         seldepth: played.seldepth.unwrap_or(0),
         nodes: played.nodes.unwrap_or(0).max(0).unsigned_abs(),
         hashfull: 0,
+        ordering: None,
         elapsed: micros(played.thought_us.unwrap_or(0)),
         pv: line.split_whitespace().map(str::to_owned).collect(),
     })
+}
+
+impl From<Decided> for Challenge {
+    fn from(decided: Decided) -> Self {
+        Self {
+            at: decided.at.unsigned_abs(),
+            id: decided.challenge,
+            from: (&decided.from).into(),
+            to: decided.to,
+            time_control: decided.time_control.to_string(),
+            variant: decided.variant,
+            rated: decided.rated,
+            decision: decided.decision,
+            reason: decided.reason,
+        }
+    }
+}
+
+impl From<Incident> for Note {
+    fn from(incident: Incident) -> Self {
+        let (severity, text) = match incident.kind.as_str() {
+            "online" => (Severity::Info, format!("online as {}", incident.text)),
+            "offline" => (Severity::Warning, format!("offline: {}", incident.text)),
+            "warning" => (Severity::Warning, incident.text),
+            "error" => (Severity::Error, incident.text),
+            _ => (Severity::Info, incident.text),
+        };
+        Self {
+            at: incident.at.unsigned_abs(),
+            severity: wire::severity_key(severity),
+            game: None,
+            text,
+        }
+    }
 }
 
 /// A line of chat as the records have it: `player Anna: hello`.

@@ -194,10 +194,10 @@ async fn serve(
     let house = House {
         metrics: parts.metrics.clone(),
         feed: feed.clone(),
-        records,
+        records: records.clone(),
     };
     let app = router(house, parts.play, parts.orders, key);
-    let follow = feed.follow(parts.events, parts.metrics);
+    let follow = feed.follow(parts.events, parts.metrics, records);
     let server =
         axum::serve(listener, app).with_graceful_shutdown(closing.clone().cancelled_owned());
     let overdue = async {

@@ -231,6 +231,26 @@ impl State {
         }
     }
 
+    /// What was decided and said before the start, the oldest first.
+    pub fn remember(&mut self, challenges: Vec<Challenge>, log: Vec<Note>) {
+        challenges
+            .into_iter()
+            .rev()
+            .for_each(|challenge| self.challenges.push_front(challenge));
+        log.into_iter()
+            .rev()
+            .for_each(|note| self.log.push_front(note));
+    }
+
+    /// What the records have of a game that was taken up.
+    pub fn recall(&mut self, past: Table) -> Option<Change> {
+        let id = past.shown.id.clone();
+        let mut tables = self.running.iter_mut().chain(&mut self.finished);
+        let table = tables.find(|table| table.shown.id == id)?;
+        table.recall(past.shown);
+        Some(Change::Game(id))
+    }
+
     /// Events were lost. Games that are no longer on have ended among them.
     pub fn missed(&mut self, events: u64, on: &[String], now: u64) {
         let text = format!("the page has missed {events} events; games that are on may lack moves");

@@ -25,6 +25,8 @@ pub(super) struct Table {
     notation: CastlingNotation,
     increment_ms: u64,
     has_days: bool,
+    /// Moves that were made before the game was taken up again, with what is known of them.
+    past: Vec<Move>,
 }
 
 impl Table {
@@ -83,6 +85,7 @@ impl Table {
             notation,
             increment_ms: clock.map_or(0, |clock| clock.increment_ms),
             has_days: days.is_some(),
+            past: Vec::new(),
         };
         table.look();
         table
@@ -117,6 +120,7 @@ impl Table {
             return false;
         }
         self.add_thought(moved.thought.as_ref());
+        self.recall_move(at);
         self.shown.clocks.at = now;
         self.shown.thinking = None;
         if self.shown.draw_offer == Some((!moved.by).key()) {
@@ -182,6 +186,7 @@ impl Table {
     pub fn take_back(&mut self, ply: u32, now: u64) {
         self.board.truncate(ply as usize);
         self.shown.moves.truncate(ply as usize);
+        self.past.truncate(ply as usize);
         let (white_ms, black_ms) = match self.shown.moves.last() {
             Some(last) => (last.white_ms, last.black_ms),
             None => {
@@ -213,6 +218,35 @@ impl Table {
             self.shown.chat.pop_front();
         }
         self.shown.chat.push_back(line);
+    }
+
+    /// What is known of the game from before it was taken up again: what was said, and of the moves what they cost and
+    /// why they were made.
+    pub fn recall(&mut self, past: Game) {
+        let mut chat = past.chat;
+        chat.retain(|line| line.at < self.shown.started);
+        chat.append(&mut self.shown.chat);
+        chat.drain(..chat.len().saturating_sub(CHAT_KEPT));
+        self.shown.chat = chat;
+        self.shown.started = past.started.min(self.shown.started);
+        self.past = past.moves;
+        for at in 0..self.shown.moves.len() {
+            self.recall_move(at);
+        }
+    }
+
+    fn recall_move(&mut self, at: usize) {
+        let (Some(known), Some(past)) = (self.shown.moves.get_mut(at), self.past.get(at)) else {
+            return;
+        };
+        if known.uci != past.uci {
+            // Another one was made instead while nobody looked.
+            return self.past.truncate(at);
+        }
+        known.spent_ms = known.spent_ms.or(past.spent_ms);
+        known.white_ms = known.white_ms.or(past.white_ms);
+        known.black_ms = known.black_ms.or(past.black_ms);
+        known.thought = known.thought.take().or_else(|| past.thought.clone());
     }
 
     /// The game is over. What was missed of its moves is made up for.
@@ -399,6 +433,54 @@ mod tests {
     }
 
     #[test]
+    fn the_past_of_a_game_that_is_taken_up_comes_from_the_records() {
+        let mut before = played(&OPENING);
+        before.add_thought(Some(&thought()));
+        let said = |at, text: &str| Line {
+            at,
+            room: "player".to_owned(),
+            from: "Anna".to_owned(),
+            text: text.to_owned(),
+        };
+        before.say(said(1_500, "hello"));
+        before.say(said(5_500, "again"));
+        // The moves come again with nothing but themselves.
+        let again = |ply: u32, uci: &str| Moved {
+            wtime: None,
+            btime: None,
+            ..moved(ply, uci, (0, 0))
+        };
+        let moves = ["e2e4", "e7e5", "g1f3", "b8c6", "f1b5"];
+        // The records answer when they do.
+        for early in 0..=moves.len() {
+            let mut table = Table::new(&start(5), "http://127.0.0.1:9663/", 5_000);
+            for (ply, uci) in (1..).zip(moves) {
+                if ply as usize == early + 1 {
+                    table.recall(before.shown.clone());
+                }
+                assert!(table.moved(&again(ply, uci), 6_000));
+            }
+            if early == moves.len() {
+                table.recall(before.shown.clone());
+            }
+            table.say(said(5_500, "again"));
+            let known = &table.shown;
+            assert_eq!(known.moves[..4], before.shown.moves[..4], "{early}");
+            assert!(known.moves[3].thought.is_some());
+            assert_eq!(known.moves[4].thought, None);
+            let words: Vec<_> = known.chat.iter().map(|line| line.text.as_str()).collect();
+            assert_eq!(words, ["hello", "again"]);
+            assert_eq!(known.started, 1_000);
+        }
+        // Another first move was made while nobody looked: what followed the old one is no longer true.
+        let mut other = Table::new(&start(2), "http://127.0.0.1:9663/", 5_000);
+        other.recall(before.shown);
+        assert!(other.moved(&again(1, "d2d4"), 6_000));
+        assert!(other.moved(&again(2, "e7e5"), 6_000));
+        assert_eq!(other.shown.moves[1].white_ms, None);
+    }
+
+    #[test]
     fn the_end_fills_what_was_missed_and_stops_the_clocks() {
         let mut table = played(&OPENING[..3]);
         let end = GameFinished {
@@ -429,6 +511,7 @@ mod tests {
             seldepth: 20,
             nodes: 1_000_000,
             hashfull: 12,
+            ordering: Some(934),
             elapsed: Duration::from_millis(500),
             pv: ["e4", "e5", "Nf3"].map(str::to_owned).to_vec(),
         }

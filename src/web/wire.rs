@@ -140,6 +140,7 @@ pub(super) struct Report {
     pub nodes: u64,
     pub nps: u64,
     pub hashfull: u32,
+    pub ordering: Option<u32>,
     pub elapsed_ms: u64,
     pub pv: Vec<Step>,
 }
@@ -184,6 +185,7 @@ impl Report {
                 per_second as u64
             },
             hashfull: report.hashfull,
+            ordering: report.ordering,
             elapsed_ms: report.elapsed.as_millis() as u64,
             pv: line(position, &report.pv, notation, most),
         }
@@ -249,7 +251,7 @@ pub(super) struct Challenge {
     pub time_control: String,
     pub variant: String,
     pub rated: bool,
-    pub decision: &'static str,
+    pub decision: String,
     pub reason: String,
 }
 
@@ -268,7 +270,8 @@ impl Challenge {
                 Decision::Queued => "queued",
                 Decision::Declined => "declined",
                 Decision::Dropped => "dropped",
-            },
+            }
+            .to_owned(),
             reason: challenge.reason.clone(),
         }
     }

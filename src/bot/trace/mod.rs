@@ -287,6 +287,9 @@ pub struct Idea {
     /// In nanoseconds on the wall.
     pub elapsed: u64,
     pub hashfull: u32,
+    /// Not told by versions before it was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ordering: Option<u32>,
     pub pv: String,
 }
 
@@ -315,6 +318,7 @@ impl Found {
                     nodes: thought.nodes,
                     elapsed: nanos(thought.elapsed),
                     hashfull: thought.hashfull,
+                    ordering: thought.ordering,
                     pv: pv.join(" "),
                 }
             }),
@@ -364,6 +368,7 @@ impl Idea {
             nodes: self.nodes,
             elapsed: Duration::from_nanos(self.elapsed),
             hashfull: self.hashfull,
+            ordering: self.ordering,
             pv,
             rank: 1,
             bound: Bound::Exact,
@@ -441,6 +446,7 @@ mod tests {
             nodes: 345,
             elapsed: Duration::from_micros(678),
             hashfull: 1,
+            ordering: Some(910),
             pv: vec![castles],
             rank: 1,
             bound: Bound::Exact,

@@ -143,6 +143,7 @@ impl Search<'_> {
             nodes: self.nodes_of_all(),
             elapsed: self.control.elapsed(),
             hashfull: self.table.hashfull(),
+            ordering: self.cutoffs.ordering(),
             pv: root.line.clone(),
             rank: rank + 1,
             bound: root.bound,

@@ -48,6 +48,7 @@ use super::tunable::{Parameters, Setting};
 use super::value::{DRAW, Value, mate_in, mated_in};
 use crate::chess::{Game, Move, Position};
 
+use self::moves::Cutoffs;
 use self::node::Node;
 use self::node_type::NodeType;
 use self::root::RootMove;
@@ -107,6 +108,7 @@ pub(crate) struct Search<'a> {
     told: u64,
     look_at: u64,
     seldepth: usize,
+    cutoffs: Cutoffs,
     /// Told to stop: all values are void.
     aborted: bool,
     /// No null move above this ply while one is verified.
@@ -156,6 +158,7 @@ impl<'a> Search<'a> {
             told: 0,
             look_at: control.first_look(),
             seldepth: 0,
+            cutoffs: Cutoffs::default(),
             aborted: false,
             no_null_before: 0,
         }

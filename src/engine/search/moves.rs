@@ -36,6 +36,22 @@ pub(super) struct Best {
     pub bound: Bound,
 }
 
+/// Nodes in which a move has failed high: the earlier it was tried, the better the moves are ordered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cutoffs {
+    pub all: u64,
+    /// Those in which it was the first one.
+    pub by_first: u64,
+}
+
+impl Cutoffs {
+    /// The share of the first moves, in permille; `None` before there is any.
+    pub fn ordering(self) -> Option<u32> {
+        let permille = (1_000 * self.by_first).checked_div(self.all)?;
+        Some(permille as u32)
+    }
+}
+
 impl Best {
     /// Before any move.
     pub(super) fn nothing(alpha: Value) -> Best {
@@ -101,6 +117,8 @@ impl Search<'_> {
             if value >= beta {
                 best.bound = Bound::Lower;
                 self.frame(ply).cutoffs += 1;
+                self.cutoffs.all += 1;
+                self.cutoffs.by_first += u64::from(count == 1);
                 break;
             }
             best.alpha = value;

@@ -136,6 +136,7 @@ fn moved(id: &str, ply: u32, uci: &str, ours: bool) -> Moved {
             seldepth: 22,
             nodes: 1_000_000,
             hashfull: 10,
+            ordering: Some(910),
             elapsed: Duration::from_millis(1_500),
             pv: vec!["e5".to_owned(), "Nf3".to_owned()],
         }),

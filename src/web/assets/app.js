@@ -23,7 +23,7 @@ const views = { live, games: new History(), why: new Why() };
 
 function route() {
 	const [, view = "", id = null] = location.hash.split("/");
-	const name = view in views ? view : "live";
+	const name = Object.hasOwn(views, view) ? view : "live";
 	for (const [key, { node }] of Object.entries(views)) node.hidden = key !== name;
 	for (const link of document.querySelectorAll("[data-view]")) {
 		mark(link, "aria-current", link.dataset.view === name ? "page" : null);

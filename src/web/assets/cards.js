@@ -33,7 +33,7 @@ export class Cards {
 	show(chosen) {
 		const all = [...store.games.values()];
 		const on = all.filter((game) => !game.result);
-		const over = all.filter((game) => game.result).sort((a, b) => b.started - a.started).slice(0, OVER);
+		const over = all.filter((game) => game.result).reverse().slice(0, OVER);
 		for (const id of this.cards.keys()) {
 			if (!on.some((game) => game.id === id)) this.cards.delete(id);
 		}

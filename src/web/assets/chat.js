@@ -19,9 +19,10 @@ export class Chat {
 		const drawn = `${game.id} ${game.chat.length} ${game.chat.at(-1)?.at}`;
 		if (this.drawn === drawn) return;
 		this.drawn = drawn;
-		// What is new is read out, but not all that was said in another game.
-		mark(this.lines, "aria-live", this.id === game.id ? "polite" : "off");
-		this.id = game.id;
+		// What is new is read out, but not all that was said in another game, or before the daemon was started anew.
+		const one = this.id === game.id && game.chat.length - this.count <= 1;
+		mark(this.lines, "aria-live", one ? "polite" : "off");
+		Object.assign(this, { id: game.id, count: game.chat.length });
 		list(this.lines, game.chat, line, (said) => `${game.id} ${JSON.stringify(said)}`);
 		this.lines.scrollTop = this.lines.scrollHeight;
 	}

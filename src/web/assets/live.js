@@ -10,6 +10,9 @@ import { Table } from "./table.js";
 /** So long a game that is over stays on the table, in ms. */
 const LINGERS = 6000;
 
+/** A game that goes on and is known from the records alone is asked for as often, in ms. */
+const AGAIN = 1000;
+
 export class Live {
 	constructor({ newGame, read }) {
 		this.cards = new Cards();
@@ -28,9 +31,15 @@ export class Live {
 			const game = await attempt(() => get(`/api/game/${encodeURIComponent(id)}`));
 			if (this.wanted !== id) return;
 			this.asking = false;
-			this.stored = game;
-			// It may stand on the table already, as it was when it was on.
-			this.shown = null;
+			if (game && !game.result) {
+				clearTimeout(this.later);
+				this.later = setTimeout(() => this.wanted === id && !store.games.has(id) && this.want(id), AGAIN);
+			}
+			if (!game || game.result || this.stored?.id !== id || game.moves.length !== this.stored.moves.length) {
+				this.stored = game;
+				// It may stand on the table already, as it was when it was on.
+				this.shown = null;
+			}
 		}
 		this.choose();
 	}

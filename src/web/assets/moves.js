@@ -12,20 +12,22 @@ export class Moves {
 		this.look = look;
 		this.known = [];
 		this.buttons = [];
+		this.titles = [];
 	}
 
 	/** `bare`: what the engine thought of the moves is not told. */
 	show(game, ply, bare) {
-		const kept = this.id === game.id && this.known.every((move, i) => game.moves[i] === move);
+		const kept = this.id === game.id && this.known.every((move, i) => game.moves[i]?.uci === move.uci);
 		if (!kept) {
 			this.id = game.id;
 			this.known = [];
 			this.buttons = [];
-			this.titles = [];
 			this.list.replaceChildren();
 		}
 		const number = numbering(game.start_fen);
 		for (let i = this.known.length; i < game.moves.length; i++) this.#add(game, i, number(i));
+		// More may be known of the same moves.
+		this.titles = game.moves.map((move, i) => (this.known[i] === move ? this.titles[i] : title(game, move)));
 		this.known = [...game.moves];
 		this.buttons.forEach((button, i) => mark(button, "title", bare ? null : this.titles[i]));
 		const current = this.buttons[ply - 1];
@@ -48,8 +50,6 @@ export class Moves {
 
 	#add(game, i, { number, black }) {
 		const move = game.moves[i];
-		const value = score(move.thought, game.ours);
-		this.titles.push([value?.text, move.spent_ms === null ? null : span(move.spent_ms)].filter(Boolean).join(", ") || null);
 		const node = button(move.san, () => this.look(i + 1), { tabindex: -1 });
 		this.buttons.push(node);
 		if (!black || i === 0) {
@@ -68,4 +68,9 @@ export class Moves {
 			this.node.scrollTop = top - clientHeight / 2;
 		}
 	}
+}
+
+function title(game, { thought, spent_ms }) {
+	const value = score(thought, game.ours);
+	return [value?.text, spent_ms === null ? null : span(spent_ms)].filter(Boolean).join(", ") || null;
 }

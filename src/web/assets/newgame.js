@@ -6,6 +6,9 @@ import { challenge } from "./play.js";
 import { allows, onChange, store } from "./store.js";
 
 /** Minutes and seconds a move. */
+/** Who cannot say what became of a challenge after this, in ms, has never heard of it. */
+const FORGOTTEN_MS = 5_000;
+
 const TIMES = ["1+0", "2+1", "3+0", "3+2", "5+3", "10+0", "10+5", "15+10", "30+20"];
 
 /** As the daemon is told, and as people are. */
@@ -101,9 +104,13 @@ export class NewGame {
 		if (!waiting) return;
 		if (store.games.has(waiting)) return this.#begun();
 		if (kind !== "challenge" && kind !== "snapshot") return;
-		const answer = store.snapshot.challenges.findLast((challenge) => challenge.id === waiting);
-		// A daemon that was started anew knows nothing of it.
-		if (!answer) return kind === "snapshot" && this.#over("Nobody knows of this challenge any more.");
+		const known = () => store.snapshot.challenges.findLast((challenge) => challenge.id === waiting);
+		const answer = known();
+		if (!answer) {
+			// A daemon that was started anew knows nothing of it; one that was only out of reach is about to answer.
+			const forgotten = () => this.waiting === waiting && !known() && this.#over("Nobody knows of this challenge any more.");
+			return kind === "snapshot" && setTimeout(forgotten, FORGOTTEN_MS);
+		}
 		if (answer.decision === "queued") this.#say(`Waiting for a place: ${answer.reason}`);
 		else if (answer.decision !== "accepted") this.#over(`Declined: ${answer.reason}`);
 	}

@@ -3,7 +3,7 @@
 import { button, el, mark, say, twice } from "./dom.js";
 import { attempt, board, control, mayAct, post } from "./api.js";
 import { other, pieces, turn, typed } from "./chess.js";
-import { allows, side, store } from "./store.js";
+import { allows, heard, side, store } from "./store.js";
 
 /** Challenges the bot. The id of the challenge is that of the game. */
 export async function challenge(form, bot = store.snapshot.account) {
@@ -32,7 +32,12 @@ export class Actions {
 			takeback: button("Take back", call("takeback/yes")),
 			draw: button("Offer draw", call("draw/yes")),
 			accept: button("Accept draw", call("draw/yes"), { class: "main" }),
-			decline: button("Decline", call("draw/no")),
+			decline: button("Decline", async () => {
+				const { id } = this.game;
+				const declined = await attempt(() => board(id, "draw/no"));
+				// Nobody is told of it, so nobody tells us.
+				if (declined !== null && store.games.has(id)) heard("game", { ...store.games.get(id), draw_offer: null });
+			}),
 			abort: button("Abort", call("abort")),
 			resign: twice("Resign", "Really resign?", () => attempt(() => board(this.game.id, "resign"))),
 			now: button("Move now", () => attempt(() => control(`move-now?game=${this.game.id}`))),

@@ -1,6 +1,6 @@
 // What the engine thinks, and the line that it expects; pointing at a move shows it on the board.
 
-import { button, el, say } from "./dom.js";
+import { button, el, list, say } from "./dom.js";
 import { numbering } from "./chess.js";
 import { count, percent, score, span } from "./words.js";
 
@@ -15,8 +15,8 @@ export class Thinking {
 		this.chance = el("span", { class: "chance" });
 		this.facts = el("p", { class: "facts" });
 		this.line = el("ol", { class: "line", "aria-label": "Expected line" });
-		this.line.addEventListener("pointerleave", () => this.preview(null));
-		this.line.addEventListener("focusout", () => this.preview(null));
+		this.line.addEventListener("pointerleave", () => this.#look(null));
+		this.line.addEventListener("focusout", () => this.#look(null));
 		this.node = el(
 			"section",
 			{ class: "thinking", "aria-label": "What the engine thinks" },
@@ -36,35 +36,37 @@ export class Thinking {
 		say(this.chance, value ? `${name} ${percent(ours)}` : "");
 		say(this.title, live ? "Thinking" : "Engine");
 		say(this.facts, report ? facts(report) : "Nothing thought about yet");
-		const drawn = report ? `${game.id} ${ply} ${report.pv.map((step) => step.uci).join(" ")}` : "";
-		if (this.drawn === drawn) return;
-		this.drawn = drawn;
+		// What the line still begins with stays, and so does the focus on it.
+		let path = `${game.id} ${ply}`;
+		const steps = (report?.pv ?? []).map((step, i) => ({ step, i, path: (path += ` ${step.uci}`) }));
+		list(this.line, steps, ({ step, i }) => this.#step(game, step, ply, i), (item) => item.path);
 		// Who points at a move while the line changes under the pointer sees the position again.
-		this.preview(null);
-		this.line.replaceChildren(...(report ? report.pv.map((step, i) => this.#step(game, step, ply, i)) : []));
+		if (this.pointed && !this.pointed.isConnected) this.#look(null);
+	}
+
+	#look(step, node = null) {
+		this.pointed = node;
+		this.preview(step);
 	}
 
 	#step(game, step, ply, i) {
 		const { number, black } = numbering(game.start_fen)(ply + i);
 		const label = black ? (i ? "" : `${number}…`) : `${number}.`;
-		const show = () => this.preview(step);
-		return el(
-			"li",
-			{},
-			label && el("span", { class: "number" }, label),
-			button(step.san, show, { onpointerenter: show, onfocus: show }),
-		);
+		const show = () => this.#look(step, node);
+		const node = button(step.san, show, { onpointerenter: show, onfocus: show });
+		return el("li", {}, label && el("span", { class: "number" }, label), node);
 	}
 }
 
 function facts(report) {
 	if (report.source !== "search") return SOURCES[report.source] ?? report.source;
-	const { depth, seldepth, nodes, nps, hashfull, elapsed_ms } = report;
+	const { depth, seldepth, nodes, nps, hashfull, ordering, elapsed_ms } = report;
 	return [
 		`depth ${depth}${seldepth > depth ? `/${seldepth}` : ""}`,
 		`${count(nodes)} nodes`,
 		nps ? `${count(nps)}/s` : null,
 		hashfull ? `hash ${percent(hashfull / 1000)}` : null,
+		ordering ? `move ordering ${percent(ordering / 1000)}` : null,
 		elapsed_ms === null ? null : span(elapsed_ms),
 	]
 		.filter(Boolean)

@@ -29,7 +29,7 @@ export class Why {
 		this.challenges = el("tbody", {});
 		this.none = el("p", { class: "quiet" }, "No challenge yet.");
 		this.arenas = el("tbody", {});
-		this.noArena = el("p", { class: "quiet" }, "No tournament yet.");
+		this.noArena = el("p", { class: "quiet" }, "No tournament since the start.");
 		this.settings = el("tbody", {});
 		this.log = el("ol", { class: "log", "aria-label": "Log" });
 		this.node = el("section", { class: "page", "aria-label": "Why", hidden: true },

@@ -7,7 +7,7 @@ use knightwatch::sim::NewUser;
 use super::driver::Browser;
 use super::{Demo, ENTER, ESCAPE, UP, guest, square};
 use crate::common::{Site, wait};
-use crate::manners::DEAD;
+use crate::manners::{DEAD, act};
 use crate::operator::said;
 use crate::page::Url;
 
@@ -161,7 +161,10 @@ fn draws_are_offered_and_accepted() {
         }
     }
     browser.shows("#read", "offers a draw");
-    browser.click("[data-act=accept]");
+    // What is declined is no longer there to be accepted, but can be offered.
+    browser.click("[data-act=decline]");
+    browser.until(&format!("!{offered}"));
+    browser.click("[data-act=draw]");
     browser.shows(".panel .result", "½-½");
     browser.was_clean(&url.whole());
 }
@@ -190,6 +193,51 @@ fn a_challenge_is_followed_to_its_end() {
     browser.shows("dialog [role=alert]", "Declined: ");
     browser.until("!document.querySelector('dialog button[type=submit]').disabled");
     browser.was_clean(&demo.url);
+}
+
+#[test]
+fn a_game_without_a_clock_begins_at_once() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let demo = Demo::start();
+    browser.go(&demo.url);
+    let begin = |color: &str| {
+        browser.until("!document.querySelector('dialog[open]')");
+        browser.click("#new");
+        browser.click(&format!("input[name=color][value={color}]"));
+        browser.click("input[name=time][value=unlimited]");
+        browser.click("dialog button[type=submit]");
+        browser.until("!document.querySelector('dialog[open]')");
+        browser.until("document.title.startsWith('Your move')");
+        browser.shows(".table h1", "unlimited");
+    };
+    // It is opened before there is anything to do, and whatever else is on.
+    begin("white");
+    click(&browser, "e2", "e4");
+    browser.until("document.querySelectorAll('.moves button').length === 2");
+    begin("black");
+    browser.until("document.querySelectorAll('.moves button').length === 1");
+    browser.was_clean(&demo.url);
+}
+
+#[test]
+fn who_has_to_wait_for_a_place_is_told_so() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([NewUser::in_browser("Anna"), NewUser::human("Bert")]);
+    let (_bot, url) = guest(&site, "games = { concurrency = 1 }\n");
+    let bert = site.player("Bert");
+    let his = bert.start(&[("clock.limit", "600"), ("clock.increment", "0")]);
+    browser.go(&url.whole());
+    browser.click("#new");
+    browser.click("dialog button[type=submit]");
+    browser.shows("dialog", "Waiting for a place: ");
+    act(&bert, &his, "abort");
+    browser.until("!document.querySelector('dialog[open]')");
+    browser.shows(".stage", "Anna");
+    browser.was_clean(&url.whole());
 }
 
 #[test]
@@ -257,6 +305,18 @@ fn a_game_is_played_without_a_mouse() {
     browser.run("document.getElementById('move').value = '';");
     browser.fill("#move", &format!("e5{ENTER}"));
     browser.stands("e5", "white pawn");
+
+    // Who chooses what a pawn becomes goes on from where it stands.
+    new_game(&browser, "white", "8/P6k/8/8/8/8/8/K7 w - - 0 1");
+    browser.run(&format!(
+        "document.querySelector({}).focus();",
+        json!(square("a7"))
+    ));
+    browser.press(&[ENTER, UP, ENTER]);
+    browser.until("document.activeElement.closest('.promotion')");
+    browser.press(&[ENTER]);
+    browser.stands("a8", "white queen");
+    browser.until("document.activeElement.dataset.square === 'a8'");
     browser.was_clean(&demo.url);
 }
 

@@ -27,6 +27,7 @@ fn report(source: Source) -> Report {
         seldepth: 27,
         nodes: 3_000_000,
         hashfull: 10,
+        ordering: Some(910),
         elapsed: Duration::from_secs(2),
         pv: ["e4", "e5", "Nf3"].map(str::to_owned).into(),
     }
