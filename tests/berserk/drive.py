@@ -238,6 +238,10 @@ def tournaments():
 
 def bots_online():
     reader = Reader(whitey.bots.stream_incoming_events())
+    # It is open once it tells something: another one may be open since an earlier step.
+    made = anna.challenges.create("whitey", rated=False, clock_limit=300, clock_increment=3)
+    reader.next("challenge")
+    anna.challenges.cancel(made["id"])
     deadline = time.monotonic() + SOON
     while "whitey" not in [bot["id"] for bot in anna.bots.get_online_bots(limit=50)]:
         assert time.monotonic() < deadline, "a bot with an event stream is listed"

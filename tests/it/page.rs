@@ -14,7 +14,7 @@ use crate::common::{BOT, Daemon, Site, wait};
 #[derive(Clone, Debug)]
 pub struct Url {
     address: String,
-    key: String,
+    pub key: String,
 }
 
 impl Url {

@@ -5,10 +5,10 @@ import { control, tell } from "./api.js";
 import { challenge } from "./play.js";
 import { allows, onChange, store } from "./store.js";
 
-/** Minutes and seconds a move. */
 /** Who cannot say what became of a challenge after this, in ms, has never heard of it. */
 const FORGOTTEN_MS = 5_000;
 
+/** Minutes and seconds a move. */
 const TIMES = ["1+0", "2+1", "3+0", "3+2", "5+3", "10+0", "10+5", "15+10", "30+20"];
 
 /** As the daemon is told, and as people are. */

@@ -16,11 +16,15 @@ const NO_BISHOPS: &str = "rn1qk1nr/pppppppp/8/8/8/8/PPPPPPPP/RN1QK1NR w KQkq - 0
 
 /// Starts a game through the form: the person has this color, and the game starts from this position.
 pub(super) fn new_game(browser: &Browser, color: &str, fen: &str) {
+    timed_game(browser, color, fen, "10+0");
+}
+
+fn timed_game(browser: &Browser, color: &str, fen: &str, time: &str) {
     browser.until("!document.querySelector('dialog[open]')");
     browser.click("#new");
     for (name, value) in [
         ("color", color),
-        ("time", "10+0"),
+        ("time", time),
         ("variant", "fromPosition"),
     ] {
         browser.click(&format!("input[name={name}][value='{value}']"));
@@ -92,9 +96,13 @@ fn a_whole_game_is_played_with_the_mouse() {
 
 /// Begins a game in which a pawn is to go to d3 with the third move, as soon as the bot has made its second one.
 fn one_ahead(browser: &Browser) {
-    // It takes its time, so that there is some to move ahead in.
-    browser.run("document.querySelector('select[name=strength]').value = 'move_s=10';");
-    new_game(browser, "white", NO_BISHOPS);
+    // It would take half a minute for a move, so that there is time to move ahead in.
+    browser.run(
+        "const strength = document.querySelector('select[name=strength]');
+         strength.append(new Option('long', 'move_s=60'));
+         strength.value = 'move_s=60';",
+    );
+    timed_game(browser, "white", NO_BISHOPS, "30+20");
     browser.until("document.title.startsWith('Your move')");
     // Its first move comes soon, whatever it may take; and these are no moves that it has thought about beforehand.
     click(browser, "h2", "h4");
@@ -120,6 +128,9 @@ fn a_move_made_ahead_is_played_when_the_connection_is_back() {
     browser.shows("#status", "Connection lost");
     browser.until("document.title.startsWith('Connection lost')");
     let url = Url::find(&format!("{}\n", demo.url)).unwrap();
+    let now = format!("/control/move-now?game={}", id.as_str().unwrap());
+    let key = format!("X-Knightwatch-Key: {}\r\n", url.key);
+    assert_eq!(url.ask("POST", &now, &key, "").0, 204);
     wait("the bot has moved, which the page cannot know", || {
         let game = url.json(&format!("/api/game/{}", id.as_str().unwrap()));
         (game["moves"].as_array()?.len() == 4).then_some(())
@@ -259,6 +270,7 @@ fn moves_are_made_ahead_and_taken_back_and_words_exchanged() {
     browser.click("[data-act=draw]");
     browser.stands("d2", "white pawn");
     browser.stands("d3", "white pawn");
+    browser.click("[data-act=now]");
     browser.until("document.querySelectorAll('.moves button').length >= 5");
 
     // The demo's bot gives moves back, also while it thinks.
