@@ -285,7 +285,8 @@ fn records(settings: &Settings) -> Finding {
     }
 }
 
-/// A short search with the hash and the threads of the configuration.
+/// A short search with the hash and the threads of the configuration. One before it gets the table's memory from the
+/// system, which may take as long.
 async fn engine(settings: &Settings) -> Finding {
     let options = EngineOptions {
         hash_mib: settings.engine.hash_mib,
@@ -297,7 +298,9 @@ async fn engine(settings: &Settings) -> Finding {
             movetime: Some(TRIAL),
             ..Limits::default()
         };
-        Engine::new(options).think(&Game::new(Position::startpos()), limits)
+        let (engine, game) = (Engine::new(options), Game::new(Position::startpos()));
+        engine.think(&game, limits.clone());
+        engine.think(&game, limits)
     };
     match tokio::task::spawn_blocking(search).await {
         Ok(thought) if thought.mv.is_some() => {
