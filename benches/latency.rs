@@ -53,15 +53,14 @@ async fn main() -> Outcome<()> {
     }
     times.replies.truncate(wanted);
     times.watched.truncate(wanted);
-    if compare {
-        let [with, without] = [&times.watched, &times.replies].map(|times| median(times));
-        print(&format!("while {PAGES} pages are open"), times.watched);
-        println!("that is {:+.2} ms in the median", with - without);
-    }
-    print(
+    let without = print(
         "the opponent's move to our reply on his stream",
         times.replies,
     );
+    if compare {
+        let with = print(&format!("while {PAGES} pages are open"), times.watched);
+        println!("that is {:+.2} ms in the median", with - without);
+    }
     print("of it, our stream's line to our POST", times.own);
     Ok(())
 }
@@ -226,14 +225,8 @@ async fn one_game(client: &Client) -> Outcome<Vec<Duration>> {
     Ok(replies)
 }
 
-/// In milliseconds.
-fn median(times: &[Duration]) -> f64 {
-    let mut times = times.to_vec();
-    times.sort();
-    times[times.len() / 2].as_secs_f64() * 1e3
-}
-
-fn print(what: &str, mut times: Vec<Duration>) {
+/// Gives the median, in milliseconds.
+fn print(what: &str, mut times: Vec<Duration>) -> f64 {
     times.sort();
     let at = |share: f64| {
         let index = (times.len() as f64 * share) as usize;
@@ -246,4 +239,5 @@ fn print(what: &str, mut times: Vec<Duration>) {
         at(1.0),
         times.len()
     );
+    at(0.5)
 }

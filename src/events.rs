@@ -229,6 +229,17 @@ pub enum Severity {
     Error,
 }
 
+impl Severity {
+    /// The word for it, in the records and on the page.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
 /// Somebody who plays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Player {
@@ -320,6 +331,18 @@ pub enum Decision {
     Declined,
     /// Nothing was or will be answered: it was withdrawn, or the server has refused it or our answer.
     Dropped,
+}
+
+impl Decision {
+    /// The word for it, in the records and on the page.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Queued => "queued",
+            Self::Declined => "declined",
+            Self::Dropped => "dropped",
+        }
+    }
 }
 
 /// The head of a game.
@@ -425,6 +448,17 @@ pub enum Source {
     Search,
     /// There was no other.
     Only,
+}
+
+impl Source {
+    /// The word for it, in the records and on the page.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Book => "book",
+            Self::Search => "search",
+            Self::Only => "only",
+        }
+    }
 }
 
 /// How good a position is for us.

@@ -7,8 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use super::score::expectation;
 use crate::chess::{Color, Position};
 use crate::events::{
-    Challenge, Decision, Event, GameFinished, GameStarted, Moved, Player, Score, Severity, Source,
-    TimeControl,
+    Challenge, Event, GameFinished, GameStarted, Moved, Player, Score, TimeControl,
 };
 
 /// The longest text of others that is kept, in characters.
@@ -74,14 +73,7 @@ pub(super) fn enter(db: &Connection, at: i64, event: &Event, filed: bool) -> Res
             severity,
             game,
             text,
-        } => {
-            let kind = match severity {
-                Severity::Info => "info",
-                Severity::Warning => "warning",
-                Severity::Error => "error",
-            };
-            note(db, at, game.as_deref(), kind, text)
-        }
+        } => note(db, at, game.as_deref(), severity.key(), text),
         Event::Thinking { .. }
         | Event::Idle { .. }
         | Event::Draining { .. }
@@ -213,7 +205,7 @@ fn add_move(db: &Connection, at: i64, moved: &Moved) -> Result<()> {
             moved.uci,
             at,
             clock.map(|clock| clock as i64),
-            thought.map(|thought| source_key(thought.source)),
+            thought.map(|thought| thought.source.key()),
             cp,
             mate,
             searched.map(|thought| thought.depth),
@@ -226,14 +218,6 @@ fn add_move(db: &Connection, at: i64, moved: &Moved) -> Result<()> {
         ],
     )?;
     set_plies(db, game, moved.ply)
-}
-
-fn source_key(source: Source) -> &'static str {
-    match source {
-        Source::Book => "book",
-        Source::Search => "search",
-        Source::Only => "only",
-    }
 }
 
 fn micros(time: Duration) -> i64 {
@@ -353,12 +337,7 @@ fn our_parity(ours: &str, initial_fen: Option<&str>) -> i64 {
 }
 
 fn decide(db: &Connection, at: i64, challenge: &Challenge) -> Result<()> {
-    let decision = match challenge.decision {
-        Decision::Accepted => "accepted",
-        Decision::Queued => "queued",
-        Decision::Declined => "declined",
-        Decision::Dropped => "dropped",
-    };
+    let decision = challenge.decision.key();
     let (base, increment, days) = time_control(challenge.time_control);
     db.execute(
         "INSERT INTO decision (

@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 
 use super::House;
 use super::table::Table;
-use super::wire::{self, Challenge, Ending, Line, Note, Player};
+use super::wire::{Challenge, Ending, Line, Note, Player};
 use crate::events::{self, Color, GameStarted, Score, Severity, Source};
 use crate::store::{self, Decided, Filter, Incident, Outcome, Played, Reader, Record, day};
 
@@ -92,13 +92,13 @@ impl Records {
         asked.await.map_err(|_| Refusal::Lost)?
     }
 
-    /// The last decisions about challenges and the last notes, the oldest first.
+    /// The last decisions about challenges and the last notes, the latest first.
     pub async fn lately(&self) -> Result<(Vec<Challenge>, Vec<Note>), Refusal> {
         self.ask(|reader| {
             let decisions = reader.decisions(store::Page::first(LATELY))?;
             let incidents = reader.incidents(store::Page::first(LATELY))?;
-            let challenges = decisions.into_iter().rev().map(Challenge::from);
-            let notes = incidents.into_iter().rev().map(Note::from);
+            let challenges = decisions.into_iter().map(Challenge::from);
+            let notes = incidents.into_iter().map(Note::from);
             Ok((challenges.collect(), notes.collect()))
         })
         .await
@@ -457,7 +457,7 @@ impl From<Incident> for Note {
         };
         Self {
             at: incident.at.unsigned_abs(),
-            severity: wire::severity_key(severity),
+            severity: severity.key(),
             game: None,
             text,
         }

@@ -6,9 +6,8 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::table::Table;
-use super::wire::{self, Clocks};
 use super::wire::{
-    Arena, Challenge, Ending, Game, Guest, Line, Move, Note, Report, Settings, Status,
+    Arena, Challenge, Clocks, Ending, Game, Guest, Line, Move, Note, Report, Settings, Status,
 };
 use crate::events::{Event, Severity};
 
@@ -231,15 +230,14 @@ impl State {
         }
     }
 
-    /// What was decided and said before the start, the oldest first.
+    /// What was decided and said before the start, the latest first.
     pub fn remember(&mut self, challenges: Vec<Challenge>, log: Vec<Note>) {
-        challenges
-            .into_iter()
-            .rev()
-            .for_each(|challenge| self.challenges.push_front(challenge));
-        log.into_iter()
-            .rev()
-            .for_each(|note| self.log.push_front(note));
+        for challenge in challenges {
+            self.challenges.push_front(challenge);
+        }
+        for note in log {
+            self.log.push_front(note);
+        }
     }
 
     /// What the records have of a game that was taken up.
@@ -272,10 +270,9 @@ impl State {
     }
 
     fn note(&mut self, at: u64, severity: Severity, game: Option<String>, text: String) {
-        let severity = wire::severity_key(severity);
         let note = Note {
             at,
-            severity,
+            severity: severity.key(),
             game,
             text,
         };

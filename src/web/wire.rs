@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::several::Account;
 use crate::chess::{CastlingNotation, Position};
 use crate::draw::winning_chance;
-use crate::events::{self, ArenaStage, Decision, Score, Severity, Source, TimeControl};
+use crate::events::{self, ArenaStage, Score, TimeControl};
 
 /// A moment in milliseconds since 1970.
 pub(super) fn millis(time: SystemTime) -> u64 {
@@ -168,11 +168,7 @@ impl Report {
         };
         let per_second = report.nodes as f64 / report.elapsed.as_secs_f64();
         Self {
-            source: match report.source {
-                Source::Book => "book",
-                Source::Search => "search",
-                Source::Only => "only",
-            },
+            source: report.source.key(),
             cp,
             mate,
             win: report.score.map(chance),
@@ -232,15 +228,6 @@ pub(super) struct Note {
     pub text: String,
 }
 
-/// The word for how bad a note is.
-pub(super) fn severity_key(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Info => "info",
-        Severity::Warning => "warning",
-        Severity::Error => "error",
-    }
-}
-
 /// A decision about a challenge.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Challenge {
@@ -265,13 +252,7 @@ impl Challenge {
             time_control: challenge.time_control.to_string(),
             variant: challenge.variant.clone(),
             rated: challenge.rated,
-            decision: match challenge.decision {
-                Decision::Accepted => "accepted",
-                Decision::Queued => "queued",
-                Decision::Declined => "declined",
-                Decision::Dropped => "dropped",
-            }
-            .to_owned(),
+            decision: challenge.decision.key().to_owned(),
             reason: challenge.reason.clone(),
         }
     }

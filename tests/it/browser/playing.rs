@@ -20,21 +20,34 @@ pub(super) fn new_game(browser: &Browser, color: &str, fen: &str) {
 }
 
 fn timed_game(browser: &Browser, color: &str, fen: &str, time: &str) {
-    browser.until("!document.querySelector('dialog[open]')");
-    browser.click("#new");
-    for (name, value) in [
-        ("color", color),
-        ("time", time),
-        ("variant", "fromPosition"),
-    ] {
-        browser.click(&format!("input[name={name}][value='{value}']"));
-    }
+    fill_in(
+        browser,
+        &[
+            ("color", color),
+            ("time", time),
+            ("variant", "fromPosition"),
+        ],
+    );
     browser.run("document.querySelector('input[name=fen]').value = '';");
     browser.fill("input[name=fen]", fen);
-    browser.click("dialog button[type=submit]");
-    browser.until("!document.querySelector('dialog[open]')");
+    send(browser);
     browser
         .until("document.title.startsWith('Your move') || document.querySelector('.moves button')");
+}
+
+/// Opens the form of a new game and makes these choices.
+fn fill_in(browser: &Browser, choices: &[(&str, &str)]) {
+    browser.until("!document.querySelector('dialog[open]')");
+    browser.click("#new");
+    for (name, value) in choices {
+        browser.click(&format!("input[name={name}][value='{value}']"));
+    }
+}
+
+/// Sends the form, until the game begins.
+fn send(browser: &Browser) {
+    browser.click("dialog button[type=submit]");
+    browser.until("!document.querySelector('dialog[open]')");
 }
 
 /// Moves by two clicks.
@@ -214,12 +227,8 @@ fn a_game_without_a_clock_begins_at_once() {
     let demo = Demo::start();
     browser.go(&demo.url);
     let begin = |color: &str| {
-        browser.until("!document.querySelector('dialog[open]')");
-        browser.click("#new");
-        browser.click(&format!("input[name=color][value={color}]"));
-        browser.click("input[name=time][value=unlimited]");
-        browser.click("dialog button[type=submit]");
-        browser.until("!document.querySelector('dialog[open]')");
+        fill_in(&browser, &[("color", color), ("time", "unlimited")]);
+        send(&browser);
         browser.until("document.title.startsWith('Your move')");
         browser.shows(".table h1", "unlimited");
     };

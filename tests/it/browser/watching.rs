@@ -49,12 +49,8 @@ fn a_game_is_followed_live_and_after_a_restart() {
         ("clock.increment", "0"),
         ("color", "white"),
     ]);
-    let play = |uci: &str| {
-        let (status, answer) = anna.post(&format!("/api/board/game/{id}/move/{uci}"), &[]);
-        assert_eq!(status, 200, "{uci}: {answer}");
-    };
     browser.stands("e2", "white pawn");
-    play("e2e4");
+    act(&anna, &id, "move/e2e4");
     browser.stands("e4", "white pawn");
     browser.until("document.querySelectorAll('.moves button').length === 2");
     browser.shows(".table h1", "10+0 rapid");
@@ -91,7 +87,7 @@ fn a_game_is_followed_live_and_after_a_restart() {
     // What was thought and said before is still there.
     browser.shows(".thinking .score", &score);
     browser.shows(".chat .lines", "hello");
-    play("g1f3");
+    act(&anna, &id, "move/g1f3");
     browser.stands("f3", "white knight");
     browser.until("document.querySelectorAll('.moves button').length === 4");
     anna.post(&format!("/api/board/game/{id}/resign"), &[]);
