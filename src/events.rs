@@ -218,6 +218,17 @@ pub enum ArenaStage {
     Over,
 }
 
+impl ArenaStage {
+    /// The word for it, on the page.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Planned => "planned",
+            Self::Running => "running",
+            Self::Over => "over",
+        }
+    }
+}
+
 /// How bad a [`Event::Note`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {

@@ -31,7 +31,7 @@ pub use command::{CommandError, ExportOptions, GamesOptions, View, export_comman
 pub use filing::{Files, Grouping};
 pub use filter::{By, Filter, Outcome, Page, day};
 pub use pgn::{Details, pgn_of};
-pub use reader::{Decided, Game, Incident, Played, Reader, Record};
+pub use reader::{Attended, Decided, Game, Incident, Played, Reader, Record};
 pub use recorder::{Options, Recorder};
 pub use score::{Performance, Score, performance};
 pub use stats::{Overview, Rating};

@@ -116,6 +116,19 @@ pub struct Incident {
     pub text: String,
 }
 
+/// A tournament in which we have played.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attended {
+    /// Its id.
+    pub tournament: String,
+    /// Which account of ours.
+    pub account: String,
+    /// When our first game in it began, in milliseconds since 1970.
+    pub since: i64,
+    /// Our games that count: won, drawn, lost.
+    pub score: [u32; 3],
+}
+
 /// A game with everything that is known of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
@@ -237,6 +250,26 @@ impl Reader {
         let sql = "SELECT at, ply, kind, text FROM note WHERE game IS NULL ORDER BY at DESC LIMIT ?1 OFFSET ?2";
         let mut statement = self.db.prepare(sql)?;
         let rows = statement.query_map([page.most, page.skip], incident)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The tournaments in which each account of ours has played, the latest first.
+    pub fn tournaments(&self, page: Page) -> Result<Vec<Attended>, Error> {
+        let mut statement = self.db.prepare(
+            "SELECT tournament, account, min(started) AS since,
+                 count(*) FILTER (WHERE points = 2), count(*) FILTER (WHERE points = 1),
+                 count(*) FILTER (WHERE points = 0)
+             FROM game WHERE tournament IS NOT NULL GROUP BY tournament, account
+             ORDER BY since DESC LIMIT ?1 OFFSET ?2",
+        )?;
+        let rows = statement.query_map([page.most, page.skip], |row| {
+            Ok(Attended {
+                tournament: row.get(0)?,
+                account: row.get(1)?,
+                since: row.get(2)?,
+                score: [row.get(3)?, row.get(4)?, row.get(5)?],
+            })
+        })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 

@@ -1,11 +1,11 @@
 //! What games come to: scores, ratings, and who is hard to beat.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use rusqlite::params_from_iter;
 use rusqlite::types::ValueRef;
-use rusqlite::{OptionalExtension, params_from_iter};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::filter::{By, Conditions, Filter};
@@ -17,13 +17,16 @@ use crate::chess::{Color, Position};
 const DAY: i64 = 86_400_000;
 
 /// Performances are those of so many games at most.
-const LAST: u32 = 100;
+const LAST: usize = 100;
 
 /// The change of a rating is the one since so long ago.
 const MONTH: Duration = Duration::from_secs(30 * 86_400);
 
 /// Ratings of a kind: Chess960 has one of its own, whatever the speed. No other variant is rated.
 const KIND: &str = "CASE variant WHEN 'standard' THEN speed ELSE variant END";
+
+/// Results by a text. There are few texts and many games, and nobody gains by texts that are hard to tell apart.
+type Groups = FxHashMap<String, Score>;
 
 /// How we stand in one kind of rated games.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -100,7 +103,7 @@ impl Reader {
             By::Opening,
             By::Tournament,
         ];
-        let mut groups = COLUMNS.map(|_| HashMap::new());
+        let mut groups = COLUMNS.map(|_| Groups::default());
         let (sql, conditions) = all(filter, &COLUMNS.map(By::column).join(", "));
         let mut statement = self.db.prepare(&sql)?;
         let mut rows = statement.query(params_from_iter(conditions.values))?;
@@ -130,8 +133,8 @@ impl Reader {
         Ok(groups)
     }
 
-    fn by_text(&self, filter: &Filter, column: &str) -> Result<HashMap<String, Score>, Error> {
-        let mut groups: HashMap<String, Score> = HashMap::new();
+    fn by_text(&self, filter: &Filter, column: &str) -> Result<Groups, Error> {
+        let mut groups = Groups::default();
         self.each(filter, column, |key, halves, expected| {
             add(&mut groups, key.as_str_or_null()?, halves, expected);
             Ok(())
@@ -139,14 +142,14 @@ impl Reader {
         Ok(groups)
     }
 
-    fn by_month(&self, filter: &Filter) -> Result<HashMap<String, Score>, Error> {
+    fn by_month(&self, filter: &Filter) -> Result<Groups, Error> {
         let mut days: HashMap<i64, Score> = HashMap::new();
         self.each(filter, "started", |started, halves, expected| {
             let day = started.as_i64()?.div_euclid(DAY);
             days.entry(day).or_default().add(halves, expected);
             Ok(())
         })?;
-        let mut months: HashMap<String, Score> = HashMap::new();
+        let mut months = Groups::default();
         for (day, score) in days {
             let sum = months.entry(super::month(day * DAY)).or_default();
             *sum = Score {
@@ -184,81 +187,40 @@ impl Reader {
     /// How we stand in each kind of rated games, as far as these games tell, the one with the most games first. Several
     /// accounts of ours have ratings of their own.
     pub fn ratings(&self, filter: &Filter) -> Result<Vec<Rating>, Error> {
-        let rated = Filter {
-            rated: Some(true),
-            ..filter.clone()
-        };
-        if filter.rated == Some(false) {
-            return Ok(Vec::new());
-        }
-        // No name has a space.
-        let kinds = self.by_text(&rated, &format!("account || ' ' || {KIND}"))?;
-        let mut kinds: Vec<_> = kinds.into_iter().collect();
-        kinds.sort_by_cached_key(|(kind, score)| (Reverse(score.games()), kind.clone()));
-        let ratings = kinds.iter().filter_map(|(key, _)| {
-            let (account, kind) = key.split_once(' ')?;
-            let of_account = Filter {
-                account: Some(account.to_owned()),
-                ..rated.clone()
-            };
-            self.rating(&of_account, kind).transpose()
-        });
-        ratings.collect()
-    }
-
-    /// How one account of ours stands in one kind of these games.
-    fn rating(&self, filter: &Filter, kind: &str) -> Result<Option<Rating>, Error> {
-        let of_kind = |term: &str| {
-            let mut conditions = Conditions::new(filter, term);
-            conditions.add(&format!("{KIND} = ?"), Some(kind.to_owned().into()));
-            conditions
-        };
-        let known = of_kind("account_rating IS NOT NULL");
+        let conditions = Conditions::new(filter, "rated = 1");
         let sql = format!(
-            "SELECT account_rating, account_provisional, started, account FROM game
-             WHERE {} ORDER BY started DESC LIMIT 1",
-            known.sql()
-        );
-        let latest = self
-            .db
-            .query_row(&sql, params_from_iter(known.values), |row| {
-                let at: i64 = row.get(2)?;
-                Ok((row.get::<_, u32>(0)?, row.get(1)?, at, row.get(3)?))
-            });
-        let Some((rating, provisional, at, account)) = latest.optional()? else {
-            return Ok(None);
-        };
-        let mut lately = of_kind("account_rating IS NOT NULL");
-        let since = at.saturating_sub(MONTH.as_millis() as i64);
-        lately.add("started >= ?", Some(since.into()));
-        let sql = format!(
-            "SELECT account_rating FROM game WHERE {} ORDER BY started LIMIT 1",
-            lately.sql()
-        );
-        let before: Option<i64> = self
-            .db
-            .query_row(&sql, params_from_iter(lately.values), |row| row.get(0))
-            .optional()?;
-        let counted = of_kind(
-            "points IS NOT NULL AND opponent_rating IS NOT NULL AND opponent_provisional = 0",
-        );
-        let sql = format!(
-            "SELECT opponent_rating, points FROM game WHERE {} ORDER BY started DESC LIMIT {LAST}",
-            counted.sql()
+            "SELECT account, {KIND}, started, account_rating, account_provisional, points,
+                 iif(opponent_provisional, NULL, opponent_rating)
+             FROM game WHERE {} ORDER BY started DESC",
+            conditions.sql()
         );
         let mut statement = self.db.prepare(&sql)?;
-        let rows = statement.query_map(params_from_iter(counted.values), |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
-        let games = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-        Ok(Some(Rating {
-            account,
-            kind: kind.to_owned(),
-            rating,
-            provisional,
-            change: i64::from(rating) - before.unwrap_or(rating.into()),
-            performance: performance(&games),
-        }))
+        let mut rows = statement.query(params_from_iter(conditions.values))?;
+        let mut standings: Vec<Standing> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
+            let (account, kind) = (text(0)?, text(1)?);
+            let is_this =
+                |standing: &Standing| standing.account == account && standing.kind == kind;
+            let known = standings.iter().position(is_this).unwrap_or_else(|| {
+                standings.push(Standing::new(account, kind));
+                standings.len() - 1
+            });
+            let standing = &mut standings[known];
+            if let Some(rating) = row.get(3)? {
+                standing.rated(row.get(2)?, rating, row.get(4)?);
+            }
+            if let Some(points) = row.get(5)? {
+                standing.played(points, row.get(6)?);
+            }
+        }
+        standings.retain(|standing| standing.games > 0);
+        standings.sort_by(|one, other| {
+            let more = other.games.cmp(&one.games);
+            let account = more.then_with(|| one.account.cmp(&other.account));
+            account.then_with(|| one.kind.cmp(&other.kind))
+        });
+        Ok(standings.into_iter().filter_map(Standing::told).collect())
     }
 
     /// Our rating in every kind of these games over time: the moment in milliseconds since 1970, and the rating in the
@@ -292,9 +254,69 @@ impl Reader {
     }
 }
 
+/// What is known of one kind of ratings while its games are gone through, from the latest to the first.
+struct Standing {
+    account: String,
+    kind: String,
+    /// Those that count.
+    games: u64,
+    /// Our rating at the start of the latest game, and whether it was uncertain.
+    latest: Option<(u32, bool)>,
+    /// At the start of the first game that is no older than a month before that, and how old that may be.
+    before: u32,
+    since: i64,
+    /// Opponents' ratings and our points in halves.
+    last: Vec<(u32, i64)>,
+}
+
+impl Standing {
+    fn new(account: &str, kind: &str) -> Self {
+        Self {
+            account: account.to_owned(),
+            kind: kind.to_owned(),
+            games: 0,
+            latest: None,
+            before: 0,
+            since: 0,
+            last: Vec::new(),
+        }
+    }
+
+    fn rated(&mut self, at: i64, rating: u32, provisional: bool) {
+        if self.latest.is_none() {
+            self.latest = Some((rating, provisional));
+            self.since = at.saturating_sub(MONTH.as_millis() as i64);
+        }
+        if at >= self.since {
+            self.before = rating;
+        }
+    }
+
+    /// The opponent's rating is told where it is certain.
+    fn played(&mut self, points: i64, opponent: Option<u32>) {
+        self.games += 1;
+        if let Some(opponent) = opponent.filter(|_| self.last.len() < LAST) {
+            self.last.push((opponent, points));
+        }
+    }
+
+    /// Nothing where no rating of ours was ever told.
+    fn told(self) -> Option<Rating> {
+        let (rating, provisional) = self.latest?;
+        Some(Rating {
+            account: self.account,
+            kind: self.kind,
+            rating,
+            provisional,
+            change: i64::from(rating) - i64::from(self.before),
+            performance: performance(&self.last),
+        })
+    }
+}
+
 /// Counts a game in its group, if it has one: games that do not begin with the ordinary position have no opening, and
 /// most are of no tournament.
-fn add(groups: &mut HashMap<String, Score>, key: Option<&str>, halves: i64, expected: Option<f64>) {
+fn add(groups: &mut Groups, key: Option<&str>, halves: i64, expected: Option<f64>) {
     let Some(key) = key.filter(|key| !key.is_empty()) else {
         return;
     };
@@ -308,7 +330,7 @@ fn add(groups: &mut HashMap<String, Score>, key: Option<&str>, halves: i64, expe
 }
 
 /// Groups under the names that people read, as [`Reader::scores`] has them.
-fn in_order(groups: HashMap<String, Score>, by: By) -> Vec<(String, Score)> {
+fn in_order(groups: Groups, by: By) -> Vec<(String, Score)> {
     let name = |key: String| match by {
         By::Opening => opening(&key),
         _ => key,

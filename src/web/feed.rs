@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +10,7 @@ use bytes::Bytes;
 use futures::{Stream, stream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, Interval, interval_at, sleep_until, timeout};
+use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
@@ -23,8 +24,12 @@ use crate::metrics::Metrics;
 /// Between two reports of what is thought in a game.
 const THINKING_EVERY: Duration = Duration::from_millis(200);
 
-/// Changes that a page may be behind before it gets the whole state again.
-const BEHIND: usize = 256;
+/// What changes within this goes out together. Whoever plays has made its move by then, and has the processor for itself
+/// meanwhile, however many pages are open.
+const TOGETHER: Duration = Duration::from_millis(20);
+
+/// Times that a page may be behind before it gets the whole state again.
+const BEHIND: usize = 64;
 
 /// Pages that are open at once.
 const PAGES: usize = 64;
@@ -40,26 +45,51 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 pub(super) struct Feed(Arc<Inner>);
 
 struct Inner {
-    state: Mutex<State>,
+    shown: Mutex<Shown>,
     frames: broadcast::Sender<Bytes>,
     seats: Arc<Semaphore>,
     closing: CancellationToken,
+}
+
+/// The state, and the latest changes of it, which nobody has been told of yet.
+#[derive(Default)]
+struct Shown {
+    state: State,
+    untold: Vec<u8>,
 }
 
 impl Feed {
     /// Nobody watches yet. `closing` ends every page's stream.
     pub fn new(state: State, closing: CancellationToken) -> Self {
         Self(Arc::new(Inner {
-            state: Mutex::new(state),
+            shown: Mutex::new(Shown {
+                state,
+                ..Shown::default()
+            }),
             frames: broadcast::Sender::new(BEHIND),
             seats: Arc::new(Semaphore::new(PAGES)),
             closing,
         }))
     }
 
-    /// The state, for a moment: nothing waits while it is held.
-    pub fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// For a moment: nothing waits while it is held.
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.0.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A game that is on, or was over not long ago.
+    pub fn table(&self, id: &str) -> Option<Table> {
+        self.shown().state.table(id).cloned()
+    }
+
+    /// Shows the guest the engine's numbers, or hides them. False where there is no guest.
+    pub fn show_numbers(&self, visible: bool) -> bool {
+        let mut shown = self.shown();
+        let change = shown.state.show_numbers(visible);
+        if let Some(change) = &change {
+            self.tell_of(&mut shown, change);
+        }
+        change.is_some()
     }
 
     /// Follows what happens until the last sender of events is gone. What was before the start, and the past of games that
@@ -73,7 +103,7 @@ impl Feed {
         let mut pace = Pace::default();
         let mut asked = JoinSet::new();
         match timeout(RECORDS_WITHIN, records.lately()).await {
-            Ok(Ok((challenges, log))) => self.state().remember(challenges, log),
+            Ok(Ok(lately)) => self.shown().state.remember(lately),
             Ok(Err(why)) => debug!("what was before: {why}"),
             Err(late) => debug!("what was before: {late}"),
         }
@@ -92,9 +122,10 @@ impl Feed {
                     Err(RecvError::Lagged(missed)) => {
                         let on = metrics.status().games.into_iter().map(|game| game.id);
                         let on: Vec<String> = on.collect();
-                        let mut state = self.state();
-                        state.missed(missed, &on, now());
-                        self.tell(&state.snapshot(now()));
+                        let mut shown = self.shown();
+                        shown.state.missed(missed, &on, now());
+                        let everything = shown.state.snapshot(now());
+                        self.tell(&mut shown, &everything);
                     }
                     Err(RecvError::Closed) => return,
                 },
@@ -107,9 +138,9 @@ impl Feed {
                     Err(failure) => debug!("a game's past: {failure}"),
                 },
                 () = pace.due() => {
-                    let state = self.state();
+                    let mut shown = self.shown();
                     for game in pace.flush() {
-                        self.tell_of(&state, &Change::Thinking(game));
+                        self.tell_of(&mut shown, &Change::Thinking(game));
                     }
                 }
             }
@@ -117,39 +148,54 @@ impl Feed {
     }
 
     fn take(&self, event: &Event, pace: &mut Pace) {
-        let mut state = self.state();
-        let changes = state.take(event, now());
+        let mut shown = self.shown();
+        let changes = shown.state.take(event, now());
         if let Event::GameFinished(end) = event {
             pace.forget(&end.game);
         }
         for change in changes {
             match &change {
                 Change::Thinking(game) if !pace.may_tell(game) => {}
-                _ => self.tell_of(&state, &change),
+                _ => self.tell_of(&mut shown, &change),
             }
         }
     }
 
     fn recall(&self, past: Table) {
-        let mut state = self.state();
-        if let Some(change) = state.recall(past) {
-            self.tell_of(&state, &change);
+        let mut shown = self.shown();
+        if let Some(change) = shown.state.recall(past) {
+            self.tell_of(&mut shown, &change);
         }
     }
 
     /// Under the lock of the state, so that who joins misses nothing and gets nothing twice.
-    fn tell_of(&self, state: &State, change: &Change) {
+    fn tell_of(&self, shown: &mut Shown, change: &Change) {
         if self.0.frames.receiver_count() == 0 {
             return;
         }
-        if let Some(frame) = state.frame(change, now()) {
-            self.tell(&frame);
+        if let Some(frame) = shown.state.frame(change, now()) {
+            self.tell(shown, &frame);
         }
     }
 
-    fn tell(&self, frame: &Bytes) {
-        // An error only says that nobody watches.
-        let _ = self.0.frames.send(frame.clone());
+    /// Soon.
+    fn tell(&self, shown: &mut Shown, frame: &Bytes) {
+        if shown.untold.is_empty() {
+            let feed = self.clone();
+            tokio::spawn(async move {
+                sleep(TOGETHER).await;
+                feed.tell_all(&mut feed.shown());
+            });
+        }
+        shown.untold.extend_from_slice(frame);
+    }
+
+    fn tell_all(&self, shown: &mut Shown) {
+        if !shown.untold.is_empty() {
+            let frames = Bytes::from(mem::take(&mut shown.untold));
+            // An error only says that nobody watches.
+            let _ = self.0.frames.send(frames);
+        }
     }
 
     /// A page's stream: everything, then what changes, until the end. `None` when there are too many pages.
@@ -168,8 +214,9 @@ impl Feed {
     }
 
     fn snapshot(&self) -> (Bytes, broadcast::Receiver<Bytes>) {
-        let state = self.state();
-        (state.snapshot(now()), self.0.frames.subscribe())
+        let mut shown = self.shown();
+        self.tell_all(&mut shown);
+        (shown.state.snapshot(now()), self.0.frames.subscribe())
     }
 }
 
@@ -297,7 +344,7 @@ mod tests {
         let mut quick = Box::pin(feed.open().expect("a seat"));
         assert_eq!(name(&mut slow).await, "snapshot");
         assert_eq!(name(&mut quick).await, "snapshot");
-        for _ in 0..3 * BEHIND {
+        for _ in 0..=BEHIND {
             bus.send(Event::note("news"));
             assert_eq!(name(&mut quick).await, "note");
         }
@@ -307,6 +354,33 @@ mod tests {
         closing.cancel();
         while slow.next().await.is_some() {}
         while quick.next().await.is_some() {}
+    }
+
+    #[tokio::test]
+    async fn what_happens_at_once_goes_out_together_and_nothing_twice() {
+        let (feed, bus, closing) = feed();
+        let mut first = Box::pin(feed.open().expect("a seat"));
+        assert_eq!(name(&mut first).await, "snapshot");
+        for text in ["one", "two", "three"] {
+            bus.send(Event::note(text));
+        }
+        let Ok(frames) = first.next().await.expect("a frame");
+        let text = String::from_utf8_lossy(&frames);
+        let at = |note: &str| text.find(note).expect("it is told");
+        assert!(at("one") < at("two") && at("two") < at("three"), "{text}");
+
+        // Who comes while something is untold has it in the snapshot.
+        feed.take(&Event::note("four"), &mut Pace::default());
+        let mut second = Box::pin(feed.open().expect("a seat"));
+        let Ok(everything) = second.next().await.expect("a frame");
+        assert!(String::from_utf8_lossy(&everything).contains("four"));
+        let Ok(frames) = first.next().await.expect("a frame");
+        assert!(String::from_utf8_lossy(&frames).contains("four"));
+        feed.take(&Event::note("five"), &mut Pace::default());
+        let Ok(frames) = second.next().await.expect("a frame");
+        let text = String::from_utf8_lossy(&frames);
+        assert!(text.contains("five") && !text.contains("four"), "{text}");
+        closing.cancel();
     }
 
     #[tokio::test]

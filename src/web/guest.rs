@@ -1,15 +1,17 @@
-//! A site elsewhere on this machine, as one of its users has it in his browser.
+//! The person who plays on the page: the site on which he does, as he has it in his browser, and what he wants to see.
 
 use std::future::Future;
 
 use axum::Router;
 use axum::body::{self, Bytes};
-use axum::extract::Request;
+use axum::extract::{Query, Request, State as Shared};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
+use serde::Deserialize;
 use url::form_urlencoded;
 
+use super::House;
 use super::history::Refusal;
 
 /// The longest body that is passed on, in bytes: what the page sends is short.
@@ -59,5 +61,22 @@ async fn enter<A: Future<Output = Answer>>(
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
             Err(Refusal::Passed(status, why))
         }
+    }
+}
+
+/// Whether the engine's numbers are to be seen.
+#[derive(Debug, Deserialize)]
+pub(super) struct Shown {
+    shown: bool,
+}
+
+/// Shows the guest what the engine thinks while he plays against it, or hides it from him, in every window.
+pub(super) async fn numbers(
+    Shared(house): Shared<House>,
+    Query(Shown { shown }): Query<Shown>,
+) -> Result<StatusCode, Refusal> {
+    match house.feed.show_numbers(shown) {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(Refusal::Missing("nobody plays on this page")),
     }
 }

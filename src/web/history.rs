@@ -15,10 +15,13 @@ use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 
 use super::House;
+use super::state::Lately;
 use super::table::Table;
-use super::wire::{Challenge, Ending, Line, Note, Player};
-use crate::events::{self, Color, GameStarted, Score, Severity, Source};
-use crate::store::{self, Decided, Filter, Incident, Outcome, Played, Reader, Record, day};
+use super::wire::{Arena, Challenge, Ending, Line, Note, Player};
+use crate::events::{self, ArenaStage, Color, GameStarted, Score, Severity, Source};
+use crate::store::{
+    self, Attended, Decided, Filter, Incident, Outcome, Played, Reader, Record, day,
+};
 
 /// Games in a list where nobody says how many, and the most.
 const LISTED: u32 = 50;
@@ -92,14 +95,20 @@ impl Records {
         asked.await.map_err(|_| Refusal::Lost)?
     }
 
-    /// The last decisions about challenges and the last notes, the latest first.
-    pub async fn lately(&self) -> Result<(Vec<Challenge>, Vec<Note>), Refusal> {
+    /// The last decisions about challenges, the last notes and the last tournaments.
+    pub async fn lately(&self) -> Result<Lately, Refusal> {
         self.ask(|reader| {
-            let decisions = reader.decisions(store::Page::first(LATELY))?;
-            let incidents = reader.incidents(store::Page::first(LATELY))?;
-            let challenges = decisions.into_iter().map(Challenge::from);
-            let notes = incidents.into_iter().map(Note::from);
-            Ok((challenges.collect(), notes.collect()))
+            let page = store::Page::first(LATELY);
+            let decisions = reader.decisions(page)?.into_iter();
+            let incidents = reader.incidents(page)?.into_iter();
+            let tournaments = reader.tournaments(page)?;
+            let several = reader.accounts()?.len() > 1;
+            let arenas = tournaments.into_iter().map(|one| attended(one, several));
+            Ok(Lately {
+                challenges: decisions.map(Challenge::from).collect(),
+                log: incidents.map(Note::from).collect(),
+                arenas: arenas.collect(),
+            })
         })
         .await
     }
@@ -443,6 +452,21 @@ impl From<Decided> for Challenge {
             decision: decided.decision,
             reason: decided.reason,
         }
+    }
+}
+
+/// A tournament of which nothing but our games is known.
+fn attended(attended: Attended, several: bool) -> Arena {
+    let [won, drawn, lost] = attended.score;
+    Arena {
+        name: attended.tournament.clone(),
+        id: attended.tournament,
+        account: several.then_some(attended.account),
+        stage: ArenaStage::Over.key(),
+        starts: Some(attended.since.unsigned_abs()),
+        rank: None,
+        players: 0,
+        text: format!("our games: {won} won, {drawn} drawn, {lost} lost"),
     }
 }
 

@@ -186,6 +186,7 @@ async fn serve(
     });
     let guest = parts.play.as_ref().map(|play| Guest {
         user: play.user.clone(),
+        numbers: false,
     });
     let records = Records::new(parts.records);
     let given = parts.orders.as_ref().map_or(&[][..], |orders| orders.given);
@@ -214,6 +215,8 @@ async fn serve(
 }
 
 fn router(house: House, play: Option<Play>, orders: Option<Orders>, key: Key) -> Router {
+    let with_key = middleware::from_fn_with_state(key, rights::only_with_key);
+    let numbers_shown = post(guest::numbers).route_layer(with_key.clone());
     let mut app = Router::new()
         .route("/metrics", get(numbers))
         .route("/healthz", get(health))
@@ -226,8 +229,8 @@ fn router(house: House, play: Option<Play>, orders: Option<Orders>, key: Key) ->
         .route("/game/{id}/animated.svg", get(pictures::film))
         .route("/", get(assets::index))
         .route("/assets/{name}", get(assets::file))
+        .route("/control/numbers", numbers_shown)
         .with_state(house);
-    let with_key = middleware::from_fn_with_state(key, rights::only_with_key);
     if let Some(play) = play {
         app = app.nest_service("/play", play.site.layer(with_key.clone()));
     }

@@ -16,7 +16,7 @@ const NO_GAME: Refusal = Refusal::Missing("there is no such game");
 
 /// The game with this id.
 async fn find(house: &House, id: &str) -> Result<Table, Refusal> {
-    let known = house.feed.state().table(id).cloned();
+    let known = house.feed.table(id);
     match known {
         Some(table) => Ok(table),
         None if house.records.are_kept() => house.records.game(id.to_owned()).await,

@@ -47,6 +47,16 @@ pub(super) enum Change {
     Arena,
     /// What is in force for an account.
     Settings,
+    /// What the guest sees.
+    Guest,
+}
+
+/// What was before the start, each list with the latest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Lately {
+    pub challenges: Vec<Challenge>,
+    pub log: Vec<Note>,
+    pub arenas: Vec<Arena>,
 }
 
 /// See the module's text.
@@ -100,8 +110,7 @@ impl State {
             }
             Event::Arena(arena) => {
                 let arena = Arena::of(arena, account);
-                let known = |other: &Arena| other.id == arena.id && other.account == arena.account;
-                self.arenas.retain(|other| !known(other));
+                self.arenas.retain(|other| !other.is(&arena));
                 keep(&mut self.arenas, arena, ARENAS_KEPT);
                 vec![Change::Arena]
             }
@@ -230,13 +239,25 @@ impl State {
         }
     }
 
-    /// What was decided and said before the start, the latest first.
-    pub fn remember(&mut self, challenges: Vec<Challenge>, log: Vec<Note>) {
-        for challenge in challenges {
+    /// Shows the guest the engine's numbers, or hides them. Nothing where there is no guest.
+    pub fn show_numbers(&mut self, shown: bool) -> Option<Change> {
+        self.play.as_mut()?.numbers = shown;
+        Some(Change::Guest)
+    }
+
+    /// Adds what was before the start.
+    pub fn remember(&mut self, lately: Lately) {
+        for challenge in lately.challenges {
             self.challenges.push_front(challenge);
         }
-        for note in log {
+        for note in lately.log {
             self.log.push_front(note);
+        }
+        for arena in lately.arenas {
+            // What is told of it since is later.
+            if !self.arenas.iter().any(|other| other.is(&arena)) {
+                self.arenas.push_front(arena);
+            }
         }
     }
 
@@ -354,6 +375,7 @@ impl State {
             Change::Challenge => frame("challenge", self.challenges.back()?),
             Change::Arena => frame("arena", self.arenas.back()?),
             Change::Settings => frame("settings", self.settings.last()?),
+            Change::Guest => frame("play", self.play.as_ref()?),
         })
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::several::Account;
 use crate::chess::{CastlingNotation, Position};
 use crate::draw::winning_chance;
-use crate::events::{self, ArenaStage, Score, TimeControl};
+use crate::events::{self, Score, TimeControl};
 
 /// A moment in milliseconds since 1970.
 pub(super) fn millis(time: SystemTime) -> u64 {
@@ -268,6 +268,7 @@ pub(super) struct Arena {
     pub stage: &'static str,
     pub starts: Option<u64>,
     pub rank: Option<u32>,
+    /// 0 where it is not known.
     pub players: u32,
     pub text: String,
 }
@@ -278,16 +279,18 @@ impl Arena {
             id: arena.id.clone(),
             account: account.map(str::to_owned),
             name: arena.name.clone(),
-            stage: match arena.stage {
-                ArenaStage::Planned => "planned",
-                ArenaStage::Running => "running",
-                ArenaStage::Over => "over",
-            },
+            stage: arena.stage.key(),
             starts: arena.starts.map(millis),
             rank: arena.rank,
             players: arena.players,
             text: arena.text.clone(),
         }
+    }
+
+    /// Whether this is the same one of the same account, as far as is known.
+    pub fn is(&self, other: &Self) -> bool {
+        let accounts = self.account.as_ref().zip(other.account.as_ref());
+        self.id == other.id && accounts.is_none_or(|(one, two)| one == two)
     }
 }
 
@@ -340,6 +343,8 @@ pub(super) struct Status {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Guest {
     pub user: String,
+    /// Whether he sees what the engine thinks while he plays against it.
+    pub numbers: bool,
 }
 
 #[cfg(test)]

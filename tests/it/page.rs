@@ -41,6 +41,11 @@ impl Url {
         format!("{}#key={}", self.open(), self.key)
     }
 
+    /// The line of a request that has the key.
+    pub fn rights(&self) -> String {
+        format!("X-Knightwatch-Key: {}\r\n", self.key)
+    }
+
     /// Without the key.
     pub fn open(&self) -> String {
         format!("http://{}/", self.address)
@@ -79,8 +84,8 @@ impl Url {
     /// A call of the site, as whoever sits at the page.
     pub fn play(&self, path: &str, form: &str) -> (u16, String) {
         let headers = format!(
-            "X-Knightwatch-Key: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n",
-            self.key
+            "{}Content-Type: application/x-www-form-urlencoded\r\n",
+            self.rights()
         );
         self.ask("POST", &format!("/play{path}"), &headers, form)
     }
@@ -430,10 +435,7 @@ fn a_person_plays_on_the_page_of_the_demo() {
     assert_eq!(url.ask("GET", "/play/api/account", "", "").0, 403);
     let wrong = format!("X-Knightwatch-Key: {}\r\n", "0".repeat(32));
     assert_eq!(url.ask("POST", &path, &wrong, "").0, 403);
-    let foreign = format!(
-        "X-Knightwatch-Key: {}\r\nOrigin: http://evil.example\r\n",
-        url.key
-    );
+    let foreign = format!("{}Origin: http://evil.example\r\n", url.rights());
     assert_eq!(url.ask("POST", &path, &foreign, "").0, 403);
 
     // Bullet, while all the sparring partners play.
@@ -452,14 +454,8 @@ fn a_person_plays_on_the_page_of_the_demo() {
     assert_eq!(all["control"][2], "move-now");
     // How strong it plays against him is his to say, within reason.
     let order = |order: &str| {
-        let key = format!("X-Knightwatch-Key: {}\r\n", url.key);
-        url.ask(
-            "POST",
-            &format!("/control/strength?user=You&{order}"),
-            &key,
-            "",
-        )
-        .0
+        let path = format!("/control/strength?user=You&{order}");
+        url.ask("POST", &path, &url.rights(), "").0
     };
     assert_eq!([order("elo=1300"), order("move_s=2"), order("")], [204; 3]);
     assert_eq!([order("elo=300"), order("move_s=3600")], [400; 2]);

@@ -82,6 +82,34 @@ fn library() -> Library {
 }
 
 #[test]
+fn tournaments_are_told_with_what_we_scored() {
+    let mut library = library();
+    let arena = |name: &str| GameStarted {
+        tournament: Some(name.to_owned()),
+        ..head("", Color::White, "Anna")
+    };
+    for outcome in [Outcome::Won, Outcome::Drawn, Outcome::Void, Outcome::Won] {
+        library.add(arena("june24bot"), outcome);
+    }
+    let mut other = arena("june24bot");
+    other.white.name = "Daywatch".to_owned();
+    library.add(other, Outcome::Lost);
+    let told = |page| {
+        let tournaments = library.reader().tournaments(page).unwrap().into_iter();
+        let told = tournaments.map(|one| (one.tournament, one.account, one.score));
+        told.collect::<Vec<_>>()
+    };
+    let row = |name: &str, account: &str, score| (name.to_owned(), account.to_owned(), score);
+    let all = [
+        row("june24bot", "Daywatch", [0, 0, 1]),
+        row("june24bot", "Knightwatch", [2, 1, 0]),
+        row("may24bot", "Knightwatch", [0, 0, 1]),
+    ];
+    assert_eq!(told(Page::first(50)), all);
+    assert_eq!(told(Page::first(1)), all[..1]);
+}
+
+#[test]
 fn filters_find_what_they_mean() {
     let library = library();
     let reader = library.reader();

@@ -49,7 +49,7 @@ export class Live {
 		else if (kind === "game" || kind === "snapshot") this.cards.show(this.shown?.id);
 		this.choose();
 		const game = store.games.get(this.shown?.id);
-		if (game && (id === game.id || kind === "snapshot")) this.table.heard(kind, game);
+		if (game && (id === game.id || kind === "snapshot" || kind === "play")) this.table.heard(kind, game);
 	}
 
 	/** Puts on the table what belongs there now. */

@@ -100,11 +100,14 @@ const changes = {
 		push(store.snapshot.challenges, challenge);
 	},
 	arena(arena) {
-		const others = store.snapshot.arenas.filter(({ id, account }) => id !== arena.id || account !== arena.account);
+		const others = store.snapshot.arenas.filter(({ id, account }) => id !== arena.id || (account && arena.account && account !== arena.account));
 		store.snapshot.arenas = [...others, arena].slice(-KEPT);
 	},
 	settings(settings) {
 		const others = store.snapshot.settings.filter(({ account }) => account !== settings.account);
 		store.snapshot.settings = [...others, settings];
+	},
+	play(guest) {
+		store.snapshot.play = guest;
 	},
 };

@@ -1,6 +1,6 @@
 // The one stream of events: opened again whenever it ends, with a fresh snapshot each time.
 
-const KINDS = ["snapshot", "game", "moved", "thinking", "chat", "status", "note", "challenge", "arena", "settings"];
+const KINDS = ["snapshot", "game", "moved", "thinking", "chat", "status", "note", "challenge", "arena", "settings", "play"];
 
 const AGAIN_MS = 400;
 

@@ -1,7 +1,7 @@
 // One game, watched or played: board, players, moves, curve, engine, chat.
 
 import { button, el, icon, mark, say, typing } from "./dom.js";
-import { attempt, board, mayAct, tell } from "./api.js";
+import { attempt, board, control, mayAct, tell } from "./api.js";
 import { Actions } from "./play.js";
 import { Board } from "./board.js";
 import { bottom } from "./cards.js";
@@ -15,8 +15,6 @@ import { Seat } from "./seat.js";
 import { side, store } from "./store.js";
 import { Thinking } from "./thinking.js";
 import { ending, kind, score } from "./words.js";
-
-const NUMBERS = "knightwatch-numbers";
 
 export class Table {
 	/** `newGame` is the form of a new game, `read(text)` reads something out. */
@@ -40,7 +38,6 @@ export class Table {
 		this.chat = new Chat();
 		this.seats = [new Seat(), new Seat()];
 		this.#build();
-		this.showsNumbers = localStorage.getItem(NUMBERS) === "yes";
 	}
 
 	#build() {
@@ -134,8 +131,8 @@ export class Table {
 			this.result.className = `result ${game.result.outcome}`;
 		}
 		const off = this.#hidesNumbers();
-		this.numbersLabel.hidden = side(game) === null || Boolean(game.result);
-		this.numbers.checked = this.showsNumbers;
+		this.numbersLabel.hidden = side(game) === null || Boolean(game.result) || !mayAct();
+		this.numbers.checked = store.snapshot.play?.numbers;
 		this.node.classList.toggle("blind", off);
 		this.curve.hidden = off;
 		this.moves.show(game, this.#at(), off);
@@ -183,12 +180,11 @@ export class Table {
 	#below = () => (this.flips.has(this.game.id) ? other(bottom(this.game)) : bottom(this.game));
 
 	/** Who plays against the engine does not see its cards unless he wants to. */
-	#hidesNumbers = () => side(this.game) !== null && !this.game.result && !this.showsNumbers;
+	#hidesNumbers = () => side(this.game) !== null && !this.game.result && !store.snapshot.play.numbers;
 
-	#turnNumbers() {
-		this.showsNumbers = this.numbers.checked;
-		localStorage.setItem(NUMBERS, this.showsNumbers ? "yes" : "no");
-		this.refresh();
+	async #turnNumbers() {
+		const { checked } = this.numbers;
+		if ((await attempt(() => control(`numbers?shown=${checked}`))) === null) this.numbers.checked = !checked;
 	}
 
 	/** The engine's latest word on what is shown, and how many moves were made when it spoke. */

@@ -188,6 +188,38 @@ fn arenas_and_settings_are_told_of_each_account() {
     assert_eq!(all["arenas"][1]["account"], "Anna");
     assert_eq!(all["settings"].as_array().map(Vec::len), Some(1));
     assert_eq!(all["settings"][0]["words"][0][1], "4");
+
+    // Of one that is known already, the records have nothing new.
+    let over = |id: &str, account: Option<&str>| Arena {
+        stage: events::ArenaStage::Over.key(),
+        ..Arena::of(
+            &events::Arena {
+                id: id.to_owned(),
+                ..arena(None)
+            },
+            account,
+        )
+    };
+    state.remember(Lately {
+        arenas: vec![
+            over("may24bot", Some("Bert")),
+            over("april24b", Some("Bert")),
+            over("march24b", None),
+        ],
+        ..Lately::default()
+    });
+    let (_, all) = read(&state.snapshot(0));
+    let told = all["arenas"].as_array().unwrap().iter();
+    let told: Vec<_> = told.map(|one| [&one["id"], &one["stage"]]).collect();
+    assert_eq!(
+        told,
+        [
+            ["march24b", "over"],
+            ["april24b", "over"],
+            ["may24bot", "running"],
+            ["may24bot", "running"]
+        ]
+    );
 }
 
 #[test]

@@ -142,8 +142,7 @@ fn a_move_made_ahead_is_played_when_the_connection_is_back() {
     browser.until("document.title.startsWith('Connection lost')");
     let url = Url::find(&format!("{}\n", demo.url)).unwrap();
     let now = format!("/control/move-now?game={}", id.as_str().unwrap());
-    let key = format!("X-Knightwatch-Key: {}\r\n", url.key);
-    assert_eq!(url.ask("POST", &now, &key, "").0, 204);
+    assert_eq!(url.ask("POST", &now, &url.rights(), "").0, 204);
     wait("the bot has moved, which the page cannot know", || {
         let game = url.json(&format!("/api/game/{}", id.as_str().unwrap()));
         (game["moves"].as_array()?.len() == 4).then_some(())
@@ -358,4 +357,95 @@ fn without_the_key_one_only_watches() {
     browser.go(&demo.url);
     browser.until("document.querySelector('#new').checkVisibility()");
     browser.until("document.querySelector('#banner').hidden && location.hash === ''");
+}
+
+#[test]
+fn who_castles_in_chess960_moves_the_king_onto_the_rook() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([NewUser::in_browser("Anna")]);
+    let (_bot, url) = guest(&site, "");
+    browser.go(&url.whole());
+    browser.until("document.querySelector('#new').checkVisibility()");
+    site.player("Anna").start(&[
+        ("variant", "chess960"),
+        (
+            "fen",
+            "nrbbqkrn/pppppppp/8/8/8/8/PPPPPPPP/NRBBQKRN w KQkq - 0 1",
+        ),
+        ("color", "white"),
+        ("clock.limit", "600"),
+        ("clock.increment", "0"),
+    ]);
+    // The king goes to where the rook is, and the rook to where the king was.
+    click(&browser, "f1", "g1");
+    browser.stands("g1", "white king");
+    browser.stands("f1", "white rook");
+    browser.shows(".moves", "O-O");
+    browser.until("document.querySelectorAll('.moves button').length >= 2");
+    browser.was_clean(&url.whole());
+}
+
+#[test]
+fn who_plays_sees_what_the_engine_thinks_if_he_wants_to() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([NewUser::in_browser("Anna")]);
+    let (bot, url) = guest(&site, "[[rule]]\nplay = { max_depth = 8 }\n");
+    browser.go(&url.whole());
+    new_game(&browser, "white", NO_BISHOPS);
+    click(&browser, "e2", "e4");
+    browser.until("document.querySelectorAll('.moves button').length === 2");
+    assert_eq!(
+        browser.run("return document.querySelector('.thinking').checkVisibility();"),
+        false
+    );
+    browser.click(".switch input");
+    browser.sees(".thinking");
+    // It is the daemon that knows it: another window shows the same.
+    browser.go("about:blank");
+    browser.go(&url.whole());
+    browser.sees(".thinking");
+    assert_eq!(
+        browser.run("return document.querySelector('.switch input').checked;"),
+        true
+    );
+
+    // The answer that is expected is an arrow, and the expected line can be looked at.
+    browser.until("document.querySelector('.table .arrows .reply')");
+    browser.click(".thinking .line button");
+    browser.shows(".tag", "Expected line");
+    browser.click(".table h1");
+    browser.until("document.querySelector('.tag').hidden");
+
+    // The curve leads back to a move: its first ply is at its left.
+    browser.run(
+        "const curve = document.querySelector('.graph');
+         const { left, top } = curve.getBoundingClientRect();
+         curve.dispatchEvent(new MouseEvent('click', { clientX: left + 1, clientY: top + 1 }));",
+    );
+    browser.shows(".tag", "Looking back");
+    browser.stands("e4", "white pawn");
+    browser.until("document.querySelector('.moves [aria-current]').textContent.includes('e4')");
+
+    // The board is turned, and with it those who sit there.
+    let anna_is_above = "document.querySelector('.stage .seat').textContent.includes('Anna')";
+    let first_rank_is_above =
+        "document.querySelector('.table [data-square=a1]').getBoundingClientRect().top
+         < document.querySelector('.table [data-square=a8]').getBoundingClientRect().top";
+    browser.until(&format!("!({anna_is_above}) && !({first_rank_is_above})"));
+    browser.press(&["f"]);
+    browser.until(&format!("{anna_is_above} && {first_rank_is_above}"));
+
+    let (bad, _) = url.ask("POST", "/control/numbers?shown=perhaps", &url.rights(), "");
+    assert_eq!(bad, 400);
+    assert_eq!(
+        url.ask("POST", "/control/numbers?shown=false", "", "").0,
+        403
+    );
+    browser.sees(".thinking");
+    browser.was_clean(&url.whole());
+    drop(bot);
 }
