@@ -8,7 +8,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use super::Error;
 
 /// From nothing to version 1, from there to 2, ...
-const STEPS: &[&str] = &[include_str!("schema/v1.sql")];
+const STEPS: &[&str] = &[include_str!("schema/v1.sql"), include_str!("schema/v2.sql")];
 
 /// `KNWC`: tells our files from other programs'.
 const APPLICATION: i64 = 0x4b4e_5743;

@@ -224,7 +224,7 @@ impl Reader {
     }
 
     /// Our rating in every kind of these games over time: the moment in milliseconds since 1970, and the rating in the
-    /// last game of each day.
+    /// last game of each day. Where several accounts of ours have played them, kinds are told as `Knightwatch blitz`.
     pub fn rating_histories(
         &self,
         filter: &Filter,
@@ -232,15 +232,20 @@ impl Reader {
         let rated = "rated = 1 AND account_rating IS NOT NULL";
         let conditions = Conditions::new(filter, rated);
         let sql = format!(
-            "SELECT started, account_rating, {KIND} FROM game WHERE {} ORDER BY started",
+            "SELECT started, account_rating, {KIND}, account FROM game WHERE {} ORDER BY account, started",
             conditions.sql()
         );
         let mut statement = self.db.prepare(&sql)?;
         let mut rows = statement.query(params_from_iter(conditions.values))?;
-        let mut kinds: BTreeMap<String, Vec<(i64, u32)>> = BTreeMap::new();
+        let mut accounts: BTreeMap<String, BTreeMap<String, Vec<(i64, u32)>>> = BTreeMap::new();
         while let Some(row) = rows.next()? {
             let (at, rating) = (row.get::<_, i64>(0)?, row.get(1)?);
-            let kind = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
+            let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
+            let (kind, account) = (text(2)?, text(3)?);
+            let kinds = match accounts.get_mut(account) {
+                Some(kinds) => kinds,
+                None => accounts.entry(account.to_owned()).or_default(),
+            };
             let days = match kinds.get_mut(kind) {
                 Some(days) => days,
                 None => kinds.entry(kind.to_owned()).or_default(),
@@ -250,7 +255,17 @@ impl Reader {
                 _ => days.push((at, rating)),
             }
         }
-        Ok(kinds)
+        let several = accounts.len() > 1;
+        let told = accounts.into_iter().flat_map(|(account, kinds)| {
+            let name = move |kind: String| match several {
+                true => format!("{account} {kind}"),
+                false => kind,
+            };
+            kinds
+                .into_iter()
+                .map(move |(kind, days)| (name(kind), days))
+        });
+        Ok(told.collect())
     }
 }
 

@@ -84,8 +84,18 @@ impl Feed {
 
     /// Shows the guest the engine's numbers, or hides them. False where there is no guest.
     pub fn show_numbers(&self, visible: bool) -> bool {
+        self.change(|state| state.show_numbers(visible))
+    }
+
+    /// The guest has declined the draw that was offered to him in this game.
+    pub fn decline(&self, id: &str) {
+        self.change(|state| state.decline(id));
+    }
+
+    /// Changes the state, and tells of it. Whether there was anything to change.
+    fn change(&self, make: impl FnOnce(&mut State) -> Option<Change>) -> bool {
         let mut shown = self.shown();
-        let change = shown.state.show_numbers(visible);
+        let change = make(&mut shown.state);
         if let Some(change) = &change {
             self.tell_of(&mut shown, change);
         }
@@ -103,7 +113,11 @@ impl Feed {
         let mut pace = Pace::default();
         let mut asked = JoinSet::new();
         match timeout(RECORDS_WITHIN, records.lately()).await {
-            Ok(Ok(lately)) => self.shown().state.remember(lately),
+            Ok(Ok(lately)) => {
+                let mut shown = self.shown();
+                shown.state.remember(lately);
+                self.tell_everything(&mut shown);
+            }
             Ok(Err(why)) => debug!("what was before: {why}"),
             Err(late) => debug!("what was before: {late}"),
         }
@@ -124,8 +138,7 @@ impl Feed {
                         let on: Vec<String> = on.collect();
                         let mut shown = self.shown();
                         shown.state.missed(missed, &on, now());
-                        let everything = shown.state.snapshot(now());
-                        self.tell(&mut shown, &everything);
+                        self.tell_everything(&mut shown);
                     }
                     Err(RecvError::Closed) => return,
                 },
@@ -162,20 +175,28 @@ impl Feed {
     }
 
     fn recall(&self, past: Table) {
-        let mut shown = self.shown();
-        if let Some(change) = shown.state.recall(past) {
-            self.tell_of(&mut shown, &change);
-        }
+        self.change(|state| state.recall(past));
     }
 
     /// Under the lock of the state, so that who joins misses nothing and gets nothing twice.
     fn tell_of(&self, shown: &mut Shown, change: &Change) {
-        if self.0.frames.receiver_count() == 0 {
-            return;
-        }
-        if let Some(frame) = shown.state.frame(change, now()) {
+        if self.is_watched()
+            && let Some(frame) = shown.state.frame(change, now())
+        {
             self.tell(shown, &frame);
         }
+    }
+
+    /// Those who watch get all of it anew.
+    fn tell_everything(&self, shown: &mut Shown) {
+        if self.is_watched() {
+            let everything = shown.state.snapshot(now());
+            self.tell(shown, &everything);
+        }
+    }
+
+    fn is_watched(&self) -> bool {
+        self.0.frames.receiver_count() > 0
     }
 
     /// Soon.

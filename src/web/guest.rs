@@ -7,11 +7,13 @@ use axum::body::{self, Bytes};
 use axum::extract::{Query, Request, State as Shared};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode};
-use axum::response::IntoResponse;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use url::form_urlencoded;
 
 use super::House;
+use super::feed::Feed;
 use super::history::Refusal;
 
 /// The longest body that is passed on, in bytes: what the page sends is short.
@@ -64,16 +66,29 @@ async fn enter<A: Future<Output = Answer>>(
     }
 }
 
+/// Passes on what the guest does, and heeds what the site tells nobody of.
+pub(super) async fn heed(Shared(feed): Shared<Feed>, request: Request, next: Next) -> Response {
+    let path = request.uri().path().to_owned();
+    let answer = next.run(request).await;
+    let declined = path
+        .strip_prefix("/api/board/game/")
+        .and_then(|rest| rest.strip_suffix("/draw/no"));
+    if let Some(game) = declined.filter(|_| answer.status().is_success()) {
+        feed.decline(game);
+    }
+    answer
+}
+
 /// Whether the engine's numbers are to be seen.
 #[derive(Debug, Deserialize)]
-pub(super) struct Shown {
+pub(super) struct Numbers {
     shown: bool,
 }
 
 /// Shows the guest what the engine thinks while he plays against it, or hides it from him, in every window.
 pub(super) async fn numbers(
     Shared(house): Shared<House>,
-    Query(Shown { shown }): Query<Shown>,
+    Query(Numbers { shown }): Query<Numbers>,
 ) -> Result<StatusCode, Refusal> {
     match house.feed.show_numbers(shown) {
         true => Ok(StatusCode::NO_CONTENT),

@@ -102,7 +102,9 @@ impl Records {
             let decisions = reader.decisions(page)?.into_iter();
             let incidents = reader.incidents(page)?.into_iter();
             let tournaments = reader.tournaments(page)?;
-            let several = reader.accounts()?.len() > 1;
+            let several = tournaments
+                .iter()
+                .any(|one| one.account != tournaments[0].account);
             let arenas = tournaments.into_iter().map(|one| attended(one, several));
             Ok(Lately {
                 challenges: decisions.map(Challenge::from).collect(),

@@ -215,6 +215,7 @@ async fn serve(
 }
 
 fn router(house: House, play: Option<Play>, orders: Option<Orders>, key: Key) -> Router {
+    let feed = house.feed.clone();
     let with_key = middleware::from_fn_with_state(key, rights::only_with_key);
     let numbers_shown = post(guest::numbers).route_layer(with_key.clone());
     let mut app = Router::new()
@@ -232,7 +233,9 @@ fn router(house: House, play: Option<Play>, orders: Option<Orders>, key: Key) ->
         .route("/control/numbers", numbers_shown)
         .with_state(house);
     if let Some(play) = play {
-        app = app.nest_service("/play", play.site.layer(with_key.clone()));
+        let heed = middleware::from_fn_with_state(feed, guest::heed);
+        let site = play.site.layer(heed).layer(with_key.clone());
+        app = app.nest_service("/play", site);
     }
     if let Some(orders) = orders {
         let orders = Router::new()

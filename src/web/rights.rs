@@ -17,7 +17,7 @@ const KEY: &str = "x-knightwatch-key";
 /// What the same header says of a key that does not open, so that a page with that of an earlier start gives it up.
 const WRONG: &str = "wrong";
 
-/// What every answer says.
+/// What every answer says to who is let in.
 const HEADERS: [(&str, &str); 6] = [
     (
         "content-security-policy",

@@ -245,6 +245,14 @@ impl State {
         Some(Change::Guest)
     }
 
+    /// The guest has declined the draw that we offered, of which the site tells nobody.
+    pub fn decline(&mut self, id: &str) -> Option<Change> {
+        let mut tables = self.running.iter_mut();
+        let game = &mut tables.find(|table| table.shown.id == id)?.shown;
+        game.draw_offer.take_if(|by| *by == game.ours)?;
+        Some(Change::Game(id.to_owned()))
+    }
+
     /// Adds what was before the start.
     pub fn remember(&mut self, lately: Lately) {
         for challenge in lately.challenges {

@@ -425,6 +425,15 @@ fn ratings_are_those_of_the_games_that_are_asked_for() {
         "Knightwatch bullet 2004 +0",
     ];
     assert_eq!(told(Filter::default()), all);
+    let histories = reader.rating_histories(&Filter::default()).unwrap();
+    let kinds: Vec<_> = histories.keys().map(String::as_str).collect();
+    let each = [
+        "Daywatch blitz",
+        "Daywatch bullet",
+        "Knightwatch blitz",
+        "Knightwatch bullet",
+    ];
+    assert_eq!(kinds, each);
     let of = |account: &str| Filter {
         account: Some(account.to_owned()),
         ..Filter::default()

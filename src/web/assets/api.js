@@ -43,9 +43,12 @@ async function answer(response) {
 	throw new Error(problem(body?.error ?? body) || `the server answers ${response.status}`);
 }
 
-/** Errors are a sentence, or lists of them by field. */
+/** What the site says in a word. */
+const WORDS = { invalidFen: "No game can begin with this position." };
+
+/** Errors are a sentence or a word, or lists of them by field. */
 function problem(error) {
-	if (typeof error === "string") return error.trim();
+	if (typeof error === "string") return Object.hasOwn(WORDS, error) ? WORDS[error] : error.trim();
 	return Object.entries(error).map(([field, text]) => (field === "global" ? `${text}` : `${field}: ${text}`)).join("; ");
 }
 

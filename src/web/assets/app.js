@@ -88,4 +88,5 @@ setInterval(() => {
 }, TICK);
 await loadPieces();
 route();
-listen("/events", heard, lost);
+// The title tells who plays here when to come back.
+listen("/events", heard, lost, () => mayAct() && running().some(side));

@@ -92,7 +92,7 @@ export async function loadPieces() {
 }
 
 /** Whether keys belong to a field just now. */
-export const typing = () => /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName ?? "");
+export const typing = () => document.activeElement?.matches("input:not([type=checkbox]), textarea, select") ?? false;
 
 const ICONS = {
 	first: "M18 6l-6 6 6 6M11 6l-6 6 6 6",

@@ -12,9 +12,14 @@ export class Hand {
 	constructor(board, { grip, play, drop }) {
 		Object.assign(this, { board, grip, play, drop, selected: null, drag: null, ahead: [] });
 		this.menu = el("div", { class: "promotion", role: "dialog", "aria-label": "Promote to", hidden: true });
-		this.menu.addEventListener("keydown", (event) => event.key === "Escape" && this.#close());
+		this.menu.addEventListener("keydown", (event) => event.key === "Escape" && this.close());
 		const { node } = board;
 		node.addEventListener("pointerdown", (event) => this.#down(event));
+		// A click takes the keys away from where they were, and gives them to the game: squares are for those who walk on them.
+		node.addEventListener("mousedown", (event) => {
+			event.preventDefault();
+			document.activeElement?.blur();
+		});
 		node.addEventListener("pointermove", (event) => this.#moved(event));
 		node.addEventListener("pointerup", (event) => this.#up(event));
 		node.addEventListener("pointercancel", () => this.#letGo());
@@ -28,7 +33,7 @@ export class Hand {
 			this.#letGo();
 			this.selected = null;
 		}
-		if (!hold) this.#close();
+		if (!hold) this.close();
 		this.#hint();
 		this.board.node.classList.toggle("alive", hold !== null);
 	}
@@ -53,7 +58,7 @@ export class Hand {
 	/** A square was chosen, by a click or a key. Tells whether a piece is in the hand now. */
 	#choose(square) {
 		const hold = this.grip();
-		this.#close();
+		this.close();
 		if (!hold) return false;
 		if (this.#to(this.selected).has(square)) {
 			this.#finish(this.selected, square);
@@ -143,7 +148,7 @@ export class Hand {
 			const uci = moves.find((uci) => uci[4] === kind);
 			const piece = color + kind.toUpperCase();
 			const pick = () => {
-				this.#close();
+				this.close();
 				this.play(uci);
 			};
 			return uci && button(figure(piece), pick, { "aria-label": pieceName(piece) });
@@ -160,7 +165,8 @@ export class Hand {
 		(down ? this.menu.firstChild : this.menu.lastChild).focus();
 	}
 
-	#close() {
+	/** Puts away the question what a pawn becomes. */
+	close() {
 		// Who chooses by keyboard goes on from the board.
 		if (this.menu.contains(document.activeElement)) this.#focus(this.asks);
 		this.menu.hidden = true;

@@ -93,7 +93,7 @@ export class History {
 	}
 
 	#query() {
-		const filled = [...new FormData(this.form)].filter(([, value]) => value.trim());
+		const filled = [...new FormData(this.form)].map(([name, value]) => [name, value.trim()]).filter(([, value]) => value);
 		return new URLSearchParams(filled.map(([name, value]) => [name, name in DAYS ? midnight(value, DAYS[name]) : value]));
 	}
 

@@ -3,7 +3,7 @@
 import { button, el, mark, say, twice } from "./dom.js";
 import { attempt, board, control, mayAct, post } from "./api.js";
 import { other, pieces, turn, typed } from "./chess.js";
-import { allows, heard, side, store } from "./store.js";
+import { allows, side, store } from "./store.js";
 
 /** Challenges the bot. The id of the challenge is that of the game. */
 export async function challenge(form, bot = store.snapshot.account) {
@@ -24,20 +24,16 @@ function again(game) {
 }
 
 export class Actions {
-	/** `newGame.open()` opens the form of a new one, `newGame.ask(send)` waits for what becomes of a challenge; `play(uci)` makes a move. */
-	constructor({ newGame, play }) {
-		this.play = play;
+	/** `newGame.open()` opens the form of a new one, `newGame.ask(send)` waits for what becomes of a challenge; `play(uci)` makes a
+	 * move, unless `busy()` with another one. */
+	constructor({ newGame, play, busy }) {
+		Object.assign(this, { play, busy });
 		const call = (text) => () => attempt(() => board(this.game.id, text));
 		this.buttons = {
 			takeback: button("Take back", call("takeback/yes")),
 			draw: button("Offer draw", call("draw/yes")),
 			accept: button("Accept draw", call("draw/yes"), { class: "main" }),
-			decline: button("Decline", async () => {
-				const { id } = this.game;
-				const declined = await attempt(() => board(id, "draw/no"));
-				// Nobody is told of it, so nobody tells us.
-				if (declined !== null && store.games.has(id)) heard("game", { ...store.games.get(id), draw_offer: null });
-			}),
+			decline: button("Decline", call("draw/no")),
 			abort: button("Abort", call("abort")),
 			resign: twice("Resign", "Really resign?", () => attempt(() => board(this.game.id, "resign"))),
 			now: button("Move now", () => attempt(() => control(`move-now?game=${this.game.id}`))),
@@ -57,7 +53,10 @@ export class Actions {
 	show(game) {
 		// Nobody has been asked about this one.
 		if (this.game?.id !== game.id) this.buttons.resign.dispatchEvent(new Event("blur"));
+		// What was wrong was so in another position.
+		if (this.game?.id !== game.id || this.plies !== game.moves.length) say(this.problem, "");
 		this.game = game;
+		this.plies = game.moves.length;
 		const mine = mayAct() ? side(game) : null;
 		const on = mine !== null && !game.result;
 		const offered = game.draw_offer === other(mine ?? "white") && on;
@@ -90,7 +89,7 @@ export class Actions {
 		const text = this.input.value;
 		say(this.problem, "");
 		if (!text.trim()) return;
-		if (turn(game.fen) !== side(game)) return say(this.problem, "It is not your turn.");
+		if (turn(game.fen) !== side(game) || this.busy()) return say(this.problem, "It is not your turn.");
 		const moves = typed(pieces(game.fen), game.legal, text);
 		if (moves.length === 1) {
 			this.input.value = "";

@@ -70,7 +70,7 @@ function clocks(speeds) {
 		number(round_trip_ms === null ? "–" : `${round_trip_ms} ms`));
 	return el("div", { class: "scrolling" },
 		table(["Clock", "#Games", "#Left", "#Flags", "#Latency"], el("tbody", {}, timed.map(row))),
-		el("p", { class: "quiet" }, "Medians of our clock at the end and of a move's way to the server and back; flags are games that we lost on time."));
+		el("p", { class: "quiet" }, "Of the latest games: medians of our clock at the end and of a move's way to the server and back; flags are games that we lost on time."));
 }
 
 function group({ name, won, drawn, lost, points }) {

@@ -10,8 +10,8 @@ const FULL_MS = 5000;
 /** An answer that takes longer is none. */
 const PATIENCE_MS = 2000;
 
-/** A browser gives a site six connections for all windows; one that nobody looks at gives its own back. */
-const UNSEEN_MS = 300_000;
+/** A browser gives a site six connections for all windows; one that nobody looks at for so long gives its own back. */
+const UNSEEN_MS = 30_000;
 
 /** Why there is no stream, which a stream itself does not tell: `full` or `gone`. */
 async function reason(url) {
@@ -20,8 +20,9 @@ async function reason(url) {
 	return answer?.status === 503 ? "full" : "gone";
 }
 
-/** Calls `heard(kind, data)` for every event and `lost(why)` when none will come: `full`, `gone` or `asleep`. */
-export function listen(url, heard, lost) {
+/** Calls `heard(kind, data)` for every event and `lost(why)` when none will come: `full`, `gone` or `asleep`. While `stays()`,
+ * it listens also unseen. */
+export function listen(url, heard, lost, stays) {
 	let source = null;
 	let timer = 0;
 	const close = () => {
@@ -45,15 +46,19 @@ export function listen(url, heard, lost) {
 			timer = setTimeout(open, why === "full" ? FULL_MS : AGAIN_MS);
 		};
 	};
+	let unseen = 0;
+	const doze = () => (unseen = setTimeout(sleep, UNSEEN_MS));
 	const sleep = () => {
+		if (stays()) return doze();
 		close();
 		lost("asleep");
 	};
-	let unseen = 0;
-	document.addEventListener("visibilitychange", () => {
+	const look = () => {
 		clearTimeout(unseen);
-		if (document.hidden) unseen = setTimeout(sleep, UNSEEN_MS);
+		if (document.hidden) doze();
 		else if (!source) open();
-	});
+	};
+	document.addEventListener("visibilitychange", look);
 	open();
+	look();
 }

@@ -6,7 +6,7 @@ import { Actions } from "./play.js";
 import { Board } from "./board.js";
 import { bottom } from "./cards.js";
 import { Chat } from "./chat.js";
-import { after, dreams, kingOf, numbering, other, parse, pieces, spoken, targets, touched, turn } from "./chess.js";
+import { after, dreams, kingOf, nameOf, numbering, other, parse, pieces, spoken, targets, touched, turn } from "./chess.js";
 import { Graph } from "./graph.js";
 import { Hand } from "./hand.js";
 import { Moves } from "./moves.js";
@@ -34,7 +34,7 @@ export class Table {
 			this.step = step;
 			this.#showBoard();
 		});
-		this.actions = new Actions({ newGame, play: (uci) => this.#play(uci) });
+		this.actions = new Actions({ newGame, play: (uci) => this.#play(uci), busy: () => this.pending });
 		this.chat = new Chat();
 		this.seats = [new Seat(), new Seat()];
 		this.#build();
@@ -131,7 +131,7 @@ export class Table {
 			this.result.className = `result ${game.result.outcome}`;
 		}
 		const off = this.#hidesNumbers();
-		this.numbersLabel.hidden = side(game) === null || Boolean(game.result) || !mayAct();
+		this.numbersLabel.hidden = !this.#plays();
 		this.numbers.checked = store.snapshot.play?.numbers;
 		this.node.classList.toggle("blind", off);
 		this.curve.hidden = off;
@@ -153,6 +153,7 @@ export class Table {
 	flip() {
 		const { id } = this.game;
 		if (!this.flips.delete(id)) this.flips.add(id);
+		this.hand.close();
 		this.refresh();
 	}
 
@@ -180,7 +181,10 @@ export class Table {
 	#below = () => (this.flips.has(this.game.id) ? other(bottom(this.game)) : bottom(this.game));
 
 	/** Who plays against the engine does not see its cards unless he wants to. */
-	#hidesNumbers = () => side(this.game) !== null && !this.game.result && !store.snapshot.play.numbers;
+	#hidesNumbers = () => this.#plays() && !store.snapshot.play.numbers;
+
+	/** Whether the person before this page plays the game that is on. */
+	#plays = () => mayAct() && side(this.game) !== null && !this.game.result;
 
 	async #turnNumbers() {
 		const { checked } = this.numbers;
@@ -267,7 +271,11 @@ export class Table {
 
 	#play(uci) {
 		const { game } = this;
-		if (turn(game.fen) !== side(game) || this.pending) return this.#setAhead(uci);
+		if (turn(game.fen) !== side(game) || this.pending) {
+			const { from, to } = parse(uci);
+			this.read(`In advance: ${nameOf(from)} to ${nameOf(to)}`);
+			return this.#setAhead(uci);
+		}
 		if (this.ply !== null) this.look(Infinity);
 		this.step = null;
 		// What was chosen before was meant for another position.

@@ -29,7 +29,7 @@ export class Why {
 		this.challenges = el("tbody", {});
 		this.none = el("p", { class: "quiet" }, "No challenge yet.");
 		this.arenas = el("tbody", {});
-		this.noArena = el("p", { class: "quiet" }, "No tournament since the start.");
+		this.noArena = el("p", { class: "quiet" }, "No tournament yet.");
 		this.settings = el("tbody", {});
 		this.log = el("ol", { class: "log", "aria-label": "Log" });
 		this.node = el("section", { class: "page", "aria-label": "Why", hidden: true },
@@ -66,7 +66,7 @@ export class Why {
 		this.noArena.hidden = snapshot.arenas.length > 0;
 		// The simulator has no pages of its own.
 		const url = ({ id }) => (server && !snapshot.play ? `${server}/tournament/${id}` : null);
-		const arenas = snapshot.arenas.map((one) => ({ ...one, url: url(one) }));
+		const arenas = snapshot.arenas.toReversed().map((one) => ({ ...one, url: url(one) }));
 		list(this.arenas, Object.keys(STAGES).flatMap((stage) => arenas.filter((one) => one.stage === stage)), arena);
 		list(this.settings, settings(snapshot.settings), setting);
 		list(this.log, snapshot.log.toReversed(), note);

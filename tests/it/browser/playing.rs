@@ -187,6 +187,10 @@ fn draws_are_offered_and_accepted() {
     // What is declined is no longer there to be accepted, but can be offered.
     browser.click("[data-act=decline]");
     browser.until(&format!("!{offered}"));
+    browser.go("about:blank");
+    browser.go(&url.whole());
+    browser.sees("[data-act=draw]");
+    assert_eq!(browser.run(&format!("return {offered};")), false);
     browser.click("[data-act=draw]");
     browser.shows(".panel .result", "½-½");
     browser.was_clean(&url.whole());
