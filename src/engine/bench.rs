@@ -78,9 +78,13 @@ impl Report {
 }
 
 /// Searches all positions to a depth, one after another with one table and one history, and tells of each.
-pub fn search(depth: u32, mut on_position: impl FnMut(usize, &str, u64)) -> Report {
+pub fn search(
+    setting: &Setting,
+    depth: u32,
+    mut on_position: impl FnMut(usize, &str, u64),
+) -> Report {
     let table = Table::new(HASH_MIB).on_huge_pages();
-    let mut memory = Memory::new(&Setting::default());
+    let mut memory = Memory::new(setting);
     let started = Instant::now();
     let mut nodes = 0;
     for (number, fen) in POSITIONS.iter().enumerate() {
@@ -111,7 +115,7 @@ pub fn run(output: &mut impl Write) -> io::Result<()> {
     let network = Network::embedded();
     writeln!(output, "{}", nnue::describe(network.as_deref()))?;
     let mut written = Ok(());
-    let report = search(DEPTH, |number, fen, nodes| {
+    let report = search(&Setting::default(), DEPTH, |number, fen, nodes| {
         if written.is_ok() {
             written = writeln!(
                 output,
@@ -130,7 +134,7 @@ mod tests {
 
     #[test]
     fn two_runs_visit_the_same_nodes() {
-        let nodes = || search(5, |_, _, _| {}).nodes;
+        let nodes = || search(&Setting::default(), 5, |_, _, _| {}).nodes;
         assert_eq!(nodes(), nodes());
     }
 }

@@ -104,11 +104,13 @@ impl History {
     /// What is known of the quiet moves of `color` in a place.
     #[inline]
     pub fn quiets(&self, color: Color, place: &Place) -> Quiets<'_> {
+        let [one, two, four] = place.past;
+        let after = |before: Moved| &self.continuation[before.index()];
         Quiets {
             butterfly: &self.butterfly[color.index()],
             attacked: place.threats.all,
             pawns: &self.pawns[place.pawns],
-            continuation: place.past.map(|before| &self.continuation[before.index()]),
+            continuation: [after(one), after(two), after(four)],
         }
     }
 
@@ -160,12 +162,12 @@ impl Quiets<'_> {
     #[inline]
     pub fn score(&self, piece: Piece, mv: Move) -> i32 {
         let moved = Moved::new(piece, mv).index();
-        let [one, two, four] = self.continuation.map(|row| i32::from(row[moved]));
+        let after = |back: usize| i32::from(self.continuation[back][moved]);
         let row = attacked(mv, self.attacked);
         let butterfly = self.butterfly[row][mv.from().index()][mv.to().index()];
         let pawns = i32::from(self.pawns[moved]) * params::history_pawns() / 100;
         // What was four plies ago matters half as much.
-        i32::from(butterfly) + pawns + one + two + four / 2
+        i32::from(butterfly) + pawns + after(0) + after(1) + after(2) / 2
     }
 }
 

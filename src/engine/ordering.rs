@@ -96,7 +96,7 @@ impl Picker {
                     }
                 }
                 Stage::MakeNoisy => {
-                    self.make(pos, list, Generate::Noisy, |mv| noisy_score(pos, mv, known));
+                    self.make_noisies(pos, list, known);
                     self.stage = Stage::Winning;
                 }
                 Stage::Winning => {
@@ -111,10 +111,7 @@ impl Picker {
                 }
                 Stage::MakeQuiet => {
                     if self.with_quiets {
-                        let quiets = known.history.quiets(pos.turn(), known.place);
-                        let checks = Checks::new(pos);
-                        let score = |mv| quiet_score(pos, mv, known, &quiets, &checks);
-                        self.make(pos, list, Generate::Quiet, score);
+                        self.make_quiets(pos, list, known);
                     }
                     self.stage = Stage::Quiet;
                 }
@@ -148,6 +145,22 @@ impl Picker {
         list.truncate(self.base);
     }
 
+    /// Not inlined, as [`make_quiets`](Self::make_quiets) is not: [`next`](Self::next) is called far more often, and would
+    /// begin with work for them each time.
+    #[inline(never)]
+    fn make_noisies(&mut self, pos: &Position, list: &mut Vec<Scored>, known: &Knowledge) {
+        self.make(pos, list, Generate::Noisy, |mv| noisy_score(pos, mv, known));
+    }
+
+    #[inline(never)]
+    fn make_quiets(&mut self, pos: &Position, list: &mut Vec<Scored>, known: &Knowledge) {
+        let quiets = known.history.quiets(pos.turn(), known.place);
+        let sight = Sight::new(pos, known.place);
+        let score = |mv| quiet_score(pos, mv, known.killer, &quiets, &sight);
+        self.make(pos, list, Generate::Quiet, score);
+    }
+
+    #[inline(always)]
     fn make(
         &mut self,
         pos: &Position,
@@ -158,11 +171,14 @@ impl Picker {
         let mut moves = MoveList::new();
         pos.generate(what, &mut moves);
         self.next = list.len();
-        let scored = moves.iter().filter(|&&mv| Some(mv) != self.table_move);
-        list.extend(scored.map(|&mv| Scored {
-            mv,
-            score: score(mv),
-        }));
+        for mv in &moves {
+            if Some(mv) != self.table_move {
+                list.push(Scored {
+                    mv,
+                    score: score(mv),
+                });
+            }
+        }
     }
 
     /// The best of what is left: a step of selection sort, since most nodes need only the first few.
@@ -197,50 +213,52 @@ fn noisy_score(pos: &Position, mv: Move, known: &Knowledge) -> i32 {
     VICTIM_SCALE * (victim + promotion) + history
 }
 
-/// From where the enemy's king is attacked, by the attacker's role.
-struct Checks([Bitboard; 6]);
+/// What can be seen of the squares of a quiet move, by the role of what moves.
+struct Sight {
+    /// From here the enemy's king is attacked.
+    checks: [Bitboard; 6],
+    /// Here something worth less attacks.
+    danger: [Bitboard; 6],
+}
 
-impl Checks {
-    fn new(pos: &Position) -> Checks {
+impl Sight {
+    fn new(pos: &Position, place: &Place) -> Sight {
         let (king, occupied) = (pos.king(!pos.turn()), pos.occupied());
         let (bishop, rook) = (
             attacks::bishop(king, occupied),
             attacks::rook(king, occupied),
         );
-        Checks([
-            attacks::pawn(!pos.turn(), king),
-            attacks::knight(king),
-            bishop,
-            rook,
-            bishop | rook,
-            Bitboard::EMPTY,
-        ])
+        Sight {
+            checks: [
+                attacks::pawn(!pos.turn(), king),
+                attacks::knight(king),
+                bishop,
+                rook,
+                bishop | rook,
+                Bitboard::EMPTY,
+            ],
+            danger: Role::ALL.map(|role| place.threats.by_lesser(role)),
+        }
     }
 }
 
 /// What the histories say, and what can be seen: a killer, a check, a piece that leaves danger or goes into it.
+#[inline(always)]
 fn quiet_score(
     pos: &Position,
     mv: Move,
-    known: &Knowledge,
+    killer: Option<Move>,
     quiets: &Quiets,
-    checks: &Checks,
+    sight: &Sight,
 ) -> i32 {
     const KILLER: i32 = 1 << 20;
     let piece = pos.piece_at(mv.from()).expect("a legal move has a piece");
-    let danger = known.place.threats.by_lesser(piece.role);
-    let seen = [
-        (Some(mv) == known.killer, KILLER),
-        (
-            checks.0[piece.role.index()].contains(mv.to()),
-            params::check_bonus(),
-        ),
-        (danger.contains(mv.from()), params::escape_bonus()),
-        (danger.contains(mv.to()), -params::exposure_malus()),
-    ];
-    let seen: i32 = seen
-        .iter()
-        .map(|&(holds, by)| if holds { by } else { 0 })
-        .sum();
-    quiets.score(piece, mv) + seen
+    let role = piece.role.index();
+    let (checks, danger) = (sight.checks[role], sight.danger[role]);
+    let seen = |holds: bool, by: i32| if holds { by } else { 0 };
+    quiets.score(piece, mv)
+        + seen(Some(mv) == killer, KILLER)
+        + seen(checks.contains(mv.to()), params::check_bonus())
+        + seen(danger.contains(mv.from()), params::escape_bonus())
+        - seen(danger.contains(mv.to()), params::exposure_malus())
 }

@@ -12,8 +12,8 @@ pub(crate) const MAX_PLY: usize = 128;
 pub(crate) const INFINITE: Value = 32_001;
 /// Mate now, for the side that gives it; a mate in `n` plies is `MATE - n`.
 pub(crate) const MATE: Value = 32_000;
-/// The least score that is a mate.
-pub(crate) const MATE_FOUND: Value = MATE - MAX_PLY as Value;
+/// The least score that is a mate: one that is as far from its position as can be, which itself is as far from the root.
+pub(crate) const MATE_FOUND: Value = MATE - 2 * MAX_PLY as Value;
 /// Evaluations stay below this, so that no position is taken for a mate.
 pub(crate) const EVAL_LIMIT: Value = 20_000;
 /// Nobody wins.
@@ -90,5 +90,9 @@ mod tests {
         let stored = to_table(mated_in(6), 4);
         assert_eq!(from_table(stored, 2), mated_in(4));
         assert_eq!(from_table(to_table(123, 9), 3), 123);
+        // Met at the end of the longest line, one that is nearly as far away is a mate still.
+        let far = from_table(to_table(mate_in(100), 0), MAX_PLY - 1);
+        assert!(is_mate(far));
+        assert_eq!(from_table(to_table(far, MAX_PLY - 1), 0), mate_in(100));
     }
 }

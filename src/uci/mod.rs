@@ -423,7 +423,7 @@ impl Session {
             Some(depth) => number("bench", depth)?,
             None => bench::DEPTH,
         };
-        let report = bench::search(depth, |_, _, _| {});
+        let report = bench::search(&self.engine.setting(), depth, |_, _, _| {});
         self.output
             .say(&format!("{} nodes {} nps", report.nodes, report.nps()));
         Ok(())

@@ -118,11 +118,29 @@ fn limits_are_understood() {
             .is_some_and(|line| line.starts_with("bestmove"))
     );
     assert_eq!(best(&talk("go depth 3 searchmoves a2a3\n")), "a2a3");
-    let output = talk("position fen 7k/8/8/8/8/8/R7/1R5K w - - 0 1\ngo mate 2\n");
-    assert!(output.contains("score mate 2"));
+    for moves in ["2", "20000", "4294967295"] {
+        let position = "position fen 7k/8/8/8/8/8/R7/1R5K w - - 0 1";
+        let output = talk(&format!("{position}\ngo mate {moves}\n"));
+        assert!(output.contains("score mate 2"), "{output}");
+    }
+    let output = talk("position fen 7k/8/8/8/8/R7/1R6/7K w - - 0 1\ngo mate 0\nquit\n");
+    assert!(!best(&output).is_empty());
     talk("go wtime -5 btime 3 winc 0 binc 0 movestogo 0\n");
     let output = talk("setoption name MultiPV value 3\ngo depth 3\n");
     assert!(output.contains("multipv 3"));
+}
+
+#[test]
+fn the_bench_is_of_the_network_that_is_set() {
+    let counted = |network: &str| {
+        let output = talk(&format!(
+            "setoption name EvalFile value {network}\nbench 3\n"
+        ));
+        let line = output.lines().find(|line| line.ends_with(" nps"));
+        line.unwrap().split(' ').next().unwrap().to_owned()
+    };
+    assert_eq!(counted("<embedded>"), counted("<embedded>"));
+    assert_ne!(counted("<embedded>"), counted("<none>"));
 }
 
 #[test]

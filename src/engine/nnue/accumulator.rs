@@ -189,7 +189,8 @@ impl Accumulators {
     fn step(&mut self, frame: usize, color: Color, mirrored: bool) {
         let change = &self.frames[frame].change;
         let index = |(piece, square)| features::index(color, mirrored, piece, square);
-        let (added, removed) = (change.added.map(index), change.removed.map(index));
+        let both = |[one, other]: [(Piece, Square); 2]| [index(one), index(other)];
+        let (added, removed) = (both(change.added), both(change.removed));
         let (added, removed) = (
             &added[..change.added_len.into()],
             &removed[..change.removed_len.into()],

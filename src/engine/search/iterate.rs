@@ -113,10 +113,10 @@ impl Search<'_> {
         };
         progress.best_share = best.nodes as f64 / self.nodes.max(1) as f64;
         progress.fallen = if is_mate(best.value) { 0 } else { fallen };
-        let mate_wanted = self
-            .limits
-            .mate
-            .is_some_and(|moves| best.value >= mate_in(2 * moves as usize));
+        let mate_wanted = self.limits.mate.is_some_and(|moves| {
+            let plies = 2 * (moves as usize).clamp(1, MAX_PLY);
+            is_mate(best.value) && best.value >= mate_in(plies)
+        });
         let forced = self.root.len() == 1 && depth >= params::FORCED_DEPTH;
         let decided = is_mate(best.value) && 2 * (MATE - best.value.abs()) as usize <= depth;
         let soft_end = self

@@ -102,7 +102,7 @@ impl Search<'_> {
             let earlier = [2, 4]
                 .into_iter()
                 .find_map(|back| self.frame_before(ply, back).eval());
-            node.estimate = better_estimate(node.eval, hit);
+            node.estimate = better_estimate(pos, node.eval, hit);
             node.improving = earlier.is_some_and(|earlier| node.eval > earlier);
             node.worsening = theirs.is_some_and(|theirs| node.eval > -theirs);
         } else {
@@ -125,6 +125,9 @@ impl Search<'_> {
         self.frame(ply + 1).killer = None;
         self.frame(ply + 1).excluded = None;
         self.frame(ply + 2).cutoffs = 0;
+        if N::ROOT {
+            self.frame(1).cutoffs = 0;
+        }
     }
 
     /// The static evaluation, from the table if it is there, corrected by what searches of similar positions have found
@@ -159,12 +162,20 @@ pub(super) fn table_answer(
         Bound::Lower => hit.value >= beta,
         Bound::Upper => hit.value <= alpha,
     };
-    (decides && pos.halfmove_clock() < params::TRUSTED_HALFMOVES).then_some(hit.value)
+    (decides && is_trusted(pos)).then_some(hit.value)
 }
 
-/// The table's value where its bound says that it is nearer to the truth than the evaluation.
-pub(super) fn better_estimate(eval: Value, hit: Option<Hit>) -> Value {
-    let Some(hit) = hit else { return eval };
+/// Whether the fifty-move rule is so far that the table may be believed.
+fn is_trusted(pos: &Position) -> bool {
+    pos.halfmove_clock() < params::TRUSTED_HALFMOVES
+}
+
+/// The table's value where its bound says that it is nearer to the truth than the evaluation, and the fifty-move rule does
+/// not cut its line off.
+pub(super) fn better_estimate(pos: &Position, eval: Value, hit: Option<Hit>) -> Value {
+    let Some(hit) = hit.filter(|_| is_trusted(pos)) else {
+        return eval;
+    };
     let tells_nothing = match hit.bound {
         Bound::Exact => false,
         Bound::Lower => hit.value <= eval,

@@ -20,7 +20,7 @@ impl Search<'_> {
     /// Razoring: so far below alpha that only captures can help, and they do not.
     fn razor(&mut self, node: &Node) -> Option<Value> {
         let hopeless = node.estimate + params::razor_margin() * node.depth < node.alpha;
-        if node.depth > params::razor_depth() || !hopeless {
+        if node.depth > params::razor_depth() || !hopeless || is_mate(node.alpha) {
             return None;
         }
         let value = self.quiesce::<Zero>(node.pos, node.ply, node.alpha, node.alpha + 1);

@@ -51,7 +51,7 @@ impl Search<'_> {
     /// The side to move need not capture, unless it is in check.
     fn stand_pat(&mut self, node: &mut Node, best: &mut Best) {
         self.judge(node);
-        best.value = better_estimate(node.eval, node.hit);
+        best.value = better_estimate(node.pos, node.eval, node.hit);
         best.alpha = best.alpha.max(best.value);
     }
 
@@ -81,7 +81,7 @@ impl Search<'_> {
             count += 1;
             let better_than_mated = best.value > -MATE_FOUND;
             if better_than_mated && in_check {
-                // One quiet way out of check is enough to see that it is no mate.
+                // It is no mate: this move still, and then no other quiet way out of check.
                 picker.skip_quiets();
             } else if better_than_mated && let Some(hope) = futile(node, mv, best.alpha) {
                 best.value = best.value.max(hope);

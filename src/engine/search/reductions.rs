@@ -54,19 +54,14 @@ impl Search<'_> {
     ) -> i32 {
         let many_cutoffs = self.frame(node.ply + 1).cutoffs > params::lmr_cutoffs_many();
         let table_noisy = node.table_move.is_some_and(Move::is_noisy);
-        let terms = [
-            (node.cut, params::lmr_cut()),
-            (!node.improving, params::lmr_not_improving()),
-            (table_noisy, params::lmr_table_noisy()),
-            (many_cutoffs, params::lmr_cutoffs()),
-            (node.was_pv, -params::lmr_pv()),
-            (child.in_check(), -params::lmr_check()),
-            (candidate.is_killer, -params::lmr_killer()),
-        ];
-        let sum: i32 = terms
-            .iter()
-            .map(|&(holds, term)| if holds { term } else { 0 })
-            .sum();
+        let term = |holds: bool, by: i32| if holds { by } else { 0 };
+        let sum = term(node.cut, params::lmr_cut())
+            + term(!node.improving, params::lmr_not_improving())
+            + term(table_noisy, params::lmr_table_noisy())
+            + term(many_cutoffs, params::lmr_cutoffs())
+            - term(node.was_pv, params::lmr_pv())
+            - term(child.in_check(), params::lmr_check())
+            - term(candidate.is_killer, params::lmr_killer());
         let history_of_a_ply = if candidate.mv.is_noisy() {
             params::lmr_noisy_history()
         } else {

@@ -99,7 +99,8 @@ impl Search<'_> {
 
     /// The moves that led to the node.
     pub(super) fn past(&self, ply: usize) -> Past {
-        [1, 2, 4].map(|back| self.frame_before(ply, back).moved())
+        let moved = |back| self.frame_before(ply, back).moved();
+        [moved(1), moved(2), moved(4)]
     }
 
     /// The best line from here is the move and the best line after it.
