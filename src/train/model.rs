@@ -114,6 +114,26 @@ impl Model {
         Model { layout, rows }
     }
 
+    /// The same with so many hidden units, no fewer than it has: those that come to it are random and have no say as yet.
+    pub fn widened(&self, hidden: usize, seed: u64) -> Model {
+        let Layout { shape, blocks } = self.layout;
+        let mut wide = Model::random(Shape { hidden, ..shape }, seed);
+        let into = wide.layout;
+        wide.rows[into.output(0)..].fill(Row::ZERO);
+        let mut copy = |from: usize, to: usize, rows: usize| {
+            wide.rows[to..][..rows].copy_from_slice(&self.rows[from..][..rows]);
+        };
+        copy(0, 0, blocks * INPUTS);
+        copy(self.layout.biases(), into.biases(), blocks);
+        for bucket in 0..shape.buckets {
+            let (from, to) = (self.layout.output(bucket), into.output(bucket));
+            copy(from, to, blocks);
+            copy(from + blocks, to + into.blocks, blocks);
+        }
+        copy(self.layout.output_biases(), into.output_biases(), 1);
+        wide
+    }
+
     /// The integer network, one unit of whose output is worth `scale` centipawns.
     ///
     /// # Errors
@@ -154,7 +174,11 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::chess::Position;
+    use crate::engine::nnue::Accumulators;
 
     #[test]
     fn a_network_taken_up_again_is_the_same_network() {
@@ -175,5 +199,34 @@ mod tests {
         let halved = Model::from_network(&network, 800.0);
         let at = model.layout.output(2);
         assert!((halved.rows[at].0[5] * 2.0 - model.rows[at].0[5]).abs() < 0.02);
+    }
+
+    #[test]
+    fn a_wider_network_begins_as_the_narrow_one() {
+        let shape = Shape {
+            hidden: 32,
+            buckets: 4,
+        };
+        let narrow = Model::random(shape, 1);
+        let wide = narrow.widened(96, 2);
+        assert_eq!(
+            wide.layout.shape,
+            Shape {
+                hidden: 96,
+                ..shape
+            }
+        );
+        assert_eq!(narrow.widened(32, 2), narrow);
+        let [narrow, wide] =
+            [narrow, wide].map(|model| Arc::new(model.quantise("a", 400).unwrap()));
+        for fen in [
+            "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R b KQkq - 0 1",
+            "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+        ] {
+            let position = Position::from_fen(fen).unwrap();
+            let [narrow, wide] = [&narrow, &wide]
+                .map(|network| Accumulators::new(network.clone(), &position).evaluate(&position));
+            assert_eq!(narrow, wide, "{fen}");
+        }
     }
 }

@@ -233,7 +233,7 @@ pub struct TrainOptions {
     /// Share of the games that is set apart to measure with (0.0 to 1.0)
     #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
     pub validation: f64,
-    /// Go on from this network instead of random weights
+    /// Go on from this network instead of random weights; hidden units that it lacks are added
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
     /// What the network is called [default: the name of its file]

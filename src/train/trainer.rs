@@ -102,12 +102,16 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
     let model = match &options.from {
         Some(path) => {
             let network = Network::open(path)?;
+            let has = network.shape();
             ensure!(
-                network.shape() == shape,
-                "{} has another shape than --hidden and --buckets ask for",
-                path.display()
+                has.buckets == shape.buckets && has.hidden <= shape.hidden,
+                "{} has {} hidden units and {} output rows: it can only go on with --buckets {} and as many hidden units or more",
+                path.display(),
+                has.hidden,
+                has.buckets,
+                has.buckets
             );
-            Model::from_network(&network, scale)
+            Model::from_network(&network, scale).widened(shape.hidden, options.seed)
         }
         None => Model::random(shape, options.seed),
     };
