@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
+use knightwatch::control::SocketArgs;
 use knightwatch::{
     book, bot, control, daemon, demo, doctor, draw, engine::bench, epd, init, logging, perft, sim,
     store, train, uci,
@@ -89,9 +90,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             bot::policy::explain_command(&settings, &challenge, age_days, &mut out)?;
         }
         Command::Status { socket, json } => {
-            return control::status_command(&socket, json, &mut io::stdout().lock());
+            return control::status_command(&located(socket)?, json, &mut io::stdout().lock());
         }
-        Command::Operator(command) => return command.run(&mut io::stdout().lock()),
+        Command::Operator(command) => return command.run(located, &mut io::stdout().lock()),
         Command::Games {
             config,
             filter,
@@ -208,6 +209,20 @@ fn settings(arguments: ConfigArgs) -> anyhow::Result<Settings> {
     let settings = Settings::load(&Sources::of_process(arguments.config, arguments.set))?;
     logging::start(settings.daemon.log);
     Ok(settings)
+}
+
+/// The socket of the bot that is meant: as it is given, or as the configuration has it.
+fn located(mut arguments: SocketArgs) -> anyhow::Result<SocketArgs> {
+    if arguments.socket.is_none() {
+        let named = arguments.config.is_some();
+        match Settings::load(&Sources::of_process(arguments.config.take(), Vec::new())) {
+            Ok(settings) => arguments.socket = settings.daemon.socket,
+            Err(error) if named => return Err(error.into()),
+            // Perhaps no bot of ours runs by it. One does its work whatever became of its configuration since.
+            Err(_) => {}
+        }
+    }
+    Ok(arguments)
 }
 
 /// Where the records are.

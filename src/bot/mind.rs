@@ -413,19 +413,21 @@ impl Mind {
         };
         self.turn.posted.get_or_insert(now);
         self.turn.posts += 1;
-        Some(
-            match std::mem::replace(&mut self.turn.manner, Manner::Play) {
-                Manner::Resign => Posting::Resign,
-                manner => Posting::Move {
-                    uci: mv.uci(castling).to_string(),
-                    draw: manner == Manner::Draw,
-                },
+        Some(match self.turn.manner {
+            Manner::Resign => Posting::Resign,
+            manner => Posting::Move {
+                uci: mv.uci(castling).to_string(),
+                draw: manner == Manner::Draw,
             },
-        )
+        })
     }
 
     /// The server has answered a POST.
     pub fn answered(&mut self, answer: Result<(), Trouble>, now: Instant) -> Step {
+        if answer == Err(Trouble::Refused) {
+            // What is refused with an offer may be taken without, and who cannot resign has to move.
+            self.turn.manner = Manner::Play;
+        }
         match (answer, self.turn.posted) {
             (Ok(()), Some(posted)) => {
                 let took = now.saturating_duration_since(posted);

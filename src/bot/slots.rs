@@ -17,6 +17,8 @@ pub struct Slots {
     taken: HashMap<GameId, Slot>,
     /// Arenas from which a game may come at any moment: each has a slot, which its games take.
     kept: HashSet<ArenaId>,
+    /// When those begin that we are in and from which none comes yet.
+    planned: HashMap<ArenaId, Instant>,
 }
 
 #[derive(Debug)]
@@ -46,6 +48,7 @@ impl Slots {
             reserved,
             taken: HashMap::new(),
             kept: HashSet::new(),
+            planned: HashMap::new(),
         }
     }
 
@@ -84,14 +87,26 @@ impl Slots {
         self.taken.remove(id);
     }
 
+    /// We are in this arena, and it begins then.
+    pub fn begins(&mut self, arena: ArenaId, at: Instant) {
+        self.planned.insert(arena, at);
+    }
+
     /// A game of this arena may come at any moment.
     pub fn keep(&mut self, arena: ArenaId) {
+        self.planned.remove(&arena);
         self.kept.insert(arena);
     }
 
-    /// None will come any more.
+    /// None will come, or none any more.
     pub fn release(&mut self, arena: &ArenaId) {
+        self.planned.remove(arena);
         self.kept.remove(arena);
+    }
+
+    /// When the next arena begins that we are in.
+    pub fn next_arena(&self) -> Option<Instant> {
+        self.planned.values().min().copied()
     }
 
     /// Arenas from which a game may come at any moment, without those that we are playing in.
@@ -126,13 +141,13 @@ impl Slots {
         self.taken.values().any(|slot| slot.promised.is_some())
     }
 
-    /// Games on or promised against one opponent.
-    pub fn against(&mut self, opponent: Option<&Username>, now: Instant) -> usize {
+    /// Games with a clock, or games without one, that are on or promised against one opponent.
+    pub fn against(&mut self, opponent: Option<&Username>, clocked: bool, now: Instant) -> usize {
         self.forget(now);
         let Some(opponent) = opponent else { return 0 };
-        self.taken
-            .values()
-            .filter(|slot| slot.guest.name.as_ref() == Some(opponent))
+        let guests = self.taken.values().map(|slot| &slot.guest);
+        guests
+            .filter(|guest| guest.clocked == clocked && guest.name.as_ref() == Some(opponent))
             .count()
     }
 
@@ -173,9 +188,9 @@ mod tests {
         slots.promise(id(1), guest(Some("Ann")), now);
         slots.take(id(2), guest(Some("ANN")), None);
         assert!(slots.full(true, now) && slots.promised(now));
-        assert_eq!(slots.against(Some(&ann), now), 2);
+        assert_eq!(slots.against(Some(&ann), true, now), 2);
         assert!(!slots.promised(later) && !slots.full(true, later));
-        assert_eq!(slots.against(Some(&ann), later), 1);
+        assert_eq!(slots.against(Some(&ann), true, later), 1);
     }
 
     #[test]
@@ -210,6 +225,19 @@ mod tests {
     }
 
     #[test]
+    fn the_next_arena_is_the_first_that_has_not_begun() {
+        let (soon, later) = (Instant::now(), Instant::now() + PROMISE);
+        let mut slots = Slots::new(1, 0);
+        slots.begins(id(8), later);
+        slots.begins(id(9), soon);
+        assert_eq!(slots.next_arena(), Some(soon));
+        slots.keep(id(9));
+        assert_eq!(slots.next_arena(), Some(later));
+        slots.release(&id(8));
+        assert_eq!(slots.next_arena(), None);
+    }
+
+    #[test]
     fn games_without_a_clock_take_no_slot() {
         let mut slots = Slots::new(1, 0);
         let patient = Guest {
@@ -221,6 +249,14 @@ mod tests {
         assert!(!slots.full(true, now) && !slots.busy(now));
         slots.promise(id(2), guest(None), now);
         assert!(slots.busy(now) && !slots.busy(now + PROMISE));
+        let ann = Username::new("Ann");
+        let patient = Guest {
+            clocked: false,
+            ..guest(Some("Ann"))
+        };
+        slots.take(id(3), patient, None);
+        assert_eq!(slots.against(Some(&ann), false, now), 1);
+        assert_eq!(slots.against(Some(&ann), true, now), 0);
     }
 
     #[test]

@@ -70,6 +70,17 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     for (keys, sentence) in matchmaking::faults(&settings.matchmaking) {
         findings.of("matchmaking").when(true, keys, sentence);
     }
+    let Games {
+        concurrency: all,
+        reserved_for_humans: reserved,
+        ..
+    } = settings.games;
+    findings.of("games").when(
+        settings.matchmaking.enabled && reserved == all && all > 0,
+        &["reserved_for_humans", "concurrency"],
+        "all places are reserved for people, so there is none for the games that [matchmaking] looks for; leave one, or \
+         write enabled = false there",
+    );
     correspondence(&settings.correspondence, findings.of("correspondence"));
     tournaments(&settings.tournaments, findings.of("tournaments"));
     let draws = settings.draw.offer

@@ -174,7 +174,7 @@ pub struct Games {
     pub concurrency: usize,
     /// So many of them are for people: other games never take these places.
     pub reserved_for_humans: usize,
-    /// Games at once against the same opponent.
+    /// Games at once against the same opponent, those with a clock and those without each by themselves.
     pub per_opponent: usize,
     /// Seconds to wait for the opponent's first move before the game is aborted; 0 waits for ever.
     pub abort_after_s: u64,

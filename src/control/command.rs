@@ -57,8 +57,8 @@ pub enum OperatorCommand {
 
     /// Leave an arena
     #[command(after_help = "Example: knightwatch leave may24bot\n\n\
-        A game of it that is on is played to its end. One that the configuration names is joined again at the\n\
-        next start.")]
+        A game of it that is on is played to its end. It holds over restarts of the program too, and for an\n\
+        arena that the configuration names: only `knightwatch join` ends it.")]
     Leave {
         /// The end of its address
         arena: String,
@@ -109,9 +109,12 @@ pub enum OperatorCommand {
 /// Where the bot is, and which of its accounts is meant.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SocketArgs {
-    /// The bot's control socket [default: control.sock in the runtime directory]
+    /// The bot's control socket [default: daemon.socket of the configuration, or else control.sock in the runtime directory]
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
+    /// The bot's configuration file [default: as of `knightwatch run`]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "socket")]
+    pub config: Option<PathBuf>,
     /// The account, where the bot plays several
     #[arg(long, value_name = "NAME")]
     pub account: Option<String>,
@@ -125,11 +128,15 @@ impl SocketArgs {
 }
 
 impl OperatorCommand {
-    /// Asks the bot, and prints on `out` what it has done.
+    /// Asks the bot, and prints on `out` what it has done. `locate` fills in the socket where none is given.
     ///
     /// # Errors
-    /// When no bot runs here, or it does not do it.
-    pub fn run(self, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    /// When it cannot be located, no bot runs there, or it does not do it.
+    pub fn run(
+        self,
+        locate: impl FnOnce(SocketArgs) -> anyhow::Result<SocketArgs>,
+        out: &mut impl Write,
+    ) -> anyhow::Result<ExitCode> {
         let (socket, request) = match self {
             Self::Pause(socket) => (socket, Request::Pause),
             Self::Resume(socket) => (socket, Request::Resume),
@@ -142,6 +149,6 @@ impl OperatorCommand {
             Self::MoveNow { game, socket } => (socket, Request::MoveNow { game }),
             Self::Reload(socket) => (socket, Request::Reload),
         };
-        order_command(&socket, &request, out)
+        order_command(&locate(socket)?, &request, out)
     }
 }

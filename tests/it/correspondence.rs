@@ -93,3 +93,22 @@ fn a_game_that_rests_goes_on_after_a_crash_and_is_seen_to_its_end() {
         lines.any(end).then_some(())
     });
 }
+
+#[test]
+fn no_game_waits_while_another_lingers() {
+    let site = site();
+    let config = CONFIG.replace("at_once = 2", "at_once = 1");
+    let config = config.replace("linger_s = 1", "linger_s = 36000");
+    let _bot = Daemon::start_with(&site, &config, &["--time-scale", &scale_from_now(SPEED)]);
+    let anna = site.player("Anna");
+    let games = ["1", "2", "3"].map(|days| anna.start(&[("days", days), ("color", "white")]));
+    for (before, mv) in [(0, "e2e4"), (2, "d2d4")] {
+        for id in &games {
+            let (status, answer) = anna.post(&format!("/api/board/game/{id}/move/{mv}"), &[]);
+            assert_eq!(status, 200, "{answer}");
+        }
+        for id in &games {
+            site.plies(id, before + 2);
+        }
+    }
+}

@@ -1,12 +1,13 @@
 //! The real program plays on the simulator, over real HTTP, through everything that can go wrong.
 
+use std::process::Command;
 use std::time::Duration;
 
 use knightwatch::sim::{
     ColorChoice, Endpoint, GameSummary, Kind, NewUser, Plan, Sparring, TimeControl,
 };
 
-use crate::common::{BOT, Daemon, Player, Site, wait};
+use crate::common::{BOT, Daemon, Player, SLOW, Site, wait};
 use crate::operator::status;
 
 /// White, who is the bot, mates, but not at once.
@@ -283,4 +284,50 @@ fn the_book_ends_where_it_is_told_to() {
         (counts["moves"] == 2).then_some(counts)
     });
     assert_eq!(counts["book_moves"], 1);
+}
+
+#[test]
+fn the_books_are_asked_in_their_order() {
+    let shelf = tempfile::tempdir().unwrap();
+    let book = |name: &str, lines: &str| {
+        let [text, book] = ["txt", "bin"].map(|end| shelf.path().join(format!("{name}.{end}")));
+        std::fs::write(&text, lines).unwrap();
+        let mut build = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+        build.args(["book", "build"]).arg(text).arg("-o").arg(&book);
+        let output = build.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        book.display().to_string()
+    };
+    let files = [book("first", "e4 e6\n"), book("second", "e4 c5\nd4 f5\n")];
+    let site = Site::new(["Anna", "Bert"].map(NewUser::bot));
+    let bot = Daemon::start(
+        &site,
+        &format!(
+            "book = {{ files = {files:?} }}\n[[rule]]\nmatch = {{ name = \"bert\" }}\nplay = {{ book = false, max_depth = 3 }}\n"
+        ),
+    );
+    let reply = |name: &str, opening: &str| {
+        let player = site.player(name);
+        let id = player.start(&SLOW);
+        player.play(&id, opening);
+        site.plies(&id, 2);
+        let (_, playing) = player.get("/api/account/playing");
+        let mut games = playing["nowPlaying"].as_array().unwrap().iter();
+        let game = games.find(|game| game["gameId"] == id.as_str()).unwrap();
+        game["lastMove"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(reply("Anna", "e2e4"), "e7e6");
+    assert_eq!(reply("Anna", "d2d4"), "f7f5");
+    // The embedded one knows an answer to this.
+    reply("Anna", "c2c4");
+    let book_moves = |moves: u64| {
+        let counted = wait("the moves are counted", || {
+            let counts = status(&bot)["counts"].clone();
+            (counts["moves"] == moves).then_some(counts)
+        });
+        counted["book_moves"].clone()
+    };
+    assert_eq!(book_moves(3), 3);
+    reply("Bert", "e2e4");
+    assert_eq!(book_moves(4), 3);
 }

@@ -198,6 +198,20 @@ fn nobody_is_challenged_who_is_blocked_or_no_bot_or_too_far_away() {
     assert!(!bot.log().contains("Nasty") && !bot.log().contains("Strong"));
 }
 
+#[test]
+fn who_plays_is_asked_last() {
+    let site = Site::new([statue("Busy"), statue("Partner"), statue("Idler")]);
+    let [busy, partner] = ["Busy", "Partner"].map(|name| site.player(name));
+    let (status, sent) = busy.post("/api/challenge/Partner", &BLITZ);
+    assert_eq!(status, 200, "{sent}");
+    let id = sent["id"].as_str().unwrap();
+    let (status, answer) = partner.post(&format!("/api/challenge/{id}/accept"), &[]);
+    assert_eq!(status, 200, "{answer}");
+    let bot = Daemon::start(&site, EAGER);
+    says(&bot, "INFO challenged ", 1);
+    assert!(bot.log().contains("INFO challenged Idler"), "{}", bot.log());
+}
+
 /// Plays a game between two bots from start to end.
 fn play(site: &Site, from: &str, to: &str) {
     let [from, to] = [from, to].map(|name| (name, site.player(name)));

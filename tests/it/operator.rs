@@ -300,6 +300,34 @@ fn places_grow_and_shrink_with_a_reload() {
 }
 
 #[test]
+fn an_order_finds_the_bot_by_its_configuration() {
+    let site = site();
+    let bot = Daemon::start(&site, "");
+    let order = |command: &mut Command| {
+        let output = command.output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let program = || Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+    let config = bot.socket().with_file_name("config.toml");
+    let (code, said) = order(program().args(["status", "--config"]).arg(&config));
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = order(
+        program()
+            .arg("status")
+            .env("KNIGHTWATCH__DAEMON__SOCKET", bot.socket()),
+    );
+    assert_eq!(code, Some(0), "{said}");
+    // What is named has to be right.
+    bot.configure(|text| text + "[challenge]\nfriendly = true\n");
+    let (code, said) = order(program().args(["status", "--config"]).arg(&config));
+    assert_eq!(code, Some(78), "{said}");
+    assert!(said.contains("friendly"), "{said}");
+}
+
+#[test]
 fn without_a_bot_an_order_says_so() {
     let home = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))

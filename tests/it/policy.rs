@@ -7,7 +7,7 @@ use knightwatch::sim::{
     ColorChoice, Endpoint, Fault, Kind, NewUser, Plan, Rule, SimOptions, Sparring, TimeControl,
 };
 
-use crate::common::{BOT, Daemon, Player, Site, wait};
+use crate::common::{BOT, Daemon, Player, Site, visits_of, wait};
 
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 const BULLET: [(&str, &str); 2] = [("clock.limit", "60"), ("clock.increment", "0")];
@@ -343,6 +343,20 @@ fn nobody_waits_longer_than_he_has_to() {
 }
 
 #[test]
+fn a_game_without_a_clock_waits_for_no_place_and_takes_none() {
+    let site = site();
+    let config = "[games]\nconcurrency = 1\nper_opponent = 1\n[challenge]\nqueue = 0\nspeeds = [\"blitz\", \"correspondence\"]\n";
+    let _bot = Daemon::start(&site, config);
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let days = [("days", "2")];
+    assert_eq!(ask(&anna, &days), "accepted");
+    assert_eq!(ask(&anna, &days), "later", "one of each kind");
+    assert_eq!(ask(&anna, &BLITZ), "accepted");
+    assert_eq!(ask(&bert, &BLITZ), "later");
+    assert_eq!(ask(&bert, &days), "accepted");
+}
+
+#[test]
 fn a_reserved_place_is_for_people() {
     let site = site();
     let config = "[games]\nconcurrency = 2\nreserved_for_humans = 1\n[challenge]\nqueue = 0\n";
@@ -403,6 +417,34 @@ fn a_rule_resigns_to_those_it_is_about() {
         let resigned = game.status == "resign";
         assert_eq!(resigned, game.white == "Ann", "{game:?}");
     }
+}
+
+#[test]
+fn a_resignation_that_does_not_get_through_is_sent_again() {
+    let site = Site::new([]);
+    let lost = Rule::on(Endpoint::Resign, Fault::html(502));
+    site.sim.faults().add(lost.of_user(BOT).nth(1));
+    let config = "[resign]\nenabled = true\nscore_cp = 300\ntheir_time_s = 0\n";
+    let _bot = Daemon::start(&site, config);
+    let plan = Plan {
+        variant: "fromPosition".to_owned(),
+        fen: Some("8/8/8/4k3/8/8/8/R3K3 w - - 0 1".to_owned()),
+        colors: vec![ColorChoice::White],
+        count: Some(1),
+        ..Plan::against(BOT, TimeControl::clock(30, 0))
+    };
+    site.sim.spar(Sparring {
+        delay: Duration::ZERO..=Duration::ZERO,
+        ..Sparring::new("Ann", Kind::Engine { nodes: 3_000 }).challenging(plan)
+    });
+    let [game] = &site.started(1)[..] else {
+        panic!("one game");
+    };
+    assert_eq!(site.finished(&game.id).status, "resign");
+    let resigned = visits_of(&site, BOT, Endpoint::Resign);
+    assert_eq!(resigned.len(), 2);
+    let moved = visits_of(&site, BOT, Endpoint::Move);
+    assert!(moved.iter().all(|visit| visit.at < resigned[0].at));
 }
 
 /// What `knightwatch explain` says about a challenge.

@@ -55,7 +55,7 @@ impl Account {
         let asked = Asked {
             challenge,
             compat,
-            age_days: known.map(|(_, age)| *age),
+            age_days: known.map(|(_, created)| days_since(*created)),
             since: clock::now(),
         };
         let Some(name) = name.filter(|_| asked.age_days.is_none()) else {
@@ -64,19 +64,20 @@ impl Account {
         let client = self.house.client.clone();
         self.errands.spawn(async move {
             let user = client.user(&name).await;
-            Errand::Age(asked, user.map(|user| user.age_days(SystemTime::now())))
+            Errand::Born(asked, user.map(|user| user.created()))
         });
     }
 
-    /// The age of a challenger's account is known, or it is known that it cannot be.
-    pub(super) fn aged(&mut self, asked: Asked, age: Result<Option<u32>, Failure>) {
-        let age_days = age.unwrap_or_else(|failure| {
+    /// It is known since when there has been a challenger's account, or that this cannot be known.
+    pub(super) fn aged(&mut self, asked: Asked, born: Result<Option<SystemTime>, Failure>) {
+        let born = born.unwrap_or_else(|failure| {
             info!(challenge = %asked.challenge.id, "cannot ask how old the account is: {failure}");
             None
         });
-        if let (Some(age), Some(from)) = (age_days, &asked.challenge.challenger) {
-            remember(&mut self.ages, (from.name.clone(), age));
+        if let (Some(born), Some(from)) = (born, &asked.challenge.challenger) {
+            remember(&mut self.ages, (from.name.clone(), born));
         }
+        let age_days = born.map(days_since);
         self.answer(Asked { age_days, ..asked }, false);
     }
 
@@ -107,17 +108,21 @@ impl Account {
         let now = clock::now();
         let challenge = &asked.challenge;
         let from = challenge.challenger.as_ref();
-        // Who waits and may have the free place as well is not overtaken.
+        // Games without a clock need no place. Of the others, who waits and may have the free place as well is not overtaken.
         let rank = self.rank(asked);
         let mut ahead = self.queue.ahead_of(rank);
         let overtakes = ahead.any(|other| !self.slots.full(other.is_human(), now));
+        let clocked = challenge.time_control.is_clock();
+        let full = clocked && (overtakes || self.slots.full(asked.is_human(), now));
         let settings = &self.house.settings;
         let load = Load {
             draining: self.stop.stage() != Stage::Running,
             paused: self.office.orders.paused,
-            full: overtakes || self.slots.full(asked.is_human(), now),
+            full,
             crowded: self.queue.len() >= settings.challenge.queue,
-            against: self.slots.against(from.map(|from| &from.name), now),
+            against: self
+                .slots
+                .against(from.map(|from| &from.name), clocked, now),
             rematch: self.rematches.number(challenge),
             no_bots_until: self.quota.full_until(Limit::BotGames, clock::date()),
         };
@@ -328,6 +333,14 @@ where
         }
         attempt += 1;
     }
+}
+
+/// Whole days.
+fn days_since(moment: SystemTime) -> u32 {
+    let since = SystemTime::now().duration_since(moment);
+    (since.unwrap_or_default().as_secs() / 86_400)
+        .try_into()
+        .unwrap_or(u32::MAX)
 }
 
 fn name(challenge: &Challenge) -> &str {

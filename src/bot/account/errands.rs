@@ -1,7 +1,7 @@
 //! Requests of the account, whose answers nothing waits for.
 
 use std::io;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use tokio::task::JoinError;
 use tracing::{debug, error, info};
@@ -32,8 +32,8 @@ pub(super) enum Errand {
     TakeUpAgain(Box<GameInfo>),
     /// With the time at which it was asked.
     Waiting(Instant, Result<Challenges, Failure>),
-    /// How many days old the challenger's account is.
-    Age(Asked, Result<Option<u32>, Failure>),
+    /// Since when there is the challenger's account.
+    Born(Asked, Result<Option<SystemTime>, Failure>),
     /// What Lichess says to a challenge of the operator's.
     Invited(Invitation, Result<Box<Challenge>, Failure>, Reply),
     /// A challenge of the operator's has waited long enough.
@@ -115,7 +115,7 @@ impl Account {
             }
             Ok(Errand::LeftOpen(games)) => self.settle(&games),
             Ok(Errand::Waiting(asked, Ok(list))) => self.listed(list.incoming, asked),
-            Ok(Errand::Age(asked, age)) => self.aged(asked, age),
+            Ok(Errand::Born(asked, born)) => self.aged(asked, born),
             Ok(Errand::Invited(invitation, answer, reply)) => {
                 self.invited(&invitation, answer, reply);
             }

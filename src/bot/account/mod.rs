@@ -106,8 +106,8 @@ struct Account {
     queue_asked: Option<Instant>,
     rematches: Rematches,
     outgoing: Outgoing,
-    /// The ages of accounts in days, where rules have asked for them.
-    ages: VecDeque<(Username, u32)>,
+    /// Since when there are accounts, where rules have asked for it.
+    ages: VecDeque<(Username, SystemTime)>,
     /// What was accepted lately.
     ledger: Ledger,
     /// What of Lichess's limits is used.
@@ -264,6 +264,7 @@ impl Account {
                 Some(ended) = self.tasks.join_next_with_id() => self.ended(ended),
                 Some(errand) = self.errands.join_next() => self.back(errand)?,
                 Some(word) = self.tournaments.next() => match word {
+                    Word::Begins(arena, at) => self.slots.begins(arena, at),
                     Word::Keep(arena) => self.slots.keep(arena),
                     Word::Free(arena) => self.slots.release(&arena),
                     Word::Over(arena) => self.arena_over(&arena),

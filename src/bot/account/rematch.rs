@@ -79,11 +79,17 @@ impl Account {
     pub(super) fn offer_rematch(&mut self, previous: &GameId, encore: Encore) {
         let Encore { to, human, what } = encore;
         let now = clock::now();
-        let plays_on = self.slots.against(Some(&to), now) > 0;
+        let plays_on = self.slots.against(Some(&to), true, now) > 0;
         let busy = plays_on || !self.queue.is_empty() || self.slots.full(human, now);
         let again = self.rematches.row(previous) > 0 || self.rematches.open.is_some();
-        let sister = self.house.settings.is_sister(to.as_str());
-        if sister || busy || again || !self.takes_games() {
+        let settings = &self.house.settings;
+        let sister = settings.is_sister(to.as_str());
+        let blocked = settings
+            .challenge
+            .block
+            .iter()
+            .any(|who| who.matches(to.as_str()));
+        if sister || blocked || busy || again || !self.takes_games() {
             return;
         }
         // Asking all the same would make it last longer.
@@ -135,7 +141,7 @@ impl Account {
         if self.games.contains_key(&id) {
             return self.tell_challenge(&challenge, Decision::Accepted, AGAIN.to_owned());
         }
-        if self.slots.against(Some(&to), now) > 0 {
+        if self.slots.against(Some(&to), true, now) > 0 {
             return self.take_back(challenge, ASKS_HIMSELF);
         }
         if self.takes_all_back() {

@@ -1,9 +1,9 @@
 //! Games without a clock: dozens may be on, and each wants a few seconds of thinking in days.
 //!
 //! They rest here, without a stream and without a task. One is opened when it is our turn, the most urgent first and not all
-//! at once; its task moves, waits a little for a quick answer, and lets it rest again. Whose turn it is, is known from the
-//! list of games that is asked for every minute anyway. Each is opened once for a moment when it becomes known, so that
-//! whoever watches is told of it.
+//! at once; its task moves, waits a little for a quick answer, unless another game wants its place, and lets it rest again.
+//! Whose turn it is, is known from the list of games that is asked for every minute anyway. Each is opened once for a moment
+//! when it becomes known, so that whoever watches is told of it.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,8 @@ use crate::bot::trace::Traces;
 use crate::clock;
 use crate::lichess::model::{GameId, GameInfo, Speed};
 
-/// A move that is due within this waits for nothing.
+/// A move that is due within this does not wait for games with a clock. One that is never due is as urgent as if it were due
+/// so long after the opponent's.
 const URGENT: Duration = Duration::from_secs(3_600);
 
 /// While games with a clock are on, others wait for so long at most: they lend their threads to those anyway.
@@ -118,12 +119,18 @@ impl Resting {
         }
     }
 
+    /// Whether a move of ours is wanted in one of them.
+    pub fn owes(&self, busy: bool, now: Instant) -> bool {
+        let mut wanting = self.0.values().filter(|rest| rest.wants(busy, now));
+        wanting.any(|rest| rest.info.is_my_turn)
+    }
+
     /// The game to be opened next, if any.
     pub fn next(&mut self, busy: bool, now: Instant) -> Option<(Box<GameInfo>, Desk)> {
         let wanting = self.0.values().filter(|rest| rest.wants(busy, now));
         let urgency = |rest: &&Rest| {
-            let (due, theirs) = (rest.due(), !rest.info.is_my_turn);
-            (!rest.over, theirs, due.is_none(), due, rest.since)
+            let due = rest.due().unwrap_or(rest.since + URGENT);
+            (!rest.over, !rest.info.is_my_turn, due, rest.since)
         };
         let id = wanting.min_by_key(urgency)?.info.id.clone();
         let rest = self.0.remove(&id)?;
@@ -205,6 +212,12 @@ impl Account {
             self.open(info, desk);
             open += 1;
         }
+        if self.resting.owes(clocked > 0, now) {
+            for seat in self.games.values().filter(|seat| !seat.clocked) {
+                // A task that has just ended makes room as well.
+                let _ = seat.orders.send(game::Order::MakeRoom);
+            }
+        }
     }
 }
 
@@ -252,13 +265,19 @@ mod tests {
             resting
         };
         let all = [
-            "finished", "halfhour", "aday0001", "threeday", "nolimits", "theirs01",
+            "finished", "halfhour", "nolimits", "aday0001", "threeday", "theirs01",
         ];
         assert_eq!(ids(&mut games(), false, start), all);
         let now = ["finished", "halfhour", "nolimits", "theirs01"];
         assert_eq!(ids(&mut games(), true, start), now, "the others can wait");
         let later = start + IDLE_WITHIN;
         assert_eq!(ids(&mut games(), true, later), all, "but not for ever");
+        let mut resting = Resting::default();
+        resting.note(info("aday0001", true, Some(DAY)), start);
+        resting.note(info("theirs01", false, None), start);
+        assert!(resting.owes(false, start) && !resting.owes(true, start));
+        resting.next(false, start);
+        assert!(!resting.owes(false, start), "a look at it can wait");
     }
 
     #[test]

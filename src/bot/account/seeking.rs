@@ -92,6 +92,7 @@ impl Account {
             ready: self.informed && self.link.is_open(),
             busy: waits || arena || self.slots.busy(now),
             room: !self.slots.full(false, now),
+            arena: self.slots.next_arena(),
             now,
             date: clock::date(),
         }

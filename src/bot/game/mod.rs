@@ -34,7 +34,7 @@ use crate::lichess::model::{GameEvent, GameFull, GameId, GameInfo, GameState, St
 use crate::lichess::retry::Reopen;
 use crate::lichess::{Error, GameLines, Told};
 use ahead::Ahead;
-use flight::{Alarms, Done, Flight};
+use flight::{Alarm, Alarms, Done, Flight};
 pub(super) use tell::ended;
 
 /// After the account's stream says that a game is over, its own stream gets this long to say how it ended.
@@ -59,6 +59,8 @@ pub enum Order {
     Mend,
     /// The best move found so far is to be played.
     Hurry,
+    /// Another game without a clock waits for the place: no lingering.
+    MakeRoom,
 }
 
 /// Why a game's task has returned.
@@ -382,6 +384,8 @@ impl Play {
                 info!(game = %self.id, "the operator wants the move now");
                 self.hurry();
             }
+            Order::MakeRoom if self.alarms.rest.is_some() => self.ring(Alarm::Rest),
+            Order::MakeRoom => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! Whom to challenge next, and to what. Pure but for the lots that are drawn.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::memory::{Memory, Offer};
 use crate::config::{Exact, Pattern, Profile, Settings, Side, Variant};
@@ -154,6 +154,16 @@ impl Plan {
         }
     }
 
+    /// The same with those games only that are over within that time, as they mostly are.
+    pub fn within(&self, time: Duration) -> Self {
+        let mut plan = self.clone();
+        for profile in &mut plan.profiles {
+            profile.clock.retain(|clock| length(*clock) <= time);
+        }
+        plan.profiles.retain(|profile| !profile.clock.is_empty());
+        plan
+    }
+
     /// Those who fit a profile, for one of its games.
     fn opponents<'a>(
         &'a self,
@@ -202,6 +212,16 @@ fn offers(profile: &Profile) -> impl Iterator<Item = Offer> {
             })
         })
     })
+}
+
+/// How long such a game lasts when both sides make forty moves and use up their time, as Lichess reckons it.
+fn length(clock: Exact) -> Duration {
+    match clock.time() {
+        TimeControl::Clock { limit, increment } => {
+            2 * Duration::from_secs(u64::from(limit) + 40 * u64::from(increment))
+        }
+        _ => Duration::MAX,
+    }
 }
 
 /// Draws one by weight.

@@ -54,6 +54,8 @@ pub struct Scene {
     pub busy: bool,
     /// There is a place for a game with another bot.
     pub room: bool,
+    /// When an arena begins that we are in.
+    pub arena: Option<Instant>,
     /// The time, by both clocks.
     pub now: Instant,
     pub date: SystemTime,
@@ -251,9 +253,18 @@ impl Matchmaking {
         if let Some((until, why)) = self.resting(quiet, now) {
             return self.wait(why, date + (until - now));
         }
+        let arena = scene.arena.map(|at| at.saturating_duration_since(now));
+        let plan = match arena {
+            Some(left) => self.plan.within(left),
+            None => self.plan.clone(),
+        };
+        if let Some(left) = arena.filter(|_| plan.profiles.is_empty()) {
+            let why = "an arena begins before any game would be over";
+            return self.wait(why.to_owned(), date + left);
+        }
         let roster = self.roster.as_ref();
         let second =
-            roster.and_then(|(roster, _)| choice::second(&self.plan, roster, &self.memory, date));
+            roster.and_then(|(roster, _)| choice::second(&plan, roster, &self.memory, date));
         if let Some(hold) = pace::hold(quota, self.settings.reserve, second.is_some(), date) {
             return self.wait(hold.why, hold.until);
         }
@@ -267,7 +278,7 @@ impl Matchmaking {
         };
         let chosen = match second {
             Some(second) => Ok(second),
-            None => choice::choose(&self.plan, roster, &self.memory, date, &mut self.rng),
+            None => choice::choose(&plan, roster, &self.memory, date, &mut self.rng),
         };
         match chosen {
             Ok(choice) => {

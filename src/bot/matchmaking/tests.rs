@@ -69,6 +69,7 @@ impl House {
                 ready: true,
                 busy: false,
                 room: true,
+                arena: None,
                 now: start,
                 date: clock::date(),
             },
@@ -126,6 +127,21 @@ fn nothing_is_looked_for_unless_it_is_wanted() {
         assert_eq!(house.step(seconds), Step::Wait);
         assert_eq!(house.matchmaking.idle(), None);
     }
+}
+
+#[test]
+fn a_game_that_an_arena_would_cut_into_is_not_begun() {
+    let config = "enabled = true\nidle_s = 0\nprofile = [{ clock = [\"3+2\", \"10+5\"] }]\n";
+    let mut house = House::new(config);
+    assert_eq!(house.step(0), Step::Scout);
+    house.matchmaking.scouted(Some(roster(&["Ann"])));
+    // A game of 3+2 lasts for 2 * (180 + 40 * 2) seconds.
+    house.scene.arena = Some(house.start + Duration::from_secs(521));
+    assert_eq!(house.step(2), Step::Wait);
+    let why = "an arena begins before any game would be over";
+    assert_eq!(house.idle(), (why, 519));
+    house.scene.arena = Some(house.start + Duration::from_secs(523));
+    assert_eq!(house.choice(3).offer.limit, 180);
 }
 
 #[test]

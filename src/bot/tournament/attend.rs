@@ -148,6 +148,8 @@ pub(super) struct Attendance {
     found: bool,
     /// The account keeps a slot for it.
     kept: bool,
+    /// The account knows when it begins.
+    awaited: bool,
     /// What was told of it last.
     shown: Option<events::Arena>,
 }
@@ -172,6 +174,7 @@ impl Attendance {
             known: false,
             found,
             kept: false,
+            awaited: false,
             shown: None,
         }
     }
@@ -311,6 +314,9 @@ impl Attendance {
         self.known = true;
         self.joined = arena.me.is_some_and(|me| !me.withdrawn);
         self.keep(is_near(&arena));
+        if self.joined && !self.kept {
+            self.await_start(&arena);
+        }
         match next(&arena, &mut self.memory) {
             Step::Wait(wait) => {
                 self.told(Ok(format!("we are in {}", arena.name)));
@@ -490,12 +496,24 @@ impl Attendance {
     }
 
     fn keep(&mut self, keep: bool) {
-        if std::mem::replace(&mut self.kept, keep) != keep {
+        let awaited = std::mem::take(&mut self.awaited);
+        if std::mem::replace(&mut self.kept, keep) != keep || awaited {
             let id = self.id.clone();
-            let word = if keep { Word::Keep(id) } else { Word::Free(id) };
-            // Nobody listens any more when the account has gone.
-            let _ = self.words.send(word);
+            self.say(if keep { Word::Keep(id) } else { Word::Free(id) });
         }
+    }
+
+    /// The account is to begin nothing that lasts longer than until then.
+    fn await_start(&mut self, arena: &Arena) {
+        if let Some(left) = arena.starts_in {
+            self.awaited = true;
+            self.say(Word::Begins(self.id.clone(), clock::now() + left));
+        }
+    }
+
+    fn say(&self, word: Word) {
+        // Nobody listens any more when the account has gone.
+        let _ = self.words.send(word);
     }
 }
 

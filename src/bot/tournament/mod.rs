@@ -9,7 +9,7 @@ mod scout;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
@@ -31,9 +31,11 @@ use scout::{Candidate, Scout};
 /// What the account is told, and asked.
 #[derive(Debug)]
 pub(super) enum Word {
+    /// We are in it, and it begins then.
+    Begins(ArenaId, Instant),
     /// Pairings may come at any moment: keep a slot.
     Keep(ArenaId),
-    /// None will come any more.
+    /// None will come, or none any more.
     Free(ArenaId),
     /// We are done with it.
     Over(ArenaId),

@@ -42,11 +42,10 @@ impl User {
         self.title.as_deref() == Some("BOT")
     }
 
-    /// How many whole days old the account is.
-    pub fn age_days(&self, now: SystemTime) -> Option<u32> {
-        let created = UNIX_EPOCH + Duration::from_millis(self.created_at?.try_into().ok()?);
-        let age = now.duration_since(created).unwrap_or_default();
-        (age.as_secs() / 86_400).try_into().ok()
+    /// Since when there is the account.
+    pub fn created(&self) -> Option<SystemTime> {
+        let millis = self.created_at?.try_into().ok()?;
+        UNIX_EPOCH.checked_add(Duration::from_millis(millis))
     }
 
     /// Whether the profile says something: bots without a bio are in no list of bots.

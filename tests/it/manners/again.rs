@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{CLOCK, act, site};
 use crate::common::{BOT, Daemon, Player, Site, wait};
+use crate::operator::said;
 
 /// Waits until the log says this so often.
 fn logged(bot: &Daemon, words: &str, times: usize) {
@@ -104,4 +105,18 @@ fn who_asks_himself_gets_one_game() {
     site.plies(&second, 1);
     logged(&bot, "taken back", 1);
     assert_eq!(offer(&anna), None);
+}
+
+#[test]
+fn who_has_been_blocked_is_offered_no_rematch() {
+    let site = site(&["Anna"]);
+    let bot = Daemon::start(&site, "[games]\noffer_rematch = true\n");
+    let anna = site.player("Anna");
+    let first = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
+    said(&bot, &["block", "Anna"]);
+    let idle = "idle: no game is on";
+    let before = bot.log().matches(idle).count();
+    lose(&site, &anna, &first);
+    logged(&bot, idle, before + 1);
+    assert!(!bot.log().contains("a rematch"), "{}", bot.log());
 }
