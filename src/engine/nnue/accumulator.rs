@@ -72,7 +72,7 @@ impl Accumulators {
         &self.network
     }
 
-    /// Starts again from `root`.
+    /// Starts again from `root`. Its sums are made at once: it is the ancestor of all, and never evaluated when it is in check.
     pub fn reset(&mut self, root: &Position) {
         let nothing = (
             Piece {
@@ -95,6 +95,10 @@ impl Accumulators {
             mirrored,
             ready: [false; 2],
         });
+        self.make_room();
+        for color in Color::ALL {
+            self.refresh(root, color);
+        }
     }
 
     /// Follows `mv`, a legal move of `position`, which is the current one, before the move.
@@ -122,11 +126,7 @@ impl Accumulators {
     /// Centipawns for the side to move of `position`, which must be the current one.
     #[must_use]
     pub fn evaluate(&mut self, position: &Position) -> i32 {
-        let needed = self.frames.len() * 2 * self.stride;
-        if self.sums.len() < needed {
-            self.sums
-                .resize(needed.max(64 * 2 * self.stride), Lane::ZERO);
-        }
+        self.make_room();
         self.bring_up(position, Color::White);
         self.bring_up(position, Color::Black);
         let top = self.frames.len() - 1;
@@ -141,6 +141,16 @@ impl Accumulators {
             &self.sums[them..][..self.stride],
             pieces,
         )
+    }
+
+    /// There are sums for all frames.
+    #[inline]
+    fn make_room(&mut self) {
+        let needed = self.frames.len() * 2 * self.stride;
+        if self.sums.len() < needed {
+            self.sums
+                .resize(needed.max(64 * 2 * self.stride), Lane::ZERO);
+        }
     }
 
     fn top(&self) -> &Frame {
