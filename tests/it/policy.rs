@@ -392,12 +392,8 @@ fn a_rule_says_how_its_games_are_played() {
     });
 }
 
-#[test]
-fn a_rule_resigns_to_those_it_is_about() {
-    let site = Site::new([]);
-    let config = "[resign]\nenabled = false\nscore_cp = 300\ntheir_time_s = 0\n[[rule]]\nmatch = { rating = \"..1500\" }\nplay = { resign = true }\n";
-    let _bot = Daemon::start(&site, config);
-    // A rook ahead, and it takes some moves to mate with it.
+/// Somebody who challenges the bot to one game in which he is a rook ahead, with which it takes some moves to mate.
+fn a_rook_ahead(name: &str) -> Sparring {
     let plan = Plan {
         variant: "fromPosition".to_owned(),
         fen: Some("8/8/8/4k3/8/8/8/R3K3 w - - 0 1".to_owned()),
@@ -405,11 +401,21 @@ fn a_rule_resigns_to_those_it_is_about() {
         count: Some(1),
         ..Plan::against(BOT, TimeControl::clock(30, 0))
     };
+    Sparring {
+        delay: Duration::ZERO..=Duration::ZERO,
+        ..Sparring::new(name, Kind::Engine { nodes: 3_000 }).challenging(plan)
+    }
+}
+
+#[test]
+fn a_rule_resigns_to_those_it_is_about() {
+    let site = Site::new([]);
+    let config = "[resign]\nenabled = false\nscore_cp = 300\ntheir_time_s = 0\n[[rule]]\nmatch = { rating = \"..1500\" }\nplay = { resign = true }\n";
+    let _bot = Daemon::start(&site, config);
     for (name, rating) in [("Ann", 1500), ("Ben", 1501)] {
         site.sim.spar(Sparring {
             rating,
-            delay: Duration::ZERO..=Duration::ZERO,
-            ..Sparring::new(name, Kind::Engine { nodes: 3_000 }).challenging(plan.clone())
+            ..a_rook_ahead(name)
         });
     }
     for game in site.started(2) {
@@ -426,17 +432,7 @@ fn a_resignation_that_does_not_get_through_is_sent_again() {
     site.sim.faults().add(lost.of_user(BOT).nth(1));
     let config = "[resign]\nenabled = true\nscore_cp = 300\ntheir_time_s = 0\n";
     let _bot = Daemon::start(&site, config);
-    let plan = Plan {
-        variant: "fromPosition".to_owned(),
-        fen: Some("8/8/8/4k3/8/8/8/R3K3 w - - 0 1".to_owned()),
-        colors: vec![ColorChoice::White],
-        count: Some(1),
-        ..Plan::against(BOT, TimeControl::clock(30, 0))
-    };
-    site.sim.spar(Sparring {
-        delay: Duration::ZERO..=Duration::ZERO,
-        ..Sparring::new("Ann", Kind::Engine { nodes: 3_000 }).challenging(plan)
-    });
+    site.sim.spar(a_rook_ahead("Ann"));
     let [game] = &site.started(1)[..] else {
         panic!("one game");
     };
