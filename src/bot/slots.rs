@@ -89,6 +89,7 @@ impl Slots {
 
     /// We are in this arena, and it begins then.
     pub fn begins(&mut self, arena: ArenaId, at: Instant) {
+        self.kept.remove(&arena);
         self.planned.insert(arena, at);
     }
 
@@ -233,6 +234,13 @@ mod tests {
         assert_eq!(slots.next_arena(), Some(soon));
         slots.keep(id(9));
         assert_eq!(slots.next_arena(), Some(later));
+        // Put off, it needs no slot any more.
+        slots.begins(id(9), soon);
+        assert_eq!(
+            (slots.next_arena(), slots.arenas_awaited()),
+            (Some(soon), 0)
+        );
+        slots.release(&id(9));
         slots.release(&id(8));
         assert_eq!(slots.next_arena(), None);
     }
@@ -240,21 +248,17 @@ mod tests {
     #[test]
     fn games_without_a_clock_take_no_slot() {
         let mut slots = Slots::new(1, 0);
-        let patient = Guest {
+        let patient = |name| Guest {
             clocked: false,
-            ..guest(None)
+            ..guest(name)
         };
         let now = Instant::now();
-        slots.take(id(1), patient, None);
+        slots.take(id(1), patient(None), None);
         assert!(!slots.full(true, now) && !slots.busy(now));
         slots.promise(id(2), guest(None), now);
         assert!(slots.busy(now) && !slots.busy(now + PROMISE));
         let ann = Username::new("Ann");
-        let patient = Guest {
-            clocked: false,
-            ..guest(Some("Ann"))
-        };
-        slots.take(id(3), patient, None);
+        slots.take(id(3), patient(Some("Ann")), None);
         assert_eq!(slots.against(Some(&ann), false, now), 1);
         assert_eq!(slots.against(Some(&ann), true, now), 0);
     }

@@ -399,6 +399,11 @@ impl Challenge {
         }
     }
 
+    /// Whether nothing is to be had with this user.
+    pub fn blocks(&self, name: &str) -> bool {
+        self.block.iter().any(|pattern| pattern.matches(name))
+    }
+
     /// How long a challenge waits for a place.
     pub fn patience(&self) -> Duration {
         Duration::from_secs(self.queue_s)

@@ -5,6 +5,7 @@ use std::time::Duration;
 use knightwatch::sim::{Kind, NewUser, Plan, SimOptions, Sparring, TimeControl};
 
 use crate::common::{BOT, Daemon, Site, scale_from_now, wait};
+use crate::manners::act;
 
 /// How many times faster than the wall the site and the bot run.
 const SPEED: f64 = 10.0;
@@ -69,10 +70,7 @@ fn a_game_that_rests_goes_on_after_a_crash_and_is_seen_to_its_end() {
     let mut bot = start(&site);
     let anna = site.player("Anna");
     let id = anna.start(&[("days", "2"), ("color", "white")]);
-    let act = |what: &str| {
-        let (status, answer) = anna.post(&format!("/api/board/game/{id}/{what}"), &[]);
-        assert_eq!(status, 200, "{answer}");
-    };
+    let act = |what: &str| act(&anna, &id, what);
     let rests = || {
         wait("the game rests", || {
             (site.sim.census().streams == 1).then_some(())
@@ -104,8 +102,7 @@ fn no_game_waits_while_another_lingers() {
     let games = ["1", "2", "3"].map(|days| anna.start(&[("days", days), ("color", "white")]));
     for (before, mv) in [(0, "e2e4"), (2, "d2d4")] {
         for id in &games {
-            let (status, answer) = anna.post(&format!("/api/board/game/{id}/move/{mv}"), &[]);
-            assert_eq!(status, 200, "{answer}");
+            act(&anna, id, &format!("move/{mv}"));
         }
         for id in &games {
             site.plies(id, before + 2);

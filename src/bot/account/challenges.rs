@@ -49,7 +49,7 @@ impl Account {
             .filter(|_| policy::asks_age(&self.house.settings))
             .cloned();
         let known = self
-            .ages
+            .births
             .iter()
             .find(|(user, _)| Some(user) == name.as_ref());
         let asked = Asked {
@@ -75,7 +75,7 @@ impl Account {
             None
         });
         if let (Some(born), Some(from)) = (born, &asked.challenge.challenger) {
-            remember(&mut self.ages, (from.name.clone(), born));
+            remember(&mut self.births, (from.name.clone(), born));
         }
         let age_days = born.map(days_since);
         self.answer(Asked { age_days, ..asked }, false);

@@ -107,7 +107,7 @@ struct Account {
     rematches: Rematches,
     outgoing: Outgoing,
     /// Since when there are accounts, where rules have asked for it.
-    ages: VecDeque<(Username, SystemTime)>,
+    births: VecDeque<(Username, SystemTime)>,
     /// What was accepted lately.
     ledger: Ledger,
     /// What of Lichess's limits is used.
@@ -214,7 +214,7 @@ impl Account {
             queue_asked: None,
             rematches: Rematches::default(),
             outgoing: Outgoing::default(),
-            ages: VecDeque::new(),
+            births: VecDeque::new(),
             ledger,
             quota,
             keepers,

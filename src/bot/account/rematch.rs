@@ -84,11 +84,7 @@ impl Account {
         let again = self.rematches.row(previous) > 0 || self.rematches.open.is_some();
         let settings = &self.house.settings;
         let sister = settings.is_sister(to.as_str());
-        let blocked = settings
-            .challenge
-            .block
-            .iter()
-            .any(|who| who.matches(to.as_str()));
+        let blocked = settings.challenge.blocks(to.as_str());
         if sister || blocked || busy || again || !self.takes_games() {
             return;
         }

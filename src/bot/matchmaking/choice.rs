@@ -158,7 +158,7 @@ impl Plan {
     pub fn within(&self, time: Duration) -> Self {
         let mut plan = self.clone();
         for profile in &mut plan.profiles {
-            profile.clock.retain(|clock| length(*clock) <= time);
+            profile.clock.retain(|clock| fits(*clock, time));
         }
         plan.profiles.retain(|profile| !profile.clock.is_empty());
         plan
@@ -214,14 +214,10 @@ fn offers(profile: &Profile) -> impl Iterator<Item = Offer> {
     })
 }
 
-/// How long such a game lasts when both sides make forty moves and use up their time, as Lichess reckons it.
-fn length(clock: Exact) -> Duration {
-    match clock.time() {
-        TimeControl::Clock { limit, increment } => {
-            2 * Duration::from_secs(u64::from(limit) + 40 * u64::from(increment))
-        }
-        _ => Duration::MAX,
-    }
+/// Whether such a game is over within that time when each side takes as long as Lichess reckons with.
+fn fits(clock: Exact, time: Duration) -> bool {
+    let estimate = clock.time().estimate();
+    estimate.is_some_and(|seconds| 2 * Duration::from_secs(seconds.into()) <= time)
 }
 
 /// Draws one by weight.

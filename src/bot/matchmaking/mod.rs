@@ -254,17 +254,15 @@ impl Matchmaking {
             return self.wait(why, date + (until - now));
         }
         let arena = scene.arena.map(|at| at.saturating_duration_since(now));
-        let plan = match arena {
-            Some(left) => self.plan.within(left),
-            None => self.plan.clone(),
-        };
+        let shorter = arena.map(|left| self.plan.within(left));
+        let plan = shorter.as_ref().unwrap_or(&self.plan);
         if let Some(left) = arena.filter(|_| plan.profiles.is_empty()) {
             let why = "an arena begins before any game would be over";
             return self.wait(why.to_owned(), date + left);
         }
         let roster = self.roster.as_ref();
         let second =
-            roster.and_then(|(roster, _)| choice::second(&plan, roster, &self.memory, date));
+            roster.and_then(|(roster, _)| choice::second(plan, roster, &self.memory, date));
         if let Some(hold) = pace::hold(quota, self.settings.reserve, second.is_some(), date) {
             return self.wait(hold.why, hold.until);
         }
@@ -278,7 +276,7 @@ impl Matchmaking {
         };
         let chosen = match second {
             Some(second) => Ok(second),
-            None => choice::choose(&plan, roster, &self.memory, date, &mut self.rng),
+            None => choice::choose(plan, roster, &self.memory, date, &mut self.rng),
         };
         match chosen {
             Ok(choice) => {

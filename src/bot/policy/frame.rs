@@ -63,7 +63,7 @@ pub fn shut_out(challenge: &Challenge, settings: &Settings) -> Option<Objection>
             format!("{name} is another account of ours"),
         );
     }
-    if rules.block.iter().any(|blocked| blocked.matches(name)) {
+    if rules.blocks(name) {
         return no(DeclineReason::Generic, format!("{name} is blocked"));
     }
     None

@@ -170,9 +170,7 @@ pub fn miss(rule: &Match, subject: &Subject) -> Option<String> {
         TimeControl::Unlimited | TimeControl::Unknown => (None, None, None),
     };
     let number = |n: Option<u32>| n.map(i64::from);
-    let estimate = number(base)
-        .zip(number(increment))
-        .map(|(base, increment)| base + 40 * increment);
+    let estimate = number(subject.time.estimate());
     let (rating, ours) = (
         subject.rating.map(i64::from),
         subject.our_rating.map(i64::from),

@@ -1,7 +1,7 @@
 //! One arena: asks Lichess how things stand and does the one thing that [`next`] says, until it is over.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -115,14 +115,30 @@ fn patience(arena: &Arena) -> Duration {
     }
 }
 
-/// Whether it has begun, or is about to.
-fn begins_soon(arena: &Arena) -> bool {
-    arena.starts_in.is_none_or(|left| left <= SOON)
+/// What the account holds ready for an arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hold {
+    Nothing,
+    /// Nothing of its own seeking lasts longer than until then, when it begins.
+    Start(Instant),
+    /// A slot: the next game may come at any moment.
+    Slot,
 }
 
-/// Whether the next game may come at any moment.
-fn is_near(arena: &Arena) -> bool {
-    begins_soon(arena) && !arena.finished && arena.me.is_some_and(|me| !me.withdrawn)
+/// What an arena needs that we are in, or about to join.
+fn needs(arena: &Arena) -> Hold {
+    match arena.starts_in {
+        Some(left) if left > SOON => Hold::Start(clock::now() + left),
+        _ => Hold::Slot,
+    }
+}
+
+/// What an arena needs as things stand.
+fn needs_now(arena: &Arena) -> Hold {
+    match arena.me {
+        Some(me) if !me.withdrawn && !arena.finished => needs(arena),
+        _ => Hold::Nothing,
+    }
 }
 
 /// Whether these are the same moment, as far as Lichess tells it by whole seconds from now on.
@@ -146,10 +162,8 @@ pub(super) struct Attendance {
     known: bool,
     /// Nobody has named it.
     found: bool,
-    /// The account keeps a slot for it.
-    kept: bool,
-    /// The account knows when it begins.
-    awaited: bool,
+    /// What the account holds ready for it.
+    held: Hold,
     /// What was told of it last.
     shown: Option<events::Arena>,
 }
@@ -173,8 +187,7 @@ impl Attendance {
             joined: false,
             known: false,
             found,
-            kept: false,
-            awaited: false,
+            held: Hold::Nothing,
             shown: None,
         }
     }
@@ -230,7 +243,7 @@ impl Attendance {
 
     /// No pairings from now on.
     async fn step_out(&mut self) {
-        self.keep(false);
+        self.hold(Hold::Nothing);
         self.memory.seen = false;
         if std::mem::take(&mut self.joined) || !self.known {
             self.known |= self.withdraw().await;
@@ -302,7 +315,7 @@ impl Attendance {
             Err(failure) => {
                 if !self.known {
                     // A game may come at any moment.
-                    self.keep(true);
+                    self.hold(Hold::Slot);
                 }
                 info!(arena = %id, "cannot look at the arena: {failure}");
                 self.told(Ok(format!(
@@ -313,10 +326,7 @@ impl Attendance {
         };
         self.known = true;
         self.joined = arena.me.is_some_and(|me| !me.withdrawn);
-        self.keep(is_near(&arena));
-        if self.joined && !self.kept {
-            self.await_start(&arena);
-        }
+        self.hold(needs_now(&arena));
         match next(&arena, &mut self.memory) {
             Step::Wait(wait) => {
                 self.told(Ok(format!("we are in {}", arena.name)));
@@ -348,7 +358,7 @@ impl Attendance {
         }
         // Until the answer is read we have to reckon with being in it.
         self.joined = true;
-        self.keep(begins_soon(arena));
+        self.hold(needs(arena));
         let Joining { team, password, .. } = self.joining.borrow_and_update().clone();
         let client = &self.house.client;
         let answer = client
@@ -369,7 +379,7 @@ impl Attendance {
         };
         self.joined = failure.may_have_worked();
         if !self.joined {
-            self.keep(false);
+            self.hold(Hold::Nothing);
         }
         let refused = failure.code() == Some(400);
         if refused && failure.to_string().contains("pause") {
@@ -434,7 +444,7 @@ impl Attendance {
             clock::shown(until)
         );
         info!(arena = %arena.id, "{}: {text}", arena.name);
-        self.keep(false);
+        self.hold(Hold::Nothing);
         self.told(Ok(format!("{}: {text}", arena.name)));
         self.tell(arena, text);
         Some(wait.clamp(LOOK_OFTEN, LOOK_SELDOM))
@@ -495,25 +505,17 @@ impl Attendance {
         self.told(Err(text.into()));
     }
 
-    fn keep(&mut self, keep: bool) {
-        let awaited = std::mem::take(&mut self.awaited);
-        if std::mem::replace(&mut self.kept, keep) != keep || awaited {
-            let id = self.id.clone();
-            self.say(if keep { Word::Keep(id) } else { Word::Free(id) });
+    fn hold(&mut self, hold: Hold) {
+        if std::mem::replace(&mut self.held, hold) == hold {
+            return;
         }
-    }
-
-    /// The account is to begin nothing that lasts longer than until then.
-    fn await_start(&mut self, arena: &Arena) {
-        if let Some(left) = arena.starts_in {
-            self.awaited = true;
-            self.say(Word::Begins(self.id.clone(), clock::now() + left));
-        }
-    }
-
-    fn say(&self, word: Word) {
+        let id = self.id.clone();
         // Nobody listens any more when the account has gone.
-        let _ = self.words.send(word);
+        let _ = self.words.send(match hold {
+            Hold::Nothing => Word::Free(id),
+            Hold::Start(at) => Word::Begins(id, at),
+            Hold::Slot => Word::Keep(id),
+        });
     }
 }
 

@@ -105,17 +105,21 @@ fn who_is_withdrawn_again_and_again_comes_back_more_slowly() {
 
 #[test]
 fn a_slot_is_kept_from_shortly_before_the_start() {
-    let near = |starts_in: Option<u64>, withdrawn| {
-        is_near(&Arena {
-            starts_in: starts_in.map(Duration::from_secs),
-            me: standing(withdrawn, None),
-            ..arena()
-        })
+    let is_near = |arena: &Arena| needs_now(arena) == Hold::Slot;
+    let at = |starts_in: Option<u64>, withdrawn| Arena {
+        starts_in: starts_in.map(Duration::from_secs),
+        me: standing(withdrawn, None),
+        ..arena()
     };
+    let near = |starts_in, withdrawn| is_near(&at(starts_in, withdrawn));
     assert!(near(None, false) && near(Some(60), false));
     assert!(!near(Some(61), false) && !near(None, true));
     assert!(!is_near(&Arena {
         starts_in: None,
         ..arena()
     }));
+    // Before that the account knows when it begins, and of one that we are about to join as well.
+    assert!(matches!(needs_now(&at(Some(61), false)), Hold::Start(_)));
+    assert_eq!(needs_now(&at(Some(61), true)), Hold::Nothing);
+    assert!(matches!(needs(&arena()), Hold::Start(_)));
 }

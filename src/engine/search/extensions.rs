@@ -59,10 +59,10 @@ impl Search<'_> {
         if is_singular {
             let lead = bar - value - if N::PV { params::double_pv() } else { 0 };
             let is_quiet = !node.table_move.is_some_and(Move::is_noisy);
-            let doubles = self.frame_before(ply, 1).doubles;
-            let double = doubles < params::doubles_max() && lead > params::double_margin();
+            let may = self.frame(ply).doubles < params::doubles_max();
+            let double = may && lead > params::double_margin();
             let triple = double && is_quiet && lead > params::triple_margin();
-            self.frame(ply).doubles = doubles + i32::from(double);
+            self.frame(ply).doubles += i32::from(double);
             Extension::By(1 + i32::from(double) + i32::from(triple))
         } else if value >= beta && !is_mate(value) {
             Extension::Cutoff(value)

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer};
 
 use super::Color;
-use super::ids::{ChallengeId, ChallengeStatus, DeclineReason, Speed, Username, Variant};
+use super::ids::{self, ChallengeId, ChallengeStatus, DeclineReason, Speed, Username, Variant};
 use super::text;
 
 /// A challenge as it comes in events, in lists and in the answer to a challenge of ours.
@@ -95,6 +95,14 @@ impl TimeControl {
     /// Whether there is a chess clock.
     pub fn is_clock(self) -> bool {
         matches!(self, Self::Clock { .. })
+    }
+
+    /// How long such a game lasts for one side, in seconds, as Lichess reckons it; `None` without a clock.
+    pub fn estimate(self) -> Option<u32> {
+        match self {
+            Self::Clock { limit, increment } => Some(ids::estimate(limit, increment)),
+            Self::Correspondence { .. } | Self::Unlimited | Self::Unknown => None,
+        }
     }
 }
 

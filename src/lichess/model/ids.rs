@@ -225,10 +225,15 @@ keys! {
     }
 }
 
+/// How long a game of `limit` and `increment` seconds lasts for one side, in seconds, as Lichess reckons it: with forty moves.
+pub(super) fn estimate(limit: u32, increment: u32) -> u32 {
+    limit.saturating_add(increment.saturating_mul(40))
+}
+
 impl Speed {
     /// The speed of a clock of `limit` and `increment` seconds.
     pub fn of_clock(limit: u32, increment: u32) -> Self {
-        match limit.saturating_add(increment.saturating_mul(40)) {
+        match estimate(limit, increment) {
             0..30 => Self::UltraBullet,
             30..180 => Self::Bullet,
             180..480 => Self::Blitz,
