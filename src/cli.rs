@@ -16,8 +16,8 @@ use crate::events::Color;
 use crate::sim::SimArgs;
 use crate::store::{By, Filter, Outcome, View, day};
 use crate::train::{
-    ChancesOptions, DatagenOptions, FitOptions, LadderOptions, MatchOptions, TrainOptions,
-    TuneOptions,
+    ChancesOptions, DatagenOptions, FitOptions, GauntletOptions, LadderOptions, MatchOptions,
+    TrainOptions, TuneOptions,
 };
 
 /// An always-on Lichess bot with its own chess engine, in one binary.
@@ -324,6 +324,15 @@ pub enum Command {
         of 100, pairs are counted by their points from 0 to 2. The numbers of the search can be set in a build with\n\
         `cargo build --profile dist --features tune`; they are in src/engine/params.rs.")]
     Match(MatchOptions),
+
+    /// Play against another engine, by UCI and with a clock
+    #[command(after_help = "Examples:\n  \
+        knightwatch gauntlet /usr/games/ethereal-chess --tc 8+0.08 --games 200\n  \
+        knightwatch gauntlet /usr/games/stockfish --theirs UCI_LimitStrength=true --theirs UCI_Elo=2800\n  \
+        knightwatch gauntlet self --ours Threads=2 --tc 2+0.02 --threads 1\n\n\
+        Each opening is played twice with colours exchanged. A move that oversteps its clock by more than 50 ms loses.\n\
+        Ctrl-C ends it at the end of the games that are on, with what they say.")]
+    Gauntlet(GauntletOptions),
 
     /// Measure the levels of `strength` against another engine at its levels
     #[command(

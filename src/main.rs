@@ -154,6 +154,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Epd(options) => epd::run(&options, &mut io::stdout().lock())?,
         Command::Datagen(options) => train::datagen::run(&options)?,
         Command::Match(options) => train::contest::run(&options)?,
+        Command::Gauntlet(options) => train::gauntlet::run(&options)?,
         Command::Ladder(options) => train::ladder::run(&options)?,
         Command::Fit(options) => train::fit::run(&options)?,
         Command::Chances(options) => train::chances::run(&options)?,

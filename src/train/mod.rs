@@ -1,5 +1,5 @@
 //! From games to a network: self-play ([`datagen`]), the archive of games ([`record`], [`archive`]) and the trainer ([`trainer`]);
-//! and from games to what is better: matches ([`contest`]), the levels of `strength` on a ladder ([`ladder`]), the tuner of the
+//! and from games to what is better: matches ([`contest`]), games against other engines ([`gauntlet`]), the levels of `strength` on a ladder ([`ladder`]), the tuner of the
 //! search's numbers ([`tune`]), that of the weights of the evaluation by hand ([`fit`]), and that of what a score means
 //! ([`chances`]).
 //!
@@ -14,18 +14,20 @@ pub mod fit;
 pub mod record;
 
 mod dataset;
+pub mod gauntlet;
 mod kernel;
 pub mod ladder;
 mod model;
 mod openings;
 mod options;
 mod referee;
+mod rival;
 mod sample;
 mod signal;
 pub mod trainer;
 pub mod tune;
 
 pub use options::{
-    ChancesOptions, DatagenOptions, FitOptions, LadderOptions, MatchOptions, TrainOptions,
-    TuneOptions,
+    ChancesOptions, DatagenOptions, FitOptions, GauntletOptions, LadderOptions, MatchOptions,
+    TrainOptions, TuneOptions,
 };

@@ -1,6 +1,7 @@
-//! The arguments of `datagen`, `train`, `fit`, `match`, `ladder` and `tune`.
+//! The arguments of `datagen`, `train`, `fit`, `match`, `gauntlet`, `ladder` and `tune`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::contest::stats::Sprt;
 use super::openings::Openings;
@@ -114,6 +115,50 @@ impl MatchOptions {
             _ => None,
         }
     }
+}
+
+/// `knightwatch gauntlet`
+#[derive(Clone, Debug, clap::Args)]
+pub struct GauntletOptions {
+    /// An engine that speaks UCI, or `self` for another one of these
+    #[arg(value_name = "ENGINE")]
+    pub engine: PathBuf,
+    /// An option of it, such as UCI_LimitStrength=true; may come again
+    #[arg(long, value_name = "NAME=VALUE", value_parser = option)]
+    pub theirs: Vec<(String, String)>,
+    /// An option of ours; without a word both have 16 MiB of hash and one thread
+    #[arg(long, value_name = "NAME=VALUE", value_parser = option)]
+    pub ours: Vec<(String, String)>,
+    /// The clock of a game in seconds, and what a move adds to it
+    #[arg(long, value_name = "BASE+INC", default_value = "8+0.08", value_parser = time_control)]
+    pub tc: TimeControl,
+    /// Games, two for every opening; each takes a core of its own
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub games: u64,
+    #[command(flatten)]
+    pub field: Field,
+}
+
+/// What is on each clock at first, and what a move adds to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeControl {
+    pub base: Duration,
+    pub increment: Duration,
+}
+
+fn option(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn time_control(text: &str) -> Result<TimeControl, String> {
+    let seconds = |text: &str| Duration::try_from_secs_f64(text.trim().parse().ok()?).ok();
+    let read = || {
+        let (base, increment) = text.split_once('+')?;
+        let (base, increment) = (seconds(base)?, seconds(increment)?);
+        (!base.is_zero()).then_some(TimeControl { base, increment })
+    };
+    read().ok_or_else(|| "expected seconds and what a move adds, as in 8+0.08".to_owned())
 }
 
 /// `knightwatch ladder`
@@ -287,6 +332,6 @@ pub struct ChancesOptions {
     #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
     pub data: Vec<PathBuf>,
     /// Only positions whose scores are at most so many centipawns
-    #[arg(long, value_name = "CP", default_value_t = 60, value_parser = clap::value_parser!(i32).range(1..=3000))]
+    #[arg(long, value_name = "CP", default_value_t = 600, value_parser = clap::value_parser!(i32).range(1..=3000))]
     pub within: i32,
 }

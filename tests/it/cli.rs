@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
 
 use clap::CommandFactory;
@@ -88,6 +89,10 @@ fn wrong_usage_exits_with_2() {
         &["epd", "suite.epd", "--nodes", "0"],
         &["match", "--sprt", "0"],
         &["match", "--set", "rfp_margin"],
+        &["gauntlet"],
+        &["gauntlet", "self", "--tc", "8"],
+        &["gauntlet", "self", "--tc", "0+1"],
+        &["gauntlet", "self", "--ours", "Hash"],
         &[
             "ladder",
             "stockfish",
@@ -247,6 +252,42 @@ fn a_match_ends_with_its_result() {
     let refused = output(&["match", "none", "none", "--openings", "nowhere.epd"]);
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(said.contains("cannot read nowhere.epd"), "{said}");
+}
+
+#[test]
+fn a_gauntlet_ends_with_its_result_and_the_flags() {
+    let short = "gauntlet self --tc 1+0.01 --games 2 --threads 1 --theirs UCI_LimitStrength=true";
+    let printed = stdout(&short.split(' ').collect::<Vec<_>>());
+    let lines: Vec<&str> = printed.lines().collect();
+    assert!(
+        lines[0].starts_with("Knightwatch ") && lines[0].ends_with(", 1+0.01"),
+        "{printed}"
+    );
+    assert!(lines[1].starts_with("2 games: +"), "{printed}");
+    assert!(lines[2].starts_with("lost by the clock: "), "{printed}");
+}
+
+#[test]
+fn what_is_wrong_with_an_engine_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let cheat = home.path().join("cheat");
+    let script = "#!/bin/sh\necho id name Cheat\nwhile read word rest; do case $word in\n\
+                  uci) echo uciok;; isready) echo readyok;; go) echo bestmove a1a1;;\nesac; done\n";
+    std::fs::write(&cheat, script).unwrap();
+    std::fs::set_permissions(&cheat, PermissionsExt::from_mode(0o700)).unwrap();
+    let cheat = cheat.to_str().unwrap();
+    for (arguments, words) in [
+        (&["nowhere/engine"][..], "cannot start nowhere/engine"),
+        (&["/bin/true"], "/bin/true has gone"),
+        (&["self", "--theirs", "Courage=1"], "has no option Courage"),
+        (&["self", "--ours", "Hash=big"], "and big is none of them"),
+        (&[cheat, "--games", "2", "--tc", "1+0"], "Cheat said in "),
+    ] {
+        let refused = output(&[&["gauntlet"], arguments].concat());
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(said.contains(words), "{said}");
+    }
 }
 
 #[test]

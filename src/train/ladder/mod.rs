@@ -4,20 +4,19 @@
 //! Nothing is limited by time, so that the result does not depend on the machine or on its load.
 
 mod rating;
-mod rival;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::ensure;
 
 use self::rating::{Against, Met, Rating, rate};
-use self::rival::Rival;
 use super::contest::stats::Tally;
 use super::contest::{crew, pair};
 use super::datagen::HASH;
 use super::openings::Openings;
 use super::options::{Anchor, LadderOptions};
 use super::referee::limits;
+use super::rival::Rival;
 use super::signal::stop_on_signal;
 use crate::chess::{Color, Game};
 use crate::engine::{Elo, Limits, Setting, Solo, Strength};
@@ -166,13 +165,19 @@ impl<'a> Room<'a> {
                 Other::Anchor(anchor) => {
                     let rival = match &mut self.rival {
                         Some(rival) => rival,
-                        none => none.insert(Rival::start(&self.options.engine)?),
+                        none => {
+                            let rival = none.insert(Rival::start(&self.options.engine, &[])?);
+                            rival.offer("Threads", "1")?;
+                            rival.set("UCI_LimitStrength", "true")?;
+                            rival
+                        }
                     };
-                    rival.play_at(anchor.elo, anchor.nodes)?;
+                    rival.set("UCI_Elo", &anchor.elo.to_string())?;
                     rival.new_game()?;
+                    let nodes = format!("nodes {}", anchor.nodes);
                     let think = |side: usize, game: &Game| {
                         if side > 0 {
-                            return rival.think(game).map(Some);
+                            return rival.think(game, &nodes).map(Some);
                         }
                         let thought = self.home.think(game, &home);
                         Ok(thought.mv.map(|mv| (mv, thought.score)))
