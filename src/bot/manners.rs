@@ -8,6 +8,9 @@ use crate::engine::{Chances, Score};
 /// Between two draw offers of ours, in plies: Lichess ignores an offer within 20 plies of the last one.
 const OFFER_EVERY: usize = 40;
 
+/// Nobody resigns what is lost in fewer of 100 games, however bad the score.
+const SURELY_LOST: f64 = 95.0;
+
 /// A position that was lost is so until it is better than this share of what makes one lost: scores swing a little from move
 /// to move.
 const STILL_LOST: f64 = 2.0 / 3.0;
@@ -68,7 +71,7 @@ impl Mood {
             Score::Mate(_) => f64::INFINITY,
         };
         let limit = f64::from(resign.score_cp);
-        if down >= limit {
+        if down >= limit && loss >= SURELY_LOST {
             self.lost += 1;
         } else if down < limit * STILL_LOST {
             self.lost = 0;
@@ -191,12 +194,12 @@ mod tests {
         for (material, score, offers, takes) in [
             (ENDING, 0, true, true),
             (ENDING, -20, true, true),
-            (0, 20, true, true),
-            (0, 40, false, false),
+            (0, 60, true, true),
+            (0, 120, false, false),
             (OPENING, 0, false, false),
             (ENDING, 150, false, false),
             (ENDING, -150, false, true),
-            (OPENING, -150, false, false),
+            (OPENING, -60, false, false),
             (OPENING, -600, false, true),
         ] {
             let scores = cp(&[score; 6]);
@@ -267,6 +270,28 @@ mod tests {
         ];
         let manner = felt(&mated).manner(at(90, false), &draw, &on);
         assert_eq!(manner, Manner::Resign);
+    }
+
+    #[test]
+    fn nobody_resigns_where_there_is_too_little_to_win_with() {
+        let (draw, default) = settings();
+        let early = config::Resign {
+            score_cp: 300,
+            ..default
+        };
+        for (material, score, resigns) in [
+            (OPENING, -450, true),
+            (OPENING, -310, false),
+            (ENDING, -450, false),
+            (ENDING, -600, true),
+        ] {
+            let mut mood = Mood::default();
+            for score in cp(&[score; 4]) {
+                mood.feel(score, material, &draw, &early);
+            }
+            let manner = mood.manner(at(90, false), &draw, &early);
+            assert_eq!(manner == Manner::Resign, resigns, "{score} with {material}");
+        }
     }
 
     #[test]
