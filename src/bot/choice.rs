@@ -11,6 +11,7 @@ use super::House;
 use crate::book;
 use crate::chess::{Game, Move, Position};
 use crate::clock;
+use crate::config::Books;
 use crate::engine::{self, Clock, Limits, Strength, Task, Thinking, Thought, tempo};
 use crate::events::{self, Event, Report, Source};
 use crate::lichess::model::GameId;
@@ -52,20 +53,26 @@ impl Shelf {
         Self::new(Vec::new(), book::Choice::default(), 0)
     }
 
-    fn pick(&self, game: &Game, rng: &mut fastrand::Rng) -> Option<Move> {
+    fn pick(&self, asked: &Books, game: &Game, rng: &mut fastrand::Rng) -> Option<Move> {
         if game.moves().len() >= self.max_ply {
             return None;
         }
-        self.books
-            .iter()
-            .find_map(|book| book.pick(game.position(), &self.choice, rng))
+        let mut pick = |book: &book::Book| book.pick(game.position(), &self.choice, rng);
+        match asked {
+            Books::None => None,
+            Books::All => self.books.iter().find_map(pick),
+            Books::Named(names) => names.iter().find_map(|name| {
+                let is_it = |book: &&book::Book| Books::is_called(book.name().as_ref(), name);
+                self.books.iter().filter(is_it).find_map(&mut pick)
+            }),
+        }
     }
 }
 
-/// A move that needs no thinking, if there is one: the only legal one, or one of the books', if there are any. `barred`
-/// moves are none.
+/// A move that needs no thinking, if there is one: the only legal one, or one of those of the shelf's books that are
+/// asked, if any are. `barred` moves are none.
 pub fn at_once(
-    shelf: Option<&Shelf>,
+    books: Option<(&Shelf, &Books)>,
     game: &Game,
     barred: &[Move],
     rng: &mut fastrand::Rng,
@@ -82,7 +89,10 @@ pub fn at_once(
     // A book does not know what has happened before: in a position that comes again its move has led nowhere.
     let book = Some(game)
         .filter(|game| game.repetitions() < 2)
-        .and_then(|game| shelf?.pick(game, rng))
+        .and_then(|game| {
+            let (shelf, asked) = books?;
+            shelf.pick(asked, game, rng)
+        })
         .filter(|mv| !barred.contains(mv) && legal.contains(mv))?;
     Some(of(book, Source::Book))
 }

@@ -276,8 +276,8 @@ fn contradictions(
         )
         .flat_map(|layer| &layer.rules)
         .collect();
-    let said = rule::contradictions(&all.rule);
-    for (number, sentence) in rule::contradictions(&settings.rule) {
+    let said = rule::contradictions(&all.rule, &all.book);
+    for (number, sentence) in rule::contradictions(&settings.rule, &settings.book) {
         let before = number.checked_sub(account.rules.len());
         let is_said = before.is_some_and(|number| said.contains(&(number, sentence.clone())));
         // What is left of a rule after a slip says nothing about what was meant.

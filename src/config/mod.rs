@@ -34,7 +34,7 @@ pub use manners::{Chat, Draw, Evals, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign, Ta
 pub use matchmaking::{Matchmaking, Profile, Side, fault_of};
 pub use problem::Error;
 pub use rule::{
-    Decline, Exact, ExtraRule, Limit, Match, OurColor, Pattern, Play, Range, Rule, Title,
+    Books, Decline, Exact, ExtraRule, Limit, Match, OurColor, Pattern, Play, Range, Rule, Title,
 };
 pub use settings::{
     Book, Challenge, Engine, Games, Lichess, PgnFiles, Prefer, Records, Selection, Settings, Speed,
@@ -189,7 +189,7 @@ impl Settings {
                 .problems
                 .push(Problem::new(place, contradiction.sentence));
         }
-        for (number, sentence) in rule::contradictions(&settings.rule) {
+        for (number, sentence) in rule::contradictions(&settings.rule, &settings.book) {
             let mut rules = layers.iter().flat_map(|layer| &layer.rules);
             // What is left of a rule after a slip says nothing about what was meant.
             let rule = rules.nth(number).filter(|rule| rule.whole);

@@ -14,7 +14,7 @@ use super::daemon::Daemon;
 use super::joining::{Joining, Membership};
 use super::manners::{Chat, Draw, Resign, Takebacks};
 use super::matchmaking::Matchmaking;
-use super::rule::{Exact, Limit, Pattern, Play, Rule};
+use super::rule::{Books, Exact, Limit, Pattern, Play, Rule};
 use super::strength::Strength;
 use crate::lichess::{Endpoint, EndpointError};
 
@@ -340,7 +340,8 @@ impl Settings {
 
     /// Whether books are asked in any games.
     pub fn has_books(&self) -> bool {
-        let here = self.book.enabled || self.some_rule(|play| play.book);
+        let here =
+            self.book.enabled || self.some_rule(|play| play.book.as_ref().map(Books::are_asked));
         here || self.account.iter().any(Self::has_books)
     }
 

@@ -350,6 +350,22 @@ fn accounts_of_one_program_never_challenge_or_accept_each_other() {
 }
 
 #[test]
+fn what_one_account_asks_for_counts_for_the_address_of_all() {
+    let site = site();
+    let bot = start(&site, SMALL, ["", ""]);
+    said(&bot, &["challenge", "Anna", "3+2", "--account", BOT]);
+    wait("the other account has counted it", || {
+        let mut files = std::fs::read_dir(bot.state()).ok()?.flatten();
+        let hers = files.find(|file| {
+            let name = file.file_name().to_string_lossy().to_lowercase();
+            name.contains(&SISTER.to_lowercase()) && name.ends_with(".quota.json")
+        })?;
+        let text = std::fs::read_to_string(hers.path()).ok()?;
+        text.contains("challenge.create.ip").then_some(())
+    });
+}
+
+#[test]
 fn sisters_that_are_paired_by_others_play_and_one_of_them_tells() {
     let site = site();
     let bot = start(&site, SMALL, ["", ""]);

@@ -2,14 +2,19 @@
 //!
 //! Tests wait for conditions with a deadline, never for time to pass.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{self, Next};
 use knightwatch::sim::{Endpoint, GameSummary, NewUser, Sim, SimOptions, Visit};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -105,6 +110,28 @@ impl Site {
             name: name.to_owned(),
             http: reqwest::Client::new(),
         }
+    }
+
+    /// A server of which the site is a part, under this path: its address, and what those who call there call themselves.
+    /// There everybody is the bot.
+    pub fn under(&self, path: &str) -> (String, Arc<Mutex<BTreeSet<String>>>) {
+        let callers = Arc::new(Mutex::new(BTreeSet::new()));
+        let noted = Arc::clone(&callers);
+        let note = middleware::from_fn(move |request: Request, next: Next| {
+            let name = request.headers().get("user-agent");
+            let name = name.and_then(|name| name.to_str().ok()).unwrap_or_default();
+            noted.lock().unwrap().insert(name.to_owned());
+            next.run(request)
+        });
+        let app = Router::new().nest(path, self.sim.door_of(BOT)).layer(note);
+        let listener = self
+            .runtime
+            .block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))
+            .unwrap();
+        let url = format!("http://{}{path}", listener.local_addr().unwrap());
+        self.runtime
+            .spawn(async move { axum::serve(listener, app).await.unwrap() });
+        (url, callers)
     }
 
     /// The game as it stands.

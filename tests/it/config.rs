@@ -242,6 +242,25 @@ fn rules_that_cannot_be_meant_are_sentences() {
 }
 
 #[test]
+fn a_rule_names_books_that_there_are() {
+    let text = "[book]\nfiles = [\"books/white.bin\"]\n\n\
+                [[rule]]\nplay = { book = [\"white.bin\", \"black.bin\", \"default\"] }\n\n\
+                [[rule]]\nplay = { book = 7 }\n";
+    let said = complaint(text, &[], &[]);
+    for words in [
+        "there is no book `black.bin`: a rule names some of those in book.files, or the embedded one, default; \
+         there are white.bin, default",
+        "true, false, or the names of some of book.files",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+    assert!(
+        !said.contains("no book `white.bin`") && !said.contains("no book `default`"),
+        "{said}"
+    );
+}
+
+#[test]
 fn profiles_are_checked_key_by_key() {
     let text = "[matchmaking]\nenabled = true\nreserve = 100\npatience_s = 0\n\n\
                 [[matchmaking.profile]]\nclok = \"3+2\"\nclock = [\"3+2\", \"3\"]\nrated = \"yes\"\nvariant = []\ncolor = \"blue\"\n\n\

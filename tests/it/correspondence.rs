@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{Kind, NewUser, Plan, SimOptions, Sparring, TimeControl};
+use knightwatch::sim::{Endpoint, Kind, NewUser, Plan, SimOptions, Sparring, TimeControl};
 
-use crate::common::{BOT, Daemon, Site, scale_from_now, wait};
+use crate::common::{BOT, Daemon, Site, scale_from_now, visits_of, wait};
 use crate::manners::act;
 
 /// How many times faster than the wall the site and the bot run.
@@ -22,9 +22,13 @@ const CONFIG: &str = r#"
 "#;
 
 fn site() -> Site {
+    site_at(SPEED)
+}
+
+fn site_at(speed: f64) -> Site {
     Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::human("Anna")],
-        speed: SPEED,
+        speed,
         ..SimOptions::default()
     })
 }
@@ -107,5 +111,40 @@ fn no_game_waits_while_another_lingers() {
         for id in &games {
             site.plies(id, before + 2);
         }
+    }
+}
+
+#[test]
+fn the_most_urgent_is_thought_about_first_and_for_as_long_as_is_set() {
+    // Slower, so that a busy machine matters less.
+    const SPEED: f64 = 4.0;
+    let site = site_at(SPEED);
+    let config = CONFIG.replace("at_once = 2", "at_once = 1\nmove_s = 4");
+    let config = config.replace("[[rule]]\n    play = { max_depth = 3 }", "");
+    let config = format!("book = {{ enabled = false }}\n{config}");
+    let scale = scale_from_now(SPEED);
+    let mut bot = Daemon::start_with(&site, &config, &["--time-scale", &scale]);
+    let anna = site.player("Anna");
+    let start = |days| anna.start(&[("days", days), ("color", "white")]);
+    let [fortnight, day, week, three] = ["14", "1", "7", "3"].map(start);
+    bot.crash();
+    for id in [&fortnight, &day, &week, &three] {
+        act(&anna, id, "move/e2e4");
+    }
+    bot.restart();
+    for id in [&fortnight, &day, &week, &three] {
+        site.plies(id, 2);
+    }
+    let moves = visits_of(&site, BOT, Endpoint::Move);
+    let games: Vec<_> = moves
+        .iter()
+        .filter_map(|visit| visit.game.clone())
+        .collect();
+    assert_eq!(games, [day, three, week, fortnight]);
+    // Each is thought about when the one before is played, and by default that would take longer.
+    let (least, default) = (Duration::from_secs(1), Duration::from_secs(20));
+    for pair in moves.windows(2) {
+        let took = pair[1].at - pair[0].at;
+        assert!(took > least && took < default, "{took:?}");
     }
 }

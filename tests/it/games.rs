@@ -1,13 +1,17 @@
 //! The real program plays on the simulator, over real HTTP, through everything that can go wrong.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use knightwatch::book::Record;
+use knightwatch::chess::Position;
 use knightwatch::sim::{
-    ColorChoice, Endpoint, GameSummary, Kind, NewUser, Plan, Sparring, TimeControl,
+    ColorChoice, Endpoint, Fault, GameSummary, Kind, NewUser, Plan, Rule, Sparring, TimeControl,
 };
 
-use crate::common::{BOT, Daemon, Player, SLOW, Site, wait};
+use crate::common::{BOT, Daemon, Player, SLOW, Site, visits_of, wait};
+use crate::manners::act;
 use crate::operator::status;
 
 /// White, who is the bot, mates, but not at once.
@@ -188,7 +192,7 @@ fn what_is_not_wanted_is_declined_with_the_reason() {
     let rapid = [("clock.limit", "600"), ("clock.increment", "0")];
     let chess960 = [CLOCK[0], CLOCK[1], ("variant", "chess960")];
     let days = [("days", "3")];
-    let cases: [(&str, &str, Form<'_>, &str); 12] = [
+    let cases: [(&str, &str, Form<'_>, &str); 14] = [
         ("", "Anna", &CLOCK, "accepted"),
         ("", "Robot", &rated, "accepted"),
         ("", "Anna", &days, "tooslow"),
@@ -196,6 +200,8 @@ fn what_is_not_wanted_is_declined_with_the_reason() {
         ("rated = false", "Anna", &rated, "casual"),
         ("casual = false", "Anna", &CLOCK, "rated"),
         ("bots = false", "Robot", &CLOCK, "nobot"),
+        ("bots = false", "Anna", &CLOCK, "accepted"),
+        ("rated = false", "Anna", &CLOCK, "accepted"),
         ("humans = false", "Anna", &CLOCK, "onlybot"),
         ("variants = [\"standard\"]", "Anna", &chess960, "standard"),
         ("speeds = [\"rapid\"]", "Anna", &blitz, "toofast"),
@@ -263,6 +269,64 @@ fn of_two_instances_on_one_token_one_stays() {
 }
 
 #[test]
+fn a_lichess_may_live_under_a_path_and_hears_who_calls() {
+    let site = Site::new([NewUser::human("Anna")]);
+    let (url, callers) = site.under("/box");
+    let config = format!("lichess = {{ url = \"{url}\", token_file = \"token\" }}\n");
+    let _bot = Daemon::start(&site, &config);
+    let anna = site.player("Anna");
+    let id = anna.start(&SLOW);
+    act(&anna, &id, "move/e2e4");
+    site.plies(&id, 2);
+    let program = format!("knightwatch/{}", env!("CARGO_PKG_VERSION"));
+    let callers = callers.lock().unwrap().clone();
+    assert!(
+        callers.iter().all(|name| name.starts_with(&program)),
+        "{callers:?}"
+    );
+    let named = format!("user:{BOT}");
+    assert!(
+        callers.iter().any(|name| name.ends_with(&named)),
+        "{callers:?}"
+    );
+}
+
+#[test]
+fn moves_are_sent_until_they_are_made_and_questions_a_few_times() {
+    let site = Site::new([NewUser::human("Anna")]);
+    let broken = |endpoint, times| {
+        let rule = Rule::on(endpoint, Fault::json(502, "{}"));
+        site.sim.faults().add(rule.of_user(BOT).times(times));
+    };
+    broken(Endpoint::Account, 2);
+    broken(Endpoint::Move, 6);
+    let _bot = Daemon::start(&site, "");
+    let anna = site.player("Anna");
+    let id = anna.start(&SLOW);
+    act(&anna, &id, "move/e2e4");
+    site.plies(&id, 2);
+    for (endpoint, calls) in [(Endpoint::Account, 3), (Endpoint::Move, 7)] {
+        let visits = visits_of(&site, BOT, endpoint);
+        assert_eq!(visits.len(), calls, "{visits:?}");
+    }
+}
+
+#[test]
+fn the_first_move_comes_soon_though_the_clock_stands() {
+    let site = Site::new([NewUser::human("Anna")]);
+    let _bot = Daemon::start(&site, "book = { enabled = false }\n");
+    let [limit, increment, _] = SLOW;
+    let id = site
+        .player("Anna")
+        .start(&[limit, increment, ("color", "black")]);
+    site.plies(&id, 1);
+    let when = |endpoint| visits_of(&site, BOT, endpoint)[0].at;
+    let took = when(Endpoint::Move) - when(Endpoint::ChallengeAccept);
+    // It thinks for a second at most; with three hours on its clock it would take minutes.
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
 fn the_book_ends_where_it_is_told_to() {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(
@@ -299,12 +363,21 @@ fn the_books_are_asked_in_their_order() {
         book.display().to_string()
     };
     let files = [book("first", "e4 e6\n"), book("second", "e4 c5\nd4 f5\n")];
-    let site = Site::new(["Anna", "Bert"].map(NewUser::bot));
+    let site = Site::new(["Anna", "Bert", "Cleo", "Dora"].map(NewUser::bot));
+    let rules = r#"
+        [[rule]]
+        match = { name = "bert" }
+        play = { book = false, max_depth = 3 }
+        [[rule]]
+        match = { name = "cleo" }
+        play = { book = ["second.bin", "first.bin"] }
+        [[rule]]
+        match = { name = "dora" }
+        play = { book = "first.bin", max_depth = 3 }
+    "#;
     let bot = Daemon::start(
         &site,
-        &format!(
-            "book = {{ files = {files:?} }}\n[[rule]]\nmatch = {{ name = \"bert\" }}\nplay = {{ book = false, max_depth = 3 }}\n"
-        ),
+        &format!("games.concurrency = 8\nbook = {{ files = {files:?} }}\n{rules}"),
     );
     let reply = |name: &str, opening: &str| {
         let player = site.player(name);
@@ -330,4 +403,68 @@ fn the_books_are_asked_in_their_order() {
     assert_eq!(book_moves(3), 3);
     reply("Bert", "e2e4");
     assert_eq!(book_moves(4), 3);
+    // Those that a rule names, in its order, and no other.
+    assert_eq!(reply("Cleo", "e2e4"), "c7c5");
+    assert_eq!(book_moves(5), 4);
+    reply("Dora", "d2d4");
+    assert_eq!(book_moves(6), 4);
+}
+
+/// A book's answers to 1. e4, each with its weight.
+fn answers(shelf: &Path, moves: &[(&str, u16)]) -> String {
+    let mut position = Position::startpos();
+    position.play(position.parse_san("e4").unwrap());
+    let bytes = moves.iter().flat_map(|&(san, weight)| {
+        let mv = Record::write_move(position.parse_san(san).unwrap());
+        let key = position.key();
+        Record {
+            key,
+            mv,
+            weight,
+            learn: 0,
+        }
+        .to_bytes()
+    });
+    let file = shelf.join("answers.bin");
+    std::fs::write(&file, bytes.collect::<Vec<u8>>()).unwrap();
+    file.display().to_string()
+}
+
+#[test]
+fn a_book_is_read_as_the_settings_say() {
+    const GAMES: usize = 20;
+    let shelf = tempfile::tempdir().unwrap();
+    let file = answers(shelf.path(), &[("c5", 60_000), ("e6", 2), ("a6", 1)]);
+    // How often the first one is played. By chance alone this fails once in half a million times.
+    for (selection, least, most) in [
+        ("best", GAMES, GAMES),
+        ("weighted", GAMES - 2, GAMES),
+        ("uniform", 1, GAMES - 1),
+    ] {
+        let settings = format!("selection = \"{selection}\", min_weight = 2");
+        let site = Site::new([NewUser::bot("Anna")]);
+        let _bot = Daemon::start(
+            &site,
+            &format!(
+                "games = {{ concurrency = {GAMES}, per_opponent = {GAMES} }}\nbook = {{ files = [{file:?}], {settings} }}\n"
+            ),
+        );
+        let anna = site.player("Anna");
+        for _ in 0..GAMES {
+            let id = anna.start(&SLOW);
+            anna.play(&id, "e2e4");
+            site.plies(&id, 2);
+        }
+        let (_, playing) = anna.get("/api/account/playing?nb=50");
+        let games = playing["nowPlaying"].as_array().unwrap();
+        assert_eq!(games.len(), GAMES);
+        let count = |uci: &str| games.iter().filter(|game| game["lastMove"] == uci).count();
+        let [first, second] = ["c7c5", "e7e6"].map(count);
+        assert_eq!(
+            first + second,
+            GAMES,
+            "{selection}: none of too little weight"
+        );
+        assert!((least..=most).contains(&first), "{selection}: {first}");
+    }
 }

@@ -1,5 +1,6 @@
 //! The real program looks for games itself, on the simulator.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use knightwatch::sim::{
@@ -180,6 +181,7 @@ fn a_human_gets_in_while_a_challenge_is_pending() {
 fn nobody_is_challenged_who_is_blocked_or_no_bot_or_too_far_away() {
     let site = Site::new([
         statue("Nasty"),
+        statue("Pest"),
         statue("Enemy"),
         statue("Strong").rating(2_500),
         NewUser {
@@ -191,11 +193,59 @@ fn nobody_is_challenged_who_is_blocked_or_no_bot_or_too_far_away() {
     assert_eq!(status, 200);
     let bot = Daemon::start(
         &site,
-        &format!("challenge = {{ block = [\"nas*\"] }}\n{EAGER}"),
+        &format!(
+            "challenge = {{ block = [\"nas*\"] }}\n{}",
+            EAGER.replace("enabled = true", "enabled = true\nblock = [\"pest\"]")
+        ),
     );
     says(&bot, "Enemy is blocked by us on Lichess", 1);
     assert_eq!(calls(&site.sim, Endpoint::ChallengeCreate), 0);
-    assert!(!bot.log().contains("Nasty") && !bot.log().contains("Strong"));
+    for name in ["Nasty", "Pest", "Strong"] {
+        assert!(!bot.log().contains(name), "{name}");
+    }
+}
+
+#[test]
+fn a_profile_says_what_is_played_and_its_weight_how_often() {
+    let site = Site::new([]);
+    site.sim.spar(quick("Rival"));
+    let config = "[matchmaking]\nenabled = true\nidle_s = 0\n\
+                  [[matchmaking.profile]]\nclock = \"1+0\"\n\
+                  [[matchmaking.profile]]\nweight = 1000000\nclock = \"2+1\"\nvariant = \"chess960\"\n\
+                  rated = false\ncolor = \"white\"\n";
+    let _bot = Daemon::start(&site, config);
+    let game = site.started(1).remove(0);
+    assert_eq!(
+        (game.white.as_str(), game.variant, game.rated),
+        (BOT, "chess960", false),
+        "{game:?}"
+    );
+    assert_eq!(game.time_control, TimeControl::clock(120, 1));
+}
+
+#[test]
+fn those_who_fit_take_turns() {
+    let site = Site::new([]);
+    let names = ["Rival", "Partner", "Foe"];
+    for name in names {
+        site.sim.spar(quick(name));
+    }
+    let mut bot = Daemon::start(&site, &format!("{EAGER}color = \"white\"\n"));
+    let mut met = BTreeSet::new();
+    for number in 1..=names.len() {
+        let games = site.started(number);
+        let mut new = games.iter().filter(|game| !met.contains(&game.black));
+        let game = new.next().expect("somebody else").clone();
+        site.finished(&game.id);
+        kept(&bot, ".answers.json", &game.black.to_lowercase());
+        met.insert(game.black);
+        bot.crash();
+        // As on another day.
+        let mut files = std::fs::read_dir(bot.state()).unwrap().flatten();
+        let quota = files.find(|file| file.file_name().to_string_lossy().ends_with(".quota.json"));
+        std::fs::remove_file(quota.unwrap().path()).unwrap();
+        bot.restart();
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Who is accepted when, by the real program on the simulator; and what `explain` says about it beforehand.
 
+mod keys;
+
 use std::process::Command;
 use std::time::Duration;
 
@@ -137,12 +139,17 @@ fn who_waits_is_served_by_preference_and_who_has_gone_is_not() {
     assert_eq!(ask(&rival, &BLITZ), "later");
     abort(&anna, &first);
     assert_eq!(cleo.answer(&waiting[2]), "accepted");
-    // Bert takes his back, so that the bot is next.
-    let (status, _) = bert.post(&format!("/api/challenge/{}/cancel", waiting[1]), &[]);
-    assert_eq!(status, 200);
-    logged(&bot, &waiting[1], "no longer there");
+    // People are served before bots, though the bot was there first.
     abort(&cleo, &waiting[2]);
-    assert_eq!(robot.answer(&waiting[0]), "accepted");
+    assert_eq!(bert.answer(&waiting[1]), "accepted");
+    // The bot takes its challenge back, so that the next one does not wait for it.
+    let (status, _) = robot.post(&format!("/api/challenge/{}/cancel", waiting[0]), &[]);
+    assert_eq!(status, 200);
+    logged(&bot, &waiting[0], "no longer there");
+    abort(&bert, &waiting[1]);
+    wait("the place is free for another bot", || {
+        (ask(&rival, &BLITZ) == "accepted").then_some(())
+    });
 }
 
 #[test]
@@ -359,12 +366,17 @@ fn a_game_without_a_clock_waits_for_no_place_and_takes_none() {
 #[test]
 fn a_reserved_place_is_for_people() {
     let site = site();
-    let config = "[games]\nconcurrency = 2\nreserved_for_humans = 1\n[challenge]\nqueue = 0\n";
-    let _bot = Daemon::start(&site, config);
+    let bot = Daemon::start(
+        &site,
+        "games = { concurrency = 2, reserved_for_humans = 1 }\n",
+    );
     let [anna, robot, rival] = ["Anna", "Robot", "Rival"].map(|name| site.player(name));
     assert_eq!(ask(&robot, &BLITZ), "accepted");
-    assert_eq!(ask(&rival, &BLITZ), "later");
+    // Who waits holds up nobody.
+    let waits = rival.challenge(&BLITZ);
+    logged(&bot, &waits, "is to wait");
     assert_eq!(ask(&anna, &BLITZ), "accepted");
+    assert!(site.game(&waits).is_none());
 }
 
 #[test]

@@ -100,6 +100,25 @@ fn a_place_is_kept_while_an_arena_is_on() {
 }
 
 #[test]
+fn no_game_is_looked_for_that_would_last_into_an_arena() {
+    let site = Site::new([NewUser {
+        present: true,
+        ..NewUser::bot("Ann")
+    }]);
+    site.sim.arena(&arena(600)).unwrap();
+    // 10+5 is reckoned with 800 seconds for each side.
+    let eager =
+        "[matchmaking]\nenabled = true\nidle_s = 0\n[[matchmaking.profile]]\nclock = \"10+5\"\n";
+    let bot = Daemon::start(&site, &format!("{ONE}{eager}"));
+    wait("it waits for the arena", || {
+        let why = "an arena begins before any game would be over";
+        bot.log().contains(why).then_some(())
+    });
+    assert!(is_in(&site));
+    assert_eq!(site.sim.faults().calls(Endpoint::ChallengeCreate), 0);
+}
+
+#[test]
 fn a_place_is_kept_in_an_arena_that_cannot_be_looked_at_after_a_crash() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, ONE);

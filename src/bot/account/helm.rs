@@ -100,7 +100,7 @@ impl Office {
                     name: vec![who.clone()],
                     ..Match::default()
                 },
-                play: *play,
+                play: play.clone(),
                 ..Rule::default()
             };
             let rules = &mut Arc::make_mut(&mut settings).rule;
@@ -220,7 +220,7 @@ impl Account {
         self.office.play.retain(|(other, _)| *other != who);
         let done = match play == Play::default() {
             true => format!("{who} is played as the rules say"),
-            false => format!("{who} is played with {}", said(play).join(", ")),
+            false => format!("{who} is played with {}", said(&play).join(", ")),
         };
         info!("from now on {done}");
         if play != Play::default() {

@@ -246,7 +246,7 @@ fn time(facts: &Facts<'_>) -> String {
 fn book(facts: &Facts<'_>) -> String {
     let from_book = facts.last.map(|(report, _)| report.source == Source::Book);
     match from_book {
-        _ if !facts.terms.book => "I play this game without a book.".into(),
+        _ if !facts.terms.book.are_asked() => "I play this game without a book.".into(),
         None => "I have not moved yet.".into(),
         Some(true) => "My last move was from a book.".into(),
         Some(false) => "My last move was from no book.".into(),

@@ -65,8 +65,8 @@ impl Play {
         };
         let (game, barred) = (sheet.game(), self.mind.duty.barred());
         let terms = &self.mind.terms;
-        let in_book = terms.book && sheet.ply() < terms.skill.book_plies();
-        let books = in_book.then_some(&self.house.books);
+        let in_book = sheet.ply() < terms.skill.book_plies();
+        let books = in_book.then_some((&self.house.books, &terms.book));
         if let Some(choice) = choice::at_once(books, game, barred, &mut self.rng) {
             return self.found(Some(choice));
         }

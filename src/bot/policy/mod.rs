@@ -376,7 +376,7 @@ fn said_of(rule: &Rule) -> Vec<String> {
         said.extend(counted.map(|(most, whose)| format!("at most {most} a day {whose}")));
     }
     said.extend(rule.priority.map(|priority| format!("priority {priority}")));
-    said.extend(terms::said(rule.play));
+    said.extend(terms::said(&rule.play));
     if rule.accept == Some(true) {
         said.push("accept".to_owned());
     }

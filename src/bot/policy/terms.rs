@@ -5,14 +5,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Skill, Subject, name_of, subject};
-use crate::config::{self, Play, Settings, Takebacks};
+use crate::config::{self, Books, Play, Settings, Takebacks};
 use crate::engine::Limits;
 
 /// See the module's text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
-    /// Whether books are asked.
-    pub book: bool,
+    /// Which books are asked.
+    pub book: Books,
     /// Whether we greet, and answer commands.
     pub chat: bool,
     /// When we offer and accept draws.
@@ -71,14 +71,14 @@ impl Terms {
                 continue;
             }
             if rule.play != Play::default() {
-                play = play.or(rule.play);
+                play = play.or(rule.play.clone());
                 by.push(name_of(number, rule));
             }
             if rule.accept == Some(true) {
                 break;
             }
         }
-        let how = format!("{} by {}", said(play).join(", "), by.join(" and "));
+        let how = format!("{} by {}", said(&play).join(", "), by.join(" and "));
         Self::with(settings, play, Some(game), (!by.is_empty()).then_some(how))
     }
 
@@ -96,7 +96,10 @@ impl Terms {
         let strength = play.strength.unwrap_or(settings.engine.strength);
         let abort_after_s = play.abort_after_s.unwrap_or(games.abort_after_s);
         Self {
-            book: play.book.unwrap_or(settings.book.enabled),
+            book: play
+                .book
+                .clone()
+                .unwrap_or_else(|| settings.book.enabled.into()),
             chat: play.chat.unwrap_or(true),
             draw: config::Draw {
                 offer: play.offer_draws.unwrap_or(draw.offer),
@@ -125,11 +128,11 @@ impl Terms {
 }
 
 /// What this says, in words.
-pub fn said(play: Play) -> Vec<String> {
+pub fn said(play: &Play) -> Vec<String> {
     let switch =
         |is: Option<bool>, yes: &str, no: &str| is.map(|is| if is { yes } else { no }.to_owned());
     let said = [
-        switch(play.book, "books", "no books"),
+        play.book.as_ref().map(Books::to_string),
         switch(play.offer_draws, "offers draws", "offers no draws"),
         switch(play.accept_draws, "accepts draws", "accepts no draws"),
         switch(play.resign, "resigns", "does not resign"),

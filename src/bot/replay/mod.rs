@@ -313,7 +313,7 @@ impl Replay {
         let moves = game.position().legal_moves().len();
         let fits = match found.from {
             Origin::Only => moves == 1,
-            Origin::Book => moves > 1 && self.mind.terms.book && game.repetitions() < 2,
+            Origin::Book => moves > 1 && self.mind.terms.book.are_asked() && game.repetitions() < 2,
             Origin::Search => moves > 1,
         };
         if !fits {

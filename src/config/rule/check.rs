@@ -1,16 +1,19 @@
 //! Rules that cannot be meant.
 
-use super::{Match, Play, Rule};
+use std::path::{Path, PathBuf};
+
+use super::super::settings::Book;
+use super::{Books, Match, Play, Rule};
 
 /// The longest name of a rule, in characters.
 const LONGEST_NAME: usize = 40;
 
 /// What is wrong with rules: which one, and the sentence.
-pub fn contradictions(rules: &[Rule]) -> Vec<(usize, String)> {
+pub fn contradictions(rules: &[Rule], shelf: &Book) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, rule) in rules.iter().enumerate() {
         let above = &rules[..number];
-        let sentences = [alone(rule), among(rule, above)].concat();
+        let sentences = [alone(rule), among(rule, above), strange_books(rule, shelf)].concat();
         found.extend(sentences.into_iter().map(|sentence| (number, sentence)));
     }
     found
@@ -60,12 +63,12 @@ fn alone(rule: &Rule) -> Vec<String> {
         of_challenges && rule.matching.tournament == Some(true),
         "nobody challenges us to the games of a tournament, so the rule can have nothing but play",
     );
-    let Play {
+    let &Play {
         max_move_ms,
         max_depth,
         max_nodes,
         ..
-    } = rule.play;
+    } = &rule.play;
     when(
         max_move_ms == Some(0) || max_depth == Some(0) || max_nodes == Some(0),
         "the engine must be allowed to think a little; the least of max_move_ms, max_depth and max_nodes is 1",
@@ -78,6 +81,30 @@ fn alone(rule: &Rule) -> Vec<String> {
          rated out, or write strength = { ..., allow_rated = true } if you mean it",
     );
     found
+}
+
+/// The books of a rule that are not on the shelf.
+fn strange_books(rule: &Rule, shelf: &Book) -> Vec<String> {
+    let Some(Books::Named(names)) = &rule.play.book else {
+        return Vec::new();
+    };
+    let own = shelf.default.then_some(Path::new("default"));
+    let files = shelf.files.iter().map(PathBuf::as_path);
+    let all: Vec<&Path> = files.chain(own).collect();
+    let known = all.iter().filter_map(|path| path.file_name()?.to_str());
+    let known = match known.collect::<Vec<_>>()[..] {
+        [] => "there is none".to_owned(),
+        ref known => format!("there are {}", known.join(", ")),
+    };
+    let strange = names
+        .iter()
+        .filter(|name| !all.iter().any(|path| Books::is_called(path, name)));
+    let sentence = |name: &String| {
+        format!(
+            "there is no book `{name}`: a rule names some of those in book.files, or the embedded one, default; {known}"
+        )
+    };
+    strange.map(sentence).collect()
 }
 
 /// What is wrong with a rule below these.

@@ -2,6 +2,7 @@
 //!
 //! Rules are read from top to bottom until one accepts or declines. Of what several say on the way, the first counts.
 
+mod books;
 mod check;
 mod layer;
 mod words;
@@ -15,6 +16,7 @@ use super::settings::{Speed, Variant};
 use super::strength::Strength;
 use crate::lichess::model::{ColorWish, DeclineReason};
 
+pub use books::Books;
 pub(super) use check::contradictions;
 pub(super) use layer::Written;
 pub(super) use words::one_or_many;
@@ -103,11 +105,11 @@ pub struct Limit {
 }
 
 /// How games are played. What is not set is as in the sections of the same names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Play {
-    /// Whether books are asked.
-    pub book: Option<bool>,
+    /// Which books are asked.
+    pub book: Option<Books>,
     /// Whether we offer draws.
     pub offer_draws: Option<bool>,
     /// Whether we accept draws.

@@ -134,6 +134,50 @@ fn a_level_ending_is_offered_as_a_draw() {
 }
 
 #[test]
+fn a_draw_that_is_not_taken_is_not_offered_again_for_a_while() {
+    let site = site(&["Anna"]);
+    let config =
+        "draw = { min_move = 1, moves = 1, max_win = 30 }\n[[rule]]\nplay = { max_depth = 4 }\n";
+    let bot = Daemon::start(&site, config);
+    let anna = site.player("Anna");
+    let id = from_position(&anna, DEAD);
+    for (mv, plies) in [("e3d3", 2), ("d3e3", 4), ("e3f3", 6)] {
+        act(&anna, &id, &format!("move/{mv}"));
+        site.plies(&id, plies);
+    }
+    let offers = wait("it has offered", || {
+        let offers = bot.log().matches("it is time for a draw").count();
+        (offers > 0).then_some(offers)
+    });
+    assert_eq!(offers, 1, "{}", bot.log());
+}
+
+#[test]
+fn a_rule_says_from_whom_draws_are_taken_and_to_whom_they_are_offered() {
+    let site = site(&["Anna", "Bert"]);
+    let config = "draw = { min_move = 1, moves = 1, max_win = 30 }\n[[rule]]\nmatch = { name = \"anna\" }\n\
+                  play = { accept_draws = false, offer_draws = false, max_depth = 4 }\n";
+    let bot = Daemon::start(&site, config);
+    let (anna, bert) = (site.player("Anna"), site.player("Bert"));
+    let games = [&anna, &bert].map(|player| {
+        let id = from_position(player, DEAD);
+        act(player, &id, "move/e3d3");
+        site.plies(&id, 2);
+        act(player, &id, "draw/yes");
+        id
+    });
+    assert_eq!(site.finished(&games[1]).status, "draw");
+    act(&anna, &games[0], "move/d3e3");
+    let game = site.plies(&games[0], 4);
+    assert_eq!(game.status, "started");
+    let log = bot.log();
+    let mut offers = log
+        .lines()
+        .filter(|line| line.contains("it is time for a draw"));
+    assert!(offers.all(|line| !line.contains(&games[0])), "{log}");
+}
+
+#[test]
 fn lost_games_are_resigned_to_bots_and_played_out_with_people() {
     let site = site(&[]);
     let _bot = Daemon::start(

@@ -99,6 +99,69 @@ fn commands_are_answered_in_their_room_and_not_too_often() {
 }
 
 #[test]
+fn every_command_is_answered() {
+    let site = site(&["Anna"]);
+    let config = "book = { enabled = false }\n[chat]\nper_minute = 100\nmotd = \"Be kind.\"\n";
+    let _bot = Daemon::start(&site, config);
+    let anna = site.player("Anna");
+    let id = begun(&site, &anna);
+    hear(&anna, &id, "player", "Good luck");
+    let named = "I am Knightwatch, and my engine is Knightwatch ";
+    for (text, answer) in [
+        (
+            "!help",
+            "I answer !book !challenge !depth !draw !eval !help",
+        ),
+        ("!help book", "!book: whether my last move was from a book"),
+        ("!book", "I play this game without a book."),
+        ("!challenge", "I play standard, "),
+        ("!depth", " plies, and "),
+        ("!draw", "I take a draw from move "),
+        ("!eval", "Not while the game is on"),
+        ("!motd", "Be kind."),
+        ("!name", named),
+        ("!nps", " positions a second, "),
+        ("!ping", "My moves lose "),
+        ("!pv", "Not while the game is on"),
+        ("!queue", "1 game is on, 0 challenges wait."),
+        ("!strength", "I play this game as well as I can."),
+        ("!takeback", "I still give 3 moves back in this game."),
+        ("!time", "My last move took "),
+        ("!version", "Knightwatch "),
+        ("!wait", "There is nothing to wait for."),
+    ] {
+        let before = said(&anna, &id, "player").len();
+        say(&anna, &id, text);
+        let reply = wait(&format!("{text} is answered"), || {
+            said(&anna, &id, "player").into_iter().nth(before)
+        });
+        assert!(reply.contains(answer), "{text}: {reply}");
+    }
+}
+
+#[test]
+fn words_that_are_lost_are_not_said_again() {
+    let site = site(&["Anna"]);
+    let broken = Fault::json(502, "{}");
+    site.sim
+        .faults()
+        .add(Rule::on(Endpoint::Chat, broken).of_user(BOT));
+    let _bot = Daemon::start(&site, "");
+    let anna = site.player("Anna");
+    let id = begun(&site, &anna);
+    wait("the greeting is on its way", || {
+        (called(&site, Endpoint::Chat) > 0).then_some(())
+    });
+    act(&anna, &id, "resign");
+    hear(&anna, &id, "player", "Thank you for the game");
+    let lines = said(&anna, &id, "player");
+    assert!(
+        lines.iter().all(|line| !line.starts_with("Good luck")),
+        "{lines:?}"
+    );
+}
+
+#[test]
 fn lessons_have_the_score_for_the_opponent_too() {
     let site = site(&["Anna"]);
     let config = "book = { enabled = false }\nchat = { evals = \"everybody\" }\n";

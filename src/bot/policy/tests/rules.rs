@@ -299,10 +299,10 @@ fn games_are_played_as_the_rules_say() {
     );
     let terms = |patch| Terms::of(&settings, &Subject::of_challenge(&challenge(patch), None));
     let plain = Terms::plain(&settings);
-    assert!(plain.book && plain.chat && !plain.resign.enabled && plain.by.is_none());
+    assert!(plain.book.are_asked() && plain.chat && !plain.resign.enabled && plain.by.is_none());
     // The first word counts, and reading ends with the rule that accepts.
     let ann = terms(json!({}));
-    assert!(!ann.book && !ann.chat && ann.resign.enabled);
+    assert!(!ann.book.are_asked() && !ann.chat && ann.resign.enabled);
     assert!(!ann.draw.offer && ann.draw.accept);
     let think = Think {
         time: Some(Duration::from_millis(700)),
@@ -321,7 +321,7 @@ fn games_are_played_as_the_rules_say() {
     let mut rated_bot = bot();
     rated_bot["rated"] = true.into();
     let arena = terms(rated_bot);
-    assert!(arena.book && !arena.draw.accept && arena.think == Think::default());
+    assert!(arena.book.are_asked() && !arena.draw.accept && arena.think == Think::default());
 }
 
 /// A table for rules that may or may not match, each with a decision or none.
