@@ -165,7 +165,7 @@ impl Reader<'_> {
         if value.as_array().is_some_and(Vec::is_empty) {
             let problem = Problem::new(place.clone(), format!("the list of `{key}` is empty"));
             let meant = match inner {
-                Some(PROFILE) => "the default is meant",
+                Some(PROFILE | "play") => "the default is meant",
                 _ => "all are meant",
             };
             self.problems
