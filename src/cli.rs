@@ -330,7 +330,8 @@ pub enum Command {
         knightwatch gauntlet /usr/games/ethereal-chess --tc 8+0.08 --games 200\n  \
         knightwatch gauntlet /usr/games/stockfish --theirs UCI_LimitStrength=true --theirs UCI_Elo=2800\n  \
         knightwatch gauntlet self --ours Threads=2 --tc 2+0.02 --threads 1\n\n\
-        Each opening is played twice with colours exchanged. A move that oversteps its clock by more than 50 ms loses.\n\
+        Each opening is played twice with colours exchanged. Who oversteps the clock by 50 ms in all loses; a game is\n\
+        won when both engines see 15 pawns for six plies, and a draw after 400 plies.\n\
         Ctrl-C ends it at the end of the games that are on, with what they say.")]
     Gauntlet(GauntletOptions),
 

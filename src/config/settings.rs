@@ -14,7 +14,7 @@ use super::daemon::Daemon;
 use super::joining::{Joining, Membership};
 use super::manners::{Chat, Draw, Resign, Takebacks};
 use super::matchmaking::Matchmaking;
-use super::rule::{Books, Exact, Limit, Pattern, Play, Rule};
+use super::rule::{Books, Exact, Limit, Pattern, Play, Rule, strange_books};
 use super::strength::Strength;
 use crate::lichess::{Endpoint, EndpointError};
 
@@ -343,6 +343,12 @@ impl Settings {
         let here =
             self.book.enabled || self.some_rule(|play| play.book.as_ref().map(Books::are_asked));
         here || self.account.iter().any(Self::has_books)
+    }
+
+    /// The books that rules name and `[book]` has not: a sentence for each.
+    pub fn strange_books(&self) -> Vec<String> {
+        let of_rule = |rule| strange_books(rule, &self.book);
+        self.rule.iter().flat_map(of_rule).collect()
     }
 
     /// Whether some rule switches this on.

@@ -1,7 +1,8 @@
 //! `knightwatch gauntlet`: this program against another engine, both by UCI and with a clock, to see how strong it is; or against
 //! itself, to see that nothing goes wrong.
 //!
-//! Who oversteps the clock loses the game. An engine that goes away, or answers with a move that there is not, ends it all.
+//! Who oversteps the clock loses the game. One in which both see a win of 15 pawns for six plies is won, and after 400 plies it
+//! is a draw. An engine that goes away, or answers with a move that there is not, ends it all.
 
 use std::fmt;
 use std::path::Path;
@@ -22,14 +23,14 @@ use crate::chess::{Color, Game};
 use crate::engine::{Setting, Solo};
 use crate::progress::Progress;
 
-/// A move may take longer than its clock by so much, for what is lost between the processes.
+/// In a game a player may overstep the clock by less than so much, for what is lost between the processes.
 const MARGIN: Duration = Duration::from_millis(50);
 
 /// The nodes by which an opening is judged.
 const OPENING_NODES: u64 = 4_000;
 
 /// What either has where nothing else is said.
-const USUAL: [(&str, &str); 2] = [("Hash", "16"), ("Threads", "1")];
+const USUAL: [(&str, i64); 2] = [("Hash", 16), ("Threads", 1)];
 
 /// Plays and prints what comes out, also when it is ended before.
 ///
@@ -89,11 +90,16 @@ fn players(options: &GauntletOptions) -> anyhow::Result<[Rival; 2]> {
         false => Rival::start(&options.engine, &[]),
     };
     let mut players = [Rival::start(&own, &["uci"])?, them?];
-    for (player, own) in players.iter_mut().zip([&options.ours, &options.theirs]) {
+    for (player, settings) in players.iter_mut().zip([&options.ours, &options.theirs]) {
         for (name, value) in USUAL {
-            player.offer(name, value)?;
+            if !settings
+                .iter()
+                .any(|(set, _)| set.eq_ignore_ascii_case(name))
+            {
+                player.offer(name, value)?;
+            }
         }
-        for (name, value) in own {
+        for (name, value) in settings {
             player.set(name, value)?;
         }
     }
@@ -168,6 +174,8 @@ impl Table {
 /// What the two players have left.
 struct Clocks {
     left: [Duration; 2],
+    /// How much more they may take.
+    margin: [Duration; 2],
     increment: Duration,
 }
 
@@ -175,13 +183,14 @@ impl Clocks {
     fn new(tc: TimeControl) -> Clocks {
         Clocks {
             left: [tc.base; 2],
+            margin: [MARGIN; 2],
             increment: tc.increment,
         }
     }
 
     /// As UCI says it, where player 0 has this colour.
     fn limits(&self, first: Color) -> String {
-        let [mut white, mut black] = self.left.map(|left| left.as_millis());
+        let [mut white, mut black] = self.left.map(|left| left.as_millis().max(1));
         if !first.is_white() {
             std::mem::swap(&mut white, &mut black);
         }
@@ -191,9 +200,11 @@ impl Clocks {
 
     /// A move of this player has taken so long. Whether there was time for it.
     fn press(&mut self, side: usize, took: Duration) -> bool {
-        let in_time = took <= self.left[side] + MARGIN;
+        // What a move takes of the margin is no more there for the next one.
+        let overstepped = took.saturating_sub(self.left[side]);
+        self.margin[side] = self.margin[side].saturating_sub(overstepped);
         self.left[side] = self.left[side].saturating_sub(took) + self.increment;
-        in_time
+        !self.margin[side].is_zero()
     }
 }
 
@@ -225,8 +236,9 @@ mod tests {
             clocks.limits(Color::Black),
             "wtime 1000 btime 720 winc 20 binc 20"
         );
-        assert!(clocks.press(1, ms(1_050)), "within the margin");
+        assert!(clocks.press(1, ms(1_030)), "within the margin");
         assert_eq!(clocks.left, [ms(720), ms(20)]);
-        assert!(!clocks.press(1, ms(71)));
+        assert!(clocks.press(1, ms(39)));
+        assert!(!clocks.press(1, ms(21)), "which is used up");
     }
 }

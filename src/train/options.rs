@@ -132,7 +132,7 @@ pub struct GauntletOptions {
     /// The clock of a game in seconds, and what a move adds to it
     #[arg(long, value_name = "BASE+INC", default_value = "8+0.08", value_parser = time_control)]
     pub tc: TimeControl,
-    /// Games, two for every opening; each takes a core of its own
+    /// Games, two for every opening
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub games: u64,
     #[command(flatten)]

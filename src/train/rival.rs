@@ -1,12 +1,13 @@
 //! Another engine: a program that speaks UCI.
 
+use std::fmt;
 use std::io::{BufRead, BufReader, Write};
 use std::ops::RangeInclusive;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 
 use crate::chess::{CastlingNotation, Game, Move};
 use crate::engine::Score;
@@ -25,8 +26,36 @@ pub struct Rival {
 #[derive(Debug, PartialEq)]
 struct Knob {
     name: String,
-    /// The least and the most, where it is a number.
-    range: Option<RangeInclusive<i64>>,
+    takes: Takes,
+}
+
+/// What an option takes.
+#[derive(Debug, PartialEq)]
+enum Takes {
+    Number(RangeInclusive<i64>),
+    OneOf(Vec<String>),
+    Anything,
+}
+
+impl Takes {
+    fn fits(&self, value: &str) -> bool {
+        match self {
+            Takes::Number(range) => value.parse().is_ok_and(|value| range.contains(&value)),
+            Takes::OneOf(choices) => choices.iter().any(|choice| choice == value),
+            Takes::Anything => true,
+        }
+    }
+}
+
+/// As in "it takes ...".
+impl fmt::Display for Takes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Takes::Number(range) => write!(f, "{} to {}", range.start(), range.end()),
+            Takes::OneOf(choices) => f.write_str(&choices.join(", ")),
+            Takes::Anything => f.write_str("any text"),
+        }
+    }
 }
 
 impl Rival {
@@ -77,26 +106,29 @@ impl Rival {
         let Some(knob) = self.knobs.iter().find(known) else {
             bail!("{} has no option {name}", self.name);
         };
-        if let Some(range) = &knob.range {
-            let (least, most) = (range.start(), range.end());
-            ensure!(
-                value.parse().is_ok_and(|value| range.contains(&value)),
-                "{name} of {} takes {least} to {most}, and {value} is none of them",
-                self.name
-            );
-        }
+        ensure!(
+            knob.takes.fits(value),
+            "{name} of {} takes {}, and {value} is none of them",
+            self.name,
+            knob.takes
+        );
         self.say(&format!("setoption name {name} value {value}"))
     }
 
-    /// Sets an option, if there is one of that name.
+    /// Sets an option, if there is one of that name that takes numbers, to the nearest that it takes.
     ///
     /// # Errors
-    /// When it has no such value.
-    pub fn offer(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
-        match self.knobs.iter().any(|knob| knob.name == name) {
-            true => self.set(name, value),
-            false => Ok(()),
-        }
+    /// When the engine has gone.
+    pub fn offer(&mut self, name: &str, value: i64) -> anyhow::Result<()> {
+        let mut knobs = self.knobs.iter();
+        let Some(knob) = knobs.find(|knob| knob.name.eq_ignore_ascii_case(name)) else {
+            return Ok(());
+        };
+        let Takes::Number(range) = &knob.takes else {
+            return Ok(());
+        };
+        let value = value.min(*range.end()).max(*range.start());
+        self.say(&format!("setoption name {name} value {value}"))
     }
 
     /// Forgets the game before.
@@ -132,7 +164,8 @@ impl Rival {
     }
 
     fn say(&mut self, line: &str) -> anyhow::Result<()> {
-        writeln!(self.input, "{line}").with_context(|| format!("{} has gone", self.name))
+        // That a pipe is broken would be taken for the end of our own readers.
+        writeln!(self.input, "{line}").map_err(|_| anyhow!("{} has gone", self.name))
     }
 
     /// Reads a line; whether it is the one that begins with this word.
@@ -162,11 +195,20 @@ fn knob(line: &str) -> Option<Knob> {
         words.find(|other| *other == word)?;
         words.next()?.parse().ok()
     };
-    let range = after("min").zip(after("max"));
-    Some(Knob {
-        name: name.to_owned(),
-        range: range.map(|(least, most)| least..=most),
-    })
+    let takes = match (rest.split_whitespace().next(), after("min"), after("max")) {
+        (_, Some(least), Some(most)) => Takes::Number(least..=most),
+        (Some("check"), ..) => Takes::OneOf(["true", "false"].map(str::to_owned).into()),
+        (Some("combo"), ..) => {
+            let choices = rest
+                .split(" var ")
+                .skip(1)
+                .map(|choice| choice.trim().to_owned());
+            Takes::OneOf(choices.collect())
+        }
+        _ => Takes::Anything,
+    };
+    let name = name.to_owned();
+    Some(Knob { name, takes })
 }
 
 /// The score of an `info` line.
@@ -186,21 +228,38 @@ mod tests {
 
     #[test]
     fn options_are_read() {
-        for (line, name, range) in [
+        let one_of = |choices: &[&str]| {
+            Takes::OneOf(choices.iter().map(|&choice| choice.to_owned()).collect())
+        };
+        for (line, name, takes) in [
             (
                 "option name UCI_Elo type spin default 1350 min 1350 max 2850\n",
                 "UCI_Elo",
-                Some(1_350..=2_850),
+                Takes::Number(1_350..=2_850),
             ),
-            ("option name Clear Hash type button\n", "Clear Hash", None),
+            (
+                "option name Ponder type check default false\n",
+                "Ponder",
+                one_of(&["true", "false"]),
+            ),
+            (
+                "option name Style type combo default Solid var Solid var Very risky\n",
+                "Style",
+                one_of(&["Solid", "Very risky"]),
+            ),
+            (
+                "option name Clear Hash type button\n",
+                "Clear Hash",
+                Takes::Anything,
+            ),
             (
                 "option name Contempt type spin default 0 min -100 max 100\n",
                 "Contempt",
-                Some(-100..=100),
+                Takes::Number(-100..=100),
             ),
         ] {
             let name = name.to_owned();
-            assert_eq!(knob(line), Some(Knob { name, range }), "{line}");
+            assert_eq!(knob(line), Some(Knob { name, takes }), "{line}");
         }
         assert_eq!(knob("id name Option\n"), None);
     }

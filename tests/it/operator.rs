@@ -273,13 +273,16 @@ fn new_settings_are_taken_up_while_it_plays_and_bad_ones_are_not() {
     assert_eq!(ask(&anna, &RATED), "casual");
     assert_eq!(ask(&anna, &BLITZ), "accepted");
     // What waits for a restart is named until there is one; what is in force is told once.
-    bot.configure(|text| text.replace("rated = \"perhaps\"\n", ""));
+    let named = "[book]\nfiles = [\"new.bin\"]\n[[rule]]\nplay = { book = [\"new.bin\"] }\n";
+    bot.configure(|text| text.replace("rated = \"perhaps\"\n", "") + named);
     let done = said(&bot, &["reload"]);
     assert!(done.contains("challenge.block: [] -> [\"Anna\"]"), "{done}");
     assert!(
         done.contains("not before a restart: engine.threads"),
         "{done}"
     );
+    let missing = "not before a restart: rule: there is no book `new.bin`";
+    assert!(done.contains(missing), "{done}");
     assert!(!done.contains("farewell"), "{done}");
     assert_eq!(ask(&anna, &BLITZ), "generic");
 }

@@ -114,7 +114,7 @@ fn no_game_is_looked_for_that_would_last_into_an_arena() {
         let why = "an arena begins before any game would be over";
         bot.log().contains(why).then_some(())
     });
-    assert!(is_in(&site));
+    wait("the bot is in the arena", || is_in(&site).then_some(()));
     assert_eq!(site.sim.faults().calls(Endpoint::ChallengeCreate), 0);
 }
 

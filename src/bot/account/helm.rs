@@ -433,6 +433,11 @@ impl Account {
                 what: "books are asked for, and none were opened at the start".to_owned(),
             });
         }
+        // The books are those of the start.
+        later.extend(adopted.strange_books().into_iter().map(|what| Change {
+            key: "rule".to_owned(),
+            what,
+        }));
         let mut told = vec![match now.len() {
             0 => "nothing has changed".to_owned(),
             1 => "one setting has changed".to_owned(),

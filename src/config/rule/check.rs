@@ -83,8 +83,8 @@ fn alone(rule: &Rule) -> Vec<String> {
     found
 }
 
-/// The books of a rule that are not on the shelf.
-fn strange_books(rule: &Rule, shelf: &Book) -> Vec<String> {
+/// The books of a rule that are not on the shelf: a sentence for each.
+pub fn strange_books(rule: &Rule, shelf: &Book) -> Vec<String> {
     let Some(Books::Named(names)) = &rule.play.book else {
         return Vec::new();
     };

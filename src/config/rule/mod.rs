@@ -17,7 +17,7 @@ use super::strength::Strength;
 use crate::lichess::model::{ColorWish, DeclineReason};
 
 pub use books::Books;
-pub(super) use check::contradictions;
+pub(super) use check::{contradictions, strange_books};
 pub(super) use layer::Written;
 pub(super) use words::one_or_many;
 pub use words::{Exact, Pattern, Range};

@@ -1,4 +1,4 @@
-//! A pair of games: one opening, played twice with colours exchanged, at a fixed number of nodes a move.
+//! A pair of games: one opening, played twice with colours exchanged.
 
 use std::convert::Infallible;
 

@@ -167,7 +167,7 @@ impl<'a> Room<'a> {
                         Some(rival) => rival,
                         none => {
                             let rival = none.insert(Rival::start(&self.options.engine, &[])?);
-                            rival.offer("Threads", "1")?;
+                            rival.offer("Threads", 1)?;
                             rival.set("UCI_LimitStrength", "true")?;
                             rival
                         }

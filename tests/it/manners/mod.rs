@@ -156,7 +156,8 @@ fn a_draw_that_is_not_taken_is_not_offered_again_for_a_while() {
 fn a_rule_says_from_whom_draws_are_taken_and_to_whom_they_are_offered() {
     let site = site(&["Anna", "Bert"]);
     let config = "draw = { min_move = 1, moves = 1, max_win = 30 }\n[[rule]]\nmatch = { name = \"anna\" }\n\
-                  play = { accept_draws = false, offer_draws = false, max_depth = 4 }\n";
+                  play = { accept_draws = false, offer_draws = false, max_depth = 4 }\n\
+                  [[rule]]\nplay = { offer_draws = false }\n";
     let bot = Daemon::start(&site, config);
     let (anna, bert) = (site.player("Anna"), site.player("Bert"));
     let games = [&anna, &bert].map(|player| {
