@@ -53,6 +53,11 @@ impl Shelf {
         Self::new(Vec::new(), book::Choice::default(), 0)
     }
 
+    /// Whether there is no book on it.
+    pub fn is_empty(&self) -> bool {
+        self.books.is_empty()
+    }
+
     fn pick(&self, asked: &Books, game: &Game, rng: &mut fastrand::Rng) -> Option<Move> {
         if game.moves().len() >= self.max_ply {
             return None;

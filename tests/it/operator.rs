@@ -288,6 +288,17 @@ fn new_settings_are_taken_up_while_it_plays_and_bad_ones_are_not() {
 }
 
 #[test]
+fn books_that_were_not_opened_are_missed_at_each_reload() {
+    let site = site();
+    let bot = Daemon::start(&site, "book = { enabled = false }\n");
+    let missed = || said(&bot, &["reload"]).contains("and none were opened at the start");
+    assert!(!missed());
+    bot.configure(|text| text + "[[rule]]\nplay = { book = true }\n");
+    assert!(missed());
+    assert!(missed(), "as before");
+}
+
+#[test]
 fn places_grow_and_shrink_with_a_reload() {
     let site = site();
     let bot = Daemon::start(&site, "challenge.queue = 0\n[games]\nconcurrency = 1\n");

@@ -427,7 +427,7 @@ impl Account {
         let old = Arc::clone(&self.office.settings);
         let adopted = old.adopting(&new);
         let (now, mut later) = (old.changes(&adopted), adopted.changes(&new));
-        if adopted.has_books() && !old.has_books() {
+        if adopted.has_books() && self.house.books.is_empty() {
             later.push(Change {
                 key: "rule".to_owned(),
                 what: "books are asked for, and none were opened at the start".to_owned(),

@@ -141,6 +141,16 @@ fn needs_now(arena: &Arena) -> Hold {
     }
 }
 
+/// What an arena needs that cannot be looked at, where so much was held ready for it: once it begins, or where nothing is known
+/// of it, a game may come at any moment.
+fn needs_unseen(held: Hold, known: bool) -> Hold {
+    match held {
+        _ if !known => Hold::Slot,
+        Hold::Start(at) if at <= clock::now() + SOON => Hold::Slot,
+        held => held,
+    }
+}
+
 /// Whether these are the same moment, as far as Lichess tells it by whole seconds from now on.
 fn are_close(one: SystemTime, other: SystemTime) -> bool {
     let apart = one.duration_since(other);
@@ -313,10 +323,7 @@ impl Attendance {
                 return None;
             }
             Err(failure) => {
-                if !self.known {
-                    // A game may come at any moment.
-                    self.hold(Hold::Slot);
-                }
+                self.hold(needs_unseen(self.held, self.known));
                 info!(arena = %id, "cannot look at the arena: {failure}");
                 self.told(Ok(format!(
                     "cannot look at it yet, trying again: {failure}"

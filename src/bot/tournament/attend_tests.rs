@@ -123,3 +123,14 @@ fn a_slot_is_kept_from_shortly_before_the_start() {
     assert_eq!(needs_now(&at(Some(61), true)), Hold::Nothing);
     assert!(matches!(needs(&arena()), Hold::Start(_)));
 }
+
+#[test]
+fn a_slot_is_kept_from_the_start_of_an_arena_that_cannot_be_looked_at() {
+    let begins_in = |seconds| Hold::Start(clock::now() + Duration::from_secs(seconds));
+    let far = begins_in(90);
+    assert_eq!(needs_unseen(far, true), far);
+    assert_eq!(needs_unseen(begins_in(60), true), Hold::Slot);
+    assert_eq!(needs_unseen(Hold::Slot, true), Hold::Slot);
+    assert_eq!(needs_unseen(Hold::Nothing, true), Hold::Nothing);
+    assert_eq!(needs_unseen(Hold::Nothing, false), Hold::Slot);
+}
