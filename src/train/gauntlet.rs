@@ -4,7 +4,6 @@
 //! Who oversteps the clock loses the game. One in which both see a win of 15 pawns for six plies is won, and after 400 plies it
 //! is a draw. An engine that goes away, or answers with a move that there is not, ends it all.
 
-use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -16,7 +15,6 @@ use super::contest::{crew, pair};
 use super::datagen::HASH;
 use super::openings::Openings;
 use super::options::{GauntletOptions, TimeControl};
-use super::referee::limits;
 use super::rival::Rival;
 use super::signal::stop_on_signal;
 use crate::chess::{Color, Game};
@@ -25,9 +23,6 @@ use crate::progress::Progress;
 
 /// In a game a player may overstep the clock by less than so much, for what is lost between the processes.
 const MARGIN: Duration = Duration::from_millis(50);
-
-/// The nodes by which an opening is judged.
-const OPENING_NODES: u64 = 4_000;
 
 /// What either has where nothing else is said.
 const USUAL: [(&str, i64); 2] = [("Hash", 16), ("Threads", 1)];
@@ -48,13 +43,15 @@ pub fn run(options: &GauntletOptions) -> anyhow::Result<()> {
         (pair < pairs && !stop.load(Ordering::Relaxed)).then_some(pair)
     };
     let worker = || {
-        let mut table = Table::new(options);
+        // Set up when it is needed.
+        let mut table = None;
         let openings = &openings;
         move |pair| {
-            table
-                .as_mut()
-                .map_err(|error| anyhow::anyhow!("{error:#}"))?
-                .play(openings, pair)
+            let table = match &mut table {
+                Some(table) => table,
+                none => none.insert(Table::new(options)?),
+            };
+            table.play(openings, pair)
         }
     };
     let (mut tally, mut flags) = (Tally::default(), [0; 2]);
@@ -139,12 +136,11 @@ impl Table {
 
     /// Two games from one opening.
     fn play(&mut self, openings: &Openings, pair: u64) -> anyhow::Result<Pair> {
-        let effort = limits(OPENING_NODES);
-        let start = openings.draw(pair, |game| pair::is_fair(&mut self.judge, game, &effort));
+        let start = pair::opening(openings, pair, &mut self.judge);
         let (mut points, mut flags) = ([0; 2], [0; 2]);
         for (points, first) in points.iter_mut().zip([Color::White, Color::Black]) {
             for player in &mut self.players {
-                player.new_game()?;
+                player.new_game(&start)?;
             }
             let mut clocks = Clocks::new(self.tc);
             let think = |side: usize, game: &Game| {
@@ -205,14 +201,6 @@ impl Clocks {
         self.margin[side] = self.margin[side].saturating_sub(overstepped);
         self.left[side] = self.left[side].saturating_sub(took) + self.increment;
         !self.margin[side].is_zero()
-    }
-}
-
-/// As it is written on the command line.
-impl fmt::Display for TimeControl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (base, increment) = (self.base.as_secs_f64(), self.increment.as_secs_f64());
-        write!(f, "{base}+{increment}")
     }
 }
 

@@ -6,11 +6,19 @@ use std::ops::RangeInclusive;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail, ensure};
 
-use crate::chess::{CastlingNotation, Game, Move};
+use crate::chess::{CastlingNotation, Game, Move, Position};
 use crate::engine::Score;
+
+/// Who says nothing for so long when it is greeted does not speak UCI.
+const GREETING: Duration = Duration::from_secs(10);
+/// Who says nothing for so long never will: a line of `info` comes more often, however deep the search.
+const SILENCE: Duration = Duration::from_secs(600);
 
 /// The program, until it is dropped.
 pub struct Rival {
@@ -18,8 +26,11 @@ pub struct Rival {
     pub name: String,
     child: Child,
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    /// What it says, line by line, until it has gone.
+    lines: Receiver<String>,
     knobs: Vec<Knob>,
+    /// How it is told of castling.
+    notation: CastlingNotation,
 }
 
 /// Something that can be set.
@@ -75,16 +86,22 @@ impl Rival {
             .with_context(|| format!("cannot start {path}"))?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (input, output) = pipes.with_context(|| format!("cannot talk to {path}"))?;
+        let (said, lines) = channel();
         let mut rival = Rival {
             name: path.to_string(),
             child,
             input,
-            output: BufReader::new(output),
+            lines,
             knobs: Vec::new(),
+            notation: CastlingNotation::Standard,
         };
+        thread::Builder::new()
+            .name("rival".to_owned())
+            .spawn(move || listen(output, &said))
+            .context("cannot start a thread")?;
         rival.say("uci")?;
         let (mut name, mut knobs) = (None, Vec::new());
-        while !rival.hear("uciok", |line| {
+        while !rival.hear("uciok", GREETING, |line| {
             name = name
                 .take()
                 .or_else(|| line.strip_prefix("id name ").map(str::to_owned));
@@ -102,8 +119,7 @@ impl Rival {
     /// # Errors
     /// When it has no such option or no such value: it would play on without a word.
     pub fn set(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
-        let known = |knob: &&Knob| knob.name.eq_ignore_ascii_case(name);
-        let Some(knob) = self.knobs.iter().find(known) else {
+        let Some(knob) = self.knob(name) else {
             bail!("{} has no option {name}", self.name);
         };
         ensure!(
@@ -120,22 +136,33 @@ impl Rival {
     /// # Errors
     /// When the engine has gone.
     pub fn offer(&mut self, name: &str, value: i64) -> anyhow::Result<()> {
-        let mut knobs = self.knobs.iter();
-        let Some(knob) = knobs.find(|knob| knob.name.eq_ignore_ascii_case(name)) else {
-            return Ok(());
-        };
-        let Takes::Number(range) = &knob.takes else {
+        let Some(Takes::Number(range)) = self.knob(name).map(|knob| &knob.takes) else {
             return Ok(());
         };
         let value = value.min(*range.end()).max(*range.start());
         self.say(&format!("setoption name {name} value {value}"))
     }
 
-    /// Forgets the game before.
-    pub fn new_game(&mut self) -> anyhow::Result<()> {
+    fn knob(&self, name: &str) -> Option<&Knob> {
+        let mut knobs = self.knobs.iter();
+        knobs.find(|knob| knob.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Forgets the game before; the next one starts here.
+    ///
+    /// # Errors
+    /// When the engine has gone, or does not play Chess960 and is to.
+    pub fn new_game(&mut self, start: &Position) -> anyhow::Result<()> {
+        let notation = start.castling_notation();
+        if self.notation != notation {
+            let chess960 = notation == CastlingNotation::KingTakesRook;
+            self.set("UCI_Chess960", if chess960 { "true" } else { "false" })
+                .with_context(|| format!("{} is a position of Chess960", start.fen()))?;
+            self.notation = notation;
+        }
         self.say("ucinewgame")?;
         self.say("isready")?;
-        while !self.hear("readyok", |_| ())? {}
+        while !self.hear("readyok", SILENCE, |_| ())? {}
         Ok(())
     }
 
@@ -143,14 +170,14 @@ impl Rival {
     pub fn think(&mut self, game: &Game, limits: &str) -> anyhow::Result<(Move, Score)> {
         let moves = game.moves().iter();
         let moves: String = moves
-            .map(|mv| format!(" {}", mv.uci(CastlingNotation::Standard)))
+            .map(|mv| format!(" {}", mv.uci(self.notation)))
             .collect();
         let start = game.initial().fen();
         self.say(&format!("position fen {start} moves{moves}"))?;
         self.say(&format!("go {limits}"))?;
         let mut score = Score::Centipawns(0);
         let mut answer = String::new();
-        while !self.hear("bestmove", |line| {
+        while !self.hear("bestmove", SILENCE, |line| {
             score = score_of(line).unwrap_or(score);
             answer = line.to_owned();
         })? {}
@@ -168,15 +195,37 @@ impl Rival {
         writeln!(self.input, "{line}").map_err(|_| anyhow!("{} has gone", self.name))
     }
 
-    /// Reads a line; whether it is the one that begins with this word.
-    fn hear(&mut self, word: &str, mut tell: impl FnMut(&str)) -> anyhow::Result<bool> {
-        let mut line = String::new();
-        if self.output.read_line(&mut line)? == 0 {
-            bail!("{} has gone before it said {word}", self.name);
-        }
+    /// Hears a line; whether it is the one that begins with this word.
+    fn hear(
+        &mut self,
+        word: &str,
+        patience: Duration,
+        mut tell: impl FnMut(&str),
+    ) -> anyhow::Result<bool> {
+        let line = self.lines.recv_timeout(patience).map_err(|end| {
+            let name = &self.name;
+            match end {
+                RecvTimeoutError::Disconnected => anyhow!("{name} has gone before it said {word}"),
+                RecvTimeoutError::Timeout => {
+                    let seconds = patience.as_secs();
+                    anyhow!("{name} has said nothing for {seconds} s, and {word} was to come")
+                }
+            }
+        })?;
         tell(&line);
         Ok(line.split_whitespace().next() == Some(word))
     }
+}
+
+/// Passes on what is said, until nobody says anything any more or nobody listens.
+fn listen(output: ChildStdout, said: &Sender<String>) {
+    let mut lines = BufReader::new(output).split(b'\n');
+    // Not every engine writes its author's name in UTF-8.
+    while let Some(Ok(line)) = lines.next()
+        && said
+            .send(String::from_utf8_lossy(&line).into_owned())
+            .is_ok()
+    {}
 }
 
 impl Drop for Rival {
@@ -233,27 +282,27 @@ mod tests {
         };
         for (line, name, takes) in [
             (
-                "option name UCI_Elo type spin default 1350 min 1350 max 2850\n",
+                "option name UCI_Elo type spin default 1350 min 1350 max 2850",
                 "UCI_Elo",
                 Takes::Number(1_350..=2_850),
             ),
             (
-                "option name Ponder type check default false\n",
+                "option name Ponder type check default false",
                 "Ponder",
                 one_of(&["true", "false"]),
             ),
             (
-                "option name Style type combo default Solid var Solid var Very risky\n",
+                "option name Style type combo default Solid var Solid var Very risky",
                 "Style",
                 one_of(&["Solid", "Very risky"]),
             ),
             (
-                "option name Clear Hash type button\n",
+                "option name Clear Hash type button",
                 "Clear Hash",
                 Takes::Anything,
             ),
             (
-                "option name Contempt type spin default 0 min -100 max 100\n",
+                "option name Contempt type spin default 0 min -100 max 100",
                 "Contempt",
                 Takes::Number(-100..=100),
             ),
@@ -261,19 +310,19 @@ mod tests {
             let name = name.to_owned();
             assert_eq!(knob(line), Some(Knob { name, takes }), "{line}");
         }
-        assert_eq!(knob("id name Option\n"), None);
+        assert_eq!(knob("id name Option"), None);
     }
 
     #[test]
     fn scores_are_read() {
         for (line, score) in [
             (
-                "info depth 3 score cp -17 nodes 9 pv e2e4\n",
+                "info depth 3 score cp -17 nodes 9 pv e2e4",
                 Some(Score::Centipawns(-17)),
             ),
-            ("info depth 3 score mate 2 pv d1h5\n", Some(Score::Mate(2))),
-            ("info string no score\n", None),
-            ("bestmove e2e4\n", None),
+            ("info depth 3 score mate 2 pv d1h5", Some(Score::Mate(2))),
+            ("info string no score", None),
+            ("bestmove e2e4", None),
         ] {
             assert_eq!(score_of(line), score, "{line}");
         }

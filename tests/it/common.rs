@@ -402,6 +402,13 @@ impl Daemon {
         self.home.path().join("state")
     }
 
+    /// Of what it keeps there, the file whose name ends so.
+    pub fn state_file(&self, ending: &str) -> Option<PathBuf> {
+        let files = std::fs::read_dir(self.state()).ok()?.flatten();
+        let mut paths = files.map(|file| file.path());
+        paths.find(|path| path.to_string_lossy().ends_with(ending))
+    }
+
     /// Waits until the program has its event stream.
     pub fn ready(&self) {
         wait("the bot is online", || {

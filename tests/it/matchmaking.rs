@@ -60,9 +60,7 @@ fn says(bot: &Daemon, words: &str, times: usize) {
 /// Waits until one of the program's files says this.
 fn kept(bot: &Daemon, ending: &str, words: &str) {
     wait(&format!("{words} is in {ending}"), || {
-        let mut files = std::fs::read_dir(bot.state()).ok()?.flatten();
-        let file = files.find(|file| file.file_name().to_string_lossy().ends_with(ending))?;
-        let text = std::fs::read_to_string(file.path()).ok()?;
+        let text = std::fs::read_to_string(bot.state_file(ending)?).ok()?;
         text.contains(words).then_some(())
     });
 }
@@ -241,9 +239,7 @@ fn those_who_fit_take_turns() {
         met.insert(game.black);
         bot.crash();
         // As on another day.
-        let mut files = std::fs::read_dir(bot.state()).unwrap().flatten();
-        let quota = files.find(|file| file.file_name().to_string_lossy().ends_with(".quota.json"));
-        std::fs::remove_file(quota.unwrap().path()).unwrap();
+        std::fs::remove_file(bot.state_file(".quota.json").unwrap()).unwrap();
         bot.restart();
     }
 }
@@ -386,14 +382,10 @@ fn who_is_restarted_again_and_again_does_not_open_ever_more_streams() {
     let id = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
     kept(&bot, ".quota.json", "bot.vsBot.day");
     // As after thirty restarts.
-    let files = std::fs::read_dir(bot.state()).unwrap().flatten();
-    for file in files.map(|file| file.path()) {
-        if file.to_string_lossy().ends_with(".quota.json") {
-            let text = std::fs::read_to_string(&file).unwrap();
-            assert!(text.contains("\"credits\":1}"), "{text}");
-            std::fs::write(&file, text.replace("\"credits\":1}", "\"credits\":30}")).unwrap();
-        }
-    }
+    let file = bot.state_file(".quota.json").unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("\"credits\":1}"), "{text}");
+    std::fs::write(&file, text.replace("\"credits\":1}", "\"credits\":30}")).unwrap();
     bot.crash_and_restart();
     says(&bot, "too many event streams were opened lately", 1);
     // The game goes on all the same.

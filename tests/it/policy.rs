@@ -100,12 +100,7 @@ fn a_limit_per_user_and_day_survives_a_crash() {
     }
     assert_eq!(ask(&robot, &BLITZ), "accepted");
     wait("three acceptances are on disk", || {
-        let mut files = std::fs::read_dir(bot.state())
-            .ok()?
-            .flatten()
-            .map(|file| file.path());
-        let kept = files.find(|file| file.to_string_lossy().ends_with(".accepted.jsonl"))?;
-        let text = std::fs::read_to_string(kept).ok()?;
+        let text = std::fs::read_to_string(bot.state_file(".accepted.jsonl")?).ok()?;
         (text.lines().count() == 3).then_some(())
     });
     bot.crash_and_restart();
@@ -327,12 +322,7 @@ fn a_game_is_played_by_the_rules_that_its_challenge_met() {
     };
     begun(&bot, 1);
     wait("both acceptances are on disk", || {
-        let mut files = std::fs::read_dir(bot.state()).ok()?.flatten();
-        let kept = files.find(|file| {
-            let name = file.file_name();
-            name.to_string_lossy().ends_with(".accepted.jsonl")
-        })?;
-        let text = std::fs::read_to_string(kept.path()).ok()?;
+        let text = std::fs::read_to_string(bot.state_file(".accepted.jsonl")?).ok()?;
         (text.contains(&hers) && text.contains(&its)).then_some(())
     });
     bot.crash_and_restart();

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use crate::chess::{Color, Game, Move};
+use crate::chess::{Color, Game, Move, Position};
 use crate::engine::{Limits, Score, Solo};
 use crate::train::openings::Openings;
 use crate::train::record::Outcome;
@@ -10,6 +10,8 @@ use crate::train::referee::{Streak, by_rule, limits};
 
 /// Openings beyond this, in centipawns for either engine, are no games.
 const OPENING_MAX: i32 = 200;
+/// The nodes by which a judge looks at one.
+const OPENING_NODES: u64 = 4_000;
 /// The opening is looked at so many times longer than a move.
 const OPENING_EFFORT: u64 = 4;
 /// A game is over when both agree that it stands at this for so many plies.
@@ -41,8 +43,14 @@ pub(in crate::train) fn play(
     })
 }
 
+/// Where both games of a pair start, in the eyes of one judge.
+pub(in crate::train) fn opening(openings: &Openings, pair: u64, judge: &mut Solo) -> Position {
+    let effort = limits(OPENING_NODES);
+    openings.draw(pair, |game| is_fair(judge, game, &effort))
+}
+
 /// Whether a game may start here, in the eyes of this player.
-pub(in crate::train) fn is_fair(player: &mut Solo, game: &Game, limits: &Limits) -> bool {
+fn is_fair(player: &mut Solo, game: &Game, limits: &Limits) -> bool {
     player.new_game();
     let score = player.think(game, limits).score;
     matches!(score, Score::Centipawns(cp) if cp.abs() <= OPENING_MAX)

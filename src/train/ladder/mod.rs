@@ -15,15 +15,11 @@ use super::contest::{crew, pair};
 use super::datagen::HASH;
 use super::openings::Openings;
 use super::options::{Anchor, LadderOptions};
-use super::referee::limits;
 use super::rival::Rival;
 use super::signal::stop_on_signal;
 use crate::chess::{Color, Game};
 use crate::engine::{Elo, Limits, Setting, Solo, Strength};
 use crate::progress::Progress;
-
-/// The nodes by which an opening is judged.
-const OPENING_NODES: u64 = 4_000;
 
 /// Who plays whom.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -135,12 +131,12 @@ impl<'a> Room<'a> {
         openings: &Openings,
         pair: u64,
     ) -> anyhow::Result<[u8; 2]> {
-        let judge = limits(OPENING_NODES);
-        let start = openings.draw(pair, |game| pair::is_fair(&mut self.home, game, &judge));
+        let start = pair::opening(openings, pair, &mut self.home);
         let mut points = [0; 2];
         for (points, first) in points.iter_mut().zip([Color::White, Color::Black]) {
             // Two games of one opening are not to go the same way.
-            let seed = self.options.field.seed << 32 | pair << 1 | u64::from(first.is_white());
+            let seed =
+                u64::from(self.options.field.seed) << 32 | pair << 1 | u64::from(first.is_white());
             let at = |level: usize| Limits {
                 strength: Some(Strength {
                     elo: levels[level],
@@ -173,7 +169,7 @@ impl<'a> Room<'a> {
                         }
                     };
                     rival.set("UCI_Elo", &anchor.elo.to_string())?;
-                    rival.new_game()?;
+                    rival.new_game(&start)?;
                     let nodes = format!("nodes {}", anchor.nodes);
                     let think = |side: usize, game: &Game| {
                         if side > 0 {
