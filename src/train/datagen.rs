@@ -4,6 +4,7 @@
 //! its seed alone. The main thread collects finished games and writes them, a file every few minutes.
 
 use std::collections::HashSet;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,15 +15,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 
 use super::archive;
+use super::contest::crew;
 use super::dataset::is_quiet;
+use super::log::say;
 use super::openings;
 use super::options::DatagenOptions;
 use super::record::{Outcome, Record};
 use super::referee::{Streak, by_rule, limits};
-use super::signal::stop_on_signal;
+use super::signal::stop_and_save_on_signal;
 use crate::chess::{Game, Position};
 use crate::engine::nnue::Network;
 use crate::engine::{Bound, Limits, Score, Setting, Solo, Thought};
+use crate::progress::Progress;
 
 /// Openings beyond this, in centipawns, are no games.
 const OPENING_MAX: i32 = 800;
@@ -43,6 +47,8 @@ const PLAYED_OUT: u32 = 10;
 pub(super) const HASH: usize = 2;
 /// Enough for the deepest line in an unoptimised build.
 const STACK: usize = 16 << 20;
+/// A file that is full is not written, or tried to be, sooner after the one before.
+const RETRY: Duration = Duration::from_secs(30);
 /// Stored where the search gave no score; too large for any filter.
 const NO_SCORE: i16 = i16::MAX;
 
@@ -52,8 +58,6 @@ const NO_SCORE: i16 = i16::MAX;
 /// When the folder cannot be written, the network is bad or the seed was used before.
 pub fn run(options: &DatagenOptions) -> anyhow::Result<()> {
     let folder = &options.data;
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    ensure!(options.nodes > 0, "--nodes must be at least 1");
     let label_is_plain = options
         .label
         .chars()
@@ -62,17 +66,16 @@ pub fn run(options: &DatagenOptions) -> anyhow::Result<()> {
         label_is_plain && !options.label.is_empty(),
         "--label takes letters, digits and underscores"
     );
-    let seed = choose_seed(folder, options.seed)?;
     let network = match &options.network {
         Some(path) => Some(Arc::new(Network::open(path)?)),
         None if options.classical => None,
         None => Network::embedded(),
     };
-    let threads = options
-        .threads
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-        .max(1);
-    println!(
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let seed = choose_seed(folder, options.seed)?;
+    let threads = crew::size(options.threads);
+    let [stop, at_once] = stop_and_save_on_signal();
+    say(&format!(
         "self-play: {threads} threads, {} nodes, {}, seed {seed:08x}, to {}",
         options.nodes,
         network
@@ -82,8 +85,7 @@ pub fn run(options: &DatagenOptions) -> anyhow::Result<()> {
                 network.name()
             )),
         folder.display()
-    );
-    let stop = stop_on_signal();
+    ));
     let mut store = Store::new(options, seed);
     std::thread::scope(|scope| -> anyhow::Result<()> {
         let (sender, games) = mpsc::channel();
@@ -107,16 +109,17 @@ pub fn run(options: &DatagenOptions) -> anyhow::Result<()> {
             if store.is_enough() {
                 stop.store(true, Ordering::Relaxed);
             }
-            let written = store.write_when_due();
-            if written.is_err() {
-                stop.store(true, Ordering::Relaxed);
-                return written;
+            store.write_when_due();
+            if at_once.load(Ordering::Relaxed) {
+                store.write()?;
+                std::process::exit(1);
             }
         }
         Ok(())
     })?;
     store.write()?;
-    println!("{}", store.progress());
+    store.progress.clear();
+    say(&store.describe());
     Ok(())
 }
 
@@ -265,8 +268,7 @@ fn for_white(thought: &Thought, position: &Position) -> i16 {
 struct Store<'a> {
     options: &'a DatagenOptions,
     seed: u32,
-    began: Instant,
-    spoken: Instant,
+    progress: Progress,
     file_began: Instant,
     /// Games that no file has yet.
     pending: Vec<u8>,
@@ -283,13 +285,11 @@ struct Store<'a> {
 
 impl Store<'_> {
     fn new(options: &DatagenOptions, seed: u32) -> Store<'_> {
-        let now = Instant::now();
         Store {
             options,
             seed,
-            began: now,
-            spoken: now,
-            file_began: now,
+            progress: Progress::default(),
+            file_began: Instant::now(),
             pending: Vec::new(),
             files: 0,
             games: 0,
@@ -310,25 +310,26 @@ impl Store<'_> {
         self.nodes += played.nodes;
         self.depths += played.depths;
         self.outcomes[played.record.outcome() as usize] += 1;
-        if self.spoken.elapsed() >= Duration::from_secs(10) {
-            self.spoken = Instant::now();
-            println!("{}", self.progress());
-        }
+        let line = self.describe();
+        self.progress.tell(|| line);
     }
 
     fn is_enough(&self) -> bool {
-        let minutes = self.began.elapsed().as_secs_f64() / 60.0;
-        self.options.minutes.is_some_and(|limit| minutes >= limit)
-            || self.options.games.is_some_and(|limit| self.games >= limit)
+        let (played, options) = (self.progress.elapsed(), self.options);
+        options.minutes.is_some_and(|limit| played >= limit)
+            || options.games.is_some_and(|limit| self.games >= limit)
     }
 
-    fn write_when_due(&mut self) -> anyhow::Result<()> {
-        let minutes = self.file_began.elapsed().as_secs_f64() / 60.0;
-        if minutes >= self.options.file_minutes || self.pending.len() >= self.options.file_mib << 20
-        {
-            self.write()?;
+    /// Where a file cannot be written its games wait for the next one.
+    fn write_when_due(&mut self) {
+        let waited = self.file_began.elapsed();
+        let is_full = self.pending.len() >= self.options.file_mib << 20;
+        let is_due = waited >= self.options.file_minutes || is_full && waited >= RETRY;
+        if is_due && let Err(error) = self.write() {
+            self.progress.clear();
+            let told = format!("{error:#}; its games are kept, and it is tried again");
+            let _ = writeln!(std::io::stderr(), "{told}");
         }
-        Ok(())
     }
 
     fn write(&mut self) -> anyhow::Result<()> {
@@ -350,8 +351,8 @@ impl Store<'_> {
         Ok(())
     }
 
-    fn progress(&self) -> String {
-        let seconds = self.began.elapsed().as_secs_f64();
+    fn describe(&self) -> String {
+        let seconds = self.progress.elapsed().as_secs_f64();
         let games = self.games.max(1) as f64;
         let share = |outcome: Outcome| self.outcomes[outcome as usize] as f64 * 100.0 / games;
         let plies = self.plies.max(1) as f64;
@@ -388,7 +389,7 @@ mod tests {
             games: Some(6),
             network: None,
             classical: true,
-            file_minutes: 1.0,
+            file_minutes: Duration::from_secs(60),
             file_mib: 1,
             chess960: 50,
             seed: Some(7),

@@ -95,8 +95,8 @@ impl Sources {
             for _ in 0..threads.min(self.files.len()) {
                 scope.spawn(|| {
                     while let Some(path) = self.files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let part = read_file(path, validation, &make)
-                            .with_context(|| path.display().to_string());
+                        let part =
+                            read_file(path, validation, &make).with_context(|| unusable(path));
                         parts
                             .lock()
                             .unwrap_or_else(PoisonError::into_inner)
@@ -118,6 +118,10 @@ impl Sources {
         fastrand::Rng::with_seed(seed).shuffle(&mut data.training);
         Ok(data)
     }
+}
+
+fn unusable(path: &Path) -> String {
+    format!("cannot use {}, which may be removed", path.display())
 }
 
 fn read_file<T>(

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 
+use super::contest::crew;
 use super::dataset::{Dataset, Sources};
 use super::options::FitOptions;
 use super::trainer::{best_scale, cosine, left};
@@ -233,10 +234,7 @@ fn fit(
 /// When there are no games, or a file cannot be read or written.
 pub fn run(options: &FitOptions) -> anyhow::Result<()> {
     let began = Instant::now();
-    let threads = options
-        .threads
-        .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
-        .max(1);
+    let threads = crew::size(options.threads);
     let sources = Sources::find(&options.data)?;
     let data = sources.load(threads, options.validation, options.seed, Example::new)?;
     let (learnt, apart) = (data.training.len(), data.validation.len());
@@ -261,7 +259,7 @@ pub fn run(options: &FitOptions) -> anyhow::Result<()> {
     let plan = Plan {
         target,
         hold: options.hold / learnt as f64,
-        epochs: options.epochs.max(1),
+        epochs: options.epochs,
         batch: options.batch,
         rate: options.rate,
         threads,

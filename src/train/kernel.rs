@@ -92,16 +92,21 @@ pub enum Level {
 impl Level {
     /// The best that this processor has.
     pub fn best() -> Level {
+        *Level::all().last().expect("there is one for all")
+    }
+
+    /// All that this processor has, the best last.
+    pub fn all() -> Vec<Level> {
+        #[allow(unused_mut)] // Elsewhere there is one.
+        let mut levels = vec![Level::Plain];
         #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx2") {
-                return Level::Avx512;
-            }
-            if is_x86_feature_detected!("avx2") {
-                return Level::Avx2;
+        if is_x86_feature_detected!("avx2") {
+            levels.push(Level::Avx2);
+            if is_x86_feature_detected!("avx512f") {
+                levels.push(Level::Avx512);
             }
         }
-        Level::Plain
+        levels
     }
 }
 

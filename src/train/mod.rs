@@ -1,7 +1,7 @@
 //! From games to a network: self-play ([`datagen`]), the archive of games ([`record`], [`archive`]) and the trainer ([`trainer`]);
-//! and from games to what is better: matches ([`contest`]), games against other engines ([`gauntlet`]), the levels of `strength` on a ladder ([`ladder`]), the tuner of the
-//! search's numbers ([`tune`]), that of the weights of the evaluation by hand ([`fit`]), and that of what a score means
-//! ([`chances`]).
+//! and from games to what is better: matches ([`contest`]), games against other engines ([`gauntlet`]), the levels of `strength` on
+//! a ladder ([`ladder`]), the tuner of the search's numbers ([`tune`]), that of the weights of the evaluation by hand ([`fit`]), and
+//! that of what a score means ([`chances`]).
 //!
 //! `knightwatch datagen` plays games and stores them; `knightwatch train` reads them and writes a network file that the engine
 //! loads; `knightwatch match` says which of two is stronger. Nothing comes from anywhere else.
@@ -17,6 +17,8 @@ mod dataset;
 pub mod gauntlet;
 mod kernel;
 pub mod ladder;
+mod log;
+mod meeting;
 mod model;
 mod openings;
 mod options;

@@ -12,7 +12,7 @@ const RANDOM_PLIES: usize = 8;
 /// What the games of a match start from.
 pub(super) enum Openings {
     /// Random moves, from a Chess960 position in so many cases of a hundred.
-    Random { seed: u64, chess960: u8 },
+    Random { seed: u32, chess960: u8 },
     /// Positions in the order in which they are used, again and again.
     Listed(Vec<Position>),
 }
@@ -22,7 +22,7 @@ impl Openings {
     ///
     /// # Errors
     /// When the file cannot be read, with file and line when it is a line of it.
-    pub fn load(path: &Path, seed: u64) -> anyhow::Result<Openings> {
+    pub fn load(path: &Path, seed: u32) -> anyhow::Result<Openings> {
         let name = path.display();
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
         let mut positions = Vec::new();
@@ -38,7 +38,7 @@ impl Openings {
             positions.push(epd.position);
         }
         ensure!(!positions.is_empty(), "{name} has no positions");
-        fastrand::Rng::with_seed(seed).shuffle(&mut positions);
+        fastrand::Rng::with_seed(seed.into()).shuffle(&mut positions);
         Ok(Openings::Listed(positions))
     }
 
@@ -48,7 +48,7 @@ impl Openings {
         match self {
             Openings::Listed(positions) => positions[pair as usize % positions.len()].clone(),
             Openings::Random { seed, chess960 } => {
-                let mut rng = fastrand::Rng::with_seed(seed << 32 | pair);
+                let mut rng = fastrand::Rng::with_seed(u64::from(*seed) << 32 | pair);
                 loop {
                     let start = random(&mut rng, *chess960);
                     if let Some(start) = start.filter(|start| is_fair(&Game::new(start.clone()))) {

@@ -1,7 +1,10 @@
 //! The arguments of `datagen`, `train`, `fit`, `match`, `gauntlet`, `ladder` and `tune`.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use clap::builder::RangedU64ValueParser;
 
 use super::contest::stats::Sprt;
 use super::openings::Openings;
@@ -14,16 +17,16 @@ pub struct DatagenOptions {
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
     /// Games at once [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = some::<usize>())]
     pub threads: Option<usize>,
     /// Nodes after which no deeper iteration is begun; eight times as many end the search at once
-    #[arg(long, value_name = "SOFT", default_value_t = 120)]
+    #[arg(long, value_name = "SOFT", default_value_t = 120, value_parser = some::<u64>())]
     pub nodes: u64,
     /// Stop after so many minutes [default: never]
-    #[arg(long, value_name = "M")]
-    pub minutes: Option<f64>,
+    #[arg(long, value_name = "M", value_parser = minutes)]
+    pub minutes: Option<Duration>,
     /// Stop after so many games
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = some::<u64>())]
     pub games: Option<u64>,
     /// A network to play with [default: the embedded one, if there is one]
     #[arg(long, value_name = "FILE")]
@@ -32,10 +35,10 @@ pub struct DatagenOptions {
     #[arg(long, conflicts_with = "network")]
     pub classical: bool,
     /// Write a file at least every so many minutes
-    #[arg(long, value_name = "M", default_value_t = 5.0)]
-    pub file_minutes: f64,
+    #[arg(long, value_name = "M", default_value = "5", value_parser = minutes)]
+    pub file_minutes: Duration,
     /// Write a file when so many MiB of games are there; compressed they take about 0.6 of that
-    #[arg(long, value_name = "MIB", default_value_t = 20)]
+    #[arg(long, value_name = "MIB", default_value_t = 20, value_parser = some::<usize>())]
     pub file_mib: usize,
     /// Share of games that start from a Chess960 position, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u8).range(0..=100))]
@@ -52,14 +55,14 @@ pub struct DatagenOptions {
 #[derive(Clone, Debug, clap::Args)]
 pub struct Field {
     /// Games at once [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = some::<usize>())]
     pub threads: Option<usize>,
     /// Positions to start from, a file of EPD or FEN lines [default: eight or nine random plies]
     #[arg(long, value_name = "FILE")]
     pub openings: Option<PathBuf>,
     /// Decides on the openings, and on all else that is left to chance
     #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub seed: u64,
+    pub seed: u32,
 }
 
 impl Field {
@@ -92,10 +95,10 @@ pub struct MatchOptions {
     #[arg(long, value_name = "NAME=VALUE", value_parser = number)]
     pub against: Vec<(String, i32)>,
     /// Nodes after which no deeper iteration is begun
-    #[arg(long, value_name = "SOFT", default_value_t = 5000)]
+    #[arg(long, value_name = "SOFT", default_value_t = 5000, value_parser = some::<u64>())]
     pub nodes: u64,
     /// Games, two for every opening; with `--sprt` at most so many
-    #[arg(long, value_name = "N", default_value_t = 400)]
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = some::<u64>())]
     pub games: u64,
     #[command(flatten)]
     pub field: Field,
@@ -133,7 +136,7 @@ pub struct GauntletOptions {
     #[arg(long, value_name = "BASE+INC", default_value = "8+0.08", value_parser = time_control)]
     pub tc: TimeControl,
     /// Games, two for every opening
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = some::<u64>())]
     pub games: u64,
     #[command(flatten)]
     pub field: Field,
@@ -144,6 +147,47 @@ pub struct GauntletOptions {
 pub struct TimeControl {
     pub base: Duration,
     pub increment: Duration,
+}
+
+/// As it is written on the command line.
+impl fmt::Display for TimeControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (base, increment) = (self.base.as_secs_f64(), self.increment.as_secs_f64());
+        write!(f, "{base}+{increment}")
+    }
+}
+
+/// At least one.
+fn some<T: TryFrom<u64>>() -> RangedU64ValueParser<T> {
+    RangedU64ValueParser::new().range(1..)
+}
+
+/// A number within these bounds, which are named.
+fn number_of(text: &str, expected: &str, fits: impl FnOnce(&f64) -> bool) -> Result<f64, String> {
+    let number = text.trim().parse().ok();
+    number
+        .filter(|number: &f64| number.is_finite() && fits(number))
+        .ok_or_else(|| format!("expected {expected}"))
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    number_of(text, "a share from 0.0 to 1.0", |share| {
+        (0.0..=1.0).contains(share)
+    })
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    number_of(text, "a number above 0", |number| *number > 0.0)
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    number_of(text, "a number from 0 on", |number| *number >= 0.0)
+}
+
+fn minutes(text: &str) -> Result<Duration, String> {
+    let expected = "minutes, more than 0";
+    let minutes = number_of(text, expected, |minutes| *minutes > 0.0)?;
+    Duration::try_from_secs_f64(minutes * 60.0).map_err(|_| format!("expected {expected}"))
 }
 
 fn option(text: &str) -> Result<(String, String), String> {
@@ -177,7 +221,7 @@ pub struct LadderOptions {
     #[arg(long, value_name = "ELO", default_value_t = 250)]
     pub near: u16,
     /// Games of each two, two for every opening
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = some::<u64>())]
     pub games: u64,
     #[command(flatten)]
     pub field: Field,
@@ -216,10 +260,10 @@ pub struct TuneOptions {
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
     /// Nodes after which no deeper iteration is begun
-    #[arg(long, value_name = "SOFT", default_value_t = 2500)]
+    #[arg(long, value_name = "SOFT", default_value_t = 2500, value_parser = some::<u64>())]
     pub nodes: u64,
     /// Games, two for every opening
-    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..))]
     pub games: u64,
     /// How far a pair that is won moves a number in the end, in its steps
     #[arg(long, value_name = "RATE", default_value_t = 0.006)]
@@ -252,31 +296,31 @@ pub struct TrainOptions {
     #[arg(long, value_name = "B", default_value_t = 8)]
     pub buckets: usize,
     /// [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = some::<usize>())]
     pub threads: Option<usize>,
     /// Times that the positions are gone through
-    #[arg(long, value_name = "N", default_value_t = 30)]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = some::<usize>())]
     pub epochs: usize,
     /// End after so many minutes, if the epochs have not; the learning rate follows whichever comes first
-    #[arg(long, value_name = "M")]
-    pub minutes: Option<f64>,
+    #[arg(long, value_name = "M", value_parser = minutes)]
+    pub minutes: Option<Duration>,
     /// Share of the game's result in the target, the rest is the score (0.0 to 1.0)
-    #[arg(long, value_name = "W", default_value_t = 0.05)]
+    #[arg(long, value_name = "W", default_value_t = 0.05, value_parser = share)]
     pub wdl: f64,
     /// First learning rate; it falls to a hundredth of it along a cosine
-    #[arg(long, value_name = "RATE", default_value_t = 0.001)]
+    #[arg(long, value_name = "RATE", default_value_t = 0.001, value_parser = positive)]
     pub rate: f64,
     /// Weight decay
-    #[arg(long, value_name = "D", default_value_t = 0.01)]
+    #[arg(long, value_name = "D", default_value_t = 0.01, value_parser = not_negative)]
     pub decay: f64,
     /// Positions of a step [default: 4096 below five million positions, else 16384]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = some::<usize>())]
     pub batch: Option<usize>,
-    /// Centipawns of one unit of output [default: fitted on the data]
-    #[arg(long, value_name = "K")]
+    /// Centipawns of one unit of output, 40 to 2000 [default: fitted on the data]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(40..=2000))]
     pub scale: Option<u32>,
     /// Share of the games that is set apart to measure with (0.0 to 1.0)
-    #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.02, value_parser = share)]
     pub validation: f64,
     /// Go on from this network instead of random weights; hidden units that it lacks are added
     #[arg(long, value_name = "FILE")]
@@ -298,28 +342,28 @@ pub struct FitOptions {
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = some::<usize>())]
     pub threads: Option<usize>,
     /// Times that the positions are gone through
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = some::<usize>())]
     pub epochs: usize,
     /// Share of the game's result in the target, the rest is the score (0.0 to 1.0)
-    #[arg(long, value_name = "W", default_value_t = 0.3)]
+    #[arg(long, value_name = "W", default_value_t = 0.3, value_parser = share)]
     pub wdl: f64,
     /// Centipawns of a first step; steps fall to a hundredth of it along a cosine
-    #[arg(long, value_name = "RATE", default_value_t = 1.0)]
+    #[arg(long, value_name = "RATE", default_value_t = 1.0, value_parser = positive)]
     pub rate: f64,
     /// Positions of a step
-    #[arg(long, value_name = "N", default_value_t = 16_384)]
+    #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = some::<usize>())]
     pub batch: usize,
     /// Centipawns after which the chances are e to 1 [default: fitted on the results]
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = positive)]
     pub scale: Option<f64>,
     /// Hold each weight where it was, as if so many positions said so
-    #[arg(long, value_name = "N", default_value_t = 1000.0)]
+    #[arg(long, value_name = "N", default_value_t = 1000.0, value_parser = not_negative)]
     pub hold: f64,
     /// Share of the games that is set apart to measure with (0.0 to 1.0)
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = share)]
     pub validation: f64,
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,

@@ -31,9 +31,18 @@ impl Outcome {
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     #[error(transparent)]
-    Io(#[from] io::Error),
+    Io(io::Error),
     #[error("a stored game is damaged: {0}")]
     Damaged(&'static str),
+}
+
+impl From<io::Error> for RecordError {
+    fn from(error: io::Error) -> RecordError {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => RecordError::Damaged("it ends within a game"),
+            _ => RecordError::Io(error),
+        }
+    }
 }
 
 /// A game with the score of every position in which a move was made.

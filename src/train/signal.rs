@@ -1,36 +1,62 @@
-//! Ctrl-C and SIGTERM: the first ends a run when what is on is finished, the second at once.
+//! Ctrl-C, SIGTERM and the end of a terminal: the first ends a run when what is on is finished, the second at once.
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set when the process is told to end.
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Set when the process is told to end. Told so again, it ends.
 pub(super) fn stop_on_signal() -> Arc<AtomicBool> {
+    on_signals(|| std::process::exit(1))
+}
+
+/// The same for who has something to save: the second flag is set when the process is told again.
+pub(super) fn stop_and_save_on_signal() -> [Arc<AtomicBool>; 2] {
+    let at_once = Arc::new(AtomicBool::new(false));
+    let flag = at_once.clone();
+    [
+        on_signals(move || flag.store(true, Ordering::Relaxed)),
+        at_once,
+    ]
+}
+
+/// From when this returns on, signals set the flag; `again` is called for all but the first.
+fn on_signals(mut again: impl FnMut() + Send + 'static) -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()
+    else {
+        return stop;
+    };
+    let inside = runtime.enter();
+    let kinds = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ];
+    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+        return stop;
+    };
+    drop(inside);
     let flag = stop.clone();
     let wait = async move {
-        use tokio::signal::unix::{SignalKind, signal};
-        let (Ok(mut interrupt), Ok(mut terminate)) = (
-            signal(SignalKind::interrupt()),
-            signal(SignalKind::terminate()),
-        ) else {
-            return;
-        };
         loop {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
             }
             if flag.swap(true, Ordering::Relaxed) {
-                std::process::exit(1);
+                again();
+                continue;
             }
-            eprintln!("finishing the games that are on; once more to end at once");
+            let told = "finishing the games that are on; once more to end at once";
+            // The terminal may be what is gone.
+            let _ = writeln!(std::io::stderr(), "{told}");
         }
     };
-    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .build()
-    {
-        std::thread::spawn(move || runtime.block_on(wait));
-    }
+    std::thread::spawn(move || runtime.block_on(wait));
     stop
 }

@@ -4,18 +4,20 @@
 //! gradients over its own range of the parameters and moves that range (AdamW); after the second, each copies the others' ranges
 //! into its replica. No thread waits for a main thread, and no lock is ever contended.
 
-use std::fmt::Write as _;
-use std::fs;
-use std::io::Write as _;
+use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
+use super::contest::crew;
 use super::dataset::{Dataset, Sources};
 use super::kernel::{Level, Loss, TILE, Target, Tile};
+use super::log::Log;
+use super::meeting::{Leave, Meeting};
 use super::model::{CLIP, Model, Row};
 use super::options::TrainOptions;
 use super::sample::Sample;
@@ -52,107 +54,113 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         buckets: options.buckets,
     };
     shape.check()?;
-    let threads = options
-        .threads
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-        .max(1);
+    let mut log = Log::beside(&options.out)?;
+    let from = options.from.as_deref();
+    let from = from.map(|path| open(path, shape)).transpose()?;
+    let threads = crew::size(options.threads);
     let began = Instant::now();
     let sources = Sources::find(&options.data)?;
     let data = sources.load(threads, options.validation, options.seed, Sample::new)?;
-    let mut log = Log::new(&options.out.with_extension("log"))?;
+    let (learnt, apart) = (data.training.len(), data.validation.len());
     log.line(&format!(
-        "data: {} files, {} games, {} plies, {} positions kept ({:.1} a game, {:.1} %), {} for validation; read in {:.1} s",
+        "data: {} files, {} games, {} plies, {} positions kept ({:.1} a game, {:.1} %), {apart} for validation; read in {:.1} s",
         sources.len(),
         data.games,
         data.plies,
-        data.training.len() + data.validation.len(),
-        (data.training.len() + data.validation.len()) as f64 / data.games.max(1) as f64,
-        (data.training.len() + data.validation.len()) as f64 * 100.0 / data.plies.max(1) as f64,
-        data.validation.len(),
+        learnt + apart,
+        (learnt + apart) as f64 / data.games.max(1) as f64,
+        (learnt + apart) as f64 * 100.0 / data.plies.max(1) as f64,
         began.elapsed().as_secs_f64()
     ))?;
     ensure!(
-        data.training.len() >= 64 && !data.validation.is_empty(),
-        "too few positions to train on ({})",
-        data.training.len()
+        learnt >= 64 && apart > 0,
+        "too few positions: {learnt} to learn from, and {apart} set apart (--validation {})",
+        options.validation
     );
     let scale = options
         .scale
         .map_or_else(|| fit_scale(&data.training), |scale| scale as f32);
-    let batch = options.batch.unwrap_or(if data.training.len() < 5_000_000 {
-        4096
-    } else {
-        16_384
-    });
+    let batch = options
+        .batch
+        .unwrap_or(if learnt < 5_000_000 { 4096 } else { 16_384 });
     let plan = Plan {
         target: Target {
             wdl: options.wdl as f32,
             scale,
         },
-        batch: batch.clamp(1, data.training.len()),
-        epochs: options.epochs.max(1),
-        limit: options
-            .minutes
-            .map(|minutes| Duration::from_secs_f64(minutes * 60.0)),
+        batch: batch.min(learnt),
+        epochs: options.epochs,
+        limit: options.minutes,
         rate: options.rate as f32,
         decay: options.decay as f32,
         threads,
         seed: options.seed,
     };
-    let model = match &options.from {
-        Some(path) => {
-            let network = Network::open(path)?;
-            let has = network.shape();
-            ensure!(
-                has.buckets == shape.buckets && has.hidden <= shape.hidden,
-                "{} has {} hidden units and {} output rows: it can only go on with --buckets {} and as many hidden units or more",
-                path.display(),
-                has.hidden,
-                has.buckets,
-                has.buckets
-            );
-            Model::from_network(&network, scale).widened(shape.hidden, options.seed)
-        }
+    let model = match from {
+        Some(network) => Model::from_network(&network, scale).widened(shape.hidden, options.seed),
         None => Model::random(shape, options.seed),
     };
     log.line(&format!(
-        "network: (768 -> {}) x 2 -> 1 x {}; wdl {}, K {scale:.0}, batch {}, epochs {}, minutes {:?}, rate {}, decay {}, seed {}, {} threads, {:?}",
-        shape.hidden, shape.buckets, options.wdl, plan.batch, plan.epochs, options.minutes, plan.rate, plan.decay, plan.seed, threads,
+        "network: (768 -> {}) x 2 -> 1 x {}; wdl {}, K {scale:.0}, batch {}, epochs {}, limit {:?}, rate {}, decay {}, seed {}, {} threads, {:?}",
+        shape.hidden, shape.buckets, options.wdl, plan.batch, plan.epochs, plan.limit, plan.rate, plan.decay, plan.seed, threads,
         Level::best()
     ))?;
     let name = options.name.clone().unwrap_or_else(|| stem(&options.out));
     let mut best: Option<(f64, Network)> = None;
     let mut failed = None;
     train(model, &data, &plan, |report| {
-        if failed.is_some() {
-            return;
-        }
         let result = (|| {
             log.line(&report.line)?;
-            if best
-                .as_ref()
-                .is_none_or(|(loss, _)| report.validation.mean() < *loss)
-            {
+            let loss = report.validation.mean();
+            ensure!(
+                loss.is_finite(),
+                "the loss is no number any more: with a lower --rate it may stay one"
+            );
+            if best.as_ref().is_none_or(|(least, _)| loss < *least) {
                 let network = report.model.quantise(&name, report.scale(scale))?;
                 aside::write(&options.out, &network.to_bytes())
                     .with_context(|| format!("cannot write {}", options.out.display()))?;
-                best = Some((report.validation.mean(), network));
+                log.keep()?;
+                best = Some((loss, network));
             }
             anyhow::Ok(())
         })();
         failed = result.err();
-    });
+        match failed {
+            None => ControlFlow::Continue(()),
+            Some(_) => ControlFlow::Break(()),
+        }
+    })?;
     if let Some(error) = failed {
         return Err(error);
     }
     let (loss, network) = best.context("no epoch was finished")?;
     let (integer, magnitude) = compare(&network, &data.validation, plan.target);
+    let ratio = network.scale() as f32 / scale;
+    if !(0.501..1.999).contains(&ratio) {
+        log.line("its evaluations are not as large as the scores that it learned from: its scale is held at half or twice K")?;
+    }
     log.line(&format!(
         "best: validation {loss:.6}, as integers {integer:.6} (on up to {COMPARED}); scale {}, mean |evaluation| {magnitude:.0}; {} in {:.0} s",
         network.scale(),
         options.out.display(),
         began.elapsed().as_secs_f64()
     ))
+}
+
+/// The network to go on with, if one of this shape can.
+fn open(path: &Path, shape: Shape) -> anyhow::Result<Network> {
+    let network = Network::open(path)?;
+    let has = network.shape();
+    ensure!(
+        has.buckets == shape.buckets && has.hidden <= shape.hidden,
+        "{} has {} hidden units and {} output rows: it can only go on with --buckets {} and as many hidden units or more",
+        path.display(),
+        has.hidden,
+        has.buckets,
+        has.buckets
+    );
+    Ok(network)
 }
 
 /// What one thread tells after an epoch.
@@ -195,8 +203,16 @@ struct Shared<'a> {
     over: AtomicBool,
 }
 
-/// Trains `model`; `report` is called after every epoch, from one thread.
-fn train(model: Model, data: &Dataset, plan: &Plan, report: impl FnMut(&Report) + Send) {
+/// Trains `model`; `report` is called after every epoch, from one thread, and may end it.
+///
+/// # Errors
+/// When a thread cannot be started.
+fn train(
+    model: Model,
+    data: &Dataset,
+    plan: &Plan,
+    report: impl FnMut(&Report) -> ControlFlow<()> + Send,
+) -> anyhow::Result<()> {
     let rows = model.layout.rows();
     let share = rows.div_ceil(plan.threads);
     let shared = Shared {
@@ -223,11 +239,11 @@ fn train(model: Model, data: &Dataset, plan: &Plan, report: impl FnMut(&Report) 
         over: AtomicBool::new(false),
     };
     let mut report = Some(report);
-    std::thread::scope(|scope| {
+    std::thread::scope(|scope| -> anyhow::Result<()> {
         for thread in 0..plan.threads {
             let (shared, model) = (&shared, model.clone());
             let report = report.take();
-            scope.spawn(move || {
+            let work = move || {
                 let _leave = Leave(&shared.meeting);
                 Worker {
                     thread,
@@ -236,9 +252,17 @@ fn train(model: Model, data: &Dataset, plan: &Plan, report: impl FnMut(&Report) 
                     shared,
                 }
                 .run(report);
-            });
+            };
+            let started = Builder::new()
+                .name("trainer".into())
+                .spawn_scoped(scope, work);
+            if let Err(error) = started {
+                shared.meeting.leave();
+                return Err(error).context("cannot start a thread");
+            }
         }
-    });
+        Ok(())
+    })
 }
 
 struct Worker<'a> {
@@ -250,7 +274,8 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     /// The first thread has `report` and leads: it sets the rate, decides on the end and speaks.
-    fn run<F: FnMut(&Report)>(&mut self, mut report: Option<F>) {
+    /// All end where one has gone: nobody is waited for who does not come.
+    fn run<F: FnMut(&Report) -> ControlFlow<()>>(&mut self, mut report: Option<F>) {
         let (shared, plan) = (self.shared, self.shared.plan);
         let count = shared.data.training.len();
         let batches = count.div_ceil(plan.batch);
@@ -263,10 +288,14 @@ impl Worker<'_> {
             for batch in 0..batches {
                 let range = batch * plan.batch..((batch + 1) * plan.batch).min(count);
                 let size = range.len();
+                // The leader sets it for the next batch while others are still at their step.
+                let rate = f32::from_bits(shared.rate.load(Ordering::Relaxed));
                 loss.add(&self.gradient(&order, range));
-                shared.meeting.wait();
+                if !shared.meeting.wait() {
+                    return;
+                }
                 step += 1;
-                self.step(step, size);
+                self.step(step, rate, size);
                 if report.is_some() {
                     let progress = self.progress(
                         began,
@@ -287,7 +316,9 @@ impl Worker<'_> {
                         );
                     }
                 }
-                shared.meeting.wait();
+                if !shared.meeting.wait() {
+                    return;
+                }
                 self.gather();
                 if shared.over.load(Ordering::Relaxed) {
                     break;
@@ -295,7 +326,9 @@ impl Worker<'_> {
             }
             let validation = self.validate();
             *lock(&shared.losses[self.thread]) = (loss, validation);
-            shared.meeting.wait();
+            if !shared.meeting.wait() {
+                return;
+            }
             if let Some(report) = &mut report {
                 let (mut training, mut validation) = (Loss::default(), Loss::default());
                 for losses in &shared.losses {
@@ -315,14 +348,16 @@ impl Worker<'_> {
                     speed / 1e6 / plan.threads as f64,
                     left(began, progress)
                 );
-                report(&Report {
+                let told = report(&Report {
                     model: &self.model,
                     validation,
                     line,
                 });
+                if told.is_break() {
+                    shared.over.store(true, Ordering::Relaxed);
+                }
             }
-            shared.meeting.wait();
-            if shared.over.load(Ordering::Relaxed) {
+            if !shared.meeting.wait() || shared.over.load(Ordering::Relaxed) {
                 break;
             }
         }
@@ -354,7 +389,7 @@ impl Worker<'_> {
     }
 
     /// AdamW on this thread's range of the parameters.
-    fn step(&mut self, step: u32, batch: usize) {
+    fn step(&mut self, step: u32, rate: f32, batch: usize) {
         let (shared, plan) = (self.shared, self.shared.plan);
         let gradients: Vec<RwLockReadGuard<Vec<Row>>> = shared.gradients.iter().map(read).collect();
         let mut shard = write(&shared.shards[self.thread]);
@@ -364,7 +399,6 @@ impl Worker<'_> {
             first,
             second,
         } = &mut *shard;
-        let rate = f32::from_bits(shared.rate.load(Ordering::Relaxed));
         let correction = |beta: f32| 1.0 / (1.0 - beta.powi(step.min(100_000) as i32));
         let (first_correction, second_correction) = (correction(BETA1), correction(BETA2));
         let mean = 1.0 / batch as f32;
@@ -518,84 +552,9 @@ fn compare(network: &Network, samples: &[Sample], target: Target) -> (f64, f64) 
     (loss / chosen.len() as f64, magnitude / chosen.len() as f64)
 }
 
-/// What the run says, on the terminal and in a file beside the network.
-struct Log {
-    file: fs::File,
-}
-
-impl Log {
-    fn new(path: &Path) -> anyhow::Result<Log> {
-        let file =
-            fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Log { file })
-    }
-
-    fn line(&mut self, text: &str) -> anyhow::Result<()> {
-        println!("{text}");
-        writeln!(self.file, "{text}").context("cannot write the log")
-    }
-}
-
 fn stem(path: &Path) -> String {
-    let mut name = String::new();
-    let _ = write!(
-        name,
-        "{}",
-        path.file_stem().unwrap_or_default().to_string_lossy()
-    );
-    name
-}
-
-/// A meeting of all threads, at which they wait in a loop: it takes place thousands of times a second.
-struct Meeting {
-    threads: usize,
-    arrived: AtomicUsize,
-    round: AtomicUsize,
-    broken: AtomicBool,
-}
-
-impl Meeting {
-    fn new(threads: usize) -> Meeting {
-        Meeting {
-            threads,
-            arrived: AtomicUsize::new(0),
-            round: AtomicUsize::new(0),
-            broken: AtomicBool::new(false),
-        }
-    }
-
-    fn wait(&self) {
-        let round = self.round.load(Ordering::Acquire);
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
-            self.arrived.store(0, Ordering::Release);
-            self.round.store(round + 1, Ordering::Release);
-            return;
-        }
-        let mut turns = 0u32;
-        while self.round.load(Ordering::Acquire) == round {
-            assert!(
-                !self.broken.load(Ordering::Relaxed),
-                "another training thread panicked"
-            );
-            turns += 1;
-            if turns < 20_000 {
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
-            }
-        }
-    }
-}
-
-/// A thread that panics lets the others go.
-struct Leave<'a>(&'a Meeting);
-
-impl Drop for Leave<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.broken.store(true, Ordering::Relaxed);
-        }
-    }
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
 }
 
 fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {

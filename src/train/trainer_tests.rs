@@ -94,10 +94,14 @@ fn all_levels_agree() {
             Tile::new(model.layout, level).run(&model.rows, &samples, target, Some(&mut gradient));
         (loss.squares, gradient)
     };
-    let (plain, best) = (run(Level::Plain), run(Level::best()));
-    assert!((plain.0 - best.0).abs() < 1e-6);
-    for (a, b) in plain.1.iter().zip(&best.1) {
-        assert!(a.0.iter().zip(b.0).all(|(a, b)| (a - b).abs() < 1e-5));
+    let plain = run(Level::Plain);
+    for level in Level::all() {
+        let other = run(level);
+        assert!((plain.0 - other.0).abs() < 1e-6, "{level:?}");
+        for (a, b) in plain.1.iter().zip(&other.1) {
+            let are_near = a.0.iter().zip(b.0).all(|(a, b)| (a - b).abs() < 1e-5);
+            assert!(are_near, "{level:?}");
+        }
     }
 }
 
@@ -127,9 +131,11 @@ fn learn(threads: usize, data: &Dataset, epochs: usize) -> (Model, Loss) {
         },
         1,
     );
-    train(model, data, &plan(threads, epochs), |report| {
-        last = Some((report.model.clone(), report.validation))
-    });
+    let report = |report: &Report| {
+        last = Some((report.model.clone(), report.validation));
+        ControlFlow::Continue(())
+    };
+    train(model, data, &plan(threads, epochs), report).unwrap();
     last.unwrap()
 }
 
@@ -146,6 +152,30 @@ fn a_thousand_positions_are_learnt_by_heart() {
     let network = model.quantise("heart", 300).unwrap();
     let (integer, _) = compare(&network, &data.validation, plan(1, 1).target);
     assert!(integer < 5e-4, "the integers lose too much: {integer}");
+}
+
+#[test]
+fn a_report_can_end_it() {
+    let training = samples(1000, 11);
+    let data = Dataset {
+        validation: training.clone(),
+        training,
+        ..Dataset::default()
+    };
+    let shape = Shape {
+        hidden: 32,
+        buckets: 2,
+    };
+    let mut epochs = 0;
+    let report = |_: &Report| {
+        epochs += 1;
+        match epochs {
+            3 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    };
+    train(Model::random(shape, 1), &data, &plan(2, 50), report).unwrap();
+    assert_eq!(epochs, 3);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use clap::CommandFactory;
 use knightwatch::cli::Cli;
 
-fn knightwatch(arguments: &[&str]) -> Command {
+pub fn knightwatch(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
     command
         .args(arguments)
@@ -17,12 +17,12 @@ fn knightwatch(arguments: &[&str]) -> Command {
     command
 }
 
-fn output(arguments: &[&str]) -> Output {
+pub fn output(arguments: &[&str]) -> Output {
     knightwatch(arguments).output().unwrap()
 }
 
 /// What a command that succeeds prints.
-fn stdout(arguments: &[&str]) -> String {
+pub fn stdout(arguments: &[&str]) -> String {
     let output = output(arguments);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
@@ -93,6 +93,15 @@ fn wrong_usage_exits_with_2() {
         &["gauntlet", "self", "--tc", "8"],
         &["gauntlet", "self", "--tc", "0+1"],
         &["gauntlet", "self", "--ours", "Hash"],
+        &["gauntlet", "self", "--games", "0"],
+        &["gauntlet", "self", "--seed", "4294967296"],
+        &["datagen", "--data", "x", "--games", "0"],
+        &["datagen", "--data", "x", "--minutes", "nan"],
+        &["train", "--data", "x", "--out", "y", "--wdl", "1.1"],
+        &["train", "--data", "x", "--out", "y", "--rate", "nan"],
+        &["train", "--data", "x", "--out", "y", "--minutes", "1e30"],
+        &["train", "--data", "x", "--out", "y", "--epochs", "0"],
+        &["fit", "--data", "x", "--out", "y", "--scale=-5"],
         &[
             "ladder",
             "stockfish",
@@ -271,17 +280,30 @@ fn a_gauntlet_ends_with_its_result_and_the_flags() {
 fn what_is_wrong_with_an_engine_is_told() {
     let home = tempfile::tempdir().unwrap();
     let cheat = home.path().join("cheat");
-    let script = "#!/bin/sh\necho id name Cheat\nwhile read word rest; do case $word in\n\
+    // Its author's name is not UTF-8.
+    let script = "#!/bin/sh\necho id name Cheat\nprintf 'id author Ren\\351\\n'\n\
+                  while read word rest; do case $word in\n\
                   uci) echo uciok;; isready) echo readyok;; go) echo bestmove a1a1;;\nesac; done\n";
     std::fs::write(&cheat, script).unwrap();
     std::fs::set_permissions(&cheat, PermissionsExt::from_mode(0o700)).unwrap();
     let cheat = cheat.to_str().unwrap();
+    let beside = home.path().join("chess960.epd");
+    std::fs::write(&beside, "4k3/8/8/8/8/8/8/5KR1 w G -\n").unwrap();
+    let beside = beside.to_str().unwrap();
     for (arguments, words) in [
         (&["nowhere/engine"][..], "cannot start nowhere/engine"),
         (&["/bin/true"], "/bin/true has gone"),
         (&["self", "--theirs", "Courage=1"], "has no option Courage"),
         (&["self", "--ours", "Hash=big"], "and big is none of them"),
         (&[cheat, "--games", "2", "--tc", "1+0"], "Cheat said in "),
+        (
+            &[cheat, "--openings", beside],
+            "4k3/8/8/8/8/8/8/5KR1 w K - 0 1 is a position of Chess960: Cheat has no option UCI_Chess960",
+        ),
+        (
+            &["/bin/cat"],
+            "/bin/cat has said nothing for 10 s, and uciok was to come",
+        ),
     ] {
         let refused = output(&[&["gauntlet"], arguments].concat());
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");

@@ -39,4 +39,5 @@ mod strength;
 mod table_races;
 mod tls;
 mod tournaments;
+mod train;
 mod why;

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
 use self::stats::{Sprt, Tally, Verdict};
 use super::datagen::HASH;
@@ -27,10 +27,6 @@ use crate::progress::Progress;
 /// # Errors
 /// When a network, a number or the openings cannot be used, or no thread be started.
 pub fn run(options: &MatchOptions) -> anyhow::Result<()> {
-    ensure!(
-        options.nodes > 0 && options.games > 0,
-        "--nodes and --games must be at least 1"
-    );
     let settings = [
         setting(&options.network, &options.set)?,
         setting(&options.opponent, &options.against)?,

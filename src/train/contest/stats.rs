@@ -81,12 +81,22 @@ impl Tally {
 
     /// The results in a line.
     pub fn describe(&self) -> String {
+        if self.count() == 0 {
+            return "no games".to_owned();
+        }
         let [lost, drawn, won] = self.games;
         let Elo { value, error } = self.elo();
+        // Pairs that are all alike say nothing about it.
+        let error = match error > 0.0 {
+            true => format!("{error:.1}"),
+            false => "?".to_owned(),
+        };
         format!(
-            "{} games: +{won} ={drawn} -{lost}, {:.1} %, Elo {value:+.1} +- {error:.1}, pairs {:?}",
+            "{} games: +{won} ={drawn} -{lost}, {:.1} %, Elo {:+.1} +- {error}, pairs {:?}",
             self.count(),
             self.mean().0 * 100.0,
+            // There is a zero with a minus.
+            value + 0.0,
             self.pairs
         )
     }
@@ -200,6 +210,13 @@ mod tests {
         assert_eq!(
             tally.describe(),
             "400 games: +200 =100 -100, 62.5 %, Elo +88.7 +- 12.8, pairs [0, 0, 100, 100, 0]"
+        );
+        assert_eq!(Tally::default().describe(), "no games");
+        let mut alike = Tally::default();
+        alike.add([2, 0]);
+        assert_eq!(
+            alike.describe(),
+            "2 games: +1 =0 -1, 50.0 %, Elo +0.0 +- ?, pairs [0, 0, 1, 0, 0]"
         );
         // 64 % is 100 Elo, and the definition says 200 for 10^(1/2) : 1.
         assert!(

@@ -49,10 +49,6 @@ struct Plan {
 /// can be started.
 pub fn run(options: &TuneOptions) -> anyhow::Result<()> {
     let tunables = chosen(&options.only)?;
-    ensure!(
-        options.nodes > 0 && options.games > 1,
-        "--nodes must be at least 1, --games 2"
-    );
     let openings = options.field.openings(0)?;
     let mut run = Run::take_up(options, &tunables)?;
     println!(
@@ -117,7 +113,7 @@ impl Run {
             nodes: options.nodes,
             pairs: options.games / 2,
             rate: options.rate,
-            seed: options.field.seed,
+            seed: options.field.seed.into(),
         };
         let name = options.state.display();
         let text = match std::fs::read(&options.state) {

@@ -1,0 +1,204 @@
+//! From games to a network, with the real program.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use knightwatch::train::archive;
+use knightwatch::train::record::Record;
+
+use crate::cli::{knightwatch, output, stdout};
+use crate::common::wait;
+
+/// Quick games into this folder.
+fn datagen<'a>(folder: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let quick = [
+        "datagen",
+        "--classical",
+        "--threads",
+        "2",
+        "--nodes",
+        "20",
+        "--seed",
+        "7",
+        "--data",
+        folder,
+    ];
+    [&quick, more].concat()
+}
+
+/// A small network from the games of a folder; an option that comes again replaces the one before.
+fn train<'a>(folder: &'a str, network: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let usual = [
+        ["--data", folder],
+        ["--out", network],
+        ["--hidden", "32"],
+        ["--buckets", "1"],
+        ["--validation", "0.3"],
+        ["--epochs", "1"],
+    ];
+    let kept = usual.iter().filter(|[option, _]| !more.contains(option));
+    let kept: Vec<&str> = kept.flatten().copied().collect();
+    [&["train"], &kept[..], more].concat()
+}
+
+/// How many games the files of a folder hold.
+fn games(folder: &Path) -> usize {
+    let count = |path| {
+        let mut from = archive::open(path).unwrap();
+        let records = std::iter::from_fn(|| Record::read(&mut from).unwrap());
+        records.count()
+    };
+    archive::files(folder)
+        .unwrap()
+        .iter()
+        .map(|path| count(path))
+        .sum()
+}
+
+/// The number before a word of a line.
+fn before(word: &str, line: &str) -> usize {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let at = words.iter().position(|found| *found == word);
+    let at = at.unwrap_or_else(|| panic!("{word} is not in: {line}"));
+    words[at - 1].parse().unwrap()
+}
+
+#[test]
+fn games_become_a_network_that_plays() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
+    let (folder, network, log) = (at("games"), at("new.kwnn"), at("new.log"));
+    stdout(&datagen(&folder, &["--games", "30"]));
+    assert!(games(Path::new(&folder)) >= 30);
+    let learn = |more: &[&str]| output(&train(&folder, &network, more));
+    let six = ["--epochs", "6", "--batch", "64", "--rate", "0.05"];
+    let said = stdout(&train(&folder, &network, &six));
+    assert_eq!(fs::read_to_string(&log).unwrap(), said);
+    // The epoch with the least error is the one that was kept.
+    let after = |line: &str, words: &str| line.split(words).nth(1).unwrap()[..8].to_owned();
+    let epochs = said.lines().filter(|line| line.starts_with("epoch "));
+    let losses: Vec<String> = epochs.map(|line| after(line, "validation ")).collect();
+    assert_eq!(losses.len(), 6, "{said}");
+    let best = said.lines().last().unwrap();
+    assert_eq!(Some(&after(best, "best: validation ")), losses.iter().min());
+    stdout(&["match", &network, "none", "--games", "2", "--nodes", "50"]);
+    // It can be gone on with, by more units too.
+    let wide = at("wide.kwnn");
+    stdout(&train(
+        &folder,
+        &wide,
+        &["--from", &network, "--hidden", "64"],
+    ));
+
+    // Whatever goes wrong, the network and its log stay.
+    let whole = fs::read(&network).unwrap();
+    for (more, words) in [
+        (
+            &["--validation", "0"][..],
+            "and 0 set apart (--validation 0)",
+        ),
+        (&["--from", "nowhere.kwnn"], "nowhere.kwnn"),
+        (&["--from", &wide], "64 hidden units"),
+        (&["--data", "nowhere"], "cannot read nowhere"),
+        (&["--out", &log], "is where the log goes"),
+        (&["--out", "nowhere/new.kwnn"], "there is no such folder"),
+    ] {
+        let refused = learn(more);
+        assert_eq!(refused.status.code(), Some(1), "{more:?}");
+        let why = String::from_utf8(refused.stderr).unwrap();
+        assert!(why.contains(words), "{why}");
+        assert_eq!(fs::read(&network).unwrap(), whole);
+        assert_eq!(fs::read_to_string(&log).unwrap(), said);
+    }
+
+    let file = archive::files(Path::new(&folder)).unwrap().remove(0);
+    let games = fs::read(&file).unwrap();
+    fs::write(&file, &games[..games.len() / 2]).unwrap();
+    let why = String::from_utf8(learn(&[]).stderr).unwrap();
+    let told = format!("cannot use {}, which may be removed: ", file.display());
+    assert!(
+        why.contains(&told) && why.contains("it ends within a game"),
+        "{why}"
+    );
+}
+
+#[test]
+fn games_are_kept_when_the_terminal_goes() {
+    for signals in [1, 2] {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().to_str().unwrap();
+        let arguments = datagen(folder, &["--file-minutes", "0.01"]);
+        let mut child = knightwatch(&arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(
+            lines
+                .next()
+                .unwrap()
+                .unwrap()
+                .starts_with("self-play: 2 threads")
+        );
+        wait("the first file", || (games(home.path()) > 0).then_some(()));
+        for _ in 0..signals {
+            let kill = Command::new("kill")
+                .args(["-HUP", &child.id().to_string()])
+                .status();
+            assert!(kill.unwrap().success());
+        }
+        let ended = child.wait().unwrap();
+        if let Some(Ok(line)) = lines.next() {
+            assert!(ended.success());
+            assert_eq!(games(home.path()), before("games,", &line));
+        } else {
+            assert_eq!((signals, ended.code()), (2, Some(1)));
+        }
+        assert!(games(home.path()) > 0);
+    }
+}
+
+#[test]
+fn games_are_kept_when_nobody_listens() {
+    let home = tempfile::tempdir().unwrap();
+    let arguments = datagen(home.path().to_str().unwrap(), &["--games", "30"]);
+    let mut child = knightwatch(&arguments)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert!(child.wait().unwrap().success());
+    assert!(games(home.path()) >= 30);
+}
+
+#[test]
+fn games_wait_for_a_folder_that_cannot_be_written() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("games");
+    let arguments = datagen(folder.to_str().unwrap(), &["--file-minutes", "0.01"]);
+    let mut child = knightwatch(&arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+    out.next().unwrap().unwrap();
+    let away = home.path().join("away");
+    fs::rename(&folder, &away).unwrap();
+    let mut complaints = BufReader::new(child.stderr.take().unwrap()).lines();
+    let complaint = complaints.find(|line| {
+        let line = line.as_ref().unwrap();
+        line.contains("cannot write") && line.ends_with("it is tried again")
+    });
+    assert!(complaint.is_some());
+    fs::rename(&away, &folder).unwrap();
+    let kill = Command::new("kill").arg(child.id().to_string()).status();
+    assert!(kill.unwrap().success());
+    let line = out.next().unwrap().unwrap();
+    // Whoever says more is not to be held up.
+    drop(complaints);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(games(&folder), before("games,", &line));
+}
