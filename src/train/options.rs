@@ -187,7 +187,10 @@ fn not_negative(text: &str) -> Result<f64, String> {
 fn minutes(text: &str) -> Result<Duration, String> {
     let expected = "minutes, more than 0";
     let minutes = number_of(text, expected, |minutes| *minutes > 0.0)?;
-    Duration::try_from_secs_f64(minutes * 60.0).map_err(|_| format!("expected {expected}"))
+    let time = Duration::try_from_secs_f64(minutes * 60.0).ok();
+    // A number may be too small as well as too large.
+    time.filter(|time| !time.is_zero())
+        .ok_or_else(|| format!("expected {expected}"))
 }
 
 fn option(text: &str) -> Result<(String, String), String> {

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures::future::select_all;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Set when the process is told to end. Told so again, it ends.
@@ -31,23 +32,20 @@ fn on_signals(mut again: impl FnMut() + Send + 'static) -> Arc<AtomicBool> {
         return stop;
     };
     let inside = runtime.enter();
-    let kinds = [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-    ];
-    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+    let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];
+    // Under nohup the end of the terminal is to mean nothing.
+    if !is_hangup_ignored() {
+        kinds.push(SignalKind::hangup());
+    }
+    let signals: Result<Vec<_>, _> = kinds.into_iter().map(signal).collect();
+    let Ok(mut signals) = signals else {
         return stop;
     };
     drop(inside);
     let flag = stop.clone();
     let wait = async move {
         loop {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
-            }
+            select_all(signals.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
             if flag.swap(true, Ordering::Relaxed) {
                 again();
                 continue;
@@ -59,4 +57,13 @@ fn on_signals(mut again: impl FnMut() + Send + 'static) -> Arc<AtomicBool> {
     };
     std::thread::spawn(move || runtime.block_on(wait));
     stop
+}
+
+/// Whether we were started so that SIGHUP is ignored; where the system does not tell, it is not.
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let signals = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // The lowest bit is signal 1, SIGHUP.
+    signals.is_some_and(|mask| mask & 1 > 0)
 }

@@ -161,6 +161,36 @@ fn games_are_kept_when_the_terminal_goes() {
 }
 
 #[test]
+fn under_nohup_the_games_go_on() {
+    let home = tempfile::tempdir().unwrap();
+    let arguments = datagen(home.path().to_str().unwrap(), &["--file-minutes", "0.01"]);
+    let mut child = Command::new("sh")
+        .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_knightwatch"))
+        .args(&arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines.next().unwrap().unwrap();
+    let kill = |signal: &str| {
+        let kill = Command::new("kill")
+            .args([signal, &child.id().to_string()])
+            .status();
+        assert!(kill.unwrap().success());
+    };
+    kill("-HUP");
+    let before = games(home.path());
+    wait("further games", || {
+        (games(home.path()) > before + 20).then_some(())
+    });
+    kill("-TERM");
+    assert!(lines.next().unwrap().unwrap().contains(" games, "));
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
 fn games_are_kept_when_nobody_listens() {
     let home = tempfile::tempdir().unwrap();
     let arguments = datagen(home.path().to_str().unwrap(), &["--games", "30"]);
