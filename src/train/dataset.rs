@@ -95,8 +95,9 @@ impl Sources {
             for _ in 0..threads.min(self.files.len()) {
                 scope.spawn(|| {
                     while let Some(path) = self.files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let part =
-                            read_file(path, validation, &make).with_context(|| unusable(path));
+                        let part = read_file(path, validation, &make).with_context(|| {
+                            format!("cannot use {}, which may be removed", path.display())
+                        });
                         parts
                             .lock()
                             .unwrap_or_else(PoisonError::into_inner)
@@ -118,10 +119,6 @@ impl Sources {
         fastrand::Rng::with_seed(seed).shuffle(&mut data.training);
         Ok(data)
     }
-}
-
-fn unusable(path: &Path) -> String {
-    format!("cannot use {}, which may be removed", path.display())
 }
 
 fn read_file<T>(

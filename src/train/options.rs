@@ -185,12 +185,12 @@ fn not_negative(text: &str) -> Result<f64, String> {
 }
 
 fn minutes(text: &str) -> Result<Duration, String> {
-    let expected = "minutes, more than 0";
-    let minutes = number_of(text, expected, |minutes| *minutes > 0.0)?;
-    let time = Duration::try_from_secs_f64(minutes * 60.0).ok();
-    // A number may be too small as well as too large.
-    time.filter(|time| !time.is_zero())
-        .ok_or_else(|| format!("expected {expected}"))
+    let read = || {
+        let minutes: f64 = text.trim().parse().ok()?;
+        let time = Duration::try_from_secs_f64(minutes * 60.0).ok()?;
+        (!time.is_zero()).then_some(time)
+    };
+    read().ok_or_else(|| "expected minutes, more than 0".to_owned())
 }
 
 fn option(text: &str) -> Result<(String, String), String> {

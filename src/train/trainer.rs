@@ -28,6 +28,8 @@ const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.999;
 /// The last learning rate, as a share of the first.
 const LAST_RATE: f32 = 0.01;
+/// The scale of a network is at least and at most so many times the one that it was trained with.
+const RATIOS: [f64; 2] = [0.5, 2.0];
 /// Positions at most that the integer network is compared on at the end.
 const COMPARED: usize = 50_000;
 
@@ -136,8 +138,10 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
     }
     let (loss, network) = best.context("no epoch was finished")?;
     let (integer, magnitude) = compare(&network, &data.validation, plan.target);
-    let ratio = network.scale() as f32 / scale;
-    if !(0.501..1.999).contains(&ratio) {
+    if RATIOS
+        .map(|ratio| scaled(scale, ratio))
+        .contains(&network.scale())
+    {
         log.line("its evaluations are not as large as the scores that it learned from: its scale is held at half or twice K")?;
     }
     log.line(&format!(
@@ -178,8 +182,13 @@ impl Report<'_> {
         } else {
             1.0
         };
-        (f64::from(trained) * ratio.clamp(0.5, 2.0)).round() as i32
+        let [least, most] = RATIOS;
+        scaled(trained, ratio.clamp(least, most))
     }
+}
+
+fn scaled(scale: f32, ratio: f64) -> i32 {
+    (f64::from(scale) * ratio).round() as i32
 }
 
 /// One thread's range of the parameters.

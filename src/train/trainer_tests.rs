@@ -139,14 +139,19 @@ fn learn(threads: usize, data: &Dataset, epochs: usize) -> (Model, Loss) {
     last.unwrap()
 }
 
-#[test]
-fn a_thousand_positions_are_learnt_by_heart() {
+/// As many positions, which are also those to measure with.
+fn thousand() -> Dataset {
     let training = samples(1000, 11);
-    let data = Dataset {
+    Dataset {
         validation: training.clone(),
         training,
         ..Dataset::default()
-    };
+    }
+}
+
+#[test]
+fn a_thousand_positions_are_learnt_by_heart() {
+    let data = thousand();
     let (model, loss) = learn(2, &data, 250);
     assert!(loss.mean() < 1e-4, "the loss stays at {}", loss.mean());
     let network = model.quantise("heart", 300).unwrap();
@@ -156,12 +161,7 @@ fn a_thousand_positions_are_learnt_by_heart() {
 
 #[test]
 fn a_report_can_end_it() {
-    let training = samples(1000, 11);
-    let data = Dataset {
-        validation: training.clone(),
-        training,
-        ..Dataset::default()
-    };
+    let data = thousand();
     let shape = Shape {
         hidden: 32,
         buckets: 2,

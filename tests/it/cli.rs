@@ -8,6 +8,8 @@ use std::process::{Command, Output, Stdio};
 use clap::CommandFactory;
 use knightwatch::cli::Cli;
 
+use crate::common::signal;
+
 pub fn knightwatch(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
     command
@@ -439,10 +441,7 @@ fn the_site_tells_where_it_is_and_ends_on_sigterm() {
         "{answer}"
     );
 
-    Command::new("kill")
-        .arg(child.id().to_string())
-        .status()
-        .unwrap();
+    signal(&child, "TERM");
     assert!(child.wait().unwrap().success());
 }
 

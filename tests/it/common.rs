@@ -45,6 +45,15 @@ pub fn wait<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// Sends a signal, such as `TERM`.
+pub fn signal(to: &Child, name: &str) {
+    let status = Command::new("kill")
+        .args([format!("-{name}"), to.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
 /// This test needs something that is not here. Where everything should be, `KNIGHTWATCH_SKIPS` names what may be missing
 /// nevertheless, as words, and nothing else may.
 pub fn skip(what: &str, why: &str) {
@@ -435,11 +444,7 @@ impl Daemon {
 
     /// Sends a signal, such as `TERM`.
     pub fn signal(&self, name: &str) {
-        let status = Command::new("kill")
-            .args([format!("-{name}"), self.child.id().to_string()])
-            .status()
-            .unwrap();
-        assert!(status.success());
+        signal(&self.child, name);
     }
 
     /// Waits for the program to end by itself.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use knightwatch::sim::NewUser;
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Site, wait};
+use crate::common::{BOT, Daemon, Site, signal, wait};
 
 /// Where a page is, and the key to it.
 #[derive(Clone, Debug)]
@@ -484,14 +484,7 @@ fn a_person_plays_on_the_page_of_the_demo() {
     assert_eq!(over["result"]["outcome"], "won");
 
     // Ctrl-C ends the page, too.
-    let pid = demo.child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
+    signal(&demo.child, "INT");
     page.ends();
     let ended = wait("the demo has ended", || demo.child.try_wait().unwrap());
     assert!(ended.success());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use knightwatch::config::Settings;
 use tempfile::TempDir;
 
-use crate::common::{BOT, Site, skip, wait};
+use crate::common::{BOT, Site, signal, skip, wait};
 
 const UNIT: &str = include_str!("../../systemd/knightwatch.service");
 
@@ -45,10 +45,7 @@ impl Service {
     }
 
     fn terminate(&self) {
-        Command::new("kill")
-            .arg(self.0.id().to_string())
-            .status()
-            .unwrap();
+        signal(&self.0, "TERM");
     }
 }
 
@@ -116,10 +113,7 @@ fn systemd_hears_of_a_reload() {
     let service = Service::start(&site.url, &[("NOTIFY_SOCKET", &told.path())]);
     told.hear("READY=1");
     told.hear("STATUS=Knightwatch: 0 games on");
-    let hangup = Command::new("kill")
-        .args(["-HUP", &service.0.id().to_string()])
-        .status();
-    assert!(hangup.unwrap().success());
+    signal(&service.0, "HUP");
     assert!(told.hear("RELOADING=1").contains("MONOTONIC_USEC="));
     told.hear("READY=1");
 }

@@ -1,15 +1,15 @@
 //! From games to a network, with the real program.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use knightwatch::train::archive;
 use knightwatch::train::record::Record;
 
 use crate::cli::{knightwatch, output, stdout};
-use crate::common::wait;
+use crate::common::{signal, wait};
 
 /// Quick games into this folder.
 fn datagen<'a>(folder: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -26,6 +26,15 @@ fn datagen<'a>(folder: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         folder,
     ];
     [&quick, more].concat()
+}
+
+/// Starts it, and waits until its games begin.
+fn begun(command: &mut Command) -> (Child, Lines<BufReader<ChildStdout>>) {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    assert!(first.starts_with("self-play: 2 threads"), "{first}");
+    (child, lines)
 }
 
 /// A small network from the games of a folder; an option that comes again replaces the one before.
@@ -130,24 +139,10 @@ fn games_are_kept_when_the_terminal_goes() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().to_str().unwrap();
         let arguments = datagen(folder, &["--file-minutes", "0.01"]);
-        let mut child = knightwatch(&arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert!(
-            lines
-                .next()
-                .unwrap()
-                .unwrap()
-                .starts_with("self-play: 2 threads")
-        );
+        let (mut child, mut lines) = begun(&mut knightwatch(&arguments));
         wait("the first file", || (games(home.path()) > 0).then_some(()));
         for _ in 0..signals {
-            let kill = Command::new("kill")
-                .args(["-HUP", &child.id().to_string()])
-                .status();
-            assert!(kill.unwrap().success());
+            signal(&child, "HUP");
         }
         let ended = child.wait().unwrap();
         if let Some(Ok(line)) = lines.next() {
@@ -164,28 +159,19 @@ fn games_are_kept_when_the_terminal_goes() {
 fn under_nohup_the_games_go_on() {
     let home = tempfile::tempdir().unwrap();
     let arguments = datagen(home.path().to_str().unwrap(), &["--file-minutes", "0.01"]);
-    let mut child = Command::new("sh")
-        .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
-        .arg(env!("CARGO_BIN_EXE_knightwatch"))
-        .args(&arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    lines.next().unwrap().unwrap();
-    let kill = |signal: &str| {
-        let kill = Command::new("kill")
-            .args([signal, &child.id().to_string()])
-            .status();
-        assert!(kill.unwrap().success());
-    };
-    kill("-HUP");
+    let (mut child, mut lines) = begun(
+        Command::new("sh")
+            .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
+            .arg(env!("CARGO_BIN_EXE_knightwatch"))
+            .args(&arguments)
+            .stderr(Stdio::null()),
+    );
+    signal(&child, "HUP");
     let before = games(home.path());
     wait("further games", || {
         (games(home.path()) > before + 20).then_some(())
     });
-    kill("-TERM");
+    signal(&child, "TERM");
     assert!(lines.next().unwrap().unwrap().contains(" games, "));
     assert!(child.wait().unwrap().success());
 }
@@ -208,13 +194,7 @@ fn games_wait_for_a_folder_that_cannot_be_written() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("games");
     let arguments = datagen(folder.to_str().unwrap(), &["--file-minutes", "0.01"]);
-    let mut child = knightwatch(&arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
-    out.next().unwrap().unwrap();
+    let (mut child, mut lines) = begun(knightwatch(&arguments).stderr(Stdio::piped()));
     let away = home.path().join("away");
     fs::rename(&folder, &away).unwrap();
     let mut complaints = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -224,9 +204,8 @@ fn games_wait_for_a_folder_that_cannot_be_written() {
     });
     assert!(complaint.is_some());
     fs::rename(&away, &folder).unwrap();
-    let kill = Command::new("kill").arg(child.id().to_string()).status();
-    assert!(kill.unwrap().success());
-    let line = out.next().unwrap().unwrap();
+    signal(&child, "TERM");
+    let line = lines.next().unwrap().unwrap();
     // Whoever says more is not to be held up.
     drop(complaints);
     assert!(child.wait().unwrap().success());
