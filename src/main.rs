@@ -137,13 +137,13 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             config,
         } => {
             // A trace that is here needs no configuration.
-            let directory = match trace.is_file() {
-                true => None,
-                false => bot::trace::directory(&settings(config)?),
+            let directories = match trace.is_file() {
+                true => Vec::new(),
+                false => bot::trace::directories(&settings(config)?),
             };
             let options = bot::replay::Options {
                 trace,
-                directory,
+                directories,
                 search,
             };
             bot::replay::replay_command(&options, &mut io::stdout().lock())?;
@@ -229,8 +229,7 @@ fn located(mut arguments: SocketArgs) -> anyhow::Result<SocketArgs> {
 /// Where the records are.
 fn records(settings: &Settings) -> PathBuf {
     store::find(
-        settings.records.directory.as_deref(),
-        settings.data_directory(),
+        &settings.data_directories(),
         &settings.lichess.server_name(),
     )
 }

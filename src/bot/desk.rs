@@ -14,6 +14,12 @@ use crate::lichess::LastHeard;
 use crate::lichess::model::{NewChallenge, Username};
 use crate::metrics::{GameStatus, StreamStatus};
 
+/// A move owed for longer than this is worth an alarm, unless it is being thought about.
+const LATE: Duration = Duration::from_secs(120);
+
+/// No thought takes a greater share of the clock.
+const THOUGHT: f64 = 0.9;
+
 /// Where one game's task shows how it is. Clones are the same desk.
 #[derive(Clone, Debug)]
 pub struct Desk(Arc<Mutex<Sight>>);
@@ -140,17 +146,24 @@ impl Desk {
 impl Sight {
     /// For people and metrics.
     pub fn status(&self, id: String) -> GameStatus {
+        let owed = self.owed_since.map(clock::since);
         GameStatus {
             id,
             opponent: self.opponent.clone(),
             clocked: self.clocked,
             ply: self.ply,
             doing: self.doing.key().to_owned(),
-            owed_ms: self
-                .owed_since
-                .map(|since| u64::try_from(clock::since(since).as_millis()).unwrap_or(u64::MAX)),
+            owed_ms: owed.map(|owed| u64::try_from(owed.as_millis()).unwrap_or(u64::MAX)),
+            late: owed.is_some_and(|owed| self.is_late(owed)),
             stream: self.stream.as_ref().map(stream_status),
         }
+    }
+
+    /// Whether nothing explains that a move has been owed for so long: what is thought about may take its time as long as
+    /// the clock lasts.
+    fn is_late(&self, owed: Duration) -> bool {
+        let is_explained = self.doing == Doing::Searching && owed < self.remaining.mul_f64(THOUGHT);
+        self.clocked && owed > LATE && !is_explained
     }
 }
 
@@ -159,5 +172,34 @@ pub fn stream_status((opened, heard): &(Instant, LastHeard)) -> StreamStatus {
     StreamStatus {
         open_s: clock::since(*opened).as_secs_f64(),
         silent_s: clock::since(heard.at()).as_secs_f64(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_thought_is_not_late_while_the_clock_lasts() {
+        let second = Duration::from_secs(1);
+        let sight = |doing, remaining| Sight {
+            doing,
+            remaining,
+            ..Desk::default().look()
+        };
+        let classical = sight(Doing::Searching, 5_400 * second);
+        assert!(!classical.is_late(360 * second));
+        assert!(classical.is_late(5_000 * second));
+        for idle in [Doing::Listening, Doing::Posting, Doing::Waiting] {
+            let sight = sight(idle, 5_400 * second);
+            assert!(!sight.is_late(100 * second), "{idle:?}");
+            assert!(sight.is_late(130 * second), "{idle:?}");
+        }
+        assert!(sight(Doing::Searching, 30 * second).is_late(130 * second));
+        let by_post = Sight {
+            clocked: false,
+            ..sight(Doing::Waiting, Duration::MAX)
+        };
+        assert!(!by_post.is_late(86_400 * second));
     }
 }

@@ -36,6 +36,7 @@ impl Settings {
             lichess: old.lichess,
             engine: Engine {
                 overhead_ms: new.engine.overhead_ms,
+                ponder: new.engine.ponder,
                 strength: new.engine.strength,
                 ..old.engine
             },
@@ -348,7 +349,7 @@ mod tests {
     fn what_was_opened_at_the_start_waits_for_a_restart() {
         let old = settings("");
         let new = settings(
-            "[lichess]\nurl = \"http://127.0.0.1:1\"\n[engine]\nthreads = 7\noverhead_ms = 7\nstrength = 1500\n\
+            "[lichess]\nurl = \"http://127.0.0.1:1\"\n[engine]\nthreads = 7\noverhead_ms = 7\nponder = false\nstrength = 1500\n\
              [book]\nmax_ply = 7\n[records]\nenabled = false\n[daemon]\ngrace_s = 7\n\
              [challenge]\nqueue = 7\n[games]\nconcurrency = 7\n[draw]\nmoves = 7\n[resign]\nmoves = 7\n\
              [chat]\ngreeting = \"7\"\n[tournaments]\njoin = [\"may24bot\"]\n[[rule]]\naccept = true\n",
@@ -371,6 +372,7 @@ mod tests {
             keys(old.changes(&adopted)),
             [
                 "engine.overhead_ms",
+                "engine.ponder",
                 "engine.strength",
                 "challenge.queue",
                 "rule 1",

@@ -12,6 +12,7 @@ use super::account;
 use super::problem::{Excerpt, Place, Problem};
 use super::rule::Written;
 use super::schema::{self, choices};
+use crate::lichess::{self, CREDENTIALS_VARIABLE};
 
 /// What the variables of the environment that set something begin with.
 pub(super) const PREFIX: &str = "KNIGHTWATCH__";
@@ -246,6 +247,10 @@ impl Reader<'_> {
             ("book", "files", Value::Array(paths)) => paths.as_mut_slice(),
             _ => &mut [],
         };
+        let resolve = match section {
+            "lichess" => resolve_secret,
+            _ => resolve,
+        };
         for path in paths {
             if let Value::String(text) = path {
                 match resolve(text, base, self.environment) {
@@ -334,8 +339,22 @@ fn token() -> (String, String) {
     (message.to_owned(), hint.to_owned())
 }
 
+/// Makes the path of a secret usable. Outside of the service `%d` stays as it is: who reads no secrets does not miss it, and
+/// who reads them is told why there are none.
+pub(super) fn resolve_secret(
+    path: &str,
+    base: &Path,
+    environment: &BTreeMap<String, String>,
+) -> Result<String, String> {
+    let is_service = environment.contains_key(CREDENTIALS_VARIABLE);
+    match lichess::is_credential(Path::new(path)) && !is_service {
+        true => Ok(path.to_owned()),
+        false => resolve(path, base, environment),
+    }
+}
+
 /// Makes a path usable: `%d` is systemd's credentials directory, `~` the home directory, the rest relative to `base`.
-pub(super) fn resolve(
+fn resolve(
     path: &str,
     base: &Path,
     environment: &BTreeMap<String, String>,
@@ -348,7 +367,7 @@ pub(super) fn resolve(
     };
     if let Some(rest) = path.strip_prefix("%d").filter(|rest| rest.starts_with('/')) {
         return below(
-            "CREDENTIALS_DIRECTORY",
+            CREDENTIALS_VARIABLE,
             rest,
             "%d works in a systemd unit with LoadCredential",
         );

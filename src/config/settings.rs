@@ -18,6 +18,9 @@ use super::rule::{Books, Exact, Limit, Pattern, Play, Rule, strange_books};
 use super::strength::Strength;
 use crate::lichess::{Endpoint, EndpointError};
 
+/// Where the systemd unit has its state directory.
+const SERVICE: &str = "/var/lib/knightwatch";
+
 /// Everything an operator can set. [`Settings::default`] is a bot that plays out of the box.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -336,6 +339,18 @@ impl Settings {
         directory("STATE_DIRECTORY")
             .or_else(|| Some(directory("XDG_STATE_HOME")?.join("knightwatch")))
             .or_else(|| Some(directory("HOME")?.join(".local/state/knightwatch")))
+    }
+
+    /// Where records and traces may be, for who reads them: in the directory that is named, or else in the usual one or in
+    /// that of the service.
+    pub fn data_directories(&self) -> Vec<PathBuf> {
+        match &self.records.directory {
+            Some(named) => vec![named.clone()],
+            None => {
+                let usual = self.data_directory();
+                usual.into_iter().chain([PathBuf::from(SERVICE)]).collect()
+            }
+        }
     }
 
     /// Whether books are asked in any games.

@@ -265,13 +265,12 @@ fn records(settings: &Settings) -> Finding {
     if !records.enabled {
         return Finding::good("records", "off");
     }
-    let (directory, usual) = (records.directory.as_deref(), settings.data_directory());
-    if directory.is_none() && usual.is_none() {
+    if records.directory.is_none() && settings.data_directory().is_none() {
         let advice = "name a directory in records.directory, or set records.enabled = false";
         return Finding::warning("records", "there is no home directory to keep them in")
             .advice(advice);
     }
-    let file = store::find(directory, usual, &server);
+    let file = store::find(&settings.data_directories(), &server);
     let path = file.display();
     match Reader::open(&file).and_then(|reader| reader.count(&Filter::default())) {
         Ok(games) => Finding::good("records", format!("{path}: {games} games")),

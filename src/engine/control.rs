@@ -1,6 +1,9 @@
 //! What the threads of one search share beside the table: the stop flag, the clock and the node count.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -72,7 +75,7 @@ impl Control {
 
     /// Whether it is on the opponent's time.
     pub fn is_pondering(&self) -> bool {
-        self.pondering.load(Relaxed)
+        self.pondering.load(Acquire)
     }
 
     /// Ends the search if nobody waits for its answer yet.
@@ -96,7 +99,8 @@ impl Control {
         if let Some(limits) = limits {
             let _ = self.replanned.set(Budget::new(limits, self.ply));
         }
-        self.pondering.store(false, Relaxed);
+        // Whoever sees that our clock runs sees since when.
+        self.pondering.store(false, Release);
         let ripe = guard.is_some_and(|progress| self.is_ripe(&progress));
         self.stopped.store(ripe, Relaxed);
         self.bell.notify_all();
@@ -107,7 +111,7 @@ impl Control {
     /// `ponderhit` when pondering.
     pub fn wait_until_asked(&self) {
         let mut guard = self.guard();
-        while !self.is_stopped() && (self.infinite || self.pondering.load(Relaxed)) {
+        while !self.is_stopped() && (self.infinite || self.is_pondering()) {
             guard = self
                 .bell
                 .wait(guard)
@@ -126,7 +130,7 @@ impl Control {
 
     /// Time on our own clock, less than `elapsed` after pondering; `None` when no clock runs.
     fn on_the_clock(&self) -> Option<Duration> {
-        if self.infinite || self.pondering.load(Relaxed) {
+        if self.infinite || self.is_pondering() {
             return None;
         }
         let since = Duration::from_micros(self.ponder_hit_at.load(Relaxed));

@@ -18,7 +18,7 @@ use super::value::{DRAW, mated_in, to_score};
 use super::{Limits, Setting, Task, Thought};
 use crate::chess::Game;
 
-/// The table of a search below full strength, which has it for itself: enough for all that it may visit.
+/// The table of a search below full strength, which has it for itself while it lasts: enough for all that it may visit.
 const LIMITED_TABLE_MIB: usize = 16;
 
 /// Enough for the deepest line in an unoptimised build.
@@ -48,11 +48,6 @@ impl Job {
             on_done,
         } = task;
         let ply = u32::try_from(game.moves().len()).unwrap_or(u32::MAX);
-        // What it finds is to depend on nothing but the game and its seed.
-        let table = match limits.strength {
-            Some(_) => Arc::new(Table::new(LIMITED_TABLE_MIB)),
-            None => table,
-        };
         Job {
             control: Control::new(&limits, ply),
             about,
@@ -66,9 +61,12 @@ impl Job {
     /// What the lead does: search, wait until an answer is wanted. Whatever happens in the search, there is an
     /// answer: of the last iteration, or any legal move.
     fn lead(&self, memory: &mut Memory, on_info: &mut OnInfo) -> Thought {
-        if self.limits.strength.is_some() {
+        // What it finds below full strength is to depend on nothing but the game and its seed.
+        let own = self.limits.strength.map(|_| {
             memory.forget();
-        }
+            Table::new(LIMITED_TABLE_MIB)
+        });
+        let table = own.as_ref().unwrap_or(&self.table);
         let mut last = None;
         let searched = catch_unwind(AssertUnwindSafe(|| {
             let mut report = |thought: &Thought| {
@@ -77,15 +75,8 @@ impl Job {
                 }
                 on_info(thought);
             };
-            Search::new(
-                &self.control,
-                &self.table,
-                memory,
-                &self.game,
-                &self.limits,
-                0,
-            )
-            .iterate(&mut report)
+            Search::new(&self.control, table, memory, &self.game, &self.limits, 0)
+                .iterate(&mut report)
         }));
         if searched.is_err() {
             // It may have been left in any state.

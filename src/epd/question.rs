@@ -158,11 +158,17 @@ fn points(epd: &Epd) -> anyhow::Result<Vec<(Move, u32)>> {
             Some((mv, points.parse().ok()?))
         })
         .collect();
-    pairs
+    let scored: Vec<_> = pairs
         .unwrap_or_default()
         .into_iter()
         .map(|(mv, points)| Ok((read_move(&epd.position, mv)?, points)))
-        .collect()
+        .collect();
+    let is_asked_more = ["bm", "am", "dm"].map(|opcode| epd.operands(opcode).is_some());
+    // Numbers of anything but moves are no points.
+    if is_asked_more.contains(&true) && scored.iter().all(anyhow::Result::is_err) {
+        return Ok(Vec::new());
+    }
+    scored.into_iter().collect()
 }
 
 fn words(text: &str) -> Vec<&str> {
@@ -232,6 +238,8 @@ mod tests {
 
     #[test]
     fn points_are_counted() {
+        let commented = question("bm e4; c0 \"ply=12\";");
+        assert_eq!(commented.most_points(), 0);
         let question = question("bm e4; c0 \"e4=10, d4=7, Nf3=3\"; id \"STS 1\";");
         let points = |mv| question.points_for(question.position.parse_san(mv).ok());
         assert_eq!(["e4", "d4", "Nf3", "a3"].map(points), [10, 7, 3, 0]);
@@ -256,6 +264,7 @@ mod tests {
                 "c9 has 2 moves, c8 has points for 1",
             ),
             ("c0 \"e5=3\";", "\"e5\""),
+            ("bm e4; c0 \"e4=10, e5=3\";", "\"e5\""),
         ] {
             let error = Question::parse(&format!("{START} {operations}")).unwrap_err();
             let error = format!("{error:#}");

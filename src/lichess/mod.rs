@@ -25,4 +25,6 @@ pub use stream::{
     Told,
 };
 pub use tally::{Fate, Tally};
-pub use token::{Token, TokenError, TokenFault, readable_by_others};
+pub use token::{
+    CREDENTIALS_VARIABLE, Token, TokenError, TokenFault, is_credential, readable_by_others,
+};

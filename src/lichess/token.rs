@@ -70,6 +70,9 @@ impl Token {
             path: path.into(),
             why,
         };
+        if is_credential(path) {
+            return Err(unreadable(&NO_CREDENTIALS));
+        }
         let about = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
         if about.is_dir() {
             return Err(unreadable(&"it is a folder"));
@@ -110,6 +113,18 @@ impl fmt::Debug for Token {
     }
 }
 
+/// The environment variable in which systemd tells a service where its credentials are: `%d` in paths.
+pub const CREDENTIALS_VARIABLE: &str = "CREDENTIALS_DIRECTORY";
+
+/// Why a credential cannot be read.
+pub(super) const NO_CREDENTIALS: &str = "%d is where systemd puts the service's credentials, and CREDENTIALS_DIRECTORY is not set; \
+     by hand, set it to the directory of the file, such as /etc/knightwatch";
+
+/// Whether a path still begins with `%d`, so that no service was told where its credentials are.
+pub fn is_credential(path: &Path) -> bool {
+    path.starts_with("%d")
+}
+
 /// Whether anyone but the owner may read a file, with its mode, so that it can be said.
 ///
 /// Not of a credential of systemd's, which nobody but the service can reach: it is handed to the service's user by an
@@ -117,7 +132,7 @@ impl fmt::Debug for Token {
 pub fn readable_by_others(path: &Path) -> Option<u32> {
     #[cfg(unix)]
     {
-        let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+        let credentials = std::env::var_os(CREDENTIALS_VARIABLE).map(PathBuf::from);
         open_mode(path, credentials.as_deref())
     }
     #[cfg(not(unix))]

@@ -30,9 +30,6 @@ const STALE: Duration = Duration::from_secs(15);
 /// Being offline for longer than this is worth an alarm; a deploy of Lichess takes less.
 const DEAF: Duration = Duration::from_secs(120);
 
-/// A move owed for longer than this, whatever the clock says, is worth an alarm.
-const OWED: Duration = Duration::from_secs(120);
-
 /// Upper bounds of the latency histograms, in seconds.
 const BOUNDS: [f64; 14] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 1.0, 2.5, 5.0,
@@ -329,13 +326,7 @@ fn health(silent: Duration, offline: Option<Duration>, status: &Status) -> Healt
             offline.as_secs()
         ));
     }
-    let slow = status.games.iter().find(|game| {
-        game.clocked
-            && game
-                .owed_ms
-                .is_some_and(|owed| owed > OWED.as_millis() as u64)
-    });
-    match slow {
+    match status.games.iter().find(|game| game.late) {
         Some(game) => because(format!(
             "a move is owed in game {} for {} s",
             game.id,

@@ -119,6 +119,9 @@ pub struct GameStatus {
     pub doing: String,
     /// For how many milliseconds we have owed a move; nothing when it is not our turn.
     pub owed_ms: Option<u64>,
+    /// It has been owed for longer than anything explains.
+    #[serde(default)]
+    pub late: bool,
     /// Its stream, while it is open.
     pub stream: Option<StreamStatus>,
 }

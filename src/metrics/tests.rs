@@ -64,6 +64,7 @@ fn game(id: &str, owed_ms: Option<u64>) -> GameStatus {
         ply: 12,
         doing: "searching".to_owned(),
         owed_ms,
+        late: false,
         stream: None,
     }
 }
@@ -115,18 +116,22 @@ fn the_longest_debt_is_the_one_that_counts() {
 }
 
 #[test]
-fn somebody_has_to_look_when_a_move_is_owed_for_minutes() {
+fn somebody_has_to_look_when_a_move_is_late() {
     let metrics = Metrics::default();
-    let owing = |owed| {
+    let owing = |late| {
+        let game = GameStatus {
+            late,
+            ..game("abcdefgh", Some(130_000))
+        };
         metrics.live(Live {
-            games: vec![game("abcdefgh", Some(owed))],
+            games: vec![game],
             ..Live::default()
         });
         metrics.status().health
     };
-    assert_eq!(owing(100_000), Health::Ok);
+    assert_eq!(owing(false), Health::Ok);
     let why = "a move is owed in game abcdefgh for 130 s".to_owned();
-    assert_eq!(owing(130_000), Health::Ill { why });
+    assert_eq!(owing(true), Health::Ill { why });
 }
 
 #[test]

@@ -37,9 +37,6 @@ pub use score::{Performance, Score, performance};
 pub use stats::{Overview, Rating};
 pub use timing::Timing;
 
-/// Where the systemd unit has its state directory.
-const SYSTEM: &str = "/var/lib/knightwatch";
-
 /// For as long one process waits while another one writes.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -87,13 +84,8 @@ pub fn file_in(directory: &Path, server: &str) -> PathBuf {
     directory.join(format!("{server}.sqlite"))
 }
 
-/// The file of a server's games, for who reads it: in the directory that is named, or else in the usual one or that of the
-/// service, whichever has it.
-pub fn find(named: Option<&Path>, usual: Option<PathBuf>, server: &str) -> PathBuf {
-    let directories = match named {
-        Some(named) => vec![named.to_owned()],
-        None => usual.into_iter().chain([PathBuf::from(SYSTEM)]).collect(),
-    };
+/// The file of a server's games, for who reads it: in the first of these directories that has it, or else in the first.
+pub fn find(directories: &[PathBuf], server: &str) -> PathBuf {
     let files = || {
         directories
             .iter()

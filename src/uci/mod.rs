@@ -10,7 +10,8 @@ mod words;
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::chess::{CastlingNotation, Game, Position, perft};
@@ -36,6 +37,8 @@ const MAX_MULTI_PV: usize = 256;
 const DEFAULT_OVERHEAD_MS: u64 = 10;
 const MAX_OVERHEAD_MS: u64 = 10_000;
 const DEFAULT_ELO: i32 = 1_500;
+/// After the end of the input it is looked so often whether anybody reads what is still found.
+const HEARING: Duration = Duration::from_millis(100);
 
 /// The longest line that is taken, in bytes: a game of 200,000 plies.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -100,14 +103,18 @@ impl Output {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a line, or several, at once. Returns whether there is anybody left to read it.
-    fn say(&self, text: &str) -> bool {
+    /// Writes a line, or several, at once.
+    fn say(&self, text: &str) {
         let mut sink = self.lock();
         let written = writeln!(sink.writer, "{text}").and_then(|()| sink.writer.flush());
         if let Err(error) = written {
             sink.failure.get_or_insert(error);
         }
-        sink.failure.is_none()
+    }
+
+    /// Whether there is anybody left to read it, as far as is known.
+    fn is_heard(&self) -> bool {
+        self.lock().failure.is_none()
     }
 
     fn complain(&self, what: &str) {
@@ -384,13 +391,17 @@ impl Session {
         }
     }
 
-    /// The input has ended: what would end by itself may do so.
+    /// The input has ended: what would end by itself may do so, as long as somebody reads what it finds.
     fn finish(&mut self) {
         if let Some(running) = self.running.take() {
             if running.endless || running.ponders {
                 running.thinking.stop();
             }
-            let _ = running.done.recv();
+            while running.done.recv_timeout(HEARING) == Err(RecvTimeoutError::Timeout) {
+                if !self.output.is_heard() {
+                    running.thinking.stop();
+                }
+            }
         }
     }
 

@@ -131,6 +131,24 @@ fn limits_are_understood() {
 }
 
 #[test]
+fn clocks_are_taken_as_they_are_meant() {
+    let limits = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        read_limits(
+            &words,
+            &Game::new(Position::startpos()),
+            Duration::ZERO,
+            |_| {},
+        )
+    };
+    let clock = limits("wtime 60000 btime 50000 movestogo 0").clock.unwrap();
+    assert_eq!((clock.remaining.as_secs(), clock.moves_to_go), (60, None));
+    // Nobody knows how long White has.
+    let unknown = limits("btime 50000");
+    assert_eq!((unknown.clock, unknown.depth), (None, Some(1)));
+}
+
+#[test]
 fn the_bench_is_of_the_network_that_is_set() {
     let counted = |network: &str| {
         let output = talk(&format!(

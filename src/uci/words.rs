@@ -63,7 +63,7 @@ pub fn read_limits(
     let white = game.position().turn() == Color::White;
     let (mut remaining, mut increment, mut moves_to_go) = (None, Duration::ZERO, None);
     let mut words = words.iter().copied().peekable();
-    let mut misread = false;
+    let (mut has_their_clock, mut misread) = (false, false);
     while let Some(word) = words.next() {
         let mut read = || -> Result<(), String> {
             let mut value = || {
@@ -80,11 +80,14 @@ pub fn read_limits(
                 "nodes" => limits.nodes = Some(value()?),
                 "mate" => limits.mate = Some(count(value()?)),
                 "movetime" => limits.movetime = Some(Duration::from_millis(value()?)),
-                "movestogo" => moves_to_go = Some(count(value()?).max(1)),
+                // 0 is how some programs say that there is no control.
+                "movestogo" => moves_to_go = Some(count(value()?)).filter(|&moves| moves > 0),
                 "wtime" | "btime" => {
                     let time = Duration::from_millis(value()?);
                     if (word == "wtime") == white {
                         remaining = Some(time);
+                    } else {
+                        has_their_clock = true;
                     }
                 }
                 "winc" | "binc" => {
@@ -113,6 +116,10 @@ pub fn read_limits(
             complain(&complaint);
             misread = true;
         }
+    }
+    if has_their_clock && remaining.is_none() {
+        complain("go: the side to move has no time");
+        misread = true;
     }
     // The overhead of a time per move is part of that time.
     limits.movetime = limits

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use clap::CommandFactory;
 use knightwatch::cli::Cli;
 
-use crate::common::signal;
+use crate::common::{signal, wait};
 
 pub fn knightwatch(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
@@ -312,6 +312,58 @@ fn what_is_wrong_with_an_engine_is_told() {
         let said = String::from_utf8(refused.stderr).unwrap();
         assert!(said.contains(words), "{said}");
     }
+}
+
+#[test]
+fn uci_ends_when_nobody_writes_or_reads_any_more() {
+    let mut child = knightwatch(&["uci"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    // There is none, so that it is looked for for ever.
+    let endless = b"position startpos\ngo mate 3\n";
+    child.stdin.take().unwrap().write_all(endless).unwrap();
+    wait("the end of the search", || child.try_wait().unwrap());
+}
+
+#[test]
+fn the_services_configuration_serves_whoever_asks_for_its_games() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("config.toml");
+    // As README.md has it; the credentials are there for the service alone.
+    let written = "[lichess]\ntoken_file = \"%d/token\"\n[records]\ndirectory = \"records\"\n\
+                   [daemon]\nsocket = \"bot.sock\"\n";
+    std::fs::write(&file, written).unwrap();
+    let told = |command: &[&str]| {
+        let given = ["--config", file.to_str().unwrap()];
+        let mut command = knightwatch(&[command, &given].concat());
+        let answer = command.env_remove("CREDENTIALS_DIRECTORY").output();
+        let answer = answer.unwrap();
+        let why = String::from_utf8(answer.stderr).unwrap();
+        (answer.status.code(), why)
+    };
+    let records = home.path().join("records");
+    let (traces, games) = ("lichess.org.traces", "lichess.org.sqlite");
+    for (command, missing) in [
+        (["games"].as_slice(), records.join(games)),
+        (&["export"], records.join(games)),
+        (&["replay", "abcdEFGH"], records.join(traces)),
+        (&["status"], home.path().join("bot.sock")),
+    ] {
+        let (code, why) = told(command);
+        let missing = missing.display().to_string();
+        assert!(
+            code == Some(1) && why.contains(&missing),
+            "{command:?}: {why}"
+        );
+    }
+    let (code, why) = told(&["run"]);
+    assert!(
+        code == Some(78) && why.contains("CREDENTIALS_DIRECTORY is not set"),
+        "{why}"
+    );
 }
 
 #[test]

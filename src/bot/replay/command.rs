@@ -14,9 +14,9 @@ pub enum CommandError {
     #[error(
         "there is no trace {}{}: knightwatch run leaves them where its records are, see records.traces",
         .0.display(),
-        .1.as_ref().map_or(String::new(), |directory| format!(", and none in {}", directory.display()))
+        .1.iter().map(|directory| format!(", and none in {}", directory.display())).collect::<String>()
     )]
-    Missing(PathBuf, Option<PathBuf>),
+    Missing(PathBuf, Vec<PathBuf>),
     /// It cannot be read, or not to its end.
     #[error("{}: {error}", path.display())]
     Unreadable {
@@ -46,8 +46,8 @@ pub enum CommandError {
 pub struct Options {
     /// A file, or the id of a game.
     pub trace: PathBuf,
-    /// Where the traces are.
-    pub directory: Option<PathBuf>,
+    /// Where traces may be.
+    pub directories: Vec<PathBuf>,
     /// Whether searches are repeated.
     pub search: bool,
 }
@@ -57,10 +57,10 @@ pub struct Options {
 /// # Errors
 /// When it cannot be read to its end, when nothing can be printed, and when some of them would be others now.
 pub fn replay_command(options: &Options, out: &mut impl Write) -> Result<(), CommandError> {
-    let path = trace::find(&options.trace, options.directory.as_deref());
+    let path = trace::find(&options.trace, &options.directories);
     if !path.exists() {
-        let directory = options.directory.clone();
-        return Err(CommandError::Missing(options.trace.clone(), directory));
+        let directories = options.directories.clone();
+        return Err(CommandError::Missing(options.trace.clone(), directories));
     }
     let unreadable = |error| CommandError::Unreadable {
         path: path.clone(),

@@ -160,16 +160,28 @@ fn take(line: &str, number: usize, lives: &mut Vec<Life>) -> Result<(), Error> {
 
 /// Where these settings have the traces: a directory for each server, beside the records. `None` where nothing can be kept.
 pub fn directory(settings: &Settings) -> Option<PathBuf> {
-    let name = format!("{}.traces", settings.lichess.server_name());
     let chosen = settings.records.directory.clone();
-    Some(chosen.or_else(|| settings.data_directory())?.join(name))
+    let kept = chosen.or_else(|| settings.data_directory())?;
+    Some(kept.join(folder(settings)))
 }
 
-/// The trace that is meant: a file, or the id of a game whose trace is in this directory.
-pub fn find(named: &Path, directory: Option<&Path>) -> PathBuf {
-    let file = directory.map(|directory| directory.join(named).with_extension("jsonl"));
+/// Where traces may be, for who reads them.
+pub fn directories(settings: &Settings) -> Vec<PathBuf> {
+    let beside = settings.data_directories().into_iter();
+    beside.map(|kept| kept.join(folder(settings))).collect()
+}
+
+fn folder(settings: &Settings) -> String {
+    format!("{}.traces", settings.lichess.server_name())
+}
+
+/// The trace that is meant: a file, or the id of a game whose trace is in one of these directories.
+pub fn find(named: &Path, directories: &[PathBuf]) -> PathBuf {
     let is_id = named.components().count() == 1 && named.extension().is_none();
-    file.filter(|file| is_id && !named.is_file() && file.is_file())
+    directories
+        .iter()
+        .map(|directory| directory.join(named).with_extension("jsonl"))
+        .find(|file| is_id && !named.is_file() && file.is_file())
         .unwrap_or_else(|| named.to_owned())
 }
 
@@ -245,7 +257,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let kept = home.path().join("abcdEFGH.jsonl");
         std::fs::write(&kept, "").unwrap();
-        let find = |named: &Path| find(named, Some(home.path()));
+        let nothing = home.path().join("nothing");
+        let find = |named: &Path| find(named, &[nothing.clone(), home.path().to_owned()]);
         assert_eq!(find(Path::new("abcdEFGH")), kept);
         assert_eq!(find(&kept), kept);
         for other in ["nothere1", "abcdEFGH.jsonl", "../abcdEFGH"] {

@@ -27,7 +27,7 @@ use crate::engine::{Bound, Limits, Score, Thought};
 use crate::events::Source;
 use crate::lichess::model::{GameId, GameInfo, Username};
 
-pub use file::{Error, Life, Tale, directory, find, read};
+pub use file::{Error, Life, Tale, directories, directory, find, read};
 pub(super) use recorder::Trace;
 pub use recorder::{Options, Recorder, Traces};
 
