@@ -25,7 +25,7 @@ mod options;
 mod referee;
 mod rival;
 mod sample;
-mod signal;
+pub mod signal;
 pub mod trainer;
 pub mod tune;
 

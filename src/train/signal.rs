@@ -59,8 +59,8 @@ fn on_signals(mut again: impl FnMut() + Send + 'static) -> Arc<AtomicBool> {
     stop
 }
 
-/// Whether we were started so that SIGHUP is ignored; where the system does not tell, it is not.
-fn is_hangup_ignored() -> bool {
+/// Whether this process was started so that SIGHUP is ignored, as by nohup; where the system does not tell, it is not.
+pub fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let signals = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use knightwatch::train::archive;
 use knightwatch::train::record::Record;
+use knightwatch::train::signal::is_hangup_ignored;
 
 use crate::cli::{knightwatch, output, stdout};
 use crate::common::{signal, wait};
@@ -139,7 +140,15 @@ fn games_are_kept_when_the_terminal_goes() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().to_str().unwrap();
         let arguments = datagen(folder, &["--file-minutes", "0.01"]);
-        let (mut child, mut lines) = begun(&mut knightwatch(&arguments));
+        let mut command = knightwatch(&arguments);
+        if is_hangup_ignored() {
+            // We run under nohup or the like; it is not to.
+            command = Command::new("env");
+            command
+                .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_knightwatch")])
+                .args(&arguments);
+        }
+        let (mut child, mut lines) = begun(&mut command);
         wait("the first file", || (games(home.path()) > 0).then_some(()));
         for _ in 0..signals {
             signal(&child, "HUP");
