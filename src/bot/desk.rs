@@ -14,11 +14,11 @@ use crate::lichess::LastHeard;
 use crate::lichess::model::{NewChallenge, Username};
 use crate::metrics::{GameStatus, StreamStatus};
 
-/// A move owed for longer than this is worth an alarm, unless it is being thought about.
+/// A move that is owed and not thought about for longer than this is worth an alarm.
 const LATE: Duration = Duration::from_secs(120);
 
-/// No thought takes a greater share of the clock.
-const THOUGHT: f64 = 0.9;
+/// So is one that has been thought about for a greater share of the clock; no thought is to take as much.
+const THOUGHT: f64 = 0.5;
 
 /// Where one game's task shows how it is. Clones are the same desk.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct Sight {
     pub ply: usize,
     /// Since when it is our turn; nothing when it is not.
     pub owed_since: Option<Instant>,
+    /// Since when it is not thought about, while it is our turn.
+    pub unthought_since: Option<Instant>,
     /// What is in flight.
     pub doing: Doing,
     /// What our clock showed in the latest state.
@@ -106,6 +108,7 @@ impl Default for Desk {
             clocked: true,
             ply: 0,
             owed_since: None,
+            unthought_since: None,
             doing: Doing::Listening,
             remaining: Duration::MAX,
             stream: None,
@@ -140,6 +143,9 @@ impl Desk {
         if before != (sight.ply, sight.owed_since, sight.doing) {
             sight.changed = clock::now();
         }
+        let is_unthought = sight.owed_since.is_some() && sight.doing != Doing::Searching;
+        let since = sight.unthought_since.filter(|_| is_unthought);
+        sight.unthought_since = is_unthought.then(|| since.unwrap_or_else(clock::now));
     }
 }
 
@@ -154,16 +160,19 @@ impl Sight {
             ply: self.ply,
             doing: self.doing.key().to_owned(),
             owed_ms: owed.map(|owed| u64::try_from(owed.as_millis()).unwrap_or(u64::MAX)),
-            late: owed.is_some_and(|owed| self.is_late(owed)),
+            late: self.is_late(clock::now()),
             stream: self.stream.as_ref().map(stream_status),
         }
     }
 
-    /// Whether nothing explains that a move has been owed for so long: what is thought about may take its time as long as
-    /// the clock lasts.
-    fn is_late(&self, owed: Duration) -> bool {
-        let is_explained = self.doing == Doing::Searching && owed < self.remaining.mul_f64(THOUGHT);
-        self.clocked && owed > LATE && !is_explained
+    /// Whether a move has been owed for so long that somebody should look.
+    fn is_late(&self, now: Instant) -> bool {
+        let (since, patience) = match (self.owed_since, self.unthought_since) {
+            (Some(_), Some(since)) => (since, LATE),
+            (Some(since), None) => (since, LATE.max(self.remaining.mul_f64(THOUGHT))),
+            (None, _) => return false,
+        };
+        self.clocked && now.saturating_duration_since(since) > patience
     }
 }
 
@@ -180,26 +189,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_thought_is_not_late_while_the_clock_lasts() {
-        let second = Duration::from_secs(1);
-        let sight = |doing, remaining| Sight {
-            doing,
-            remaining,
-            ..Desk::default().look()
-        };
-        let classical = sight(Doing::Searching, 5_400 * second);
-        assert!(!classical.is_late(360 * second));
-        assert!(classical.is_late(5_000 * second));
-        for idle in [Doing::Listening, Doing::Posting, Doing::Waiting] {
-            let sight = sight(idle, 5_400 * second);
-            assert!(!sight.is_late(100 * second), "{idle:?}");
-            assert!(sight.is_late(130 * second), "{idle:?}");
+    fn a_long_thought_is_not_late_and_neither_is_the_move_after_it() {
+        let (second, began) = (Duration::from_secs(1), clock::now());
+        let (desk, now) = (Desk::default(), |owed: Duration| began + owed);
+        desk.show(|sight| {
+            sight.owed_since = Some(began);
+            sight.doing = Doing::Searching;
+            sight.remaining = 5_400 * second;
+        });
+        let thinking = desk.look();
+        assert!(!thinking.is_late(now(360 * second)));
+        assert!(thinking.is_late(now(3_000 * second)));
+
+        for idle in [Doing::Posting, Doing::Waiting, Doing::Listening] {
+            desk.show(|sight| sight.doing = idle);
+            let sight = desk.look();
+            let ended = sight.unthought_since.unwrap();
+            assert!(ended >= began && !sight.is_late(ended + 100 * second));
+            assert!(sight.is_late(ended + 121 * second), "{idle:?}");
         }
-        assert!(sight(Doing::Searching, 30 * second).is_late(130 * second));
-        let by_post = Sight {
-            clocked: false,
-            ..sight(Doing::Waiting, Duration::MAX)
-        };
-        assert!(!by_post.is_late(86_400 * second));
+
+        desk.show(|sight| sight.clocked = false);
+        assert!(!desk.look().is_late(now(86_400 * second)));
+        desk.show(|sight| (sight.clocked, sight.owed_since) = (true, None));
+        assert!(!desk.look().is_late(now(86_400 * second)));
+    }
+
+    #[test]
+    fn what_is_not_thought_about_counts_from_its_first_moment() {
+        let desk = Desk::default();
+        desk.show(|sight| sight.owed_since = Some(clock::now()));
+        let since = desk.look().unthought_since;
+        assert!(since.is_some());
+        desk.show(|sight| sight.doing = Doing::Waiting);
+        assert_eq!(desk.look().unthought_since, since);
+        desk.show(|sight| sight.doing = Doing::Searching);
+        assert_eq!(desk.look().unthought_since, None);
     }
 }

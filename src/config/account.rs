@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::layers::{At, Layer, Reader, Sound, resolve_secret};
+use super::layers::{At, Layer, Reader, Sound, resolve_token};
 use super::problem::{Place, Problem};
 use super::schema::{self, choices};
 use super::{
@@ -67,7 +67,7 @@ impl Reader<'_> {
                 }
             };
             let token_file = token_file.and_then(|(path, place)| {
-                let resolved = resolve_secret(&path, base, self.environment);
+                let resolved = resolve_token(&path, base, self.environment);
                 resolved
                     .map(PathBuf::from)
                     .map_err(|message| self.problems.push(Problem::new(place, message)))

@@ -247,8 +247,8 @@ impl Reader<'_> {
             ("book", "files", Value::Array(paths)) => paths.as_mut_slice(),
             _ => &mut [],
         };
-        let resolve = match section {
-            "lichess" => resolve_secret,
+        let resolve = match key {
+            "token_file" => resolve_token,
             _ => resolve,
         };
         for path in paths {
@@ -339,14 +339,15 @@ fn token() -> (String, String) {
     (message.to_owned(), hint.to_owned())
 }
 
-/// Makes the path of a secret usable. Outside of the service `%d` stays as it is: who reads no secrets does not miss it, and
-/// who reads them is told why there are none.
-pub(super) fn resolve_secret(
+/// Makes the path of a token usable. Outside of the service `%d` stays as it is: most commands read no token and do not miss
+/// it, and who reads one is told why there is none.
+pub(super) fn resolve_token(
     path: &str,
     base: &Path,
     environment: &BTreeMap<String, String>,
 ) -> Result<String, String> {
-    let is_service = environment.contains_key(CREDENTIALS_VARIABLE);
+    let told = environment.get(CREDENTIALS_VARIABLE);
+    let is_service = told.is_some_and(|directory| !directory.is_empty());
     match lichess::is_credential(Path::new(path)) && !is_service {
         true => Ok(path.to_owned()),
         false => resolve(path, base, environment),

@@ -16,7 +16,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
 use crate::config::Settings;
-use crate::lichess::Client;
+use crate::lichess::{Client, TokenError};
 
 /// Everything is ready.
 const READY: u8 = 0;
@@ -97,11 +97,15 @@ fn connect(settings: &Settings) -> Result<Client, Finding> {
             ),
         ));
     };
-    let token = source.read().map_err(|error| {
-        no_token(
+    let token = source.read().map_err(|error| match error {
+        // It says itself what to do, and the token may be a good one.
+        TokenError::NoCredentials(_) => {
+            Finding::bad("token", Fault::Configuration, error.to_string())
+        }
+        _ => no_token(
             error.to_string(),
             format!("make one at {}", token_page(settings)),
-        )
+        ),
     })?;
     let bad = |text: String| Finding::bad("configuration", Fault::Configuration, text);
     let endpoint = settings

@@ -163,9 +163,10 @@ fn points(epd: &Epd) -> anyhow::Result<Vec<(Move, u32)>> {
         .into_iter()
         .map(|(mv, points)| Ok((read_move(&epd.position, mv)?, points)))
         .collect();
-    let is_asked_more = ["bm", "am", "dm"].map(|opcode| epd.operands(opcode).is_some());
+    let mut others = ["bm", "am", "dm"].into_iter();
+    let asks_more = others.any(|opcode| epd.operands(opcode).is_some());
     // Numbers of anything but moves are no points.
-    if is_asked_more.contains(&true) && scored.iter().all(anyhow::Result::is_err) {
+    if asks_more && scored.iter().all(anyhow::Result::is_err) {
         return Ok(Vec::new());
     }
     scored.into_iter().collect()

@@ -21,7 +21,7 @@ use super::model::{FromLine, Username, clip};
 use super::retry::{Gate, Kind};
 use super::stream::Ndjson;
 use super::tally::Tally;
-use super::token::{NO_CREDENTIALS, Token, is_credential};
+use super::token::Token;
 use crate::clock;
 
 /// The most that is read of an answer. The longest, 500 bots online, is about 1 MB.
@@ -466,9 +466,6 @@ fn connections(plain: bool, roots: &[reqwest::Certificate]) -> reqwest::ClientBu
 fn certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, Error> {
     let fault =
         |why: String| Error::Setup(format!("the certificate file {}: {why}", file.display()));
-    if is_credential(file) {
-        return Err(fault(NO_CREDENTIALS.to_owned()));
-    }
     let pem = std::fs::read(file).map_err(|error| fault(error.to_string()))?;
     let roots = reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| fault(root(&error)))?;
     if roots.is_empty() {

@@ -14,6 +14,12 @@ pub struct Token(Box<str>);
 pub enum TokenError {
     #[error("the token file {} cannot be read: {why}", path.display())]
     Unreadable { path: PathBuf, why: String },
+    #[error(
+        "the token file {} cannot be read: %d is where systemd puts the service's credentials, and CREDENTIALS_DIRECTORY is not \
+         set; by hand, set it to the directory of the file, such as /etc/knightwatch",
+        .0.display()
+    )]
+    NoCredentials(PathBuf),
     #[error("the token file {} {why}", path.display())]
     InFile { path: PathBuf, why: TokenFault },
     #[error("the environment variable {name} {why}")]
@@ -71,7 +77,7 @@ impl Token {
             why,
         };
         if is_credential(path) {
-            return Err(unreadable(&NO_CREDENTIALS));
+            return Err(TokenError::NoCredentials(path.into()));
         }
         let about = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
         if about.is_dir() {
@@ -116,13 +122,10 @@ impl fmt::Debug for Token {
 /// The environment variable in which systemd tells a service where its credentials are: `%d` in paths.
 pub const CREDENTIALS_VARIABLE: &str = "CREDENTIALS_DIRECTORY";
 
-/// Why a credential cannot be read.
-pub(super) const NO_CREDENTIALS: &str = "%d is where systemd puts the service's credentials, and CREDENTIALS_DIRECTORY is not set; \
-     by hand, set it to the directory of the file, such as /etc/knightwatch";
-
-/// Whether a path still begins with `%d`, so that no service was told where its credentials are.
+/// Whether a path still begins with `%d/`, so that nobody has been told where the service's credentials are.
 pub fn is_credential(path: &Path) -> bool {
-    path.starts_with("%d")
+    path.strip_prefix("%d")
+        .is_ok_and(|rest| rest.components().next().is_some())
 }
 
 /// Whether anyone but the owner may read a file, with its mode, so that it can be said.

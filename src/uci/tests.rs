@@ -144,8 +144,10 @@ fn clocks_are_taken_as_they_are_meant() {
     let clock = limits("wtime 60000 btime 50000 movestogo 0").clock.unwrap();
     assert_eq!((clock.remaining.as_secs(), clock.moves_to_go), (60, None));
     // Nobody knows how long White has.
-    let unknown = limits("btime 50000");
-    assert_eq!((unknown.clock, unknown.depth), (None, Some(1)));
+    for words in ["btime 50000", "ponder btime 50000", "winc 100 binc 100"] {
+        let unknown = limits(words);
+        assert_eq!((unknown.clock, unknown.depth), (None, Some(1)), "{words}");
+    }
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub fn read_limits(
     let white = game.position().turn() == Color::White;
     let (mut remaining, mut increment, mut moves_to_go) = (None, Duration::ZERO, None);
     let mut words = words.iter().copied().peekable();
-    let (mut has_their_clock, mut misread) = (false, false);
+    let (mut is_timed, mut misread) = (false, false);
     while let Some(word) = words.next() {
         let mut read = || -> Result<(), String> {
             let mut value = || {
@@ -83,14 +83,14 @@ pub fn read_limits(
                 // 0 is how some programs say that there is no control.
                 "movestogo" => moves_to_go = Some(count(value()?)).filter(|&moves| moves > 0),
                 "wtime" | "btime" => {
+                    is_timed = true;
                     let time = Duration::from_millis(value()?);
                     if (word == "wtime") == white {
                         remaining = Some(time);
-                    } else {
-                        has_their_clock = true;
                     }
                 }
                 "winc" | "binc" => {
+                    is_timed = true;
                     let time = Duration::from_millis(value()?);
                     if (word == "winc") == white {
                         increment = time;
@@ -117,7 +117,7 @@ pub fn read_limits(
             misread = true;
         }
     }
-    if has_their_clock && remaining.is_none() {
+    if is_timed && remaining.is_none() {
         complain("go: the side to move has no time");
         misread = true;
     }
@@ -133,7 +133,7 @@ pub fn read_limits(
         lag: overhead,
     });
     // The word that was not understood may have been the one to end it: better a poor answer than none.
-    if misread && !ends(&limits) && !limits.infinite && !limits.ponder {
+    if misread && !ends(&limits) && !limits.infinite {
         limits.depth = Some(1);
     }
     limits

@@ -325,7 +325,8 @@ fn uci_ends_when_nobody_writes_or_reads_any_more() {
     // There is none, so that it is looked for for ever.
     let endless = b"position startpos\ngo mate 3\n";
     child.stdin.take().unwrap().write_all(endless).unwrap();
-    wait("the end of the search", || child.try_wait().unwrap());
+    let ended = wait("the end of the search", || child.try_wait().unwrap());
+    assert!(ended.success());
 }
 
 #[test]
