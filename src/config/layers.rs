@@ -346,12 +346,10 @@ pub(super) fn resolve_token(
     base: &Path,
     environment: &BTreeMap<String, String>,
 ) -> Result<String, String> {
-    let told = environment.get(CREDENTIALS_VARIABLE);
-    let is_service = told.is_some_and(|directory| !directory.is_empty());
-    match lichess::is_credential(Path::new(path)) && !is_service {
+    resolve(path, base, environment).or_else(|why| match lichess::is_credential(Path::new(path)) {
         true => Ok(path.to_owned()),
-        false => resolve(path, base, environment),
-    }
+        false => Err(why),
+    })
 }
 
 /// Makes a path usable: `%d` is systemd's credentials directory, `~` the home directory, the rest relative to `base`.

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use clap::CommandFactory;
 use knightwatch::cli::Cli;
 
-use crate::common::{signal, wait};
+use crate::common::{Killed, signal, wait};
 
 pub fn knightwatch(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
@@ -314,13 +314,17 @@ fn what_is_wrong_with_an_engine_is_told() {
     }
 }
 
+/// The engine, to talk to.
+fn uci() -> Killed {
+    let mut command = knightwatch(&["uci"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    Killed(command.spawn().unwrap())
+}
+
 #[test]
 fn uci_ends_when_nobody_writes_or_reads_any_more() {
-    let mut child = knightwatch(&["uci"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut engine = uci();
+    let child = &mut engine.0;
     drop(child.stdout.take());
     // There is none, so that it is looked for for ever.
     let endless = b"position startpos\ngo mate 3\n";
@@ -369,11 +373,8 @@ fn the_services_configuration_serves_whoever_asks_for_its_games() {
 
 #[test]
 fn uci_talks() {
-    let mut child = knightwatch(&["uci"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut engine = uci();
+    let child = &mut engine.0;
     let talk = b"uci\nisready\nsetoption name Hash value 1\nposition startpos moves e2e4 e7e5\ngo depth 3\n";
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(talk).unwrap();

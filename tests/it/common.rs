@@ -487,6 +487,16 @@ impl Daemon {
     }
 }
 
+/// A process that ends with its test.
+pub struct Killed(pub Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 fn spawn(
     entrance: &[String],
     home: &TempDir,

@@ -4,14 +4,14 @@ use std::fs::{self, File, Permissions};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use knightwatch::sim::{
     Endpoint, Fault, Habits, Kind, NewUser, Plan, Rule, Sparring, StreamFault, Talk, TimeControl,
 };
 
-use crate::common::{BOT, Daemon, Site, wait};
+use crate::common::{BOT, Daemon, Killed, Site, wait};
 
 /// Whether this must not reach a terminal: control sequences, and what turns the direction of writing.
 fn is_harmful(c: char) -> bool {
@@ -22,16 +22,6 @@ fn is_harmful(c: char) -> bool {
 fn assert_harmless(what: &str, text: &str) {
     let harmful = text.lines().find(|line| line.contains(is_harmful));
     assert_eq!(harmful, None, "{what}");
-}
-
-/// A process that ends with its test.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// Somebody with a name and manners to match.

@@ -64,10 +64,11 @@ fn game_on(site: &Site) -> Option<GameSummary> {
         .find(|game| [game.white.as_str(), game.black.as_str()].contains(&BOT))
 }
 
-/// Somebody else who plays in all arenas, at random and with no more delay than this.
-fn rival(site: &Site, most: Duration) {
+/// Somebody else who plays in all arenas, at random and so slowly that a game is seen while it is on.
+fn rival(site: &Site) {
+    let delay = Duration::from_millis(10);
     site.sim.spar(Sparring {
-        delay: Duration::ZERO..=most,
+        delay: delay..=delay,
         arenas: true,
         ..Sparring::new("Rival", Kind::Random)
     });
@@ -76,7 +77,7 @@ fn rival(site: &Site, most: Duration) {
 #[test]
 fn joins_before_the_start_and_plays_beyond_the_number_of_games() {
     let site = site(&arena(600));
-    rival(&site, Duration::from_millis(10));
+    rival(&site);
     let _bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
     let ann = site.player("Ann");
@@ -164,7 +165,7 @@ fn leaves_an_arena_that_has_not_begun() {
 #[test]
 fn comes_back_after_a_game_that_it_did_not_begin() {
     let site = site(&arena(0));
-    rival(&site, Duration::ZERO);
+    rival(&site);
     let bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
     bot.signal("STOP");
@@ -283,7 +284,7 @@ fn says_at_the_end_how_it_did() {
         ..SimOptions::default()
     });
     site.sim.arena(&arena(0)).unwrap();
-    rival(&site, Duration::from_millis(10));
+    rival(&site);
     let bot = Daemon::start_with(&site, ONE, &["--time-scale", "10"]);
     let pairing = leap(&site, "a pairing", || game_on(&site));
     assert_eq!(site.finished(&pairing.id).status, "mate");
@@ -494,7 +495,7 @@ fn an_arena_that_the_operator_has_left_is_not_found_again() {
 #[test]
 fn a_rule_is_about_the_games_of_an_arena() {
     let site = site(&arena(0));
-    rival(&site, Duration::ZERO);
+    rival(&site);
     let rule =
         "[[rule]]\nname = \"arenas\"\nmatch = { tournament = true }\nplay = { max_depth = 4 }\n";
     let bot = Daemon::start(&site, &format!("{ONE}{rule}"));
@@ -516,7 +517,7 @@ fn an_arena_goes_on_after_a_crash_in_the_middle_of_a_game() {
         ..SimOptions::default()
     });
     site.sim.arena(&arena(0)).unwrap();
-    rival(&site, Duration::from_millis(10));
+    rival(&site);
     let mut bot = Daemon::start(&site, ONE);
     let first = leap(&site, "a pairing", || game_on(&site));
     let before = site.plies(&first.id, 6).plies;
