@@ -9,6 +9,9 @@ use crate::chess::{Epd, Game, Position};
 /// Random plies before the engine plays; a coin decides on one more, so that both sides begin.
 const RANDOM_PLIES: usize = 8;
 
+/// Who finds none fair of so many has lost his judgement, and plays what comes.
+const THROWS: u32 = 100;
+
 /// What the games of a match start from.
 pub(super) enum Openings {
     /// Random moves, from a Chess960 position in so many cases of a hundred.
@@ -42,16 +45,19 @@ impl Openings {
         Ok(Openings::Listed(positions))
     }
 
-    /// Where the games of a pair start. Random moves are thrown again until the outcome is fair; what is on a list was
-    /// chosen by somebody.
+    /// Where the games of a pair start. Random moves are thrown again until the outcome is fair, or nothing seems to be; what
+    /// is on a list was chosen by somebody.
     pub fn draw(&self, pair: u64, mut is_fair: impl FnMut(&Game) -> bool) -> Position {
         match self {
             Openings::Listed(positions) => positions[pair as usize % positions.len()].clone(),
             Openings::Random { seed, chess960 } => {
                 let mut rng = fastrand::Rng::with_seed(u64::from(*seed) << 32 | pair);
+                let mut throws = 0;
                 loop {
-                    let start = random(&mut rng, *chess960);
-                    if let Some(start) = start.filter(|start| is_fair(&Game::new(start.clone()))) {
+                    throws += 1;
+                    if let Some(start) = random(&mut rng, *chess960)
+                        && (throws > THROWS || is_fair(&Game::new(start.clone())))
+                    {
                         return start;
                     }
                 }

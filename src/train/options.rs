@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::ensure;
 use clap::builder::RangedU64ValueParser;
 
 use super::contest::stats::Sprt;
@@ -106,17 +107,24 @@ pub struct MatchOptions {
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100), conflicts_with = "openings")]
     pub chess960: u8,
     /// End as soon as it is clear whether the one side is rather ELO1 than ELO0 stronger
-    #[arg(long, num_args = 2, value_names = ["ELO0", "ELO1"], allow_negative_numbers = true)]
+    #[arg(long, num_args = 2, value_names = ["ELO0", "ELO1"], value_parser = elo, allow_negative_numbers = true)]
     pub sprt: Option<Vec<f64>>,
 }
 
 impl MatchOptions {
     /// The test that ends the match, if there is one.
-    pub(super) fn sprt(&self) -> Option<Sprt> {
-        match self.sprt.as_deref() {
-            Some(&[elo0, elo1]) => Some(Sprt { elo0, elo1 }),
-            _ => None,
-        }
+    ///
+    /// # Errors
+    /// When it could never be decided.
+    pub(super) fn sprt(&self) -> anyhow::Result<Option<Sprt>> {
+        let Some(&[elo0, elo1]) = self.sprt.as_deref() else {
+            return Ok(None);
+        };
+        ensure!(
+            elo0 < elo1,
+            "--sprt {elo0} {elo1}: the first difference in Elo has to be the smaller one"
+        );
+        Ok(Some(Sprt { elo0, elo1 }))
     }
 }
 
@@ -178,6 +186,10 @@ fn share(text: &str) -> Result<f64, String> {
 
 fn positive(text: &str) -> Result<f64, String> {
     number_of(text, "a number above 0", |number| *number > 0.0)
+}
+
+fn elo(text: &str) -> Result<f64, String> {
+    number_of(text, "a difference in Elo", |_| true)
 }
 
 fn not_negative(text: &str) -> Result<f64, String> {
@@ -269,7 +281,7 @@ pub struct TuneOptions {
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..))]
     pub games: u64,
     /// How far a pair that is won moves a number in the end, in its steps
-    #[arg(long, value_name = "RATE", default_value_t = 0.006)]
+    #[arg(long, value_name = "RATE", default_value_t = 0.006, value_parser = positive)]
     pub rate: f64,
     #[command(flatten)]
     pub field: Field,

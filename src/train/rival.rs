@@ -128,7 +128,20 @@ impl Rival {
             self.name,
             knob.takes
         );
-        self.say(&format!("setoption name {name} value {value}"))
+        self.say(&format!("setoption name {name} value {value}"))?;
+        self.say("isready")?;
+        // As our own engine begins when it does not take a value.
+        let refusal = format!("info string {name}: ");
+        let mut refused = None;
+        while !self.hear("readyok", SILENCE, |line| {
+            refused = refused
+                .take()
+                .or_else(|| line.strip_prefix(&refusal).map(str::to_owned));
+        })? {}
+        match refused {
+            Some(why) => bail!("{} does not take {name}={value}: {why}", self.name),
+            None => Ok(()),
+        }
     }
 
     /// Sets an option, if there is one of that name that takes numbers, to the nearest that it takes.
@@ -260,8 +273,14 @@ fn knob(line: &str) -> Option<Knob> {
     Some(Knob { name, takes })
 }
 
-/// The score of an `info` line.
+/// The score of an `info` line about the best move.
 fn score_of(line: &str) -> Option<Score> {
+    let mut ranks = line
+        .split_whitespace()
+        .skip_while(|word| *word != "multipv");
+    if ranks.nth(1).is_some_and(|rank| rank != "1") {
+        return None;
+    }
     let mut words = line.split_whitespace().skip_while(|word| *word != "score");
     let (kind, value) = (words.nth(1)?, words.next()?.parse().ok()?);
     match kind {
@@ -322,6 +341,7 @@ mod tests {
             ),
             ("info depth 3 score mate 2 pv d1h5", Some(Score::Mate(2))),
             ("info string no score", None),
+            ("info depth 3 multipv 2 score cp 10 pv e2e4", None),
             ("bestmove e2e4", None),
         ] {
             assert_eq!(score_of(line), score, "{line}");

@@ -27,6 +27,7 @@ use crate::progress::Progress;
 /// # Errors
 /// When a network, a number or the openings cannot be used, or no thread be started.
 pub fn run(options: &MatchOptions) -> anyhow::Result<()> {
+    let sprt = options.sprt()?;
     let settings = [
         setting(&options.network, &options.set)?,
         setting(&options.opponent, &options.against)?,
@@ -41,7 +42,6 @@ pub fn run(options: &MatchOptions) -> anyhow::Result<()> {
     }
     let openings = options.field.openings(options.chess960)?;
     let stop = stop_on_signal();
-    let sprt = options.sprt();
     let mut verdict = None;
     let mut progress = Progress::default();
     let tally = play(options, &settings, &openings, &stop, |tally| {
