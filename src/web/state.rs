@@ -376,6 +376,7 @@ impl State {
                 "status",
                 &StatusNow {
                     status: &self.status,
+                    server: self.server.as_deref(),
                     now,
                 },
             ),
@@ -433,6 +434,7 @@ struct Said<'a> {
 struct StatusNow<'a> {
     #[serde(flatten)]
     status: &'a Status,
+    server: Option<&'a str>,
     now: u64,
 }
 

@@ -47,7 +47,7 @@ impl Table {
             TimeControl::Clock { .. } | TimeControl::Unlimited => None,
         };
         // Of a game that is taken up the last move says what is left.
-        let begins_with = clock.map(|clock| clock.base_ms).or(days);
+        let begins_with = clock.map(|clock| clock.start_ms).or(days);
         let left = begins_with.filter(|_| start.plies == 0);
         let mut table = Self {
             shown: Game {
@@ -190,8 +190,8 @@ impl Table {
         let (white_ms, black_ms) = match self.shown.moves.last() {
             Some(last) => (last.white_ms, last.black_ms),
             None => {
-                let base = self.shown.clock.map(|clock| clock.base_ms);
-                (base, base)
+                let start = self.shown.clock.map(|clock| clock.start_ms);
+                (start, start)
             }
         };
         self.shown.clocks.white_ms = white_ms.or(self.shown.clocks.white_ms);

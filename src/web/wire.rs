@@ -43,15 +43,28 @@ impl From<&events::Player> for Player {
 pub(super) struct ClockSetting {
     pub base_ms: u64,
     pub increment_ms: u64,
+    /// What each side has before its first move.
+    pub start_ms: u64,
 }
+
+/// With no time to begin with Lichess gives an increment, and this at least.
+const LEAST_START_MS: u64 = 3_000;
 
 impl ClockSetting {
     pub fn of(time_control: TimeControl) -> Option<Self> {
         match time_control {
-            TimeControl::Clock { base, increment } => Some(Self {
-                base_ms: base.as_millis() as u64,
-                increment_ms: increment.as_millis() as u64,
-            }),
+            TimeControl::Clock { base, increment } => {
+                let (base_ms, increment_ms) =
+                    (base.as_millis() as u64, increment.as_millis() as u64);
+                Some(Self {
+                    base_ms,
+                    increment_ms,
+                    start_ms: match base_ms {
+                        0 => increment_ms.max(LEAST_START_MS),
+                        _ => base_ms,
+                    },
+                })
+            }
             TimeControl::Days(_) | TimeControl::Unlimited => None,
         }
     }

@@ -22,7 +22,7 @@ export function left(game, side) {
 export function leftAt(game, side, plies) {
 	if (unlimited(game)) return null;
 	const known = game.moves.slice(0, plies).findLast((move) => move[`${side}_ms`] !== null);
-	return known?.[`${side}_ms`] ?? game.clock?.base_ms ?? null;
+	return known?.[`${side}_ms`] ?? game.clock?.start_ms ?? null;
 }
 
 const faces = new Map();

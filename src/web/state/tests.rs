@@ -1,5 +1,7 @@
 //! The state of the page, event by event.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::*;
@@ -142,6 +144,40 @@ fn games_that_ended_unseen_are_over() {
     assert_eq!(all["games"][0]["id"], "two");
     assert_eq!(all["games"][0]["result"], Value::Null);
     assert_eq!(all["games"][1]["result"]["outcome"], "unknown");
+}
+
+#[test]
+fn clocks_begin_with_what_the_server_gives() {
+    for ((base, increment), start) in [((180, 2), 180_000), ((0, 1), 3_000), ((0, 5), 5_000)] {
+        let Event::GameStarted(start_of) = started("abcd") else {
+            unreachable!()
+        };
+        let time_control = TimeControl::Clock {
+            base: Duration::from_secs(base),
+            increment: Duration::from_secs(increment),
+        };
+        let start_of = Event::GameStarted(GameStarted {
+            time_control,
+            ..start_of
+        });
+        let mut state = State::default();
+        let game = told(&mut state, &start_of).remove(0).1;
+        assert_eq!(game["clocks"]["white_ms"], start, "{base}+{increment}");
+        assert_eq!(game["clock"]["start_ms"], start, "{base}+{increment}");
+        assert_eq!(game["clock"]["base_ms"], base * 1_000);
+    }
+}
+
+#[test]
+fn who_looks_already_learns_the_server() {
+    let mut state = State::default();
+    let online = Event::Online {
+        account: Player::default(),
+        server: "https://lichess.org/".to_owned(),
+    };
+    let (name, status) = told(&mut state, &online).remove(0);
+    assert_eq!(name, "status");
+    assert_eq!(status["server"], "https://lichess.org");
 }
 
 #[test]
