@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::seconds;
+
 /// `[correspondence]`: games with days for each move, and unlimited ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -19,12 +21,12 @@ pub struct Correspondence {
 impl Correspondence {
     /// The longest that a move may take.
     pub fn longest(&self) -> Duration {
-        Duration::from_secs(self.move_s)
+        seconds(self.move_s)
     }
 
     /// How long a game stays open after our move.
     pub fn linger(&self) -> Duration {
-        Duration::from_secs(self.linger_s)
+        seconds(self.linger_s)
     }
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::seconds;
+
 /// `[daemon]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -37,7 +39,7 @@ pub enum LogLevel {
 impl Daemon {
     /// How long running games get to finish once a stop is asked for.
     pub fn grace(&self) -> Duration {
-        Duration::from_secs(self.grace_s)
+        seconds(self.grace_s)
     }
 
     /// Where the page, `/metrics` and `/healthz` are served; `None` for nowhere.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::seconds;
+
 /// `[draw]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -118,7 +120,7 @@ impl Default for Resign {
 impl Resign {
     /// With less than this on the opponent's clock we play on.
     pub fn their_time(&self) -> Duration {
-        Duration::from_secs(self.their_time_s)
+        seconds(self.their_time_s)
     }
 }
 

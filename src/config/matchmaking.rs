@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::rule::{Exact, Pattern, Range, one_or_many};
+use super::seconds;
 use super::settings::Variant;
 use crate::lichess::model::{Speed, TimeControl};
 
@@ -109,12 +110,12 @@ impl Matchmaking {
 
     /// How long nothing must be on.
     pub fn idle(&self) -> Duration {
-        Duration::from_secs(self.idle_s)
+        seconds(self.idle_s)
     }
 
     /// How long a challenge may stay unanswered.
     pub fn patience(&self) -> Duration {
-        Duration::from_secs(self.patience_s)
+        seconds(self.patience_s)
     }
 }
 

@@ -21,6 +21,7 @@ mod strength;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::lichess::{Token, TokenError, TokenFault};
 use layers::{Layer, Reader};
@@ -41,6 +42,12 @@ pub use settings::{
     Tournaments, Variant,
 };
 pub use strength::{Aim, STRONGEST, Strength, WEAKEST};
+
+/// So many seconds, and a century at most: whoever writes more means for ever.
+pub(crate) fn seconds(seconds: u64) -> Duration {
+    const CENTURY: u64 = 100 * 365 * 86_400;
+    Duration::from_secs(seconds.min(CENTURY))
+}
 
 /// The longest configuration file, in bytes: forty times the example, for whoever blocks a great many players.
 const LONGEST_FILE: u64 = 256 * 1024;

@@ -15,6 +15,7 @@ use super::joining::{Joining, Membership};
 use super::manners::{Chat, Draw, Resign, Takebacks};
 use super::matchmaking::Matchmaking;
 use super::rule::{Books, Exact, Limit, Pattern, Play, Rule, strange_books};
+use super::seconds;
 use super::strength::Strength;
 use crate::lichess::{Endpoint, EndpointError};
 
@@ -428,7 +429,7 @@ impl Challenge {
 
     /// How long a challenge waits for a place.
     pub fn patience(&self) -> Duration {
-        Duration::from_secs(self.queue_s)
+        seconds(self.queue_s)
     }
 }
 

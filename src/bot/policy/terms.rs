@@ -49,7 +49,7 @@ impl Think {
     /// These limits, and no more than this.
     pub fn bound(self, limits: Limits) -> Limits {
         Limits {
-            at_most: self.time.or(limits.at_most),
+            at_most: [self.time, limits.at_most].into_iter().flatten().min(),
             depth: self.depth.or(limits.depth),
             nodes: self.nodes.or(limits.nodes),
             ..limits
@@ -115,7 +115,7 @@ impl Terms {
             },
             takebacks: if gives_back { games.most_takebacks } else { 0 },
             offer_rematch: play.offer_rematch.unwrap_or(games.offer_rematch),
-            abort_after: (abort_after_s > 0).then(|| Duration::from_secs(abort_after_s)),
+            abort_after: (abort_after_s > 0).then(|| config::seconds(abort_after_s)),
             think: Think {
                 time: play.max_move(),
                 depth: play.max_depth,
