@@ -224,7 +224,7 @@ fn outcome(outcome: Outcome) {
                 position.fen()
             );
             let time = limits
-                .movetime
+                .at_most
                 .or(limits.clock.map(|clock| clock.remaining));
             let time = time.expect("whoever thinks has a time");
             assert!(Duration::ZERO < time && time <= MOST, "{limits:?}");
@@ -292,7 +292,7 @@ pub fn moves(data: &[u8]) {
     let over = !game.position().has_legal_move();
     assert!(!over || game.ending().is_some());
     assert!(game.repetitions() >= 1);
-    assert_eq!(game.keys().len(), game.moves().len() + 1);
+    assert_eq!(game.identities().len(), game.moves().len() + 1);
 }
 
 /// Games as text, in pieces of any size: what is read can be written and read again.

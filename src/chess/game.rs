@@ -31,8 +31,6 @@ pub struct Game {
     initial: Position,
     position: Position,
     moves: Vec<Move>,
-    keys: Vec<u64>,
-    /// The keys again, but without an en passant that is not legal: what the repetition rule compares.
     identities: Vec<u64>,
 }
 
@@ -40,7 +38,6 @@ impl Game {
     /// A game that begins with this position.
     pub fn new(initial: Position) -> Game {
         Game {
-            keys: vec![initial.key()],
             identities: vec![initial.identity()],
             position: initial.clone(),
             moves: Vec::new(),
@@ -80,9 +77,10 @@ impl Game {
         &self.moves
     }
 
-    /// The [keys](Position::key) of all positions so far, from the first to the current one.
-    pub fn keys(&self) -> &[u64] {
-        &self.keys
+    /// The keys of all positions so far, from the first to the current one, but without an en passant that is not legal: what
+    /// the repetition rule compares.
+    pub fn identities(&self) -> &[u64] {
+        &self.identities
     }
 
     /// Plays a legal move.
@@ -93,7 +91,6 @@ impl Game {
     pub fn play(&mut self, mv: Move) {
         self.position.play(mv);
         self.moves.push(mv);
-        self.keys.push(self.position.key());
         self.identities.push(self.position.identity());
     }
 
@@ -239,7 +236,7 @@ mod tests {
         assert_eq!(long.moves().len(), 4);
         long.truncate(2);
         assert_eq!(long.moves(), short.moves());
-        assert_eq!(long.keys(), short.keys());
+        assert_eq!(long.identities(), short.identities());
         assert_eq!(long.position(), short.position());
     }
 

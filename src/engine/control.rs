@@ -158,10 +158,12 @@ impl Control {
         self.is_ripe(progress)
     }
 
-    /// Whether enough was thought. What was thought on the opponent's time counts.
+    /// Whether enough was thought. What was thought on the opponent's time counts, unless the time is to be kept to.
     fn is_ripe(&self, progress: &Progress) -> bool {
-        let done =
-            |budget: Budget| progress.settled || self.elapsed() >= budget.stretched(progress);
+        let done = |budget: Budget| match budget.exact {
+            true => self.is_out_of_time(),
+            false => progress.settled || self.elapsed() >= budget.stretched(progress),
+        };
         !self.infinite && self.budget().is_some_and(done)
     }
 
@@ -214,18 +216,18 @@ impl Control {
 mod tests {
     use super::*;
 
-    fn moves_in(movetime: Duration) -> Limits {
+    fn moves_in(at_most: Duration) -> Limits {
         Limits {
-            movetime: Some(movetime),
+            at_most: Some(at_most),
             ..Limits::default()
         }
     }
 
-    /// A search that ponders, with the time that it would have for itself.
-    fn pondering(movetime: Duration) -> Control {
+    /// A search that ponders within these limits.
+    fn pondering(limits: Limits) -> Control {
         let limits = Limits {
             ponder: true,
-            ..moves_in(movetime)
+            ..limits
         };
         Control::new(&limits, 0)
     }
@@ -234,12 +236,12 @@ mod tests {
 
     #[test]
     fn what_was_thought_ahead_counts_at_the_hit() {
-        for (movetime, settled, stops) in [
+        for (time, settled, stops) in [
             (Duration::ZERO, false, true),
             (HOUR, false, false),
             (HOUR, true, true),
         ] {
-            let control = pondering(movetime);
+            let control = pondering(moves_in(time));
             let progress = Progress {
                 settled,
                 ..Progress::default()
@@ -247,15 +249,38 @@ mod tests {
             assert!(!control.is_time_to_answer(&progress));
             assert!(!control.is_out_of_time());
             assert!(control.ponder_hit(None));
-            assert_eq!(control.is_stopped(), stops, "{movetime:?} {settled}");
+            assert_eq!(control.is_stopped(), stops, "{time:?} {settled}");
             assert_eq!(control.is_time_to_answer(&progress), stops);
         }
     }
 
     #[test]
+    fn a_time_per_move_is_kept_to_whatever_is_known() {
+        let exactly = |time| Limits {
+            movetime: Some(time),
+            ..Limits::default()
+        };
+        let certain = Progress {
+            stable_for: 20,
+            best_share: 1.0,
+            settled: true,
+            ..Progress::default()
+        };
+        let control = Control::new(&exactly(HOUR), 0);
+        assert!(!control.is_time_to_answer(&certain));
+        let control = Control::new(&exactly(Duration::ZERO), 0);
+        assert!(control.is_time_to_answer(&certain));
+        // It begins at the hit.
+        let control = pondering(exactly(HOUR));
+        assert!(!control.is_time_to_answer(&certain));
+        assert!(control.ponder_hit(None));
+        assert!(!control.is_stopped() && !control.is_time_to_answer(&certain));
+    }
+
+    #[test]
     fn a_hit_may_bring_another_clock() {
         for (before, after) in [(Duration::ZERO, HOUR), (HOUR, Duration::ZERO)] {
-            let control = pondering(before);
+            let control = pondering(moves_in(before));
             control.is_time_to_answer(&Progress::default());
             assert!(control.ponder_hit(Some(&moves_in(after))));
             assert_eq!(control.is_stopped(), after.is_zero());
@@ -265,7 +290,7 @@ mod tests {
 
     #[test]
     fn who_gave_up_cannot_be_hit() {
-        let control = pondering(HOUR);
+        let control = pondering(moves_in(HOUR));
         control.give_up_pondering();
         assert!(control.is_stopped() && !control.ponder_hit(None));
         // Nor can who does not ponder, and there is nothing to give up.

@@ -66,7 +66,8 @@ pub struct Task {
     pub game: Game,
     /// When to stop.
     pub limits: Limits,
-    /// Called from an engine thread after every completed iteration, once per line.
+    /// Called from an engine thread after every completed iteration, once per line, and in a long one when its value turns
+    /// out to be above or below what was expected.
     pub on_info: Box<dyn FnMut(&Thought) + Send>,
     /// Called from an engine thread exactly once, when the search is over.
     pub on_done: Box<dyn FnOnce(Thought) + Send>,

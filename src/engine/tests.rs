@@ -166,6 +166,38 @@ fn draws_are_seen() {
 }
 
 #[test]
+fn a_position_counts_as_the_same_whose_en_passant_was_not_legal() {
+    let mut game = game("8/8/8/8/k3p2R/8/3P4/7K w - - 0 1");
+    // With the pawn gone from the fourth rank the rook would give check, so it cannot be taken in passing.
+    for uci in "d2d4 a4a5 h1g1 a5a4 g1h1 a4a5 h1g1 a5a4".split(' ') {
+        game.push_uci(uci).expect("a legal move");
+    }
+    let back = uci(&game, "g1h1").expect("a legal move");
+    let limits = Limits {
+        search_moves: vec![back],
+        ..depth(4)
+    };
+    let thought = engine(1).think(&game, limits);
+    assert_eq!(thought.score, Score::Centipawns(0));
+}
+
+#[test]
+fn a_search_among_some_moves_says_nothing_of_the_position() {
+    let engine = engine(1);
+    // The queen hangs.
+    let game = game("6k1/8/8/3p4/4Q3/8/P7/4K3 w - - 0 1");
+    let poor = Limits {
+        search_moves: vec![uci(&game, "a2a3").expect("a legal move")],
+        ..depth(6)
+    };
+    engine.think(&game, poor);
+    let known = || engine.owner.pool.table().probe(game.position().key(), 0);
+    assert!(known().is_none());
+    engine.think(&game, depth(6));
+    assert!(known().is_some_and(|hit| hit.value > 300));
+}
+
+#[test]
 fn a_lost_side_takes_the_repetition() {
     // Perpetual check is all that White has.
     let mut game = game("6k1/5p1p/5Q2/8/8/1q6/1r4PP/7K w - - 0 1");

@@ -33,11 +33,11 @@ pub struct Limits {
     pub soft_nodes: Option<u64>,
     /// Stop as soon as a mate in at most so many moves is found.
     pub mate: Option<u32>,
-    /// Exactly this long.
+    /// Exactly this long, unless it is the greatest depth before.
     pub movetime: Option<Duration>,
     /// A share of this clock.
     pub clock: Option<Clock>,
-    /// But never longer than this, whatever the clock and the time for the move say.
+    /// But never longer than this, whatever the clock and the time for the move say; alone, less where the move is clear.
     pub at_most: Option<Duration>,
     /// Do not answer before being stopped, whatever is found.
     pub infinite: bool,
@@ -91,7 +91,7 @@ pub struct Thought {
     pub ponder: Option<Move>,
     /// From the side to move's view.
     pub score: Score,
-    /// The completed iteration, in plies.
+    /// The iteration, in plies: the last one that was completed, or one that has found something before its end.
     pub depth: u32,
     /// The deepest line looked at, in plies.
     pub seldepth: u32,
@@ -99,7 +99,7 @@ pub struct Thought {
     pub nodes: u64,
     /// Since the start of the search.
     pub elapsed: Duration,
-    /// How full the table is, in permille.
+    /// How much of the table this search has filled, in permille.
     pub hashfull: u32,
     /// How well the moves were ordered: of the nodes in which a move failed high, in how many the first one did, in
     /// permille and in the thread that tells; `None` before there was one.

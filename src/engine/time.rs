@@ -14,6 +14,8 @@ pub(crate) struct Budget {
     pub soft: Duration,
     /// Stop in mid-iteration.
     pub hard: Duration,
+    /// Take all of the hard bound, whatever the search says.
+    pub exact: bool,
 }
 
 /// How the search is going, which stretches or shrinks the soft bound.
@@ -32,19 +34,21 @@ pub(crate) struct Progress {
 impl Budget {
     /// `None` when nothing is said about time. `ply` counts from the start of the game.
     pub fn new(limits: &Limits, ply: u32) -> Option<Budget> {
-        let exactly = |time: Duration| Budget {
+        let within = |time: Duration, exact: bool| Budget {
             soft: time,
             hard: time,
+            exact,
         };
         let budget = match (limits.movetime, &limits.clock) {
-            (Some(time), _) => exactly(time),
+            (Some(time), _) => within(time, true),
             (None, Some(clock)) => Budget::from_clock(clock, ply),
-            (None, None) => return limits.at_most.map(exactly),
+            (None, None) => return limits.at_most.map(|time| within(time, false)),
         };
         let most = limits.at_most.unwrap_or(Duration::MAX);
         Some(Budget {
             soft: budget.soft.min(most),
             hard: budget.hard.min(most),
+            ..budget
         })
     }
 
@@ -76,6 +80,7 @@ impl Budget {
         Budget {
             soft: fair.mul_f64(params::SOFT_SCALE).min(most),
             hard: fair.mul_f64(params::HARD_SCALE).min(most),
+            exact: false,
         }
     }
 
@@ -268,7 +273,8 @@ mod tests {
             Budget::new(&limits, 0),
             Some(Budget {
                 soft: ms(100),
-                hard: ms(100)
+                hard: ms(100),
+                exact: true,
             })
         );
         assert_eq!(Budget::new(&Limits::default(), 0), None);

@@ -65,7 +65,8 @@ impl Search<'_> {
             let worth = bonus(node.depth) * params::bonus_prior() / 100;
             self.reward_prior(node.ply, worth, History::add_quiet);
         }
-        let is_another_question = node.excluded.is_some() || N::ROOT && self.rank > 0;
+        let is_restricted = self.rank > 0 || !self.limits.search_moves.is_empty();
+        let is_another_question = node.excluded.is_some() || N::ROOT && is_restricted;
         if !is_another_question {
             self.correct(node, best);
             self.remember(node, best);

@@ -129,7 +129,7 @@ impl<'a> Search<'a> {
     ) -> Search<'a> {
         memory.parameters.install();
         memory.evaluator.begin(game.position());
-        let keys = game.keys().to_vec();
+        let keys = game.identities().to_vec();
         let wanted =
             |mv: &&Move| limits.search_moves.is_empty() || limits.search_moves.contains(mv);
         let legal = game.position().legal_moves();
