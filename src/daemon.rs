@@ -4,7 +4,6 @@ mod accounts;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -281,7 +280,7 @@ async fn supervise(
     let page = page(&accounts, settings, &events, records);
     accounts.start(parts, stops);
     let mut watchdog = Watchdog::new();
-    let mut deadline = pin!(sleep_until(far_away()));
+    let mut deadline = None;
     // Ready without waiting for Lichess: an outage there is no reason to fail our start.
     notify(&[
         NotifyState::Ready,
@@ -316,7 +315,7 @@ async fn supervise(
                 Word::Stop => {
                     info!("stopping: running games get {grace:.0?} to finish; once more to leave at once");
                     accounts.drain();
-                    deadline.as_mut().reset(clock::wall_deadline(grace));
+                    deadline = Some(clock::wall_deadline(grace));
                     notify(&[NotifyState::Stopping]);
                     tell(&accounts);
                 }
@@ -327,9 +326,9 @@ async fn supervise(
                     debug!("not reloaded: {why}");
                 }
             }
-            () = &mut deadline => {
+            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
                 leave(&accounts);
-                deadline.as_mut().reset(far_away());
+                deadline = None;
             }
             () = watchdog.due() => watchdog.feed(accounts.beats()),
             Some(closed) = windows.join_next() => {
@@ -456,12 +455,7 @@ fn recorder(settings: &Settings, events: &Bus) -> Option<(Recorder, PathBuf)> {
 /// Tells which games a file of records has as still on.
 fn left_open(file: PathBuf) -> bot::LeftOpen {
     Arc::new(move |account| {
-        let filter = store::Filter {
-            account: Some(account.to_owned()),
-            outcome: Some(store::Outcome::Open),
-            ..store::Filter::default()
-        };
-        let ids = store::Reader::open(&file).and_then(|reader| reader.ids(&filter));
+        let ids = store::Reader::open(&file).and_then(|reader| reader.left_open(account));
         ids.unwrap_or_else(|error| {
             info!("how games ended meanwhile is not asked: {error}");
             Vec::new()
@@ -486,10 +480,6 @@ fn leave(accounts: &Accounts) {
     if games > 0 {
         warn!("leaving with {games} games on: they are taken up again at the next start");
     }
-}
-
-fn far_away() -> Instant {
-    Instant::now() + Duration::from_secs(86_400 * 365)
 }
 
 /// The signals that we listen to.

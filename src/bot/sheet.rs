@@ -1,6 +1,6 @@
 //! The score sheet of a game: the moves as the stream has them, and the board that they lead to.
 
-use crate::chess::{Color, Game, Position};
+use crate::chess::{CastlingNotation, Color, Game, Position};
 use crate::lichess::model::{GameState, clip};
 
 /// What a list of moves has done to the sheet.
@@ -68,6 +68,13 @@ impl Sheet {
     /// The board.
     pub fn position(&self) -> &Position {
         self.game.position()
+    }
+
+    /// The moves as the server writes them in such a game, with blanks between.
+    pub fn uci(&self, castling: CastlingNotation) -> String {
+        let moves = self.game.moves().iter();
+        let moves: Vec<String> = moves.map(|mv| mv.uci(castling).to_string()).collect();
+        moves.join(" ")
     }
 
     /// Moves made, in plies.

@@ -265,8 +265,17 @@ fn finish(db: &Connection, at: i64, end: &GameFinished, filed: bool) -> Result<(
     let Some((game, ours, variant, fen)) = head else {
         return Ok(());
     };
-    let moves: Vec<&str> = end.moves.split(' ').filter(|uci| !uci.is_empty()).collect();
-    complete(db, game, &moves)?;
+    let told: Vec<&str> = end.moves.split(' ').filter(|uci| !uci.is_empty()).collect();
+    let kept = known(db, game)?;
+    // Who has heard of the end alone knows no moves. Those that were taken back are gone already.
+    let moves: Vec<&str> = match told.is_empty() {
+        true => (1..)
+            .zip(&kept)
+            .map_while(|(ply, (at, uci))| (ply == *at).then_some(uci.as_str()))
+            .collect(),
+        false => told,
+    };
+    complete(db, game, &kept, &moves)?;
     let points = match (end.winner, end.result.as_str()) {
         (Some(winner), _) if winner.key() == ours => Some(2),
         (Some(_), _) => Some(0),
@@ -305,13 +314,15 @@ fn finish(db: &Connection, at: i64, end: &GameFinished, filed: bool) -> Result<(
     Ok(())
 }
 
-/// Adds the moves that nobody told us of while they were made: while the queue was full, or after a restart.
-fn complete(db: &Connection, game: i64, moves: &[&str]) -> Result<()> {
+/// The moves that we were told of while they were made, by their plies.
+fn known(db: &Connection, game: i64) -> Result<Vec<(u32, String)>> {
     let mut statement = db.prepare("SELECT ply, uci FROM move WHERE game = ?1 ORDER BY ply")?;
-    let rows = statement.query_map([game], |row| {
-        Ok((row.get::<_, u32>(0)?, row.get::<_, String>(1)?))
-    })?;
-    let known = rows.collect::<Result<Vec<_>>>()?;
+    let rows = statement.query_map([game], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
+}
+
+/// Adds the moves that nobody told us of while they were made: while the queue was full, or after a restart.
+fn complete(db: &Connection, game: i64, known: &[(u32, String)], moves: &[&str]) -> Result<()> {
     let stands = |ply: u32, uci: &str| moves.get(ply as usize - 1) == Some(&uci);
     let wrong = known.iter().find(|(ply, uci)| !stands(*ply, uci));
     if let Some((ply, _)) = wrong {

@@ -52,7 +52,9 @@ fn note(played: &Played, ours: Color, details: Details) -> Note {
     // We keep our own view, and PGN has White's.
     let sign = if ours.is_white() { 1 } else { -1 };
     let eval = match (played.mate, played.cp) {
-        (Some(moves), _) => Some(Eval::Mate(sign * moves)),
+        // We have it before the move, of which our own mate counts it, and PGN has it after the move.
+        (Some(1), _) => None,
+        (Some(moves), _) => Some(Eval::Mate(sign * (moves - i32::from(moves > 0)))),
         (None, Some(cp)) => Some(Eval::Centipawns(cp.saturating_mul(sign))),
         (None, None) => None,
     };

@@ -230,7 +230,21 @@ impl Reader {
 
     /// The ids of those that have moves, the first one first.
     pub fn ids(&self, filter: &Filter) -> Result<Vec<String>, Error> {
-        let conditions = Conditions::new(filter, "plies > 0");
+        self.ids_where("plies > 0", filter)
+    }
+
+    /// The ids of those of an account of which no end is known, the first one first.
+    pub fn left_open(&self, account: &str) -> Result<Vec<String>, Error> {
+        let filter = Filter {
+            account: Some(account.to_owned()),
+            outcome: Some(Outcome::Open),
+            ..Filter::default()
+        };
+        self.ids_where("TRUE", &filter)
+    }
+
+    fn ids_where(&self, condition: &str, filter: &Filter) -> Result<Vec<String>, Error> {
+        let conditions = Conditions::new(filter, condition);
         let sql = format!(
             "SELECT id FROM game WHERE {} ORDER BY started, seq",
             conditions.sql()

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use knightwatch::chess::pgn;
 use knightwatch::sim::{GameSummary, NewUser, Sparring};
-use knightwatch::store::{Filter, Outcome, Page, Reader, Record};
+use knightwatch::store::{Filter, Outcome, Page, Played, Reader, Record};
 use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -133,10 +133,16 @@ fn a_game_is_kept_and_shown() {
 
     let text = stdout(&site, directory, &["export"]);
     assert_eq!(games_of(&text), [(game.id.clone(), game.plies)]);
-    assert!(
-        text.contains("[%clk 0:00:") && text.contains("[%eval #1]"),
-        "{text}"
-    );
+    assert!(text.contains("[%clk 0:00:"), "{text}");
+    // The mating move leaves no mate to be announced, and every other counts one less after it than before.
+    let judged = |played: &&Played| played.mate.or(played.cp).is_some() && played.mate != Some(1);
+    let evals = record.moves.iter().filter(judged).count();
+    assert_eq!(text.matches("[%eval ").count(), evals, "{text}");
+    let mates = record.moves.iter().filter_map(|played| played.mate);
+    for mate in mates.filter(|&mate| mate > 1) {
+        let written = format!("[%eval #{}]", mate - 1);
+        assert!(text.contains(&written), "{written}: {text}");
+    }
     assert!(
         text.contains(&format!("[Site \"{}/{}\"]", site.url, game.id)),
         "{text}"

@@ -11,10 +11,12 @@ use tracing::{debug, info};
 use super::Account;
 use super::errands::Errand;
 use crate::bot::game;
+use crate::bot::head::Head;
+use crate::bot::sheet::Sheet;
 use crate::clock;
 use crate::events::{Event, GameFinished};
 use crate::lichess::Client;
-use crate::lichess::model::{GameEvent, GameId, GameState};
+use crate::lichess::model::{GameEvent, GameFull, GameId, GameState, Username};
 
 /// Between two of them: nothing waits for the answers.
 const APART: Duration = Duration::from_secs(1);
@@ -45,9 +47,10 @@ impl Account {
             .filter(|id| !is_on(id) && !is_done(id))
             .collect();
         let (client, events) = (self.house.client.clone(), self.house.events.clone());
+        let me = self.house.me.clone();
         self.errands.spawn(async move {
             for id in gone {
-                if let Some(end) = end_of(&client, &id).await {
+                if let Some(end) = end_of(&client, &me, &id).await {
                     info!(game = %id, "ended while we were away: {} ({})", end.result, end.status);
                     events.send(Event::GameFinished(end));
                 }
@@ -59,7 +62,7 @@ impl Account {
 }
 
 /// How a game ended; nothing of one that is on, or that Lichess does not show us.
-async fn end_of(client: &Client, id: &GameId) -> Option<GameFinished> {
+async fn end_of(client: &Client, me: &Username, id: &GameId) -> Option<GameFinished> {
     let opened = clock::timeout(PATIENCE, client.game(id, PATIENCE)).await;
     let mut stream = match opened.ok()? {
         Ok(stream) => stream,
@@ -70,14 +73,21 @@ async fn end_of(client: &Client, id: &GameId) -> Option<GameFinished> {
     };
     match stream.next().await {
         Some(Ok(GameEvent::Full(full))) if full.state.status.is_over() => {
-            let GameState {
-                status,
-                winner,
-                moves,
-                ..
-            } = full.state;
+            let moves = moves_of(&full, me);
+            let GameState { status, winner, .. } = full.state;
             Some(game::ended(id, status, winner, moves))
         }
         _ => None,
     }
+}
+
+/// Its moves, spelled as we spell them while a game is on, so that the records know them again.
+fn moves_of(full: &GameFull, me: &Username) -> String {
+    let moves = &full.state.moves;
+    let spelled = Head::read(full, me, None).ok().and_then(|head| {
+        let mut sheet = Sheet::new(head.initial);
+        sheet.follow(moves).ok()?;
+        Some(sheet.uci(head.castling))
+    });
+    spelled.unwrap_or_else(|| moves.clone())
 }

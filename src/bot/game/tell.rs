@@ -62,11 +62,8 @@ impl Play {
         if self.over.is_some() {
             return;
         }
-        let moves = self.mind.table.as_ref().map(|(head, sheet)| {
-            let moves = sheet.game().moves().iter();
-            let moves = moves.map(|mv| mv.uci(head.castling).to_string());
-            moves.collect::<Vec<_>>().join(" ")
-        });
+        let table = self.mind.table.as_ref();
+        let moves = table.map(|(head, sheet)| sheet.uci(head.castling));
         let end = ended(&self.id, status, winner, moves.unwrap_or_default());
         info!(game = %self.id, "{} ({status}) after {} plies", end.result, end.plies);
         self.house.events.send(Event::GameFinished(end));

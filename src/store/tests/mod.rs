@@ -280,6 +280,36 @@ async fn what_was_missed_is_there_at_the_end_and_what_was_known_stays() {
 }
 
 #[tokio::test]
+async fn who_has_heard_of_the_end_alone_takes_nothing_away() {
+    let mut desk = Desk::new();
+    for id in ["iiiiiiii", "jjjjjjjj"] {
+        desk.bus
+            .send(Event::GameStarted(head(id, Color::White, "Anna")));
+    }
+    for event in moves("iiiiiiii", MOVES, Color::White) {
+        desk.bus.send(event);
+    }
+    drop(desk.finish().await);
+    desk.start();
+    let Event::GameFinished(told) = end("iiiiiiii", Some(Color::White), MOVES) else {
+        unreachable!()
+    };
+    desk.bus.send(Event::GameFinished(GameFinished {
+        moves: String::new(),
+        plies: 0,
+        ..told
+    }));
+    let reader = desk.finish().await;
+    let record = reader.record("iiiiiiii").unwrap().unwrap();
+    assert_eq!(ucis(&record), MOVES.split(' ').collect::<Vec<_>>());
+    assert_eq!(record.moves[0].depth, Some(14));
+    assert_eq!((record.game.plies, record.game.outcome), (6, Outcome::Won));
+    assert!(record.game.left.is_some());
+    // The other one has no move yet, and its end is looked for as well.
+    assert_eq!(reader.left_open("Knightwatch").unwrap(), ["jjjjjjjj"]);
+}
+
+#[tokio::test]
 async fn moves_that_were_taken_back_are_gone() {
     let mut desk = Desk::new();
     let id = "bbbbbbbb";
