@@ -229,9 +229,9 @@ impl Duty {
                 self.state = State::Posted(owed);
                 Step::Wait(SHOWN_WITHIN)
             }
-            // The same spelling can mean another legal move later only where the king stays on his square as he
-            // castles (Chess960: g1h1 with the king on g1). So castling is never sent twice on a guess.
-            Err(Trouble::Lost(_)) if owed.mv.is_castle() => self.look(owed),
+            // What was played already is no legal move after it, but for one: a king who castles on his square
+            // (Chess960: g1h1 with the king on g1) can walk to where the rook was. That is never sent twice on a guess.
+            Err(Trouble::Lost(_)) if owed.mv.is_castle_in_place() => self.look(owed),
             Err(Trouble::Again(wait) | Trouble::Lost(wait)) => {
                 self.state = State::Resting(Owed {
                     failed: owed.failed + 1,
@@ -256,8 +256,8 @@ impl Duty {
         match self.state {
             State::Resting(owed) => self.post(owed),
             State::Posted(owed) => self.look(owed),
-            // The stream does not come back. Better once too often than never, except for castling.
-            State::Looking(owed) if owed.mv.is_castle() => self.look(owed),
+            // The stream does not come back. Better once too often than never, but for a king who castles on his square.
+            State::Looking(owed) if owed.mv.is_castle_in_place() => self.look(owed),
             State::Looking(owed) => self.post(owed),
             State::Yielding => self.think(),
             State::Free | State::Thinking | State::Posting(_) | State::Over => Step::Keep,
@@ -331,11 +331,8 @@ mod tests {
         Position::startpos().parse_uci(uci).unwrap()
     }
 
-    fn castle() -> Move {
-        Position::from_fen("4k3/8/8/8/8/8/8/4K2R w K - 0 1")
-            .unwrap()
-            .parse_uci("e1g1")
-            .unwrap()
+    fn castle(fen: &str) -> Move {
+        Position::from_fen(fen).unwrap().parse_san("O-O").unwrap()
     }
 
     fn post(mv: Move) -> Step {
@@ -478,20 +475,23 @@ mod tests {
     }
 
     #[test]
-    fn castling_is_never_sent_twice_on_a_guess() {
-        let castle = castle();
-        let mut duty = posting(castle);
+    fn a_king_who_castles_on_his_square_is_never_sent_twice_on_a_guess() {
+        let castle_in_place = castle("4k3/8/8/8/8/8/8/6KR w H - 0 1");
+        let mut duty = posting(castle_in_place);
         assert_eq!(
             duty.answered(Err(Trouble::Lost(SOON))),
             Step::Look(LOOK_WITHIN)
         );
         assert_eq!(duty.due(), Step::Look(LOOK_WITHIN));
-        assert_eq!(duty.board(FRESH), post(castle));
-        // Another move is, when there is nothing to see.
-        let e4 = mv("e2e4");
-        let mut duty = posting(e4);
-        duty.answered(Err(Trouble::Refused));
-        assert_eq!(duty.due(), Step::Post { mv: e4, refused: 1 });
+        assert_eq!(duty.board(FRESH), post(castle_in_place));
+        // Every other move is, when there is nothing to see.
+        for mv in [mv("e2e4"), castle("4k3/8/8/8/8/8/8/4K2R w K - 0 1")] {
+            let mut duty = posting(mv);
+            assert_eq!(duty.answered(Err(Trouble::Lost(SOON))), Step::Wait(SOON));
+            assert_eq!(duty.due(), post(mv));
+            duty.answered(Err(Trouble::Refused));
+            assert_eq!(duty.due(), Step::Post { mv, refused: 1 });
+        }
     }
 
     #[test]

@@ -82,9 +82,9 @@ impl<S> Link<S> {
         self.state = State::Waiting(Box::pin(clock::sleep(wait)));
     }
 
-    /// From now on a lost stream is opened again after this at the latest, unless the server wants more.
-    pub fn set_patience(&mut self, patience: Duration) {
-        self.schedule.set_patience(patience);
+    /// Until then a lost stream is opened again after this at the latest: see [`Reopen::hurry`].
+    pub fn hurry(&mut self, most: Duration, until: Instant) {
+        self.schedule.hurry(most, until);
     }
 
     /// Gives up a stream that brings what cannot be used, and opens anew when the schedule says so.

@@ -20,7 +20,7 @@ use super::lag::Lag;
 use super::manners::{Manner, Moment, Mood};
 use super::policy::{Subject, Terms};
 use super::sheet::{Change, Reading, Sheet, Unplayable};
-use crate::chess::{CastlingNotation, Color};
+use crate::chess::{CastlingNotation, Color, File};
 use crate::config::{self, Settings};
 use crate::engine::{Limits, Strength, material};
 use crate::events::{Report, Timing};
@@ -404,8 +404,9 @@ impl Mind {
     /// What to post for the move we owe, after so many refusals of it.
     pub fn posting(&mut self, refused: u32, now: Instant) -> Option<Posting> {
         let ((head, _), mv) = (self.table.as_ref()?, self.duty.chosen()?);
-        // Castling that was refused once is tried in the other spelling.
-        let castling = match (head.castling, refused % 2) {
+        // Castling that was refused once is tried in the other spelling, where that is no step of the king.
+        let spellings = if mv.from().file() == File::E { 2 } else { 1 };
+        let castling = match (head.castling, refused % spellings) {
             (CastlingNotation::Standard, 0) | (CastlingNotation::KingTakesRook, 1) => {
                 CastlingNotation::Standard
             }

@@ -185,6 +185,11 @@ impl Move {
         self.code() == 2
     }
 
+    /// Whether it is castling in which the king stays on his square, as he may in Chess960.
+    pub const fn is_castle_in_place(self) -> bool {
+        self.is_castle() && self.castled_king().index() == self.from().index()
+    }
+
     /// Whether a pawn promotes.
     #[inline]
     pub const fn is_promotion(self) -> bool {

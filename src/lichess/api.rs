@@ -9,12 +9,11 @@ use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::client::{Client, Request};
 use super::error::Error;
 use super::model::{
-    Arena, ArenaId, ArenaLine, Challenge, ChallengeId, Challenges, ChatLine, DeclineReason,
+    self, Arena, ArenaId, ArenaLine, Challenge, ChallengeId, Challenges, ChatLine, DeclineReason,
     FromLine, GameId, GameInfo, ListedArena, NewChallenge, Room, Team, TokenInfo, User, UserStatus,
     Username, clip,
 };
@@ -287,17 +286,13 @@ impl Client {
     pub async fn arenas(&self) -> Result<Vec<ListedArena>, Error> {
         #[derive(Deserialize)]
         struct Lists {
-            #[serde(default)]
-            created: Vec<Value>,
-            #[serde(default)]
-            started: Vec<Value>,
+            #[serde(default, deserialize_with = "model::list")]
+            created: Vec<ListedArena>,
+            #[serde(default, deserialize_with = "model::list")]
+            started: Vec<ListedArena>,
         }
         let lists: Lists = self.question(self.get(&["api", "tournament"])).await?;
-        let all = lists.started.into_iter().chain(lists.created);
-        // One that cannot be read is none for us.
-        Ok(all
-            .filter_map(|arena| serde_json::from_value(arena).ok())
-            .collect())
+        Ok([lists.started, lists.created].concat())
     }
 
     /// The latest arenas of a team, those that are over too.
@@ -413,6 +408,7 @@ impl Client {
 #[serde(rename_all = "camelCase")]
 pub struct Playing {
     /// The games that are on, the most urgent first.
+    #[serde(deserialize_with = "model::list")]
     pub now_playing: Vec<GameInfo>,
 }
 

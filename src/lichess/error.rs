@@ -186,6 +186,12 @@ impl Error {
         self.code() == Some(401)
     }
 
+    /// A no that is not Lichess's own, which is JSON but where the token is wrong.
+    pub fn is_by_proxy(&self) -> bool {
+        let refusal = self.refusal();
+        refusal.is_some_and(|refusal| !refusal.json && refusal.code != 401)
+    }
+
     /// Too many requests.
     pub fn is_rate_limited(&self) -> bool {
         self.code() == Some(429)

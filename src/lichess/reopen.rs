@@ -41,7 +41,8 @@ impl Ended {
 /// | game | 0.1 s (none after silence) | doubled to 5 s | 8.5 s | - |
 ///
 /// The waits grow while streams end soon after they began, and start over once one has lived for a while. Waits beyond
-/// the first are drawn from 75 to 100 % of their length, so that many streams do not return in step.
+/// the first are drawn from 75 to 100 % of their length, so that many streams do not return in step. Where a 429 says
+/// how long to stay away, that is kept to, unless a clock of ours may run meanwhile: see [`hurry`](Self::hurry).
 #[derive(Debug)]
 pub struct Reopen {
     plan: &'static Plan,
@@ -50,8 +51,8 @@ pub struct Reopen {
     opens: VecDeque<Instant>,
     /// Ends in a row without a long life between.
     failures: u32,
-    /// The longest wait that is not asked for by the server.
-    patience: Duration,
+    /// The longest wait, and until when it is.
+    hurry: Option<(Duration, Instant)>,
     was_silent: bool,
 }
 
@@ -66,6 +67,12 @@ struct Plan {
 }
 
 const WINDOW: Duration = Duration::from_secs(600);
+
+/// After a 429 nobody is back sooner, and after [`MANY`] failures neither.
+const LEAST: Duration = Duration::from_secs(1);
+
+/// Failures in a row that are no hiccup any more: a deploy, or Lichess is down.
+const MANY: u32 = 40;
 
 static EVENT: Plan = Plan {
     first: Duration::from_millis(250),
@@ -100,7 +107,7 @@ impl Reopen {
             random,
             opens: VecDeque::new(),
             failures: 0,
-            patience: plan.most,
+            hurry: None,
             was_silent: false,
         }
     }
@@ -110,9 +117,10 @@ impl Reopen {
         self.plan.silence[usize::from(self.was_silent)]
     }
 
-    /// From now on no wait is longer than this, but for those that the server names.
-    pub fn set_patience(&mut self, patience: Duration) {
-        self.patience = patience;
+    /// A clock of ours may run until then: so long no wait is longer than `most`, whoever asks for it, though one after
+    /// a 429 always lasts a second, and so does any when there were many of them in a row.
+    pub fn hurry(&mut self, most: Duration, until: Instant) {
+        self.hurry = Some((most, until));
     }
 
     /// An attempt to open begins.
@@ -152,13 +160,14 @@ impl Reopen {
         };
         self.failures = self.failures.saturating_add(1);
         self.was_silent |= how == Ended::Silent;
-        let named = match how {
-            Ended::Refused(Some(wait)) => wait,
-            _ => Duration::ZERO,
+        let (wait, least) = match how {
+            Ended::Refused(Some(named)) => (backoff.max(named), LEAST),
+            _ if self.failures > MANY => (backoff, LEAST),
+            _ => (backoff, Duration::ZERO),
         };
-        backoff
-            .min(self.patience)
-            .max(named)
+        let hurry = self.hurry.filter(|&(_, until)| now < until);
+        hurry
+            .map_or(wait, |(most, _)| wait.min(most.max(least)))
             .max(self.until_allowed(now))
     }
 
@@ -271,6 +280,27 @@ mod tests {
             reopen.ended(Ended::Broke, Duration::from_secs(11), now),
             ms(100)
         );
+    }
+
+    #[test]
+    fn a_running_clock_waits_for_nobody_and_hammers_nobody() {
+        let now = Instant::now();
+        let flag = now + Duration::from_secs(20);
+        let limited = Ended::Refused(Some(UNNAMED_WAIT));
+        let mut reopen = Reopen::game();
+        reopen.hurry(ms(2000), flag);
+        assert_eq!(reopen.ended(limited, Duration::ZERO, now), ms(2000));
+        // A short clock, and then none any more.
+        reopen.hurry(ms(250), flag);
+        assert_eq!(reopen.ended(limited, Duration::ZERO, now), LEAST);
+        for _ in reopen.failures()..MANY {
+            let wait = reopen.ended(Ended::Broke, Duration::ZERO, now);
+            assert!(wait <= ms(250), "{wait:?}");
+        }
+        assert_eq!(reopen.ended(Ended::Broke, Duration::ZERO, now), LEAST);
+        let wait = reopen.ended(Ended::Broke, Duration::ZERO, flag);
+        assert!(wait >= ms(3750), "{wait:?}");
+        assert_eq!(reopen.ended(limited, Duration::ZERO, flag), UNNAMED_WAIT);
     }
 
     #[test]

@@ -86,6 +86,10 @@ pub const UNNAMED_WAIT: Duration = Duration::from_secs(60);
 /// A 429 on a move that names no time. A minute would cost games, and moves have no limit of their own.
 const UNNAMED_MOVE_WAIT: Duration = Duration::from_secs(1);
 
+/// A move that failed so often in a row, which takes more than a minute, is sent again every few seconds: Lichess is down,
+/// and counts what comes in meanwhile.
+const MANY: u32 = 70;
+
 /// What to do after a request of a `kind` failed for the time number `attempt`, counted from 0.
 pub fn decide(kind: Kind, error: &Error, attempt: u32) -> Retry {
     let step = |waits: &[u64]| {
@@ -101,9 +105,12 @@ pub fn decide(kind: Kind, error: &Error, attempt: u32) -> Retry {
         }
     };
     match (kind, Trouble::of(error)) {
+        // A proxy's word says nothing about a move.
+        (Kind::Move, Trouble::Refused) if error.is_by_proxy() => step(&[500, 1000, 2000, 5000]),
         (_, Trouble::Refused) => Retry::GiveUp,
 
         (Kind::Move, Trouble::Limited(wait)) => Retry::After(wait.unwrap_or(UNNAMED_MOVE_WAIT)),
+        (Kind::Move, _) if attempt >= MANY => Retry::After(Duration::from_secs(5)),
         (Kind::Move, Trouble::Broken) => step(&[0, 50, 100, 250, 500, 1000]),
         (Kind::Move, Trouble::Unreachable) => step(&[50, 100, 250, 500, 1000]),
         (Kind::Move, Trouble::Down) => step(&[50, 100, 250, 500, 1000]),
@@ -270,7 +277,9 @@ mod tests {
             (Kind::Move, html.clone(), 0, After(ms(1000))),
             (Kind::Move, down.clone(), 0, After(ms(50))),
             (Kind::Move, status(503, ""), 1, After(ms(100))),
-            (Kind::Move, down.clone(), 1000, After(ms(1000))),
+            (Kind::Move, down.clone(), MANY - 1, After(ms(1000))),
+            (Kind::Move, down.clone(), MANY, After(ms(5000))),
+            (Kind::Move, status(404, "<html>"), 0, After(ms(500))),
             (Kind::Move, broke(), 0, After(ms(0))),
             (Kind::Move, unreachable(), 0, After(ms(50))),
             (Kind::Move, late.clone(), 0, After(ms(0))),
@@ -320,8 +329,9 @@ mod tests {
                 "{error}"
             );
             for attempt in 0..10_000 {
+                let most = ms(if attempt < MANY { 1000 } else { 5000 });
                 assert!(
-                    matches!(decide(Kind::Move, &error, attempt), Retry::After(wait) if wait <= ms(1000))
+                    matches!(decide(Kind::Move, &error, attempt), Retry::After(wait) if wait <= most)
                 );
             }
         }

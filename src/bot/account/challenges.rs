@@ -316,15 +316,15 @@ pub(super) fn shown_time(time: TimeControl) -> events::TimeControl {
 }
 
 /// Sends a request again as long as its kind is worth it.
-pub(super) async fn insist<F, R>(kind: Kind, mut request: F) -> Result<(), Failure>
+pub(super) async fn insist<F, R, T>(kind: Kind, mut request: F) -> Result<T, Failure>
 where
     F: FnMut() -> R,
-    R: Future<Output = Result<(), Failure>>,
+    R: Future<Output = Result<T, Failure>>,
 {
     let mut attempt = 0;
     loop {
         let failure = match request().await {
-            Ok(()) => return Ok(()),
+            Ok(answer) => return Ok(answer),
             Err(failure) => failure,
         };
         match retry::decide(kind, &failure, attempt) {

@@ -60,6 +60,27 @@ pub(super) enum Errand {
     Token(Result<(), Failure>),
 }
 
+/// Something to ask Lichess: once at a time, and never with an answer that is older than the wish for it.
+#[derive(Debug, Default)]
+pub(super) struct Question {
+    asked: bool,
+    again: bool,
+}
+
+impl Question {
+    /// Somebody wants to know. Whether it is to be asked now, and not when the answer has come that is awaited.
+    fn is_wanted(&mut self) -> bool {
+        self.again = self.asked;
+        !std::mem::replace(&mut self.asked, true)
+    }
+
+    /// The answer has come. Whether it is to be asked again.
+    fn is_over(&mut self) -> bool {
+        self.asked = false;
+        std::mem::take(&mut self.again)
+    }
+}
+
 impl Account {
     /// Compares what we know with what Lichess lists: the streams may have kept something back.
     pub(super) fn reconcile(&mut self) {
@@ -69,6 +90,9 @@ impl Account {
 
     /// Asks for the challenges that wait for our answer.
     pub(super) fn ask_challenges(&mut self) {
+        if !self.about_challenges.is_wanted() {
+            return;
+        }
         let client = self.house.client.clone();
         self.errands.spawn(async move {
             let asked = clock::now();
@@ -76,13 +100,11 @@ impl Account {
         });
     }
 
-    /// Asks for the games that are on: one question at a time, and never an answer that is older than the wish for it.
+    /// Asks for the games that are on.
     pub(super) fn ask_playing(&mut self) {
-        if self.asking {
-            self.ask_again = true;
+        if !self.about_games.is_wanted() {
             return;
         }
-        self.asking = true;
         self.asked_at = clock::now();
         let client = self.house.client.clone();
         self.errands.spawn(async move {
@@ -93,11 +115,11 @@ impl Account {
 
     /// An errand is done.
     pub(super) fn back(&mut self, errand: Result<Errand, JoinError>) -> Result<(), Error> {
-        if matches!(errand, Ok(Errand::Playing(..)) | Err(_)) {
-            self.asking = false;
-            if std::mem::take(&mut self.ask_again) {
-                self.ask_playing();
-            }
+        if matches!(errand, Ok(Errand::Playing(..)) | Err(_)) && self.about_games.is_over() {
+            self.ask_playing();
+        }
+        if matches!(errand, Ok(Errand::Waiting(..)) | Err(_)) && self.about_challenges.is_over() {
+            self.ask_challenges();
         }
         match errand {
             Ok(Errand::Overheard(asked, Some(list))) => self.compare(list, asked),

@@ -39,12 +39,12 @@ use super::{BotParts, Error, House, LeftOpen, Pulse};
 use crate::clock;
 use crate::events;
 use crate::lichess::EventStream;
-use crate::lichess::model::{ChallengeId, Event, GameId, GameInfo, Speed, Status, Username};
+use crate::lichess::model::{ChallengeId, Event, GameId, GameInfo, Status, Username};
 use crate::lichess::retry::Reopen;
 use crate::metrics::Metrics;
 use audit::WORRY_EVERY;
 use books::Books;
-use errands::Errand;
+use errands::{Errand, Question};
 use helm::Office;
 pub(super) use life::run;
 use outgoing::{Outgoing, take_all_back};
@@ -131,11 +131,10 @@ struct Account {
     offline: bool,
     /// And that because we ask too much.
     limited: bool,
-    /// Lichess is being asked for our games.
-    asking: bool,
-    /// Somebody wanted to know meanwhile: the answer that is under way may be too old for him.
-    ask_again: bool,
-    /// When it was asked last, and how often in a row in vain.
+    /// Which games are on, and which challenges wait for our answer.
+    about_games: Question,
+    about_challenges: Question,
+    /// When the games were asked for last, and how often in a row in vain.
     asked_at: Instant,
     unanswered: u32,
     /// Games whose task has panicked and which are about to be taken up again.
@@ -228,8 +227,8 @@ impl Account {
             token_checked: None,
             offline: held.is_some(),
             limited: false,
-            asking: false,
-            ask_again: false,
+            about_games: Question::default(),
+            about_challenges: Question::default(),
             asked_at: clock::now(),
             unanswered: 0,
             retaking: 0,
@@ -384,7 +383,7 @@ impl Account {
             return debug!(game = %id, "not a game for the bot API");
         }
         let opponent = &info.opponent;
-        let clocked = info.time_left.is_some() && info.speed != Speed::Correspondence;
+        let clocked = info.is_clocked();
         let guest = Guest {
             name: Some(opponent.name.clone()),
             human: !opponent.is_bot() && opponent.ai_level.is_none(),

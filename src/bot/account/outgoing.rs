@@ -274,6 +274,16 @@ impl Account {
     }
 }
 
+/// Takes a challenge of ours back, and says whether that was so: what was accepted just now is a game, and to cancel that
+/// would abort it.
+pub(super) async fn take_back(client: &Client, id: &ChallengeId) -> Result<bool, Failure> {
+    let shown = client.show_challenge(id).await;
+    if shown.is_ok_and(|shown| shown.status == ChallengeStatus::Accepted) {
+        return Ok(false);
+    }
+    client.cancel(id).await.map(|()| true)
+}
+
 /// Takes back what stands, and what is on its way as soon as that is known: nobody would be there for the game.
 pub(super) async fn take_all_back(
     client: &Client,

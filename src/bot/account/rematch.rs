@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tracing::info;
 
 use super::errands::Errand;
-use super::outgoing::{Wish, is_for_bot, refusal};
+use super::outgoing::{self, Wish, is_for_bot, refusal};
 use super::{Account, remember};
 use crate::bot::desk::Encore;
 use crate::bot::quota::Limit;
@@ -17,7 +17,7 @@ use crate::bot::slots::Guest;
 use crate::clock;
 use crate::events::Decision;
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{Challenge, ChallengeId, ChallengeStatus, GameId, Username};
+use crate::lichess::model::{Challenge, ChallengeId, GameId, Username};
 
 /// How long our offer waits for an answer: less than its place is kept.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -197,13 +197,7 @@ impl Account {
         self.slots.free(&challenge.id);
         let client = self.house.client.clone();
         self.errands.spawn(async move {
-            // What was accepted just now is a game, and to cancel that would abort it.
-            let shown = client.show_challenge(&challenge.id).await;
-            let accepted = shown.is_ok_and(|shown| shown.status == ChallengeStatus::Accepted);
-            let taken_back = match accepted {
-                true => Ok(false),
-                false => client.cancel(&challenge.id).await.map(|()| true),
-            };
+            let taken_back = outgoing::take_back(&client, &challenge.id).await;
             Errand::TakenBack(challenge, why, taken_back)
         });
     }

@@ -18,7 +18,7 @@ use crate::bot::game;
 use crate::bot::stop::Stage;
 use crate::bot::trace::Traces;
 use crate::clock;
-use crate::lichess::model::{GameId, GameInfo, Speed};
+use crate::lichess::model::{GameId, GameInfo};
 
 /// A move that is due within this does not wait for games with a clock. One that is never due is as urgent as if it were due
 /// so long after the opponent's.
@@ -143,7 +143,7 @@ impl Account {
     /// lost, one with less thinking need not be.
     pub(super) fn open(&mut self, info: Box<GameInfo>, desk: Desk) {
         let id = info.id.clone();
-        let clocked = info.time_left.is_some() && info.speed != Speed::Correspondence;
+        let clocked = info.is_clocked();
         let on = self.clocked();
         if clocked && on >= self.house.settings.games.concurrency {
             warn!(game = %id, "a game beyond the {on} wanted at once: all think less");

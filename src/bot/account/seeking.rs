@@ -9,6 +9,7 @@ use super::Account;
 use super::books::Book;
 use super::challenges::insist;
 use super::errands::Errand;
+use super::outgoing;
 use crate::bot::matchmaking::{Choice, Refusal, Roster, Scene, Step};
 use crate::bot::quota::Entry;
 use crate::bot::stop::Stage;
@@ -31,7 +32,7 @@ pub(super) enum Sought {
     /// What came of a challenge.
     Tried(Tried),
     /// Our challenge was taken back, or was not.
-    TakenBack(ChallengeId, Result<(), Failure>),
+    TakenBack(ChallengeId, Result<bool, Failure>),
 }
 
 /// What came of a challenge to one of several.
@@ -76,7 +77,7 @@ impl Account {
             }
             Step::TakeBack(id) => {
                 self.errands.spawn(async move {
-                    let answer = insist(Kind::Answer, || client.cancel(&id)).await;
+                    let answer = insist(Kind::Answer, || outgoing::take_back(&client, &id)).await;
                     Errand::Sought(Sought::TakenBack(id, answer))
                 });
             }
@@ -112,10 +113,11 @@ impl Account {
             Sought::Tried(tried) => self.tried(tried),
             Sought::TakenBack(id, answer) => {
                 match &answer {
-                    Ok(()) => debug!(challenge = %id, "taken back"),
+                    Ok(true) => debug!(challenge = %id, "taken back"),
+                    Ok(false) => debug!(challenge = %id, "not taken back: it is a game by now"),
                     Err(failure) => info!(challenge = %id, "cannot take back: {failure}"),
                 }
-                if let Some(challenge) = self.matchmaking.taken_back(answer.is_ok()) {
+                if let Some(challenge) = self.matchmaking.taken_back(matches!(answer, Ok(true))) {
                     let why = "it was not answered".to_owned();
                     self.tell_challenge(&challenge, Decision::Dropped, why);
                     self.save(Book::Answers);

@@ -43,9 +43,12 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// A stream that owes us a line and has been silent for this long is suspect. Round trips are shorter.
 const UNHEARD: Duration = Duration::from_secs(1);
 
+/// Clocks may have more on them than the latest state said: Lichess adds some after it was away.
+const GRACE: Duration = Duration::from_secs(15);
+
 /// How long a game's stream may stay closed when so much is left on our clock.
 fn away(remaining: Duration) -> Duration {
-    (remaining / 32).clamp(Duration::from_millis(100), Duration::from_secs(5))
+    (remaining / 32).clamp(Duration::from_millis(250), Duration::from_secs(5))
 }
 
 /// A word from outside to a game that is on.
@@ -148,11 +151,16 @@ struct Play {
 impl Play {
     fn new(house: House, id: GameId, info: Option<Box<GameInfo>>, desk: Desk) -> Self {
         let (client, game) = (house.client.clone(), id.clone());
-        let link = Link::new(Reopen::game(), move |silence| {
+        let mut link = Link::new(Reopen::game(), move |silence| {
             let (client, game) = (client.clone(), game.clone());
             async move { client.game_lines(&game, silence).await }
         });
         let now = clock::now();
+        if let Some(info) = info.as_deref().filter(|info| info.is_clocked())
+            && let Some(left) = info.time_left
+        {
+            link.hurry(away(left), now + 2 * left + GRACE);
+        }
         let trace = house.traces.of(&id, now, || {
             let rested = desk.look().notes.is_some();
             Header::new(&house.settings, &house.me, &id, info.as_deref(), rested)
@@ -328,7 +336,9 @@ impl Play {
         let Reading { change, ours, over } = reading;
         let changed = change != Change::Same;
         if self.clocked() {
-            self.link.set_patience(away(self.mind.turn.clock.0));
+            let both = state.time(Color::White) + state.time(Color::Black);
+            let until = arrived + both + GRACE;
+            self.link.hurry(away(self.mind.turn.clock.0), until);
         }
         if seen.echoed.is_some() {
             self.lingers = true;

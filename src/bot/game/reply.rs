@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tracing::{debug, warn};
 
-use super::Play;
 use super::flight::{Done, Flight, Landed};
+use super::{GRACE, Play};
 use crate::bot::choice::{self, Choice, Search};
 use crate::bot::duty::{Step, Trouble};
 use crate::bot::manners::Manner;
@@ -28,6 +28,9 @@ const LOOKS: [Duration; 5] = [
 
 /// No POST is given up sooner.
 const SHORTEST_ANSWER: Duration = Duration::from_millis(500);
+
+/// POSTs that failed in a row when it is no hiccup any more: then none is sent within a second of another.
+const MANY: u32 = 40;
 
 impl Play {
     /// What the duty says is to be done replaces what was in flight.
@@ -222,11 +225,18 @@ impl Play {
             .clamp(SHORTEST_ANSWER, MOVE_PATIENCE)
     }
 
-    /// The longest that we can afford to wait with a move in hand.
+    /// The longest that we can afford to wait with a move in hand: for ever when the clock must have run out.
     pub(super) fn patience(&self) -> Duration {
         let (remaining, at) = self.mind.turn.clock;
-        (remaining.saturating_sub(clock::since(at)) / 10)
-            .clamp(Duration::from_millis(100), Duration::from_secs(60))
+        let gone = clock::since(at);
+        if gone > remaining + GRACE {
+            return Duration::MAX;
+        }
+        let least = match self.mind.duty.failed() {
+            0..MANY => Duration::from_millis(100),
+            _ => Duration::from_secs(1),
+        };
+        (remaining.saturating_sub(gone) / 10).clamp(least, Duration::from_secs(60))
     }
 
     /// The stream shows our move before the POST is answered: the answer is awaited beside, since giving up a

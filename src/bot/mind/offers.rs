@@ -38,14 +38,16 @@ impl Mind {
         self.takeback_asked = state.asks_takeback(them);
         let waiting = sheet.turn() != head.us && !state.status.is_over();
         let mut acts = Vec::new();
-        // On our own turn the offer is answered by, or with, the move. A bot's comes with his own, so what we think then
-        // decides; a person is told at once.
-        if new_draw && waiting {
-            if self.mood.takes(sheet.ply(), &self.terms.draw) {
-                acts.push(Act::TakeDraw);
-            } else if self.subject.as_ref().is_some_and(|subject| !subject.bot) {
-                acts.push(Act::DeclineDraw);
-            }
+        // On our own turn the offer is answered by, or with, the move. A bot's comes right before his own, which may be
+        // a blunder, so what we think then decides; a person is told at once.
+        let person = self.subject.as_ref().is_some_and(|subject| !subject.bot);
+        if new_draw && waiting && person {
+            let taken = self.mood.takes(sheet.ply(), &self.terms.draw);
+            acts.push(if taken {
+                Act::TakeDraw
+            } else {
+                Act::DeclineDraw
+            });
         }
         if takeback {
             acts.extend(self.takeback());

@@ -22,6 +22,9 @@ const QUEUE: usize = 4_096;
 /// No trace becomes longer, in bytes: a game of 300 moves has about 1 MiB, since each line has all moves.
 pub(super) const LONGEST: u64 = 8 << 20;
 
+/// A game that has had nothing to tell for so long is over, and its last word did not fit into the queue.
+const FORGOTTEN: Duration = Duration::from_secs(24 * 3_600);
+
 /// Where traces are kept, and how many.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -172,6 +175,8 @@ struct Open {
     missing: u64,
     /// It has become too long.
     full: bool,
+    /// When it had something to tell.
+    touched: Instant,
 }
 
 impl Writer {
@@ -199,12 +204,15 @@ impl Writer {
             if batch.header.is_none() {
                 return Ok(());
             }
+            self.open
+                .retain(|_, open| open.touched.elapsed() < FORGOTTEN);
             let open = self.create(&batch.game)?;
             self.open.insert(batch.game.clone(), open);
         }
         let Some(open) = self.open.get_mut(&batch.game) else {
             return Ok(());
         };
+        open.touched = Instant::now();
         if open.full {
             return Ok(());
         }
@@ -249,6 +257,7 @@ impl Writer {
             length,
             missing: 0,
             full: false,
+            touched: Instant::now(),
         })
     }
 

@@ -199,9 +199,9 @@ fn direction<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Direction>, D:
 /// The answer of `/api/challenge`: the challenges that still wait, without those whose challenger went offline.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Challenges {
-    #[serde(rename = "in", default)]
+    #[serde(rename = "in", default, deserialize_with = "text::list")]
     pub incoming: Vec<Challenge>,
-    #[serde(rename = "out", default)]
+    #[serde(rename = "out", default, deserialize_with = "text::list")]
     pub outgoing: Vec<Challenge>,
 }
 

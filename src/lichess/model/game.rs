@@ -139,6 +139,13 @@ impl<'de> Deserialize<'de> for GameInfo {
     }
 }
 
+impl GameInfo {
+    /// Whether a chess clock runs.
+    pub fn is_clocked(&self) -> bool {
+        self.time_left.is_some() && self.speed != Speed::Correspondence
+    }
+}
+
 impl Opponent {
     /// Here, and only here, Lichess puts the title before the name: `BOT Aaron`.
     fn from_wire(
@@ -302,9 +309,6 @@ pub struct GameState {
     /// The game that follows this one, once a rematch was accepted.
     #[serde(default)]
     pub rematch: Option<GameId>,
-    /// The time to make the first move, where the server enforces one.
-    #[serde(default)]
-    pub expiration: Option<Expiration>,
 }
 
 impl GameState {
@@ -349,17 +353,6 @@ impl GameState {
             Color::Black => self.btakeback,
         }
     }
-}
-
-/// How long the side to move may still take for its first move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Expiration {
-    /// Since the last move, or the start.
-    #[serde(deserialize_with = "text::millis", rename = "idleMillis")]
-    pub idle: Duration,
-    #[serde(deserialize_with = "text::millis", rename = "millisToMove")]
-    pub to_move: Duration,
 }
 
 /// A line of chat. Our own are echoed; Lichess's own notes come from the user `lichess`.

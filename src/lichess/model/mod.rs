@@ -21,12 +21,12 @@ pub use challenge::{
 };
 pub use event::{Event, FromLine, GameEvent, Skipped};
 pub use game::{
-    ChatLine, Compat, Expiration, GameClock, GameFull, GameInfo, GameState, Opponent, OpponentGone,
-    Player,
+    ChatLine, Compat, GameClock, GameFull, GameInfo, GameState, Opponent, OpponentGone, Player,
 };
 pub use ids::{
     ArenaId, BadId, ChallengeId, ChallengeStatus, DeclineReason, GameId, Room, Speed, Status,
     Username, Variant,
 };
+pub(super) use text::list;
 pub use text::{UNLIMITED, clean, clip};
 pub use user::{Count, Perf, Profile, TokenInfo, User, UserStatus};

@@ -260,11 +260,6 @@ fn every_kind_of_game_is_read() {
 
     let arena = full("ARENA001");
     assert_eq!(arena.tournament_id.expect("an arena").as_str(), "TTTTTTTT");
-    let expiration = arena.state.expiration.expect("a first move in time");
-    assert_eq!(
-        expiration.to_move - expiration.idle,
-        Duration::from_millis(14_800)
-    );
 
     let zero = full("ZEROPLUS");
     assert_eq!(

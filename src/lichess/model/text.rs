@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use tracing::warn;
 
 use super::Color;
 
@@ -61,6 +64,19 @@ pub(super) fn color<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Color>,
         Some("black") => Some(Color::Black),
         _ => None,
     })
+}
+
+/// What can be read of a list, and no harm done by what cannot.
+pub(in crate::lichess) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Vec<T>, D::Error> {
+    let items = Option::<Vec<Value>>::deserialize(from)?.unwrap_or_default();
+    let readable = |item| {
+        let item = serde_json::from_value(item);
+        item.inspect_err(|why| warn!("left out of a list: {why}"))
+            .ok()
+    };
+    Ok(items.into_iter().filter_map(readable).collect())
 }
 
 /// Milliseconds of any sign and size, also as a fraction, clamped to 0 ..= [`UNLIMITED`].

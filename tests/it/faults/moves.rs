@@ -105,6 +105,20 @@ fn f02_a_502_costs_a_tenth_of_a_second() {
 }
 
 #[test]
+fn f02_a_404_by_a_proxy_is_no_word_of_lichess() {
+    let game = ByHeart::begin(Setting {
+        faults: often(&Fault::html(404), 14, 3),
+        speed: 4.0,
+        ..Setting::of("")
+    });
+    game.play_to(41);
+    assert_eq!(game.resent().len(), 3);
+    decided(ms(500), "F2, 404 by a proxy", &before_sending_again(&game));
+    // So nothing is looked at anew, and no other move is thought about.
+    assert_eq!(game.visits(Endpoint::GameStream).len(), 1);
+}
+
+#[test]
 fn f03_a_reset_costs_fifty_milliseconds() {
     let game = ByHeart::begin(Setting {
         faults: often(&Fault::Reset, 12, 6),

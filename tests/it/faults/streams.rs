@@ -30,6 +30,35 @@ fn f06_a_game_stream_that_ends_is_back_within_half_a_second() {
 }
 
 #[test]
+fn f06_a_429_on_a_game_stream_waits_for_no_longer_than_our_clock_can_bear() {
+    let end = Fault::Stream {
+        after: 6,
+        how: StreamFault::Eof,
+    };
+    // Turned away twice by a proxy, after which one stays away for a minute if there is no hurry.
+    let turned_away = |nth| {
+        Rule::on(Endpoint::GameStream, Fault::html(429))
+            .of_user(BOT)
+            .nth(nth)
+    };
+    let game = ByHeart::begin(Setting {
+        faults: vec![
+            Rule::on(Endpoint::GameStream, end).of_user(BOT).nth(1),
+            turned_away(2),
+            turned_away(3),
+        ],
+        clock: [("clock.limit", "60"), ("clock.increment", "0")],
+        speed: 4.0,
+        ..Setting::of("")
+    });
+    game.play_to(31);
+    let decisions = waits(&game.bot.log(), "cannot open the game stream, again in ");
+    assert_eq!(decisions.len(), 2);
+    decided(seconds(2), "F6, 429 on a game's stream", &decisions);
+    assert_eq!(game.visits(Endpoint::GameStream).len(), 4);
+}
+
+#[test]
 fn f07_a_game_stream_that_is_reset_is_back_within_half_a_second() {
     let game = ByHeart::begin(Setting::of("F7"));
     game.play_to(31);

@@ -110,6 +110,23 @@ fn a_draw_that_is_offered_is_answered_at_once() {
 }
 
 #[test]
+fn a_draw_that_a_bot_offers_is_weighed_after_his_move() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let config = "draw = { min_move = 1, moves = 1, max_win = 33, offer = false }\n\
+                  book = { enabled = false }\n[[rule]]\nplay = { max_depth = 4 }\n";
+    let _bot = Daemon::start(&site, config);
+    let anna = site.player("Anna");
+    let game = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
+    for (mv, plies) in [("e2e4", 2), ("d2d4", 4)] {
+        anna.play(&game, mv);
+        site.plies(&game, plies);
+    }
+    // The offer comes first, and then a bishop that costs nothing.
+    anna.play(&game, "f1a6?offeringDraw=true");
+    assert_eq!(site.plies(&game, 6).status, "started");
+}
+
+#[test]
 fn a_level_ending_is_offered_as_a_draw() {
     let site = site(&[]);
     let bot = Daemon::start(&site, "draw = { min_move = 1, moves = 1, max_win = 30 }\n");
