@@ -223,9 +223,7 @@ fn outcome(outcome: Outcome) {
                 "{}",
                 position.fen()
             );
-            let time = limits
-                .at_most
-                .or(limits.clock.map(|clock| clock.remaining));
+            let time = limits.at_most.or(limits.clock.map(|clock| clock.remaining));
             let time = time.expect("whoever thinks has a time");
             assert!(Duration::ZERO < time && time <= MOST, "{limits:?}");
             if let Some(clock) = limits.clock {
