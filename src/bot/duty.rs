@@ -193,7 +193,8 @@ impl Duty {
         }
         match self.state {
             State::Free | State::Over => self.think(),
-            State::Looking(owed) if board.fresh => self.not_there(owed),
+            // A stream that has come back says that the server has, too.
+            State::Looking(owed) | State::Resting(owed) if board.fresh => self.not_there(owed),
             _ => Step::Keep,
         }
     }
@@ -452,6 +453,15 @@ mod tests {
         duty.answered(Ok(()));
         assert_eq!(duty.due(), Step::Look(LOOK_WITHIN));
         assert_eq!(duty.board(SAME), Step::Keep, "an old stream proves nothing");
+        assert_eq!(duty.board(FRESH), post(e4));
+    }
+
+    #[test]
+    fn who_waits_with_a_move_sends_it_when_the_stream_is_back() {
+        let e4 = mv("e2e4");
+        let mut duty = posting(e4);
+        duty.answered(Err(Trouble::Again(SOON)));
+        assert_eq!(duty.board(SAME), Step::Keep);
         assert_eq!(duty.board(FRESH), post(e4));
     }
 

@@ -48,16 +48,20 @@ pub fn pgn_of(record: &Record, server: &str, details: Details) -> String {
     pgn::write(&tags(game, server), &board, &notes, outcome)
 }
 
-fn note(played: &Played, ours: Color, details: Details) -> Note {
-    // We keep our own view, and PGN has White's.
+/// What we thought before a move of ours, as PGN has it after the move, and from White's view.
+fn eval(mate: Option<i32>, cp: Option<i32>, ours: Color) -> Option<Eval> {
     let sign = if ours.is_white() { 1 } else { -1 };
-    let eval = match (played.mate, played.cp) {
-        // We have it before the move, of which our own mate counts it, and PGN has it after the move.
+    match (mate, cp) {
+        // Our own mates count the move that was made.
         (Some(1), _) => None,
         (Some(moves), _) => Some(Eval::Mate(sign * (moves - i32::from(moves > 0)))),
         (None, Some(cp)) => Some(Eval::Centipawns(cp.saturating_mul(sign))),
         (None, None) => None,
-    };
+    }
+}
+
+fn note(played: &Played, ours: Color, details: Details) -> Note {
+    let eval = eval(played.mate, played.cp, ours);
     let clock = played.clock_ms.map(|ms| ms.max(0).unsigned_abs());
     Note {
         clock: clock.map(Duration::from_millis).filter(|_| details.clocks),
@@ -114,4 +118,19 @@ fn tags(game: &Game, server: &str) -> Tags {
     };
     tags.set("Termination", termination);
     tags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mates_are_counted_after_the_move() {
+        let mate = |moves, ours| eval(Some(moves), Some(0), ours);
+        assert_eq!(mate(1, Color::White), None);
+        assert_eq!(mate(3, Color::White), Some(Eval::Mate(2)));
+        assert_eq!(mate(3, Color::Black), Some(Eval::Mate(-2)));
+        assert_eq!(mate(-2, Color::White), Some(Eval::Mate(-2)));
+        assert_eq!(mate(-2, Color::Black), Some(Eval::Mate(2)));
+    }
 }

@@ -114,10 +114,13 @@ impl Account {
             Sought::TakenBack(id, answer) => {
                 match &answer {
                     Ok(true) => debug!(challenge = %id, "taken back"),
-                    Ok(false) => debug!(challenge = %id, "not taken back: it is a game by now"),
+                    Ok(false) => {
+                        debug!(challenge = %id, "not taken back: it is a game by now");
+                        return self.matchmaking.became_a_game();
+                    }
                     Err(failure) => info!(challenge = %id, "cannot take back: {failure}"),
                 }
-                if let Some(challenge) = self.matchmaking.taken_back(matches!(answer, Ok(true))) {
+                if let Some(challenge) = self.matchmaking.taken_back(answer.is_ok()) {
                     let why = "it was not answered".to_owned();
                     self.tell_challenge(&challenge, Decision::Dropped, why);
                     self.save(Book::Answers);

@@ -16,7 +16,7 @@ use crate::bot::sheet::Sheet;
 use crate::clock;
 use crate::events::{Event, GameFinished};
 use crate::lichess::Client;
-use crate::lichess::model::{GameEvent, GameFull, GameId, GameState, Username};
+use crate::lichess::model::{GameEvent, GameFull, GameId, GameState, Status, Username};
 
 /// Between two of them: nothing waits for the answers.
 const APART: Duration = Duration::from_secs(1);
@@ -61,14 +61,17 @@ impl Account {
     }
 }
 
-/// How a game ended; nothing of one that is on, or that Lichess does not show us.
+/// How a game ended; nothing of one that is on, or that Lichess does not show us. Of one in which nobody has moved Lichess
+/// knows nothing after a day.
 async fn end_of(client: &Client, me: &Username, id: &GameId) -> Option<GameFinished> {
     let opened = clock::timeout(PATIENCE, client.game(id, PATIENCE)).await;
     let mut stream = match opened.ok()? {
         Ok(stream) => stream,
         Err(failure) => {
             debug!(game = %id, "cannot look how it ended: {failure}");
-            return None;
+            let word = failure.refusal().filter(|refusal| refusal.json);
+            let is_gone = word.is_some_and(|refusal| refusal.code == 404);
+            return is_gone.then(|| game::ended(id, Status::UnknownFinish, None, String::new()));
         }
     };
     match stream.next().await {

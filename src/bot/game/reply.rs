@@ -32,6 +32,9 @@ const SHORTEST_ANSWER: Duration = Duration::from_millis(500);
 /// POSTs that failed in a row when it is no hiccup any more: then none is sent within a second of another.
 const MANY: u32 = 40;
 
+/// Nor is there ever longer to wait, as long as the game is on.
+const LONGEST_REST: Duration = Duration::from_secs(60);
+
 impl Play {
     /// What the duty says is to be done replaces what was in flight.
     pub(super) fn step(&mut self, step: Step) {
@@ -225,18 +228,18 @@ impl Play {
             .clamp(SHORTEST_ANSWER, MOVE_PATIENCE)
     }
 
-    /// The longest that we can afford to wait with a move in hand: for ever when the clock must have run out.
+    /// The longest that we can afford to wait with a move in hand. A clock that must have run out may have been given more.
     pub(super) fn patience(&self) -> Duration {
         let (remaining, at) = self.mind.turn.clock;
         let gone = clock::since(at);
         if gone > remaining + GRACE {
-            return Duration::MAX;
+            return LONGEST_REST;
         }
         let least = match self.mind.duty.failed() {
             0..MANY => Duration::from_millis(100),
             _ => Duration::from_secs(1),
         };
-        (remaining.saturating_sub(gone) / 10).clamp(least, Duration::from_secs(60))
+        (remaining.saturating_sub(gone) / 10).clamp(least, LONGEST_REST)
     }
 
     /// The stream shows our move before the POST is answered: the answer is awaited beside, since giving up a

@@ -453,6 +453,15 @@ impl Matchmaking {
         Some(format!("{user} {refusal}"))
     }
 
+    /// Our challenge could not be taken back, since it is a game by now, of which we are about to hear.
+    pub fn became_a_game(&mut self) {
+        if let Stage::TakingBack { standing, .. } = &self.stage {
+            let choice = standing.choice.clone();
+            let until = clock::now() + LOST;
+            self.stage = Stage::Lost { choice, until };
+        }
+    }
+
     /// Our challenge was taken back, or could not be: then it has been answered meanwhile. Gives one that was not.
     pub fn taken_back(&mut self, done: bool) -> Option<Box<Challenge>> {
         let (standing, unanswered) = match std::mem::replace(&mut self.stage, Stage::Free) {

@@ -273,6 +273,24 @@ fn a_challenge_whose_answer_is_lost_is_found_again() {
 }
 
 #[test]
+fn a_challenge_that_is_accepted_at_the_last_moment_is_a_game_of_ours() {
+    let mut house = House::eager(&["Ann"]);
+    let choice = house.choice(0);
+    let sent = created("aaaaaaaa", "Ann");
+    house.matchmaking.stands(sent.clone(), "Ann".into());
+    house.step(1);
+    assert_eq!(house.step(25), Step::TakeBack(sent.id));
+    house.matchmaking.became_a_game();
+    assert_eq!(house.step(26), Step::Wait);
+    let info = game("aaaaaaaa", "Ann", choice.color, "started");
+    assert!(house.matchmaking.began(&info).is_some());
+    assert!(!house.alone("Ann"));
+    // Its start may have been heard before the answer.
+    house.matchmaking.became_a_game();
+    assert!(house.matchmaking.began(&info).is_none());
+}
+
+#[test]
 fn somebody_else_takes_the_last_place() {
     let mut house = House::eager(&["Ann"]);
     house.choice(0);

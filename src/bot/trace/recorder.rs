@@ -22,7 +22,7 @@ const QUEUE: usize = 4_096;
 /// No trace becomes longer, in bytes: a game of 300 moves has about 1 MiB, since each line has all moves.
 pub(super) const LONGEST: u64 = 8 << 20;
 
-/// A game that has had nothing to tell for so long is over, and its last word did not fit into the queue.
+/// The file of a game that has had nothing to tell for so long is closed: its last word may not have fitted into the queue.
 const FORGOTTEN: Duration = Duration::from_secs(24 * 3_600);
 
 /// Where traces are kept, and how many.
@@ -201,7 +201,7 @@ impl Writer {
     fn write(&mut self, batch: Batch) -> io::Result<()> {
         if !self.open.contains_key(&batch.game) {
             // Without its beginning it would be of no use.
-            if batch.header.is_none() {
+            if batch.header.is_none() && !self.path(&batch.game).exists() {
                 return Ok(());
             }
             self.open
@@ -229,12 +229,16 @@ impl Writer {
         written
     }
 
+    fn path(&self, game: &GameId) -> PathBuf {
+        self.options.directory.join(format!("{game}.jsonl"))
+    }
+
     /// Opens the trace of a game, and makes room for it where it is new.
     fn create(&self, game: &GameId) -> io::Result<Open> {
         let Options { directory, keep } = &self.options;
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700).create(directory)?;
-        let path = directory.join(format!("{game}.jsonl"));
+        let path = self.path(game);
         if !path.exists() {
             self.prune(keep.saturating_sub(1))?;
         }

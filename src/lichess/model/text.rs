@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use tracing::warn;
+use tracing::debug;
 
 use super::Color;
 
@@ -73,7 +73,7 @@ pub(in crate::lichess) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     let items = Option::<Vec<Value>>::deserialize(from)?.unwrap_or_default();
     let readable = |item| {
         let item = serde_json::from_value(item);
-        item.inspect_err(|why| warn!("left out of a list: {why}"))
+        item.inspect_err(|why| debug!("left out of a list: {}", clip(&why.to_string(), 200)))
             .ok()
     };
     Ok(items.into_iter().filter_map(readable).collect())
