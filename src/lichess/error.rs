@@ -186,10 +186,9 @@ impl Error {
         self.code() == Some(401)
     }
 
-    /// A no that is not Lichess's own, which is JSON but where the token is wrong.
-    pub fn is_by_proxy(&self) -> bool {
-        let refusal = self.refusal();
-        refusal.is_some_and(|refusal| !refusal.json && refusal.code != 401)
+    /// The same, but only Lichess's own word, which is JSON, and not that of a proxy in front of it.
+    pub fn word(&self) -> Option<&Refusal> {
+        self.refusal().filter(|refusal| refusal.json)
     }
 
     /// Too many requests.

@@ -105,8 +105,12 @@ pub fn decide(kind: Kind, error: &Error, attempt: u32) -> Retry {
         }
     };
     match (kind, Trouble::of(error)) {
-        // A proxy's word says nothing about a move.
-        (Kind::Move, Trouble::Refused) if error.is_by_proxy() => step(&[500, 1000, 2000, 5000]),
+        // A proxy's no says nothing about a move; that the token is wrong is nobody else's.
+        (Kind::Move, Trouble::Refused)
+            if error.refusal().is_some() && error.word().is_none() && !error.is_unauthorized() =>
+        {
+            step(&[500, 1000, 2000, 5000])
+        }
         (_, Trouble::Refused) => Retry::GiveUp,
 
         (Kind::Move, Trouble::Limited(wait)) => Retry::After(wait.unwrap_or(UNNAMED_MOVE_WAIT)),

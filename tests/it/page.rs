@@ -2,13 +2,13 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use knightwatch::sim::NewUser;
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Site, signal, wait};
+use crate::common::{BOT, Daemon, Killed, Site, signal, wait};
 
 /// Where a page is, and the key to it.
 #[derive(Clone, Debug)]
@@ -387,7 +387,7 @@ fn who_has_the_key_gives_orders() {
 
 /// The demo, ended when this is dropped.
 struct Demo {
-    child: Child,
+    child: Killed,
     url: Url,
 }
 
@@ -410,14 +410,8 @@ impl Demo {
         };
         // Somebody has to read the rest.
         std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+        let child = Killed(child);
         Self { child, url }
-    }
-}
-
-impl Drop for Demo {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -484,9 +478,9 @@ fn a_person_plays_on_the_page_of_the_demo() {
     assert_eq!(over["result"]["outcome"], "won");
 
     // Ctrl-C ends the page, too.
-    signal(&demo.child, "INT");
+    signal(&demo.child.0, "INT");
     page.ends();
-    let ended = wait("the demo has ended", || demo.child.try_wait().unwrap());
+    let ended = wait("the demo has ended", || demo.child.0.try_wait().unwrap());
     assert!(ended.success());
 }
 

@@ -2,21 +2,22 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixDatagram;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use knightwatch::config::Settings;
 use tempfile::TempDir;
 
-use crate::common::{BOT, Site, signal, skip, wait};
+use crate::common::{BOT, Killed, Site, signal, skip, wait};
 
 const UNIT: &str = include_str!("../../systemd/knightwatch.service");
 
 /// The bot's process, with these variables in its environment; killed when this is dropped. Its runtime directory.
-struct Service(
-    Child,
-    #[expect(dead_code, reason = "removed with the service")] TempDir,
-);
+struct Service {
+    child: Killed,
+    #[expect(dead_code, reason = "removed with the service")]
+    runtime: TempDir,
+}
 
 impl Service {
     fn start(url: &str, variables: &[(&str, &str)]) -> Self {
@@ -41,18 +42,12 @@ impl Service {
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn();
-        Self(command.unwrap(), runtime)
+        let child = Killed(command.unwrap());
+        Self { child, runtime }
     }
 
     fn terminate(&self) {
-        signal(&self.0, "TERM");
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        signal(&self.child.0, "TERM");
     }
 }
 
@@ -103,7 +98,7 @@ fn systemd_hears_how_it_is() {
     told.hear("WATCHDOG=1");
     service.terminate();
     told.hear("STOPPING=1");
-    assert_eq!(service.0.wait().unwrap().code(), Some(0));
+    assert_eq!(service.child.0.wait().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -113,7 +108,7 @@ fn systemd_hears_of_a_reload() {
     let service = Service::start(&site.url, &[("NOTIFY_SOCKET", &told.path())]);
     told.hear("READY=1");
     told.hear("STATUS=Knightwatch: 0 games on");
-    signal(&service.0, "HUP");
+    signal(&service.child.0, "HUP");
     assert!(told.hear("RELOADING=1").contains("MONOTONIC_USEC="));
     told.hear("READY=1");
 }
@@ -127,7 +122,7 @@ fn the_unit_reloads_with_an_answer() {
 fn the_journal_gets_levels_and_no_colours() {
     // Nobody listens there, which is worth a warning.
     let mut service = Service::start("http://127.0.0.1:9", &[("JOURNAL_STREAM", "8:1")]);
-    let lines = BufReader::new(service.0.stderr.take().unwrap()).lines();
+    let lines = BufReader::new(service.child.0.stderr.take().unwrap()).lines();
     let warning = lines.map_while(Result::ok).find(|line| {
         assert!(line.starts_with('<') && !line.contains('\x1b'), "{line}");
         line.starts_with("<4>")

@@ -383,7 +383,7 @@ impl Account {
             return debug!(game = %id, "not a game for the bot API");
         }
         let opponent = &info.opponent;
-        let clocked = info.is_clocked();
+        let clocked = info.clock().is_some();
         let guest = Guest {
             name: Some(opponent.name.clone()),
             human: !opponent.is_bot() && opponent.ai_level.is_none(),

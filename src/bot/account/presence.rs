@@ -83,7 +83,7 @@ impl Account {
             self.check_token();
         }
         // A proxy's 403 is about the address, and passes.
-        if error.refusal().is_some_and(|no| no.code == 403 && no.json) {
+        if error.word().is_some_and(|no| no.code == 403) {
             return Err(Error::TokenRejected(error.to_string()));
         }
         self.limited = error.refusal().is_some_and(|no| no.code == 429);

@@ -143,7 +143,7 @@ impl Account {
     /// lost, one with less thinking need not be.
     pub(super) fn open(&mut self, info: Box<GameInfo>, desk: Desk) {
         let id = info.id.clone();
-        let clocked = info.is_clocked();
+        let clocked = info.clock().is_some();
         let on = self.clocked();
         if clocked && on >= self.house.settings.games.concurrency {
             warn!(game = %id, "a game beyond the {on} wanted at once: all think less");

@@ -156,9 +156,7 @@ impl Play {
             async move { client.game_lines(&game, silence).await }
         });
         let now = clock::now();
-        if let Some(info) = info.as_deref().filter(|info| info.is_clocked())
-            && let Some(left) = info.time_left
-        {
+        if let Some(left) = info.as_deref().and_then(GameInfo::clock) {
             link.hurry(away(left), now + 2 * left + GRACE);
         }
         let trace = house.traces.of(&id, now, || {
@@ -241,8 +239,7 @@ impl Play {
 
     /// The stream was not opened. Only Lichess's own word counts, not that of a proxy in front of it.
     fn on_refused(&mut self, error: &Error, wait: Duration) {
-        let word = error.refusal().filter(|refusal| refusal.json);
-        match word.map(|refusal| refusal.code) {
+        match error.word().map(|refusal| refusal.code) {
             Some(404) => {
                 warn!(game = %self.id, "the game is gone: {error}");
                 if self.mind.table.is_some() {

@@ -140,9 +140,10 @@ impl<'de> Deserialize<'de> for GameInfo {
 }
 
 impl GameInfo {
-    /// Whether a chess clock runs.
-    pub fn is_clocked(&self) -> bool {
-        self.time_left.is_some() && self.speed != Speed::Correspondence
+    /// What is left on our chess clock, if there is one.
+    pub fn clock(&self) -> Option<Duration> {
+        self.time_left
+            .filter(|_| self.speed != Speed::Correspondence)
     }
 }
 
