@@ -5,12 +5,13 @@ mod accounts;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sd_notify::NotifyState;
-use tokio::runtime;
+use tokio::runtime::{self, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, interval, sleep_until};
 use tracing::{debug, info, warn};
 
@@ -30,6 +31,9 @@ use accounts::Accounts;
 
 /// Threads that wait for the network; the engine has its own.
 const WORKERS: usize = 2;
+
+/// No daemon runs for longer than this: a hundred years.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// The records get this long to be written when all else is done.
 const RECORDS_WITHIN: Duration = Duration::from_secs(2);
@@ -142,14 +146,23 @@ pub fn run(settings: Settings, sources: Sources, rehearsal: Rehearsal) -> Result
         }
         first.rehearsed_failure = rehearsal.account_panics;
     }
-    let runtime = runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
-        .thread_name("network")
-        .enable_all()
-        .build()?;
+    let runtime = runtime()?;
     let outcome = runtime.block_on(supervise(parts, &settings, events));
     runtime.shutdown_timeout(Duration::from_secs(1));
     outcome
+}
+
+/// What the daemon runs on. A thread for what waits for disks and name servers is there from the start, and stays: where the
+/// system gives us no more of them, that one does it all.
+fn runtime() -> Result<Runtime, Error> {
+    let runtime = runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .thread_name("network")
+        .thread_keep_alive(FOR_EVER)
+        .enable_all()
+        .build()?;
+    runtime.block_on(async { spawn_blocking(|| ()).await })?;
+    Ok(runtime)
 }
 
 /// Reads the token of an account.
@@ -524,10 +537,15 @@ fn tell(accounts: &Accounts) {
     notify(&[NotifyState::Status(&accounts.line())]);
 }
 
-/// Without systemd this does nothing.
+/// Without systemd this does nothing. A socket that does not work is logged once.
 fn notify(state: &[NotifyState]) {
-    if let Err(error) = sd_notify::notify(state) {
-        warn!("cannot tell systemd: {error}");
+    static BROKEN: AtomicBool = AtomicBool::new(false);
+    let outcome = sd_notify::notify(state);
+    let before = BROKEN.swap(outcome.is_err(), Ordering::Relaxed);
+    if let (Err(error), false) = (outcome, before) {
+        warn!(
+            "cannot tell systemd how we are, which it may end us for: {error}; see NOTIFY_SOCKET"
+        );
     }
 }
 

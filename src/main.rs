@@ -282,6 +282,19 @@ fn hook_panics() {
             eprintln!("error: cannot print: {why}");
             std::process::exit(1);
         }
+        // While a runtime starts it would wait for ever for threads that have not begun.
+        if let Some(why) = message.strip_prefix("OS can't spawn worker thread: ")
+            && std::thread::current().name() == Some("main")
+        {
+            logging::say(&format!(
+                "error: cannot start: the system gives no more threads: {why}"
+            ));
+            logging::say(
+                "hint: raise the limit on processes and threads: ulimit -u, TasksMax in the unit, pids.max of the container",
+            );
+            logging::flush();
+            std::process::exit(1);
+        }
         if !logging::panicked(panic) {
             complain(panic);
         }

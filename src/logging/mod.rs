@@ -22,6 +22,9 @@ static QUEUE: Queue = Queue::new();
 
 static STARTED: AtomicBool = AtomicBool::new(false);
 
+/// There is a thread that writes.
+static WRITES: AtomicBool = AtomicBool::new(false);
+
 /// Starts logging. `RUST_LOG`, if set, overrides the level with a filter of its own.
 ///
 /// Call it once; a second call changes nothing.
@@ -56,10 +59,11 @@ fn is_journal() -> bool {
 fn write_what_waits() {
     static WRITER: Once = Once::new();
     WRITER.call_once(|| {
-        // A system that has no thread for this has none for anything else either, and that is said without us.
-        let _ = std::thread::Builder::new()
+        // Without a thread the lines wait for the end: see `flush`.
+        let thread = std::thread::Builder::new()
             .name("log".to_owned())
             .spawn(|| QUEUE.drain(&mut io::stderr(), is_journal()));
+        WRITES.store(thread.is_ok(), Ordering::Relaxed);
     });
 }
 
@@ -69,9 +73,14 @@ pub fn say(line: &str) {
     QUEUE.push(format!("{line}\n").into_bytes());
 }
 
-/// Waits until everything is written that was said or logged so far: a second at most.
+/// Waits until everything is written that was said or logged so far: a second at most. Where there is no thread that
+/// writes, it is written here.
 pub fn flush() {
-    QUEUE.flush();
+    if WRITES.load(Ordering::Relaxed) {
+        QUEUE.flush();
+    } else {
+        QUEUE.write_all(&mut io::stderr(), is_journal());
+    }
 }
 
 /// Logs a panic: a line like any other, so that what is odd in its message harms no terminal. False before there is a

@@ -85,6 +85,22 @@ impl Queue {
             .wait_timeout_while(waiting, FAREWELL, |waiting| waiting.asked || waiting.busy);
     }
 
+    /// Writes all that waits, and what is missing.
+    pub fn write_all(&self, out: &mut dyn Write, journal: bool) {
+        let mut waiting = self.lock();
+        let lines = std::mem::take(&mut waiting.lines);
+        waiting.bytes = 0;
+        let (lost, why) = (std::mem::take(&mut waiting.lost), waiting.why);
+        drop(waiting);
+        let mut pen = Pen::new(out, journal);
+        for line in lines {
+            pen.write(&line);
+        }
+        pen.missed(lost, why);
+        // If it cannot be told now, it never will be.
+        let _ = pen.account();
+    }
+
     /// Writes whatever comes, for ever.
     pub fn drain(&self, out: &mut dyn Write, journal: bool) {
         let mut pen = Pen::new(out, journal);
@@ -276,6 +292,21 @@ mod tests {
         assert_eq!(
             text,
             " WARN 1 lines of the log are missing here: they are longer than 1 MiB\n"
+        );
+    }
+
+    #[test]
+    fn without_a_thread_all_is_written_at_the_end() {
+        let queue = Queue::new();
+        queue.push(b"first\n".to_vec());
+        queue.push(vec![b'x'; MOST + 1]);
+        let mut out = Vec::new();
+        queue.write_all(&mut out, false);
+        queue.write_all(&mut out, false);
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(
+            text,
+            "first\n WARN 1 lines of the log are missing here: they are longer than 1 MiB\n"
         );
     }
 

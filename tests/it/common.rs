@@ -474,11 +474,30 @@ impl Daemon {
     }
 
     fn memory(&self, name: &str) -> u64 {
+        self.kib(name) / 1_024
+    }
+
+    fn kib(&self, name: &str) -> u64 {
         let path = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(path).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        kib.unwrap_or(0) / 1_024
+        kib.unwrap_or(0)
+    }
+
+    /// How many descriptors the program has open.
+    pub fn descriptors(&self) -> usize {
+        let open = std::fs::read_dir(format!("/proc/{}/fd", self.child.id()));
+        open.map_or(0, Iterator::count)
+    }
+
+    /// Lets the program have so much more address space than now, in bytes.
+    pub fn allow_memory(&self, more: u64) {
+        let most = self.kib("VmSize:") * 1_024 + more;
+        let pid = self.child.id().to_string();
+        let mut limit = Command::new("prlimit");
+        limit.args(["--pid", &pid, &format!("--as={most}")]);
+        assert!(limit.status().unwrap().success());
     }
 
     /// Whether the program still runs.

@@ -37,6 +37,7 @@ mod sim;
 mod soak;
 mod strength;
 mod table_races;
+mod threads;
 mod tls;
 mod tournaments;
 mod train;

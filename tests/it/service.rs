@@ -114,6 +114,27 @@ fn systemd_hears_of_a_reload() {
 }
 
 #[test]
+fn a_notify_socket_that_does_not_work_is_logged_once() {
+    let site = Site::new([]);
+    let variables = [
+        ("NOTIFY_SOCKET", "/nonexistent/notify"),
+        ("WATCHDOG_USEC", "150000"),
+    ];
+    let mut service = Service::start(&site.url, &variables);
+    let lines = BufReader::new(service.child.0.stderr.take().unwrap()).lines();
+    let mut warnings = 0;
+    let mut terminated = false;
+    for line in lines.map_while(Result::ok) {
+        warnings += usize::from(line.contains("cannot tell systemd"));
+        // Ready and online were to be told, and that it stops is still to be.
+        if line.contains("online as") && !std::mem::replace(&mut terminated, true) {
+            service.terminate();
+        }
+    }
+    assert_eq!(warnings, 1);
+}
+
+#[test]
 fn the_unit_reloads_with_an_answer() {
     assert_eq!(unit("ExecReload"), "/usr/local/bin/knightwatch reload");
 }

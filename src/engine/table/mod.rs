@@ -221,7 +221,11 @@ impl Table {
         } else {
             std::thread::scope(|scope| {
                 for clusters in self.clusters().chunks(chunk) {
-                    scope.spawn(move || wipe(clusters));
+                    let thread = std::thread::Builder::new();
+                    // Where the system has no thread for it, this one does it.
+                    if thread.spawn_scoped(scope, move || wipe(clusters)).is_err() {
+                        wipe(clusters);
+                    }
                 }
             });
         }
