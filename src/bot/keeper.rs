@@ -1,11 +1,14 @@
 //! Files that are written anew whenever what they hold has changed, beside the loop that changes it.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
+use futures::FutureExt;
 use serde::de::DeserializeOwned;
+use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use crate::aside;
@@ -60,6 +63,11 @@ impl Keeper {
         }
         std::mem::take(&mut self.changed)
     }
+
+    /// Whether the last write has failed, and none is under way.
+    pub fn is_owed(&self) -> bool {
+        self.failed && !self.writing
+    }
 }
 
 /// Reads a file whole; one that is not there is empty.
@@ -100,9 +108,40 @@ pub fn save(path: &Path, text: &str) -> io::Result<()> {
     aside::write(path, text.as_bytes())
 }
 
+/// Adds lines to a file that is there.
+///
+/// # Errors
+/// When it is not there, or the system does not let us.
+pub fn append(path: &Path, lines: &str) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().append(true).open(path)?;
+    file.write_all(lines.as_bytes())?;
+    file.sync_data()
+}
+
+/// Does this, which may wait for the disk, on a thread for such things.
+///
+/// # Errors
+/// When it fails or panics, or the system gives us no thread for it.
+pub async fn aside(job: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
+    // Without a thread tokio panics.
+    let done = AssertUnwindSafe(async { spawn_blocking(job).await });
+    match done.catch_unwind().await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(failure)) => Err(io::Error::other(failure)),
+        Err(_) => Err(io::Error::other("the system gives us no thread for it")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn what_fails_aside_is_an_error() {
+        assert!(aside(|| Ok(())).await.is_ok());
+        assert!(aside(|| Err(io::Error::other("full"))).await.is_err());
+        assert!(aside(|| panic!("on purpose")).await.is_err());
+    }
 
     #[test]
     fn the_latest_state_is_written_one_write_at_a_time() {
@@ -113,8 +152,13 @@ mod tests {
         assert_eq!(keeper.change(), None);
         assert!(keeper.written(Ok(())));
         assert_eq!(keeper.change(), Some(file.clone()));
+        assert!(!keeper.is_owed());
         assert!(!keeper.written(Err(io::Error::other("full"))));
+        assert!(keeper.is_owed());
         assert_eq!(keeper.change(), Some(file));
+        assert!(!keeper.is_owed());
+        assert!(!keeper.written(Ok(())));
+        assert!(!keeper.is_owed());
         let mut nowhere = Keeper::new(None, "this");
         assert_eq!((nowhere.change(), nowhere.change()), (None, None));
     }

@@ -1,5 +1,5 @@
 //! Which challenges were accepted within the last 24 hours, for the limits per day and for rules that ask about what only
-//! a challenge tells; kept in a file over restarts.
+//! a challenge tells; kept in a file over restarts, to which one line is added for each.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,11 +19,25 @@ pub const DAY: Duration = Duration::from_secs(86_400);
 /// The most that is remembered: 200 times what Lichess lets a bot play with bots.
 const MOST: usize = 20_000;
 
+/// Lines of the file that count no more; with more of them it is written whole.
+const MOST_STALE: usize = 1_000;
+
 /// See the module's text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Ledger {
     /// In the order in which they were accepted.
     entries: Vec<Entry>,
+    /// How many lines the file has, if more of them can be added to it. Not at first: a crash may have torn its last one.
+    lines: Option<usize>,
+}
+
+/// What brings the file up to date.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Update {
+    /// This is all of it.
+    Whole(String),
+    /// These lines follow those that are there.
+    More(String),
 }
 
 /// An acceptance: a line of the file.
@@ -40,9 +54,16 @@ struct Entry {
     /// What was known of the challenge, where rules may ask for that again when it is a game.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     known: Option<Known>,
+    /// It is in the file, or on its way there.
+    #[serde(skip)]
+    filed: bool,
 }
 
 impl Entry {
+    fn line(&self) -> String {
+        serde_json::to_string(self).expect("plain data with string keys") + "\n"
+    }
+
     /// Whether it counts. One from the future is of a clock that was wrong; a small step back of the clock is no harm.
     fn counts(&self, now: u64) -> bool {
         self.at.abs_diff(now) < DAY.as_secs()
@@ -60,16 +81,32 @@ impl Ledger {
         let entries = lines.filter_map(|line| serde_json::from_slice(line).ok());
         Ok(Self {
             entries: entries.collect(),
+            lines: None,
         })
     }
 
-    /// The file as it should be.
-    pub fn text(&self) -> String {
-        let lines = self
-            .entries
-            .iter()
-            .map(|entry| serde_json::to_string(entry).expect("plain data with string keys") + "\n");
-        lines.collect()
+    /// What is to be written now. If that fails, [`mistrust`](Self::mistrust).
+    pub fn update(&mut self) -> Update {
+        let news = self.entries.iter().filter(|entry| !entry.filed);
+        let lines = self.lines.map(|lines| lines + news.clone().count());
+        let most = self.entries.len() + MOST_STALE;
+        let update = match lines.filter(|lines| *lines <= most) {
+            Some(lines) => {
+                self.lines = Some(lines);
+                Update::More(news.map(Entry::line).collect())
+            }
+            None => {
+                self.lines = Some(self.entries.len());
+                Update::Whole(self.entries.iter().map(Entry::line).collect())
+            }
+        };
+        self.entries.iter_mut().for_each(|entry| entry.filed = true);
+        update
+    }
+
+    /// The file is not what it should be: next time it is written whole.
+    pub fn mistrust(&mut self) {
+        self.lines = None;
     }
 
     /// What was known of a challenge that was accepted.
@@ -88,17 +125,17 @@ impl Ledger {
     /// Takes down an acceptance, and forgets those that are too old to count.
     pub fn add(&mut self, id: &GameId, user: Option<&Username>, limit: &str, now: SystemTime) {
         let at = clock::epoch_seconds(now);
-        let stays = |entry: &Entry| entry.counts(at) && entry.id != id.as_str();
-        self.entries.retain(stays);
-        if self.entries.len() == MOST {
-            self.entries.remove(0);
-        }
+        self.remove(id);
+        self.entries.retain(|entry| entry.counts(at));
+        let excess = (self.entries.len() + 1).saturating_sub(MOST);
+        self.entries.drain(..excess);
         self.entries.push(Entry {
             at,
             id: id.to_string(),
             user: user.map_or_else(String::new, Username::id),
             limit: limit.to_owned(),
             known: None,
+            filed: false,
         });
     }
 
@@ -106,7 +143,11 @@ impl Ledger {
     pub fn remove(&mut self, id: &GameId) -> bool {
         let before = self.entries.len();
         self.entries.retain(|entry| entry.id != id.as_str());
-        self.entries.len() < before
+        let removed = self.entries.len() < before;
+        if removed {
+            self.mistrust();
+        }
+        removed
     }
 
     /// How many count under this limit: of one user, or of all.
@@ -208,15 +249,91 @@ mod tests {
     fn the_file_survives_what_happens_to_files() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("some/where/x.jsonl");
-        assert_eq!(Ledger::load(&path).unwrap(), Ledger::default());
+        assert_eq!(Ledger::load(&path).unwrap().entries, []);
         let mut ledger = Ledger::default();
         ledger.add(&id(1), Some(&Username::new("Ann")), "a \"rule\"\n", at(0));
         ledger.add(&id(2), None, "[challenge]", at(1));
-        keeper::save(&path, &ledger.text()).unwrap();
-        assert_eq!(Ledger::load(&path).unwrap(), ledger);
-        let torn = ledger.text() + "{\"at\":17\n\u{fffd}\nnonsense";
+        let Update::Whole(text) = ledger.clone().update() else {
+            panic!("there is no file yet");
+        };
+        keeper::save(&path, &text).unwrap();
+        assert_eq!(Ledger::load(&path).unwrap().entries, ledger.entries);
+        let torn = text + "{\"at\":17\n\u{fffd}\nnonsense";
         keeper::save(&path, &torn).unwrap();
-        assert_eq!(Ledger::load(&path).unwrap(), ledger);
+        assert_eq!(Ledger::load(&path).unwrap().entries, ledger.entries);
+    }
+
+    /// Brings the file up to date. How many bytes that took.
+    fn write(ledger: &mut Ledger, path: &Path) -> usize {
+        match ledger.update() {
+            Update::Whole(text) => {
+                keeper::save(path, &text).unwrap();
+                text.len()
+            }
+            Update::More(text) => {
+                keeper::append(path, &text).unwrap();
+                text.len()
+            }
+        }
+    }
+
+    fn ids(ledger: &Ledger) -> Vec<&str> {
+        let entries = ledger.entries.iter();
+        entries.map(|entry| entry.id.as_str()).collect()
+    }
+
+    #[test]
+    fn an_acceptance_costs_one_line_and_the_file_has_an_end() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("x.jsonl");
+        let mut ledger = Ledger::default();
+        ledger.add(&id(0), None, "x", at(0));
+        write(&mut ledger, &path);
+        for n in 1..200 {
+            ledger.add(&id(n), None, "x", at(1));
+            ledger.keep(Known::default());
+            assert!(write(&mut ledger, &path) < 200, "one line");
+        }
+        assert_eq!(write(&mut ledger, &path), 0);
+        assert_eq!(ids(&Ledger::load(&path).unwrap()), ids(&ledger));
+        // What did not become a game is taken out, and the same challenge does not count twice.
+        ledger.remove(&id(7));
+        write(&mut ledger, &path);
+        ledger.add(&id(8), None, "x", at(2));
+        write(&mut ledger, &path);
+        assert_eq!(ids(&Ledger::load(&path).unwrap()), ids(&ledger));
+        assert_eq!(ledger.count("x", None, at(2)), 199);
+        // Lines that count no more do not pile up.
+        let day = DAY.as_secs();
+        for n in 0..3 * MOST_STALE {
+            ledger.add(&id(n), None, "x", at((n as u64 + 1) * day));
+            write(&mut ledger, &path);
+        }
+        assert_eq!(ids(&ledger).len(), 1);
+        let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+        assert!(lines <= MOST_STALE + 1, "{lines}");
+    }
+
+    #[test]
+    fn after_a_failure_and_after_a_crash_the_file_is_written_whole() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("x.jsonl");
+        let mut ledger = Ledger::default();
+        ledger.add(&id(1), None, "x", at(0));
+        write(&mut ledger, &path);
+        // Lost on the way, half of it written.
+        ledger.add(&id(2), None, "x", at(1));
+        let _ = ledger.update();
+        keeper::append(&path, "{\"at\":17").unwrap();
+        ledger.mistrust();
+        ledger.add(&id(3), None, "x", at(2));
+        write(&mut ledger, &path);
+        assert_eq!(ids(&Ledger::load(&path).unwrap()), ids(&ledger));
+        keeper::append(&path, "{\"at\":17").unwrap();
+        let mut ledger = Ledger::load(&path).unwrap();
+        ledger.add(&id(4), None, "x", at(3));
+        write(&mut ledger, &path);
+        assert_eq!(ids(&Ledger::load(&path).unwrap()).len(), 4);
     }
 
     #[test]

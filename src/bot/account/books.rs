@@ -3,13 +3,12 @@
 use std::io;
 use std::path::Path;
 
-use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use super::Account;
 use super::errands::Errand;
 use crate::bot::keeper::{self, Keeper};
-use crate::bot::ledger::{self, Ledger};
+use crate::bot::ledger::{self, Ledger, Update};
 use crate::bot::matchmaking::Memory;
 use crate::bot::quota::Quota;
 
@@ -80,22 +79,36 @@ impl Account {
         let Some(file) = self.keepers[book as usize].change() else {
             return;
         };
-        let text = match book {
-            Book::Accepted => self.ledger.text(),
-            Book::Quota => self.quota.text(),
-            Book::Answers => self.matchmaking.memory().text(),
+        let update = match book {
+            Book::Accepted => self.ledger.update(),
+            Book::Quota => Update::Whole(self.quota.text()),
+            Book::Answers => Update::Whole(self.matchmaking.memory().text()),
         };
         self.errands.spawn(async move {
-            let written = spawn_blocking(move || keeper::save(&file, &text)).await;
-            let written = written.unwrap_or_else(|failure| Err(io::Error::other(failure)));
-            Errand::Saved(book, written)
+            let write = move || match update {
+                Update::Whole(text) => keeper::save(&file, &text),
+                Update::More(lines) => keeper::append(&file, &lines),
+            };
+            Errand::Saved(book, keeper::aside(write).await)
         });
     }
 
     /// It is written down, or cannot be.
     pub(super) fn saved(&mut self, book: Book, written: io::Result<()>) {
+        if book == Book::Accepted && written.is_err() {
+            self.ledger.mistrust();
+        }
         if self.keepers[book as usize].written(written) {
             self.save(book);
+        }
+    }
+
+    /// Writes down what could not be written the last time.
+    pub(super) fn save_what_is_owed(&mut self) {
+        for book in [Book::Accepted, Book::Quota, Book::Answers] {
+            if self.keepers[book as usize].is_owed() {
+                self.save(book);
+            }
         }
     }
 }

@@ -506,8 +506,7 @@ impl Account {
                 return Errand::Ordered(Ok(()), then);
             };
             let _turn = turn.lock().await;
-            let written = spawn_blocking(move || keeper::save(&file, &text)).await;
-            let written = written.unwrap_or_else(|failure| Err(io::Error::other(failure)));
+            let written = keeper::aside(move || keeper::save(&file, &text)).await;
             Errand::Ordered(written, then)
         });
     }

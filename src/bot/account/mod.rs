@@ -276,7 +276,12 @@ impl Account {
                     self.draining(stage);
                 }
                 () = doubt.notified() => self.check_token(),
-                _ = reconcile.tick() => if !self.offline { self.reconcile() },
+                _ = reconcile.tick() => {
+                    self.save_what_is_owed();
+                    if !self.offline {
+                        self.reconcile();
+                    }
+                }
                 _ = audit.tick() => if !self.offline && !self.games.is_empty() {
                     self.ask_playing();
                 },

@@ -45,7 +45,7 @@ pub struct Challenge {
     #[serde(default)]
     pub decline_reason_key: Option<DeclineReason>,
     /// noAbort, noRematch, noGiveTime, noClaimWin, noEarlyDraw.
-    #[serde(default, deserialize_with = "text::nullable")]
+    #[serde(default, deserialize_with = "text::names")]
     pub rules: Vec<String>,
 }
 

@@ -45,6 +45,17 @@ pub(super) fn words_option<'de, D: Deserializer<'de>>(from: D) -> Result<Option<
     Ok(Option::<String>::deserialize(from)?.map(|text| clip(&text, WORDS)))
 }
 
+/// The most names that are kept of a list of them, and the most of each, in characters. Lichess has five rules for games.
+const NAMES: (usize, usize) = (8, 20);
+
+/// Names such as those of rules.
+pub(super) fn names<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let (count, length) = NAMES;
+    let names: Vec<String> = nullable(from)?;
+    let names = names.into_iter().take(count);
+    Ok(names.map(|name| clip(&name, length)).collect())
+}
+
 /// A title such as `BOT` or `GM`.
 pub(super) fn title<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Ok(Option::<String>::deserialize(from)?.map(|text| clip(&text, 8)))
