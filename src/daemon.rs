@@ -101,6 +101,7 @@ impl Error {
             | Self::TokenOf { .. }
             | Self::Endpoint(_)
             | Self::Rehearsal(_)
+            | Self::Client(lichess::Error::CaFile { .. })
             | Self::Book { .. } => 78,
             Self::Client(_) | Self::System(_) | Self::Panic(_) => 1,
         }

@@ -464,15 +464,22 @@ fn connections(plain: bool, roots: &[reqwest::Certificate]) -> reqwest::ClientBu
 }
 
 fn certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, Error> {
-    let fault =
-        |why: String| Error::Setup(format!("the certificate file {}: {why}", file.display()));
+    let fault = |why: String| Error::CaFile {
+        file: file.to_owned(),
+        why,
+    };
     let pem = std::fs::read(file).map_err(|error| fault(error.to_string()))?;
     let roots = reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| fault(root(&error)))?;
     if roots.is_empty() {
-        Err(fault("no certificate in it".to_owned()))
-    } else {
-        Ok(roots)
+        return Err(fault("there is no certificate in it".to_owned()));
     }
+    // What is inside of them is looked at only when they are used.
+    reqwest::Client::builder()
+        .no_proxy()
+        .tls_certs_only(roots.iter().cloned())
+        .build()
+        .map_err(|error| fault(root(&error)))?;
+    Ok(roots)
 }
 
 /// `knightwatch/0.1.0 user:Name`. A name that cannot be one on Lichess is left out.

@@ -1,5 +1,6 @@
 //! What can go wrong between us and Lichess.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -23,6 +24,9 @@ pub enum Error {
     /// An answer that is not what was asked for.
     #[error("Lichess answered something unreadable: {0}")]
     Decode(String),
+    /// The certificates that the configuration names cannot be used.
+    #[error("the certificates in {} cannot be used: {why}; see lichess.ca_file", file.display())]
+    CaFile { file: PathBuf, why: String },
     /// Encryption cannot be set up on this machine.
     #[error("TLS cannot be set up: {0}")]
     Setup(String),

@@ -182,7 +182,7 @@ impl Trouble {
             Error::Network {
                 connecting: false, ..
             } => Self::Broken,
-            Error::Decode(_) | Error::Setup(_) => Self::Refused,
+            Error::Decode(_) | Error::CaFile { .. } | Error::Setup(_) => Self::Refused,
         }
     }
 }

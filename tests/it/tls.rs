@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::pin::Pin;
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -375,4 +376,39 @@ fn a_frozen_connection_of_streams_costs_no_game_with_a_short_clock() {
     let took = again.at - at;
     println!("after the freeze the stream is open again within {took:.1?}");
     assert!(took < Duration::from_secs(3), "{took:?}\n{}", bot.log());
+}
+
+#[test]
+fn certificates_that_cannot_be_used_are_78_in_run_and_in_check() {
+    let home = tempfile::tempdir().unwrap();
+    let broken = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+    for (name, text) in [
+        ("missing.pem", None),
+        ("text.pem", Some("no certificate")),
+        ("broken.pem", Some(broken)),
+    ] {
+        let file = home.path().join(name);
+        if let Some(text) = text {
+            std::fs::write(&file, text).unwrap();
+        }
+        for command in ["run", "check"] {
+            let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+                .arg(command)
+                .args(["--set", "lichess.url=https://localhost:9"])
+                .args(["--set", &format!("lichess.ca_file={}", file.display())])
+                .args(["--set", "engine.hash_mib=1", "--set", "engine.threads=1"])
+                .current_dir(home.path())
+                .env("STATE_DIRECTORY", home.path())
+                .env("RUNTIME_DIRECTORY", home.path())
+                .env("LICHESS_TOKEN", "lip_knightwatch")
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stdout).into_owned()
+                + &String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(78), "{command}: {said}");
+            assert!(said.contains(name), "{command}: {said}");
+            assert!(said.contains("lichess.ca_file"), "{command}: {said}");
+            assert!(!said.contains("ca-certificates"), "{command}: {said}");
+        }
+    }
 }
