@@ -30,6 +30,10 @@ const LARGEST_ANSWER: usize = 16 << 20;
 /// The most that is read of a refusal.
 const LARGEST_REFUSAL: usize = 64 << 10;
 
+/// Connections without a request that stay open, of those that carry one request at a time (HTTP/1.1): enough for the moves
+/// of several games at once.
+const MOST_IDLE: usize = 16;
+
 /// Our line to Lichess, for one account. Clones share the connections, and so do [sisters](Self::sister).
 ///
 /// Nothing is retried here; [`super::retry`] says what to do after a failure. Requests and streams have connections of
@@ -453,6 +457,7 @@ fn connections(plain: bool, roots: &[reqwest::Certificate]) -> reqwest::ClientBu
         // The token goes nowhere but where it was sent.
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(seconds(5))
+        .pool_max_idle_per_host(MOST_IDLE)
         .tcp_nodelay(true)
         .tcp_keepalive(Duration::from_secs(15));
     if plain {

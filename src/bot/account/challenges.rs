@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
-use tracing::info;
+use tracing::{debug, info};
 
 use super::books::Book;
 use super::errands::Errand;
+use super::outbox::Outbox;
 use super::queue::Asked;
 use super::{Account, remember};
 use crate::bot::policy::{self, Case, Load, Rank, Ruling, Subject, Verdict};
@@ -19,9 +20,36 @@ use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{
-    Challenge, ChallengeId, Challenger, Compat, DeclineReason, TimeControl,
+    Challenge, ChallengeId, Challenger, Compat, DeclineReason, TimeControl, Username,
 };
 use crate::lichess::retry::{self, Kind, Retry};
+
+/// Accepts that are under way at once. No decline delays them.
+const ACCEPTS_AT_ONCE: usize = 4;
+
+/// Declines that are under way at once.
+const DECLINES_AT_ONCE: usize = 4;
+
+/// Questions after the age of an account that are under way at once: Lichess wants one question at a time.
+const AGES_AT_ONCE: usize = 1;
+
+/// What challenges have us send.
+#[derive(Debug)]
+pub(super) struct Outboxes {
+    accepts: Outbox<Box<Challenge>>,
+    declines: Outbox<(ChallengeId, DeclineReason)>,
+    ages: Outbox<Asked>,
+}
+
+impl Default for Outboxes {
+    fn default() -> Self {
+        Self {
+            accepts: Outbox::new(ACCEPTS_AT_ONCE),
+            declines: Outbox::new(DECLINES_AT_ONCE),
+            ages: Outbox::new(AGES_AT_ONCE),
+        }
+    }
+}
 
 /// While somebody waits and a place is free, Lichess is asked this often who is still there.
 const QUEUE_ASKED_EVERY: Duration = Duration::from_secs(3);
@@ -48,24 +76,72 @@ impl Account {
         let name = from
             .filter(|_| policy::asks_age(&self.house.settings))
             .cloned();
-        let known = self
-            .births
-            .iter()
-            .find(|(user, _)| Some(user) == name.as_ref());
         let asked = Asked {
             challenge,
             compat,
-            age_days: known.map(|(_, created)| days_since(*created)),
+            age_days: name.as_ref().and_then(|name| self.age_of(name)),
             since: clock::now(),
         };
-        let Some(name) = name.filter(|_| asked.age_days.is_none()) else {
+        if name.is_none() || asked.age_days.is_some() {
             return self.answer(asked, false);
-        };
-        let client = self.house.client.clone();
-        self.errands.spawn(async move {
-            let user = client.user(&name).await;
-            Errand::Born(asked, user.map(|user| user.created()))
-        });
+        }
+        // One that has waited behind a thousand others is judged without.
+        if let Some(oldest) = self.outboxes.ages.push(asked) {
+            self.answer(oldest, false);
+        }
+        self.ask_ages();
+    }
+
+    /// The age of an account, if it is known already.
+    fn age_of(&self, name: &Username) -> Option<u32> {
+        let mut births = self.births.iter();
+        let (_, created) = births.find(|(user, _)| user == name)?;
+        Some(days_since(*created))
+    }
+
+    /// Asks for the ages of accounts, as far as that may be done now.
+    fn ask_ages(&mut self) {
+        while let Some((asked, permit)) = self.outboxes.ages.next() {
+            let from = asked.challenge.challenger.as_ref();
+            let name = from.map(|from| from.name.clone());
+            let age_days = name.as_ref().and_then(|name| self.age_of(name));
+            let Some(name) = name.filter(|_| age_days.is_none()) else {
+                drop(permit);
+                self.answer(Asked { age_days, ..asked }, false);
+                continue;
+            };
+            let client = self.house.client.clone();
+            self.errands.spawn(async move {
+                let _permit = permit;
+                let user = client.user(&name).await;
+                Errand::Born(asked, user.map(|user| user.created()))
+            });
+        }
+    }
+
+    /// Sends what challenges have us send, as far as that may be done now.
+    pub(super) fn empty_outboxes(&mut self) {
+        self.send_answers();
+        self.ask_ages();
+    }
+
+    fn send_answers(&mut self) {
+        while let Some((challenge, permit)) = self.outboxes.accepts.next() {
+            let client = self.house.client.clone();
+            self.errands.spawn(async move {
+                let _permit = permit;
+                let answer = insist(Kind::Answer, || client.accept(&challenge.id)).await;
+                Errand::Accepted(challenge, answer)
+            });
+        }
+        while let Some(((id, reason), permit)) = self.outboxes.declines.next() {
+            let client = self.house.client.clone();
+            self.errands.spawn(async move {
+                let _permit = permit;
+                let answer = insist(Kind::Answer, || client.decline(&id, reason)).await;
+                Errand::Declined(id, answer)
+            });
+        }
     }
 
     /// It is known since when there has been a challenger's account, or that this cannot be known.
@@ -160,11 +236,12 @@ impl Account {
         self.slots
             .promise(challenge.id.clone(), guest, clock::now());
         self.tell_challenge(&challenge, Decision::Accepted, ruling.why.clone());
-        let client = self.house.client.clone();
-        self.errands.spawn(async move {
-            let answer = insist(Kind::Answer, || client.accept(&challenge.id)).await;
-            Errand::Accepted(challenge, answer)
-        });
+        if let Some(oldest) = self.outboxes.accepts.push(challenge) {
+            info!(challenge = %oldest.id, "not accepting it: too many wait to be accepted");
+            self.forget(&oldest);
+            self.tell_challenge(&oldest, Decision::Dropped, "too many at once".to_owned());
+        }
+        self.send_answers();
     }
 
     /// Lichess has not taken our yes.
@@ -198,15 +275,17 @@ impl Account {
     fn decline(&mut self, challenge: &Challenge, reason: DeclineReason, why: String) {
         info!(challenge = %challenge.id, "declining {} ({reason}): {why}", describe(challenge));
         self.tell_challenge(challenge, Decision::Declined, why);
-        let (client, id) = (self.house.client.clone(), challenge.id.clone());
-        self.errands.spawn(async move {
-            let answer = insist(Kind::Answer, || client.decline(&id, reason)).await;
-            Errand::Declined(id, answer)
-        });
+        let declined = (challenge.id.clone(), reason);
+        if let Some((oldest, _)) = self.outboxes.declines.push(declined) {
+            debug!(challenge = %oldest, "not declining it: too many wait to be declined");
+        }
+        self.send_answers();
     }
 
     /// Somebody has taken his challenge back, or Lichess has forgotten it.
     pub(super) fn withdrawn(&mut self, id: &ChallengeId) {
+        self.outboxes.declines.remove(|(other, _)| other == id);
+        self.outboxes.ages.remove(|asked| asked.challenge.id == *id);
         if let Some(asked) = self.queue.take(id) {
             self.gone(&asked);
         }

@@ -7,6 +7,7 @@ mod errands;
 mod helm;
 mod introduction;
 mod life;
+mod outbox;
 mod outgoing;
 mod presence;
 mod queue;
@@ -44,6 +45,7 @@ use crate::lichess::retry::Reopen;
 use crate::metrics::Metrics;
 use audit::WORRY_EVERY;
 use books::Books;
+use challenges::Outboxes;
 use errands::{Errand, Question};
 use helm::Office;
 pub(super) use life::run;
@@ -106,6 +108,7 @@ struct Account {
     queue_asked: Option<Instant>,
     rematches: Rematches,
     outgoing: Outgoing,
+    outboxes: Outboxes,
     /// Since when there are accounts, where rules have asked for it.
     births: VecDeque<(Username, SystemTime)>,
     /// What was accepted lately.
@@ -213,6 +216,7 @@ impl Account {
             queue_asked: None,
             rematches: Rematches::default(),
             outgoing: Outgoing::default(),
+            outboxes: Outboxes::default(),
             births: VecDeque::new(),
             ledger,
             quota,
@@ -297,6 +301,7 @@ impl Account {
                     self.hear_of_challenges();
                 }
             }
+            self.empty_outboxes();
             self.look_after_queue();
             self.look_after_resting();
             self.look_for_games();
