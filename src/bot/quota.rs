@@ -4,7 +4,8 @@
 //! and the window ends as a whole. We count along. Where we have missed something (a file that was lost, another
 //! program on the same account) its refusal tells how long the window lasts still, see [`Quota::exhausted`].
 //!
-//! A refusal is no count but a pause: nothing of its kind is sent before it is over, not after a restart either.
+//! A refusal is no count but a pause: nothing of its kind is sent before it is over, not after a restart either. That of a
+//! proxy in front of Lichess pauses everything for minutes, and is not kept.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -133,6 +134,9 @@ pub struct Quota {
     seen: VecDeque<String>,
     /// Until when requests of a kind pause, by the name of the kind.
     pauses: BTreeMap<String, u64>,
+    /// Until when everything pauses because of a proxy.
+    #[serde(skip)]
+    proxy: u64,
     refused: Refused,
 }
 
@@ -271,7 +275,11 @@ impl Quota {
         let refused = self.pending(self.refused.until, now).then_some(());
         let refused = refused.map(|()| time(self.refused.until));
         let paused = self.pause_until(Kind::Challenge, now);
-        full.into_iter().chain([refused, paused]).flatten().max()
+        let proxy = self.pending(self.proxy, now).then(|| time(self.proxy));
+        full.into_iter()
+            .chain([refused, paused, proxy])
+            .flatten()
+            .max()
     }
 
     /// A game against another bot has begun; `sought` if we had challenged him of our own accord. Whether it was not
@@ -366,6 +374,11 @@ impl Quota {
         let now = clock::epoch_seconds(now);
         self.pauses.retain(|_, until| *until > now);
         news
+    }
+
+    /// For how much longer everything pauses because of a proxy, as the client has it.
+    pub fn proxy_pause(&mut self, wait: Option<Duration>, now: SystemTime) {
+        self.proxy = wait.map_or(0, |wait| clock::epoch_seconds(now) + wait.as_secs() + 1);
     }
 
     /// What pauses still, and for how long.

@@ -170,6 +170,18 @@ fn pauses_are_told_once_and_last_over_a_restart() {
 }
 
 #[test]
+fn a_pause_for_a_proxy_holds_challenges_back_and_is_forgotten_at_a_restart() {
+    let mut quota = Quota::default();
+    quota.proxy_pause(Some(secs(60)), at(0));
+    assert_eq!(quota.no_challenge_until(at(1)), Some(at(61)));
+    assert!(quota.pauses(at(1)).is_empty());
+    let kept: Quota = serde_json::from_str(&quota.text()).unwrap();
+    assert_eq!(kept, Quota::default());
+    quota.proxy_pause(None, at(2));
+    assert_eq!(quota.no_challenge_until(at(2)), None);
+}
+
+#[test]
 fn a_clock_that_was_wrong_blocks_nothing_for_ever() {
     let mut quota = Quota::default();
     let far = at(400 * 24 * HOUR);

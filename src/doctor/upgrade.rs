@@ -105,7 +105,7 @@ pub async fn upgrade(
         Ok(()) => Ok(format!(
             "{name} is a bot account now. Give it a biography, then: knightwatch check"
         )),
-        Err(Error::Status(refusal)) if refusal.code == 400 => Err(unfit(
+        Err(Error::Status(refusal)) if refusal.code == 400 && refusal.by_lichess => Err(unfit(
             format!("Lichess says no to {name}: {}", refusal.message),
             new_account.to_owned(),
         )),

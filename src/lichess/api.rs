@@ -38,6 +38,12 @@ impl Client {
         self.question(self.get(&["api", "account"])).await
     }
 
+    /// The same, although questions pause: nothing can be played before it is known.
+    pub async fn account_past_pauses(&self) -> Result<User, Error> {
+        self.question(self.get(&["api", "account"]).past_pauses())
+            .await
+    }
+
     /// What our token may do; nothing when Lichess does not know it.
     pub async fn token_test(&self) -> Result<Option<TokenInfo>, Error> {
         let token = self.token().reveal();
@@ -50,10 +56,19 @@ impl Client {
 
     /// Our games that are on, at most `nb` (1 to 50), the most urgent first.
     pub async fn playing(&self, nb: u32) -> Result<Vec<GameInfo>, Error> {
-        let request = self
-            .get(&["api", "account", "playing"])
-            .query(&[("nb", nb.clamp(1, 50))]);
+        let request = self.get_playing(nb);
         Ok(self.question::<Playing>(request).await?.now_playing)
+    }
+
+    /// The same, although questions pause: for the first time after a start, when games may be on.
+    pub async fn playing_past_pauses(&self, nb: u32) -> Result<Vec<GameInfo>, Error> {
+        let request = self.get_playing(nb).past_pauses();
+        Ok(self.question::<Playing>(request).await?.now_playing)
+    }
+
+    fn get_playing(&self, nb: u32) -> Request {
+        self.get(&["api", "account", "playing"])
+            .query(&[("nb", nb.clamp(1, 50))])
     }
 
     /// Makes the account a bot account. Cannot be undone.

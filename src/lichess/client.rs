@@ -201,11 +201,19 @@ impl Client {
         &self.shared.tally
     }
 
-    /// Which kinds of request pause since a 429, and for how much longer.
+    /// Which kinds of request pause since a 429 of Lichess, and for how much longer.
     pub fn pauses(&self) -> Vec<(Kind, Duration)> {
         let now = clock::now();
-        let left = |kind: Kind| Some((kind, self.closed_for(kind, now)?));
+        let left = |kind: Kind| {
+            let line = open(&self.shared.line.gate).pause_of(kind, now);
+            Some((kind, self.gate().pause_of(kind, now).max(line)?))
+        };
         Kind::ALL.into_iter().filter_map(left).collect()
+    }
+
+    /// For how much longer all kinds of request pause that can, since a 429 of a proxy in front of Lichess.
+    pub fn proxy_pause(&self) -> Option<Duration> {
+        open(&self.shared.line.gate).proxy_pause(clock::now())
     }
 
     /// Holds a kind of request back for so long, as a 429 has asked for in an earlier life.
@@ -241,7 +249,11 @@ impl Client {
             path,
             with_token,
         );
-        Request { set, builder }
+        Request {
+            set,
+            builder,
+            past_pauses: false,
+        }
     }
 
     fn build(
@@ -294,7 +306,9 @@ impl Client {
             ),
             None => None,
         };
-        self.pass_gate(kind)?;
+        if !request.past_pauses {
+            self.pass_gate(kind)?;
+        }
         let exchange = async {
             let response = request.builder.send().await.map_err(broken)?;
             if response.status().is_success() {
@@ -425,9 +439,18 @@ fn open(gate: &Mutex<Gate>) -> MutexGuard<'_, Gate> {
 pub(super) struct Request {
     set: usize,
     builder: RequestBuilder,
+    /// It is sent although its kind pauses.
+    past_pauses: bool,
 }
 
 impl Request {
+    pub(super) fn past_pauses(self) -> Self {
+        Self {
+            past_pauses: true,
+            ..self
+        }
+    }
+
     pub(super) fn query(self, query: &impl Serialize) -> Self {
         let builder = self.builder.query(query);
         Self { builder, ..self }

@@ -41,10 +41,11 @@ pub struct Refusal {
     pub code: u16,
     /// What the server says, harmless in a terminal, at most 300 characters.
     pub message: String,
-    /// Whether the body was JSON. A 429 that is not comes from the proxy before Lichess and concerns everything.
-    pub json: bool,
+    /// Whether Lichess itself says so: its refusals are JSON objects with an `error`. All others come from a proxy in front
+    /// of it.
+    pub by_lichess: bool,
     pub ratelimit: Option<RateLimit>,
-    /// The `Retry-After` header.
+    /// The `Retry-After` header, of a proxy at most [`LONGEST_PROXY_WAIT`].
     pub retry_after: Option<Duration>,
 }
 
@@ -68,10 +69,22 @@ impl std::fmt::Display for Refusal {
 /// No server gets us to wait longer than this: two days.
 const LONGEST_WAIT: Duration = Duration::from_secs(2 * 24 * 3600);
 
+/// The longest wait that a proxy in front of Lichess can ask for. It knows nothing of our games, and what it limits is over
+/// within minutes.
+const LONGEST_PROXY_WAIT: Duration = Duration::from_secs(120);
+
 impl Refusal {
     /// Reads the body of a refusal, which may be JSON of several shapes, HTML, or nothing.
     pub fn read(code: u16, retry_after: Option<&str>, body: &[u8]) -> Self {
         let value = serde_json::from_slice::<Value>(body).ok();
+        let by_lichess = value
+            .as_ref()
+            .is_some_and(|value| value.get("error").is_some());
+        let longest = if by_lichess {
+            LONGEST_WAIT
+        } else {
+            LONGEST_PROXY_WAIT
+        };
         let message = match value.as_ref() {
             Some(value) => sentence(value.get("error").unwrap_or(value)),
             None => title(&String::from_utf8_lossy(body)),
@@ -79,14 +92,15 @@ impl Refusal {
         Self {
             code,
             message: clip(message.trim(), 300),
-            json: value.is_some(),
+            by_lichess,
             ratelimit: value
                 .as_ref()
+                .filter(|_| by_lichess)
                 .and_then(|value| value.get("ratelimit"))
                 .and_then(ratelimit),
             retry_after: retry_after
                 .and_then(|text| text.trim().parse().ok())
-                .map(wait),
+                .map(|seconds| wait(seconds).min(longest)),
         }
     }
 
@@ -98,11 +112,11 @@ impl Refusal {
             .or(self.retry_after)
     }
 
-    /// Whether this counts what comes from our address, whoever asks: a limit of the proxy in front of Lichess, whose answer
-    /// is no JSON, or one that Lichess calls so.
+    /// Whether this counts what comes from our address, whoever asks: a limit of the proxy in front of Lichess, or one that
+    /// Lichess calls so.
     pub fn is_of_address(&self) -> bool {
         let limit = self.ratelimit.as_ref();
-        !self.json || limit.is_some_and(|limit| limit.key.ends_with(".ip"))
+        !self.by_lichess || limit.is_some_and(|limit| limit.key.ends_with(".ip"))
     }
 
     /// Whether this is the limit of 100 games a day against other bots, ours (429) or the opponent's (400).
@@ -185,14 +199,14 @@ impl Error {
         }
     }
 
-    /// The token is not, or no longer, one that Lichess knows.
-    pub fn is_unauthorized(&self) -> bool {
-        self.code() == Some(401)
+    /// The same, but only Lichess's own word, and not that of a proxy in front of it.
+    pub fn word(&self) -> Option<&Refusal> {
+        self.refusal().filter(|refusal| refusal.by_lichess)
     }
 
-    /// The same, but only Lichess's own word, which is JSON, and not that of a proxy in front of it.
-    pub fn word(&self) -> Option<&Refusal> {
-        self.refusal().filter(|refusal| refusal.json)
+    /// Lichess says that the token is not, or no longer, one that it knows.
+    pub fn is_unauthorized(&self) -> bool {
+        self.word().is_some_and(|refusal| refusal.code == 401)
     }
 
     /// Too many requests.
@@ -258,7 +272,7 @@ mod tests {
         for (code, body, message) in cases {
             let refusal = Refusal::read(code, None, body.as_bytes());
             assert_eq!(refusal.message, message, "{body}");
-            assert_eq!(refusal.json, body.starts_with('{'), "{body}");
+            assert_eq!(refusal.by_lichess, body.starts_with('{'), "{body}");
         }
     }
 
@@ -281,7 +295,7 @@ mod tests {
             Some(Duration::ZERO)
         );
         assert_eq!(
-            Refusal::read(429, Some("1e300"), b"").named_wait(),
+            Refusal::read(429, Some("1e300"), br#"{"error":"no"}"#).named_wait(),
             Some(LONGEST_WAIT)
         );
         assert_eq!(
@@ -292,6 +306,29 @@ mod tests {
             Refusal::read(429, None, br#"{"ratelimit":7}"#).named_wait(),
             None
         );
+    }
+
+    #[test]
+    fn a_proxy_has_no_say_about_tokens_and_none_about_hours() {
+        for body in [
+            "",
+            "<html></html>",
+            "{}",
+            "[]",
+            "1",
+            r#"{"message":"Forbidden"}"#,
+        ] {
+            let refusal = Refusal::read(429, Some("86400"), body.as_bytes());
+            assert_eq!(refusal.named_wait(), Some(LONGEST_PROXY_WAIT), "{body}");
+            assert!(refusal.is_of_address(), "{body}");
+            let failure = Error::Status(Refusal::read(401, None, body.as_bytes()));
+            assert!(failure.word().is_none(), "{body}");
+            assert!(!failure.is_unauthorized(), "{body}");
+        }
+        let body = br#"{"error":"No such token"}"#;
+        assert!(Error::Status(Refusal::read(401, None, body)).is_unauthorized());
+        let limit = br#"{"ratelimit":{"key":"x","seconds":86400}}"#;
+        assert_eq!(Refusal::read(429, None, limit).named_wait(), None);
     }
 
     #[test]

@@ -42,7 +42,8 @@ impl Ended {
 ///
 /// The waits grow while streams end soon after they began, and start over once one has lived for a while. Waits beyond
 /// the first are drawn from 75 to 100 % of their length, so that many streams do not return in step. Where a 429 says
-/// how long to stay away, that is kept to, unless a clock of ours may run meanwhile: see [`hurry`](Self::hurry).
+/// how long to stay away, that is kept to, for ten minutes at most, unless a clock of ours may run meanwhile: see
+/// [`hurry`](Self::hurry).
 #[derive(Debug)]
 pub struct Reopen {
     plan: &'static Plan,
@@ -161,7 +162,8 @@ impl Reopen {
         self.failures = self.failures.saturating_add(1);
         self.was_silent |= how == Ended::Silent;
         let (wait, least) = match how {
-            Ended::Refused(Some(named)) => (backoff.max(named), LEAST),
+            // Lichess counts opens in windows of this length.
+            Ended::Refused(Some(named)) => (backoff.max(named.min(WINDOW)), LEAST),
             _ if self.failures > MANY => (backoff, LEAST),
             _ => (backoff, Duration::ZERO),
         };
@@ -308,11 +310,16 @@ mod tests {
         let mut reopen = Reopen::events();
         let now = Instant::now();
         let wait = reopen.ended(
-            Ended::failed(&status(429, r#"{"ratelimit":{"key":"x","seconds":90}}"#)),
+            Ended::failed(&status(
+                429,
+                r#"{"error":"no","ratelimit":{"key":"x","seconds":90}}"#,
+            )),
             Duration::ZERO,
             now,
         );
         assert_eq!(wait, Duration::from_secs(90));
+        let forever = Ended::Refused(Some(Duration::from_secs(1_000_000)));
+        assert_eq!(reopen.ended(forever, Duration::ZERO, now), WINDOW);
         assert_eq!(
             Ended::failed(&status(429, "<html>")),
             Ended::Refused(Some(UNNAMED_WAIT))

@@ -105,13 +105,8 @@ pub fn decide(kind: Kind, error: &Error, attempt: u32) -> Retry {
         }
     };
     match (kind, Trouble::of(error)) {
-        // A proxy's no says nothing about a move; that the token is wrong is nobody else's.
-        (Kind::Move, Trouble::Refused)
-            if error.refusal().is_some() && error.word().is_none() && !error.is_unauthorized() =>
-        {
-            step(&[500, 1000, 2000, 5000])
-        }
         (_, Trouble::Refused) => Retry::GiveUp,
+        (Kind::Move, Trouble::Blocked) => step(&[500, 1000, 2000, 5000]),
 
         (Kind::Move, Trouble::Limited(wait)) => Retry::After(wait.unwrap_or(UNNAMED_MOVE_WAIT)),
         (Kind::Move, _) if attempt >= MANY => Retry::After(Duration::from_secs(5)),
@@ -162,6 +157,8 @@ pub(super) enum Trouble {
     Broken,
     /// No answer in time.
     Late,
+    /// A proxy in front of Lichess refuses, which says nothing about the request and passes.
+    Blocked,
     /// A no that stays a no, or an answer that will not become readable.
     Refused,
 }
@@ -172,6 +169,7 @@ impl Trouble {
             Error::Status(refusal) => match refusal.code {
                 429 => Self::Limited(refusal.named_wait()),
                 408 | 425 | 500.. => Self::Down,
+                _ if !refusal.by_lichess => Self::Blocked,
                 _ => Self::Refused,
             },
             Error::Paused(_, wait) => Self::Limited(Some(*wait)),
@@ -189,19 +187,32 @@ impl Trouble {
 
 /// Which kinds of request pause, and until when.
 ///
-/// A 429 pauses its own kind. One whose body is not JSON comes from the proxy in front of Lichess and counts every
-/// request of this address, so it pauses everything but moves and streams. The limit of 100 games a day between bots
-/// pauses no answers: humans can still be accepted.
+/// A 429 of Lichess pauses its own kind. One of a proxy in front of it counts every request of this address, so it pauses
+/// everything but moves and streams. The limit of 100 games a day between bots pauses no answers: humans can still be
+/// accepted.
 #[derive(Debug, Default)]
 pub struct Gate {
+    /// As Lichess asked.
     until: [Option<Instant>; Kind::ALL.len()],
+    /// As a proxy asked.
+    proxy: Option<Instant>,
 }
 
 impl Gate {
     /// How much longer a kind pauses; nothing when it may go.
     pub fn closed_for(&self, kind: Kind, now: Instant) -> Option<Duration> {
-        let left = self.until[kind as usize]?.saturating_duration_since(now);
-        (!left.is_zero()).then_some(left)
+        let proxy = self.proxy_pause(now).filter(|_| kind.can_pause());
+        self.pause_of(kind, now).max(proxy)
+    }
+
+    /// How much longer a kind pauses because Lichess asked for it.
+    pub fn pause_of(&self, kind: Kind, now: Instant) -> Option<Duration> {
+        left(self.until[kind as usize], now)
+    }
+
+    /// How much longer all kinds pause that can, because a proxy asked for it.
+    pub fn proxy_pause(&self, now: Instant) -> Option<Duration> {
+        left(self.proxy, now)
     }
 
     /// Takes note of a refusal of a request of this kind.
@@ -210,10 +221,10 @@ impl Gate {
             return;
         }
         let wait = refusal.named_wait().unwrap_or(UNNAMED_WAIT);
-        for other in Kind::ALL {
-            if other == kind || !refusal.json {
-                self.pause(other, wait, now);
-            }
+        if refusal.by_lichess {
+            self.pause(kind, wait, now);
+        } else {
+            self.proxy = self.proxy.max(Some(now + wait));
         }
     }
 
@@ -221,16 +232,14 @@ impl Gate {
     pub fn pause(&mut self, kind: Kind, wait: Duration, now: Instant) {
         if kind.can_pause() {
             let pause = &mut self.until[kind as usize];
-            let until = now + wait;
-            *pause = Some(pause.map_or(until, |before| before.max(until)));
+            *pause = (*pause).max(Some(now + wait));
         }
     }
+}
 
-    /// What pauses, and for how much longer.
-    pub fn pauses(&self, now: Instant) -> Vec<(Kind, Duration)> {
-        let left = |kind: Kind| Some((kind, self.closed_for(kind, now)?));
-        Kind::ALL.into_iter().filter_map(left).collect()
-    }
+fn left(until: Option<Instant>, now: Instant) -> Option<Duration> {
+    let left = until?.saturating_duration_since(now);
+    (!left.is_zero()).then_some(left)
 }
 
 #[cfg(test)]
@@ -288,7 +297,13 @@ mod tests {
             (Kind::Move, unreachable(), 0, After(ms(50))),
             (Kind::Move, late.clone(), 0, After(ms(0))),
             (Kind::Move, no.clone(), 0, GiveUp),
-            (Kind::Move, status(401, ""), 0, GiveUp),
+            (Kind::Move, status(401, "<html>"), 0, After(ms(500))),
+            (
+                Kind::Move,
+                status(401, r#"{"error":"No such token"}"#),
+                0,
+                GiveUp,
+            ),
             (Kind::Chat, down.clone(), 0, GiveUp),
             (Kind::Chat, named(1), 0, GiveUp),
             (Kind::Challenge, plain.clone(), 0, GiveUp),
@@ -299,6 +314,10 @@ mod tests {
             (Kind::Answer, plain.clone(), 0, After(ms(60_000))),
             (Kind::Answer, named(7200), 0, GiveUp),
             (Kind::Answer, no, 0, GiveUp),
+            (Kind::Answer, status(403, "<html>"), 0, After(ms(250))),
+            (Kind::Command, status(404, ""), 0, After(ms(250))),
+            (Kind::Query, status(302, ""), 0, After(ms(500))),
+            (Kind::Challenge, status(403, "<html>"), 0, GiveUp),
             (Kind::Command, broke(), 0, After(ms(250))),
             (
                 Kind::Query,
@@ -396,13 +415,29 @@ mod tests {
         let limit = named(90);
         before.refused(Kind::Challenge, limit.refusal().expect("a status"), now);
         let mut after = Gate::default();
-        for (kind, left) in before.pauses(now + ms(30_000)) {
-            after.pause(kind, left, now);
+        for kind in Kind::ALL {
+            if let Some(left) = before.pause_of(kind, now + ms(30_000)) {
+                after.pause(kind, left, now);
+            }
         }
-        assert_eq!(after.pauses(now), [(Kind::Challenge, ms(60_000))]);
+        assert_eq!(after.pause_of(Kind::Challenge, now), Some(ms(60_000)));
         after.pause(Kind::Move, ms(1), now);
-        assert_eq!(after.closed_for(Kind::Move, now), None);
-        assert!(after.pauses(now + ms(60_000)).is_empty());
+        for kind in Kind::ALL {
+            let paused = after.closed_for(kind, now).is_some();
+            assert_eq!(paused, kind == Kind::Challenge, "{kind}");
+            assert_eq!(after.closed_for(kind, now + ms(60_000)), None, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_pause_for_a_proxy_is_none_of_lichess() {
+        let (now, mut gate) = (Instant::now(), Gate::default());
+        let html = status(429, "<html>429</html>");
+        gate.refused(Kind::Query, html.refusal().expect("a status"), now);
+        assert_eq!(gate.proxy_pause(now), Some(UNNAMED_WAIT));
+        assert_eq!(gate.closed_for(Kind::Query, now), Some(UNNAMED_WAIT));
+        assert_eq!(gate.pause_of(Kind::Query, now), None);
+        assert_eq!(gate.proxy_pause(now + UNNAMED_WAIT), None);
     }
 
     #[test]

@@ -148,21 +148,42 @@ pub struct Ndjson<T> {
 
 /// When a stream was last heard. Clones look at the same stream.
 #[derive(Clone, Debug)]
-pub struct LastHeard(Arc<Mutex<Instant>>);
+pub struct LastHeard(Arc<Mutex<Heard>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    at: Instant,
+    anything: bool,
+}
 
 impl LastHeard {
     /// A stream that was last heard then.
     pub fn since(then: Instant) -> Self {
-        Self(Arc::new(Mutex::new(then)))
+        Self(Arc::new(Mutex::new(Heard {
+            at: then,
+            anything: false,
+        })))
     }
 
-    /// When the last byte came.
+    /// When the last byte came, or the headers where none has come.
     pub fn at(&self) -> Instant {
+        self.heard().at
+    }
+
+    /// Whether a byte has come since the stream was opened.
+    pub fn anything(&self) -> bool {
+        self.heard().anything
+    }
+
+    fn heard(&self) -> Heard {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn now(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = clock::now();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Heard {
+            at: clock::now(),
+            anything: true,
+        };
     }
 }
 
@@ -379,7 +400,9 @@ mod tests {
     #[tokio::test]
     async fn a_clean_end_gives_the_last_line_and_then_nothing() {
         let mut stream = game(vec![Ok(Bytes::from("\n")), Ok(Bytes::from(STATE))]);
+        assert!(!stream.last_heard().anything());
         assert_eq!(moves(stream.next().await), "e2e4");
+        assert!(stream.last_heard().anything());
         assert!(stream.next().await.is_none());
         assert!(stream.next().await.is_none(), "and it stays ended");
     }

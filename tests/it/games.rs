@@ -256,8 +256,10 @@ fn an_account_that_is_no_bot_is_77() {
 
 #[test]
 fn of_two_instances_on_one_token_one_stays() {
-    let site = Site::new([]);
+    let site = Site::new([NewUser::human("Anna")]);
     let mut one = Daemon::start(&site, "");
+    // Each stream says at once which game is on.
+    site.player("Anna").start(&SLOW);
     let mut two = Daemon::start(&site, "");
     wait("one of them gives up", || {
         (!one.runs() || !two.runs()).then_some(())

@@ -27,6 +27,7 @@ mod operator;
 mod page;
 mod policy;
 mod ponder;
+mod proxy;
 mod records;
 mod replay;
 mod rules;

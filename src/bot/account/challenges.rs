@@ -258,7 +258,7 @@ impl Account {
         if !failure.may_have_worked() && !self.games.contains_key(&challenge.id) {
             self.forget(challenge);
         }
-        if failure.code().is_none() {
+        if failure.word().is_none() {
             self.judged.retain(|id| *id != challenge.id);
         }
         self.tell_challenge(challenge, Decision::Dropped, failure.to_string());

@@ -106,10 +106,16 @@ impl Account {
             return;
         }
         self.asked_at = clock::now();
+        let first = !self.listed;
         let client = self.house.client.clone();
         self.errands.spawn(async move {
             let asked = clock::now();
-            Errand::Playing(asked, client.playing(LISTED).await)
+            let list = if first {
+                client.playing_past_pauses(LISTED).await
+            } else {
+                client.playing(LISTED).await
+            };
+            Errand::Playing(asked, list)
         });
     }
 
@@ -131,6 +137,7 @@ impl Account {
             }
             Ok(Errand::Playing(asked, Ok(list))) => {
                 self.informed = true;
+                self.listed = true;
                 self.unanswered = 0;
                 self.compare(list, asked);
                 self.ask_records();
@@ -149,6 +156,7 @@ impl Account {
             Ok(Errand::Sought(sought)) => self.sought(sought),
             Ok(Errand::Playing(_, Err(failure))) => {
                 self.informed = true;
+                self.listed |= failure.is_rate_limited();
                 self.unanswered += 1;
                 // Once is enough while Lichess is away.
                 match self.unanswered {
@@ -179,10 +187,13 @@ impl Account {
                     Err(failure) => info!(challenge = %id, "cannot take it back: {failure}"),
                 }
             }
-            Ok(Errand::Token(Err(failure))) if failure.is_unauthorized() => {
-                return Err(Error::TokenRejected(failure.to_string()));
+            Ok(Errand::Token(Ok(()))) => self.token_confirmed = Some(clock::now()),
+            Ok(Errand::Token(Err(failure))) => {
+                let no = failure.word().map(|refusal| refusal.code);
+                if matches!(no, Some(401 | 403)) {
+                    return Err(Error::TokenRejected(failure.to_string()));
+                }
             }
-            Ok(Errand::Token(_)) => {}
             Err(failure) => error!("an errand has failed: {failure}"),
         }
         Ok(())

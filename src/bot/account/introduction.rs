@@ -11,7 +11,12 @@ use crate::bot::helm::Calls;
 use crate::bot::stop::{Stage, Stop};
 use crate::clock;
 use crate::events;
-use crate::lichess::retry::{self, Kind, Retry};
+use crate::lichess::Error as Failure;
+use crate::lichess::retry::{self, Kind, Retry, UNNAMED_WAIT};
+
+/// Games may be on, and they are not played before Lichess has said who we are: the longest wait between two tries, unless
+/// Lichess itself limits the question.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// What the operator is told meanwhile.
 const NOT_YET: &str = "Lichess has not told us yet who we are, so nothing is played; try again when the bot is online";
@@ -25,7 +30,7 @@ pub(super) async fn introduce(
     let mut attempt = 0;
     loop {
         let asked = tokio::select! {
-            asked = parts.client.account() => asked,
+            asked = parts.client.account_past_pauses() => asked,
             never = calls.turn_away(NOT_YET) => match never {},
             () = stop.reached(Stage::Draining) => return Ok(None),
         };
@@ -56,10 +61,7 @@ pub(super) async fn introduce(
         if failure.is_unauthorized() {
             return Err(Error::TokenRejected(failure.to_string()));
         }
-        let wait = match retry::decide(Kind::Query, &failure, attempt) {
-            Retry::After(wait) => wait,
-            Retry::GiveUp => Duration::from_secs(30),
-        };
+        let wait = wait_after(&failure, attempt);
         attempt += 1;
         warn!("cannot ask Lichess who we are, again in {wait:.1?}: {failure}");
         parts.events.send(events::Event::Offline {
@@ -69,6 +71,18 @@ pub(super) async fn introduce(
         if keep_waiting(parts, stop, Stage::Draining, calls, wait, NOT_YET).await {
             return Ok(None);
         }
+    }
+}
+
+/// How long to wait after a failure to ask, for the time number `attempt`, counted from 0.
+fn wait_after(failure: &Failure, attempt: u32) -> Duration {
+    let longest = match failure.word() {
+        Some(refusal) if refusal.code == 429 => UNNAMED_WAIT,
+        _ => LONGEST_WAIT,
+    };
+    match retry::decide(Kind::Query, failure, attempt) {
+        Retry::After(wait) => wait.min(longest),
+        Retry::GiveUp => longest,
     }
 }
 
@@ -91,4 +105,38 @@ pub(super) async fn keep_waiting(
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lichess::Refusal;
+
+    #[test]
+    fn only_lichess_itself_makes_us_wait_for_long() {
+        let status =
+            |code, after, body: &str| Failure::Status(Refusal::read(code, after, body.as_bytes()));
+        let seconds = Duration::from_secs;
+        let html = status(429, Some("86400"), "<html></html>");
+        let json = status(429, None, r#"{"error":"Please don't poll this endpoint."}"#);
+        let named = status(
+            429,
+            None,
+            r#"{"error":"no","ratelimit":{"key":"x","seconds":86400}}"#,
+        );
+        for attempt in 0..20 {
+            for failure in [
+                &html,
+                &status(401, None, "<html></html>"),
+                &status(502, None, ""),
+                &Failure::Timeout(seconds(10)),
+                &Failure::Decode("a page".to_owned()),
+            ] {
+                let wait = wait_after(failure, attempt);
+                assert!(wait <= LONGEST_WAIT, "{failure} {attempt}: {wait:?}");
+            }
+            assert_eq!(wait_after(&json, attempt), UNNAMED_WAIT);
+            assert_eq!(wait_after(&named, attempt), UNNAMED_WAIT);
+        }
+    }
 }

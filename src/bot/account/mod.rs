@@ -39,9 +39,9 @@ use super::tournament::{Tournaments, Word};
 use super::{BotParts, Error, House, LeftOpen, Pulse};
 use crate::clock;
 use crate::events;
-use crate::lichess::EventStream;
 use crate::lichess::model::{ChallengeId, Event, GameId, GameInfo, Status, Username};
 use crate::lichess::retry::Reopen;
+use crate::lichess::{EventStream, LastHeard};
 use crate::metrics::Metrics;
 use audit::WORRY_EVERY;
 use books::Books;
@@ -129,7 +129,14 @@ struct Account {
     informed: bool,
     /// What was told last of there being nothing to play, and of the next try.
     idle_told: Option<(String, Option<SystemTime>)>,
+    /// When Lichess was last asked whether the token is good, and when it last said so.
     token_checked: Option<Instant>,
+    token_confirmed: Option<Instant>,
+    /// Since when Lichess refuses the account's stream with 403.
+    forbidden: Option<Instant>,
+    /// The account's stream as it was opened last, and whether it has brought a line that cannot be read.
+    ear: Option<LastHeard>,
+    garbled: bool,
     /// The account's stream is closed.
     offline: bool,
     /// And that because we ask too much.
@@ -137,6 +144,8 @@ struct Account {
     /// Which games are on, and which challenges wait for our answer.
     about_games: Question,
     about_challenges: Question,
+    /// The games were listed once, or Lichess has refused to list them: from then on the question keeps to the pauses.
+    listed: bool,
     /// When the games were asked for last, and how often in a row in vain.
     asked_at: Instant,
     unanswered: u32,
@@ -229,8 +238,13 @@ impl Account {
             informed: false,
             idle_told: None,
             token_checked: None,
+            token_confirmed: None,
+            forbidden: None,
+            ear: None,
+            garbled: false,
             offline: held.is_some(),
             limited: false,
+            listed: false,
             about_games: Question::default(),
             about_challenges: Question::default(),
             asked_at: clock::now(),
@@ -374,6 +388,7 @@ impl Account {
             Event::Unknown(kind) => debug!(kind, "unknown event"),
             Event::Skipped(skipped) => {
                 warn!("unreadable event: {}", skipped.why);
+                self.garbled = true;
                 self.reconcile();
             }
         }

@@ -180,8 +180,10 @@ impl Account {
         self.too_many_challenges(failure);
         let refusal = failure.refusal();
         let day_limit = refusal.is_some_and(|refusal| refusal.is_bot_day_limit());
-        let why = match failure.code() {
-            Some(429) => Unmade::Limited,
+        // What a proxy refuses says nothing about the user.
+        let said = failure.word().map(|refusal| refusal.code);
+        let why = match said {
+            _ if failure.is_rate_limited() => Unmade::Limited,
             Some(400) if day_limit => {
                 let named = refusal.and_then(|refusal| refusal.named_wait());
                 let wait = named.unwrap_or(Duration::from_secs(3_600));
@@ -207,6 +209,10 @@ impl Account {
         let Some(refusal) = failure.refusal().filter(|refusal| refusal.code == 429) else {
             return;
         };
+        // All requests pause for a proxy, and that is not counted as Lichess's no to challenges.
+        if !refusal.by_lichess {
+            return self.keep_pauses();
+        }
         if !self.too_many_games(failure) {
             self.quota
                 .challenge_refused(refusal.named_wait(), clock::date());

@@ -15,8 +15,9 @@ use crate::events;
 use crate::lichess::model::Event;
 use crate::lichess::{Error as Failure, StreamError};
 
-/// An instance younger than this may find out that it is the second one.
-const YOUNG: Duration = Duration::from_secs(120);
+/// An instance younger than this may find out that it is the second one. Two that take the stream from each other come back
+/// ever more slowly, and hear nothing for up to seven seconds.
+const YOUNG: Duration = Duration::from_secs(300);
 
 /// The first one takes its stream back within this; who was left alone for longer is no second one.
 const TAKEN_BACK: Duration = Duration::from_secs(30);
@@ -24,8 +25,12 @@ const TAKEN_BACK: Duration = Duration::from_secs(30);
 /// Lichess allows 30 questions about the account in five minutes.
 const DOUBT_EVERY: Duration = Duration::from_secs(15);
 
-/// So many clean ends of a young instance's stream mean that another instance opens it again and again.
+/// So many clean ends of a young instance's stream mean that another instance opens it again and again. Streams that have
+/// brought nothing do not count: a proxy in front of Lichess may have answered for it.
 const CLEAN_ENDS: u32 = 3;
+
+/// Lichess refuses the event stream with 403 for so long, and answers other questions meanwhile: the token lacks a scope.
+const FORBIDDEN_FOR: Duration = Duration::from_secs(10);
 
 impl Account {
     pub(super) fn hear(&mut self, heard: Heard<Event>) -> Result<(), Error> {
@@ -41,6 +46,9 @@ impl Account {
     pub(super) fn online(&mut self) {
         self.offline = false;
         self.informed = false;
+        self.forbidden = None;
+        self.ear = self.link.stream().map(|(stream, _)| stream.last_heard());
+        self.garbled = false;
         self.first_online.get_or_insert_with(clock::now);
         let me = self.house.me.clone();
         info!("online as {me}");
@@ -59,7 +67,8 @@ impl Account {
     }
 
     fn lost(&mut self, error: Option<StreamError>, wait: Duration) -> Result<(), Error> {
-        if error.is_none() {
+        let spoke = self.ear.take().is_some_and(|ear| ear.anything()) && !self.garbled;
+        if error.is_none() && spoke {
             if self.clean_ends == 0 {
                 let was_online = self.first_online.map_or(Duration::ZERO, clock::since);
                 self.is_newcomer = was_online < TAKEN_BACK;
@@ -84,7 +93,12 @@ impl Account {
         }
         // A proxy's 403 is about the address, and passes.
         if error.word().is_some_and(|no| no.code == 403) {
-            return Err(Error::TokenRejected(error.to_string()));
+            let since = *self.forbidden.get_or_insert_with(clock::now);
+            let confirmed = self.token_confirmed.is_some_and(|at| at >= since);
+            if confirmed && clock::since(since) >= FORBIDDEN_FOR {
+                return Err(Error::TokenRejected(error.to_string()));
+            }
+            self.check_token();
         }
         self.limited = error.refusal().is_some_and(|no| no.code == 429);
         self.went_offline(error.to_string(), wait);
@@ -103,18 +117,24 @@ impl Account {
 
     /// Whether a game may have begun without our hearing of it. While Lichess does not answer it is asked more rarely.
     pub(super) fn may_be_deaf(&self) -> bool {
-        if clock::since(self.asked_at) < DEAF_EVERY * (1 << self.unanswered.min(3)) / 2 {
+        // While Lichess limits us, every other time.
+        let every = if self.offline && self.limited {
+            3 * DEAF_EVERY
+        } else {
+            DEAF_EVERY
+        };
+        if clock::since(self.asked_at) < every * (1 << self.unanswered.min(3)) / 2 {
             return false;
         }
         if self.offline {
-            return !self.limited;
+            return true;
         }
         let heard = self.link.stream().map(|(stream, _)| stream.last_heard());
         let silent = heard.is_some_and(|heard| clock::since(heard.at()) >= DEAF_EVERY);
         silent && self.slots.arenas_awaited() > 0
     }
 
-    /// A 401 on one request is looked into before everything is given up for it.
+    /// A 401, or a 403 on the event stream, is looked into before everything is given up for it.
     pub(super) fn check_token(&mut self) {
         let lately = self
             .token_checked

@@ -223,10 +223,12 @@ impl Account {
         }
     }
 
-    /// Takes down what Lichess has asked to pause, for the case that we are restarted.
+    /// Takes down what Lichess has asked to pause, for the case that we are restarted. What a proxy has asked for is over by
+    /// then.
     pub(super) fn keep_pauses(&mut self) {
-        let pauses = self.house.client.pauses();
-        if self.quota.keep_pauses(pauses, clock::date()) {
+        let (client, date) = (&self.house.client, clock::date());
+        self.quota.proxy_pause(client.proxy_pause(), date);
+        if self.quota.keep_pauses(client.pauses(), date) {
             self.save(Book::Quota);
         }
     }

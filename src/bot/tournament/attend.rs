@@ -315,7 +315,7 @@ impl Attendance {
         let id = self.id.clone();
         let arena = match self.house.client.arena(&id).await {
             Ok(arena) => arena,
-            Err(failure) if failure.code() == Some(404) => {
+            Err(failure) if failure.word().is_some_and(|no| no.code == 404) => {
                 warn!(arena = %id, "there is no such arena");
                 self.known = true;
                 self.retell(|told| told.text = "it is no longer there".to_owned());
@@ -388,7 +388,7 @@ impl Attendance {
         if !self.joined {
             self.hold(Hold::Nothing);
         }
-        let refused = failure.code() == Some(400);
+        let refused = failure.word().is_some_and(|no| no.code == 400);
         if refused && failure.to_string().contains("pause") {
             info!(arena = %id, "back in {name} after the pause");
             self.told(Ok(format!(
@@ -467,7 +467,7 @@ impl Attendance {
                     info!(arena = %id, "withdrawn");
                     return true;
                 }
-                Err(failure) if failure.code() == Some(404) => return true,
+                Err(failure) if failure.word().is_some_and(|no| no.code == 404) => return true,
                 Err(failure) => match retry::decide(Kind::Withdrawal, &failure, attempt) {
                     Retry::After(wait) => clock::sleep(wait).await,
                     Retry::GiveUp => {

@@ -149,7 +149,7 @@ impl Scout {
                 clock::sleep(APART).await;
                 let bots = match self.house.client.arena(id).await {
                     Ok(page) => page.bots,
-                    Err(failure) if failure.code() == Some(404) => false,
+                    Err(failure) if failure.word().is_some_and(|no| no.code == 404) => false,
                     Err(failure) => {
                         info!(arena = %id, "cannot look at {}: {failure}", arena.name);
                         continue;

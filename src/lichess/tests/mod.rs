@@ -292,13 +292,35 @@ async fn a_429_in_html_pauses_everything_but_moves_and_streams() {
 }
 
 #[tokio::test]
+async fn what_a_start_cannot_do_without_is_asked_past_a_pause() {
+    let server = Server::new(|line| match line {
+        "GET /api/account" => {
+            let me = r#"{"id":"kestrel","username":"Kestrel","title":"BOT"}"#;
+            Act::Say("200 OK", "application/json", me)
+        }
+        _ => Act::Say("200 OK", "application/json", r#"{"nowPlaying":[]}"#),
+    })
+    .await;
+    let client = server.client();
+    client.pause(Kind::Query, Duration::from_secs(3600));
+    let paused = |answer| matches!(answer, Err(Error::Paused(Kind::Query, _)));
+    assert!(paused(client.account().await.map(drop)));
+    assert!(paused(client.playing(9).await.map(drop)));
+    client.account_past_pauses().await.expect("an account");
+    client.playing_past_pauses(9).await.expect("games");
+    assert!(paused(client.playing(9).await.map(drop)));
+    assert_eq!(server.seen().len(), 2);
+}
+
+#[tokio::test]
 async fn a_429_of_the_address_pauses_all_accounts_and_one_of_an_account_that_account() {
     const ADDRESS: &str =
         r#"{"error":"no","ratelimit":{"key":"challenge.create.ip","seconds":60}}"#;
     let server = Server::new(|line| match line {
         "GET /api/account" => Act::Say("429 Too Many Requests", "text/html", "<html></html>"),
         "GET /api/account/playing?nb=9" => {
-            Act::Say("429 Too Many Requests", "application/json", "{}")
+            let no = r#"{"error":"Too many requests. Try again later."}"#;
+            Act::Say("429 Too Many Requests", "application/json", no)
         }
         "POST /api/challenge/Anna" => {
             Act::Say("429 Too Many Requests", "application/json", ADDRESS)
@@ -334,7 +356,8 @@ async fn a_429_of_the_address_pauses_all_accounts_and_one_of_an_account_that_acc
 
     let (client, sister) = sisters();
     client.account().await.expect_err("429");
-    assert_eq!(hold(&client), hold(&sister));
+    assert_eq!((hold(&client), hold(&sister)), (vec![], vec![]));
+    assert!(client.proxy_pause().is_some() && sister.proxy_pause().is_some());
     assert!(matches!(sister.accept(&id()).await, Err(Error::Paused(..))));
     sister.play(&id(), "e2e4", false).await.expect("a move");
     let seen = server.seen();
