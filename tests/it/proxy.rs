@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use knightwatch::control::{self, Answer, Request};
 use knightwatch::sim::{
     Endpoint, Fault, Kind, NewUser, Rule, SimOptions, Sparring, StreamFault, TimeControl,
 };
@@ -39,6 +40,14 @@ fn cut_events(site: &Site) {
         .add(on(Endpoint::EventStream, cut).at(soon));
 }
 
+/// For how long the bot has been running.
+fn up_seconds(bot: &Daemon) -> Option<u64> {
+    match control::ask(Some(&bot.socket()), &Request::Status) {
+        Ok(Answer::Status(status)) => Some(status.up_s),
+        _ => None,
+    }
+}
+
 /// A game in which the bot has black, and this answer to a question of the bot's.
 fn in_game_with_limit(limit: Fault) -> (Site, Daemon, String) {
     let site = Site::new([NewUser::bot("Anna")]);
@@ -60,6 +69,11 @@ fn in_game_with_limit(limit: Fault) -> (Site, Daemon, String) {
 fn a_429_of_a_proxy_does_not_outlive_a_restart() {
     let limit = page(429, &[("Retry-After", "86400")], "<html></html>");
     let (site, mut bot, id) = in_game_with_limit(limit);
+    // What pauses is looked at every second.
+    let refused = up_seconds(&bot);
+    wait("the pause would be kept by now", || {
+        (up_seconds(&bot)? >= refused? + 3).then_some(())
+    });
     bot.crash();
     site.player("Anna").play(&id, "e2e4");
     let start = Instant::now();
