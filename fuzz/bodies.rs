@@ -389,6 +389,7 @@ pub fn config(data: &[u8]) {
         file: Some("fuzz.toml".into()),
         environment: set.iter().map(variable).collect::<BTreeMap<_, _>>(),
         set,
+        ..Sources::default()
     };
     if let Err(error) = Settings::from_text(file.to_owned(), &sources) {
         for problem in error.problems() {

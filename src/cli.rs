@@ -13,6 +13,7 @@ use crate::control::{OperatorCommand, SocketArgs};
 use crate::draw::RenderOptions;
 use crate::epd::EpdOptions;
 use crate::events::Color;
+use crate::init::InitOptions;
 use crate::sim::SimArgs;
 use crate::store::{By, Filter, Outcome, View, day};
 use crate::train::{
@@ -80,14 +81,13 @@ pub enum Command {
     },
 
     /// Ask a few questions, then write a configuration and a token file
-    #[command(
-        after_help = "Examples:\n  knightwatch init\n  knightwatch init --config ./knightwatch.toml"
-    )]
-    Init {
-        /// The configuration file to write [default: ~/.config/knightwatch/config.toml]
-        #[arg(short, long, value_name = "FILE")]
-        config: Option<PathBuf>,
-    },
+    #[command(after_help = "Examples:\n  \
+        knightwatch init\n  \
+        knightwatch init --config ./knightwatch.toml\n  \
+        sudo knightwatch init --service\n\n\
+        Lichess is asked about the token at once. Nothing is written before the last question is answered, and nothing is \
+        replaced without asking. Answers may be piped in, one a line.")]
+    Init(InitOptions),
 
     /// Turn the account into a bot account; this cannot be undone
     #[command(after_help = "Examples:\n  knightwatch upgrade\n  knightwatch upgrade --yes")]
@@ -526,7 +526,7 @@ impl From<ViewArgs> for View {
 #[derive(Args, Clone, Debug, Default)]
 pub struct ConfigArgs {
     /// The configuration file [default: ./knightwatch.toml, ~/.config/knightwatch/config.toml or
-    /// /etc/knightwatch/config.toml, the first that exists]
+    /// /etc/knightwatch/config.toml, the first that exists; root looks in /etc before ~/.config]
     #[arg(short, long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Override one setting, as in `--set engine.hash_mib=64`

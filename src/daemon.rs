@@ -43,8 +43,9 @@ const RECORDS_WITHIN: Duration = Duration::from_secs(2);
 pub enum Error {
     /// There is no token.
     #[error(
-        "no token: put it into the environment variable LICHESS_TOKEN, or into a file that \
-         lichess.token_file names"
+        "no token: put it into the environment variable LICHESS_TOKEN, or into a file that lichess.token_file names; \
+         a systemd service finds its credential `token` by itself (LoadCredential=token:{})",
+        config::SERVICE_TOKEN
     )]
     NoToken,
     /// The token cannot be read.

@@ -29,9 +29,9 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Init { config } => {
+        Command::Init(options) => {
             logging::start(LogLevel::Warn);
-            init::run(config)?;
+            init::run(options)?;
         }
         Command::Perft {
             depth,

@@ -23,7 +23,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::lichess::{Token, TokenError, TokenFault};
+use crate::lichess::{CREDENTIALS_VARIABLE, Token, TokenError, TokenFault};
 use layers::{Layer, Reader};
 use problem::{Place, Problem};
 
@@ -38,8 +38,8 @@ pub use rule::{
     Books, Decline, Exact, ExtraRule, Limit, Match, OurColor, Pattern, Play, Range, Rule, Title,
 };
 pub use settings::{
-    Book, Challenge, Engine, Games, Lichess, PgnFiles, Prefer, Records, Selection, Settings, Speed,
-    Tournaments, Variant,
+    Book, Challenge, Engine, Games, Lichess, PgnFiles, Prefer, Records, SERVICE_STATE, Selection,
+    Settings, Speed, Tournaments, Variant,
 };
 pub use strength::{Aim, STRONGEST, Strength, WEAKEST};
 
@@ -55,6 +55,15 @@ const LONGEST_FILE: u64 = 256 * 1024;
 /// The environment variable that holds a token.
 pub const TOKEN_VARIABLE: &str = "LICHESS_TOKEN";
 
+/// The configuration file of the system service.
+pub const SERVICE_CONFIG: &str = "/etc/knightwatch/config.toml";
+
+/// The token file of the system service, which only root can read. The unit passes it on as a credential.
+pub const SERVICE_TOKEN: &str = "/etc/knightwatch/token";
+
+/// The name of that credential.
+const CREDENTIAL: &str = "token";
+
 /// Where settings come from besides the defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
@@ -64,10 +73,12 @@ pub struct Sources {
     pub environment: BTreeMap<String, String>,
     /// Single settings from the command line, as `("engine.hash_mib", "64")`; the later wins.
     pub set: Vec<(String, String)>,
+    /// Whether root asks, who is there for the service: its configuration is then found before root's own.
+    pub superuser: bool,
 }
 
 impl Sources {
-    /// The sources of this process: its environment, and what its command line says.
+    /// The sources of this process: its environment, its user, and what its command line says.
     pub fn of_process(file: Option<PathBuf>, set: Vec<(String, String)>) -> Self {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -76,6 +87,7 @@ impl Sources {
             file,
             environment: std::env::vars_os().filter_map(text).collect(),
             set,
+            superuser: is_superuser(),
         }
     }
 
@@ -83,7 +95,8 @@ impl Sources {
     pub fn search_path(&self) -> Vec<PathBuf> {
         let mut path = vec![PathBuf::from("knightwatch.toml")];
         path.extend(self.user_file());
-        path.push(PathBuf::from("/etc/knightwatch/config.toml"));
+        let service = if self.superuser { 1 } else { path.len() };
+        path.insert(service, PathBuf::from(SERVICE_CONFIG));
         path
     }
 
@@ -102,11 +115,20 @@ impl Sources {
         Some(configs.join("knightwatch/config.toml"))
     }
 
-    fn find_file(&self) -> Option<PathBuf> {
+    /// The file that is read.
+    pub fn find_file(&self) -> Option<PathBuf> {
         self.file
             .clone()
             .or_else(|| self.search_path().into_iter().find(|path| path.exists()))
     }
+}
+
+/// Whether this process runs as root, as far as the system tells.
+fn is_superuser() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    // The first is the real user, the second the effective one.
+    ids.and_then(|ids| ids.split_whitespace().nth(1)) == Some("0")
 }
 
 /// Where the token is. The token itself is never among the settings.
@@ -279,8 +301,24 @@ fn token_source(
         }
         (true, None) => Some(TokenSource::Environment),
         (false, Some(file)) => Some(TokenSource::File(file.clone())),
-        (false, None) => None,
+        (false, None) => service_token(settings, sources).map(TokenSource::File),
     }
+}
+
+/// The token of the service, which needs no setting: the credential that systemd passes on, or for its configuration
+/// outside of the service the file behind that credential.
+fn service_token(settings: &Settings, sources: &Sources) -> Option<PathBuf> {
+    let directory = sources.environment.get(CREDENTIALS_VARIABLE).map(Path::new);
+    let credential = directory
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(CREDENTIAL));
+    let behind = settings
+        .is_of_service()
+        .then(|| PathBuf::from(SERVICE_TOKEN));
+    credential
+        .into_iter()
+        .chain(behind)
+        .find(|path| path.exists())
 }
 
 /// Whether a variable of the environment holds anything.

@@ -2,13 +2,12 @@
 //!
 //! `config.example.toml` carries the same list with one line of why for each key; a test keeps the two equal.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::TokenSource;
 use super::correspondence::Correspondence;
 use super::daemon::Daemon;
 use super::joining::{Joining, Membership};
@@ -17,10 +16,11 @@ use super::matchmaking::Matchmaking;
 use super::rule::{Books, Exact, Limit, Pattern, Play, Rule, strange_books};
 use super::seconds;
 use super::strength::Strength;
+use super::{SERVICE_CONFIG, TokenSource};
 use crate::lichess::{Endpoint, EndpointError};
 
-/// Where the systemd unit has its state directory.
-const SERVICE: &str = "/var/lib/knightwatch";
+/// The state directory of the systemd unit.
+pub const SERVICE_STATE: &str = "/var/lib/knightwatch";
 
 /// Everything an operator can set. [`Settings::default`] is a bot that plays out of the box.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -349,9 +349,17 @@ impl Settings {
             Some(named) => vec![named.clone()],
             None => {
                 let usual = self.data_directory();
-                usual.into_iter().chain([PathBuf::from(SERVICE)]).collect()
+                usual
+                    .into_iter()
+                    .chain([PathBuf::from(SERVICE_STATE)])
+                    .collect()
             }
         }
+    }
+
+    /// Whether they come from the configuration file of the system service.
+    pub fn is_of_service(&self) -> bool {
+        self.file.as_deref() == Some(Path::new(SERVICE_CONFIG))
     }
 
     /// Whether books are asked in any games.
@@ -387,6 +395,11 @@ impl Lichess {
             .map(tame)
             .chain(port.iter().flat_map(|port| port.chars()))
             .collect()
+    }
+
+    /// The server's address as people write it, without a slash at its end.
+    pub fn address(&self) -> &str {
+        self.url.as_str().trim_end_matches('/')
     }
 
     /// The server, with the certificates that it may show.

@@ -137,6 +137,46 @@ fn the_user_s_own_file_is_looked_for() {
 }
 
 #[test]
+fn root_looks_for_the_service_first() {
+    let mut sources = Sources {
+        environment: environment(&[("HOME", "/root")]),
+        ..Sources::default()
+    };
+    let [own, service] = ["/root/.config/knightwatch/config.toml", SERVICE_CONFIG];
+    assert_eq!(
+        sources.search_path(),
+        ["knightwatch.toml", own, service].map(PathBuf::from)
+    );
+    sources.superuser = true;
+    assert_eq!(
+        sources.search_path(),
+        ["knightwatch.toml", service, own].map(PathBuf::from)
+    );
+}
+
+#[test]
+fn a_credential_of_the_service_needs_no_setting() {
+    let (directory, mut sources) = written("");
+    let token = |sources: &Sources| Settings::load(sources).expect("valid settings").token;
+    let credentials = directory.path().to_str().expect("UTF-8");
+    sources.environment = environment(&[("CREDENTIALS_DIRECTORY", credentials)]);
+    assert_eq!(token(&sources), None);
+    let file = directory.path().join("token");
+    std::fs::write(&file, "lip_a").expect("a writable directory");
+    assert_eq!(token(&sources), Some(TokenSource::File(file)));
+    // What is said explicitly comes first.
+    sources.set = vec![("lichess.token_file".into(), "/other".into())];
+    assert_eq!(token(&sources), Some(TokenSource::File("/other".into())));
+    sources.set.clear();
+    let both = [
+        ("CREDENTIALS_DIRECTORY", credentials),
+        ("LICHESS_TOKEN", "lip_b"),
+    ];
+    sources.environment = environment(&both);
+    assert_eq!(token(&sources), Some(TokenSource::Environment));
+}
+
+#[test]
 fn an_empty_list_is_a_list() {
     let (_directory, sources) = written("[challenge]\nspeeds = []\naccept = false\n");
     let settings = Settings::load(&sources).expect("valid settings");

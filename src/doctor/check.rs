@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::report::{Fault, Finding, Report};
-use super::{connect, machine, token_page};
+use super::{connect, machine, page, token_page};
 use crate::book::Book;
 use crate::chess::{Game, Position};
 use crate::config::{Settings, TokenSource};
@@ -17,6 +17,9 @@ const TRIAL: Duration = Duration::from_millis(300);
 
 /// A move that takes this long to be told is told too late in fast games.
 const FAR_AWAY: Duration = Duration::from_millis(300);
+
+/// The speed of the engine, in positions per second, below which the machine is said to be busy.
+const SLOW_ENGINE: u64 = 200_000;
 
 /// A token that ends sooner than this is spoken of.
 const SOON: Duration = Duration::from_secs(14 * 24 * 3600);
@@ -40,7 +43,10 @@ pub async fn check(settings: &Settings) -> Report {
     findings.extend(machine::disk(settings));
     findings.extend(machine::files(settings));
     findings.push(engine(settings).await);
-    Report { findings }
+    Report {
+        findings,
+        of_service: settings.is_of_service(),
+    }
 }
 
 /// Settings that could be read have been checked: what is wrong with them is told where they are read.
@@ -92,7 +98,7 @@ async fn online(settings: &Settings, client: &Client, findings: &mut Vec<Finding
         Ok(None) => {
             let advice = format!(
                 "it was revoked or has ended; make one at {}",
-                token_page(settings)
+                token_page(&settings.lichess)
             );
             findings.push(
                 Finding::bad("token", Fault::Token, "Lichess does not know it").advice(advice),
@@ -104,7 +110,7 @@ async fn online(settings: &Settings, client: &Client, findings: &mut Vec<Finding
 
 /// Lichess cannot be reached: why, as far as it can be told from here.
 async fn out_of_reach(settings: &Settings, error: &Error) -> Finding {
-    let url = &settings.lichess.url;
+    let (url, address) = (&settings.lichess.url, settings.lichess.address());
     let bad = |text: String| Finding::bad("lichess", Fault::Failure, text);
     let (host, port) = (
         url.host_str().unwrap_or_default(),
@@ -115,7 +121,7 @@ async fn out_of_reach(settings: &Settings, error: &Error) -> Finding {
         Err(unknown) => bad(format!("{host} cannot be found: {unknown}")).advice(
             "look at lichess.url, at the network and at the name service (/etc/resolv.conf)",
         ),
-        Ok(_) => bad(format!("{url} cannot be reached: {error}")).advice(
+        Ok(_) => bad(format!("{address} cannot be reached: {error}")).advice(
             "look at the network, the proxy and lichess.url; lichess.org itself may be restarting",
         ),
     }
@@ -155,7 +161,7 @@ async fn latency(client: &Client) -> Result<Finding, Error> {
 
 fn scopes(settings: &Settings, info: &TokenInfo) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let page = token_page(settings);
+    let page = token_page(&settings.lichess);
     if info.has("bot:play") {
         findings.push(Finding::good(
             "token",
@@ -219,10 +225,7 @@ fn account(settings: &Settings, user: &User) -> Vec<Finding> {
         );
     }
     if !user.has_bio() {
-        let mut page = settings.lichess.url.clone();
-        if let Ok(mut path) = page.path_segments_mut() {
-            path.pop_if_empty().extend(["account", "profile"]);
-        }
+        let page = page(&settings.lichess, &["account", "profile"]);
         let text = format!("{name} has no biography, so it is not among the bots that are online");
         findings.push(
             Finding::warning("account", text)
@@ -303,17 +306,52 @@ async fn engine(settings: &Settings) -> Finding {
     };
     match tokio::task::spawn_blocking(search).await {
         Ok(thought) if thought.mv.is_some() => {
+            let (speed, depth) = (thought.nps(), thought.depth);
             let text = format!(
-                "{threads} threads, {hash} MiB: {:.1} million positions per second, depth {}",
-                thought.nps() as f64 / 1e6,
-                thought.depth
+                "{threads} threads, {hash} MiB: {}, depth {depth}",
+                positions_per_second(speed)
             );
-            Finding::good("engine", text)
+            let finding = Finding::good("engine", text);
+            match speed < SLOW_ENGINE {
+                true => finding.advice(
+                    "that is slow: other programs keep this machine busy, or its processor is weak",
+                ),
+                false => finding,
+            }
         }
         Ok(_) | Err(_) => {
             let text = format!("finds no move with {threads} threads and {hash} MiB");
             Finding::bad("engine", Fault::Failure, text)
                 .advice("try a smaller engine.hash_mib and fewer engine.threads")
+        }
+    }
+}
+
+/// `1.2 million positions per second`, `40 thousand positions per second`.
+fn positions_per_second(speed: u64) -> String {
+    let number = match speed {
+        1_000_000.. => format!("{:.1} million", speed as f64 / 1e6),
+        10_000.. => format!("{} thousand", speed / 1_000),
+        _ => speed.to_string(),
+    };
+    format!("{number} positions per second")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::positions_per_second;
+
+    #[test]
+    fn a_slow_engine_has_a_speed_too() {
+        for (speed, said) in [
+            (0, "0"),
+            (9_999, "9999"),
+            (40_123, "40 thousand"),
+            (999_999, "999 thousand"),
+            (1_249_000, "1.2 million"),
+        ] {
+            let said = format!("{said} positions per second");
+            assert_eq!(positions_per_second(speed), said);
         }
     }
 }

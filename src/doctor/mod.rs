@@ -15,8 +15,9 @@ pub use upgrade::{UpgradeError, upgrade};
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
-use crate::config::Settings;
-use crate::lichess::{Client, TokenError};
+use crate::config::{Lichess, SERVICE_STATE, SERVICE_TOKEN, Settings};
+use crate::lichess::model::{TokenInfo, User};
+use crate::lichess::{Client, Error, TokenError};
 
 /// Everything is ready.
 const READY: u8 = 0;
@@ -32,7 +33,8 @@ const MISCONFIGURED: u8 = 78;
 /// # Errors
 /// When the terminal cannot be written to, or no runtime started.
 pub fn check_command(settings: &Settings) -> anyhow::Result<ExitCode> {
-    let report = runtime()?.block_on(check(settings));
+    let settings = as_the_service(settings.clone());
+    let report = runtime()?.block_on(check(&settings));
     writeln!(io::stdout(), "{report}")?;
     Ok(ExitCode::from(report.exit_code()))
 }
@@ -65,22 +67,57 @@ pub fn upgrade_command(settings: &Settings, without_asking: bool) -> anyhow::Res
     }
 }
 
-fn runtime() -> io::Result<tokio::runtime::Runtime> {
+/// The runtime of a command that asks Lichess.
+pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
 }
 
-/// Where the token is made, with what it needs already chosen.
-fn token_page(settings: &Settings) -> String {
-    let mut page = settings.lichess.url.clone();
-    if let Ok(mut path) = page.path_segments_mut() {
-        path.pop_if_empty()
-            .extend(["account", "oauth", "token", "create"]);
+/// The settings of the service, with the directory that only its unit names. Others stay as they are.
+pub(crate) fn as_the_service(mut settings: Settings) -> Settings {
+    if settings.is_of_service() && std::env::var_os("STATE_DIRECTORY").is_none() {
+        let directory = &mut settings.records.directory;
+        directory.get_or_insert_with(|| SERVICE_STATE.into());
     }
-    format!(
-        "{page}?scopes[]=bot:play&scopes[]=challenge:read&scopes[]=challenge:write&description=knightwatch"
-    )
+    settings
+}
+
+/// The scopes that a token of the bot needs.
+pub(crate) const SCOPES: [&str; 3] = ["bot:play", "challenge:read", "challenge:write"];
+
+/// A page of the server, such as `["account", "profile"]`.
+pub(crate) fn page(server: &Lichess, path: &[&str]) -> String {
+    format!("{}/{}", server.address(), path.join("/"))
+}
+
+/// The page that makes a token, with the scopes already ticked.
+pub(crate) fn token_page(server: &Lichess) -> String {
+    let scopes = SCOPES.map(|scope| format!("scopes[]={scope}&")).concat();
+    let page = page(server, &["account", "oauth", "token", "create"]);
+    format!("{page}?{scopes}description=Knightwatch")
+}
+
+/// The owner of a token.
+pub(crate) struct Owner {
+    pub token: TokenInfo,
+    pub user: User,
+}
+
+impl Owner {
+    /// The games that the account has played.
+    pub fn games(&self) -> u64 {
+        self.user.count.map_or(0, |count| count.all)
+    }
+}
+
+/// Asks Lichess whose token the client has; nothing when Lichess does not know it.
+pub(crate) async fn owner(client: &Client) -> Result<Option<Owner>, Error> {
+    let Some(token) = client.token_test().await? else {
+        return Ok(None);
+    };
+    let user = client.named(&token.user).account().await?;
+    Ok(Some(Owner { token, user }))
 }
 
 /// The line to Lichess, or what keeps it from being made.
@@ -92,8 +129,9 @@ fn connect(settings: &Settings) -> Result<Client, Finding> {
         return Err(no_token(
             "there is none".to_owned(),
             format!(
-                "make one at {} and put it into a file that lichess.token_file names, or into LICHESS_TOKEN",
-                token_page(settings)
+                "knightwatch init asks for it. Or make one at {} and put it into a file that lichess.token_file names, or into \
+                 LICHESS_TOKEN; the service finds {SERVICE_TOKEN} and any systemd credential called token by itself",
+                token_page(&settings.lichess)
             ),
         ));
     };
@@ -104,7 +142,7 @@ fn connect(settings: &Settings) -> Result<Client, Finding> {
         }
         _ => no_token(
             error.to_string(),
-            format!("make one at {}", token_page(settings)),
+            format!("make one at {}", token_page(&settings.lichess)),
         ),
     })?;
     let bad = |text: String| Finding::bad("configuration", Fault::Configuration, text);

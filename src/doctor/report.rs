@@ -8,6 +8,8 @@ use super::{FAILED, MISCONFIGURED, NOT_PERMITTED, READY};
 #[derive(Debug, Default)]
 pub struct Report {
     pub findings: Vec<Finding>,
+    /// Whether it is about the system service, which systemd starts.
+    pub of_service: bool,
 }
 
 /// One thing that was looked at.
@@ -128,13 +130,14 @@ impl fmt::Display for Report {
         };
         let bad = count(|verdict| matches!(verdict, Verdict::Bad(_)));
         let warnings = count(|verdict| verdict == Verdict::Warning);
+        let start = match self.of_service {
+            true => "sudo systemctl start knightwatch",
+            false => "knightwatch run",
+        };
         match (bad, warnings) {
-            (0, 0) => write!(f, "\nReady to play: knightwatch run"),
-            (0, 1) => write!(f, "\nReady to play, with one warning: knightwatch run"),
-            (0, _) => write!(
-                f,
-                "\nReady to play, with {warnings} warnings: knightwatch run"
-            ),
+            (0, 0) => write!(f, "\nReady to play: {start}"),
+            (0, 1) => write!(f, "\nReady to play, with one warning: {start}"),
+            (0, _) => write!(f, "\nReady to play, with {warnings} warnings: {start}"),
             (1, _) => write!(f, "\nNot ready to play: one problem"),
             _ => write!(f, "\nNot ready to play: {bad} problems"),
         }

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::report::{Fault, Finding, Report};
-use super::{FAILED, connect, token_page};
+use super::{FAILED, connect, owner, page, token_page};
 use crate::config::Settings;
 use crate::lichess::Error;
 use crate::lichess::model::Username;
@@ -32,6 +32,7 @@ impl UpgradeError {
         match self {
             Self::Unfit(finding) => Report {
                 findings: vec![finding.clone()],
+                ..Report::default()
             }
             .exit_code(),
             Self::Lichess(error) if error.is_unauthorized() => super::NOT_PERMITTED,
@@ -54,29 +55,28 @@ pub async fn upgrade(
     let unfit = |text: String, advice: String| {
         UpgradeError::Unfit(Finding::bad("account", Fault::Token, text).advice(advice))
     };
-    let Some(token) = client.token_test().await? else {
+    let Some(owner) = owner(&client).await? else {
         return Err(unfit(
             "Lichess does not know the token".to_owned(),
             format!(
                 "it was revoked or has ended; make one at {}",
-                token_page(settings)
+                token_page(&settings.lichess)
             ),
         ));
     };
-    let client = client.named(&token.user);
-    let user = client.account().await?;
-    let name = &user.username;
-    if user.is_bot() {
+    let client = client.named(&owner.token.user);
+    let name = &owner.user.username;
+    if owner.user.is_bot() {
         return Ok(format!("{name} is a bot account already."));
     }
-    if !token.has("bot:play") {
+    if !owner.token.has("bot:play") {
         return Err(unfit(
             format!("the token of {name} lacks the scope bot:play"),
-            format!("make another at {}", token_page(settings)),
+            format!("make another at {}", token_page(&settings.lichess)),
         ));
     }
     let new_account = "make a new account that has never played, and a token for it";
-    let played = user.count.map_or(0, |count| count.all);
+    let played = owner.games();
     if played > 0 {
         let games = if played == 1 {
             "one game".to_owned()
@@ -92,7 +92,7 @@ pub async fn upgrade(
         "{name} on {} becomes a bot account.\n\
          This cannot be undone. From then on it plays through the bot interface alone: nobody can play on the website\n\
          with it, neither in the lobby nor in tournaments for humans.",
-        settings.lichess.url
+        settings.lichess.address()
     );
     let question = format!("{warning}\nType the account's name to go on.");
     match ask(if without_asking { &warning } else { &question })? {
@@ -103,7 +103,8 @@ pub async fn upgrade(
     }
     match client.upgrade().await {
         Ok(()) => Ok(format!(
-            "{name} is a bot account now. Give it a biography, then: knightwatch check"
+            "{name} is a bot account now. Give it a biography at {}, then: knightwatch check",
+            page(&settings.lichess, &["account", "profile"])
         )),
         Err(Error::Status(refusal)) if refusal.code == 400 && refusal.by_lichess => Err(unfit(
             format!("Lichess says no to {name}: {}", refusal.message),

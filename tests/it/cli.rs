@@ -168,37 +168,6 @@ fn the_version_is_the_package_s() {
 }
 
 #[test]
-fn init_takes_piped_answers() {
-    let home = tempfile::tempdir().unwrap();
-    let mut child = knightwatch(&["init"])
-        .env("HOME", home.path())
-        .env_remove("XDG_CONFIG_HOME")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(b"\nlip_me\n")
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let folder = home.path().join(".config/knightwatch");
-    assert_eq!(
-        std::fs::read_to_string(folder.join("token")).unwrap(),
-        "lip_me\n"
-    );
-    assert!(folder.join("config.toml").exists());
-    assert!(
-        String::from_utf8(output.stdout)
-            .unwrap()
-            .contains("knightwatch check")
-    );
-}
-
-#[test]
 fn perft_counts() {
     let counted = stdout(&["perft", "4"]);
     assert!(counted.starts_with("Nodes: 197281\n"), "{counted}");

@@ -19,6 +19,7 @@ fn load(file: &Path) -> Result<Settings, String> {
         ]
         .into(),
         set: Vec::new(),
+        ..Sources::default()
     };
     Settings::load(&sources).map_err(|error| error.to_string())
 }

@@ -71,7 +71,8 @@ fn arguments(line: &str) -> Option<Vec<String>> {
     let words = words(line);
     let is_variable =
         |word: &&String| word.contains('=') && word.starts_with(|c: char| c.is_ascii_uppercase());
-    let command: Vec<String> = words.iter().skip_while(is_variable).cloned().collect();
+    let is_before = |word: &&String| *word == "sudo" || is_variable(word);
+    let command: Vec<String> = words.iter().skip_while(is_before).cloned().collect();
     (command.first()? == "knightwatch").then_some(command)
 }
 
@@ -121,10 +122,94 @@ fn what_the_help_says_can_be_typed() {
     assert!(all(&Cli::command()) >= 15);
 }
 
+/// The blocks for the shell in a text.
+fn shell_blocks(text: &str) -> Vec<Vec<&str>> {
+    let mut blocks = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.trim() == "```sh" {
+            let block = lines.by_ref().take_while(|line| line.trim() != "```");
+            blocks.push(block.map(str::trim).collect());
+        }
+    }
+    blocks
+}
+
 #[test]
-fn the_readme_begins_with_the_demo_and_the_tests() {
-    let first = README.split("```sh\n").nth(1).unwrap();
-    assert!(first.starts_with("cargo run --release -- demo\ncargo test --release\n"));
+fn the_readme_begins_with_the_demo() {
+    let blocks = shell_blocks(README);
+    assert_eq!(blocks[0], ["cargo run --release -- demo"]);
+    assert!(blocks.contains(&vec!["cargo test --release"]));
+}
+
+/// What is wrong with a block that somebody pastes into a terminal as a whole.
+fn not_pasteable(block: &[&str]) -> Option<String> {
+    let (last, others) = block.split_last()?;
+    for line in block {
+        // An interactive zsh knows no comments: it takes their words as arguments and their apostrophes as quotes.
+        if line.starts_with('#') || line.contains(" #") {
+            return Some(format!("a comment: {line}"));
+        }
+        for word in line.split([' ', '=', '/']) {
+            let is_placeholder = word.len() > 2 && word.chars().all(|c| c.is_ascii_uppercase());
+            if word.contains("...") || is_placeholder && !line.contains(&format!("{word}=")) {
+                return Some(format!("something to fill in: {line}"));
+            }
+        }
+        for reads in ["/dev/stdin", "read ", "<<", "cat >"] {
+            if line.contains(reads) {
+                return Some(format!("it reads the lines after it: {line}"));
+            }
+        }
+    }
+    // These ask on the terminal, sudo for a password, and would read the lines that were pasted after them.
+    let asks = ["sudo ", "knightwatch init", "knightwatch upgrade"];
+    let goes_on =
+        |line: &&&str| line.ends_with('\\') || line.ends_with("&&") || line.ends_with('|');
+    let asking = others
+        .iter()
+        .find(|line| asks.iter().any(|word| line.contains(word)));
+    match asking {
+        Some(line) if !goes_on(&line) => {
+            Some(format!("it asks, and {last} comes after it: {line}"))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn what_is_told_to_be_typed_can_be_pasted() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages: Vec<_> = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "fuzz/README.md",
+    ]
+    .map(|name| root.join(name))
+    .into();
+    let docs = root.join("docs").read_dir().unwrap();
+    pages.extend(docs.map(|entry| entry.unwrap().path()));
+    pages.retain(|path| path.extension().is_some_and(|kind| kind == "md"));
+    let mut blocks = 0;
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for block in shell_blocks(&text) {
+            blocks += 1;
+            let wrong = not_pasteable(&block);
+            assert!(wrong.is_none(), "{}: {}", page.display(), wrong.unwrap());
+        }
+    }
+    assert!(blocks >= 10, "{blocks}");
+    for wrong in [
+        ["sudo install -Dm 600 /dev/stdin /etc/knightwatch/token"].as_slice(),
+        &["sudo systemctl daemon-reload", "journalctl -fu knightwatch"],
+        &["knightwatch status    # the service's: sudo knightwatch status"],
+        &["LICHESS_TOKEN=lip_... knightwatch run"],
+        &["git clone ADDRESS knightwatch"],
+    ] {
+        assert!(not_pasteable(wrong).is_some(), "{wrong:?}");
+    }
 }
 
 /// The rows of the table under this heading of the README, cell by cell.

@@ -16,6 +16,7 @@ mod docs;
 mod doctor;
 mod faults;
 mod games;
+mod init;
 mod instances;
 mod layering;
 mod manners;

@@ -1,0 +1,178 @@
+//! Files that are written together or not at all.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+/// A file to write.
+pub struct NewFile {
+    pub path: PathBuf,
+    pub text: Vec<u8>,
+    /// Its permissions. It never has more, not even for a moment.
+    pub mode: u32,
+}
+
+/// Writes all of them. Each is complete on the disk under another name before the first takes its place.
+///
+/// # Errors
+/// When one of them cannot be written; then all of them are as they were.
+pub fn write_together(files: &[NewFile]) -> anyhow::Result<()> {
+    let mut staged = Vec::new();
+    for file in files {
+        let one = Staged::new(file);
+        staged.push(one.with_context(|| format!("cannot write {}", file.path.display()))?);
+    }
+    for (number, one) in staged.iter().enumerate() {
+        if let Err(error) = one.put_in_place() {
+            for other in &staged[..number] {
+                other.put_back();
+            }
+            return Err(error).with_context(|| format!("cannot write {}", one.path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// A file that is ready to take its place. What it leaves aside goes with it.
+struct Staged {
+    path: PathBuf,
+    /// What is new, next to the place.
+    new: PathBuf,
+    /// A copy of what was there.
+    old: Option<PathBuf>,
+}
+
+impl Staged {
+    fn new(file: &NewFile) -> io::Result<Self> {
+        if let Some(directory) = file.path.parent().filter(|path| *path != Path::new("")) {
+            fs::create_dir_all(directory)?;
+        }
+        // A link is followed, so that it stays one.
+        let path = fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone());
+        if path.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let next_to_it =
+            |kind: &str| path.with_file_name(format!(".{name}.{}.{kind}", std::process::id()));
+        let (new, old) = (next_to_it("new"), next_to_it("old"));
+        let mut staged = Self {
+            path: path.clone(),
+            new,
+            old: None,
+        };
+        let mut written = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(file.mode)
+            .open(&staged.new)?;
+        written.set_permissions(fs::Permissions::from_mode(file.mode))?;
+        written.write_all(&file.text)?;
+        written.sync_all()?;
+        if path.exists() {
+            staged.old = Some(old.clone());
+            fs::copy(&path, &old)?;
+        }
+        Ok(staged)
+    }
+
+    fn put_in_place(&self) -> io::Result<()> {
+        fs::rename(&self.new, &self.path)
+    }
+
+    /// Undoes that. There is nobody left to tell when it fails: the error that led here is told.
+    fn put_back(&self) {
+        let _ = match &self.old {
+            Some(old) => fs::rename(old, &self.path),
+            None => fs::remove_file(&self.path),
+        };
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        for aside in self.old.iter().chain([&self.new]) {
+            let _ = fs::remove_file(aside);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &Path, text: &str) -> NewFile {
+        NewFile {
+            path: path.to_owned(),
+            text: text.into(),
+            mode: 0o600,
+        }
+    }
+
+    /// The names and contents of all files of a directory.
+    fn content(directory: &Path) -> Vec<(String, String)> {
+        let entries = fs::read_dir(directory).unwrap().map(Result::unwrap);
+        let files = entries.filter(|entry| entry.path().is_file());
+        let mut all: Vec<_> = files
+            .map(|entry| {
+                let text = fs::read_to_string(entry.path()).unwrap();
+                (entry.file_name().into_string().unwrap(), text)
+            })
+            .collect();
+        all.sort();
+        all
+    }
+
+    fn named(files: &[(&str, &str)]) -> Vec<(String, String)> {
+        let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+        files.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn all_are_written_or_none() {
+        let home = tempfile::tempdir().unwrap();
+        let [old, fresh, folder] = ["old", "fresh", "folder"].map(|name| home.path().join(name));
+        fs::write(&old, "was").unwrap();
+        fs::create_dir(&folder).unwrap();
+
+        let files = [file(&old, "is"), file(&fresh, "new"), file(&folder, "no")];
+        let error = write_together(&files).unwrap_err();
+        assert!(format!("{error:#}").contains("folder"), "{error:#}");
+        assert_eq!(content(home.path()), named(&[("old", "was")]));
+
+        // The last one cannot take its place, though all could be written.
+        let staged: Vec<_> = [&files[0], &files[1]]
+            .map(|one| Staged::new(one).unwrap())
+            .into();
+        for one in &staged {
+            one.put_in_place().unwrap();
+        }
+        for one in &staged {
+            one.put_back();
+        }
+        drop(staged);
+        assert_eq!(content(home.path()), named(&[("old", "was")]));
+
+        write_together(&files[..2]).unwrap();
+        assert_eq!(
+            content(home.path()),
+            named(&[("fresh", "new"), ("old", "is")])
+        );
+        let mode = fs::metadata(&old).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let home = tempfile::tempdir().unwrap();
+        let [real, link] = ["real", "link"].map(|name| home.path().join(name));
+        fs::write(&real, "was").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        write_together(&[file(&link, "is")]).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&real).unwrap(), "is");
+    }
+}

@@ -1,0 +1,587 @@
+//! `init` of the real program on a simulated Lichess: what it asks, what it writes, and what it leaves as it was.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use knightwatch::config::{Settings, Sources, TokenSource};
+use knightwatch::sim::{Endpoint, NewUser};
+use tempfile::TempDir;
+
+use crate::common::{BOT, Killed, Site, skip, wait};
+
+/// A user's home directory, and what `init` does in it.
+struct Home(TempDir);
+
+/// What became of a run: its exit code, and all that it printed.
+type Outcome = (Option<i32>, String);
+
+impl Home {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn config(&self) -> PathBuf {
+        self.path(".config/knightwatch/config.toml")
+    }
+
+    fn token(&self) -> PathBuf {
+        self.path(".config/knightwatch/token")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+        command
+            .args(arguments)
+            .current_dir(self.0.path())
+            .env("HOME", self.0.path());
+        for variable in [
+            "LICHESS_TOKEN",
+            "XDG_CONFIG_HOME",
+            "XDG_STATE_HOME",
+            "SUDO_USER",
+            "CREDENTIALS_DIRECTORY",
+        ] {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    /// Runs it with these answers piped in, one a line.
+    fn run(&self, arguments: &[&str], answers: &[&str]) -> Outcome {
+        let mut command = self.command(arguments);
+        outcome(&mut command, answers)
+    }
+
+    /// Every file below the directory, with its content.
+    fn files(&self) -> Vec<(PathBuf, String)> {
+        let mut open = vec![self.0.path().to_owned()];
+        let mut found = Vec::new();
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => open.push(path),
+                    false => {
+                        let text = fs::read_to_string(&path).unwrap();
+                        found.push((path, text));
+                    }
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+fn outcome(command: &mut Command, answers: &[&str]) -> Outcome {
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = pipes.stderr(Stdio::piped()).spawn().unwrap();
+    let answers: String = answers.iter().map(|answer| format!("{answer}\n")).collect();
+    // It may end before it has read all of them.
+    let _ = child.stdin.take().unwrap().write_all(answers.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(text).unwrap())
+}
+
+fn load(file: &Path) -> Settings {
+    let sources = Sources {
+        file: Some(file.to_owned()),
+        ..Sources::default()
+    };
+    Settings::load(&sources).unwrap()
+}
+
+fn mode(file: &Path) -> u32 {
+    fs::metadata(file).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn init_leads_from_nothing_to_a_bot_that_is_ready() {
+    let site = Site::new([NewUser::human("Anna")]);
+    let (home, token) = (Home::new(), site.sim.token_of("Anna"));
+    let answers = [
+        "lichess.org",
+        &site.url,
+        "lip_wrong",
+        "two words",
+        &token,
+        "0",
+        "7",
+        "64",
+        "maybe",
+        "y",
+        "n",
+        "y",
+        "y",
+        "anna",
+        "y",
+    ];
+    let (code, said) = home.run(&["init"], &answers);
+    assert_eq!(code, Some(0), "{said}");
+    for part in [
+        format!(
+            "{}/account/oauth/token/create?scopes[]=bot:play&scopes[]=challenge:read&scopes[]=challenge:write&description=Knightwatch\n",
+            site.url
+        )
+        .as_str(),
+        "token received (9 characters)\n  Lichess does not know this token",
+        "what was received holds more than one word",
+        &format!(
+            "token received ({} characters)\n  This is Anna: not a bot account yet, no games played\n",
+            token.len()
+        ),
+        "is not an address such as https://lichess.org",
+        "  at least 1\n",
+        "  y or n\n",
+        "Anna is a bot account now",
+        "Ready to play",
+        "What is next:\n  1. ",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    // The file is where it is looked for, and what is done needs no step.
+    let (_, next) = said.split_once("What is next:\n").unwrap();
+    assert!(next.contains(" run ") && !next.contains("2."), "{said}");
+    assert!(!next.contains("--config"), "{said}");
+    assert!(!said.contains(&token), "{said}");
+    assert_eq!(site.sim.faults().calls(Endpoint::Upgrade), 1);
+
+    let settings = load(&home.config());
+    assert_eq!(settings.lichess.address(), site.url);
+    assert_eq!(
+        (settings.games.concurrency, settings.engine.hash_mib),
+        (7, 64)
+    );
+    assert!(settings.challenge.bots && !settings.challenge.rated);
+    assert!(settings.matchmaking.enabled);
+    let profiles = settings.matchmaking.profiles();
+    assert!(profiles.len() == 1 && !profiles[0].rated, "{profiles:?}");
+    assert!(profiles[0].wants(Some(1700), Some(1500)));
+    assert!(!profiles[0].wants(Some(1900), Some(1500)));
+    assert_eq!(settings.token, Some(TokenSource::File(home.token())));
+    assert_eq!(
+        fs::read_to_string(home.token()).unwrap(),
+        format!("{token}\n")
+    );
+    assert_eq!((mode(&home.token()), mode(&home.config())), (0o600, 0o644));
+}
+
+#[test]
+fn init_does_not_make_a_bot_of_an_account_whose_name_is_not_typed() {
+    let site = Site::new([NewUser::human("Anna")]);
+    for rest in [["y", "Bert", "n"].as_slice(), &["y"], &["n", "n"], &[]] {
+        let (home, token) = (Home::new(), site.sim.token_of("Anna"));
+        let answers = [&[site.url.as_str(), &token, "", "", "", "", ""], rest].concat();
+        let (code, said) = home.run(&["init"], &answers);
+        // All that has to be known was said, so the files are there.
+        assert_eq!(code, Some(0), "{said}");
+        assert!(home.config().exists() && home.token().exists());
+        assert!(
+            said.contains(" upgrade ") && said.contains(" check "),
+            "{said}"
+        );
+    }
+    assert_eq!(site.sim.faults().calls(Endpoint::Upgrade), 0);
+}
+
+#[test]
+fn without_all_answers_nothing_is_written() {
+    let site = Site::new([]);
+    let token = site.sim.token_of(BOT);
+    let answers = [site.url.as_str(), &token, "", "", "", ""];
+    for number in 0..=answers.len() {
+        let home = Home::new();
+        let (code, said) = home.run(&["init"], &answers[..number]);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("nothing was written"), "{said}");
+        assert_eq!(home.files(), [], "{said}");
+    }
+}
+
+#[test]
+fn init_says_what_is_wrong_with_a_token() {
+    let played = NewUser {
+        games: 3,
+        ..NewUser::human("Anna")
+    };
+    let site = Site::new([played, NewUser::human("Bert")]);
+    site.sim
+        .add_token("lip_narrow", "Bert", &["challenge:read"]);
+    for (token, told) in [
+        (
+            site.sim.token_of("Anna").as_str(),
+            "Anna has played 3 games",
+        ),
+        (
+            "lip_narrow",
+            "the token lacks the scopes bot:play, challenge:write",
+        ),
+    ] {
+        let home = Home::new();
+        // Not that one, so it asks again.
+        let (code, said) = home.run(&["init"], &[&site.url, token, "n"]);
+        assert!(code == Some(1) && said.contains(told), "{said}");
+        assert!(said.matches("The token (").count() == 2, "{said}");
+
+        let (code, said) = home.run(&["init"], &[&site.url, token, "y", "", "", "", "", "", "n"]);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(!said.contains("a bot account now?"), "{said}");
+        assert!(home.token().exists());
+    }
+    let home = Home::new();
+    let token = site.sim.token_of(BOT);
+    let (_, said) = home.run(&["init"], &[&site.url, &token]);
+    assert!(
+        said.contains("This is Knightwatch: a bot account, 100 games played"),
+        "{said}"
+    );
+    assert!(!said.contains("problem"), "{said}");
+}
+
+#[test]
+fn a_server_that_is_out_of_reach_is_not_the_end() {
+    let nobody = "http://127.0.0.1:9";
+    let home = Home::new();
+    let (code, said) = home.run(
+        &["init"],
+        &[nobody, "lip_me", "", "lip_me", "y", "", "", "", "", ""],
+    );
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(
+        said.matches("It cannot be tried: cannot connect").count(),
+        2,
+        "{said}"
+    );
+    assert_eq!(fs::read_to_string(home.token()).unwrap(), "lip_me\n");
+    assert!(
+        said.contains(" upgrade ") && said.contains(" check "),
+        "{said}"
+    );
+}
+
+#[test]
+fn init_remembers_the_answers_and_replaces_nothing_without_asking() {
+    let site = Site::new([]);
+    let (home, token) = (Home::new(), site.sim.token_of(BOT));
+    let first = [
+        site.url.as_str(),
+        token.as_str(),
+        "3",
+        "32",
+        "y",
+        "n",
+        "y",
+        "n",
+    ];
+    assert_eq!(home.run(&["init"], &first).0, Some(0));
+    let written = home.files();
+
+    let (code, said) = home.run(&["init"], &[""]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("was left as it is"), "{said}");
+    assert_eq!(home.files(), written);
+
+    // With Enter alone the same comes out of it, and the token that stays is tried.
+    let (code, said) = home.run(&["init"], &["y", "", "", "", "", "", "", "", "n"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("This is Knightwatch"), "{said}");
+    assert_eq!(home.files(), written);
+
+    // What it does not ask is still there, under another name.
+    fs::write(
+        home.config(),
+        format!("lichess.url = '{}'\nchat.greeting = 'Hi'\n", site.url),
+    )
+    .unwrap();
+    site.sim.add_token(
+        "lip_second",
+        BOT,
+        &["bot:play", "challenge:read", "challenge:write"],
+    );
+    let again = ["y", "", "y", "lip_second", "", "", "", "", "", "n"];
+    let (code, said) = home.run(&["init"], &again);
+    assert_eq!(code, Some(0), "{said}");
+    let old = fs::read_to_string(home.path(".config/knightwatch/config.toml.old")).unwrap();
+    assert!(old.contains("greeting"), "{old}");
+    assert_eq!(fs::read_to_string(home.token()).unwrap(), "lip_second\n");
+    assert_eq!(load(&home.config()).lichess.address(), site.url);
+}
+
+#[test]
+fn a_configuration_elsewhere_is_named_in_the_next_steps() {
+    let site = Site::new([]);
+    let (home, token) = (Home::new(), site.sim.token_of(BOT));
+    let answers = [site.url.as_str(), token.as_str(), "", "", "", "", "", "n"];
+    let (_, said) = home.run(&["init", "--config", "./knightwatch.toml"], &answers);
+    let (_, next) = said.split_once("What is next:\n").unwrap();
+    assert!(!next.contains("--config"), "{said}");
+    let (_, said) = home.run(&["init", "--config", "my bots/one.toml"], &answers);
+    let (_, next) = said.split_once("What is next:\n").unwrap();
+    assert!(next.contains("check --config 'my bots/one.toml'"), "{said}");
+    assert_eq!(mode(&home.path("my bots/token")), 0o600);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_leaves_no_other() {
+    let site = Site::new([]);
+    let (home, token) = (Home::new(), site.sim.token_of(BOT));
+    fs::create_dir_all(home.token()).unwrap();
+    // A directory is in the token's place.
+    let answers = [
+        site.url.as_str(),
+        "y",
+        token.as_str(),
+        "",
+        "",
+        "",
+        "",
+        "",
+        "n",
+    ];
+    let (code, said) = home.run(&["init"], &answers);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("cannot write"), "{said}");
+    assert_eq!(home.files(), []);
+}
+
+#[test]
+fn a_service_is_set_up_by_one_command() {
+    let site = Site::new([]);
+    let (home, token) = (Home::new(), site.sim.token_of(BOT));
+    let root = home.path("image");
+    let init = ["init", "--service", "--root", root.to_str().unwrap()];
+    let answers = [site.url.as_str(), token.as_str(), "", "16", "", "", "", "y"];
+    let (code, said) = home.run(&init, &answers);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("Ready to play: sudo systemctl start knightwatch"),
+        "{said}"
+    );
+    for part in [
+        "install the program as /usr/local/bin/knightwatch",
+        "systemctl enable --now knightwatch",
+        "knightwatch status",
+    ] {
+        let (_, next) = said.split_once("What is next").unwrap();
+        assert!(next.contains(part), "{part} in {said}");
+    }
+    let config = root.join("etc/knightwatch/config.toml");
+    let kept = root.join("etc/knightwatch/token");
+    assert_eq!(fs::read_to_string(&kept).unwrap(), format!("{token}\n"));
+    // The service has a user of its own, who reads the one and not the other.
+    assert_eq!((mode(&kept), mode(&config)), (0o600, 0o644));
+    assert_eq!(mode(config.parent().unwrap()), 0o755);
+    let unit = fs::read_to_string(root.join("etc/systemd/system/knightwatch.service")).unwrap();
+    let printed = home.command(&["init", "--print-unit"]).output().unwrap();
+    assert!(printed.status.success());
+    for unit in [unit, String::from_utf8(printed.stdout).unwrap()] {
+        assert!(
+            unit.contains("LoadCredential=token:/etc/knightwatch/token\n"),
+            "{unit}"
+        );
+        assert!(
+            unit.contains(" run --config /etc/knightwatch/config.toml\n"),
+            "{unit}"
+        );
+    }
+
+    // As systemd starts it: the credential is found without a setting.
+    let settings = load(&config);
+    assert_eq!(settings.lichess.token_file, None);
+    let check = ["check", "--config", config.to_str().unwrap()];
+    let mut command = home.command(&check);
+    let command = command.env("CREDENTIALS_DIRECTORY", kept.parent().unwrap());
+    let (code, said) = outcome(command, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = home.run(&check, &[]);
+    assert_eq!(code, Some(78), "{said}");
+    assert!(said.contains("/etc/knightwatch/token"), "{said}");
+    let (code, said) = home.run(&["run", "--config", config.to_str().unwrap()], &[]);
+    assert_eq!(code, Some(78), "{said}");
+    assert!(
+        said.contains("LoadCredential=token:/etc/knightwatch/token"),
+        "{said}"
+    );
+
+    // Once more: neither the token nor the configuration nor a unit that was changed goes without a yes.
+    let file = root.join("etc/systemd/system/knightwatch.service");
+    fs::write(&file, "[Service]\nNice=10\n").unwrap();
+    let written = home.files();
+    let (code, said) = home.run(&init, &["n", "n", "n"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(home.files(), written);
+    let (code, said) = home.run(&init, &[""]);
+    assert!(
+        code == Some(1) && said.contains("nothing was written"),
+        "{said}"
+    );
+    let (code, said) = home.run(&init, &["n", "y", "n"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        fs::read_to_string(&file)
+            .unwrap()
+            .contains("LoadCredential=")
+    );
+    assert_eq!(fs::read_to_string(&kept).unwrap(), format!("{token}\n"));
+}
+
+/// What a line begins with that runs as root on a copy of this machine whose `/etc` is this directory.
+fn with_etc(etc: &Path) -> Option<Command> {
+    let mount = format!("mount --bind '{}' /etc && exec \"$@\"", etc.display());
+    let ways = [vec!["-m"], vec!["-U", "-r", "-m"]];
+    let way = ways.into_iter().find(|way| {
+        let mut trial = Command::new("unshare");
+        let trial = trial.args(way).args(["sh", "-c", &mount, "sh", "true"]);
+        trial.output().is_ok_and(|output| output.status.success())
+    });
+    let Some(way) = way else {
+        skip("mount", "unshare cannot mount anything here");
+        return None;
+    };
+    let mut command = Command::new("unshare");
+    command.args(way).args(["sh", "-c", &mount, "sh"]);
+    command.arg(env!("CARGO_BIN_EXE_knightwatch"));
+    Some(command)
+}
+
+/// `sudo knightwatch` finds the service's configuration and token, whatever root has in its home directory.
+#[test]
+fn root_finds_the_service() {
+    let site = Site::new([]);
+    let (home, token) = (Home::new(), site.sim.token_of(BOT));
+    let etc = home.path("etc");
+    fs::create_dir_all(etc.join("knightwatch")).unwrap();
+    let records = home.path("records of the service");
+    let text = format!(
+        "lichess.url = '{}'\nengine.hash_mib = 8\nrecords.directory = '{}'\n",
+        site.url,
+        records.display()
+    );
+    fs::write(etc.join("knightwatch/config.toml"), text).unwrap();
+    fs::write(etc.join("knightwatch/token"), &token).unwrap();
+    fs::set_permissions(
+        etc.join("knightwatch/token"),
+        PermissionsExt::from_mode(0o600),
+    )
+    .unwrap();
+    // Root's own, which is another bot's.
+    fs::create_dir_all(home.config().parent().unwrap()).unwrap();
+    fs::write(home.config(), "lichess.url = 'http://127.0.0.1:9'\n").unwrap();
+    let as_root = |arguments: &[&str], answers: &[&str]| {
+        let mut command = with_etc(&etc)?;
+        command.args(arguments).env("HOME", home.0.path());
+        command
+            .env_remove("LICHESS_TOKEN")
+            .env_remove("XDG_CONFIG_HOME");
+        Some(outcome(command.current_dir(home.0.path()), answers))
+    };
+    let Some((code, said)) = as_root(&["check"], &[]) else {
+        return;
+    };
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("/etc/knightwatch/config.toml"), "{said}");
+    assert!(said.contains("sudo systemctl start knightwatch"), "{said}");
+    let (code, said) = as_root(&["games"], &[]).unwrap();
+    assert!(
+        code == Some(1) && said.contains("records of the service"),
+        "{said}"
+    );
+
+    // Root's own is still written where that is wanted, and then has to be named.
+    fs::remove_file(home.config()).unwrap();
+    let answers = [site.url.as_str(), token.as_str(), "", "", "", "", "", "n"];
+    let (code, said) = as_root(&["init"], &answers).unwrap();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("init --service"), "{said}");
+    let named = format!("check --config {}", home.config().display());
+    assert!(said.contains(&named), "{said}");
+}
+
+/// On a terminal, by `script`: waits for each question before it is answered, and gives all that was shown.
+fn on_a_terminal(home: &Home, answers: &[(&str, &str)]) -> String {
+    let aside = tempfile::tempdir().unwrap();
+    let tty = aside.path().join("tty");
+    let mut command = Command::new("script");
+    let program = env!("CARGO_BIN_EXE_knightwatch");
+    let line = format!("tty > '{}' && exec '{program}' init", tty.display());
+    command
+        .args(["-q", "-e", "-f", "-c", &line, "/dev/null"])
+        .current_dir(home.0.path())
+        .env("HOME", home.0.path())
+        .env_remove("LICHESS_TOKEN")
+        .env_remove("XDG_CONFIG_HOME");
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = Killed(pipes.spawn().unwrap());
+    let (mut input, mut output) = (
+        child.0.stdin.take().unwrap(),
+        child.0.stdout.take().unwrap(),
+    );
+    let mut shown = String::new();
+    let mut buffer = [0; 4096];
+    for (question, answer) in answers {
+        let seen = shown.len();
+        while !shown[seen..].contains(question) {
+            let length = output.read(&mut buffer).unwrap();
+            assert!(length > 0, "{question} was not asked: {shown}");
+            shown += &String::from_utf8_lossy(&buffer[..length]);
+        }
+        if question.contains("token") {
+            wait("the terminal shows nothing of what is typed", || {
+                let name = fs::read_to_string(&tty).unwrap();
+                let mut stty = Command::new("stty");
+                let state = stty.args(["-a", "-F", name.trim()]).output().unwrap();
+                let state = String::from_utf8(state.stdout).unwrap();
+                state.contains("-echo ").then_some(())
+            });
+        }
+        input.write_all(answer.as_bytes()).unwrap();
+    }
+    output.read_to_string(&mut shown).unwrap();
+    wait("its end", || child.0.try_wait().unwrap());
+    shown
+}
+
+#[test]
+fn a_terminal_shows_no_token_and_ctrl_d_writes_nothing() {
+    let site = Site::new([NewUser::human("Anna")]);
+    let (home, token) = (Home::new(), site.sim.token_of("Anna"));
+    let server = format!("{}\r", site.url);
+    let shown = on_a_terminal(
+        &home,
+        &[("Which server?", &server), ("The token (", "\u{4}")],
+    );
+    assert!(shown.contains("nothing was written"), "{shown}");
+    assert_eq!(home.files(), []);
+
+    let typed = format!("{token}\r");
+    let shown = on_a_terminal(
+        &home,
+        &[
+            ("Which server?", &server),
+            ("The token (", &typed),
+            ("games at once?", "\r"),
+            ("in MiB?", "\r"),
+            ("other bots?", "\r"),
+            ("rated games?", "\r"),
+            ("when idle?", "\r"),
+            ("Make Anna a bot account now?", "y\r"),
+            ("Type the account's name", "Anna\r"),
+            ("Check everything now?", "n\r"),
+        ],
+    );
+    assert!(shown.contains("token received (8 characters)"), "{shown}");
+    assert!(!shown.contains(&token), "{shown}");
+    assert!(shown.contains("Anna is a bot account now"), "{shown}");
+    assert_eq!(
+        fs::read_to_string(home.token()).unwrap(),
+        format!("{token}\n")
+    );
+}
