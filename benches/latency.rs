@@ -100,6 +100,7 @@ async fn one_day(compare: bool, wanted: usize, times: &mut Times) -> Outcome<()>
             records: None,
             play: None,
             orders: None,
+            key: None,
         },
     )?;
     let (_stopper, stop) = bot::stop();

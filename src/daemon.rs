@@ -392,6 +392,7 @@ fn page(
             ends: accounts.ends.clone(),
             given: web::ALL_ORDERS,
         }),
+        key: page_key(settings),
     };
     let page = Page::open(address, shown).inspect_err(|error| {
         warn!("no page, /metrics and /healthz on {address}: {error}; see daemon.listen");
@@ -399,7 +400,19 @@ fn page(
     let page = page.ok()?;
     info!("/metrics and /healthz are on http://{}", page.address());
     info!("the page: {}", page.url());
+    accounts.ends.page_is_open(control::PageUrl {
+        open: page.open_url(),
+        with_key: page.url(),
+    });
     Some(page)
+}
+
+/// Where the key of the page is kept: beside the records, one for each server. `None` where nothing can be kept.
+fn page_key(settings: &Settings) -> Option<PathBuf> {
+    let chosen = settings.records.directory.clone();
+    let directory = chosen.or_else(|| settings.data_directory())?;
+    let name = format!("{}.page-key", settings.lichess.server_name());
+    Some(directory.join(name))
 }
 
 /// Who plays on the page, where that is a user of a simulator.

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use super::command::SocketArgs;
@@ -13,6 +13,9 @@ use crate::metrics::Health;
 /// A daemon that is alive answers at once; what it has to ask Lichess for takes longer, but not as long as this.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LICHESS: Duration = Duration::from_secs(30);
+
+/// What opens an address in the browser that the user prefers.
+const BROWSE: &str = "xdg-open";
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +37,9 @@ pub enum Error {
     /// The daemon says no.
     #[error("the daemon says: {0}")]
     Refused(String),
+    /// The page cannot be opened in a browser.
+    #[error("{BROWSE} opens no browser: {0}; open the address above in one")]
+    NoBrowser(String),
 }
 
 fn list(paths: &[PathBuf]) -> String {
@@ -92,7 +98,7 @@ fn talk(
     request: &Request,
 ) -> io::Result<Result<Answer, Error>> {
     let patience = match request {
-        Request::Status => PATIENCE,
+        Request::Status | Request::Page => PATIENCE,
         _ => LICHESS,
     };
     stream.set_read_timeout(Some(patience))?;
@@ -143,5 +149,32 @@ pub(super) fn order_command(
         return Err(Error::Unreadable("not what came of it".to_owned()).into());
     };
     writeln!(out, "{done}")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints where the page of the daemon is, with its key; opens it in a browser, too, if that is wanted.
+///
+/// # Errors
+/// When there is no daemon or it has no page, when there is no browser, or nothing can be printed.
+pub(super) fn page_command(
+    socket: &SocketArgs,
+    browse: bool,
+    out: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
+    let Answer::Done(url) = socket.ask(&Request::Page)? else {
+        return Err(Error::Unreadable("not an address".to_owned()).into());
+    };
+    writeln!(out, "{url}")?;
+    if browse {
+        out.flush()?;
+        let opened = Command::new(BROWSE)
+            .arg(&url)
+            .stdout(Stdio::null())
+            .status();
+        let status = opened.map_err(|error| Error::NoBrowser(error.to_string()))?;
+        if !status.success() {
+            return Err(Error::NoBrowser(status.to_string()).into());
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,12 +6,28 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::client::{Error, ask_about, order_command};
+use super::client::{Error, ask_about, order_command, page_command};
 use super::{Answer, Challenge, Request};
 
 /// What an operator can have a running bot do.
 #[derive(Debug, Subcommand)]
 pub enum OperatorCommand {
+    /// Print the address of a running bot's page, with the key that lets you steer it
+    #[command(
+        after_help = "Examples:\n  knightwatch page\n  knightwatch page --open\n  \
+        sudo knightwatch page --socket /run/knightwatch/control.sock\n\n\
+        The key stays the same over restarts, so the page can be bookmarked. It is kept beside the records, in a file that \
+        only the bot's user can read; remove the file and restart the bot to get a new key. While --open starts the \
+        browser, other users of this machine can see the address in the list of processes."
+    )]
+    Page {
+        #[command(flatten)]
+        socket: SocketArgs,
+        /// Open it with xdg-open, too
+        #[arg(long)]
+        open: bool,
+    },
+
     /// Take no new games until `knightwatch resume`; those that are on go on
     #[command(after_help = "Examples:\n  knightwatch pause\n  \
         sudo knightwatch pause --socket /run/knightwatch/control.sock\n\n\
@@ -138,6 +154,9 @@ impl OperatorCommand {
         out: &mut impl Write,
     ) -> anyhow::Result<ExitCode> {
         let (socket, request) = match self {
+            Self::Page { socket, open } => {
+                return page_command(&locate(socket)?, open, out);
+            }
             Self::Pause(socket) => (socket, Request::Pause),
             Self::Resume(socket) => (socket, Request::Resume),
             Self::Drain(socket) => (socket, Request::Drain),

@@ -1,6 +1,6 @@
 //! What the daemon answers from: how it is doing, and who of its accounts can do something about it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{Answer, Request};
 use crate::bot::{self, Helm, Refused};
@@ -12,6 +12,17 @@ pub struct Ends {
     /// How all of it is doing.
     metrics: Metrics,
     accounts: Arc<[Account]>,
+    /// Where the page is, once it is open.
+    page: Arc<OnceLock<PageUrl>>,
+}
+
+/// The address of the page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageUrl {
+    /// Without the key, with which one only watches.
+    pub open: String,
+    /// With it.
+    pub with_key: String,
 }
 
 /// Where one account is steered.
@@ -33,6 +44,7 @@ impl From<(Metrics, Helm)> for Ends {
         Self {
             metrics,
             accounts: [only].into(),
+            page: Arc::default(),
         }
     }
 }
@@ -48,7 +60,13 @@ impl Ends {
         Self {
             metrics,
             accounts: accounts.into_iter().map(account).collect(),
+            page: Arc::default(),
         }
+    }
+
+    /// The page is open there. It is told once: a page stays where it is.
+    pub fn page_is_open(&self, url: PageUrl) {
+        let _ = self.page.set(url);
     }
 
     /// What is said to a request: by the account that it names, or else by those that it can be meant for.
@@ -63,8 +81,17 @@ impl Ends {
                     Some(account) => &account.metrics,
                     None => &self.metrics,
                 };
-                return Answer::Status(Box::new(metrics.status()));
+                let mut status = metrics.status();
+                status.page = self.page.get().map(|page| page.open.clone());
+                return Answer::Status(Box::new(status));
             }
+            Request::Page => match self.page.get() {
+                Some(page) => Ok(page.with_key.clone()),
+                None => Err(Refused(
+                    "no page is open: daemon.listen names its address, and the log says what is wrong with it"
+                        .to_owned(),
+                )),
+            },
             Request::Challenge(_) | Request::Join { .. } | Request::Leave { .. } => {
                 match &meant[..] {
                     [one] => request.carry_out(&one.helm).await,

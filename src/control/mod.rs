@@ -20,7 +20,7 @@ use crate::metrics::Status;
 
 pub use client::{Error, ask, ask_about, status_command};
 pub use command::{OperatorCommand, SocketArgs};
-pub use ends::Ends;
+pub use ends::{Ends, PageUrl};
 pub use server::{BindError, Server, keep};
 
 /// The socket's file name.
@@ -39,6 +39,8 @@ const SYSTEM: &str = "/run/knightwatch";
 pub enum Request {
     /// How is it going?
     Status,
+    /// Where is the page, with its key?
+    Page,
     /// Take no new games.
     Pause,
     /// Take new games again.
@@ -161,7 +163,7 @@ impl Request {
     /// What an account says to it.
     async fn carry_out(self, helm: &Helm) -> bot::Answer {
         match self {
-            Self::Status => Err("an account is asked for no status".into()),
+            Self::Status | Self::Page => Err("that is not for one account".into()),
             Self::Pause => helm.pause().await,
             Self::Resume => helm.resume().await,
             Self::Drain => helm.drain(),

@@ -193,6 +193,7 @@ fn open_page(sim: &Sim, parts: &BotParts, helm: Helm, address: SocketAddr) -> an
             ends: (parts.metrics.clone(), helm).into(),
             given: ORDERS,
         }),
+        key: None,
     };
     Page::open(address, shown).with_context(|| {
         format!("cannot open the page on {address}: choose another address of this machine with --web, or port 0 for any free one")

@@ -40,6 +40,7 @@ pub async fn check(settings: &Settings) -> Report {
     }
     findings.extend(books(settings));
     findings.push(records(settings));
+    findings.push(web_page(settings));
     findings.extend(machine::disk(settings));
     findings.extend(machine::files(settings));
     findings.push(engine(settings).await);
@@ -284,6 +285,25 @@ fn records(settings: &Settings) -> Finding {
             let advice = "the bot plays all the same; move the file away if nothing else helps";
             Finding::warning("records", format!("cannot read {path}: {error}")).advice(advice)
         }
+    }
+}
+
+/// Where the page will be. That its address can be used is seen where the settings are read.
+fn web_page(settings: &Settings) -> Finding {
+    match settings.daemon.address() {
+        Ok(Some(address)) => {
+            let text = format!(
+                "http://{address}/; while the bot runs, knightwatch page prints it with its key"
+            );
+            Finding::good("page", text)
+        }
+        Ok(None) => Finding::good("page", "off"),
+        Err(why) => Finding::bad(
+            "page",
+            Fault::Configuration,
+            format!("daemon.listen: {why}"),
+        )
+        .advice("the default is 127.0.0.1:9664; \"\" serves no page"),
     }
 }
 

@@ -85,6 +85,7 @@ async fn a_bot_account_with_all_it_needs_is_ready() {
             "account",
             "book",
             "records",
+            "page",
             "disk",
             "files",
             "engine"

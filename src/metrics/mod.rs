@@ -273,6 +273,7 @@ impl Metrics {
                 ..live.engine
             },
             memory_mib: resident_mib(),
+            page: None,
             stopped: live.stopped,
             accounts: Vec::new(),
         };

@@ -52,6 +52,9 @@ pub struct Status {
     pub engine: EngineStatus,
     /// Resident memory in MiB.
     pub memory_mib: u64,
+    /// The address of the page, without its key, while the page is open.
+    #[serde(default)]
+    pub page: Option<String>,
     /// Why this account of several has ended before it was told to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
@@ -225,6 +228,9 @@ impl fmt::Display for Status {
                 stream.silent_s
             )?,
             None => writeln!(f, "stream   not open")?,
+        }
+        if let Some(page) = &self.page {
+            writeln!(f, "page     {page} (with its key: knightwatch page)")?;
         }
         let c = &self.counts;
         writeln!(

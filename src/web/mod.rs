@@ -2,7 +2,7 @@
 //!
 //! It runs on a thread of its own with a runtime of its own: nothing that plays ever waits for a page, however many are
 //! open. It binds loopback addresses only, refuses requests that a foreign page has made a browser send, and lets only
-//! those act who have the key of this start, which stands in [`Page::url`].
+//! those act who have its key, which stands in [`Page::url`] and lasts over restarts.
 
 mod assets;
 mod feed;
@@ -66,6 +66,8 @@ pub struct Parts {
     pub play: Option<Play>,
     /// What it can be had do, if anything.
     pub orders: Option<Orders>,
+    /// The file that keeps the key over a restart; without one the key is new at each start.
+    pub key: Option<PathBuf>,
 }
 
 /// A site on which a person plays against the bot.
@@ -101,7 +103,7 @@ impl Page {
     pub fn open(address: SocketAddr, parts: Parts) -> io::Result<Self> {
         let listener = bind(address)?;
         let address = listener.local_addr()?;
-        let (key, closing) = (Key::new()?, CancellationToken::new());
+        let (key, closing) = (Key::kept(parts.key.as_deref())?, CancellationToken::new());
         let (tell_closed, closed) = oneshot::channel();
         let server = serve(listener, parts, key.clone(), closing.clone());
         let run = move || {
@@ -127,7 +129,12 @@ impl Page {
 
     /// Where it is, with the key: who opens this may do everything that the page can.
     pub fn url(&self) -> String {
-        format!("http://{}/#key={}", self.address, self.key)
+        format!("{}#key={}", self.open_url(), self.key)
+    }
+
+    /// The same without the key: who opens this watches, and does nothing.
+    pub fn open_url(&self) -> String {
+        format!("http://{}/", self.address)
     }
 
     /// Ends all streams and closes the page.
@@ -216,7 +223,10 @@ async fn serve(
 
 fn router(house: House, play: Option<Play>, orders: Option<Orders>, key: Key) -> Router {
     let feed = house.feed.clone();
-    let with_key = middleware::from_fn_with_state(key, rights::only_with_key);
+    let with_key = middleware::from_fn_with_state(key.clone(), rights::only_with_key);
+    let own_key = Router::new()
+        .route("/api/key", get(rights::opens))
+        .with_state(key);
     let numbers_shown = post(guest::numbers).route_layer(with_key.clone());
     let mut app = Router::new()
         .route("/metrics", get(numbers))
@@ -231,7 +241,8 @@ fn router(house: House, play: Option<Play>, orders: Option<Orders>, key: Key) ->
         .route("/", get(assets::index))
         .route("/assets/{name}", get(assets::file))
         .route("/control/numbers", numbers_shown)
-        .with_state(house);
+        .with_state(house)
+        .merge(own_key);
     if let Some(play) = play {
         let heed = middleware::from_fn_with_state(feed, guest::heed);
         let site = play.site.layer(heed).layer(with_key.clone());

@@ -1,7 +1,10 @@
 //! Who may look, and who may act.
 
 use std::fmt;
-use std::io;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
 use std::sync::Arc;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
@@ -10,12 +13,16 @@ use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use tracing::warn;
 
 /// The header that has the key. No page of another origin can set it without being let.
 const KEY: &str = "x-knightwatch-key";
 
-/// What the same header says of a key that does not open, so that a page with that of an earlier start gives it up.
+/// What the same header says of a key that does not open, so that a page with an old one gives it up.
 const WRONG: &str = "wrong";
+
+/// The length of a key as text, in hexadecimal digits.
+const DIGITS: usize = 32;
 
 /// What every answer says to who is let in.
 const HEADERS: [(&str, &str); 6] = [
@@ -30,7 +37,7 @@ const HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
 ];
 
-/// What those know who may act: 128 random bits, new at each start.
+/// What those know who may act: 128 random bits.
 #[derive(Clone)]
 pub(super) struct Key(Arc<str>);
 
@@ -39,12 +46,65 @@ impl Key {
     ///
     /// # Errors
     /// When the system has no randomness.
-    pub fn new() -> io::Result<Self> {
-        let mut bytes = [0; 16];
+    fn new() -> io::Result<Self> {
+        let mut bytes = [0; DIGITS / 2];
         aws_lc_rs::rand::fill(&mut bytes)
             .map_err(|_| io::Error::other("the system has no random numbers"))?;
         let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self(text.into()))
+    }
+
+    /// The key of this file, which is made where there is none. Without a file, or where it cannot be used, a new one.
+    ///
+    /// # Errors
+    /// When the system has no randomness.
+    pub fn kept(file: Option<&Path>) -> io::Result<Self> {
+        let Some(file) = file else { return Self::new() };
+        if let Some(key) = Self::read(file) {
+            return Ok(key);
+        }
+        let key = Self::new()?;
+        if let Err(error) = key.write(file) {
+            let file = file.display();
+            warn!("the page has a new key at each start: it cannot be kept in {file}: {error}");
+        }
+        Ok(key)
+    }
+
+    /// The key of this file, unless others may have read it.
+    fn read(path: &Path) -> Option<Self> {
+        let file = fs::File::open(path).ok()?;
+        let known = file.metadata().ok()?;
+        if known.permissions().mode() & 0o077 != 0 {
+            let path = path.display();
+            warn!("others could read the page's key in {path}: it gets a new one");
+            return None;
+        }
+        let mut text = String::new();
+        let longest = DIGITS as u64 + 2;
+        file.take(longest).read_to_string(&mut text).ok()?;
+        let text = text.trim_end();
+        let is_key = text.len() == DIGITS && text.bytes().all(|b| b.is_ascii_hexdigit());
+        is_key.then(|| Self(text.into()))
+    }
+
+    /// Puts the key into a file of its own, which only this user can read.
+    fn write(&self, path: &Path) -> io::Result<()> {
+        if let Some(directory) = path.parent() {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(directory)?;
+        }
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        let mut file = options.open(path)?;
+        file.write_all(format!("{self}\n").as_bytes())?;
+        file.sync_all()
     }
 
     fn opens(&self, headers: &HeaderMap) -> bool {
@@ -74,12 +134,17 @@ pub(super) async fn only_with_key(
     next: Next,
 ) -> Response {
     if !key.opens(request.headers()) {
-        let why =
-            "{\"error\":\"this needs the key of this start: open the address that was printed\"}\n";
+        let why = "{\"error\":\"this needs the page's key: open the address that `knightwatch page` prints\"}\n";
         let headers = [("content-type", "application/json"), (KEY, WRONG)];
         return (StatusCode::FORBIDDEN, headers, why).into_response();
     }
     next.run(request).await
+}
+
+/// Whether the key that a page has is the right one, so that an open page finds out at once when it is not.
+pub(super) async fn opens(State(key): State<Key>, headers: HeaderMap) -> Response {
+    let opens = key.opens(&headers);
+    axum::Json(serde_json::json!({ "opens": opens })).into_response()
 }
 
 /// Lets in who is on this machine, and no page of others.
@@ -135,6 +200,65 @@ mod tests {
             headers.insert(name, HeaderValue::from_static(value));
         }
         is_local(&headers)
+    }
+
+    fn shows(key: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(KEY, key.parse().expect("a value"));
+        headers
+    }
+
+    #[test]
+    fn a_key_that_is_kept_opens_after_a_restart() {
+        let home = tempfile::tempdir().expect("a directory");
+        let file = home.path().join("state/page-key");
+        let first = Key::kept(Some(&file)).expect("a key");
+        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        assert_eq!(mode(&file), 0o600);
+        assert_eq!(mode(file.parent().expect("a directory")), 0o700);
+        let second = Key::kept(Some(&file)).expect("a key");
+        assert!(second.opens(&shows(&first.to_string())));
+        assert!(!second.opens(&shows("")) && !second.opens(&HeaderMap::new()));
+        // Without a file each start has its own.
+        let [one, other] = [(), ()].map(|()| Key::kept(None).expect("a key"));
+        assert!(!one.opens(&shows(&other.to_string())));
+    }
+
+    #[test]
+    fn a_key_that_cannot_be_trusted_gives_way_to_a_new_one() {
+        let home = tempfile::tempdir().expect("a directory");
+        let file = home.path().join("page-key");
+        let before = Key::kept(Some(&file)).expect("a key").to_string();
+        let replaced = || {
+            let key = Key::kept(Some(&file)).expect("a key").to_string();
+            assert_eq!(key.len(), DIGITS);
+            assert_eq!(fs::read_to_string(&file).expect("read"), format!("{key}\n"));
+            assert_eq!(
+                fs::metadata(&file).expect("there").permissions().mode() & 0o777,
+                0o600
+            );
+            key
+        };
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("changed");
+        assert_ne!(replaced(), before);
+        for text in [
+            "",
+            "short",
+            &format!("{before}{before}"),
+            &"x".repeat(DIGITS),
+        ] {
+            fs::write(&file, text).expect("written");
+            assert_ne!(replaced(), before);
+        }
+        fs::write(&file, [0xff; DIGITS]).expect("written");
+        replaced();
+        // One that cannot be kept opens all the same.
+        let taken = home.path().join("taken");
+        fs::create_dir(&taken).expect("made");
+        assert_eq!(
+            Key::kept(Some(&taken)).expect("a key").to_string().len(),
+            DIGITS
+        );
     }
 
     #[test]

@@ -37,6 +37,7 @@ fn check_is_content_with_a_bot() {
         "token",
         "account",
         "book",
+        "page",
         "engine",
     ] {
         assert!(

@@ -1,5 +1,6 @@
 //! A running bot, seen from outside: `knightwatch status`, `/metrics`, `/healthz`.
 
+use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
@@ -11,6 +12,8 @@ use knightwatch::sim::{Kind, NewUser, Plan, Sparring, TimeControl};
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Site, wait};
+use crate::operator::said;
+use crate::page::Url;
 
 fn status(socket: &Path, json: bool) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
@@ -93,6 +96,68 @@ fn status_tells_what_the_bot_does() {
     assert!(shown.status.success());
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("1 won"), "{shown}");
+}
+
+#[test]
+fn the_address_of_the_page_is_told_and_opened() {
+    let site = Site::new([]);
+    let bot = Daemon::start(&site, "");
+    bot.ready();
+    let url = Url::of(&bot, 1);
+    // Whoever reads a status over somebody's shoulder learns where the page is, and not its key.
+    let known = parsed(&bot.socket());
+    assert_eq!(known["page"], url.open());
+    let shown = self::status(&bot.socket(), false);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let line = format!("page     {} (with its key: knightwatch page)", url.open());
+    assert!(shown.lines().any(|known| known == line), "{shown}");
+    assert!(!known.to_string().contains(&url.key) && !shown.contains(&url.key));
+    assert_eq!(said(&bot, &["page"]), format!("{}\n", url.whole()));
+
+    // A browser that notes what it is to open, and one that fails.
+    let tools = tempfile::tempdir().unwrap();
+    let opened = tools.path().join("opened");
+    let browse = |script: &str| {
+        let tool = tools.path().join("xdg-open");
+        std::fs::write(&tool, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&tool, Permissions::from_mode(0o755)).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+        command
+            .args(["page", "--open", "--socket"])
+            .arg(bot.socket());
+        command.env("PATH", tools.path()).output().unwrap()
+    };
+    let output = browse(&format!("printf %s \"$1\" > {}", opened.display()));
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(std::fs::read_to_string(&opened).unwrap(), url.whole());
+    let output = browse("exit 3");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("xdg-open opens no browser"), "{said}");
+    assert_eq!(output.stdout, format!("{}\n", url.whole()).as_bytes());
+}
+
+#[test]
+fn a_daemon_without_a_page_says_so() {
+    let site = Site::new([]);
+    let home = tempfile::tempdir().unwrap();
+    let socket = home.path().join("control.sock");
+    let config = format!(
+        "daemon = {{ listen = \"\", socket = \"{}\" }}",
+        socket.display()
+    );
+    let bot = Daemon::start(&site, &config);
+    bot.ready();
+    assert_eq!(parsed(&socket)["page"], Value::Null);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+    let output = command
+        .args(["page", "--socket"])
+        .arg(&socket)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("no page is open: daemon.listen"), "{said}");
 }
 
 #[test]

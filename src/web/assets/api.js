@@ -1,34 +1,44 @@
-// What the page asks of the daemon. Who may do more than look has the key of the URL printed at start.
+// What the page asks of the daemon. Who may do more than look has its key, from an address with `#key=`.
 
 const KEY = "knightwatch-key";
 const HEADER = "x-knightwatch-key";
 
-/** Takes the key out of the address, where it would be seen and kept. */
+/** Takes the key out of the address, where it would be seen; a bookmark of the page needs none then. */
 function takeKey() {
 	const found = /^#key=(.+)$/.exec(location.hash);
 	if (found) {
-		sessionStorage.setItem(KEY, found[1]);
+		localStorage.setItem(KEY, found[1]);
 		history.replaceState(null, "", location.pathname);
 	}
-	return sessionStorage.getItem(KEY);
+	return localStorage.getItem(KEY);
 }
 
 let key = takeKey();
 
-// A new key, where the page is open already.
+// Another key, where the page is open already.
 addEventListener("hashchange", () => takeKey() !== key && location.reload());
+addEventListener("storage", (event) => event.key === KEY && event.newValue && event.newValue !== key && location.reload());
 
 /** Whether this window may do more than look. */
 export const mayAct = () => key !== null;
 
-/** The key is that of an earlier start: this window only watches from now on. */
+/** The key does not open this page: this window only watches from now on. */
 function dropKey() {
-	sessionStorage.removeItem(KEY);
+	// Another window may have a better one.
+	if (localStorage.getItem(KEY) === key) localStorage.removeItem(KEY);
 	key = null;
 	dispatchEvent(new Event("watching"));
 }
 
-export const WATCHES = "This window only watches. To do more, open the address printed at the start, with #key=…";
+/** Finds out whether the key opens, as after a restart of the daemon. What cannot be asked now is found out by the next call. */
+export async function tryKey() {
+	if (key === null) return;
+	const tried = key;
+	const found = await fetch("/api/key", { headers: { [HEADER]: tried } }).then((response) => response.json()).catch(() => null);
+	if (found?.opens === false && key === tried) dropKey();
+}
+
+export const WATCHES = "This window only watches. To do more, open the page's address with its key: knightwatch page prints it, and the demo at its start.";
 
 async function answer(response) {
 	const text = await response.text();

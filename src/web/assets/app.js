@@ -1,6 +1,7 @@
 // The page begins here: it listens, and shows the view that the address names.
 
-import { mayAct, WATCHES } from "./api.js";
+import { mayAct, tryKey, WATCHES } from "./api.js";
+import { Bot } from "./bot.js";
 import { tick } from "./clocks.js";
 import { loadPieces, mark, say, typing } from "./dom.js";
 import { History } from "./history.js";
@@ -11,25 +12,30 @@ import { heard, lost, onChange, running, side, store } from "./store.js";
 import { turn } from "./chess.js";
 import { listen } from "./stream.js";
 import { theme } from "./theme.js";
-import { Why } from "./why.js";
 
 /** As often clocks are drawn, in ms. */
 const TICK = 100;
 
 const $ = (id) => document.getElementById(id);
 const newGame = new NewGame();
-const live = new Live({ newGame, read: (text) => say($("read"), text) });
-const views = { live, games: new History(), why: new Why() };
+const live = new Live({ newGame, read: (text) => say($("read"), text), opened: () => live.node.hidden || tabs("live") });
+const views = { live, games: new History(), bot: new Bot() };
 
 function route() {
-	const [, view = "", id = null] = location.hash.split("/");
+	const [, view = "", id = null] = location.hash.split("?")[0].split("/");
 	const name = Object.hasOwn(views, view) ? view : "live";
 	for (const [key, { node }] of Object.entries(views)) node.hidden = key !== name;
-	for (const link of document.querySelectorAll("[data-view]")) {
-		mark(link, "aria-current", link.dataset.view === name ? "page" : null);
-	}
 	if (name === "live") live.want(view === "game" ? id : null);
 	else views[name].open();
+	tabs(name);
+}
+
+/** Marks the tab that the view belongs to: a game of the past is one of all games. */
+function tabs(name) {
+	const current = name === "live" && live.past && store.snapshot?.records ? "games" : name;
+	for (const link of document.querySelectorAll("[data-view]")) {
+		mark(link, "aria-current", link.dataset.view === current ? "page" : null);
+	}
 }
 
 function head() {
@@ -65,11 +71,15 @@ function keys(event) {
 function changed(kind, id) {
 	if (kind !== "thinking") head();
 	if (kind === "connection") return;
-	if (kind === "snapshot") views.games.told();
+	if (kind === "snapshot") {
+		// Another daemon may be there now.
+		tryKey();
+		views.games.told();
+	}
 	// What the address names may be in the records only.
 	if (kind === "snapshot" && live.wanted && !store.games.has(live.wanted)) live.want(live.wanted);
 	live.heard(kind, id);
-	views.why.heard(kind);
+	views.bot.heard(kind);
 	views.games.heard(kind, store.games.get(id));
 }
 

@@ -14,13 +14,22 @@ const LINGERS = 6000;
 const AGAIN = 1000;
 
 export class Live {
-	constructor({ newGame, read }) {
+	/** `opened()` is called when another game is shown. */
+	constructor({ newGame, read, opened }) {
+		this.opened = opened;
 		this.cards = new Cards();
 		this.table = new Table({ newGame, read });
 		this.nothing = el("div", { class: "nothing" }, el("img", { src: "/assets/icon.svg", alt: "", width: 96, height: 96 }), el("h1", {}), el("p", {}));
 		this.node = el("section", { class: "live", "aria-label": "Live games" }, this.cards.node, this.table.node, this.nothing);
 		/** The id of the game that was asked for; null follows what is on. */
 		this.wanted = null;
+		/** Whether the game that is shown was over when it was put on the table. */
+		this.over = false;
+	}
+
+	/** Whether a game of the past was asked for and is shown. */
+	get past() {
+		return Boolean(this.wanted && this.over);
 	}
 
 	/** Shows the game with this id, also one from the records; null follows what is on. */
@@ -59,13 +68,18 @@ export class Live {
 		const game = this.#game();
 		this.nothing.hidden = Boolean(game);
 		this.table.node.hidden = !game;
-		if (!game) return this.#tellNothing();
+		if (!game) {
+			this.over = false;
+			return this.#tellNothing();
+		}
 		if (game.result && game.id === this.shown?.id) this.since ??= Date.now();
 		if (game.id === this.shown?.id) return;
 		this.shown = game;
 		this.since = null;
 		this.table.open(game);
 		this.cards.show(game.id);
+		this.over = Boolean(game.result);
+		this.opened();
 	}
 
 	#game() {

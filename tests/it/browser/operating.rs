@@ -30,7 +30,7 @@ fn levers_and_reasons() {
     };
     site.sim.arena(&options).unwrap();
     let (bot, url) = operator(&browser, &site, "games = { concurrency = 3 }\n");
-    browser.run("location.hash = '#/why';");
+    browser.run("location.hash = '#/bot';");
     // What ends the bot asks back, and gives up when something else is done.
     browser.click("[data-lever=drain]");
     browser.shows("[data-lever=drain]", "Really stop?");
@@ -39,36 +39,36 @@ fn levers_and_reasons() {
     browser.shows("#status", "Paused");
     let anna = site.player("Anna");
     assert_eq!(anna.answer(&anna.challenge(&CLOCK)), "later");
-    let challenges = "[aria-label=Why] .scrolls";
+    let challenges = "[aria-label=Bot] .scrolls";
     browser.shows(challenges, "Anna");
     browser.shows(challenges, "Declined");
     browser.click("[data-lever=resume]");
     browser.shows("#status", "Idle");
 
     browser.fill("input[name=user]", "Bert");
-    browser.click("[aria-label=Why] form button");
+    browser.click("[aria-label=Bot] form button");
     browser.shows("#toasts", "Bert is blocked.");
     let bert = site.player("Bert");
     assert_eq!(bert.answer(&bert.challenge(&CLOCK)), "generic");
     browser.fill("input[name=user]", "Bert");
-    browser.click("[aria-label=Why] form [value=unblock]");
+    browser.click("[aria-label=Bot] form [value=unblock]");
     browser.shows("#toasts", "Bert is not blocked any more.");
     assert_eq!(bert.answer(&bert.challenge(&CLOCK)), "accepted");
 
-    let arenas = "[aria-label=Why] h2 + p + .scrolls a[href*=rehearse]";
+    let arenas = "[aria-label=Bot] h2 + p + .scrolls a[href*=rehearse]";
     assert_eq!(browser.text(arenas), "");
     said(&bot, &["join", "rehearse"]);
     browser.shows(arenas, "Friday");
-    browser.click("[aria-label=Why] summary");
-    browser.shows("[aria-label=Why] details", "games.concurrency");
-    browser.sees("[aria-label=Why] details code");
+    browser.click("[aria-label=Bot] summary");
+    browser.shows("[aria-label=Bot] details", "games.concurrency");
+    browser.sees("[aria-label=Bot] details code");
     browser.was_clean(&url.whole());
 
     // Who has no key pulls nothing.
-    browser.run("sessionStorage.clear();");
+    browser.run("localStorage.clear();");
     browser.go("about:blank");
-    browser.go(&format!("{}#/why", url.open()));
-    browser.shows("[aria-label=Why]", "This window only watches");
+    browser.go(&format!("{}#/bot", url.open()));
+    browser.shows("[aria-label=Bot]", "This window only watches");
     let levers = "return [...document.querySelectorAll('[data-lever]')].some((lever) => lever.checkVisibility());";
     assert_eq!(browser.run(levers), false);
 }
@@ -138,6 +138,8 @@ fn games_of_the_past_are_found_and_replayed() {
     browser.click("[aria-label='To the start (Home)']");
     browser.stands("e4", "");
     browser.until("[...document.querySelectorAll('.stage .clock')].every((clock) => clock.textContent === '3:00')");
+    // It is one of all games, and not one that is on.
+    browser.shows(".top [aria-current]", "Games");
     browser.sees(".tools [href$='/animated.svg']");
 
     // What stands there can be taken along.

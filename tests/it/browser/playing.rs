@@ -209,7 +209,7 @@ fn a_challenge_is_followed_to_its_end() {
     click(&browser, "a1", "a8");
     browser.shows(".panel .result", "1-0, checkmate");
     // What is declined is said: beside the board, and in the form.
-    browser.run("location.hash = '#/why';");
+    browser.run("location.hash = '#/bot';");
     browser.click("[data-lever=pause]");
     browser.shows("#status", "Paused");
     browser.run("location.hash = '#/';");

@@ -125,7 +125,7 @@ fn every_view_and_the_form_can_be_heard() {
     ] {
         games.has(role, name);
     }
-    browser.run("location.hash = '#/why';");
+    browser.run("location.hash = '#/bot';");
     let why = Heard::of(&browser, "Account to block");
     for (role, name) in [
         ("button", "Pause"),
@@ -184,9 +184,9 @@ fn nothing_is_wider_than_a_phone() {
     browser.click("[aria-label=Games] summary");
     browser.shows(".statistics", "Speed");
     fits("all games");
-    browser.run("location.hash = '#/why';");
-    browser.click("[aria-label=Why] summary");
-    browser.shows("[aria-label=Why] details", "games.concurrency");
+    browser.run("location.hash = '#/bot';");
+    browser.click("[aria-label=Bot] summary");
+    browser.shows("[aria-label=Bot] details", "games.concurrency");
     fits("the reasons");
     // An address of any length can stand in the state.
     browser.run("document.querySelector('.state').textContent = `http://${'long'.repeat(99)}`;");

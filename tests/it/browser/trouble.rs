@@ -1,18 +1,21 @@
 //! What goes wrong between the page and its daemon.
 
+use std::os::unix::fs::PermissionsExt;
+
 use knightwatch::sim::NewUser;
 
 use super::driver::Browser;
 use super::watching::lasting;
 use crate::common::{Daemon, Site};
 use crate::manners::act;
+use crate::operator::said;
 use crate::page::Url;
 
 /// As many pages get the stream at once.
 const PAGES: usize = 64;
 
 #[test]
-fn a_key_of_an_earlier_start_is_given_up() {
+fn the_key_outlives_a_restart_and_a_wrong_one_is_given_up_at_once() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;
     };
@@ -20,20 +23,43 @@ fn a_key_of_an_earlier_start_is_given_up() {
     let home = tempfile::tempdir().unwrap();
     let (config, _) = lasting(&home);
     let mut bot = Daemon::start(&site, &config);
-    browser.go(&Url::of(&bot, 1).whole());
-    browser.run("location.hash = '#/why';");
+    let first = Url::of(&bot, 1);
+    browser.go(&first.whole());
+    browser.run("location.hash = '#/bot';");
     browser.sees("[data-lever=pause]");
     bot.crash_and_restart();
-    let url = Url::of(&bot, 2);
+    assert_eq!(Url::of(&bot, 2).key, first.key);
+    // The open page steers the new daemon, and so does a bookmark of it, in which there is no key.
     browser.shows("#status", "Idle");
     browser.click("[data-lever=pause]");
-    browser.shows("#toasts", "this needs the key of this start");
-    browser.shows("[aria-label=Why]", "This window only watches");
+    browser.shows("#status", "Paused");
+    browser.go("about:blank");
+    browser.go(&format!("{}#/bot", first.open()));
+    browser.click("[data-lever=resume]");
+    browser.shows("#status", "Idle");
+    assert_eq!(browser.run("return location.href.includes('key');"), false);
+    assert_eq!(said(&bot, &["page"]), format!("{}\n", first.whole()));
+
+    let file = bot.state_file(".page-key").unwrap();
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    bot.crash();
+    std::fs::remove_file(&file).unwrap();
+    bot.restart();
+    assert_ne!(Url::of(&bot, 3).key, first.key);
+    // Nothing has to be clicked for that.
+    browser.shows("[aria-label=Bot]", "This window only watches");
     browser.until(
         "![...document.querySelectorAll('[data-lever]')].some((lever) => lever.checkVisibility())",
     );
-    assert_eq!(browser.run("return sessionStorage.length;"), 0);
-    assert_eq!(url.json("/api/games")["total"], 0);
+    assert_eq!(
+        browser.run("return localStorage.getItem('knightwatch-key');"),
+        serde_json::Value::Null
+    );
+    // A page that is given the new key while it is open reads it.
+    browser.go(&Url::of(&bot, 3).whole());
+    browser.run("location.hash = '#/bot';");
+    browser.sees("[data-lever=pause]");
 }
 
 #[test]

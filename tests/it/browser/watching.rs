@@ -93,8 +93,8 @@ fn a_game_is_followed_live_and_after_a_restart() {
     anna.post(&format!("/api/board/game/{id}/resign"), &[]);
     browser.shows(".panel .result", "0-1, resignation");
     // Why it was begun was decided before the restart.
-    browser.run("location.hash = '#/why';");
-    browser.shows("[aria-label=Why] .scrolls", "Accepted");
+    browser.run("location.hash = '#/bot';");
+    browser.shows("[aria-label=Bot] .scrolls", "Accepted");
     bot.leave();
 }
 
@@ -166,7 +166,7 @@ fn of_several_accounts_each_is_told_by_its_name() {
     for (game, name) in [(&first, BOT), (&second, accounts::SISTER)] {
         browser.shows(&format!(".over [data-game=\"{game}\"]"), name);
     }
-    browser.run("location.hash = '#/why';");
+    browser.run("location.hash = '#/bot';");
     for name in [BOT, accounts::SISTER] {
         browser.shows(".state", &format!("{name}: "));
     }
@@ -247,7 +247,7 @@ fn the_page_suits_the_night_and_a_pocket() {
     assert!(brightness() > 200);
 
     browser.become_a_phone();
-    for view in ["#/", "#/why"] {
+    for view in ["#/", "#/bot"] {
         browser.run(&format!("location.hash = '{view}';"));
         let too_wide = browser.run("return document.documentElement.scrollWidth - 360;");
         assert_eq!(too_wide, 0, "{view}");

@@ -1,4 +1,4 @@
-// Why it does what it does: its state, challenges with the decision, the log, and the levers.
+// The bot: its state, challenges with the decision, tournaments, the log, the settings, and the levers.
 
 import { button, el, list, mark, say, table, twice } from "./dom.js";
 import { attempt, control, mayAct, tell, WATCHES } from "./api.js";
@@ -13,7 +13,7 @@ const STAGES = { running: "Running", planned: "Planned", over: "Over" };
 
 const DECISIONS = { accepted: "Accepted", queued: "Queued", declined: "Declined", dropped: "Dropped" };
 
-export class Why {
+export class Bot {
 	constructor() {
 		this.state = el("p", { class: "state" });
 		this.about = el("p", { class: "quiet" });
@@ -32,8 +32,8 @@ export class Why {
 		this.noArena = el("p", { class: "quiet" }, "No tournament yet.");
 		this.settings = el("tbody", {});
 		this.log = el("ol", { class: "log", "aria-label": "Log" });
-		this.node = el("section", { class: "page", "aria-label": "Why", hidden: true },
-			el("h1", {}, "Why"), this.state, this.about, el("div", { class: "levers" }, this.levers, this.block),
+		this.node = el("section", { class: "page", "aria-label": "Bot", hidden: true },
+			el("h1", {}, "Bot"), this.state, this.about, el("div", { class: "levers" }, this.levers, this.block),
 			el("h2", {}, "Challenges"), this.none, el("div", { class: "scrolls" }, table(["At", "From", "To", "Game", "Decision", "Why"], this.challenges)),
 			el("h2", {}, "Tournaments"), this.noArena, el("div", { class: "scrolls" }, table(["Tournament", "State", "Begins", "Place", "Why"], this.arenas)),
 			el("h2", {}, "What happened"), this.log,
