@@ -1,14 +1,17 @@
 //! Simulator, bot and sparring partners in one process, told in the terminal.
 
+mod scratch;
 mod story;
 
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{broadcast, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -22,7 +25,9 @@ use crate::lichess::Token;
 use crate::sim::{
     ColorChoice, Habits, Kind, NewUser, Plan, Sim, SimOptions, Sparring, TimeControl,
 };
+use crate::store::{self, Recorder};
 use crate::web::{self, Page};
+use scratch::Scratch;
 use story::{Story, Style};
 
 /// The name of our bot on its own server.
@@ -51,7 +56,8 @@ pub struct Options {
     pub web: SocketAddr,
 }
 
-/// Plays, and tells it on stdout, until enough games are over or Ctrl-C; ends with a table of the results.
+/// Plays, and tells it on stdout, until enough games are over, Ctrl-C or SIGTERM; ends with a table of the results. Its
+/// games are kept until then, so that the page has them.
 ///
 /// # Errors
 /// When the address cannot be bound, when stdout is closed, or when the bot stops by itself.
@@ -72,13 +78,22 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
                 .await
         }
     });
+    let mut signals = signals()?;
     let events = Bus::new();
     let watch = events.subscribe();
+    let scratch = Scratch::new().context("cannot make a directory for temporary files")?;
+    let file = store::file_in(scratch.path(), NAME);
+    let records = store::Options {
+        file: file.clone(),
+        server: format!("http://{address}/"),
+        files: None,
+    };
+    let recorder = Recorder::start(records, events.subscribe())?;
     let mut parts = bot_parts(&sim, address, events)?;
     let (stopper, stop) = bot::stop();
     let (helm, calls) = bot::helm(stopper.clone());
     parts.calls = calls;
-    let page = open_page(&sim, &parts, helm, options.web)?;
+    let page = open_page(&sim, &parts, helm, file, options.web)?;
     let metrics = parts.metrics.clone();
     let counting = tokio::spawn(metrics.follow(parts.events.subscribe()));
     let bot = tokio::spawn(bot::run(parts, stop));
@@ -95,9 +110,18 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         page.url()
     )?;
     let mut story = Story::new(style());
-    let outcome = tell(&mut story, watch, options.games, bot, &stopper).await;
+    let outcome = tell(
+        &mut story,
+        watch,
+        options.games,
+        bot,
+        (&stopper, &mut signals),
+    )
+    .await;
 
     page.close().await;
+    recorder.finish(FAREWELL).await;
+    drop(scratch);
     counting.abort();
     let table = writeln!(out, "\n{}", story.table().trim_end());
     drop(close);
@@ -107,13 +131,21 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     Ok(table?)
 }
 
-/// Tells what happens until enough games are over, somebody presses Ctrl-C, or the bot gives up.
+/// Ctrl-C and SIGTERM, from now on: whoever is told by one of them removes what it has made.
+fn signals() -> io::Result<[Signal; 2]> {
+    Ok([
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+    ])
+}
+
+/// Tells what happens until enough games are over, a signal ends it, or the bot gives up.
 async fn tell(
     story: &mut Story,
     mut watch: broadcast::Receiver<Arc<Event>>,
     games: Option<u32>,
     mut bot: JoinHandle<Result<(), bot::Error>>,
-    stopper: &Stopper,
+    (stopper, [interrupt, terminate]): (&Stopper, &mut [Signal; 2]),
 ) -> anyhow::Result<()> {
     let mut out = io::stdout();
     let enough = games.map_or(usize::MAX, |games| games as usize);
@@ -124,7 +156,8 @@ async fn tell(
                 ended.context("the bot has failed")??;
                 anyhow::bail!("the bot has stopped by itself");
             }
-            _ = tokio::signal::ctrl_c() => break,
+            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break,
         };
         match event {
             Ok(event) => {
@@ -180,11 +213,17 @@ fn bot_parts(sim: &Sim, address: SocketAddr, events: Bus) -> anyhow::Result<BotP
 }
 
 /// The page, on which one can play, too.
-fn open_page(sim: &Sim, parts: &BotParts, helm: Helm, address: SocketAddr) -> anyhow::Result<Page> {
+fn open_page(
+    sim: &Sim,
+    parts: &BotParts,
+    helm: Helm,
+    records: PathBuf,
+    address: SocketAddr,
+) -> anyhow::Result<Page> {
     let shown = web::Parts {
         events: parts.events.subscribe(),
         metrics: parts.metrics.clone(),
-        records: None,
+        records: Some(records),
         play: Some(web::Play {
             user: GUEST.to_owned(),
             site: sim.door_of(GUEST),

@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use driver::Browser;
 
@@ -28,12 +29,16 @@ const END: &str = "\u{E010}";
 struct Demo {
     child: Child,
     url: String,
+    /// Where it has its temporary files.
+    home: TempDir,
 }
 
 impl Demo {
     fn start() -> Self {
+        let home = tempfile::tempdir().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
             .args(["demo", "--web", "127.0.0.1:0"])
+            .env("TMPDIR", home.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -48,7 +53,7 @@ impl Demo {
             .expect("the demo tells the address of its page");
         // It goes on telling, and does not wait for us.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, url }
+        Self { child, url, home }
     }
 }
 
