@@ -154,6 +154,92 @@ impl FromStr for By {
     }
 }
 
+/// What a list of games is in order of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// When they began.
+    #[default]
+    Started,
+    /// The opponent's name.
+    Opponent,
+    /// The opponent's rating.
+    Rating,
+    /// What they were for us.
+    Result,
+    /// How long they last by their clocks.
+    Clock,
+    /// How many moves they have.
+    Plies,
+}
+
+impl Sort {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Started,
+        Self::Opponent,
+        Self::Rating,
+        Self::Result,
+        Self::Clock,
+        Self::Plies,
+    ];
+
+    /// One word.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Opponent => "opponent",
+            Self::Rating => "rating",
+            Self::Result => "result",
+            Self::Clock => "clock",
+            Self::Plies => "plies",
+        }
+    }
+
+    fn expression(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Opponent => "opponent",
+            Self::Rating => "opponent_rating",
+            Self::Result => "points",
+            // As Lichess estimates how long a game takes; a game without limits is the longest.
+            Self::Clock => "coalesce(base_s + 40 * increment_s, 86400 * coalesce(days, 1000))",
+            Self::Plies => "plies",
+        }
+    }
+}
+
+impl FromStr for Sort {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|sort| sort.key() == text);
+        known.ok_or_else(|| {
+            let keys = Self::ALL.map(Self::key);
+            format!("expected one of {}", keys.join(", "))
+        })
+    }
+}
+
+/// The order of a list of games; games that have no value stand at the end, equal ones with the latest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Order {
+    /// What counts.
+    pub by: Sort,
+    /// The least first, instead of last.
+    pub ascending: bool,
+}
+
+impl Order {
+    /// What stands behind ORDER BY.
+    pub(super) fn sql(self) -> String {
+        let direction = if self.ascending { "ASC" } else { "DESC" };
+        match self.by {
+            Sort::Started => format!("started {direction}"),
+            by => format!("{} {direction} NULLS LAST, started DESC", by.expression()),
+        }
+    }
+}
+
 /// A part of a long list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {

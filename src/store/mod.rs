@@ -29,7 +29,7 @@ use rusqlite::{Connection, OpenFlags};
 
 pub use command::{CommandError, ExportOptions, GamesOptions, View, export_command, games_command};
 pub use filing::{Files, Grouping};
-pub use filter::{By, Filter, Outcome, Page, day};
+pub use filter::{By, Filter, Order, Outcome, Page, Sort, day};
 pub use pgn::{Details, pgn_of};
 pub use reader::{Attended, Decided, Game, Incident, Played, Reader, Record};
 pub use recorder::{Options, Recorder};

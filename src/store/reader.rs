@@ -9,14 +9,21 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params_from_iter};
 use serde::Serialize;
 
-use super::filter::{Conditions, Filter, Outcome, Page};
+use super::filter::{Conditions, Filter, Order, Outcome, Page};
+use super::stats::{KIND, opening};
 use super::{Error, PATIENCE, open, schema};
 use crate::events::{Color, Player, TimeControl};
 
 /// The columns of a [`Game`], in the order in which [`game`] reads them.
 const GAME: &str = "id, started, finished, color, account, account_title, account_rating, account_provisional, opponent,
     opponent_title, opponent_rating, opponent_provisional, speed, base_s, increment_s, days, variant, rated,
-    initial_fen, tournament, status, result, points, plies, left_ms, round_trip_us";
+    initial_fen, tournament, status, result, points, plies, left_ms, round_trip_us, opening";
+
+/// The games of an account that are looked through for the one that tells what another has changed of its rating.
+const NEIGHBOURS: u32 = 50;
+
+/// A game that began so long before another one may still have been on then, in milliseconds.
+const LONGEST_GAME: i64 = 6 * 3_600_000;
 
 /// A game as lists show it.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +60,8 @@ pub struct Game {
     pub outcome: Outcome,
     /// Moves made, in plies.
     pub plies: u32,
+    /// The first four moves of an ordinary game that is over: `e2e4 c7c5 g1f3 d7d6`.
+    pub opening: Option<String>,
     /// Our clock at the end.
     pub left: Option<Duration>,
     /// The mean time from the start of a POST of ours to its answer.
@@ -60,6 +69,11 @@ pub struct Game {
 }
 
 impl Game {
+    /// Its first moves as people write them: `1. e4 c5 2. Nf3 d6`.
+    pub fn first_moves(&self) -> Option<String> {
+        self.opening.as_deref().map(opening)
+    }
+
     /// Who had this colour.
     pub fn player(&self, color: Color) -> &Player {
         if color == self.color {
@@ -204,10 +218,55 @@ impl Reader {
     /// # Errors
     /// When the file cannot be read; so with all that follows.
     pub fn games(&self, filter: &Filter, page: Page) -> Result<Vec<Game>, Error> {
-        let (sql, conditions) = list(filter, page);
+        self.games_in(Order::default(), filter, page)
+    }
+
+    /// Games, in this order.
+    pub fn games_in(&self, order: Order, filter: &Filter, page: Page) -> Result<Vec<Game>, Error> {
+        let (sql, conditions) = list(order, filter, page);
         let mut statement = self.db.prepare(&sql)?;
         let rows = statement.query_map(params_from_iter(conditions.values), game)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// What a rated game has changed of our rating. The next game of its kind tells it, which begins with the rating that
+    /// came of this one: unless another game of the kind was on at the same time, which has its part in the difference.
+    pub fn rating_change(&self, game: &Game) -> Result<Option<i64>, Error> {
+        let (Some(rating), Some(finished)) = (game.account.rating, game.finished) else {
+            return Ok(None);
+        };
+        if !game.rated {
+            return Ok(None);
+        }
+        let kind = match game.variant.as_str() {
+            "standard" => &game.speed,
+            variant => variant,
+        };
+        let (name, started) = (&game.account.name, game.started);
+        let sql = format!(
+            "SELECT started, account_rating
+             FROM (SELECT * FROM game WHERE account = ?1 AND started > ?2 ORDER BY started LIMIT {NEIGHBOURS})
+             WHERE rated = 1 AND {KIND} = ?3 AND account_rating IS NOT NULL LIMIT 1"
+        );
+        let mut next = self.db.prepare(&sql)?;
+        let next = next.query_row((name, started, kind), |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+        });
+        let Some((_, after)) = next.optional()?.filter(|(then, _)| finished <= *then) else {
+            return Ok(None);
+        };
+        let sql = format!(
+            "SELECT EXISTS (
+                 SELECT 1 FROM (
+                     SELECT * FROM game WHERE account = ?1 AND started <= ?2 AND started > ?2 - {LONGEST_GAME}
+                     ORDER BY started DESC LIMIT {NEIGHBOURS}
+                 )
+                 WHERE id <> ?4 AND rated = 1 AND {KIND} = ?3 AND coalesce(finished, ?2 + 1) > ?2
+             )"
+        );
+        let mut beside = self.db.prepare(&sql)?;
+        let beside: bool = beside.query_row((name, started, kind, &game.id), |row| row.get(0))?;
+        Ok((!beside).then(|| after - i64::from(rating)))
     }
 
     /// Their number.
@@ -333,7 +392,7 @@ fn read_only(file: &Path) -> Result<Connection, Error> {
 }
 
 /// The statement of [`Reader::games`], with its values.
-pub(super) fn list(filter: &Filter, page: Page) -> (String, Conditions) {
+pub(super) fn list(order: Order, filter: &Filter, page: Page) -> (String, Conditions) {
     let mut conditions = Conditions::new(filter, "TRUE");
     let terms = conditions.sql();
     let (most, skip) = (
@@ -341,7 +400,8 @@ pub(super) fn list(filter: &Filter, page: Page) -> (String, Conditions) {
         conditions.bind(i64::from(page.skip)),
     );
     let sql = format!(
-        "SELECT {GAME} FROM game WHERE {terms} ORDER BY started DESC LIMIT {most} OFFSET {skip}"
+        "SELECT {GAME} FROM game WHERE {terms} ORDER BY {} LIMIT {most} OFFSET {skip}",
+        order.sql()
     );
     (sql, conditions)
 }
@@ -380,6 +440,7 @@ fn game(row: &Row<'_>) -> rusqlite::Result<Game> {
         status,
         result: row.get(21)?,
         plies: row.get(23)?,
+        opening: row.get(26)?,
         left: left.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs())),
         round_trip: round_trip.map(|us| Duration::from_micros(us.max(0).unsigned_abs())),
     })

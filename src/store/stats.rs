@@ -19,11 +19,14 @@ const DAY: i64 = 86_400_000;
 /// Performances are those of so many games at most.
 const LAST: usize = 100;
 
+/// Ratings over time are told game by game where there are no more than so many games, and by the day otherwise.
+const FEW: usize = 200;
+
 /// The change of a rating is the one since so long ago.
 const MONTH: Duration = Duration::from_secs(30 * 86_400);
 
 /// Ratings of a kind: Chess960 has one of its own, whatever the speed. No other variant is rated.
-const KIND: &str = "CASE variant WHEN 'standard' THEN speed ELSE variant END";
+pub(super) const KIND: &str = "CASE variant WHEN 'standard' THEN speed ELSE variant END";
 
 /// Results by a text. There are few texts and many games, and nobody gains by texts that are hard to tell apart.
 type Groups = FxHashMap<String, Score>;
@@ -223,8 +226,8 @@ impl Reader {
         Ok(standings.into_iter().filter_map(Standing::told).collect())
     }
 
-    /// Our rating in every kind of these games over time: the moment in milliseconds since 1970, and the rating in the
-    /// last game of each day. Where several accounts of ours have played them, kinds are told as `Knightwatch blitz`.
+    /// Our rating in every kind of these games over time: the moment in milliseconds since 1970, and the rating at the
+    /// start of each game, or in the last game of each day where there are many. Where several accounts of ours have played them, kinds are told as `Knightwatch blitz`.
     pub fn rating_histories(
         &self,
         filter: &Filter,
@@ -246,14 +249,11 @@ impl Reader {
                 Some(kinds) => kinds,
                 None => accounts.entry(account.to_owned()).or_default(),
             };
-            let days = match kinds.get_mut(kind) {
-                Some(days) => days,
+            let points = match kinds.get_mut(kind) {
+                Some(points) => points,
                 None => kinds.entry(kind.to_owned()).or_default(),
             };
-            match days.last_mut() {
-                Some(last) if last.0.div_euclid(DAY) == at.div_euclid(DAY) => *last = (at, rating),
-                _ => days.push((at, rating)),
-            }
+            points.push((at, rating));
         }
         let several = accounts.len() > 1;
         let told = accounts.into_iter().flat_map(|(account, kinds)| {
@@ -263,10 +263,25 @@ impl Reader {
             };
             kinds
                 .into_iter()
-                .map(move |(kind, days)| (name(kind), days))
+                .map(move |(kind, points)| (name(kind), thinned(points)))
         });
         Ok(told.collect())
     }
+}
+
+/// The last point of each day, where there are many.
+fn thinned(mut points: Vec<(i64, u32)>) -> Vec<(i64, u32)> {
+    if points.len() > FEW {
+        let day = |point: &(i64, u32)| point.0.div_euclid(DAY);
+        points.dedup_by(|later, kept| {
+            let same = day(later) == day(kept);
+            if same {
+                *kept = *later;
+            }
+            same
+        });
+    }
+    points
 }
 
 /// What is known of one kind of ratings while its games are gone through, from the latest to the first.
@@ -365,7 +380,7 @@ fn in_order(groups: Groups, by: By) -> Vec<(String, Score)> {
 }
 
 /// The first moves of a game in UCI, as people write them: `1. e4 c5 2. Nf3 d6`.
-fn opening(moves: &str) -> String {
+pub(super) fn opening(moves: &str) -> String {
     let mut position = Position::startpos();
     let mut words = Vec::new();
     for uci in moves.split(' ') {

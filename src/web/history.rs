@@ -3,15 +3,21 @@
 //! SQLite is asked on threads that may wait; each question has its own connection, as each page has its own questions.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
+use axum::body::Body;
 use axum::extract::{Query, State as Shared};
 use axum::http::StatusCode;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::{Stream, stream};
 use serde::{Deserialize, Serialize};
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::spawn_blocking;
 
 use super::House;
@@ -20,12 +26,20 @@ use super::table::Table;
 use super::wire::{Arena, Challenge, Ending, Line, Note, Player};
 use crate::events::{self, ArenaStage, Color, GameStarted, Score, Severity, Source};
 use crate::store::{
-    self, Attended, Decided, Filter, Incident, Outcome, Played, Reader, Record, day,
+    self, Attended, Decided, Details, Filter, Incident, Order, Outcome, Played, Reader, Record,
+    Sort, day, pgn_of,
 };
 
 /// Games in a list where nobody says how many, and the most.
 const LISTED: u32 = 50;
 const MOST_LISTED: u32 = 500;
+
+/// Downloads of games as PGN at once; each holds a thread and the file.
+const DOWNLOADS: usize = 4;
+
+/// A piece of such a download is sent once it has so many bytes, and so many pieces are made before they are taken.
+const PIECE: usize = 64 * 1024;
+const PIECES: usize = 4;
 
 /// Groups of a kind in statistics: those with the most games.
 const GROUPS: usize = 100;
@@ -48,6 +62,9 @@ pub(super) enum Refusal {
     /// A server beside us says this.
     #[error("{1}")]
     Passed(StatusCode, String),
+    /// Too many of these are under way.
+    #[error("{0}")]
+    Busy(&'static str),
     /// The records cannot be read.
     #[error("the records cannot be read: {0}")]
     Unreadable(#[from] store::Error),
@@ -62,6 +79,7 @@ impl IntoResponse for Refusal {
             Self::Wrong(_) => StatusCode::BAD_REQUEST,
             Self::Missing(_) => StatusCode::NOT_FOUND,
             Self::Passed(code, _) => *code,
+            Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unreadable(_) | Self::Lost => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let error = self.to_string();
@@ -71,16 +89,22 @@ impl IntoResponse for Refusal {
 
 /// The records, if there are any. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Records(Option<Arc<Path>>);
+pub(super) struct Records {
+    file: Option<Arc<Path>>,
+    downloads: Arc<Semaphore>,
+}
 
 impl Records {
     pub fn new(file: Option<PathBuf>) -> Self {
-        Self(file.map(Into::into))
+        Self {
+            file: file.map(Into::into),
+            downloads: Arc::new(Semaphore::new(DOWNLOADS)),
+        }
     }
 
     /// Whether they are kept.
     pub fn are_kept(&self) -> bool {
-        self.0.is_some()
+        self.file.is_some()
     }
 
     /// Asks a question where nobody else waits for it.
@@ -89,10 +113,41 @@ impl Records {
         T: Send + 'static,
         F: FnOnce(&Reader) -> Result<T, Refusal> + Send + 'static,
     {
-        let file = self.0.clone();
+        self.consume(move |reader| question(&reader)).await
+    }
+
+    /// The same for a question that keeps the reader.
+    async fn consume<T, F>(&self, question: F) -> Result<T, Refusal>
+    where
+        T: Send + 'static,
+        F: FnOnce(Reader) -> Result<T, Refusal> + Send + 'static,
+    {
+        let file = self.file.clone();
         let file = file.ok_or(Refusal::Missing("no records are kept here"))?;
-        let asked = spawn_blocking(move || question(&Reader::open(&file)?));
+        let asked = spawn_blocking(move || question(Reader::open(&file)?));
         asked.await.map_err(|_| Refusal::Lost)?
+    }
+
+    /// The games that are meant as PGN, the first one first, in pieces that are made while they are taken.
+    async fn pgn(
+        &self,
+        filter: Filter,
+    ) -> Result<impl Stream<Item = io::Result<Bytes>> + use<>, Refusal> {
+        let busy = "games are downloaded in several places already: try again when one is done";
+        let turn = Arc::clone(&self.downloads).try_acquire_owned();
+        let turn = turn.map_err(|_| Refusal::Busy(busy))?;
+        // What is wrong with the file is found out before anything is sent.
+        let found = self.consume(move |reader| Ok((reader.ids(&filter)?, reader)));
+        let (ids, reader) = found.await?;
+        let (pieces, taken) = mpsc::channel(PIECES);
+        spawn_blocking(move || {
+            write_games(&reader, &ids, &pieces);
+            drop(turn);
+        });
+        Ok(stream::unfold(taken, |mut taken| async {
+            let piece = taken.recv().await?;
+            Some((piece, taken))
+        }))
     }
 
     /// The last decisions about challenges, the last notes and the last tournaments.
@@ -126,6 +181,33 @@ impl Records {
     }
 }
 
+/// Writes games as PGN in pieces, until they are not taken any more.
+fn write_games(reader: &Reader, ids: &[String], pieces: &mpsc::Sender<io::Result<Bytes>>) {
+    let mut text = String::new();
+    let mut first = true;
+    for id in ids {
+        let record = match reader.record(id) {
+            Ok(Some(record)) if record.game.plies > 0 => record,
+            // It was taken back to its start, or is gone.
+            Ok(_) => continue,
+            // The connection breaks off, so that half a file is not taken for a whole one.
+            Err(error) => return drop(pieces.blocking_send(Err(io::Error::other(error)))),
+        };
+        if !std::mem::take(&mut first) {
+            text.push('\n');
+        }
+        text += &pgn_of(&record, reader.server(), Details::ALL);
+        if text.len() >= PIECE {
+            let piece = Bytes::from(std::mem::take(&mut text));
+            if pieces.blocking_send(Ok(piece)).is_err() {
+                return;
+            }
+        }
+    }
+    // Who has gone away meanwhile misses nothing.
+    let _ = pieces.blocking_send(Ok(text.into()));
+}
+
 /// What a page asks for; an empty text is as good as none.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -141,6 +223,8 @@ pub(super) struct Question {
     since: String,
     until: String,
     text: String,
+    sort: String,
+    ascending: String,
     offset: String,
     limit: String,
 }
@@ -160,13 +244,19 @@ impl Question {
             })?,
             speed: text(&self.speed),
             variant: text(&self.variant),
-            rated: read("rated", &self.rated, |text| {
-                text.parse()
-                    .map_err(|_| "expected true or false".to_owned())
-            })?,
+            rated: read("rated", &self.rated, truth)?,
             tournament: text(&self.tournament),
             since: read("since", &self.since, |text| moment(text, 0))?,
             until: read("until", &self.until, |text| moment(text, DAY_MS))?,
+        })
+    }
+
+    fn order(&self) -> Result<Order, Refusal> {
+        let by = read("sort", &self.sort, str::parse::<Sort>)?;
+        let ascending = read("ascending", &self.ascending, truth)?;
+        Ok(Order {
+            by: by.unwrap_or_default(),
+            ascending: ascending.unwrap_or(false),
         })
     }
 
@@ -195,6 +285,11 @@ fn read<T>(
     }
     let wrong = |why| Refusal::Wrong(format!("{name}={text}: {why}"));
     parse(text).map(Some).map_err(wrong)
+}
+
+fn truth(text: &str) -> Result<bool, String> {
+    text.parse()
+        .map_err(|_| "expected true or false".to_owned())
 }
 
 /// Milliseconds since 1970, or a day, of which this comes on top.
@@ -228,11 +323,21 @@ struct Row {
     tournament: Option<String>,
     plies: u32,
     status: Option<String>,
+    /// How it ended, in a word or two.
+    end: Option<String>,
+    /// Its first moves as people write them.
+    opening: Option<String>,
+    /// What it has changed of our rating, where that is known.
+    rating_change: Option<i64>,
 }
 
-impl From<store::Game> for Row {
-    fn from(game: store::Game) -> Self {
+impl Row {
+    fn of(game: store::Game, rating_change: Option<i64>) -> Self {
+        let end = game.status.as_ref().map(|status| ending(&game, status));
         Self {
+            end: end.map(|end| end.reason(None)),
+            opening: game.first_moves(),
+            rating_change,
             white: game.player(Color::White).into(),
             black: game.player(Color::Black).into(),
             id: game.id,
@@ -256,15 +361,35 @@ pub(super) async fn games(
     Shared(house): Shared<House>,
     Query(question): Query<Question>,
 ) -> Result<Json<Listed>, Refusal> {
-    let (filter, page) = (question.filter()?, question.page()?);
+    let (filter, order, page) = (question.filter()?, question.order()?, question.page()?);
     let listed = house.records.ask(move |reader| {
-        let games = reader.games(&filter, page)?;
+        let games = reader.games_in(order, &filter, page)?.into_iter();
+        let row = |game| {
+            let change = reader.rating_change(&game)?;
+            Ok(Row::of(game, change))
+        };
         Ok(Listed {
             total: reader.count(&filter)?,
-            games: games.into_iter().map(Row::from).collect(),
+            games: games.map(row).collect::<Result<_, store::Error>>()?,
         })
     });
     listed.await.map(Json)
+}
+
+/// The games that a question means, as a PGN file.
+pub(super) async fn download(
+    Shared(house): Shared<House>,
+    Query(question): Query<Question>,
+) -> Result<Response, Refusal> {
+    let pgn = house.records.pgn(question.filter()?).await?;
+    let kind = [
+        (CONTENT_TYPE, "application/x-chess-pgn"),
+        (
+            CONTENT_DISPOSITION,
+            "attachment; filename=\"knightwatch.pgn\"",
+        ),
+    ];
+    Ok((kind, Body::from_stream(pgn)).into_response())
 }
 
 /// What games came to.
@@ -394,27 +519,32 @@ fn replayed(record: &Record, server: &str) -> Table {
         }
     };
     let status = game.status.clone().unwrap_or_default();
+    let end = ending(game, &status);
+    let text = end.reason(Some(table.board()));
+    table.close(Ending {
+        outcome,
+        score: end.result,
+        status,
+        text,
+    });
+    table
+}
+
+/// The end of a game of the records, with the server's word for it.
+fn ending(game: &store::Game, status: &str) -> events::GameFinished {
     let score = game.result.clone().unwrap_or_else(|| "*".to_owned());
-    let text = events::GameFinished {
+    events::GameFinished {
         game: game.id.clone(),
         winner: match score.as_str() {
             "1-0" => Some(Color::White),
             "0-1" => Some(Color::Black),
             _ => None,
         },
-        status: status.clone(),
-        result: score.clone(),
+        status: status.to_owned(),
+        result: score,
         plies: game.plies,
         moves: String::new(),
     }
-    .reason(Some(table.board()));
-    table.close(Ending {
-        outcome,
-        score,
-        status,
-        text,
-    });
-    table
 }
 
 /// What was thought of a move of ours.
@@ -520,6 +650,8 @@ mod tests {
                 "text" => question.text = value,
                 "offset" => question.offset = value,
                 "limit" => question.limit = value,
+                "sort" => question.sort = value,
+                "ascending" => question.ascending = value,
                 other => panic!("{other}"),
             }
         }
@@ -565,5 +697,14 @@ mod tests {
             assert!(error.starts_with(&format!("{name}={value}: ")), "{error}");
         }
         assert!(question(&[("limit", "-1")]).page().is_err());
+        let error = question(&[("sort", "luck")]).order().unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("sort=luck: expected one of started, ")
+        );
+        assert!(question(&[("ascending", "up")]).order().is_err());
+        let longest = question(&[("sort", "plies")]).order().expect("an order");
+        assert_eq!((longest.by, longest.ascending), (Sort::Plies, false));
     }
 }

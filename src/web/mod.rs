@@ -233,6 +233,7 @@ fn router(house: House, play: Option<Play>, orders: Option<Orders>, key: Key) ->
         .route("/healthz", get(health))
         .route("/events", get(events))
         .route("/api/games", get(history::games))
+        .route("/api/games.pgn", get(history::download))
         .route("/api/stats", get(history::stats))
         .route("/api/game/{id}", get(pictures::game))
         .route("/game/{id}", get(pictures::board))

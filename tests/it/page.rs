@@ -261,6 +261,23 @@ fn a_page_gets_everything_and_then_what_changes_also_after_a_restart() {
         (list["total"] == 1).then_some(list)
     });
     assert_eq!(listed["games"][0]["id"], id.as_str());
+    assert_eq!(listed["games"][0]["end"], "resignation");
+    let opening = listed["games"][0]["opening"].as_str().unwrap();
+    assert!(opening.starts_with("1. "), "{opening}");
+    let (status, pgn) = url.get("/api/games.pgn?opponent=anna");
+    assert_eq!(status, 200);
+    assert!(
+        pgn.contains("[White \"Anna\"]") && pgn.contains("\n1. "),
+        "{pgn}"
+    );
+    assert_eq!(url.get("/api/games.pgn?result=great").0, 400);
+    assert!(!url.get("/api/games.pgn?text=nobody").1.contains("[Event"));
+    let (status, why) = url.get("/api/games?sort=luck");
+    assert_eq!(status, 400);
+    assert!(
+        why.contains("sort=luck: expected one of started, "),
+        "{why}"
+    );
     assert_eq!(url.json("/api/games?text=nobody")["total"], 0);
     assert_eq!(url.json("/api/stats")["by_opponent"][0]["won"], 1);
     let timing = &url.json("/api/stats")["timing"][0];

@@ -353,6 +353,118 @@ fn ratings_roll_on() {
 }
 
 #[test]
+fn ratings_over_time_are_told_game_by_game_while_there_are_few() {
+    let mut library = Library::new();
+    for number in 0..200 {
+        let mut start = head("", Color::White, "Anna");
+        start.white.rating = Some(2000 + number);
+        library.add(start, Outcome::Won);
+    }
+    // Five games a day.
+    library
+        .db
+        .execute("UPDATE game SET started = started / 5", [])
+        .unwrap();
+    let told = |library: &Library| {
+        let mut all = library
+            .reader()
+            .rating_histories(&Filter::default())
+            .unwrap();
+        all.remove("blitz").unwrap()
+    };
+    let few = told(&library);
+    assert_eq!(few.len(), 200);
+    assert_eq!(few[199], (200 * DAY / 5, 2199));
+    let mut start = head("", Color::White, "Anna");
+    start.white.rating = Some(1900);
+    library.add(start, Outcome::Lost);
+    let many = told(&library);
+    // The last game of each day: days 0 to 40, and that of the game that is one too many.
+    assert_eq!(many.len(), 42);
+    assert_eq!(many[0].1, 2003);
+    assert_eq!(many[41], (201 * DAY, 1900));
+}
+
+#[test]
+fn lists_are_sorted_as_they_are_asked_for() {
+    let mut library = Library::new();
+    let mut add = |name: &str, rating, minutes, outcome| {
+        let mut start = head("", Color::White, name);
+        start.black.rating = rating;
+        start.time_control = TimeControl::Clock {
+            base: Duration::from_secs(60 * minutes),
+            increment: Duration::ZERO,
+        };
+        library.add(start, outcome);
+    };
+    add("Bert", Some(1500), 3, Outcome::Won);
+    add("anna", None, 1, Outcome::Drawn);
+    add("Cleo", Some(2000), 10, Outcome::Lost);
+    add("Anna", Some(1800), 3, Outcome::Void);
+    let days = GameStarted {
+        time_control: TimeControl::Days(1),
+        ..head("", Color::White, "Dora")
+    };
+    library.add(days, Outcome::Won);
+    let reader = library.reader();
+    let told = |by, ascending| {
+        let order = Order { by, ascending };
+        let games = reader.games_in(order, &Filter::default(), Page::first(9));
+        let ids = games.unwrap().into_iter().map(|game| game.id);
+        ids.collect::<Vec<_>>().join(" ")
+    };
+    for (by, descending, ascending) in [
+        (Sort::Started, "5 4 3 2 1", "1 2 3 4 5"),
+        // Names in upper and lower case are the same; equal ones have the latest first.
+        (Sort::Opponent, "5 3 1 4 2", "4 2 1 3 5"),
+        (Sort::Rating, "3 5 4 1 2", "1 4 5 3 2"),
+        (Sort::Result, "5 1 2 3 4", "3 2 5 1 4"),
+        (Sort::Clock, "5 3 4 1 2", "2 4 1 3 5"),
+        (Sort::Plies, "5 3 2 1 4", "4 5 3 2 1"),
+    ] {
+        assert_eq!(told(by, false), descending, "{by:?}");
+        assert_eq!(told(by, true), ascending, "{by:?}");
+        assert_eq!(by.key().parse(), Ok(by));
+    }
+}
+
+#[test]
+fn what_a_game_has_changed_of_our_rating_is_told_by_the_next_one() {
+    let mut library = Library::new();
+    let mut add = |rating, speed: &str, rated| {
+        let mut start = head("", Color::White, "Anna");
+        start.white.rating = Some(rating);
+        start.speed = speed.to_owned();
+        start.rated = rated;
+        library.add(start, Outcome::Won);
+    };
+    add(2000, "blitz", true);
+    add(1700, "bullet", true);
+    add(2011, "blitz", false);
+    add(2011, "blitz", true);
+    add(2004, "blitz", true);
+    add(2009, "blitz", true);
+    let changes = |library: &Library| {
+        let reader = library.reader();
+        let order = Order {
+            ascending: true,
+            ..Order::default()
+        };
+        let games = reader.games_in(order, &Filter::default(), Page::first(9));
+        let change = |game: &Game| reader.rating_change(game).unwrap();
+        games.unwrap().iter().map(change).collect::<Vec<_>>()
+    };
+    // The next bullet game is still to come, and so is the blitz game after the last.
+    let all = [Some(11), None, None, Some(-7), Some(5), None];
+    assert_eq!(changes(&library), all);
+    // Where two were on at the same time, nobody knows what is whose.
+    let sql = "UPDATE game SET (started, finished) = (SELECT started - 10, started + 5 FROM game WHERE id = '5')
+         WHERE id = '4'";
+    library.db.execute(sql, []).unwrap();
+    assert_eq!(changes(&library)[3..5], [None, None]);
+}
+
+#[test]
 fn clocks_and_latencies_are_told_by_speed() {
     let mut library = Library::new();
     let anna = head("", Color::White, "Anna");
@@ -506,7 +618,7 @@ fn no_question_reads_the_games_themselves() {
         },
     ];
     for filter in filters {
-        let (list, _) = crate::store::reader::list(&filter, Page::first(50));
+        let (list, _) = crate::store::reader::list(Order::default(), &filter, Page::first(50));
         let way = plan(&library.db, &list);
         assert!(
             way.contains("USING INDEX") && !way.contains("TEMP B-TREE"),
@@ -527,7 +639,7 @@ fn no_question_reads_the_games_themselves() {
         tournament: text,
         ..Filter::default()
     };
-    let (list, _) = crate::store::reader::list(&tournament, Page::first(50));
+    let (list, _) = crate::store::reader::list(Order::default(), &tournament, Page::first(50));
     let way = plan(&library.db, &list);
     assert!(
         way.contains("game_by_tournament") && !way.contains("TEMP B-TREE"),

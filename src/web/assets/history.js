@@ -1,14 +1,15 @@
-// All games that are kept: a list with filters, and what they add up to.
+// All games that are kept: a list with filters, in the order that is wanted, and what they add up to.
 
-import { button, el, list, say, select, table } from "./dom.js";
+import { button, el, icon, list, mark, say, select } from "./dom.js";
 import { ask } from "./api.js";
 import { other } from "./chess.js";
 import { Statistics } from "./statistics.js";
 import { ours, store } from "./store.js";
-import { day, kind, player, RESULTS } from "./words.js";
+import { kind, moment, player, RESULTS, signed } from "./words.js";
 
-/** Rows fetched at once. */
+/** Rows fetched at once, and the most that can be. */
 const ROWS = 100;
+const MOST = 500;
 
 const filter = (name, label, options) => select(name, label, [["", "Any"], ...options]);
 
@@ -26,13 +27,20 @@ function midnight(date, after) {
 	return day.setDate(day.getDate() + after);
 }
 
-const COLUMNS = ["Day", "Opponent", "Color", "Result", "Kind", "#Moves"];
+/** What stands over the columns, and by what a click on it sorts them. */
+const COLUMNS = [["Date", "started"], ["Opponent", "opponent"], ["Rating", "rating"], ["Result", "result"], ["How it ended"], ["Kind", "clock"], ["Color"], ["Opening"], ["Moves", "plies"], ["Change"]];
+
+/** Columns of numbers. */
+const COUNTS = ["Rating", "Moves", "Change"];
+
+/** Those that begin with the least when somebody sorts by them. */
+const ASCENDING = ["opponent"];
 
 export class History {
 	constructor() {
 		this.account = field("Account", { name: "account", size: 9 });
-		this.form = el("form", { class: "filters", role: "search", "aria-label": "Filter games", onsubmit: (event) => event.preventDefault(), oninput: () => this.load() },
-			field("Search", { type: "search", name: "text", placeholder: "Opponent" }, "wide"),
+		this.form = el("form", { class: "filters", role: "search", "aria-label": "Filter games", onsubmit: (event) => event.preventDefault(), oninput: () => this.#filter() },
+			field("Opponent", { type: "search", name: "text", placeholder: "Search" }),
 			filter("result", "Result", Object.entries(RESULTS).filter(([key]) => key !== "unknown")),
 			filter("speed", "Speed", ["bullet", "blitz", "rapid", "classical", "correspondence"].map((speed) => [speed, speed])),
 			filter("color", "Color", [["white", "white"], ["black", "black"]]),
@@ -40,20 +48,68 @@ export class History {
 			filter("variant", "Variant", [["standard", "Standard"], ["chess960", "Chess960"], ["fromPosition", "From position"]]),
 			field("From", { type: "date", name: "since" }),
 			field("Until", { type: "date", name: "until" }),
-			field("Tournament", { name: "tournament", placeholder: "Id", size: 9 }),
-			this.account);
+			field("Tournament", { name: "tournament", placeholder: "Id" }),
+			this.account,
+			button("More filters", (event) => event.target.setAttribute("aria-expanded", this.form.classList.toggle("all")), { "aria-expanded": "false" }));
+		this.sort = "started";
+		this.ascending = false;
 		this.total = el("p", { class: "quiet", role: "status" });
+		this.pgn = el("a", { class: "button", download: "knightwatch.pgn", hidden: true }, icon("save"), "Download PGN");
+		this.clear = button("All games", () => this.#clear(), { hidden: true });
 		this.rows = el("tbody", {});
+		this.heads = new Map(COLUMNS.map(([text, by]) => [by ?? text, this.#head(text, by)]));
 		this.more = button("More", () => this.#fetch());
 		this.table = el("div", { class: "scrolls" },
-			table(COLUMNS, this.rows), this.more);
+			el("table", { class: "games cardlike" }, el("thead", {}, el("tr", {}, [...this.heads.values()])), this.rows), this.more);
 		this.statistics = new Statistics();
-		this.node = el("section", { class: "page", "aria-label": "Games", hidden: true },
-			el("h1", {}, "Games"), this.form, this.total, this.statistics.node, this.table);
+		this.node = el("section", { class: "page broad", "aria-label": "Games", hidden: true },
+			el("h1", {}, "Games"), this.form, el("div", { class: "found" }, this.total, this.clear, this.pgn), this.statistics.node, this.table);
 		new IntersectionObserver(([entry]) => entry.isIntersecting && this.#fetch()).observe(this.more);
 	}
 
+	/** The head of a column; `by` is what a click on it sorts by, where it can. */
+	#head(text, by) {
+		const kind = COUNTS.includes(text) && "count";
+		return el("th", { scope: "col", class: kind }, by ? button(text, () => this.#sortBy(by)) : text);
+	}
+
+	#sortBy(by) {
+		this.ascending = this.sort === by ? !this.ascending : ASCENDING.includes(by);
+		this.sort = by;
+		this.#filter();
+	}
+
+	/** What is asked for stands in the address too, so that it can be kept and passed on. */
+	#filter() {
+		const words = this.#words();
+		history.replaceState(null, "", `#/games${words.size ? `?${words}` : ""}`);
+		this.load();
+	}
+
+	#clear() {
+		this.form.reset();
+		this.#filter();
+	}
+
+	/** The form and the order as words of the address; what is as usual is left out. */
+	#words() {
+		const filled = [...new FormData(this.form)].map(([name, value]) => [name, value.trim()]).filter(([, value]) => value);
+		const words = new URLSearchParams(filled);
+		if (this.sort !== "started" || this.ascending) words.set("sort", this.sort);
+		if (this.ascending) words.set("ascending", true);
+		return words;
+	}
+
+	/** Takes up what the address asks for. */
+	#read() {
+		const words = new URLSearchParams(location.hash.split("?")[1] ?? "");
+		for (const { name } of this.form.elements) if (name) this.form.elements[name].value = words.get(name) ?? "";
+		this.sort = COLUMNS.map(([, by]) => by).includes(words.get("sort") ?? "") ? words.get("sort") : "started";
+		this.ascending = words.get("ascending") === "true";
+	}
+
 	open() {
+		this.#read();
 		this.told();
 		this.load();
 	}
@@ -69,6 +125,9 @@ export class History {
 		this.asked = new AbortController();
 		this.games = [];
 		this.busy = false;
+		for (const [by, head] of this.heads) mark(head, "aria-sort", by === this.sort && (this.ascending ? "ascending" : "descending"));
+		this.clear.hidden = ![...new FormData(this.form).values()].some(Boolean);
+		mark(this.pgn, "href", `/api/games.pgn?${this.#query()}`);
 		this.#fetch();
 		this.statistics.load(this.#query(), this.asked.signal);
 	}
@@ -83,18 +142,17 @@ export class History {
 	async #again() {
 		if (!this.asked || this.node.hidden) return;
 		this.statistics.load(this.#query(), this.asked.signal);
-		const answer = await this.#ask(0);
-		if (!answer) return;
-		const { games } = answer;
-		const last = games.length < answer.total ? games.at(-1).started : Infinity;
-		// What "More" has brought stands below.
-		const older = this.games.filter((game) => game.started <= last && !games.some(({ id }) => id === game.id));
-		this.#show([...games, ...(last === Infinity ? [] : older)], answer.total);
+		// As many as are shown: where the new one belongs among them, the daemon knows.
+		const answer = await this.#ask(0, Math.max(ROWS, Math.min(this.games.length + 1, MOST)));
+		if (answer) this.#show(this.games.length < MOST ? answer.games : this.games, answer.total);
 	}
 
 	#query() {
-		const filled = [...new FormData(this.form)].map(([name, value]) => [name, value.trim()]).filter(([, value]) => value);
-		return new URLSearchParams(filled.map(([name, value]) => [name, name in DAYS ? midnight(value, DAYS[name]) : value]));
+		const words = this.#words();
+		for (const [name, after] of Object.entries(DAYS)) {
+			if (words.has(name)) words.set(name, midnight(words.get(name), after));
+		}
+		return words;
 	}
 
 	async #fetch() {
@@ -108,11 +166,11 @@ export class History {
 	}
 
 	/** So many of the games from this one on; null when another question has been asked meanwhile. */
-	async #ask(offset) {
+	async #ask(offset, limit = ROWS) {
 		const { signal } = this.asked;
 		const query = this.#query();
 		query.set("offset", offset);
-		query.set("limit", ROWS);
+		query.set("limit", limit);
 		const answer = await ask(`/api/games?${query}`, signal);
 		return signal.aborted ? null : answer;
 	}
@@ -123,16 +181,23 @@ export class History {
 		list(this.rows, this.games, row);
 		say(this.total, total === 1 ? "1 game" : `${total.toLocaleString("en")} games`);
 		this.more.hidden = this.games.length >= total;
+		this.pgn.hidden = total === 0;
 	}
 }
 
 function row(game) {
 	const opponent = game[other(game.ours)];
+	const change = game.rating_change;
+	const cell = (kind, ...content) => el("td", { class: kind }, content);
 	return el("tr", {},
-		el("td", { class: "quiet" }, day(game.started)),
-		el("td", {}, el("a", { href: `#/game/${game.id}` }, player(opponent))),
-		el("td", {}, [game.ours, ours(game)].filter(Boolean).join(", ")),
-		el("td", {}, el("span", { class: `chip ${game.result}` }, RESULTS[game.result] ?? game.result)),
-		el("td", {}, kind(game)),
-		el("td", { class: "count" }, String(Math.ceil(game.plies / 2))));
+		cell("when quiet", moment(game.started, true)),
+		cell("who", el("a", { href: `#/game/${game.id}` }, player({ ...opponent, rating: null }))),
+		cell("count rating", opponent.rating && `${opponent.rating}${opponent.provisional ? "?" : ""}`),
+		cell("what", el("span", { class: `chip ${game.result}` }, RESULTS[game.result] ?? game.result)),
+		cell("end quiet", game.end),
+		cell("kind", kind(game)),
+		cell("color", [game.ours, ours(game)].filter(Boolean).join(", ")),
+		cell("opening quiet", game.opening),
+		cell("count moves", String(Math.ceil(game.plies / 2))),
+		cell("count change", change === null ? null : el("span", { class: change < 0 ? "bad" : change > 0 && "good" }, signed(change))));
 }

@@ -2,7 +2,7 @@
 
 import { button, el, svg, table } from "./dom.js";
 import { ask } from "./api.js";
-import { day, span } from "./words.js";
+import { day, moment, percent, signed, span } from "./words.js";
 
 /** Rows of a table, until somebody wants all of them. */
 const ROWS = 8;
@@ -11,6 +11,8 @@ const ROWS = 8;
 const KINDS = 6;
 
 const TABLES = { by_speed: "Speed", by_color: "Color", by_opponent: "Opponent", by_opening: "Opening", by_tournament: "Tournament" };
+
+const DAY_MS = 86_400_000;
 
 /** The drawing of the ratings, in its own units. */
 const WIDTH = 600;
@@ -81,25 +83,32 @@ function group({ name, won, drawn, lost, points }) {
 	return el("tr", {},
 		el("th", { scope: "row" }, name),
 		el("td", { class: "count" }, String(games)),
-		el("td", { class: "count" }, games ? `${Math.round((100 * points) / games)} %` : "–"),
+		el("td", { class: "count" }, games ? percent(points / games) : "–"),
 		el("td", {}, bar));
 }
 
-/** One line for each kind of rating, all on one scale. */
+/** A number for each kind of rating, and a line for those with several games, all on one scale. */
 function ratings(kinds) {
-	const lines = Object.entries(kinds).filter(([, points]) => points.length > 1);
-	if (!lines.length) return null;
-	const all = lines.flatMap(([, points]) => points);
-	const [first, last] = [Math.min(...all.map(([at]) => at)), Math.max(...all.map(([at]) => at))];
-	const low = Math.floor(Math.min(...all.map(([, rating]) => rating)) / 50) * 50;
-	const high = Math.ceil(Math.max(...all.map(([, rating]) => rating)) / 50) * 50 + 1;
+	const all = Object.entries(kinds).filter(([, points]) => points.length);
+	if (!all.length) return null;
+	const lines = all.filter(([, points]) => points.length > 1);
+	const points = lines.flatMap(([, points]) => points);
+	const [first, last] = [Math.min(...points.map(([at]) => at)), Math.max(...points.map(([at]) => at))];
+	const values = points.map(([, rating]) => rating);
+	// No line lies on an edge.
+	const low = Math.floor((Math.min(...values) - 10) / 50) * 50;
+	const high = Math.ceil((Math.max(...values) + 10) / 50) * 50;
 	const x = (at) => ((WIDTH * (at - first)) / Math.max(1, last - first)).toFixed(1);
 	const y = (rating) => (HEIGHT * (1 - (rating - low) / (high - low))).toFixed(1);
-	const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", class: "ratings", role: "img",
-		"aria-label": lines.map(([kind, points]) => `${kind} ${points.at(-1)[1]}`).join(", ") },
-		lines.map(([, points], i) => svg("polyline", { class: `kind${i % KINDS}`, points: points.map(([at, rating]) => `${x(at)},${y(rating)}`).join(" ") })));
-	const legend = el("figcaption", {}, lines.map(([kind, points], i) => el("span", { class: `key kind${i % KINDS}` },
-		svg("svg", { viewBox: "0 0 24 4", "aria-hidden": "true" }, svg("polyline", { points: "0,2 24,2" })), `${kind} ${points.at(-1)[1]}`)),
-		el("span", { class: "quiet" }, `${day(first)} to ${day(last)}, ${low} to ${high - 1}`));
-	return el("figure", { class: "wide" }, drawing, legend);
+	const style = (kind) => `kind${all.findIndex(([name]) => name === kind) % KINDS}`;
+	const latest = ([kind, points]) => `${kind} ${points.at(-1)[1]}`;
+	const drawing = () => svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", class: "ratings", role: "img", "aria-label": lines.map(latest).join(", ") },
+		lines.map(([kind, points]) => svg("polyline", { class: style(kind), points: points.map(([at, rating]) => `${x(at)},${y(rating)}`).join(" ") })));
+	// Within a day the hours tell more.
+	const when = last - first < DAY_MS ? (ms) => moment(ms, true) : day;
+	const curve = lines.length > 0 && el("div", { class: "scale" }, el("span", {}, high), drawing(), el("span", {}, low), el("p", {}, el("span", {}, when(first)), el("span", {}, when(last))));
+	const change = (points) => points.length > 1 && el("span", { class: "quiet" }, ` ${signed(points.at(-1)[1] - points[0][1])}`);
+	const key = () => svg("svg", { viewBox: "0 0 24 4", "aria-hidden": "true" }, svg("polyline", { points: "0,2 24,2" }));
+	const legend = el("figcaption", {}, all.map((one) => el("span", { class: `key ${style(one[0])}` }, one[1].length > 1 && key(), latest(one), change(one[1]))));
+	return el("figure", { class: "wide", "aria-label": "Ratings" }, legend, curve);
 }

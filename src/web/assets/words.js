@@ -31,20 +31,21 @@ export function count(n) {
 	return n < 1e9 ? `${(n / 1e6).toFixed(n < 1e7 ? 2 : 1)}M` : `${(n / 1e9).toFixed(1)}G`;
 }
 
-export const percent = (share) => `${Math.round(share * 100)} %`;
+/** `100 %`, never broken between number and sign. */
+export const percent = (share) => `${Math.round(share * 100)}\u00a0%`;
 
-/** `14:02`, and the day too when it is another one. */
-export function moment(ms) {
+/** `14:02`, and the day too when it is another one, or `always`. */
+export function moment(ms, always = false) {
 	const date = new Date(ms);
 	const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
-	return date.toDateString() === new Date().toDateString() ? time : `${day(ms)} ${time}`;
+	return !always && date.toDateString() === new Date().toDateString() ? time : `${day(ms)} ${time}`;
 }
 
-/** `2026-11-21` on this machine's calendar. */
-export function day(ms) {
-	const date = new Date(ms);
-	return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-}
+/** A day of this machine's calendar, written as the browser writes those that are to be chosen. */
+export const day = (ms) => new Date(ms).toLocaleDateString([], { year: "numeric", month: "2-digit", day: "2-digit" });
+
+/** `+7`, `−12`, `±0`. */
+export const signed = (n) => (n ? `${n < 0 ? MINUS : "+"}${Math.abs(n)}` : "±0");
 
 /** White's view of what we thought: his chance to win, and the score. */
 export function score(report, ours) {

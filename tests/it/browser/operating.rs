@@ -82,10 +82,12 @@ fn games_of_the_past_are_found_and_replayed() {
     let (_bot, url) = operator(&browser, &site, "");
     let lose = |name: &str| {
         let player = site.player(name);
-        let white = [CLOCK[0], CLOCK[1], ("color", "white")];
+        let white = [CLOCK[0], CLOCK[1], ("color", "white"), ("rated", "true")];
         let id = player.start(&white);
         act(&player, &id, "move/e2e4");
         site.plies(&id, 2);
+        act(&player, &id, "move/b1c3");
+        site.plies(&id, 4);
         act(&player, &id, "resign");
         site.finished(&id);
         id
@@ -130,9 +132,50 @@ fn games_of_the_past_are_found_and_replayed() {
     // Another one comes to those that are shown.
     lose("Bert");
     browser.shows(found, "2 games");
+    let first = "[aria-label=Games] .scrolls tbody tr";
+    browser.shows(&format!("{first} .end"), "resignation");
+    browser.shows(&format!("{first} .opening"), "1. e4 ");
+    // What the first of the two has changed of our rating is known now.
+    browser.shows(&format!("{first}:last-child .change .good"), "+");
     browser.click("[aria-label=Games] summary");
     browser.shows(".statistics", "Latency");
-    browser.click(&format!("{rows} a"));
+    // A point for each game.
+    browser.shows(".statistics figure", "blitz ");
+    browser.until("document.querySelector('.ratings polyline').getAttribute('points').split(' ').length === 2");
+
+    // They can be taken along, and only they.
+    let script = "const link = document.querySelector('.found a[download]').getAttribute('href');
+         const ask = new XMLHttpRequest(); ask.open('GET', link, false); ask.send(); return ask.responseText;";
+    let pgn = browser.run(script).as_str().unwrap().to_owned();
+    assert_eq!(pgn.matches("[White \"Bert\"]").count(), 2, "{pgn}");
+    assert_eq!(pgn.matches("[Event ").count(), 2, "{pgn}");
+
+    // What is asked for stands in the address, and an address asks for it.
+    let asked = "#/games?text=ber&result=won&speed=blitz&color=black";
+    browser.until(&format!("location.hash === '{asked}'"));
+    browser.go("about:blank");
+    browser.go(&format!(
+        "{open}#/games?rated=true&sort=opponent&ascending=true"
+    ));
+    browser.shows(found, "3 games");
+    browser.shows(first, "Anna");
+    browser.until("document.querySelector('.filters [name=rated]').value === 'true'");
+    let sorted = "th[aria-sort=ascending] button";
+    browser.shows(sorted, "Opponent");
+    browser.click(sorted);
+    browser.shows(first, "Bert");
+    browser.click("[aria-label=Games] .found button");
+    browser.until("location.hash === '#/games?sort=opponent'");
+    browser.run("history.back();");
+    browser.until("location.href === 'about:blank'");
+    browser.go(&format!("{open}#/games?text=ber"));
+    browser.shows(found, "2 games");
+
+    // All of a row leads to its game.
+    browser.run(
+        "const { left, top, width, height } = document.querySelector('.games .moves').getBoundingClientRect();
+         document.elementFromPoint(left + width / 2, top + height / 2).click();",
+    );
     browser.shows(".panel .result", "resignation");
     browser.stands("e4", "white pawn");
     browser.click("[aria-label='To the start (Home)']");
@@ -140,16 +183,33 @@ fn games_of_the_past_are_found_and_replayed() {
     browser.until("[...document.querySelectorAll('.stage .clock')].every((clock) => clock.textContent === '3:00')");
     // It is one of all games, and not one that is on.
     browser.shows(".top [aria-current]", "Games");
-    browser.sees(".tools [href$='/animated.svg']");
-
     // What stands there can be taken along.
     browser.permit("clipboard-read");
+    let share = |what: &str| {
+        browser.click(".tools .text");
+        browser.click(&format!("[data-share={what}]"));
+    };
     let copied = |what: &str| {
-        browser.click(&format!("[title='Copy as {what}']"));
+        share(what);
         browser.shows("#toasts", &format!("{what} copied."));
         let text = browser.run("return navigator.clipboard.readText();");
         text.as_str().unwrap().to_owned()
     };
+    for (what, end) in [
+        ("picture", "-0.svg"),
+        ("film", "-animated.svg"),
+        ("curve", "-graph.svg"),
+    ] {
+        let link = format!("document.querySelector('[data-share={what}]')");
+        browser.until(&format!(
+            "{link}.download.endsWith('{end}') && {link}.href.includes('/game/')"
+        ));
+    }
+    share("game");
+    browser.until("document.querySelector('[data-share=game]').download.endsWith('.pgn')");
+    browser.until("document.querySelector('[data-share=game]').href.startsWith('blob:')");
+    // The menu goes when something is chosen from it.
+    browser.until("!document.querySelector('.tools .menu').matches(':popover-open')");
     let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
     assert_eq!(copied("FEN"), start);
     let pgn = copied("PGN");
