@@ -388,7 +388,7 @@ fn ratings_over_time_are_told_game_by_game_while_there_are_few() {
 #[test]
 fn lists_are_sorted_as_they_are_asked_for() {
     let mut library = Library::new();
-    let mut add = |name: &str, rating, minutes, outcome| {
+    let mut add = |name: &str, rating, minutes: u64, outcome| {
         let mut start = head("", Color::White, name);
         start.black.rating = rating;
         start.time_control = TimeControl::Clock {

@@ -3,9 +3,11 @@
 import { mayAct, tryKey, WATCHES } from "./api.js";
 import { Bot } from "./bot.js";
 import { tick } from "./clocks.js";
-import { loadPieces, mark, say, typing } from "./dom.js";
+import { el, icon, loadPieces, mark, say, typing } from "./dom.js";
 import { History } from "./history.js";
 import { Live } from "./live.js";
+import { openKeys } from "./keys.js";
+import { entry, menu } from "./menu.js";
 import { NewGame } from "./newgame.js";
 import { status } from "./status.js";
 import { heard, lost, onChange, running, side, store } from "./store.js";
@@ -63,7 +65,8 @@ function title() {
 
 function keys(event) {
 	if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
-	if (event.key === "n" && !$("new").hidden && !typing()) newGame.open();
+	if (event.key === "?" && !typing()) openKeys();
+	else if (event.key === "n" && !$("new").hidden && !typing()) newGame.open();
 	else if (live.node.hidden || !live.shown || !live.table.key(event.key)) return;
 	event.preventDefault();
 }
@@ -83,10 +86,20 @@ function changed(kind, id) {
 	views.games.heard(kind, store.games.get(id));
 }
 
+/** What stands above the view takes its height from the board. */
+function measure() {
+	document.documentElement.style.setProperty("--top", `${$("main").offsetTop}px`);
+}
+
+const above = new ResizeObserver(measure);
+for (const node of [document.querySelector(".top"), $("banner")]) above.observe(node);
 onChange(changed);
 // What could be done can be done no more.
 addEventListener("watching", () => changed("snapshot", null));
-theme($("theme"));
+const colors = el("button", { type: "button", id: "theme" });
+theme(colors);
+$("menu").append(icon("menu"));
+document.body.append(menu($("menu"), "Menu", [colors, entry("keys", "Keys", () => openKeys(), { id: "keys", title: "?" })]));
 $("new").addEventListener("click", () => newGame.open());
 $("main").append(...Object.values(views).map(({ node }) => node));
 document.body.append(newGame.node);

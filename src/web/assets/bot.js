@@ -34,8 +34,8 @@ export class Bot {
 		this.log = el("ol", { class: "log", "aria-label": "Log" });
 		this.node = el("section", { class: "page", "aria-label": "Bot", hidden: true },
 			el("h1", {}, "Bot"), this.state, this.about, el("div", { class: "levers" }, this.levers, this.block),
-			el("h2", {}, "Challenges"), this.none, el("div", { class: "scrolls" }, table(["At", "From", "To", "Game", "Decision", "Why"], this.challenges)),
-			el("h2", {}, "Tournaments"), this.noArena, el("div", { class: "scrolls" }, table(["Tournament", "State", "Begins", "Place", "Why"], this.arenas)),
+			el("h2", {}, "Challenges"), this.none, el("div", { class: "scrolls" }, table(["At", "From", "To", "Game", "Decision", "Why"], this.challenges, "decisions cardlike")),
+			el("h2", {}, "Tournaments"), this.noArena, el("div", { class: "scrolls" }, table(["Tournament", "State", "Begins", "Place", "Why"], this.arenas, "arenas cardlike")),
 			el("h2", {}, "What happened"), this.log,
 			el("details", { class: "statistics" }, el("summary", {}, "Settings in force"), el("div", { class: "tables" }, table(["Setting", "Value"], this.settings))));
 	}
@@ -89,12 +89,12 @@ export class Bot {
 function challenge({ at, from, to, time_control, variant, rated, decision, reason }) {
 	const game = [time_control, rated ? "rated" : "casual", variant === "standard" ? null : variant].filter(Boolean).join(", ");
 	return el("tr", {},
-		el("td", { class: "quiet" }, moment(at)),
-		el("td", {}, player(from)),
-		el("td", {}, to ?? "anyone"),
-		el("td", {}, game),
-		el("td", {}, el("span", { class: `chip ${decision}` }, DECISIONS[decision] ?? decision)),
-		el("td", {}, reason));
+		el("td", { class: "at quiet" }, moment(at)),
+		el("td", { class: "from" }, player(from)),
+		el("td", { class: to === store.snapshot.account?.name ? "to us" : "to" }, to ?? "anyone"),
+		el("td", { class: "game" }, game),
+		el("td", { class: "decision" }, el("span", { class: `chip ${decision}` }, DECISIONS[decision] ?? decision)),
+		el("td", { class: "reason" }, reason));
 }
 
 function arena({ account, name, stage, starts, rank, players, text, url }) {
@@ -104,7 +104,7 @@ function arena({ account, name, stage, starts, rank, players, text, url }) {
 		el("td", {}, el("span", { class: "chip" }, STAGES[stage])),
 		el("td", { class: "quiet" }, starts && moment(starts)),
 		el("td", {}, place),
-		el("td", {}, account && `${account}: `, text));
+		el("td", { class: "text" }, account && `${account}: `, text));
 }
 
 /** What holds for all accounts is said once. */

@@ -26,8 +26,8 @@ export const select = (name, label, options) =>
 	el("label", {}, label, el("select", { name }, options.map(([value, text]) => el("option", { value }, text))));
 
 /** A table with these heads over its columns, those of numbers with a `#` before. */
-export const table = (heads, body) =>
-	el("table", {}, el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col", class: text[0] === "#" && "count" }, text.replace("#", ""))))), body);
+export const table = (heads, body, kind) =>
+	el("table", { class: kind }, el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col", class: text[0] === "#" && "count" }, text.replace("#", ""))))), body);
 
 const keys = new WeakMap();
 
@@ -100,6 +100,11 @@ const ICONS = {
 	on: "M9 6l6 6-6 6",
 	live: "M6 6l6 6-6 6M13 6l6 6-6 6",
 	flip: "M7 20V5M3.5 8.5L7 5l3.5 3.5M17 4v15M13.5 15.5L17 19l3.5-3.5",
+	copy: "M9 9h10v10H9zM5 15V5h10",
+	keys: "M3 7h18v11H3zM8 14.5h8M7 10.5h.01M12 10.5h.01M17 10.5h.01",
+	menu: "M5 7h14M5 12h14M5 17h14",
+	save: "M12 4v11M8 11l4 4 4-4M5 19h14",
+	share: "M12 15V4M8 8l4-4 4 4M6 12v8h12v-8",
 	theme: "M12 4a8 8 0 1 0 8 8 6.2 6.2 0 0 1-8-8z",
 	close: "M6 6l12 12M18 6L6 18",
 };

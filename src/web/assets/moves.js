@@ -10,6 +10,8 @@ export class Moves {
 		this.list = el("ol", { class: "moves", "aria-label": "Moves" });
 		this.node = el("div", { class: "movesbox" }, this.list);
 		this.look = look;
+		// What else is in the panel takes height from the list, and gives it back.
+		new ResizeObserver(() => this.current && this.#reveal(this.current)).observe(this.node);
 		this.known = [];
 		this.buttons = [];
 		this.titles = [];
@@ -59,10 +61,12 @@ export class Moves {
 		this.row.append(node);
 	}
 
-	/** Scrolls the list, and nothing but the list. */
+	/** Scrolls the list, and nothing but the list; on a phone it is one line. */
 	#reveal(button) {
 		const row = button.parentElement;
-		const { scrollTop, clientHeight } = this.node;
+		const { scrollTop, clientHeight, scrollLeft, clientWidth } = this.node;
+		const { offsetLeft: left, offsetWidth } = button;
+		if (left < scrollLeft || left + offsetWidth > scrollLeft + clientWidth) this.node.scrollLeft = left - clientWidth / 2;
 		const top = row.offsetTop - this.list.offsetTop;
 		if (top < scrollTop || top + row.offsetHeight > scrollTop + clientHeight) {
 			this.node.scrollTop = top - clientHeight / 2;

@@ -9,6 +9,7 @@ import { Chat } from "./chat.js";
 import { after, dreams, kingOf, nameOf, numbering, other, parse, pieces, spoken, targets, touched, turn } from "./chess.js";
 import { Graph } from "./graph.js";
 import { Hand } from "./hand.js";
+import { entry, menu } from "./menu.js";
 import { Moves } from "./moves.js";
 import { pgn } from "./pgn.js";
 import { Seat } from "./seat.js";
@@ -42,15 +43,17 @@ export class Table {
 
 	#build() {
 		const tool = (name, label, act) => button(icon(name), act, { class: "tool", "aria-label": label, title: label });
-		const copy = (what) => button(what, () => this.#copy(what), { class: "tool text", title: `Copy as ${what}` });
 		const [top, bottom] = this.seats;
 		this.share = el("div", { class: "share" });
 		this.bar = el("div", { class: "evalbar", role: "img" }, this.share);
 		this.tag = el("p", { class: "tag", hidden: true });
-		const picture = (text, title) => el("a", { class: "tool text", title, target: "_blank" }, text);
-		this.picture = picture("SVG", "The board as a picture");
-		this.film = picture("Film", "The game as a picture that moves");
-		this.curve = picture("Graph", "Chances and times as a picture");
+		const save = (text, what) => entry("save", text, "", { "data-share": what, download: true });
+		this.saved = { game: save("Download game (PGN)", "game"), picture: save("Download picture of the board", "picture"),
+			film: save("Download animation", "film"), curve: save("Download graph", "curve") };
+		this.saved.game.addEventListener("click", () => this.#save());
+		this.sharing = button([icon("share"), "Share"], null, { class: "tool text" });
+		const copy = (what, text) => entry("copy", text, () => this.#copy(what), { "data-share": what });
+		this.menu = menu(this.sharing, "Share", [copy("FEN", "Copy position (FEN)"), copy("PGN", "Copy game (PGN)"), ...Object.values(this.saved)]);
 		this.live = tool("live", "To the latest move (End)", () => this.look(Infinity));
 		this.tools = el("div", { class: "tools", role: "toolbar", "aria-label": "Look through the game" },
 			tool("first", "To the start (Home)", () => this.look(0)),
@@ -59,7 +62,7 @@ export class Table {
 			this.live,
 			el("span", { class: "space" }),
 			tool("flip", "Turn the board (F)", () => this.flip()),
-			copy("PGN"), copy("FEN"), this.picture, this.film, this.curve);
+			this.sharing, this.menu);
 		this.stage = el("div", { class: "stage" }, top.node,
 			el("div", { class: "boardrow" }, this.bar, el("div", { class: "frame" }, this.board.node, this.hand.menu, this.tag)),
 			bottom.node, this.tools);
@@ -120,9 +123,14 @@ export class Table {
 		say(this.heading, kind(game));
 		say(this.link, game.tournament ? `tournament ${game.tournament}` : game.id);
 		mark(this.link, "href", game.url);
-		mark(this.picture, "href", `/game/${game.id}.svg?ply=${this.#at()}`);
-		mark(this.film, "href", `/game/${game.id}/animated.svg`);
-		mark(this.curve, "href", `/game/${game.id}/graph.svg`);
+		const { picture, film, curve } = this.saved;
+		const link = (node, path, name) => {
+			mark(node, "href", `/game/${game.id}${path}`);
+			mark(node, "download", `${game.id}${name}.svg`);
+		};
+		link(picture, `.svg?ply=${this.#at()}`, `-${this.#at()}`);
+		link(film, "/animated.svg", "-animated");
+		link(curve, "/graph.svg", "-graph");
 		// The simulator has no page of the game.
 		this.link.hidden = Boolean(store.snapshot.play);
 		this.result.hidden = !game.result;
@@ -134,7 +142,8 @@ export class Table {
 		this.numbersLabel.hidden = !this.#plays();
 		this.numbers.checked = store.snapshot.play?.numbers;
 		this.node.classList.toggle("blind", off);
-		this.curve.hidden = off;
+		this.node.classList.toggle("mine", mayAct() && side(game) !== null);
+		curve.hidden = off;
 		this.moves.show(game, this.#at(), off);
 		this.graph.show(game, this.#at());
 		this.actions.show(game);
@@ -308,6 +317,14 @@ export class Table {
 		const { from, to } = parse(ahead);
 		const moves = targets(pieces(game.fen), game.legal).get(from)?.get(to) ?? [];
 		if (moves.length) this.#play(moves.find((uci) => uci[4] === "q") ?? moves[0]);
+	}
+
+	/** The link that was clicked gets the game as it is now. */
+	#save() {
+		const { game } = this.saved;
+		URL.revokeObjectURL(game.href);
+		game.href = URL.createObjectURL(new Blob([pgn(this.game)], { type: "application/x-chess-pgn" }));
+		game.download = `${this.game.id}.pgn`;
 	}
 
 	async #copy(what) {

@@ -1,6 +1,6 @@
 // Light or dark: as the system has it, until somebody chooses.
 
-import { icon } from "./dom.js";
+import { el, icon, say } from "./dom.js";
 
 const KEPT = "knightwatch-theme";
 const root = document.documentElement;
@@ -11,8 +11,9 @@ const isDark = () => (root.dataset.theme ?? (system.matches ? "dark" : "light"))
 export function theme(button) {
 	const kept = localStorage.getItem(KEPT);
 	if (kept) root.dataset.theme = kept;
-	const label = () => button.setAttribute("aria-label", isDark() ? "Light colors" : "Dark colors");
-	button.append(icon("theme"));
+	const text = el("span", {});
+	const label = () => say(text, isDark() ? "Light colors" : "Dark colors");
+	button.append(icon("theme"), text);
 	button.addEventListener("click", () => {
 		root.dataset.theme = isDark() ? "light" : "dark";
 		localStorage.setItem(KEPT, root.dataset.theme);

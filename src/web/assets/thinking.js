@@ -13,7 +13,9 @@ export class Thinking {
 		this.title = el("h2", {}, "Engine");
 		this.score = el("strong", { class: "score" });
 		this.chance = el("span", { class: "chance" });
-		this.facts = el("p", { class: "facts" });
+		this.facts = el("span", {});
+		this.numbers = el("ul", {});
+		this.details = el("details", { class: "facts" }, el("summary", {}, this.facts), this.numbers);
 		this.line = el("ol", { class: "line", "aria-label": "Expected line" });
 		this.line.addEventListener("pointerleave", () => this.#look(null));
 		this.line.addEventListener("focusout", () => this.#look(null));
@@ -22,7 +24,7 @@ export class Thinking {
 			{ class: "thinking", "aria-label": "What the engine thinks" },
 			el("header", {}, this.title, this.chance, this.score),
 			this.line,
-			this.facts,
+			this.details,
 		);
 	}
 
@@ -35,7 +37,9 @@ export class Thinking {
 		const ours = value && (game.ours === "white" ? value.win : 1 - value.win);
 		say(this.chance, value ? `${name} ${percent(ours)}` : "");
 		say(this.title, live ? "Thinking" : "Engine");
-		say(this.facts, report ? facts(report) : "Nothing thought about yet");
+		say(this.facts, report ? summary(report) : "Nothing thought about yet");
+		list(this.numbers, report?.source === "search" ? numbers(report) : [], (text) => el("li", {}, text));
+		this.details.classList.toggle("bare", !this.numbers.children.length);
 		// What the line still begins with stays, and so does the focus on it.
 		let path = `${game.id} ${ply}`;
 		const steps = (report?.pv ?? []).map((step, i) => ({ step, i, path: (path += ` ${step.uci}`) }));
@@ -58,17 +62,18 @@ export class Thinking {
 	}
 }
 
-function facts(report) {
-	if (report.source !== "search") return SOURCES[report.source] ?? report.source;
-	const { depth, seldepth, nodes, nps, hashfull, ordering, elapsed_ms } = report;
+/** What everybody understands. */
+function summary({ source, depth, elapsed_ms }) {
+	if (source !== "search") return SOURCES[source] ?? source;
+	return `${depth} ${depth === 1 ? "half-move" : "half-moves"} ahead${elapsed_ms === null ? "" : `, ${span(elapsed_ms)}`}`;
+}
+
+/** The rest, for those who know engines. */
+function numbers({ depth, seldepth, nodes, nps, hashfull, ordering }) {
 	return [
-		`depth ${depth}${seldepth > depth ? `/${seldepth}` : ""}`,
-		`${count(nodes)} nodes`,
-		nps ? `${count(nps)}/s` : null,
-		hashfull ? `hash ${percent(hashfull / 1000)}` : null,
-		ordering ? `move ordering ${percent(ordering / 1000)}` : null,
-		elapsed_ms === null ? null : span(elapsed_ms),
-	]
-		.filter(Boolean)
-		.join("  ·  ");
+		`Depth ${depth}, longest line ${Math.max(depth, seldepth)} half-moves`,
+		`${count(nodes)} positions${nps ? `, ${count(nps)} a second` : ""}`,
+		hashfull ? `Hash table ${percent(hashfull / 1000)} full` : null,
+		ordering ? `The first move tried was enough in ${percent(ordering / 1000)} of cutoffs` : null,
+	].filter(Boolean);
 }

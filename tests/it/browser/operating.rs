@@ -166,8 +166,7 @@ fn games_of_the_past_are_found_and_replayed() {
     browser.shows(first, "Bert");
     browser.click("[aria-label=Games] .found button");
     browser.until("location.hash === '#/games?sort=opponent'");
-    browser.run("history.back();");
-    browser.until("location.href === 'about:blank'");
+    browser.go("about:blank");
     browser.go(&format!("{open}#/games?text=ber"));
     browser.shows(found, "2 games");
 

@@ -309,6 +309,16 @@ fn a_game_is_played_without_a_mouse() {
     browser.press(&["n"]);
     browser.until("document.querySelector('dialog[open]')");
     browser.press(&[ESCAPE]);
+    // `?` and the menu tell what there is.
+    browser.until("!document.querySelector('dialog[open]')");
+    browser.press(&["?"]);
+    browser.shows("dialog[open]", "Turn the board");
+    browser.press(&[ESCAPE]);
+    browser.until("!document.querySelector('dialog[open]')");
+    browser.click("#menu");
+    browser.click("#keys");
+    browser.shows("dialog[open]", "Turn the board");
+    browser.press(&[ESCAPE]);
     new_game(&browser, "white", "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1");
 
     // The board is walked on with the arrows: from the king to the pawn, and two squares on.

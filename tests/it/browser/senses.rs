@@ -120,7 +120,7 @@ fn every_view_and_the_form_can_be_heard() {
     let games = Heard::of(&browser, "Filter games");
     for (role, name) in [
         ("search", "Filter games"),
-        ("searchbox", "Search"),
+        ("searchbox", "Opponent"),
         ("combobox", "Result"),
     ] {
         games.has(role, name);
@@ -171,6 +171,25 @@ fn nothing_is_wider_than_a_phone() {
     click(&browser, "b2", "b7");
     browser.sees("[data-act=resign]");
     fits("a game that is on");
+    // What is played with is in sight: the board, then what can be done, then the moves in one line.
+    let place = |selector: &str, side: &str| {
+        let script =
+            format!("return document.querySelector('{selector}').getBoundingClientRect().{side};");
+        browser.run(&script).as_f64().unwrap()
+    };
+    let below = place(".boardrow + .seat", "bottom");
+    assert!((below..below + 20.0).contains(&place(".buttons", "top")));
+    let actions =
+        "[...document.querySelectorAll('.buttons button')].filter((one) => one.checkVisibility())";
+    browser.until(&format!(
+        "{actions}.every((one) => one.getBoundingClientRect().bottom <= 740)"
+    ));
+    browser.until(&format!(
+        "new Set({actions}.map((one) => one.offsetTop)).size === 1"
+    ));
+    assert!(place(".movesbox", "top") >= place(".buttons", "bottom"));
+    assert!(place(".movesbox", "height") < 50.0);
+    assert!(place(".top", "height") < 60.0);
     browser.stands("g8", "black king");
     click(&browser, "a1", "a8");
     browser.shows(".panel .result", "checkmate");
@@ -181,12 +200,20 @@ fn nothing_is_wider_than_a_phone() {
     });
     browser.run("location.hash = '#/games';");
     browser.shows("[aria-label=Games] tbody", "Anna");
+    // Nothing of a row has to be scrolled to.
+    let whole = |table: &str| {
+        browser.until(&format!(
+            "document.querySelector('{table} td') && [...document.querySelectorAll('{table} td')].every((cell) => cell.getBoundingClientRect().right <= 360)"
+        ));
+    };
+    whole(".games");
     browser.click("[aria-label=Games] summary");
     browser.shows(".statistics", "Speed");
     fits("all games");
     browser.run("location.hash = '#/bot';");
     browser.click("[aria-label=Bot] summary");
     browser.shows("[aria-label=Bot] details", "games.concurrency");
+    whole(".decisions");
     fits("the reasons");
     // An address of any length can stand in the state.
     browser.run("document.querySelector('.state').textContent = `http://${'long'.repeat(99)}`;");

@@ -8,7 +8,6 @@ use super::driver::Browser;
 use super::watching::lasting;
 use crate::common::{Daemon, Site};
 use crate::manners::act;
-use crate::operator::said;
 use crate::page::Url;
 
 /// As many pages get the stream at once.
@@ -38,7 +37,6 @@ fn the_key_outlives_a_restart_and_a_wrong_one_is_given_up_at_once() {
     browser.click("[data-lever=resume]");
     browser.shows("#status", "Idle");
     assert_eq!(browser.run("return location.href.includes('key');"), false);
-    assert_eq!(said(&bot, &["page"]), format!("{}\n", first.whole()));
 
     let file = bot.state_file(".page-key").unwrap();
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
@@ -56,7 +54,7 @@ fn the_key_outlives_a_restart_and_a_wrong_one_is_given_up_at_once() {
         browser.run("return localStorage.getItem('knightwatch-key');"),
         serde_json::Value::Null
     );
-    // A page that is given the new key while it is open reads it.
+    browser.go("about:blank");
     browser.go(&Url::of(&bot, 3).whole());
     browser.run("location.hash = '#/bot';");
     browser.sees("[data-lever=pause]");

@@ -7,9 +7,10 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::driver::Browser;
+use super::playing::{click, new_game};
 use super::{Demo, END, LEFT};
 use crate::accounts;
-use crate::common::{BOT, Daemon, Site};
+use crate::common::{BOT, Daemon, Site, signal, wait};
 use crate::manners::act;
 use crate::operator::said;
 use crate::page::Url;
@@ -74,7 +75,14 @@ fn a_game_is_followed_live_and_after_a_restart() {
     browser.press(&[END]);
     browser.stands("e4", "white pawn");
     browser.shows("#read", "Move 1, black: ");
-    browser.shows(".thinking .facts", "move ordering");
+    // What an engine has to say of itself is there for those who want it.
+    browser.shows(".thinking .facts summary", "half-moves ahead, ");
+    let more = ".thinking .facts li";
+    let seen = format!("return document.querySelector('{more}')?.checkVisibility();");
+    assert_eq!(browser.run(&seen), false);
+    browser.click(".thinking .facts summary");
+    browser.sees(more);
+    browser.shows(".thinking .facts", "The first move tried was enough in");
     let hello = [("room", "player"), ("text", "hello")];
     anna.post(&format!("/api/board/game/{id}/chat"), &hello);
     browser.shows(".chat .lines", "hello");
@@ -186,6 +194,76 @@ fn of_several_accounts_each_is_told_by_its_name() {
     browser.was_clean(&url);
 }
 
+#[test]
+fn the_board_and_the_moves_take_the_height_there_is() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let demo = Demo::start();
+    let (open, _) = demo.url.split_once('#').unwrap();
+    let rect = |selector: &str, side: &str| {
+        let script =
+            format!("return document.querySelector('{selector}').getBoundingClientRect().{side};");
+        browser.run(&script).as_f64().unwrap()
+    };
+    let mut boards = Vec::new();
+    let mut lists = Vec::new();
+    // Who may do no more than look has a line about that above the board.
+    for (url, banner) in [(open, true), (demo.url.as_str(), false)] {
+        for (width, height) in [(1400, 757), (1920, 937)] {
+            let screen = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+            browser.devtools("Emulation.setDeviceMetricsOverride", &screen);
+            browser.go("about:blank");
+            browser.go(url);
+            browser.sees(".table .board");
+            browser.until(&format!(
+                "document.querySelector('#banner').hidden !== {banner}"
+            ));
+            let fits = format!(
+                "document.querySelector('.tools').getBoundingClientRect().bottom <= {height}"
+            );
+            browser.until(&fits);
+            assert!(
+                rect(".tools", "bottom") > f64::from(height) - 30.0,
+                "{width} {banner}"
+            );
+            let ends = [".panel", ".stage"].map(|part| rect(part, "bottom").round());
+            assert_eq!(ends[0], ends[1]);
+            boards.push(rect(".table .board", "height"));
+            lists.push(rect(".movesbox", "height"));
+        }
+    }
+    assert!(
+        boards[2] > boards[0] + 20.0 && boards[3] > boards[2] + 150.0,
+        "{boards:?}"
+    );
+    assert!(lists[3] > lists[2] + 60.0, "{lists:?}");
+}
+
+#[test]
+fn the_demo_has_its_games_until_it_ends() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let mut demo = Demo::start();
+    browser.go(&demo.url);
+    browser.until("document.querySelector('#new').checkVisibility()");
+    new_game(&browser, "white", "7k/8/8/8/8/8/1R6/R5K1 w - - 0 1");
+    click(&browser, "b2", "b7");
+    browser.stands("g8", "black king");
+    click(&browser, "a1", "a8");
+    browser.shows(".panel .result", "checkmate");
+    browser.click("[data-view=games]");
+    browser.shows("[aria-label=Games] tbody", "You");
+    browser.shows("[aria-label=Games] tbody", "checkmate");
+    let kept = std::fs::read_dir(demo.home.path()).unwrap().count();
+    assert_eq!(kept, 1);
+    signal(&demo.child, "TERM");
+    let ended = wait("the demo has ended", || demo.child.try_wait().unwrap());
+    assert!(ended.success(), "{ended}");
+    assert_eq!(std::fs::read_dir(demo.home.path()).unwrap().count(), 0);
+}
+
 /// `cargo test --release --test it -- --ignored --nocapture first_paint`
 #[test]
 #[ignore = "a measurement"]
@@ -239,6 +317,7 @@ fn the_page_suits_the_night_and_a_pocket() {
     prefer("dark");
     assert!(brightness() < 60);
     // Who chooses is not asked again.
+    browser.click("#menu");
     browser.click("#theme");
     assert!(brightness() > 200);
     browser.go("about:blank");
