@@ -1,21 +1,28 @@
 //! The command line: clap definitions only.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::book::GameOptions;
+use crate::bot::{policy::Asked, time_control};
 use crate::chess::perft::MAX_DEPTH;
 use crate::clock;
 use crate::control::{OperatorCommand, SocketArgs};
 use crate::draw::RenderOptions;
 use crate::epd::EpdOptions;
-use crate::events::Color;
+use crate::events::{Color, Player};
 use crate::init::InitOptions;
+use crate::lichess::model::address::{self, Page};
+use crate::lichess::model::{TimeControl, Variant};
+use crate::perft;
 use crate::sim::SimArgs;
-use crate::store::{By, Filter, Outcome, View, day};
+use crate::spelling::choices;
+use crate::store::{By, Filter, Outcome, View, local_day, local_day_after};
 use crate::train::{
     ChancesOptions, DatagenOptions, FitOptions, GauntletOptions, LadderOptions, MatchOptions,
     TrainOptions, TuneOptions,
@@ -29,12 +36,104 @@ use crate::train::{
     arg_required_else_help = true,
     max_term_width = 100,
     after_help = "Example: knightwatch demo\n\n\
-        Exit codes: 0 done, 1 failed, 2 wrong usage, 69 another instance uses this token,\n\
+        Exit codes: 0 done, 1 failed, 2 wrong usage, 69 another instance uses this token, \
         77 token rejected, 78 configuration. Logs go to stderr, data to stdout."
 )]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The headings of the list of commands, and what stands below each; where `None` is, all commands that no heading names.
+const HEADINGS: [(&str, Option<&[&str]>); 6] = [
+    ("Play", Some(&["run", "demo", "init", "upgrade", "check"])),
+    ("Operate", None),
+    ("Look back", Some(&["games", "export", "replay", "render"])),
+    ("Simulate", Some(&["sim"])),
+    ("Engine", Some(&["uci", "bench", "perft", "epd", "book"])),
+    (
+        "Develop",
+        Some(&["datagen", "train", "match", "gauntlet", "ladder"]),
+    ),
+];
+
+/// How many of the headings `-h` shows.
+const HEADINGS_IN_SHORT: usize = 3;
+
+/// The widest help, in columns.
+const WIDEST: usize = 100;
+
+impl Cli {
+    /// The definitions, with the commands below their headings: all with `--help`, those that most people need with `-h`.
+    pub fn definitions() -> clap::Command {
+        let columns = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        let width = columns.unwrap_or(WIDEST).min(WIDEST);
+        let plain = Self::command();
+        let (short, long) = (
+            listed(&plain, HEADINGS_IN_SHORT, width),
+            listed(&plain, HEADINGS.len(), width),
+        );
+        let short = format!("{short}\n\nAll commands: knightwatch --help");
+        plain
+            .help_template("{about}\n\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}")
+            .before_help(short)
+            .before_long_help(long)
+    }
+
+    /// What this process was asked for. Where that is no command, it ends with a message.
+    pub fn of_process() -> Self {
+        let mut definitions = Self::definitions();
+        let matches = definitions.get_matches_mut();
+        clap::FromArgMatches::from_arg_matches(&matches)
+            .unwrap_or_else(|error| error.format(&mut definitions).exit())
+    }
+}
+
+/// The commands below the first of the headings.
+fn listed(definitions: &clap::Command, headings: usize, width: usize) -> String {
+    const INDENT: usize = 14;
+    let is_named = |name: &str| {
+        let mut named = HEADINGS.iter().filter_map(|(_, names)| *names);
+        named.any(|names| names.contains(&name))
+    };
+    let find = |name: &&str| definitions.find_subcommand(name);
+    let line = |command: &clap::Command| {
+        let about = command.get_about().map(ToString::to_string);
+        let about = wrapped(&about.unwrap_or_default(), width.saturating_sub(INDENT));
+        let about = about.join(&format!("\n{:INDENT$}", ""));
+        format!("  {:<w$}{about}\n", command.get_name(), w = INDENT - 2)
+    };
+    let mut text = String::new();
+    for (heading, names) in &HEADINGS[..headings] {
+        let commands: Vec<&clap::Command> = match names {
+            Some(names) => names.iter().filter_map(find).collect(),
+            None => {
+                let all = definitions.get_subcommands();
+                all.filter(|command| !command.is_hide_set() && !is_named(command.get_name()))
+                    .collect()
+            }
+        };
+        text += &format!("\n{heading}:\n");
+        text.extend(commands.into_iter().map(line));
+    }
+    text.trim().to_owned()
+}
+
+/// The text in lines of this width, where its words are not longer.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.last_mut().expect("there is always one");
+        if !last.is_empty() && last.chars().count() + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+        } else {
+            if !last.is_empty() {
+                last.push(' ');
+            }
+            last.push_str(word);
+        }
+    }
+    lines
 }
 
 #[derive(Debug, Subcommand)]
@@ -45,8 +144,8 @@ pub enum Command {
         knightwatch run --config /etc/knightwatch/config.toml\n  \
         knightwatch run --set games.concurrency=1 --set daemon.log=debug\n  \
         LICHESS_TOKEN=lip_... KNIGHTWATCH__LICHESS__URL=http://127.0.0.1:9663 knightwatch run\n\n\
-        The first SIGTERM or Ctrl-C takes no new games and lets running ones finish, the second leaves at once;\n\
-        games that are left are taken up at the next start. SIGHUP reads the configuration again, as `knightwatch\n\
+        The first SIGTERM or Ctrl-C takes no new games and lets running ones finish, the second leaves at once; \
+        games that are left are taken up at the next start. SIGHUP reads the configuration again, as `knightwatch \
         reload` does; where a terminal is closed it means the same as SIGTERM.")]
     Run {
         #[command(flatten)]
@@ -105,20 +204,25 @@ pub enum Command {
     /// Look for everything that would keep the bot from playing, and say what to do about it
     #[command(
         after_help = "Example: knightwatch check --config /etc/knightwatch/config.toml\n\n\
-        Exits with 0 when all is well, 77 when Lichess rejects the token or the account is no bot,\n\
+        Exits with 0 when all is well, 77 when Lichess rejects the token or the account is no bot, \
         78 for the configuration, a missing token too, 1 when Lichess cannot be reached."
     )]
     Check(ConfigArgs),
 
     /// Say what would be answered to a challenge and why, rule by rule
     #[command(after_help = "Examples:\n  \
+        knightwatch explain LAST\n  \
+        knightwatch explain --user Anna --rating 1500 --clock 3+2 --rated\n  \
         knightwatch explain challenge.json\n  \
         tail -1 events.ndjson | knightwatch explain - --config /etc/knightwatch/config.toml\n\n\
-        The file holds one challenge as Lichess sends it: a line of /api/stream/event, or an object of\n\
+        LAST is the latest challenge to us in the records. A file holds one challenge as Lichess sends it: a line of /api/stream/event, or an object of \
         /api/challenge. The games that are on are not looked at; what was accepted today is, where it can be read.")]
     Explain {
-        /// The challenge as JSON, or - for stdin
-        challenge: PathBuf,
+        /// The challenge: LAST, a file with it as JSON, or - for JSON from stdin
+        #[arg(value_name = "CHALLENGE", required_unless_present = "user")]
+        challenge: Option<PathBuf>,
+        #[command(flatten)]
+        asked: AskedArgs,
         /// The age of the challenger's account, for rules that ask for it
         #[arg(long, value_name = "DAYS")]
         age_days: Option<u32>,
@@ -127,6 +231,19 @@ pub enum Command {
         account: Option<String>,
         #[command(flatten)]
         config: ConfigArgs,
+    },
+
+    /// Print the settings that are in force, and where each was written
+    #[command(after_help = "Examples:\n  \
+        knightwatch config\n  \
+        knightwatch config --config /etc/knightwatch/config.toml --account MyBot\n\n\
+        It is printed in the form of a configuration file. Passwords are hidden.")]
+    Config {
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// What is in force for this account, where the configuration has several
+        #[arg(long, value_name = "NAME")]
+        account: Option<String>,
     },
 
     /// Say how a running bot is doing
@@ -154,7 +271,7 @@ pub enum Command {
         knightwatch games --ratings\n  \
         knightwatch games --nemeses\n  \
         knightwatch games --limit 1000 --json | jq .opponent.name\n\n\
-        The bot may be running or not. Days and hours are UTC.")]
+        The bot may be running or not. Days and hours are local time; with TZ=UTC they are UTC.")]
     Games {
         #[command(flatten)]
         config: ConfigArgs,
@@ -171,11 +288,12 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         knightwatch export -o games.pgn\n  \
         knightwatch export abcdEFGH\n  \
+        knightwatch export https://lichess.org/abcdEFGH\n  \
         knightwatch export --opponent Anna --since 2026-05-01 --no-evals\n\n\
         Games without a single move are left out.")]
     Export {
-        /// These games, by id [default: all that the other arguments mean]
-        #[arg(value_name = "ID")]
+        /// These games, by id or address [default: all that the other arguments mean]
+        #[arg(value_name = "ID", value_parser = game)]
         ids: Vec<String>,
         #[command(flatten)]
         config: ConfigArgs,
@@ -196,11 +314,11 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         knightwatch replay abcdEFGH\n  \
         knightwatch replay abcdEFGH.jsonl --search\n\n\
-        A trace has all that was met in a game: the lines of its stream, what the engine found, how the server\n\
-        answered. It prints what was decided then, and with a ! in front what would be decided otherwise now.\n\
+        A trace has all that was met in a game: the lines of its stream, what the engine found, how the server \
+        answered. It prints what was decided then, and with a ! in front what would be decided otherwise now. \
         Exits with 1 when anything would be, or when the trace cannot be read to its end.")]
     Replay {
-        /// The trace, or the id of a game whose trace is kept
+        /// The trace, or the id or address of a game whose trace is kept
         trace: PathBuf,
         /// Repeat each search, on one thread and an empty table, to the depth that it had
         #[arg(long)]
@@ -211,7 +329,8 @@ pub enum Command {
 
     /// Draw a position, or a game, as an SVG picture
     #[command(after_help = "Examples:\n  \
-        knightwatch render 'r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5Q2/PPPP1PPP/RNB1K1NR w KQkq - 4 4' -o board.svg\n  \
+        knightwatch render 'r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/8/PPPP1PPP/RNBQK1NR w KQkq -' -o board.svg\n  \
+        knightwatch render startpos e4 c5 Nf3 -o sicilian.svg\n  \
         knightwatch render game.pgn --ply 12 --black -o board.svg\n  \
         knightwatch render game.pgn --animated -o game.svg\n  \
         knightwatch export abcdEFGH | knightwatch render - --animated -o game.svg")]
@@ -223,13 +342,13 @@ pub enum Command {
         knightwatch sim --user MyBot:bot --spar Echo,kind=engine,nodes=2000,challenges=MyBot,count=10\n  \
         knightwatch sim --user MyBot:bot --spar Pest,human,challenges=MyBot,clock=180+2,chats,begs-draws\n  \
         knightwatch sim --user MyBot:bot --spar Rival,challenges=MyBot --speed 10 --limits --faults F6\n  \
-        knightwatch sim --user MyBot:bot --spar Rival,copies=15,arenas --arena Friday,clock=60+0,minutes=10,starts=30s,bots\n\n\
+        knightwatch sim --user MyBot:bot --spar Foe,copies=9,arenas --arena Fri,clock=60+0,starts=30s,bots\n\n\
         Point a client at the address with the token that is printed for its user:\n  \
         Knightwatch  LICHESS_TOKEN=lip_mybot knightwatch run --set lichess.url=http://127.0.0.1:9663\n  \
         lichess-bot  in config.yml token: \"lip_mybot\" and url: \"http://127.0.0.1:9663/\", online_moves off\n  \
         BotLi        in config.yml token: \"lip_mybot\" and url: \"http://127.0.0.1:9663\"\n  \
         berserk      Client(TokenSession(\"lip_mybot\"), base_url=\"http://127.0.0.1:9663\")\n\n\
-        Known departure from Lichess: standard, chess960 and fromPosition are played; crazyhouse, antichess,\n\
+        Known departure from Lichess: standard, chess960 and fromPosition are played; crazyhouse, antichess, \
         atomic, horde, kingOfTheHill, racingKings and threeCheck are refused with 400 and a sentence.\n\n\
         What a sparring user is like, KEY by KEY; clock, color, declines and chats may come again and are used in turn:\n  \
         moves       kind=random|greedy|engine|sleeper, nodes=N, delay=200ms..1s\n  \
@@ -243,7 +362,7 @@ pub enum Command {
         back-after=30s, begs-draws, accepts-draws, begs-takebacks, accepts-takebacks,\n              \
         chats[=plain|long|links|control], rematches\n  \
         arenas      arenas: takes part in every arena for bots\n\n\
-        What a script has, in TOML: about, speed, seed, limits, nginx-limit, [quirks], [[user]], [[sparring]],\n\
+        What a script has, in TOML: about, speed, seed, limits, nginx-limit, [quirks], [[user]], [[sparring]], \
         [[team]], [[arena]], and for everything that goes wrong a [[fault]], as in\n  \
         [[fault]]\n  \
         endpoint = \"move\"    # or game-stream, event-stream, challenge-create, ...; also: user, game, ply\n  \
@@ -254,7 +373,8 @@ pub enum Command {
         answer-lost, answer-late, drip, latency (least, jitter)\n  \
         to streams  eof, stream-reset, silence, garbage, truncated, oversized, duplicate-final, drip,\n              \
         latency; after=N lines\n  \
-        to the site restart (down, streams), skew (date, clocks, drift), castling, pair (white, black, clock)")]
+        to the site restart (down, streams), skew (date, clocks, drift), castling,\n              \
+        pair (white, black, clock)")]
     Sim(SimArgs),
 
     /// Speak UCI on stdin and stdout, for any chess program
@@ -270,23 +390,24 @@ pub enum Command {
     /// Count the positions that are DEPTH plies away
     #[command(after_help = "Examples:\n  \
         knightwatch perft 6\n  \
-        knightwatch perft 4 --divide --fen 'r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1'\n  \
+        knightwatch perft 4 --divide --fen '8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1'\n  \
+        knightwatch perft 4 --fen 'startpos e4 c5'\n  \
         knightwatch perft 8 --threads 4 --hash 1024")]
     Perft {
         /// Depth in plies
         #[arg(value_name = "DEPTH", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_DEPTH)))]
         depth: u32,
-        /// The position to start from [default: the start position]
-        #[arg(long, value_name = "FEN")]
+        /// The position to start from: a FEN or startpos, perhaps with moves behind it [default: the start position]
+        #[arg(long, value_name = "POSITION")]
         fen: Option<String>,
         /// Print the count below each move
         #[arg(long)]
         divide: bool,
         /// Threads that share the work
-        #[arg(long, value_name = "N", default_value = "1")]
+        #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN, value_parser = threads)]
         threads: NonZeroUsize,
-        /// Memory to remember counts in, in MiB; 0 counts every position anew
-        #[arg(long, value_name = "MIB", default_value = "0")]
+        /// Memory to remember counts in, in MiB; with 0 every position is counted again
+        #[arg(long, value_name = "MIB", default_value = "0", value_parser = hash_mib())]
         hash: usize,
     },
 
@@ -320,8 +441,8 @@ pub enum Command {
         knightwatch match new.kwnn none --nodes 5000 --games 400\n  \
         knightwatch match new.kwnn embedded --openings openings.epd --games 20000 --sprt 0 5\n  \
         knightwatch match --set rfp_margin=90 --against rfp_margin=70 --sprt 0 10\n\n\
-        Each opening is played twice with colours exchanged. Elo is given with the interval that is right 95 times\n\
-        of 100, pairs are counted by their points from 0 to 2. The numbers of the search can be set in a build with\n\
+        Each opening is played twice with colours exchanged. Elo is given with the interval that is right 95 times \
+        of 100, pairs are counted by their points from 0 to 2. The numbers of the search can be set in a build with \
         `cargo build --profile dist --features tune`; they are in src/engine/params.rs.")]
     Match(MatchOptions),
 
@@ -330,16 +451,15 @@ pub enum Command {
         knightwatch gauntlet /usr/games/ethereal-chess --tc 8+0.08 --games 200\n  \
         knightwatch gauntlet /usr/games/stockfish --theirs UCI_LimitStrength=true --theirs UCI_Elo=2800\n  \
         knightwatch gauntlet self --ours Threads=2 --tc 2+0.02 --threads 1\n\n\
-        Each opening is played twice with colours exchanged. Who oversteps the clock by 50 ms in all loses; a game is\n\
-        won when both engines see 15 pawns for six plies, and a draw after 400 plies.\n\
+        Each opening is played twice with colours exchanged. Who oversteps the clock by 50 ms in all loses; a game is \
+        won when both engines see 15 pawns for six plies, and a draw after 400 plies. \
         Ctrl-C ends it at the end of the games that are on, with what they say.")]
     Gauntlet(GauntletOptions),
 
     /// Measure the levels of `strength` against another engine at its levels
     #[command(
-        hide = true,
         after_help = "Example: knightwatch ladder /usr/games/stockfish --levels 1200,1400 --anchors 1350@20000,1500@20000\n\n\
-        Ctrl-C ends it at the end of the games that are on, with what they say. Nothing depends on time.\n\
+        Ctrl-C ends it at the end of the games that are on, with what they say. Nothing depends on time. \
         docs/strength.md says what to do with what comes out."
     )]
     Ladder(LadderOptions),
@@ -348,7 +468,7 @@ pub enum Command {
     #[command(
         hide = true,
         after_help = "Example: knightwatch tune --state tune.json --games 20000 --nodes 2500\n\n\
-        Needs a build with `cargo build --profile dist --features tune`. Ctrl-C ends it at the end of the games that\n\
+        Needs a build with `cargo build --profile dist --features tune`. Ctrl-C ends it at the end of the games that \
         are on; the same command goes on. What comes out fits into src/engine/params.rs."
     )]
     Tune(TuneOptions),
@@ -379,14 +499,15 @@ pub enum Command {
 #[derive(Debug, Subcommand)]
 pub enum BookCommand {
     /// List a book's moves for a position with their weights
-    #[command(
-        after_help = "Example: knightwatch book probe mine.bin 'rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1'"
-    )]
+    #[command(after_help = "Examples:\n  \
+        knightwatch book probe default\n  \
+        knightwatch book probe mine.bin e4 c5\n  \
+        knightwatch book probe mine.bin 'rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1'")]
     Probe {
         /// A Polyglot book, or `default` for the embedded one
         book: PathBuf,
-        /// The position
-        fen: String,
+        /// A FEN or startpos, perhaps with moves behind it, or moves alone [default: the start position]
+        position: Vec<String>,
     },
     /// Compile lines of moves and PGN games to a Polyglot book
     #[command(
@@ -438,10 +559,10 @@ impl From<GameArgs> for GameOptions {
 #[derive(Args, Clone, Debug, Default)]
 pub struct FilterArgs {
     /// Of this account of ours
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = user)]
     account: Option<String>,
     /// Against this player
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = user)]
     opponent: Option<String>,
     /// Against players with this in their names
     #[arg(long, value_name = "PART")]
@@ -465,19 +586,18 @@ pub struct FilterArgs {
     #[arg(long)]
     casual: bool,
     /// Of this tournament
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = arena)]
     tournament: Option<String>,
     /// Begun on this day or later, as in 2026-05-24
-    #[arg(long, value_name = "DAY", value_parser = day)]
+    #[arg(long, value_name = "DAY", value_parser = local_day)]
     since: Option<i64>,
     /// Begun on this day or earlier
-    #[arg(long, value_name = "DAY", value_parser = day)]
+    #[arg(long, value_name = "DAY", value_parser = local_day_after)]
     until: Option<i64>,
 }
 
 impl From<FilterArgs> for Filter {
     fn from(arguments: FilterArgs) -> Filter {
-        const DAY_MS: i64 = 86_400_000;
         Filter {
             account: arguments.account,
             opponent: arguments.opponent,
@@ -489,7 +609,7 @@ impl From<FilterArgs> for Filter {
             rated: (arguments.rated || arguments.casual).then_some(arguments.rated),
             tournament: arguments.tournament,
             since: arguments.since,
-            until: arguments.until.map(|day| day + DAY_MS),
+            until: arguments.until,
         }
     }
 }
@@ -532,6 +652,81 @@ pub struct ConfigArgs {
     /// Override one setting, as in `--set engine.hash_mib=64`
     #[arg(long, value_name = "SECTION.KEY=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
+}
+
+/// A challenge in words, for `explain`.
+#[derive(Args, Clone, Debug)]
+#[group(skip)]
+pub struct AskedArgs {
+    /// Who challenges us
+    #[arg(long, value_name = "NAME", value_parser = user, conflicts_with = "challenge")]
+    user: Option<String>,
+    /// Their rating in this kind of game
+    #[arg(long, value_name = "ELO", requires = "user")]
+    rating: Option<u32>,
+    /// Their title, as in GM; BOT for a bot
+    #[arg(long, value_name = "TITLE", requires = "user")]
+    title: Option<String>,
+    /// Minutes and seconds as in 3+2, days for a move as in 2d, or unlimited
+    #[arg(long, value_name = "TC", requires = "user", default_value = "3+2", value_parser = time_control)]
+    clock: TimeControl,
+    /// A game that counts for the rating
+    #[arg(long, requires = "user")]
+    rated: bool,
+    /// standard, chess960, fromPosition or another of Lichess's keys
+    #[arg(long, value_name = "KEY", requires = "user", default_value = "standard", value_parser = variant)]
+    variant: Variant,
+}
+
+impl AskedArgs {
+    /// The challenge, where a user is named.
+    pub fn asked(self) -> Option<Asked> {
+        let from = Player {
+            name: self.user?,
+            title: self.title.map(|title| title.to_uppercase()),
+            rating: self.rating,
+            provisional: false,
+        };
+        Some(Asked::of(&from, self.clock, self.variant, self.rated))
+    }
+}
+
+fn variant(text: &str) -> Result<Variant, String> {
+    match Variant::from_key(text) {
+        Variant::Unknown => {
+            let keys: Vec<&str> = Variant::ALL.iter().map(|variant| variant.key()).collect();
+            Err(choices("variants are", text, &keys))
+        }
+        known => Ok(known),
+    }
+}
+
+/// The id of a game, also out of its address.
+fn game(text: &str) -> Result<String, Infallible> {
+    Ok(address::id(text, Page::Game).to_owned())
+}
+
+/// The id of an arena, also out of its address.
+fn arena(text: &str) -> Result<String, Infallible> {
+    Ok(address::id(text, Page::Arena).to_owned())
+}
+
+/// The name of a user, also out of an address.
+fn user(text: &str) -> Result<String, Infallible> {
+    Ok(address::id(text, Page::User).to_owned())
+}
+
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    let most = perft::MOST_THREADS;
+    let number = text
+        .parse()
+        .ok()
+        .filter(|number: &NonZeroUsize| number.get() <= most);
+    number.ok_or_else(|| format!("expected a number from 1 to {most}"))
+}
+
+fn hash_mib() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(..=perft::MOST_HASH_MIB)
 }
 
 fn color(text: &str) -> Result<Color, String> {

@@ -138,6 +138,9 @@ impl Rehearsal {
 /// second leaves at once. The settings are read anew from the sources when that is asked for.
 pub fn run(settings: Settings, sources: Sources, rehearsal: Rehearsal) -> Result<(), Error> {
     rehearsal.begin(&settings)?;
+    for warning in &settings.warnings {
+        warn!("{warning}");
+    }
     let settings = Arc::new(settings);
     let events = Bus::new();
     let mut parts = assemble_all(&settings, &sources, &events)?;

@@ -7,6 +7,7 @@ pub mod chess;
 pub mod clock;
 pub mod events;
 pub mod progress;
+pub mod spelling;
 
 pub mod book;
 pub mod draw;

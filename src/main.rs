@@ -1,16 +1,17 @@
 //! Parse arguments, call one function, map the error to an exit code.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
+use knightwatch::bot::policy::Asked;
 use knightwatch::cli::{BookCommand, Cli, Command, ConfigArgs};
 use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::control::SocketArgs;
+use knightwatch::lichess::model::{TimeControl, Variant};
 use knightwatch::{
-    book, bot, control, daemon, demo, doctor, draw, engine::bench, epd, init, logging, perft, sim,
-    store, train, uci,
+    book, bot, clock, control, daemon, demo, doctor, draw, engine::bench, epd, events, init,
+    logging, perft, sim, store, train, uci,
 };
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,7 +23,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     hook_panics();
-    let code = run(Cli::parse().command).unwrap_or_else(|error| report(&error));
+    let code = run(Cli::of_process().command).unwrap_or_else(|error| report(&error));
     logging::flush();
     code
 }
@@ -81,13 +82,28 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Explain {
             challenge,
+            asked,
             age_days,
             account,
             config,
         } => {
             let settings = settings(config)?.of_account(account.as_deref())?;
             let mut out = io::stdout().lock();
-            bot::policy::explain_command(&settings, &challenge, age_days, &mut out)?;
+            let asked = match (asked.asked(), challenge) {
+                (Some(asked), _) => asked,
+                (None, Some(file)) if file.as_os_str() == "LAST" && !file.exists() => {
+                    last_challenge(&settings, &mut out)?
+                }
+                (None, Some(file)) => Asked::read(&file)?,
+                // The definitions want one of the two.
+                (None, None) => return Ok(ExitCode::from(2)),
+            };
+            bot::policy::explain_command(&settings, &asked, age_days, &mut out)?;
+        }
+        Command::Config { config, account } => {
+            let sources = Sources::of_process(config.config, config.set);
+            let text = config::in_force(&sources, account.as_deref())?;
+            io::stdout().lock().write_all(text.as_bytes())?;
         }
         Command::Status { socket, json } => {
             return control::status_command(&located(socket)?, json, &mut io::stdout().lock());
@@ -106,6 +122,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
                 filter: filter.into(),
                 view: view.into(),
                 json,
+                terminal: io::stdout().is_terminal(),
             };
             store::games_command(&options, &mut io::stdout().lock())?;
         }
@@ -148,7 +165,11 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             };
             bot::replay::replay_command(&options, &mut io::stdout().lock())?;
         }
-        Command::Render(options) => draw::render_command(&options, &mut io::stdout().lock())?,
+        Command::Render(options) => {
+            let mut out = io::stdout().lock();
+            let terminal = out.is_terminal();
+            draw::render_command(&options, &mut out, terminal)?;
+        }
         Command::Uci => uci::run(io::stdin().lock(), io::stdout())?,
         Command::Bench => bench::run(&mut io::stdout().lock())?,
         Command::Epd(options) => epd::run(&options, &mut io::stdout().lock())?,
@@ -171,7 +192,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
 fn book_command(command: BookCommand) -> Result<(), book::CommandError> {
     let mut out = io::stdout().lock();
     match command {
-        BookCommand::Probe { book, fen } => book::probe_command(&book, &fen, &mut out),
+        BookCommand::Probe { book, position } => {
+            book::probe_command(&book, &position.join(" "), &mut out)
+        }
         BookCommand::Build {
             files,
             output,
@@ -224,6 +247,38 @@ fn located(mut arguments: SocketArgs) -> anyhow::Result<SocketArgs> {
         }
     }
     Ok(arguments)
+}
+
+/// The latest challenge to us in the records, which is named on `out`.
+fn last_challenge(settings: &Settings, out: &mut impl Write) -> anyhow::Result<Asked> {
+    let last = store::last_challenge(&records(settings), settings.name.as_deref())?;
+    let at =
+        std::time::UNIX_EPOCH + std::time::Duration::from_millis(last.at.max(0).unsigned_abs());
+    let (id, decision, reason) = (&last.challenge, &last.decision, &last.reason);
+    let at = clock::shown(at);
+    writeln!(
+        out,
+        "Challenge {id} was {decision} at {at}: {reason}. Now:\n"
+    )?;
+    let variant = Variant::from_key(&last.variant);
+    Ok(Asked::of(
+        &last.from,
+        time_control(last.time_control),
+        variant,
+        last.rated,
+    ))
+}
+
+fn time_control(recorded: events::TimeControl) -> TimeControl {
+    let seconds = |time: std::time::Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
+    match recorded {
+        events::TimeControl::Clock { base, increment } => TimeControl::Clock {
+            limit: seconds(base),
+            increment: seconds(increment),
+        },
+        events::TimeControl::Days(days) => TimeControl::Correspondence { days },
+        events::TimeControl::Unlimited => TimeControl::Unlimited,
+    }
 }
 
 /// Where the records are.

@@ -8,14 +8,20 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use crate::chess::perft::perft;
-use crate::chess::{Move, Position};
+use crate::chess::{Game, Move, Position};
+
+/// The most threads that share the work.
+pub const MOST_THREADS: usize = 512;
+
+/// The most memory for counts, in MiB.
+pub const MOST_HASH_MIB: u64 = 65_536;
 
 /// What to count, and with what.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// In plies.
     pub depth: u32,
-    /// The position to start from; without one the start position.
+    /// The position to start from, as [`Game::from_line`] has it; without one the start position.
     pub fen: Option<String>,
     /// Print the count below each move, too.
     pub by_move: bool,
@@ -30,10 +36,13 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// If the FEN is not one, or there is not so much memory.
+/// If the position is not one, or there is not so much memory.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let position = match &options.fen {
-        Some(fen) => Position::from_fen(fen).with_context(|| format!("cannot read \"{fen}\""))?,
+        Some(line) => Game::from_line(line)
+            .with_context(|| format!("cannot read \"{line}\""))?
+            .position()
+            .clone(),
         None => Position::startpos(),
     };
     let table =

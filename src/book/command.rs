@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{Book, BuildError, Builder, Error, GameOptions, Probe};
 use crate::aside;
-use crate::chess::{FenError, Position, pgn};
+use crate::chess::{Game, LineError, pgn};
 
 /// Why a command about books failed.
 #[derive(Debug, thiserror::Error)]
@@ -16,12 +16,12 @@ pub enum CommandError {
     #[error(transparent)]
     Book(#[from] Error),
     /// The position is none.
-    #[error("\"{fen}\" is no position: {cause}")]
-    Fen {
+    #[error("\"{line}\" is no position: {cause}")]
+    Position {
         /// What was given.
-        fen: String,
+        line: String,
         /// What is wrong with it.
-        cause: FenError,
+        cause: LineError,
     },
     /// A file with lines or games cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
@@ -39,22 +39,24 @@ pub enum CommandError {
     Output(#[from] io::Error),
 }
 
-/// Prints what a book, a file or `default`, has for a position.
+/// Prints what a book, a file or `default`, has for a position, as [`Game::from_line`] has it; without any, for the start
+/// position.
 ///
 /// # Errors
 ///
 /// [`CommandError`] for a bad book or position, or if nothing can be printed.
-pub fn probe_command(book: &Path, fen: &str, out: &mut impl Write) -> Result<(), CommandError> {
+pub fn probe_command(book: &Path, line: &str, out: &mut impl Write) -> Result<(), CommandError> {
     let book = if book == "default" {
         Book::embedded()
     } else {
         Book::open(book)?
     };
-    let position = Position::from_fen(fen).map_err(|cause| CommandError::Fen {
-        fen: fen.to_owned(),
+    let line = if line.is_empty() { "startpos" } else { line };
+    let game = Game::from_line(line).map_err(|cause| CommandError::Position {
+        line: line.to_owned(),
         cause,
     })?;
-    Ok(write!(out, "{}", Probe::new(&book, &position))?)
+    Ok(write!(out, "{}", Probe::new(&book, game.position()))?)
 }
 
 /// What a book is to be made of.
@@ -191,6 +193,8 @@ fn clear(progress: bool, aside: &mut impl Write) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    use crate::chess::Position;
+
     const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
     fn files(dir: &Path) -> Vec<String> {
@@ -274,6 +278,12 @@ mod tests {
             table.contains("e4       e2e4       20   66.7%      0"),
             "{table}"
         );
+        for (line, answer) in [("", "e2e4"), ("startpos e4", "e7e5"), ("d2d4", "d7d5")] {
+            let mut table = Vec::new();
+            probe_command(&book, line, &mut table).unwrap();
+            let table = String::from_utf8(table).unwrap();
+            assert!(table.contains(answer), "{line}: {table}");
+        }
         assert_eq!(files(dir.path()), ["black.txt", "my.bin", "white.txt"]);
     }
 

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::stop::Stopper;
 use crate::config::{self, Exact, Joining, Pattern, Play, Settings, Strength};
+use crate::lichess::model::address::{self, Page};
 use crate::lichess::model::{
     ArenaId, ColorWish, GameId, NewChallenge, TimeControl, Username, Variant,
 };
@@ -136,6 +137,7 @@ impl Helm {
     /// Plays the best move found so far in a game, at once.
     pub async fn move_now(&self, game: &str) -> Answer {
         let wrong = |_| Refused(format!("`{game}` is not the id of a game"));
+        let game = address::id(game, Page::Game);
         let game = game.parse::<GameId>().map_err(wrong)?;
         self.call(Order::MoveNow(game)).await
     }
@@ -172,6 +174,7 @@ impl Helm {
     /// Leaves an arena for good.
     pub async fn leave(&self, arena: &str) -> Answer {
         let wrong = |_| Refused(format!("`{arena}` is not the id of an arena"));
+        let arena = address::id(arena, Page::Arena);
         let arena = arena.parse::<ArenaId>().map_err(wrong)?;
         self.call(Order::Leave(arena)).await
     }
@@ -232,6 +235,20 @@ fn pattern(user: &str) -> Result<Pattern, Refused> {
     Pattern::try_from(user.to_owned()).map_err(Refused)
 }
 
+/// A time control as it is typed: `3+2`, `unlimited` or, in days, `2d`.
+///
+/// # Errors
+/// Why it is none.
+pub fn time_control(text: &str) -> Result<TimeControl, String> {
+    let days = text.strip_suffix('d').and_then(|days| days.parse().ok());
+    match days {
+        Some(days) => Ok(TimeControl::Correspondence { days }),
+        None => Exact::try_from(text.to_owned())
+            .map(Exact::time)
+            .map_err(|why| format!("`{text}`: {why}, or days as in \"2d\"")),
+    }
+}
+
 /// Whom to challenge to what.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Invitation {
@@ -251,17 +268,12 @@ impl Invitation {
         variant: &str,
         color: &str,
     ) -> Result<Self, Refused> {
+        let user = address::id(user, Page::User);
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if !(2..=30).contains(&user.len()) || !user.chars().all(fits) {
             return Err(Refused(format!("`{user}` is not the name of a user")));
         }
-        let days = clock.strip_suffix('d').and_then(|days| days.parse().ok());
-        let time_control = match days {
-            Some(days) => TimeControl::Correspondence { days },
-            None => Exact::try_from(clock.to_owned())
-                .map_err(|why| Refused(format!("`{clock}`: {why}, or days as in \"2d\"")))?
-                .time(),
-        };
+        let time_control = time_control(clock).map_err(Refused)?;
         let variant = match Variant::from_key(variant) {
             played @ (Variant::Standard | Variant::Chess960) => played,
             _ => {
@@ -309,6 +321,8 @@ mod tests {
         };
         let blitz = read("Anna", "3+2", "standard", "white").unwrap();
         assert_eq!(blitz.to_string(), "Anna to 3+2, rated");
+        let copied = read("https://lichess.org/@/Anna", "3+2", "standard", "white");
+        assert_eq!(copied.unwrap(), blitz);
         let slow = read("Anna", "2d", "chess960", "random").unwrap();
         assert_eq!(slow.to_string(), "Anna to 2 days, rated, chess960");
         for (user, clock, variant, color, why) in [

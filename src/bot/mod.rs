@@ -39,7 +39,7 @@ use tokio::sync::{Notify, watch};
 
 pub use choice::Shelf;
 pub use hall::Hall;
-pub use helm::{Answer, Calls, Helm, Invitation, Refused, Reread, helm};
+pub use helm::{Answer, Calls, Helm, Invitation, Refused, Reread, helm, time_control};
 pub use ledger::{Ledger, file as ledger_file};
 pub use orders::{Orders, file as orders_file};
 pub use stop::{Stage, Stop, Stopper, stop};

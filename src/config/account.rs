@@ -5,15 +5,18 @@
 
 use std::path::{Path, PathBuf};
 
-use toml::Spanned;
-use toml::de::DeValue;
+use serde::Deserialize;
+use toml::de::{DeValue, ValueDeserializer};
+use toml::{Spanned, Value};
 
 use super::layers::{At, Layer, Reader, Sound, resolve_token};
 use super::problem::{Place, Problem};
-use super::schema::{self, choices};
+use super::schema;
 use super::{
     Error, Settings, Sources, TOKEN_VARIABLE, TokenSource, check, is_set, merge, place_of, rule,
 };
+use crate::lichess::model::address::{self, Page};
+use crate::spelling::choices;
 
 /// The sections that an account may have of its own; of the others there is one for all.
 pub(super) const OWN: [&str; 8] = [
@@ -29,14 +32,14 @@ pub(super) const OWN: [&str; 8] = [
 
 /// An account as it was written.
 pub(super) struct Written {
-    name: Option<String>,
+    pub name: Option<String>,
     token_file: Option<PathBuf>,
     /// That was wrong, and has been told.
     bad_token_file: bool,
     /// Its sections and rules.
-    layer: Layer,
+    pub layer: Layer,
     /// Its heading.
-    place: Place,
+    pub place: Place,
 }
 
 impl Reader<'_> {
@@ -91,15 +94,17 @@ impl Reader<'_> {
         at: At<'_>,
     ) -> Option<(String, Place)> {
         let place = at(value.span());
-        if let DeValue::String(text) = value.into_inner() {
-            return Some((text.into_owned(), place));
-        }
-        let problem = Problem::new(
-            place,
-            format!("the `{key}` of an account is something else"),
-        );
-        self.problems
-            .push(problem.hint(format!("`{key}` is a text in quotes")));
+        let read = Value::deserialize(ValueDeserializer::from(value));
+        let (message, hint) = match read {
+            Ok(Value::String(text)) => return Some((text, place)),
+            Ok(other) => {
+                let complaint = schema::Complaint::no_text(key, &other);
+                (complaint.message, complaint.hint)
+            }
+            Err(error) => (error.message().to_owned(), None),
+        };
+        let problem = Problem::new(place, message);
+        self.problems.push(Problem { hint, ..problem });
         None
     }
 
@@ -110,6 +115,7 @@ impl Reader<'_> {
         place: Place,
         others: &[Written],
     ) -> Option<String> {
+        let name = address::id(&name, Page::User).to_owned();
         let problem = if !is_user_name(&name) {
             Problem::new(place, format!("`{name}` is not the name of an account"))
                 .hint("write it as Lichess does: 2 to 30 letters, digits, _ and -")
@@ -310,6 +316,7 @@ impl Settings {
     /// # Errors
     /// When there is no such account, or there are several and none is named.
     pub fn of_account(self, name: Option<&str>) -> Result<Self, Error> {
+        let name = name.map(|name| address::id(name, Page::User));
         let is_it = |account: &Self| name.is_none_or(|name| account.is_called(name));
         let names = self.names();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -18,6 +18,9 @@ use super::settings::{
 /// The longest text that Lichess takes in a chat, in characters.
 const LONGEST_CHAT: usize = 140;
 
+/// The most games at a time: each needs a stream of its own.
+const MOST_GAMES: usize = 1_000;
+
 /// A contradiction, in a sentence.
 pub(super) struct Contradiction {
     pub section: &'static str,
@@ -98,6 +101,27 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     records(&settings.records, findings.of("records"));
     daemon(settings, findings.of("daemon"));
     findings.found
+}
+
+/// What is possible and probably not meant, a sentence each.
+pub(super) fn warnings(settings: &Settings) -> Vec<String> {
+    let Settings {
+        challenge,
+        matchmaking,
+        name,
+        ..
+    } = settings;
+    let by_rule = settings.rule.iter().any(|rule| rule.accept == Some(true));
+    let one_way = matchmaking.enabled && !by_rule && !(challenge.accept && challenge.bots);
+    let of = name
+        .iter()
+        .map(|name| format!("{name}: "))
+        .collect::<String>();
+    let sentence = format!(
+        "{of}[matchmaking] challenges other bots, and [challenge] declines every challenge of theirs; \
+         write accept = true and bots = true in [challenge], or enabled = false in [matchmaking]"
+    );
+    if one_way { vec![sentence] } else { Vec::new() }
 }
 
 fn records(records: &Records, findings: &mut Findings) {
@@ -293,6 +317,13 @@ fn games(games: &Games, findings: &mut Findings) {
         "no game at a time against the same opponent is allowed, so nothing can be played",
     );
     let (all, reserved) = (games.concurrency, games.reserved_for_humans);
+    findings.when(
+        all > MOST_GAMES,
+        &["concurrency"],
+        format!(
+            "{all} games at a time are more than one program can play; the most is {MOST_GAMES}"
+        ),
+    );
     findings.when(
         reserved > all,
         &["reserved_for_humans", "concurrency"],

@@ -135,7 +135,7 @@ fn difference(section: &str, key: &str, old: Option<&Value>, new: Option<&Value>
 }
 
 /// The value as it is written, without passwords.
-fn harmless(section: &str, key: &str, value: &Value) -> String {
+pub(super) fn harmless(section: &str, key: &str, value: &Value) -> String {
     match value {
         Value::String(text) if section == "tournaments" => match (key, text.split_once(':')) {
             ("password", _) if !text.is_empty() => "\"***\"".to_owned(),
@@ -161,7 +161,7 @@ fn harmless(section: &str, key: &str, value: &Value) -> String {
 }
 
 /// Whether it says nothing, where nothing is the default.
-fn is_empty(value: &Value) -> bool {
+pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.is_empty(),
         Value::Table(table) => table.values().all(is_empty),

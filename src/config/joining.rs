@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::lichess::model::ArenaId;
+use crate::lichess::model::address::{self, Page};
 
 /// `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +24,7 @@ impl FromStr for Joining {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        let text = address::behind(text, Page::Arena).unwrap_or(text);
         let (place, password) = match text.split_once(':') {
             Some((place, password)) => (place, Some(password)),
             None => (text, None),
@@ -32,7 +34,7 @@ impl FromStr for Joining {
             None => (place, None),
         };
         let wrong = || {
-            "expected the eight letters and digits at the end of the arena's address, then perhaps @TEAM, then perhaps \
+            "expected the arena's address, or the eight letters and digits at its end, then perhaps @TEAM, then perhaps \
              :PASSWORD, as in \"may24bot\" or \"may24bot:secret\""
                 .to_owned()
         };
@@ -41,7 +43,7 @@ impl FromStr for Joining {
             other => Ok(other.map(str::to_owned)),
         };
         Ok(Self {
-            id: id
+            id: address::first(id)
                 .parse()
                 .ok()
                 .filter(|id: &ArenaId| id.as_str().len() == 8)
@@ -87,16 +89,18 @@ impl TryFrom<String> for Membership {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
+        let text = address::behind(&text, Page::Team).unwrap_or(&text);
         let (team, password) = match text.split_once(':') {
             Some((team, password)) => (team, Some(password.to_owned())),
-            None => (text.as_str(), None),
+            None => (text, None),
         };
+        let team = address::first(team);
         let fits = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
         let is_team = !team.is_empty() && team.len() <= 80 && team.chars().all(fits);
         let no_password = |text: &str| text.is_empty() || text.starts_with("//");
         if !is_team || password.as_deref().is_some_and(no_password) {
             return Err(
-                "expected the end of the team's address, then perhaps :PASSWORD, as in \"our-team\" or \"our-team:secret\""
+                "expected the team's address or the end of it, then perhaps :PASSWORD, as in \"our-team\" or \"our-team:secret\""
                     .to_owned(),
             );
         }
@@ -155,10 +159,12 @@ mod tests {
             "",
             "our team",
             "our-team:",
-            "https://lichess.org/team/our-team",
+            "https://lichess.org/tournament/may24bot",
         ] {
             assert!(read(text).is_err(), "{text}");
         }
+        let copied = read("https://lichess.org/team/our-team:secret").unwrap();
+        assert_eq!(String::from(copied), "our-team:secret");
     }
 
     #[test]
@@ -181,9 +187,21 @@ mod tests {
             "may24bot1",
             "may24bot:",
             "may24bot@",
-            "https://lichess.org/tournament/may24bot",
+            "https://lichess.org/team/may24bot",
+            "https://lichess.org/nuJDRHEf",
         ] {
             assert!(text.parse::<Joining>().is_err(), "{text}");
+        }
+        for (text, id) in [
+            ("https://lichess.org/tournament/may24bot", "may24bot"),
+            ("lichess.org/tournament/may24bot?ref=x", "may24bot"),
+            (
+                "http://127.0.0.1:9663/tournament/may24bot@the-bots:a/b",
+                "may24bot@the-bots:a/b",
+            ),
+        ] {
+            let joining: Joining = text.parse().unwrap();
+            assert_eq!(String::from(joining), id, "{text}");
         }
         let shown = format!("{:?}", "may24bot@x:secret".parse::<Joining>().unwrap());
         assert_eq!(shown, "may24bot@x:***");

@@ -11,11 +11,16 @@ use toml::{Spanned, Table, Value};
 use super::account;
 use super::problem::{Excerpt, Place, Problem};
 use super::rule::Written;
-use super::schema::{self, choices};
+use super::schema;
+use crate::lichess::model::clip;
 use crate::lichess::{self, CREDENTIALS_VARIABLE};
+use crate::spelling::{choices, nearest};
 
 /// What the variables of the environment that set something begin with.
 pub(super) const PREFIX: &str = "KNIGHTWATCH__";
+
+/// What those begin with that were meant to.
+const HALF: &str = "KNIGHTWATCH_";
 
 /// Whether nothing on these lines is broken.
 pub(super) type Sound<'a> = &'a dyn Fn(Range<usize>) -> bool;
@@ -65,6 +70,16 @@ impl Reader<'_> {
     /// The layer of a configuration file. Paths in it are relative to the file's own directory.
     pub fn file(&mut self, path: &Path, text: &str) -> Layer {
         let (document, errors) = DeTable::parse_recoverable(text);
+        if !errors.is_empty() && is_yaml(text) {
+            let message = format!("{} is YAML; knightwatch takes TOML", path.display());
+            let hint = "knightwatch init writes a configuration; config.example.toml has every setting with a line of why";
+            let problem = Problem::new(Place::Nowhere, message);
+            self.problems.push(problem.hint(hint));
+            return Layer {
+                leaves: Vec::new(),
+                rules: Vec::new(),
+            };
+        }
         let at = |span| Place::File(Box::new(Excerpt::new(path.to_owned(), text, span)));
         let base = path.parent().unwrap_or(Path::new("")).to_owned();
 
@@ -164,7 +179,20 @@ impl Reader<'_> {
             }
         };
         let elements = elements.into_iter().map(at).collect();
-        self.leaf(section, key, value, at(span), elements, base)
+        self.leaf(section, key, value, None, at(span), elements, base)
+    }
+
+    /// The variables of the environment that look like settings and are none, for want of an underscore.
+    pub fn strange_variables(&self) -> Vec<String> {
+        let names = self.environment.keys();
+        let strange = names.filter(|name| name.starts_with(HALF) && !name.starts_with(PREFIX));
+        let warning = |name: &String| {
+            let name = clip(name, 80);
+            format!(
+                "the environment variable {name} sets nothing: settings are written {PREFIX}SECTION__KEY, with two underscores"
+            )
+        };
+        strange.map(warning).collect()
     }
 
     /// The layer of the environment: `KNIGHTWATCH__SECTION__KEY`.
@@ -217,15 +245,19 @@ impl Reader<'_> {
         let section = self.section(section, &place)?;
         let key = self.key(section, key, &place)?;
         let value = schema::value_from_text(section, key, text);
-        self.leaf(section, key, value, place, Vec::new(), Path::new(""))
+        let of_list = value.is_array();
+        let text = (!of_list).then_some(text);
+        self.leaf(section, key, value, text, place, Vec::new(), Path::new(""))
     }
 
-    /// A value that fits its key, with its paths made usable.
+    /// A value that fits its key, with its paths made usable. `text` is how it was written outside of the file.
+    #[expect(clippy::too_many_arguments)]
     fn leaf(
         &mut self,
         section: &'static str,
         key: &'static str,
         mut value: Value,
+        text: Option<&str>,
         place: Place,
         elements: Vec<Place>,
         base: &Path,
@@ -233,11 +265,16 @@ impl Reader<'_> {
         let before = self.problems.len();
         // The elements of a list are looked at one by one, so that each can be named and pointed at.
         let places = elements.into_iter().chain(std::iter::repeat(place.clone()));
-        for (element, place) in value.as_array().into_iter().flatten().zip(places) {
-            self.complain(section, key, &Value::Array(vec![element.clone()]), place);
+        let complaint = |value: &Value| schema::complaint(section, key, value, None);
+        let list = schema::misplaced_list(&value, complaint);
+        let elements = value.as_array().filter(|_| list.is_none());
+        for (element, place) in elements.into_iter().flatten().zip(places) {
+            let alone = Value::Array(vec![element.clone()]);
+            self.complain(section, key, &alone, None, place);
         }
         if !value.is_array() || self.problems.len() == before {
-            self.complain(section, key, &value, place.clone());
+            let text = list.as_deref().or(text);
+            self.complain(section, key, &value, text, place.clone());
         }
         let paths = match (section, key, &mut value) {
             ("lichess", "token_file" | "ca_file", path) => std::slice::from_mut(path),
@@ -267,8 +304,15 @@ impl Reader<'_> {
         })
     }
 
-    fn complain(&mut self, section: &str, key: &str, value: &Value, place: Place) {
-        if let Some(complaint) = schema::complaint(section, key, value) {
+    fn complain(
+        &mut self,
+        section: &str,
+        key: &str,
+        value: &Value,
+        text: Option<&str>,
+        place: Place,
+    ) {
+        if let Some(complaint) = schema::complaint(section, key, value, text) {
             let hint = complaint.hint;
             let problem = Problem::new(place, complaint.message);
             self.problems.push(Problem { hint, ..problem });
@@ -283,24 +327,17 @@ impl Reader<'_> {
                 .push(Problem::new(place.clone(), message).hint(hint));
             return None;
         }
-        let sections: Vec<_> = schema::sections()
-            .iter()
-            .copied()
-            .filter(|section| *section != "rule")
-            .collect();
-        if let Some(section) = sections.iter().find(|section| **section == name) {
+        let mut sections = schema::sections().iter().copied();
+        if let Some(section) = sections.find(|section| *section == name) {
             return Some(section);
         }
         let (message, hint) = match schema::section_of(name) {
             _ if name == "token" => token(),
-            Some(section) => (
+            Some(section) if name != schema::PROFILE => (
                 format!("`{name}` stands outside of its section"),
                 format!("it belongs to [{section}]"),
             ),
-            None => (
-                format!("there is no section `{name}`"),
-                choices("sections are", name, &sections),
-            ),
+            _ => (format!("there is no section `{name}`"), headings(name)),
         };
         self.problems
             .push(Problem::new(place.clone(), message).hint(hint));
@@ -329,6 +366,44 @@ impl Reader<'_> {
         self.problems
             .push(Problem::new(place.clone(), message).hint(hint));
         None
+    }
+}
+
+/// Whether this is rather YAML, as other bots have it: most of the lines that set something do so with a colon.
+fn is_yaml(text: &str) -> bool {
+    let is_key = |key: &str| {
+        let mut letters = key.trim().trim_start_matches("- ").chars();
+        !key.trim().is_empty() && letters.all(|c| c.is_ascii_alphanumeric() || "_-\"'".contains(c))
+    };
+    let sets_by = |sign: char| {
+        let lines = text.lines().filter_map(|line| line.split_once(sign));
+        lines.filter(|(key, _)| is_key(key)).count()
+    };
+    let has_heading = text.lines().any(|line| line.starts_with('['));
+    !has_heading && sets_by(':') > sets_by('=')
+}
+
+/// "did you mean ...?" if one heading is close to this name, and all the headings.
+fn headings(name: &str) -> String {
+    let heading = |section: &str| match section {
+        "rule" => "[[rule]]".to_owned(),
+        section => format!("[{section}]"),
+    };
+    let sections = schema::sections().iter().map(|section| heading(section));
+    let lists = ["[[matchmaking.profile]]", "[[account]]"].map(str::to_owned);
+    let all: Vec<String> = sections.chain(lists).collect();
+    let names = all.iter().map(|heading| heading.trim_matches(['[', ']']));
+    let names: Vec<&str> = names.collect();
+    // The profiles may be looked for by the last word of their heading.
+    let meant = match nearest(name, &names) {
+        None if nearest(name, &[schema::PROFILE]).is_some() => Some("matchmaking.profile"),
+        other => other,
+    };
+    let number = names.iter().position(|name| Some(*name) == meant);
+    let sections = format!("sections are: {}", all.join(", "));
+    match number {
+        Some(number) => format!("did you mean `{}`? {sections}", all[number]),
+        None => sections,
     }
 }
 

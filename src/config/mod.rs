@@ -8,6 +8,7 @@ mod check;
 mod correspondence;
 mod daemon;
 mod diff;
+mod in_force;
 mod joining;
 mod layers;
 mod manners;
@@ -30,6 +31,7 @@ use problem::{Place, Problem};
 pub use correspondence::Correspondence;
 pub use daemon::{Daemon, LogLevel};
 pub use diff::Change;
+pub use in_force::in_force;
 pub use joining::{Joining, Membership};
 pub use manners::{Chat, Draw, Evals, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign, Takebacks};
 pub use matchmaking::{Matchmaking, Profile, Side, fault_of};
@@ -166,9 +168,7 @@ impl Settings {
     /// # Errors
     /// Everything that is wrong in any of them, and every contradiction in what they make together.
     pub fn load(sources: &Sources) -> Result<Self, Error> {
-        let file = sources.find_file();
-        let text = file.as_deref().map(read).transpose();
-        Self::layered(sources, file, text)
+        Layered::read(sources).map(|read| read.settings)
     }
 
     /// The same with this text in place of the file's.
@@ -176,10 +176,26 @@ impl Settings {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn from_text(text: String, sources: &Sources) -> Result<Self, Error> {
-        Self::layered(sources, sources.file.clone(), Ok(Some(text)))
+        Layered::of(sources, sources.file.clone(), Ok(Some(text))).map(|read| read.settings)
+    }
+}
+
+/// The settings, and the layers that they are made of.
+struct Layered {
+    settings: Settings,
+    /// Each over the one before: the file, if there is one, the environment, the arguments.
+    layers: Vec<Layer>,
+    accounts: Vec<account::Written>,
+}
+
+impl Layered {
+    fn read(sources: &Sources) -> Result<Self, Error> {
+        let file = sources.find_file();
+        let text = file.as_deref().map(read).transpose();
+        Self::of(sources, file, text)
     }
 
-    fn layered(
+    fn of(
         sources: &Sources,
         file: Option<PathBuf>,
         text: Result<Option<String>, Problem>,
@@ -199,7 +215,8 @@ impl Settings {
         layers.push(reader.environment());
         layers.push(reader.arguments(&sources.set));
 
-        let layers: Vec<&Layer> = layers.iter().collect();
+        let read = layers;
+        let layers: Vec<&Layer> = read.iter().collect();
         let mut settings = merge(&layers);
         settings.file = file;
         settings.account = account::each(
@@ -225,9 +242,17 @@ impl Settings {
             let problem = rule.map(|rule| Problem::new(rule.place.clone(), sentence));
             reader.problems.extend(problem);
         }
+        settings.warnings = reader.strange_variables();
+        for account in settings.accounts() {
+            settings.warnings.extend(check::warnings(&account));
+        }
         let mut problems = reader.problems;
         if problems.is_empty() {
-            return Ok(settings);
+            return Ok(Self {
+                settings,
+                layers: read,
+                accounts: reader.accounts,
+            });
         }
         problems.sort_by_key(|problem| problem.place.order());
         Err(Error::new(problems))

@@ -79,6 +79,16 @@ pub(super) struct Excerpt {
 }
 
 impl Place {
+    /// The same in a few words, for what is not wrong.
+    pub(super) fn in_words(&self) -> String {
+        match self {
+            Self::File(at) => format!("{}:{}", at.path.display(), at.line),
+            Self::Environment(name) => format!("environment variable {name}"),
+            Self::Argument(_) => "--set".to_owned(),
+            Self::Nowhere => "default".to_owned(),
+        }
+    }
+
     /// A key that sorts places as an operator looks at them: by layer, in a file from top to bottom.
     pub(super) fn order(&self) -> (u8, usize, usize) {
         match self {

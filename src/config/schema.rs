@@ -14,6 +14,8 @@ use super::manners::{Chat, Draw, Resign};
 use super::matchmaking::{Matchmaking, Profile};
 use super::rule::{Limit, Match, Play, Rule};
 use super::settings::{Book, Challenge, Engine, Games, Lichess, Records, Settings, Tournaments};
+use crate::lichess::model::clip;
+use crate::spelling::choices;
 
 /// The names of all sections, in their order.
 pub(super) fn sections() -> &'static [&'static str] {
@@ -64,10 +66,7 @@ pub(super) fn section_of(key: &str) -> Option<&'static str> {
 ///
 /// Lists may be written with commas. What fits no type is passed on as a string, for the type check to complain about.
 pub(super) fn value_from_text(section: &str, key: &str, text: &str) -> Value {
-    let written = || {
-        let table = format!("value = {text}").parse::<Table>();
-        table.ok().and_then(|mut table| table.remove("value"))
-    };
+    let written = || from_toml(text);
     static DEFAULTS: LazyLock<Table> =
         LazyLock::new(|| Table::try_from(Settings::default()).expect("the defaults are a table"));
     match DEFAULTS.get(section).and_then(|section| section.get(key)) {
@@ -78,17 +77,35 @@ pub(super) fn value_from_text(section: &str, key: &str, text: &str) -> Value {
             Some(Value::Array(items.map(Value::from).collect()))
         }
         Some(Value::Integer(_) | Value::Boolean(_)) => written(),
+        // A text needs no quotes. What cannot be one may still be a table, as in `{ elo = 1500 }`.
+        _ if complaint(section, key, &Value::from(text), None).is_some() => written(),
         _ => None,
     }
     .unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// What is wrong with this value for this key, if anything.
-pub(super) fn complaint(section: &str, key: &str, value: &Value) -> Option<Complaint> {
-    let leaf = Table::from_iter([(key.to_owned(), value.clone())]);
-    let document = Table::from_iter([(section.to_owned(), Value::Table(leaf))]);
-    let error = document.try_into::<Settings>().err()?;
-    Some(Complaint::new(section, key, value, error.message()))
+/// The value that the text is in TOML.
+fn from_toml(text: &str) -> Option<Value> {
+    let table = format!("value = {text}").parse::<Table>();
+    // Text with a line break could set more than one key.
+    let mut table = table.ok().filter(|table| table.len() == 1)?;
+    table.remove("value")
+}
+
+/// What is wrong with this value for this key, if anything. `text` is how it was written, where not in the file.
+pub(super) fn complaint(
+    section: &str,
+    key: &str,
+    value: &Value,
+    text: Option<&str>,
+) -> Option<Complaint> {
+    let error = |value: &Value| {
+        let leaf = Table::from_iter([(key.to_owned(), value.clone())]);
+        let document = Table::from_iter([(section.to_owned(), Value::Table(leaf))]);
+        document.try_into::<Settings>().err()
+    };
+    let wrong = error(value)?;
+    Some(Complaint::new(section, key, value, text, error, &wrong))
 }
 
 /// What is wrong with this value for this key of a rule, or of a table within it, or of a profile, if anything.
@@ -96,15 +113,28 @@ pub(super) fn complaint_of_rule(
     inner: Option<&'static str>,
     key: &str,
     value: &Value,
+    text: Option<&str>,
 ) -> Option<Complaint> {
-    let leaf = Table::from_iter([(key.to_owned(), value.clone())]);
     let read = |rule: Table| rule.try_into::<Rule>().err();
-    let error = match inner {
-        Some(PROFILE) => leaf.try_into::<Profile>().err(),
-        Some(inner) => read(Table::from_iter([(inner.to_owned(), Value::Table(leaf))])),
-        None => read(leaf),
-    }?;
-    Some(Complaint::new("rule", key, value, error.message()))
+    let error = |value: &Value| {
+        let leaf = Table::from_iter([(key.to_owned(), value.clone())]);
+        match inner {
+            Some(PROFILE) => leaf.try_into::<Profile>().err(),
+            Some(inner) => read(Table::from_iter([(inner.to_owned(), Value::Table(leaf))])),
+            None => read(leaf),
+        }
+    };
+    let wrong = error(value)?;
+    Some(Complaint::new("rule", key, value, text, error, &wrong))
+}
+
+/// How a list is written that stands where there can be none: its elements say nothing then.
+pub(super) fn misplaced_list(
+    value: &Value,
+    complaint: impl FnOnce(&Value) -> Option<Complaint>,
+) -> Option<String> {
+    let empty = Value::Array(Vec::new());
+    (value.is_array() && complaint(&empty).is_some()).then(|| value.to_string())
 }
 
 /// A value that its key does not take: what is wrong, and what would be right.
@@ -114,22 +144,27 @@ pub(super) struct Complaint {
 }
 
 impl Complaint {
-    fn new(section: &str, key: &str, value: &Value, error: &str) -> Self {
+    fn new(
+        section: &str,
+        key: &str,
+        value: &Value,
+        text: Option<&str>,
+        error_of: impl Fn(&Value) -> Option<toml::de::Error>,
+        error: &toml::de::Error,
+    ) -> Self {
+        let error = error.message();
         // A list of one stands for its element.
         let one = match value {
             Value::Array(elements) if elements.len() == 1 => &elements[0],
             other => other,
         };
         let given = one.as_str().unwrap_or_default();
-        let shown = match one {
-            Value::String(text) => format!("`{text}`"),
-            Value::Array(_) => "the list".to_owned(),
-            Value::Table(_) => "the table".to_owned(),
-            other => format!("`{other}`"),
-        };
+        // A number in quotes looks right until the quotes are shown.
+        let bare = from_toml(given).filter(|bare| !bare.is_str() && !value.is_array());
+        let unquoted = bare.is_some_and(|bare| error_of(&bare).is_none());
         if (section, key) == ("lichess", "url") && value.is_str() {
             return Self {
-                message: format!("{shown} is not a URL"),
+                message: format!("`{given}` is not a URL"),
                 hint: Some("write it in full, as in https://lichess.org".to_owned()),
             };
         }
@@ -137,7 +172,7 @@ impl Complaint {
             // The message goes on: `given`, expected one of `this`, `that`
             let names: Vec<&str> = expected.split('`').skip(3).step_by(2).collect();
             return Self {
-                message: format!("{shown} is not a valid value of `{key}`"),
+                message: format!("`{given}` is not a valid value of `{key}`"),
                 hint: Some(choices("valid are", given, &names)),
             };
         }
@@ -147,60 +182,42 @@ impl Complaint {
             Some((_, "i32")) => "a whole number",
             Some((_, "a boolean")) => "true or false",
             Some((_, "a sequence")) => "a list, as in [\"one\", \"two\"]",
-            Some((_, "a string" | "path string" | "string or table")) => "a text in quotes",
+            Some((_, "a string" | "path string" | "string or table")) => TEXT,
             Some((_, other)) => other,
             None => error,
         };
-        Self {
-            message: format!("{shown} does not fit `{key}`"),
-            hint: Some(format!("`{key}` is {expected}")),
-        }
+        Self::misfit(key, one, text, expected, unquoted)
     }
-}
 
-/// "did you mean ...?" if one name is close, and all the names.
-pub(super) fn choices(what: &str, given: &str, names: &[&str]) -> String {
-    let all = names.join(", ");
-    match nearest(given, names) {
-        Some(name) => format!("did you mean `{name}`? {what}: {all}"),
-        None => format!("{what}: {all}"),
+    /// The value is no text, and the key takes one.
+    pub fn no_text(key: &str, value: &Value) -> Self {
+        Self::misfit(key, value, None, TEXT, false)
     }
-}
 
-/// The name that is probably meant by `given`.
-fn nearest<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
-    let plain = |name: &str| name.to_lowercase().replace(['-', '_', ' '], "");
-    let given = plain(given);
-    let distances = names.iter().map(|name| {
-        let name_plain = plain(name);
-        // A name that was begun but not finished, such as `hash` for `hash_mib`, counts as close.
-        let begun = given.len() >= 3 && name_plain.starts_with(&given);
-        let distance = if begun {
-            1
-        } else {
-            distance(&given, &name_plain)
+    fn misfit(
+        key: &str,
+        value: &Value,
+        text: Option<&str>,
+        expected: &str,
+        unquoted: bool,
+    ) -> Self {
+        let quotes = if unquoted { ", without quotes" } else { "" };
+        let shown = match text {
+            Some(text) => text.to_owned(),
+            None => value.to_string(),
         };
-        (distance, *name)
-    });
-    let (distance, name) = distances.min_by_key(|(distance, _)| *distance)?;
-    (distance <= given.len().div_ceil(3).min(3)).then_some(name)
-}
-
-/// Levenshtein's distance: how many letters to insert, delete or replace.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        Self {
+            message: format!("`{}` does not fit `{key}`", clip(&shown, WIDEST)),
+            hint: Some(format!("`{key}` is {expected}{quotes}")),
         }
     }
-    row[b.len()]
 }
+
+/// What a key of text takes.
+const TEXT: &str = "a text in quotes";
+
+/// The most that is shown of a value, in characters.
+const WIDEST: usize = 60;
 
 /// The field names of a struct, as its `Deserialize` announces them.
 fn fields<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
@@ -265,13 +282,9 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_finds_its_key() {
-        let names = ["hash_mib", "threads", "overhead_ms"];
-        assert_eq!(nearest("hash", &names), Some("hash_mib"));
-        assert_eq!(nearest("HashMib", &names), Some("hash_mib"));
-        assert_eq!(nearest("thread", &names), Some("threads"));
-        assert_eq!(nearest("move-overhead", &names), None);
+    fn a_key_knows_its_section() {
         assert_eq!(section_of("hash_mib"), Some("engine"));
+        assert_eq!(section_of("speed"), None);
     }
 
     #[test]

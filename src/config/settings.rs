@@ -70,6 +70,9 @@ pub struct Settings {
     /// Where the token is, if anywhere; not itself a setting.
     #[serde(skip)]
     pub token: Option<TokenSource>,
+    /// What was written and is probably not meant, a sentence each; not itself a setting.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
 }
 
 /// `[lichess]`

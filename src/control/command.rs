@@ -31,7 +31,7 @@ pub enum OperatorCommand {
     /// Take no new games until `knightwatch resume`; those that are on go on
     #[command(after_help = "Examples:\n  knightwatch pause\n  \
         sudo knightwatch pause --socket /run/knightwatch/control.sock\n\n\
-        Challenges are declined with \"later\", and arenas are left until then. It holds over restarts of the\n\
+        Challenges are declined with \"later\", and arenas are left until then. It holds over restarts of the \
         program too: only `knightwatch resume` ends it. `knightwatch status` shows it.")]
     Pause(SocketArgs),
 
@@ -41,7 +41,7 @@ pub enum OperatorCommand {
 
     /// Take no new games, finish those that are on however long they take, and end
     #[command(after_help = "Example: knightwatch drain\n\n\
-        Where a service manager starts the program again when it has ended, this is the way to a new version\n\
+        Where a service manager starts the program again when it has ended, this is the way to a new version \
         without leaving a game. SIGTERM does the same within daemon.grace_s.")]
     Drain(SocketArgs),
 
@@ -73,7 +73,7 @@ pub enum OperatorCommand {
 
     /// Leave an arena
     #[command(after_help = "Example: knightwatch leave may24bot\n\n\
-        A game of it that is on is played to its end. It holds over restarts of the program too, and for an\n\
+        A game of it that is on is played to its end. It holds over restarts of the program too, and for an \
         arena that the configuration names: only `knightwatch join` ends it.")]
     Leave {
         /// The end of its address
@@ -116,7 +116,7 @@ pub enum OperatorCommand {
     /// Read the configuration again, and say what has changed
     #[command(
         after_help = "Examples:\n  knightwatch reload\n  sudo systemctl reload knightwatch\n\n\
-        The same as SIGHUP. Games that are on go on by the settings that they began with. What cannot be changed\n\
+        The same as SIGHUP. Games that are on go on by the settings that they began with. What cannot be changed \
         while the program runs is named; when anything is wrong, everything stays as it is."
     )]
     Reload(SocketArgs),

@@ -27,6 +27,8 @@ const SOON: Duration = Duration::from_secs(14 * 24 * 3600);
 /// Looks at configuration, token, Lichess, account, book, the machine and the engine. Needs a tokio runtime.
 pub async fn check(settings: &Settings) -> Report {
     let mut findings = vec![configuration(settings)];
+    let warning = |text: &String| Finding::warning("configuration", text);
+    findings.extend(settings.warnings.iter().map(warning));
     for account in settings.accounts() {
         let before = findings.len();
         findings.extend(open_token_file(&account));

@@ -62,8 +62,9 @@ fn enough_files(most: u64, games: u64) -> Finding {
         );
     }
     let text = format!("only {most} may be open, and {games} games at once may need {needed}");
-    Finding::warning("files", text)
-        .advice("ulimit -n 4096, or LimitNOFILE in the unit; or fewer games.concurrency")
+    Finding::warning("files", text).advice(format!(
+        "ulimit -n {needed}, or LimitNOFILE={needed} in the unit; or fewer games.concurrency"
+    ))
 }
 
 /// How long it takes to keep something where the bot keeps what has to survive a restart, if that place is there.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Board, Film};
 use crate::aside;
-use crate::chess::{Color, FenError, Game, Position, pgn};
+use crate::chess::{Color, Game, LineError, pgn};
 
 /// The most that is read of a file with a game.
 const LONGEST: u64 = 16 << 20;
@@ -14,10 +14,11 @@ const LONGEST: u64 = 16 << 20;
 /// What is to be drawn, and how.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RenderOptions {
-    /// A position as FEN in quotes, a PGN file of which the first game is taken, or - for PGN from stdin
-    #[arg(value_name = "FEN|PGN")]
-    what: String,
-    /// The file to write [default: stdout]
+    /// A position, as FEN or `startpos` with moves behind it, a PGN file of which the first game is taken, or - for PGN from
+    /// stdin
+    #[arg(value_name = "POSITION|PGN", required = true)]
+    what: Vec<String>,
+    /// The file to write [default: stdout, where that is no terminal]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Draw a game's position after so many plies [default: the last one]
@@ -36,16 +37,16 @@ pub struct RenderOptions {
 pub enum RenderError {
     /// It looks like a position, and is none.
     #[error("{text:?} is no position: {cause}")]
-    Fen {
+    Position {
         /// What was given.
         text: String,
         /// What is wrong with it.
-        cause: FenError,
+        cause: LineError,
     },
     /// It does not look like a position, and there is no such file.
     #[error(
-        "cannot read {text:?}: {cause}\nhint: a position is given as FEN in quotes, as in \
-         'rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1', a game as the name of a PGN file, or - for stdin"
+        "cannot read {text:?}: {cause}\nhint: a position is given as FEN or as moves from the start, as in \
+         startpos e4 c5, a game as the name of a PGN file, or - for stdin"
     )]
     Unreadable {
         /// What was given.
@@ -75,8 +76,13 @@ pub enum RenderError {
         wanted: usize,
     },
     /// A position does not move.
-    #[error("a position alone has no moves: --ply and --animated need a game as PGN")]
+    #[error(
+        "a position alone has no moves: --ply and --animated need some behind it, or a game as PGN"
+    )]
     NoGame,
+    /// A picture is nothing to read.
+    #[error("an SVG picture is nothing to read on a terminal: write it to a file with -o FILE")]
+    Terminal,
     /// The file cannot be written.
     #[error("cannot write {}: {cause}", path.display())]
     Unwritable {
@@ -90,12 +96,19 @@ pub enum RenderError {
     Output(#[from] io::Error),
 }
 
-/// Draws a position or a game.
+/// Draws a position or a game. `terminal`: `out` is one.
 ///
 /// # Errors
 /// [`RenderError`] for what cannot be read or written.
-pub fn render_command(options: &RenderOptions, out: &mut impl Write) -> Result<(), RenderError> {
+pub fn render_command(
+    options: &RenderOptions,
+    out: &mut impl Write,
+    terminal: bool,
+) -> Result<(), RenderError> {
     let svg = draw(options)?;
+    if terminal && options.output.is_none() {
+        return Err(RenderError::Terminal);
+    }
     match &options.output {
         Some(path) => aside::write(path, svg.as_bytes()).map_err(|cause| RenderError::Unwritable {
             path: path.clone(),
@@ -111,36 +124,37 @@ fn draw(options: &RenderOptions) -> Result<String, RenderError> {
     } else {
         Color::White
     };
-    let text = options.what.trim();
-    if looks_like_fen(text) {
-        let position = Position::from_fen(text).map_err(|cause| RenderError::Fen {
+    let line = options.what.join(" ");
+    let text = line.trim();
+    let mut film_names = ["White", "Black"].map(str::to_owned);
+    let mut result = String::new();
+    let mut game = if looks_like_position(text) {
+        let game = Game::from_line(text).map_err(|cause| RenderError::Position {
             text: text.to_owned(),
             cause,
         })?;
-        if options.animated || options.ply.is_some() {
+        if game.moves().is_empty() && (options.animated || options.ply.is_some()) {
             return Err(RenderError::NoGame);
         }
-        let (position, last) = (&position, None);
-        return Ok(Board {
-            position,
-            seen_from,
-            last,
-        }
-        .svg());
-    }
-    let record = first_game(text)?;
+        game
+    } else {
+        let record = first_game(text)?;
+        film_names = film_names.map(|tag| record.tags.get(&tag).unwrap_or("?").to_owned());
+        result = Some(record.outcome.to_string())
+            .filter(|outcome| outcome != "*")
+            .unwrap_or_default();
+        record.game
+    };
     if options.animated {
-        let name = |tag| record.tags.get(tag).unwrap_or("?");
-        let outcome = record.outcome.to_string();
+        let [white, black] = &film_names;
         return Ok(Film {
-            game: &record.game,
+            game: &game,
             seen_from,
-            names: [name("White"), name("Black")],
-            result: if outcome == "*" { "" } else { &outcome },
+            names: [white, black],
+            result: &result,
         }
         .svg());
     }
-    let mut game: Game = record.game;
     let plies = game.moves().len();
     let wanted = options.ply.unwrap_or(plies);
     if wanted > plies {
@@ -155,10 +169,13 @@ fn draw(options: &RenderOptions) -> Result<String, RenderError> {
     .svg())
 }
 
-/// Whether this is meant for a position and not for a file: only one has eight ranks between slashes, or blanks behind
-/// the first of its words.
-fn looks_like_fen(text: &str) -> bool {
+/// Whether this is meant for a position and not for a file: it begins with `startpos`, has eight ranks between slashes, or
+/// blanks behind the first of its words.
+fn looks_like_position(text: &str) -> bool {
     let board = text.split_ascii_whitespace().next().unwrap_or_default();
+    if board == "startpos" {
+        return !Path::new(text).exists();
+    }
     let slashes = board.matches('/').count();
     let of_board = |letter: char| letter == '/' || letter.is_ascii_alphanumeric();
     let whole = slashes == 7 || (slashes > 0 && text.contains(" w ") | text.contains(" b "));
@@ -192,7 +209,7 @@ mod tests {
 
     fn options(what: &str) -> RenderOptions {
         RenderOptions {
-            what: what.to_owned(),
+            what: vec![what.to_owned()],
             output: None,
             ply: None,
             black: false,
@@ -202,7 +219,7 @@ mod tests {
 
     fn drawn(options: &RenderOptions) -> Result<String, String> {
         let mut out = Vec::new();
-        render_command(options, &mut out).map_err(|error| error.to_string())?;
+        render_command(options, &mut out, false).map_err(|error| error.to_string())?;
         Ok(String::from_utf8(out).expect("text"))
     }
 
@@ -212,8 +229,10 @@ mod tests {
             "8/8/8/4k3/8/8/4P3/4K3",
             "8/8/8/4k3/8/8/4P3/4K3 b - - 5 60",
             "8/8/8/8 w - - 0 1",
+            "startpos",
+            "startpos e4 c5",
         ] {
-            assert!(looks_like_fen(fen), "{fen}");
+            assert!(looks_like_position(fen), "{fen}");
         }
         for file in [
             "games.pgn",
@@ -222,8 +241,30 @@ mod tests {
             "-",
             "",
         ] {
-            assert!(!looks_like_fen(file), "{file}");
+            assert!(!looks_like_position(file), "{file}");
         }
+    }
+
+    #[test]
+    fn a_position_is_drawn_with_its_moves() {
+        let line = options("startpos e4 c5");
+        let after = drawn(&line).expect("drawn");
+        assert!(
+            after.contains("<use href=\"#wP\" x=\"4\" y=\"4\" "),
+            "{after}"
+        );
+        let first = RenderOptions {
+            ply: Some(0),
+            ..line.clone()
+        };
+        assert_eq!(drawn(&first), drawn(&options("startpos")));
+        let film = RenderOptions {
+            animated: true,
+            ..line
+        };
+        assert!(drawn(&film).expect("drawn").contains("White against Black"));
+        let error = drawn(&options("startpos e5")).unwrap_err();
+        assert!(error.contains("move 1 after the position"), "{error}");
     }
 
     #[test]

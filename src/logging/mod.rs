@@ -1,4 +1,4 @@
-//! Log lines go to stderr: coloured on a terminal, bare in the journal, which has its own clock and levels.
+//! Log lines go to stderr: coloured and with the time of day on a terminal, bare in the journal, which has its own clock and levels.
 //!
 //! Whoever logs never waits and never fails ([`queue`]): a full disk, a pipe that nobody reads any more and a terminal
 //! that is halted cost lines of the log and nothing else.
@@ -6,6 +6,7 @@
 mod queue;
 
 use std::backtrace::{Backtrace, BacktraceStatus};
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::panic::PanicHookInfo;
 use std::sync::Once;
@@ -14,6 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tracing::{Level, Metadata, error};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
 
 use crate::config::LogLevel;
 use queue::Queue;
@@ -40,14 +43,27 @@ pub fn start(level: LogLevel) {
         let bare = builder.with_ansi(false).without_time().with_level(false);
         tracing::subscriber::set_global_default(bare.finish())
     } else {
-        let colours = io::stderr().is_terminal()
-            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        tracing::subscriber::set_global_default(builder.with_ansi(colours).finish())
+        let terminal = io::stderr().is_terminal();
+        let colours = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let builder = builder.with_ansi(colours);
+        match terminal {
+            true => tracing::subscriber::set_global_default(builder.with_timer(OfDay).finish()),
+            false => tracing::subscriber::set_global_default(builder.finish()),
+        }
     };
     // It is an error to start twice, and harmless.
     if started.is_ok() {
         STARTED.store(true, Ordering::Relaxed);
         write_what_waits();
+    }
+}
+
+/// The time of day on the clock of this machine, for people.
+struct OfDay;
+
+impl FormatTime for OfDay {
+    fn format_time(&self, line: &mut Writer<'_>) -> fmt::Result {
+        write!(line, "{}", jiff::Zoned::now().strftime("%H:%M:%S"))
     }
 }
 

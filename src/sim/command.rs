@@ -162,6 +162,7 @@ pub async fn run_command(
         .iter()
         .map(|user| (user.name.clone(), user.bot))
         .collect();
+    let lonely = users.is_empty() && sparring.is_empty();
     let speed = args.speed.or(script.speed).unwrap_or(1.0);
     let limits = args.limits || script.limits.unwrap_or(false);
     let quirks = args.quirks.into_iter().map(|quirk| quirk.0);
@@ -193,6 +194,13 @@ pub async fn run_command(
     for (name, bot) in names {
         let title = if bot { "BOT " } else { "" };
         writeln!(out, "  {title}{name}  token {}", sim.token_of(&name))?;
+    }
+    if lonely {
+        writeln!(
+            out,
+            "  nobody has an account here: name users, as in knightwatch sim --user MyBot:bot\n  \
+             MyBot then plays with LICHESS_TOKEN=lip_mybot knightwatch run --set lichess.url=http://{address}"
+        )?;
     }
     for (id, arena) in arenas {
         let seconds = arena.starts.as_secs();

@@ -5,6 +5,8 @@ use std::str::FromStr;
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use crate::spelling;
+
 /// The switches. Each stands as the server's own source has it, where that could be read.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -168,7 +170,7 @@ impl FromStr for Quirk {
                 .map_or_else(|_| Value::String(text.to_owned()), Value::Integer),
         };
         let setting = Table::from_iter([(name.trim().replace('_', "-"), value)]);
-        Quirks::with([setting.clone()]).map_err(|error| error.message().to_owned())?;
+        Quirks::with([setting.clone()]).map_err(|error| spelling::suggest(error.message()))?;
         Ok(Self(setting))
     }
 }

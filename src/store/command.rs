@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::pgn::{Details, pgn_of};
-use super::{By, Error, Filter, Game, Page, Rating, Reader, Score};
+use super::{By, Decided, Error, Filter, Game, Page, Rating, Reader, Score};
 use crate::aside;
 use crate::events::Player;
 
 /// The longest name that is shown, in characters; Lichess allows 30.
 const NAME: usize = 30;
+
+/// How many decisions are looked at for the latest challenge to us: others are about challenges of ours.
+const LOOKED_AT: u32 = 1_000;
 
 /// Why a command about records failed.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +41,9 @@ pub enum CommandError {
     /// No game has this id.
     #[error("there is no game {0:?} with moves in the records")]
     NoGame(String),
+    /// Nobody has challenged us.
+    #[error("there is no challenge to us among the latest {LOOKED_AT} decisions of the records")]
+    NoChallenge,
     /// The games cannot be written.
     #[error("cannot write {}: {error}", path.display())]
     Unwritable {
@@ -77,6 +83,8 @@ pub struct GamesOptions {
     pub view: View,
     /// As JSON, one object in each line.
     pub json: bool,
+    /// What is printed is read on a terminal.
+    pub terminal: bool,
 }
 
 /// Prints games, or what they came to.
@@ -90,6 +98,7 @@ pub fn games_command(options: &GamesOptions, out: &mut impl Write) -> Result<(),
         filter,
         view,
         json,
+        terminal,
     } = options;
     let reader = open(file)?;
     known_account(&reader, file, accounts, filter)?;
@@ -97,6 +106,9 @@ pub fn games_command(options: &GamesOptions, out: &mut impl Write) -> Result<(),
     match *view {
         View::List(most) => {
             let games = reader.games(filter, Page::first(most)).map_err(unread)?;
+            if let (Some(newest), false, true) = (games.first(), *json, *terminal) {
+                writeln!(out, "{}", header(newest))?;
+            }
             for game in &games {
                 match json {
                     true => writeln!(out, "{}", object(game))?,
@@ -115,13 +127,26 @@ pub fn games_command(options: &GamesOptions, out: &mut impl Write) -> Result<(),
                 writeln!(out, "{of}{count} games: {}", summary(&score))?;
             }
         }
-        View::By(by) => groups(&reader.scores(filter, by).map_err(unread)?, *json, out)?,
+        View::By(by) => {
+            let scores = reader.scores(filter, by).map_err(unread)?;
+            groups(&scores, *json, out)?;
+            none("no games to group", scores.is_empty() && !json, out)?;
+        }
         View::Nemeses(least) => {
             let nemeses = reader.nemeses(filter, least).map_err(unread)?;
             groups(&nemeses, *json, out)?;
+            let words = format!(
+                "no nemeses: nobody has taken more points from us than the ratings foretell, in {least} games or more"
+            );
+            none(&words, nemeses.is_empty() && !json, out)?;
         }
         View::Ratings => {
             let ratings = reader.ratings(filter).map_err(unread)?;
+            none(
+                "no ratings: no rated games",
+                ratings.is_empty() && !json,
+                out,
+            )?;
             let several = ratings
                 .windows(2)
                 .any(|two| two[0].account != two[1].account);
@@ -137,6 +162,26 @@ pub fn games_command(options: &GamesOptions, out: &mut impl Write) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// The latest challenge to us that was decided, in the records.
+///
+/// # Errors
+/// When they cannot be read, or have none.
+pub fn last_challenge(file: &Path, account: Option<&str>) -> Result<Decided, CommandError> {
+    let reader = open(file)?;
+    let unread = |error| unread(file, error);
+    let ours = reader.accounts().map_err(unread)?;
+    let is_it = |decided: &Decided| {
+        let from_us = ours
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(&decided.from.name));
+        let other = account.zip(decided.to.as_deref());
+        !from_us && other.is_none_or(|(wanted, to)| wanted.eq_ignore_ascii_case(to))
+    };
+    let latest = reader.decisions(Page::first(LOOKED_AT)).map_err(unread)?;
+    let found = latest.into_iter().find(is_it);
+    found.ok_or(CommandError::NoChallenge)
 }
 
 /// What `knightwatch export` is to do.
@@ -241,6 +286,23 @@ fn unread(file: &Path, error: Error) -> CommandError {
             error,
         },
     }
+}
+
+/// Says that there are none, where there are none.
+fn none(words: &str, empty: bool, out: &mut impl Write) -> io::Result<()> {
+    match empty {
+        true => writeln!(out, "{words}"),
+        false => Ok(()),
+    }
+}
+
+/// What stands above the lines of games, with the time zone of the newest.
+fn header(newest: &Game) -> String {
+    let began = format!("began ({})", super::local(newest.started).strftime("%Z"));
+    format!(
+        "{began:<16}  {:<8}  {:<5}  {:<5}  {:<7}  {:<9}  {:<10}  game, opponent",
+        "id", "color", "we", "result", "length", "end"
+    )
 }
 
 /// A game in a line.
@@ -373,7 +435,7 @@ fn full_name(player: &Player) -> String {
 }
 
 fn moment(millis: i64) -> String {
-    super::utc(millis).strftime("%Y-%m-%d %H:%M").to_string()
+    super::local(millis).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 /// A text of others: short, and without anything that a terminal would obey.

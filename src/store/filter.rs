@@ -337,12 +337,33 @@ fn anywhere(part: &str) -> Value {
 /// # Errors
 /// When it is no day.
 pub fn day(text: &str) -> Result<i64, String> {
-    let date: Date = text
-        .parse()
-        .map_err(|_| "expected a day, as in 2026-05-24".to_owned())?;
-    let zoned = date
-        .to_zoned(TimeZone::UTC)
-        .map_err(|error| error.to_string())?;
+    begins(date(text)?, TimeZone::UTC)
+}
+
+/// The same on the clock of this machine.
+///
+/// # Errors
+/// When it is no day.
+pub fn local_day(text: &str) -> Result<i64, String> {
+    begins(date(text)?, TimeZone::system())
+}
+
+/// The moment at which the day after this one begins on the clock of this machine.
+///
+/// # Errors
+/// When it is no day.
+pub fn local_day_after(text: &str) -> Result<i64, String> {
+    let next = date(text)?.tomorrow().map_err(|error| error.to_string())?;
+    begins(next, TimeZone::system())
+}
+
+fn date(text: &str) -> Result<Date, String> {
+    text.parse()
+        .map_err(|_| "expected a day, as in 2026-05-24".to_owned())
+}
+
+fn begins(date: Date, zone: TimeZone) -> Result<i64, String> {
+    let zoned = date.to_zoned(zone).map_err(|error| error.to_string())?;
     Ok(zoned.timestamp().as_millisecond())
 }
 

@@ -27,9 +27,11 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use rusqlite::{Connection, OpenFlags};
 
-pub use command::{CommandError, ExportOptions, GamesOptions, View, export_command, games_command};
+pub use command::{
+    CommandError, ExportOptions, GamesOptions, View, export_command, games_command, last_challenge,
+};
 pub use filing::{Files, Grouping};
-pub use filter::{By, Filter, Order, Outcome, Page, Sort, day};
+pub use filter::{By, Filter, Order, Outcome, Page, Sort, day, local_day, local_day_after};
 pub use pgn::{Details, pgn_of};
 pub use reader::{Attended, Decided, Game, Incident, Played, Reader, Record};
 pub use recorder::{Options, Recorder};
@@ -122,6 +124,11 @@ fn open(file: &Path, server: Option<&str>) -> Result<Connection, Error> {
         )?;
     }
     Ok(db)
+}
+
+/// The day and time on the clock of this machine.
+fn local(millis: i64) -> Zoned {
+    utc(millis).with_time_zone(TimeZone::system())
 }
 
 /// The day and time in UTC of a moment in milliseconds since 1970, which is what one beyond the calendar is shown as.

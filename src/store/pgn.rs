@@ -45,7 +45,11 @@ pub fn pgn_of(record: &Record, server: &str, details: Details) -> String {
         Some("1/2-1/2") => pgn::Outcome::Draw,
         _ => pgn::Outcome::Unknown,
     };
-    pgn::write(&tags(game, server), &board, &notes, outcome)
+    let mut tags = tags(game, server);
+    if notes.iter().any(|note| note.eval.is_some()) {
+        tags.set("Annotator", "Knightwatch");
+    }
+    pgn::write(&tags, &board, &notes, outcome)
 }
 
 /// What we thought before a move of ours, as PGN has it after the move, and from White's view.

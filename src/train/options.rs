@@ -18,7 +18,7 @@ pub struct DatagenOptions {
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
     /// Games at once [default: all cores]
-    #[arg(long, value_name = "N", value_parser = some::<usize>())]
+    #[arg(long, value_name = "N", value_parser = threads())]
     pub threads: Option<usize>,
     /// Nodes after which no deeper iteration is begun; eight times as many end the search at once
     #[arg(long, value_name = "SOFT", default_value_t = 120, value_parser = some::<u64>())]
@@ -56,7 +56,7 @@ pub struct DatagenOptions {
 #[derive(Clone, Debug, clap::Args)]
 pub struct Field {
     /// Games at once [default: all cores]
-    #[arg(long, value_name = "N", value_parser = some::<usize>())]
+    #[arg(long, value_name = "N", value_parser = threads())]
     pub threads: Option<usize>,
     /// Positions to start from, a file of EPD or FEN lines [default: eight or nine random plies]
     #[arg(long, value_name = "FILE")]
@@ -163,6 +163,13 @@ impl fmt::Display for TimeControl {
         let (base, increment) = (self.base.as_secs_f64(), self.increment.as_secs_f64());
         write!(f, "{base}+{increment}")
     }
+}
+
+/// The most threads that an option takes.
+const MOST_THREADS: u64 = 512;
+
+fn threads() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=MOST_THREADS)
 }
 
 /// At least one.
@@ -311,7 +318,7 @@ pub struct TrainOptions {
     #[arg(long, value_name = "B", default_value_t = 8)]
     pub buckets: usize,
     /// [default: all cores]
-    #[arg(long, value_name = "N", value_parser = some::<usize>())]
+    #[arg(long, value_name = "N", value_parser = threads())]
     pub threads: Option<usize>,
     /// Times that the positions are gone through
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = some::<usize>())]
@@ -357,7 +364,7 @@ pub struct FitOptions {
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// [default: all cores]
-    #[arg(long, value_name = "N", value_parser = some::<usize>())]
+    #[arg(long, value_name = "N", value_parser = threads())]
     pub threads: Option<usize>,
     /// Times that the positions are gone through
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = some::<usize>())]

@@ -14,6 +14,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 
 use crate::chess::{CastlingNotation, Game, Move, Position};
 use crate::engine::Score;
+use crate::spelling::choices;
 
 /// Who says nothing for so long when it is greeted does not speak UCI.
 const GREETING: Duration = Duration::from_secs(10);
@@ -120,7 +121,12 @@ impl Rival {
     /// When it has no such option or no such value: it would play on without a word.
     pub fn set(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
         let Some(knob) = self.knob(name) else {
-            bail!("{} has no option {name}", self.name);
+            let names: Vec<&str> = self.knobs.iter().map(|knob| &*knob.name).collect();
+            bail!(
+                "{} has no option {name}; {}",
+                self.name,
+                choices("options are", name, &names)
+            );
         };
         ensure!(
             knob.takes.fits(value),

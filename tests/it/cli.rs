@@ -74,6 +74,9 @@ fn wrong_usage_exits_with_2() {
         &["perft"],
         &["perft", "deep"],
         &["perft", "2", "--threads", "0"],
+        &["perft", "2", "--threads", "100000"],
+        &["perft", "2", "--hash", "100000000"],
+        &["datagen", "--data", "x", "--threads", "100000"],
         &["demo", "--games", "0"],
         &["sim", "--listen", "here"],
         &["sim", "--user", "A:king"],
@@ -177,6 +180,8 @@ fn perft_counts() {
     assert!(divided.contains("e1g1: 43\n"), "{divided}");
     let shared = stdout(&["perft", "4", "--threads", "2", "--hash", "1"]);
     assert!(shared.starts_with("Nodes: 197281\n"), "{shared}");
+    let after = stdout(&["perft", "1", "--fen", "startpos moves e2e4 c5"]);
+    assert!(after.starts_with("Nodes: 30\n"), "{after}");
     let failed = output(&["perft", "2", "--fen", "8/8"]);
     assert_eq!(failed.status.code(), Some(1), "{failed:?}");
 }
@@ -407,6 +412,16 @@ fn books_are_built_and_probed() {
     let probed = stdout(&["book", "probe", &path("mine.bin"), start]);
     assert!(probed.contains("e4"), "{probed}");
     assert!(stdout(&["book", "probe", "default", start]).lines().count() >= 3);
+    assert_eq!(stdout(&["book", "probe", &path("mine.bin")]), probed);
+    assert_eq!(
+        stdout(&["book", "probe", &path("mine.bin"), "startpos"]),
+        probed
+    );
+    let replies = stdout(&["book", "probe", &path("mine.bin"), "e4"]);
+    assert!(replies.contains("e7e5"), "{replies}");
+    let wrong = output(&["book", "probe", "default", "startpos", "e4", "Ke3"]);
+    let said = String::from_utf8(wrong.stderr).unwrap();
+    assert!(said.contains("move 2 after the position"), "{said}");
 
     std::fs::write(path("broken.bin"), [0; 17]).unwrap();
     let broken = output(&["book", "probe", &path("broken.bin"), start]);
@@ -510,6 +525,47 @@ fn the_site_prints_a_line_for_every_game_of_its_sparring_users() {
     child.wait().unwrap();
     for game in games {
         assert!(game.contains("  0-1 ") && game.ends_with("60+0"), "{game}");
+    }
+}
+
+#[test]
+fn a_site_without_users_says_how_to_connect() {
+    let mut child = knightwatch(&["sim", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let lines: Vec<String> = lines.take(3).map(Result::unwrap).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (_, address) = lines[0].split_once("http://").unwrap();
+    assert!(
+        lines[1].contains("knightwatch sim --user MyBot:bot"),
+        "{lines:?}"
+    );
+    let run = format!("LICHESS_TOKEN=lip_mybot knightwatch run --set lichess.url=http://{address}");
+    assert!(lines[2].contains(&run), "{lines:?}");
+}
+
+#[test]
+fn a_typo_gets_a_suggestion() {
+    let home = tempfile::tempdir().unwrap();
+    let script = home.path().join("script.toml");
+    std::fs::write(&script, "sped = 3.0\n").unwrap();
+    for (arguments, meant) in [
+        (&["sim", "--spar", "Echo,clok=60+0"][..], "clock"),
+        (&["sim", "--arena", "Fri,minuts=10"], "minutes"),
+        (&["sim", "--team", "Bots,pasword=x"], "password"),
+        (&["sim", "--quirk", "castlin=e1h1"], "castling"),
+        (&["sim", "--faults", script.to_str().unwrap()], "speed"),
+        (&["gauntlet", "self", "--ours", "Treads=2"], "Threads"),
+    ] {
+        let refused = output(arguments);
+        assert!(!refused.status.success(), "{arguments:?}");
+        let said = String::from_utf8(refused.stderr).unwrap();
+        let words = format!("did you mean `{meant}`?");
+        assert!(said.contains(&words), "{arguments:?}: {said}");
     }
 }
 

@@ -283,6 +283,177 @@ fn rules_stand_in_the_file() {
 }
 
 #[test]
+fn a_heading_that_is_close_is_named() {
+    for (heading, meant) in [
+        ("[[rules]]", "[[rule]]"),
+        ("[[accounts]]", "[[account]]"),
+        ("[game]", "[games]"),
+        ("[[profile]]", "[[matchmaking.profile]]"),
+    ] {
+        let said = complaint(&format!("{heading}\nname = \"x\"\n"), &[], &[]);
+        assert!(said.contains(&format!("did you mean `{meant}`?")), "{said}");
+    }
+    let said = complaint("[weather]\nsun = true\n", &[], &[]);
+    assert!(!said.contains("did you mean"), "{said}");
+    for heading in [
+        "[lichess]",
+        "[[rule]]",
+        "[[matchmaking.profile]]",
+        "[[account]]",
+    ] {
+        assert!(said.contains(heading), "{said}");
+    }
+}
+
+#[test]
+fn a_value_is_shown_as_it_was_written() {
+    let said = complaint("[engine]\nhash_mib = \"64\"\n", &[], &[]);
+    assert!(said.contains("`\"64\"` does not fit `hash_mib`"), "{said}");
+    assert!(
+        said.contains("a whole number, 0 or more, without quotes"),
+        "{said}"
+    );
+    let said = complaint(
+        "[engine]\nponder = \"true\"\n[chat]\ngreeting = 7\n",
+        &[],
+        &[],
+    );
+    assert!(said.contains("true or false, without quotes"), "{said}");
+    assert!(said.contains("`7` does not fit `greeting`"), "{said}");
+    let said = complaint("", &[("KNIGHTWATCH__ENGINE__HASH_MIB", "a lot")], &[]);
+    assert!(
+        said.contains("`a lot` does not fit") && !said.contains("without quotes"),
+        "{said}"
+    );
+    let said = complaint("", &[], &["--set", "engine.hash_mib=[1, 2]"]);
+    assert!(said.contains("`[1, 2]` does not fit"), "{said}");
+    let said = complaint(
+        "[engine]\nthreads = [2]\n[[rule]]\npriority = [7]\naccept = true\n",
+        &[],
+        &[],
+    );
+    assert!(said.contains("`[2]` does not fit `threads`"), "{said}");
+    assert!(said.contains("`[7]` does not fit `priority`"), "{said}");
+}
+
+#[test]
+fn more_games_than_a_program_can_play_are_refused() {
+    let said = complaint("games.concurrency = 100000\n", &[], &[]);
+    assert!(said.contains("the most is 1000"), "{said}");
+}
+
+#[test]
+fn the_configuration_of_another_bot_is_recognised() {
+    let text = "token: \"xxxxxxxx\"\nurl: \"https://lichess.org/\"\nengine:\n  dir: \"./engines/\"\n  name: \"x\"\n\
+                challenge:\n  concurrency: 1\n  variants:\n    - standard\n";
+    let said = complaint(text, &[], &[]);
+    assert!(said.contains("is YAML; knightwatch takes TOML"), "{said}");
+    assert_eq!(said.matches("error: ").count(), 1, "{said}");
+    // A slip in TOML is one.
+    let said = complaint("[engine]\nhash_mib: 64\n", &[], &[]);
+    assert!(!said.contains("YAML"), "{said}");
+}
+
+#[test]
+fn a_table_can_be_set_by_the_environment_and_by_arguments() {
+    let sources = |environment: &[(&str, &str)], set: &[(&str, &str)]| Sources {
+        file: None,
+        environment: environment.iter().copied().map(owned).collect(),
+        set: set.iter().copied().map(owned).collect(),
+        superuser: false,
+    };
+    fn owned((name, value): (&str, &str)) -> (String, String) {
+        (name.to_owned(), value.to_owned())
+    }
+    let by_environment = sources(&[("KNIGHTWATCH__ENGINE__STRENGTH", "{ elo = 1500 }")], &[]);
+    let by_argument = sources(&[], &[("engine.strength", "{elo=1500}")]);
+    for sources in [by_environment, by_argument] {
+        let settings = Settings::load(&sources).unwrap();
+        assert_eq!(settings.engine.strength.to_string(), "at 1500 Elo");
+    }
+    let wrong = sources(&[], &[("engine.strength", "{ elo = 15 }")]);
+    let error = Settings::load(&wrong).unwrap_err().to_string();
+    assert!(
+        error.contains("`{ elo = 15 }` does not fit") && error.contains("1000 to 2800"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_is_probably_not_meant_is_warned_of() {
+    let sources = Sources {
+        file: None,
+        environment: [("KNIGHTWATCH_ENGINE_HASH_MIB".to_owned(), "32".to_owned())].into(),
+        set: vec![
+            ("matchmaking.enabled".to_owned(), "true".to_owned()),
+            ("challenge.bots".to_owned(), "false".to_owned()),
+        ],
+        superuser: false,
+    };
+    let settings = Settings::load(&sources).unwrap();
+    let [variable, one_way] = &settings.warnings[..] else {
+        panic!("{:?}", settings.warnings);
+    };
+    assert!(
+        variable.contains("KNIGHTWATCH_ENGINE_HASH_MIB sets nothing"),
+        "{variable}"
+    );
+    assert!(one_way.contains("bots = true"), "{one_way}");
+    let fair = load_text("matchmaking.enabled = true\n").unwrap();
+    assert_eq!(fair.warnings, [""; 0]);
+}
+
+#[test]
+fn ids_are_taken_out_of_addresses() {
+    let text = "[tournaments]\njoin = [\"https://lichess.org/tournament/may24bot\"]\n\
+                teams = [\"https://lichess.org/team/our-team\"]\n\
+                [challenge]\nblock = [\"https://lichess.org/@/Rival\"]\n\
+                [[rule]]\nmatch = { name = \"lichess.org/@/Anna\" }\naccept = true\n";
+    let plain = "[tournaments]\njoin = [\"may24bot\"]\nteams = [\"our-team\"]\n\
+                 [challenge]\nblock = [\"Rival\"]\n\
+                 [[rule]]\nmatch = { name = \"Anna\" }\naccept = true\n";
+    assert_eq!(load_text(text), load_text(plain));
+}
+
+#[test]
+fn what_is_in_force_is_printed_with_its_layer() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("config.toml");
+    std::fs::write(
+        &file,
+        "[engine]\nhash_mib = 32\n[tournaments]\nteams = [\"our-team\"]\npassword = \"secret\"\n",
+    )
+    .unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+        .args(["config", "--set", "games.concurrency=3", "--config"])
+        .arg(&file)
+        .env("KNIGHTWATCH__ENGINE__THREADS", "2")
+        .env("LICHESS_TOKEN", "lip_verysecret")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let from = |setting: &str| {
+        let line = text.lines().find(|line| line.starts_with(setting));
+        line.and_then(|line| line.rsplit_once("  # "))
+            .unwrap_or_else(|| panic!("{text}"))
+            .1
+    };
+    assert!(from("hash_mib = 32").ends_with("config.toml:2"), "{text}");
+    assert_eq!(
+        from("threads = 2"),
+        "environment variable KNIGHTWATCH__ENGINE__THREADS"
+    );
+    assert_eq!(from("concurrency = 3"), "--set");
+    assert_eq!(from("overhead_ms = 50"), "default");
+    assert!(
+        text.contains("the token: in the environment variable LICHESS_TOKEN"),
+        "{text}"
+    );
+    assert!(!text.contains("secret"), "{text}");
+}
+
+#[test]
 fn broken_syntax_is_pointed_at() {
     insta::assert_snapshot!(complaint(
         "[engine]\nhash_mib = \nthreads = 1\n\n[book\nenabled = maybe\n\n[draw]\nofer = true\n",
@@ -410,4 +581,77 @@ fn environment_and_arguments_are_checked_like_the_file() {
         &environment,
         &arguments
     ));
+}
+
+/// What `knightwatch config` prints.
+fn shown_in_force(text: &str, set: &[(&str, &str)], account: Option<&str>) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("config.toml");
+    std::fs::write(&file, text).unwrap();
+    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    let sources = Sources {
+        file: Some(file),
+        environment: [("KNIGHTWATCH__ENGINE__THREADS".to_owned(), "3".to_owned())].into(),
+        set: set.iter().map(owned).collect(),
+        superuser: false,
+    };
+    knightwatch::config::in_force(&sources, account).unwrap()
+}
+
+fn layer(text: &str, setting: &str) -> String {
+    let line = text.lines().find(|line| line.starts_with(setting));
+    let line = line.unwrap_or_else(|| panic!("{setting}: {text}"));
+    let (_, place) = line.rsplit_once("  # ").unwrap();
+    place.rsplit('/').next().unwrap().to_owned()
+}
+
+#[test]
+fn each_value_is_shown_with_its_layer() {
+    let written = "[engine]\nhash_mib = 32\nthreads = 2\n[tournaments]\njoin = [\"may24bot:secret\"]\n\
+                   [[rule]]\nmatch = { bot = true }\naccept = true\n[[matchmaking.profile]]\nweight = 3\n";
+    let text = shown_in_force(written, &[("games.concurrency", "7")], None);
+    for (setting, from) in [
+        ("hash_mib = 32 ", "config.toml:2"),
+        (
+            "threads = 3 ",
+            "environment variable KNIGHTWATCH__ENGINE__THREADS",
+        ),
+        ("concurrency = 7 ", "--set"),
+        ("overhead_ms = 50 ", "default"),
+        ("join = [\"may24bot:***\"]", "config.toml:5"),
+        ("[[rule]]", "config.toml:6"),
+        ("[[matchmaking.profile]]", "config.toml:9"),
+    ] {
+        assert_eq!(layer(&text, setting), from, "{setting}");
+    }
+    assert!(text.contains("\naccept = true\n"), "{text}");
+    assert!(text.contains("# the token: there is none"), "{text}");
+    assert!(!text.contains("secret"), "{text}");
+    // It is a configuration, too.
+    let read = Settings::from_text(text.clone(), &Sources::default());
+    assert!(read.is_ok(), "{text}\n{}", read.unwrap_err());
+}
+
+#[test]
+fn of_several_accounts_each_has_its_own() {
+    let written = "challenge.rated = false\n[[rule]]\nmatch = { bot = true }\naccept = true\n\
+                   [[account]]\nname = \"Anna\"\ntoken_file = \"a\"\nchallenge.rated = true\n\
+                   [[account.rule]]\nmatch = { bot = false }\naccept = true\n\
+                   [[account]]\nname = \"Bert\"\ntoken_file = \"b\"\n";
+    let all = shown_in_force(written, &[], None);
+    assert_eq!(layer(&all, "rated = false"), "config.toml:1");
+    assert_eq!(layer(&all, "challenge.rated = true"), "config.toml:8");
+    let anna = shown_in_force(written, &[], Some("anna"));
+    assert_eq!(layer(&anna, "rated = true"), "config.toml:8");
+    let rules: Vec<&str> = anna
+        .lines()
+        .filter(|line| line.starts_with("[[rule]]"))
+        .collect();
+    let lines: Vec<&str> = rules
+        .iter()
+        .filter_map(|rule| rule.rsplit(':').next())
+        .collect();
+    assert_eq!(lines, ["9", "2"], "{anna}");
+    let bert = shown_in_force(written, &[], Some("https://lichess.org/@/Bert"));
+    assert_eq!(layer(&bert, "rated = false"), "config.toml:1");
 }

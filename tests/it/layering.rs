@@ -21,12 +21,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["chess", "draw", "events", "metrics", "store", "control"],
     ),
     ("progress", &[]),
+    ("spelling", &[]),
     ("epd", &["chess", "engine", "progress"]),
-    ("train", &["aside", "chess", "engine", "progress"]),
+    (
+        "train",
+        &["aside", "chess", "engine", "progress", "spelling"],
+    ),
     ("lichess", &["chess", "clock"]),
-    ("sim", &["chess", "engine"]),
+    ("sim", &["chess", "engine", "spelling"]),
     ("uci", &["chess", "engine", "book"]),
-    ("config", &["lichess"]),
+    ("config", &["lichess", "spelling"]),
     (
         "bot",
         &[

@@ -103,7 +103,8 @@ fn who_is_blocked_stays_blocked_over_a_crash() {
     );
     let [anna, rival] = ["Anna", "Rival"].map(|name| site.player(name));
     assert_eq!(ask(&rival, &BLITZ), "accepted");
-    assert!(said(&bot, &["block", "RIVAL"]).contains("RIVAL is blocked"));
+    let address = format!("{}/@/RIVAL", site.url);
+    assert!(said(&bot, &["block", &address]).contains("RIVAL is blocked"));
     assert_eq!(ask(&rival, &BLITZ), "generic");
     bot.crash_and_restart();
     online(&bot, 2);
@@ -113,7 +114,7 @@ fn who_is_blocked_stays_blocked_over_a_crash() {
         (status(&bot)["blocked"] == serde_json::json!(["RIVAL"])).then_some(())
     });
     assert!(refused(&bot, &["unblock", "Anna"]).contains("was not blocked"));
-    said(&bot, &["unblock", "rival"]);
+    said(&bot, &["unblock", "https://lichess.org/@/rival"]);
     assert_eq!(ask(&rival, &BLITZ), "accepted");
     assert!(refused(&bot, &["block", "two names"]).contains("expected a name"));
 }
@@ -138,7 +139,9 @@ fn a_move_comes_at_once_when_the_operator_wants_it() {
         (game["ply"] == 3 && game["doing"] == "searching").then_some(())
     });
     let wanted = Instant::now();
-    assert!(said(&bot, &["move-now", &id]).contains("best move found so far"));
+    // As it stands in the address bar of who plays.
+    let address = format!("{}/{id}abcd", site.url);
+    assert!(said(&bot, &["move-now", &address]).contains("best move found so far"));
     site.plies(&id, 4);
     println!("move-now: the move stands {:.1?} later", wanted.elapsed());
     assert!(wanted.elapsed() < Duration::from_secs(30));
@@ -167,7 +170,14 @@ fn somebody_is_challenged_when_the_operator_says_so() {
     }
     said(
         &bot,
-        &["challenge", "Ann", "3+2", "--rated", "--color", "white"],
+        &[
+            "challenge",
+            "https://lichess.org/@/Ann",
+            "3+2",
+            "--rated",
+            "--color",
+            "white",
+        ],
     );
     let game = site.started(1).remove(0);
     assert_eq!((game.white.as_str(), game.rated), (BOT, true));
@@ -223,6 +233,22 @@ fn drained_it_plays_to_the_end_and_ends() {
     anna.play(&game, "e2e4");
     site.plies(&game, 2);
     assert!(said(&bot, &["drain"]).contains("no new games"));
+    // It is not taken back, and nobody is told that it is.
+    for (order, words) in [
+        (
+            "resume",
+            "it was not paused, but the program is about to end",
+        ),
+        ("pause", "paused: no new games"),
+        (
+            "resume",
+            "no longer paused, but the program is about to end",
+        ),
+    ] {
+        let done = said(&bot, &[order]);
+        assert!(done.contains(words), "{done}");
+    }
+    assert!(!bot.log().contains("new games are taken again"));
     assert_eq!(ask(&bert, &BLITZ), "later");
     let refusal = refused(&bot, &["challenge", "Rival", "3+2"]);
     assert!(refusal.contains("about to stop"), "{refusal}");
@@ -267,7 +293,7 @@ fn new_settings_are_taken_up_while_it_plays_and_bad_ones_are_not() {
 
     bot.configure(|text| text.replace("rated = false", "rated = \"perhaps\"\nblock = [\"Anna\"]"));
     let why = refused(&bot, &["reload"]);
-    assert!(why.contains("`perhaps` does not fit `rated`"), "{why}");
+    assert!(why.contains("`\"perhaps\"` does not fit `rated`"), "{why}");
     assert!(why.contains("config.toml:"), "{why}");
     logged(&bot, "the settings stay as they are");
     assert_eq!(ask(&anna, &RATED), "casual");

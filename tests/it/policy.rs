@@ -514,6 +514,73 @@ fn explain_goes_through_the_rules() {
 }
 
 #[test]
+fn explain_takes_a_challenge_in_words() {
+    let explain = |arguments: &[&str]| {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(
+            home.path().join("config.toml"),
+            "challenge.max_rating = 1800\n",
+        )
+        .unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+            .args(["explain", "--config", "config.toml"])
+            .args(arguments)
+            .current_dir(home.path())
+            .env_remove("LICHESS_TOKEN")
+            .env("STATE_DIRECTORY", home.path())
+            .output()
+            .unwrap();
+        let (out, error) = (output.stdout, output.stderr);
+        let [out, error] = [out, error].map(|text| String::from_utf8(text).unwrap());
+        (output.status.code(), out + &error)
+    };
+    let anna = [
+        "--user", "Anna", "--rating", "1500", "--clock", "5+3", "--rated",
+    ];
+    let (code, said) = explain(&anna);
+    assert!(
+        said.starts_with("Anna (1500) asks for 5+3 blitz, rated, standard\n"),
+        "{said}"
+    );
+    assert!(
+        code == Some(0) && said.contains("\nAccepted, within [challenge]"),
+        "{said}"
+    );
+    let (_, said) = explain(&[
+        "--user",
+        "lichess.org/@/Anna",
+        "--title",
+        "bot",
+        "--rating",
+        "1900",
+    ]);
+    assert!(
+        said.starts_with("BOT Anna (1900) asks for 3+2 blitz, casual, standard\n"),
+        "{said}"
+    );
+    assert!(said.contains("\nDeclined, "), "{said}");
+    let (_, said) = explain(&["--user", "Anna", "--clock", "2d", "--variant", "chess960"]);
+    assert!(said.contains("correspondence, casual, chess960"), "{said}");
+    for (arguments, why) in [
+        (&[][..], "<CHALLENGE>"),
+        (&["--rating", "1500"], "--user"),
+        (&["--user", "Anna", "--clock", "3"], "minutes and seconds"),
+        (
+            &["--user", "Anna", "--variant", "ches960"],
+            "did you mean `chess960`?",
+        ),
+    ] {
+        let (code, said) = explain(arguments);
+        assert!(code == Some(2) && said.contains(why), "{said}");
+    }
+    let (code, said) = explain(&["LAST"]);
+    assert!(
+        code == Some(1) && said.contains("there are no records"),
+        "{said}"
+    );
+}
+
+#[test]
 fn explain_knows_of_a_pause_and_of_the_day_s_games() {
     let paused = [("lichess.org.orders.json", "{\"paused\": true}")];
     let said = explained_beside(&paused, "", CHALLENGE);

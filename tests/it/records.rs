@@ -127,13 +127,36 @@ fn a_game_is_kept_and_shown() {
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["outcome"], "won");
     assert_eq!(json["plies"], game.plies);
-    for arguments in [&["games", "--ratings"][..], &["games", "--nemeses"]] {
-        stdout(&site, directory, arguments);
+    stdout(&site, directory, &["games", "--ratings"]);
+    let nemeses = stdout(&site, directory, &["games", "--nemeses"]);
+    assert!(nemeses.starts_with("no nemeses: "), "{nemeses}");
+    let nemeses = stdout(&site, directory, &["games", "--nemeses", "--json"]);
+    assert_eq!(nemeses, "");
+    // Whatever is copied from the address bar.
+    let opponent = ["games", "--opponent", "https://lichess.org/@/Randy"];
+    assert!(stdout(&site, directory, &opponent).contains(&game.id));
+    for copied in [
+        format!("{}/{}/black#7", site.url, game.id),
+        format!("{}abcd", game.id),
+    ] {
+        let text = stdout(&site, directory, &["export", &copied]);
+        assert_eq!(games_of(&text), [(game.id.clone(), game.plies)], "{copied}");
     }
+    // The challenge that it came from would be answered in the same way now.
+    let said = stdout(&site, directory, &["explain", "LAST"]);
+    assert!(
+        said.starts_with(&format!("Challenge {} was accepted at ", game.id)),
+        "{said}"
+    );
+    assert!(
+        said.contains("Randy (") && said.contains("\nAccepted, "),
+        "{said}"
+    );
 
     let text = stdout(&site, directory, &["export"]);
     assert_eq!(games_of(&text), [(game.id.clone(), game.plies)]);
     assert!(text.contains("[%clk 0:00:"), "{text}");
+    assert!(text.contains("[Annotator \"Knightwatch\"]"), "{text}");
     // The mating move leaves no mate to be announced, and every other counts one less after it than before.
     let judged = |played: &&Played| played.mate.or(played.cp).is_some() && played.mate != Some(1);
     let evals = record.moves.iter().filter(judged).count();

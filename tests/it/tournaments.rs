@@ -218,7 +218,8 @@ fn joins_and_leaves_when_the_operator_says_so() {
     let mut bot = Daemon::start(&site, "");
     assert!(refused(&bot, &["join", "nonesuch"]).contains("there is no arena nonesuch"));
     assert!(refused(&bot, &["leave", "rehearse"]).contains("we take no part in it"));
-    let done = said(&bot, &["join", "rehearse"]);
+    let address = format!("{}/tournament/rehearse", site.url);
+    let done = said(&bot, &["join", &address]);
     assert!(done.contains("joined Friday Arena"), "{done}");
     assert!(is_in(&site));
     // Nobody has to say it again after a crash.
@@ -229,7 +230,7 @@ fn joins_and_leaves_when_the_operator_says_so() {
             .contains("arenas   rehearse")
             .then_some(())
     });
-    said(&bot, &["leave", "rehearse"]);
+    said(&bot, &["leave", &address]);
     wait("the bot has left", || (!is_in(&site)).then_some(()));
     bot.crash_and_restart();
     online(&bot, 3);

@@ -31,6 +31,9 @@ use crate::lichess::model::{ArenaId, Challenge, ChallengeId, GameId, Username};
 /// can become a game hours later.
 const UNANSWERED: Duration = Duration::from_secs(60);
 
+/// What holds while the program stops, whatever the operator says: a drain is not taken back.
+const ENDS: &str = "the program is about to end: no new games until it is started again";
+
 /// Why such a challenge has become a game.
 const AS_HE_SAYS: &str = "as the operator says";
 
@@ -134,8 +137,9 @@ impl Account {
     fn pause(&mut self, paused: bool, reply: Reply) {
         if self.office.orders.paused == paused {
             return reply.done(match paused {
-                true => "it is paused already",
-                false => "it was not paused",
+                true => "it is paused already".to_owned(),
+                false if self.stop.stage() == Stage::Running => "it was not paused".to_owned(),
+                false => format!("it was not paused, but {ENDS}"),
             });
         }
         self.office.orders.paused = paused;
@@ -151,7 +155,10 @@ impl Account {
             true => format!(
                 "paused: no new games until `knightwatch resume`, not even after a restart; {games}"
             ),
-            false => "resumed: new games are taken again".to_owned(),
+            false if self.stop.stage() == Stage::Running => {
+                "resumed: new games are taken again".to_owned()
+            }
+            false => format!("no longer paused, but {ENDS}"),
         };
         self.keep_orders(Then::Say(done, reply));
     }
@@ -160,7 +167,10 @@ impl Account {
         let paused = self.office.orders.paused;
         match paused {
             true => warn!("paused by the operator: no new games until knightwatch resume"),
-            false => info!("resumed by the operator: new games are taken again"),
+            false if self.stop.stage() == Stage::Running => {
+                info!("resumed by the operator: new games are taken again");
+            }
+            false => info!("no longer paused by the operator, but {ENDS}"),
         }
         self.pulse.set(|status| status.paused = paused);
         self.house.events.send(events::Event::Paused { paused });
@@ -451,6 +461,10 @@ impl Account {
         for change in later {
             warn!("not before a restart: {change}");
             told.push(format!("  not before a restart: {change}"));
+        }
+        for warning in &new.warnings {
+            warn!("{warning}");
+            told.push(format!("  warning: {warning}"));
         }
         self.office.settings = Arc::new(adopted);
         for arena in self.put_in_force() {

@@ -13,8 +13,13 @@ use super::super::ledger::{self, Ledger};
 use super::super::orders::{self, Orders};
 use super::super::quota::{Limit, Quota};
 use super::{Case, Load, Ruling, Subject, Terms, Verdict, judge, rank};
+use crate::chess::Position;
 use crate::config::Settings;
-use crate::lichess::model::{Challenge, Compat};
+use crate::events::Player;
+use crate::lichess::model::{
+    Challenge, ChallengeId, ChallengeStatus, Challenger, ColorWish, Compat, Speed, TimeControl,
+    Username, Variant,
+};
 
 /// The longest text that is read, in bytes: fifty times a challenge.
 const LONGEST: u64 = 64 * 1024;
@@ -46,26 +51,82 @@ pub enum ExplainError {
     Write(#[from] io::Error),
 }
 
-/// Reads a challenge from a file, or from stdin for `-`, and says on `out` what would be answered to it. It is as Lichess
-/// sends it: the object alone, or the line of an event stream.
+/// A challenge to us.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    challenge: Challenge,
+    compat: Option<Compat>,
+}
+
+impl Asked {
+    /// Reads one from a file, or from stdin for `-`. It is as Lichess sends it: the object alone, or the line of an event
+    /// stream.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no challenge.
+    pub fn read(file: &Path) -> Result<Self, ExplainError> {
+        let path = || file.to_owned();
+        let text = read(file).map_err(|error| ExplainError::Read {
+            path: path(),
+            error,
+        })?;
+        let (challenge, compat) = parse(&text).map_err(|error| ExplainError::NoChallenge {
+            path: path(),
+            error,
+        })?;
+        Ok(Self { challenge, compat })
+    }
+
+    /// One of this user's, as far as it is known: to a game of this variant and with this time control.
+    pub fn of(from: &Player, time: TimeControl, variant: Variant, rated: bool) -> Self {
+        let speed = match time {
+            TimeControl::Clock { limit, increment } => Speed::of_clock(limit, increment),
+            _ => Speed::Correspondence,
+        };
+        let challenger = Challenger {
+            name: Username::new(&from.name),
+            title: from.title.clone(),
+            rating: from.rating.and_then(|rating| i32::try_from(rating).ok()),
+            provisional: from.provisional,
+            online: true,
+        };
+        let challenge = Challenge {
+            id: ChallengeId::unknown(),
+            status: ChallengeStatus::Created,
+            challenger: Some(challenger),
+            dest_user: None,
+            variant,
+            rated,
+            speed,
+            time_control: time,
+            color: ColorWish::Random,
+            final_color: None,
+            direction: None,
+            rematch_of: None,
+            // Which position it is plays no part.
+            initial_fen: (variant == Variant::FromPosition).then(|| Position::startpos().fen()),
+            decline_reason: None,
+            decline_reason_key: None,
+            rules: Vec::new(),
+        };
+        Self {
+            challenge,
+            compat: None,
+        }
+    }
+}
+
+/// Says on `out` what would be answered to a challenge.
 ///
 /// # Errors
-/// When it cannot be read, is no challenge, or `out` does not take it.
+/// When `out` does not take it.
 pub fn explain_command(
     settings: &Settings,
-    file: &Path,
+    asked: &Asked,
     age_days: Option<u32>,
     out: &mut impl Write,
 ) -> Result<(), ExplainError> {
-    let path = || file.to_owned();
-    let text = read(file).map_err(|error| ExplainError::Read {
-        path: path(),
-        error,
-    })?;
-    let (challenge, compat) = parse(&text).map_err(|error| ExplainError::NoChallenge {
-        path: path(),
-        error,
-    })?;
+    let Asked { challenge, compat } = asked;
     // What cannot be read counts as nothing: the service's own is its own.
     let kept = ledger::file(settings);
     let quota = kept
@@ -84,13 +145,13 @@ pub fn explain_command(
         ..Load::default()
     };
     let case = Case {
-        challenge: &challenge,
-        compat,
+        challenge,
+        compat: *compat,
         age_days,
     };
     let ledger = ledger.unwrap_or_default();
     let ruling = judge(case, settings, &ledger, now, load);
-    let subject = Subject::of_challenge(&challenge, age_days);
+    let subject = Subject::of_challenge(challenge, age_days);
     let mut text = tell(&subject, &ruling, rank(settings, &subject).priority());
     let skill = Terms::of(settings, &subject).skill;
     if let (Verdict::Accept | Verdict::Wait, Some(said)) = (ruling.verdict, skill.said) {

@@ -21,7 +21,7 @@ use crate::lichess::model::{Challenge, Compat, DeclineReason};
 use super::ledger::Ledger;
 use frame::Objection;
 
-pub use explain::{ExplainError, explain_command};
+pub use explain::{Asked, ExplainError, explain_command};
 pub use skill::Skill;
 pub use subject::{Known, Subject};
 pub use terms::{Terms, Think, said};

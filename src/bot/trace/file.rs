@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::recorder::LONGEST;
 use super::{Header, VERSION_OF_FORM, What};
 use crate::config::Settings;
+use crate::lichess::model::address::{self, Page};
 use crate::lichess::model::clip;
 
 /// Why a trace cannot be read, or no further.
@@ -175,12 +176,14 @@ fn folder(settings: &Settings) -> String {
     format!("{}.traces", settings.lichess.server_name())
 }
 
-/// The trace that is meant: a file, or the id of a game whose trace is in one of these directories.
+/// The trace that is meant: a file, or the id or the address of a game whose trace is in one of these directories.
 pub fn find(named: &Path, directories: &[PathBuf]) -> PathBuf {
-    let is_id = named.components().count() == 1 && named.extension().is_none();
+    let id = named.to_str().map(|text| address::id(text, Page::Game));
+    let id = id.map_or(named, Path::new);
+    let is_id = id.components().count() == 1 && id.extension().is_none();
     directories
         .iter()
-        .map(|directory| directory.join(named).with_extension("jsonl"))
+        .map(|directory| directory.join(id).with_extension("jsonl"))
         .find(|file| is_id && !named.is_file() && file.is_file())
         .unwrap_or_else(|| named.to_owned())
 }

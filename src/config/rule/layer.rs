@@ -6,7 +6,8 @@ use toml::{Spanned, Table, Value};
 
 use super::super::layers::{At, Leaf, Reader, Sound};
 use super::super::problem::{Place, Problem};
-use super::super::schema::{self, PROFILE, choices};
+use super::super::schema::{self, PROFILE};
+use crate::spelling::choices;
 
 /// The tables within a rule.
 const TABLES: [&str; 3] = ["match", "limit", "play"];
@@ -172,12 +173,15 @@ impl Reader<'_> {
                 .push(problem.hint(format!("leave the key out, and {meant}")));
         }
         // As elsewhere, each element of a list is looked at by itself, so that it can be pointed at.
-        for (element, place) in value.as_array().into_iter().flatten().zip(elements) {
+        let complaint = |value: &Value| schema::complaint_of_rule(inner, key, value, None);
+        let list = schema::misplaced_list(&value, complaint);
+        let each = value.as_array().filter(|_| list.is_none());
+        for (element, place) in each.into_iter().flatten().zip(elements) {
             let alone = Value::Array(vec![element.clone()]);
-            self.complain_of_rule(inner, key, &alone, place);
+            self.complain_of_rule(inner, key, &alone, None, place);
         }
         if self.problems.len() == before {
-            self.complain_of_rule(inner, key, &value, place);
+            self.complain_of_rule(inner, key, &value, list.as_deref(), place);
         }
         (self.problems.len() == before).then_some(value)
     }
@@ -187,9 +191,10 @@ impl Reader<'_> {
         inner: Option<&'static str>,
         key: &str,
         value: &Value,
+        text: Option<&str>,
         place: Place,
     ) {
-        if let Some(complaint) = schema::complaint_of_rule(inner, key, value) {
+        if let Some(complaint) = schema::complaint_of_rule(inner, key, value, text) {
             let hint = complaint.hint;
             let problem = Problem::new(place, complaint.message);
             self.problems.push(Problem { hint, ..problem });

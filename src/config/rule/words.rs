@@ -8,6 +8,7 @@ use serde::de::{self, IntoDeserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::lichess::model::TimeControl;
+use crate::lichess::model::address::{self, Page};
 
 /// Whole numbers from one to another, both included: `5`, `"10..20"`, `"10.."` or `"..20"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,9 +134,10 @@ impl TryFrom<String> for Pattern {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
+        let name = address::id(&text, Page::User);
         let fits = |letter: char| letter.is_ascii_alphanumeric() || "_-*".contains(letter);
-        match !text.is_empty() && text.chars().all(fits) {
-            true => Ok(Self(text)),
+        match !name.is_empty() && name.chars().all(fits) {
+            true => Ok(Self(name.to_owned())),
             false => {
                 Err("expected a name, in which * stands for any letters, as in \"Bot-*\"".into())
             }
@@ -290,6 +292,8 @@ mod tests {
         }
         assert!(Pattern::try_from(String::new()).is_err());
         assert!(Pattern::try_from("two names".to_owned()).is_err());
+        assert_eq!(pattern("https://lichess.org/@/Anna").to_string(), "Anna");
+        assert!(Pattern::try_from("https://lichess.org/team/x".to_owned()).is_err());
     }
 
     #[test]

@@ -21,6 +21,11 @@ pub type ChallengeId = GameId;
 pub type ArenaId = GameId;
 
 impl GameId {
+    /// Stands for the id of a game or a challenge that has none yet.
+    pub fn unknown() -> Self {
+        Self("unknown".into())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -4,6 +4,7 @@
 //! unknown fields are skipped, unknown events become [`Event::Unknown`], unknown words become an `Unknown` of their
 //! type, `null` and absent are the same, and a line that cannot be read is a [`Skipped`], never the end of a stream.
 
+pub mod address;
 mod arena;
 mod challenge;
 mod event;

@@ -11,6 +11,7 @@ use super::options::{NewUser, check_name};
 use super::quirks::Quirks;
 use super::sparring::Sparring;
 use super::{ArenaOptions, NewTeam};
+use crate::spelling;
 
 /// What scripts say. Later ones win where they speak of the same thing, and add where they list.
 #[derive(Clone, Debug, Default)]
@@ -141,7 +142,12 @@ impl Script {
     /// # Errors
     /// When it is no TOML, or says something that means nothing, with line, column and what is allowed.
     pub fn parse(text: &str, origin: &str) -> Result<Self, ScriptError> {
-        let wrong = |error: toml::de::Error| ScriptError(format!("{origin}: {error}"));
+        let wrong = |error: toml::de::Error| {
+            ScriptError(format!(
+                "{origin}: {}",
+                spelling::suggest(&error.to_string())
+            ))
+        };
         let file: File = toml::from_str(text).map_err(wrong)?;
         // Once more as it stands: only what is written may win over another script.
         let table: Table = toml::from_str(text).map_err(wrong)?;

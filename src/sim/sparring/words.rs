@@ -11,6 +11,7 @@ use serde::de::{Deserializer, Error as _, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::Sparring;
+use crate::spelling;
 
 impl FromStr for Sparring {
     type Err = String;
@@ -39,7 +40,7 @@ pub(in crate::sim) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String>
         }
     }
     let map = MapDeserializer::new(values.into_iter());
-    T::deserialize(map).map_err(|error: Error| error.to_string())
+    T::deserialize(map).map_err(|error: Error| spelling::suggest(&error.to_string()))
 }
 
 /// What stands behind a key.
@@ -216,6 +217,18 @@ mod tests {
             unknown.contains("`speed`") && unknown.contains("`stalls-when-lost`"),
             "{unknown}"
         );
+        assert!(!unknown.contains("did you mean"), "{unknown}");
+        for (text, meant) in [
+            ("Echo,kidn=engine", "`kind`?"),
+            ("Echo,kind=engin", "`engine`?"),
+            ("Echo,begs_draw", "`begs-draws`?"),
+        ] {
+            let refused = refused(text);
+            assert!(
+                refused.contains(&format!("did you mean {meant}")),
+                "{refused}"
+            );
+        }
         for (text, why) in [
             ("kind=random", "a name comes first"),
             ("A,kind=random", "no user name"),

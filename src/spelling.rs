@@ -1,0 +1,92 @@
+//! The name that was probably meant by one that does not exist.
+
+/// "did you mean ...?" if one name is close, and all the names.
+pub fn choices(what: &str, given: &str, names: &[&str]) -> String {
+    let all = names.join(", ");
+    match nearest(given, names) {
+        Some(name) => format!("did you mean `{name}`? {what}: {all}"),
+        None => format!("{what}: {all}"),
+    }
+}
+
+/// A message of serde's about an unknown name, with "did you mean ...?" if one of the names that it lists is close. Any
+/// other message stays as it is.
+pub fn suggest(message: &str) -> String {
+    let suggested = || {
+        let (before, after) = message.split_once("unknown ")?;
+        let (known, list) = after.split_once(", expected ")?;
+        let given = known.split('`').nth(1)?;
+        let names: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
+        let name = nearest(given, &names)?;
+        Some(format!(
+            "{before}unknown {known}; did you mean `{name}`? expected {list}"
+        ))
+    };
+    suggested().unwrap_or_else(|| message.to_owned())
+}
+
+/// The name that is probably meant by `given`.
+pub fn nearest<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
+    let plain = |name: &str| name.to_lowercase().replace(['-', '_', ' '], "");
+    let given = plain(given);
+    let distances = names.iter().map(|name| {
+        let name_plain = plain(name);
+        // A name that was begun but not finished, such as `hash` for `hash_mib`, counts as close.
+        let begun = given.len() >= 3 && name_plain.starts_with(&given);
+        let distance = if begun {
+            1
+        } else {
+            distance(&given, &name_plain)
+        };
+        (distance, *name)
+    });
+    let (distance, name) = distances.min_by_key(|(distance, _)| *distance)?;
+    (distance <= given.len().div_ceil(3).min(3)).then_some(name)
+}
+
+/// Levenshtein's distance: how many letters to insert, delete or replace.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_finds_its_key() {
+        let names = ["hash_mib", "threads", "overhead_ms"];
+        assert_eq!(nearest("hash", &names), Some("hash_mib"));
+        assert_eq!(nearest("HashMib", &names), Some("hash_mib"));
+        assert_eq!(nearest("thread", &names), Some("threads"));
+        assert_eq!(nearest("move-overhead", &names), None);
+    }
+
+    #[test]
+    fn the_messages_of_serde_get_a_suggestion() {
+        for (message, suggested) in [
+            (
+                "`kind`: unknown variant `greedi`, expected one of `random`, `greedy`",
+                "`kind`: unknown variant `greedi`; did you mean `greedy`? expected one of `random`, `greedy`",
+            ),
+            (
+                "unknown field `x`, expected `name`",
+                "unknown field `x`, expected `name`",
+            ),
+            ("`clock` is wrong", "`clock` is wrong"),
+        ] {
+            assert_eq!(suggest(message), suggested);
+        }
+    }
+}

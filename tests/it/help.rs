@@ -1,0 +1,78 @@
+//! The layout of the help.
+
+use clap::CommandFactory;
+use knightwatch::cli::Cli;
+
+use crate::cli::{output, stdout};
+
+/// The widest help, in columns.
+const WIDEST: usize = 100;
+
+#[test]
+fn the_commands_stand_below_headings_and_h_shows_the_first_of_them() {
+    let (short, long) = (stdout(&["-h"]), stdout(&["--help"]));
+    let headings = [
+        "Play",
+        "Operate",
+        "Look back",
+        "Simulate",
+        "Engine",
+        "Develop",
+    ];
+    for (number, heading) in headings.iter().enumerate() {
+        let line = format!("\n{heading}:\n");
+        assert!(long.contains(&line), "{heading}: {long}");
+        assert_eq!(short.contains(&line), number < 3, "{heading}: {short}");
+    }
+    assert!(
+        short.contains("knightwatch --help") && short.lines().count() < 45,
+        "{short}"
+    );
+    for text in [&short, &long] {
+        assert!(
+            text.contains("Exit codes: ") && text.contains("--version"),
+            "{text}"
+        );
+    }
+    // Each command stands there once.
+    for command in Cli::command().get_subcommands() {
+        let name = command.get_name();
+        let row = |line: &&str| {
+            let rest = line
+                .strip_prefix("  ")
+                .and_then(|line| line.strip_prefix(name));
+            rest.is_some_and(|rest| rest.starts_with("  "))
+        };
+        let rows = long.lines().filter(row).count();
+        assert_eq!(rows, usize::from(!command.is_hide_set()), "{name}: {long}");
+    }
+    let help = output(&[]);
+    assert_eq!(help.status.code(), Some(2));
+    assert!(
+        String::from_utf8(help.stderr)
+            .unwrap()
+            .contains("\nLook back:\n")
+    );
+}
+
+/// The help breaks lines itself: one that is broken by hand is broken twice, and an example cannot be copied.
+#[test]
+fn no_line_of_the_help_is_broken_twice() {
+    fn look(command: &clap::Command) {
+        let name = command.get_name();
+        let help = command.get_after_help().map(ToString::to_string);
+        let help = help.unwrap_or_default();
+        let lines: Vec<&str> = help.lines().collect();
+        let is_prose = |line: &str| line.starts_with(|c: char| !c.is_whitespace());
+        for two in lines.windows(2) {
+            assert!(!(is_prose(two[0]) && is_prose(two[1])), "{name}: {two:?}");
+        }
+        let is_fixed = |line: &&&str| !is_prose(line) || line.starts_with("Example");
+        for line in lines.iter().filter(is_fixed) {
+            let width = line.chars().count();
+            assert!(width <= WIDEST, "{name}, {width} columns: {line}");
+        }
+        command.get_subcommands().for_each(look);
+    }
+    look(&Cli::command());
+}
