@@ -67,6 +67,25 @@ pub enum Event {
         /// Who offers.
         by: Color,
     },
+    /// The opponent asks for a takeback, or does not any more.
+    TakebackAsked {
+        /// The game's id.
+        game: String,
+        /// The side that asks.
+        by: Color,
+        /// Whether the question stands now.
+        asked: bool,
+    },
+    /// A draw offer or a takeback was declined in so many words. Who only moves on declines as well, of which nothing is
+    /// sent.
+    Declined {
+        /// The game's id.
+        game: String,
+        /// The side that declines.
+        by: Color,
+        /// The offer that is declined.
+        offer: Offer,
+    },
     /// The opponent has left the game or has come back.
     OpponentGone {
         /// The game's id.
@@ -136,6 +155,8 @@ impl Event {
             | Self::Thinking { game, .. }
             | Self::TakenBack { game, .. }
             | Self::DrawOffered { game, .. }
+            | Self::TakebackAsked { game, .. }
+            | Self::Declined { game, .. }
             | Self::OpponentGone { game, .. }
             | Self::Chat { game, .. }
             | Self::GameFinished(GameFinished { game, .. }) => Some(game),
@@ -186,6 +207,15 @@ impl Event {
             text: text.into(),
         }
     }
+}
+
+/// What a player can offer the other, or ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// A draw.
+    Draw,
+    /// That moves are taken back.
+    Takeback,
 }
 
 /// An arena and how we stand in it.
@@ -528,6 +558,9 @@ impl GameFinished {
             "timeout" => "opponent left",
             "noStart" => "never started",
             "aborted" => "aborted",
+            "cheat" => "cheating was detected",
+            "unknownFinish" => "nobody knows how",
+            "insufficientMaterialClaim" => "insufficient material",
             "draw" => match board {
                 Some(board) if board.position().insufficient_material() => "insufficient material",
                 Some(board) if board.position().halfmove_clock() >= 100 => "fifty moves",

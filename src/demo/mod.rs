@@ -34,7 +34,7 @@ use story::{Story, Style};
 const NAME: &str = "Knightwatch";
 
 /// The name of whoever plays on the page.
-const GUEST: &str = "You";
+const GUEST: &str = "Guest";
 
 /// What the bot of the demo can be had do on the page: not to end, for the demo would with it.
 const ORDERS: &[&str] = &["pause", "resume", "move-now", "strength"];
@@ -182,12 +182,8 @@ async fn tell(
 
 /// The server with our account on it, and that of whoever plays on the page.
 fn site() -> Sim {
-    let bot = NewUser {
-        takebacks: true,
-        ..NewUser::bot(NAME).rating(2500)
-    };
     Sim::new(SimOptions {
-        users: vec![bot, NewUser::in_browser(GUEST)],
+        users: vec![NewUser::bot(NAME).rating(2500), NewUser::in_browser(GUEST)],
         seed: fastrand::u64(..),
         ..SimOptions::default()
     })

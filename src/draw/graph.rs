@@ -13,6 +13,11 @@ const TIMES: f64 = 60.0;
 const WHITE: &str = "#f4f1ea";
 const BLACK: &str = "#4a4540";
 const LINE: &str = "#d08b1d";
+/// Where nothing was measured.
+const NOTHING: &str = "#8d867c";
+
+/// Plies between two measurements with a straight line between them: one side measures at its own moves.
+const APART: usize = 2;
 
 /// The chance to win of a side that is so many hundredths of a pawn ahead, 0 to 1: the curve that Lichess shows games
 /// by, fitted to games of people rated 2300.
@@ -41,8 +46,9 @@ impl Graph<'_> {
         let title = format!("White's chance of winning: {white} against {black}");
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\
-             <title>{}</title><path fill=\"{BLACK}\" d=\"M0 0h{WIDTH}v{height}h-{WIDTH}z\"/>{}\
-             <path fill=\"none\" stroke=\"#8d867c\" stroke-dasharray=\"4 4\" d=\"M0 {}h{WIDTH}\"/>{}</svg>\n",
+             <title>{}</title><path fill=\"{NOTHING}\" d=\"M0 0h{WIDTH}v{CHANCES}h-{WIDTH}z\"/>\
+             <path fill=\"{BLACK}\" d=\"M0 {CHANCES}h{WIDTH}v{TIMES}h-{WIDTH}z\"/>{}\
+             <path fill=\"none\" stroke=\"#b5aea4\" stroke-dasharray=\"4 4\" d=\"M0 {}h{WIDTH}\"/>{}</svg>\n",
             Escaped(&title),
             self.curve(),
             CHANCES / 2.0,
@@ -56,23 +62,32 @@ impl Graph<'_> {
         WIDTH * ply as f64 / plies as f64
     }
 
-    /// White's share from below, and a line where it ends. Between moves that say nothing it is straight.
+    /// White's share from below, Black's above it, and a line between them: only where it was measured.
     fn curve(&self) -> String {
-        let mut line = format!("0 {:.1}", CHANCES / 2.0);
-        let mut last = None;
-        for (ply, chance) in (1..).zip(self.chances) {
-            if let Some(chance) = chance {
-                let y = CHANCES * (1.0 - chance.clamp(0.0, 1.0));
-                let _ = write!(line, " {:.1} {y:.1}", self.x(ply));
-                last = Some((self.x(ply), y));
-            }
-        }
-        let Some((_, y)) = last else {
+        let known = (0..).zip(self.chances);
+        let known: Vec<(usize, f64)> = known
+            .filter_map(|(ply, chance)| Some((ply, (*chance)?.clamp(0.0, 1.0))))
+            .collect();
+        let stretches = known.chunk_by(|(one, _), (next, _)| next - one <= APART);
+        stretches.map(|stretch| self.stretch(stretch)).collect()
+    }
+
+    /// Measurements that follow one another, each in the middle of its ply.
+    fn stretch(&self, known: &[(usize, f64)]) -> String {
+        let (Some((first, begin)), Some((last, end))) = (known.first(), known.last()) else {
             return String::new();
         };
-        let _ = write!(line, " {WIDTH:.1} {y:.1}");
+        let y = |chance: f64| CHANCES * (1.0 - chance);
+        let middle = |ply: usize| (self.x(ply) + self.x(ply + 1)) / 2.0;
+        let (left, right) = (self.x(*first), self.x(last + 1));
+        let mut line = format!("{left:.1} {:.1}", y(*begin));
+        for (ply, chance) in known {
+            let _ = write!(line, " {:.1} {:.1}", middle(*ply), y(*chance));
+        }
+        let _ = write!(line, " {right:.1} {:.1}", y(*end));
         format!(
-            "<path fill=\"{WHITE}\" d=\"M{line} {WIDTH} {CHANCES} 0 {CHANCES}z\"/>\
+            "<path fill=\"{BLACK}\" d=\"M{left:.1} 0H{right:.1}V{CHANCES}H{left:.1}z\"/>\
+             <path fill=\"{WHITE}\" d=\"M{line} {right:.1} {CHANCES} {left:.1} {CHANCES}z\"/>\
              <path fill=\"none\" stroke=\"{LINE}\" stroke-width=\"2\" d=\"M{line}\"/>"
         )
     }
@@ -120,7 +135,15 @@ mod tests {
             times: &[],
             first: Color::White,
         };
-        assert!(empty.svg().contains("A&amp;B"));
+        let nothing = empty.svg();
+        assert!(nothing.contains("A&amp;B"));
+        let unmeasured = Graph {
+            chances: &[None; 9],
+            ..empty
+        };
+        for svg in [nothing, unmeasured.svg()] {
+            assert!(!svg.contains(WHITE) && !svg.contains(LINE), "{svg}");
+        }
         let chances = [None, Some(0.5), None, Some(1.0)];
         let times = [None, Some(100), Some(0), Some(250)];
         let svg = Graph {
@@ -131,9 +154,23 @@ mod tests {
         }
         .svg();
         assert!(
-            svg.contains("M0 90.0 320.0 90.0 640.0 0.0 640.0 0.0"),
+            svg.contains("M160.0 90.0 240.0 90.0 560.0 0.0 640.0 0.0"),
             "{svg}"
         );
+        // Nothing is drawn between measurements with others missing between them.
+        let apart = Graph {
+            chances: &[Some(0.5), None, None, Some(1.0)],
+            times: &[],
+            names,
+            first: Color::White,
+        };
+        let svg = apart.svg();
+        for line in [
+            "M0.0 90.0 80.0 90.0 160.0 90.0",
+            "M480.0 0.0 560.0 0.0 640.0 0.0",
+        ] {
+            assert!(svg.contains(&format!("d=\"{line}\"")), "{svg}");
+        }
         assert!(!svg.contains("NaN") && !svg.contains("inf"));
     }
 }

@@ -61,7 +61,8 @@ pub struct NewUser {
     /// Somebody without an account: his token stands for what a visitor's browser remembers, and with it he plays
     /// through the Board API. Nobody can find or challenge him.
     pub guest: bool,
-    /// Sits at the site itself and not at a board: his games through the Board API may be as quick as any.
+    /// Sits at the site itself and not at a board: his games through the Board API may be as quick as any, and their
+    /// opponents let themselves be asked for takebacks, as bots do once that is changed among their preferences.
     pub browser: bool,
     /// What the user's token may do.
     pub scopes: Vec<String>,

@@ -256,6 +256,12 @@ fn first_move(variant: Variant, speed: Speed) -> Duration {
 }
 
 impl World {
+    /// Whether the players let themselves be asked for takebacks. Who plays in a browser may ask any bot.
+    fn may_ask_takebacks(&self, users: &[UserId; 2]) -> bool {
+        let mut users = users.iter().map(|id| self.user(id));
+        users.clone().any(|user| user.browser) || users.all(|user| user.takebacks)
+    }
+
     /// A game begins; both players are told.
     pub fn begin_round(&mut self, setup: Setup, now: Moment) {
         let start = match (setup.variant, setup.start) {
@@ -296,7 +302,7 @@ impl World {
             start,
             time_control: setup.time_control,
             bot_plays: users.iter().any(|id| self.user(id).bot),
-            takebacks: arena.is_none() && users.iter().all(|id| self.user(id).takebacks),
+            takebacks: arena.is_none() && self.may_ask_takebacks(&users),
             ai: setup.source == Source::Ai,
             no_abort: rule("noAbort"),
             no_early_draw: rule("noEarlyDraw"),

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use super::score::expectation;
 use crate::chess::{Color, Position};
 use crate::events::{
-    Challenge, Event, GameFinished, GameStarted, Moved, Player, Score, TimeControl,
+    Challenge, Event, GameFinished, GameStarted, Moved, Offer, Player, Score, TimeControl,
 };
 
 /// The longest text of others that is kept, in characters.
@@ -45,6 +45,19 @@ pub(super) fn enter(db: &Connection, at: i64, event: &Event, filed: bool) -> Res
         Event::GameFinished(end) => finish(db, at, end, filed),
         Event::Challenge(challenge) => decide(db, at, challenge),
         Event::DrawOffered { game, by } => note(db, at, Some(game), "draw-offer", by.key()),
+        Event::TakebackAsked {
+            game,
+            by,
+            asked: true,
+        } => note(db, at, Some(game), "takeback-asked", by.key()),
+        Event::TakebackAsked { asked: false, .. } => Ok(()),
+        Event::Declined { game, by, offer } => {
+            let kind = match offer {
+                Offer::Draw => "draw-declined",
+                Offer::Takeback => "takeback-declined",
+            };
+            note(db, at, Some(game), kind, by.key())
+        }
         Event::OpponentGone { game, gone } => {
             let text = if *gone { "gone" } else { "back" };
             note(db, at, Some(game), "opponent", text)

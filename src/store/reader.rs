@@ -124,7 +124,8 @@ pub struct Incident {
     pub at: i64,
     /// How many moves stood on the board.
     pub ply: Option<u32>,
-    /// `draw-offer`, `takeback`, `opponent`, `chat`, `online`, `offline`, `info`, `warning` or `error`.
+    /// `draw-offer`, `draw-declined`, `takeback`, `takeback-asked`, `takeback-declined`, `opponent`, `chat`, `online`,
+    /// `offline`, `info`, `warning` or `error`.
     pub kind: String,
     /// What.
     pub text: String,

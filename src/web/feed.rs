@@ -89,7 +89,7 @@ impl Feed {
 
     /// The guest has declined the draw that was offered to him in this game.
     pub fn decline(&self, id: &str) {
-        self.change(|state| state.decline(id));
+        self.change(|state| state.decline(id, now()));
     }
 
     /// Changes the state, and tells of it. Whether there was anything to change.

@@ -15,6 +15,7 @@ use url::form_urlencoded;
 use super::House;
 use super::feed::Feed;
 use super::history::Refusal;
+use crate::chess::Position;
 
 /// The longest body that is passed on, in bytes: what the page sends is short.
 const LONGEST: usize = 64 * 1024;
@@ -49,10 +50,9 @@ async fn enter<A: Future<Output = Answer>>(
         let why = "only calls are passed on".to_owned();
         return Err(Refusal::Passed(StatusCode::METHOD_NOT_ALLOWED, why));
     }
-    let body = body::to_bytes(body, LONGEST).await.map_err(|_| {
-        let why = "that is too long".to_owned();
-        Refusal::Passed(StatusCode::PAYLOAD_TOO_LARGE, why)
-    })?;
+    let body = body::to_bytes(body, LONGEST)
+        .await
+        .map_err(|_| too_long())?;
     let call = Call {
         path: head.uri.path().to_owned(),
         form: form_urlencoded::parse(&body).into_owned().collect(),
@@ -66,10 +66,20 @@ async fn enter<A: Future<Output = Answer>>(
     }
 }
 
-/// Passes on what the guest does, and heeds what the site tells nobody of.
+/// Passes on what the guest does. Shows what the site tells nobody, and says why a position is refused.
 pub(super) async fn heed(Shared(feed): Shared<Feed>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
-    let answer = next.run(request).await;
+    let (head, body) = request.into_parts();
+    let Ok(body) = body::to_bytes(body, LONGEST).await else {
+        return too_long().into_response();
+    };
+    let fen = form_urlencoded::parse(&body).find(|(name, _)| name == "fen");
+    let problem = fen.and_then(|(_, fen)| unplayable(&fen));
+    let answer = next.run(Request::from_parts(head, body.into())).await;
+    if let (StatusCode::BAD_REQUEST, Some(why)) = (answer.status(), problem) {
+        let why = format!("no game can begin with this position: {why}");
+        return Refusal::Wrong(why).into_response();
+    }
     let declined = path
         .strip_prefix("/api/board/game/")
         .and_then(|rest| rest.strip_suffix("/draw/no"));
@@ -77,6 +87,25 @@ pub(super) async fn heed(Shared(feed): Shared<Feed>, request: Request, next: Nex
         feed.decline(game);
     }
     answer
+}
+
+fn too_long() -> Refusal {
+    let why = format!("the request is longer than {LONGEST} bytes");
+    Refusal::Passed(StatusCode::PAYLOAD_TOO_LARGE, why)
+}
+
+/// Why no game can begin with a position, which Lichess calls `invalidFen` in any case. Nothing where it can.
+fn unplayable(fen: &str) -> Option<String> {
+    match Position::from_fen(fen) {
+        Err(error) => Some(error.to_string()),
+        Ok(position) if !position.has_legal_move() => {
+            Some("the side to move has no legal move".to_owned())
+        }
+        Ok(position) if position.insufficient_material() => {
+            Some("neither side has the pieces to give mate".to_owned())
+        }
+        Ok(_) => None,
+    }
 }
 
 /// Whether the engine's numbers are to be seen.

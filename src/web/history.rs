@@ -23,7 +23,7 @@ use tokio::task::spawn_blocking;
 use super::House;
 use super::state::Lately;
 use super::table::Table;
-use super::wire::{Arena, Challenge, Ending, Line, Note, Player};
+use super::wire::{Arena, Challenge, Ending, GAME_ROOM, Line, Note, Player};
 use crate::events::{self, ArenaStage, Color, GameStarted, Score, Severity, Source};
 use crate::store::{
     self, Attended, Decided, Details, Filter, Incident, Order, Outcome, Played, Reader, Record,
@@ -504,8 +504,8 @@ fn replayed(record: &Record, server: &str) -> Table {
         }
         table.add_thought(report(played).as_ref());
     }
-    for incident in record.incidents.iter().filter(|note| note.kind == "chat") {
-        table.say(said(incident.at, &incident.text));
+    for incident in &record.incidents {
+        recount(&mut table, incident);
     }
     let outcome = match game.outcome {
         Outcome::Won => "won",
@@ -615,17 +615,47 @@ impl From<Incident> for Note {
             at: incident.at.unsigned_abs(),
             severity: severity.key(),
             game: None,
+            ply: None,
             text,
         }
     }
 }
 
+/// What was said, offered and declined.
+fn recount(table: &mut Table, incident: &Incident) {
+    let text = match incident.kind.as_str() {
+        "chat" => return table.say(said(incident)),
+        "draw-offer" => "offered a draw",
+        "draw-declined" => "declined the draw",
+        "takeback-asked" => "asked for a takeback",
+        "takeback-declined" => "declined the takeback",
+        _ => return,
+    };
+    let (by, drew_at) = match incident.text.as_str() {
+        "white" => (&table.shown.white, &mut table.shown.drew_at.white),
+        "black" => (&table.shown.black, &mut table.shown.drew_at.black),
+        _ => return,
+    };
+    if incident.kind == "draw-offer" {
+        *drew_at = incident.ply;
+    }
+    let line = Line {
+        at: incident.at.unsigned_abs(),
+        ply: incident.ply,
+        room: GAME_ROOM.to_owned(),
+        from: by.name.clone(),
+        text: text.to_owned(),
+    };
+    table.say(line);
+}
+
 /// A line of chat as the records have it: `player Anna: hello`.
-fn said(at: i64, text: &str) -> Line {
-    let (room, rest) = text.split_once(' ').unwrap_or_default();
+fn said(incident: &Incident) -> Line {
+    let (room, rest) = incident.text.split_once(' ').unwrap_or_default();
     let (from, text) = rest.split_once(": ").unwrap_or_default();
     Line {
-        at: at.unsigned_abs(),
+        at: incident.at.unsigned_abs(),
+        ply: incident.ply,
         room: room.to_owned(),
         from: from.to_owned(),
         text: text.to_owned(),

@@ -9,7 +9,7 @@ use super::table::Table;
 use super::wire::{
     Arena, Challenge, Clocks, Ending, Game, Guest, Line, Move, Note, Report, Settings, Status,
 };
-use crate::events::{Event, Severity};
+use crate::events::{Event, Offer, Severity};
 
 /// Games that are over and still shown.
 const FINISHED_KEPT: usize = 30;
@@ -185,6 +185,9 @@ impl State {
         let id = id.to_owned();
         let change = match event {
             Event::Moved(moved) => match table.moved(moved, now) {
+                true if table.move_on(moved.by, now) => {
+                    return vec![Change::Moved(id.clone()), Change::Chat(id)];
+                }
                 true => Change::Moved(id),
                 false => return Vec::new(),
             },
@@ -193,11 +196,23 @@ impl State {
                 false => return Vec::new(),
             },
             Event::TakenBack { ply, .. } => {
-                table.take_back(*ply, now);
+                table.give_back(*ply, now);
                 Change::Game(id)
             }
             Event::DrawOffered { by, .. } => {
-                table.shown.draw_offer = Some(by.key());
+                table.offer_draw(*by, now);
+                Change::Game(id)
+            }
+            Event::TakebackAsked { by, asked, .. } => {
+                table.ask_takeback(*by, *asked, now);
+                Change::Game(id)
+            }
+            Event::Declined { by, offer, .. } => {
+                if *offer == Offer::Takeback && *by == table.ours {
+                    // As many as we give have been given.
+                    table.shown.gives_back = false;
+                }
+                table.decline(*by, *offer, now);
                 Change::Game(id)
             }
             Event::OpponentGone { gone, .. } => {
@@ -205,7 +220,7 @@ impl State {
                 Change::Game(id)
             }
             Event::Chat { .. } => {
-                table.say(line(event, now));
+                table.say(line(event, table, now));
                 Change::Chat(id)
             }
             Event::GameFinished(end) => {
@@ -224,7 +239,7 @@ impl State {
         let over = self.finished.iter_mut().find(|table| table.shown.id == id);
         match (over, event) {
             (Some(table), Event::Chat { .. }) => {
-                table.say(line(event, now));
+                table.say(line(event, table, now));
                 vec![Change::Chat(id.to_owned())]
             }
             _ => Vec::new(),
@@ -246,11 +261,11 @@ impl State {
     }
 
     /// The guest has declined the draw that we offered, of which the site tells nobody.
-    pub fn decline(&mut self, id: &str) -> Option<Change> {
+    pub fn decline(&mut self, id: &str, now: u64) -> Option<Change> {
         let mut tables = self.running.iter_mut();
-        let game = &mut tables.find(|table| table.shown.id == id)?.shown;
-        game.draw_offer.take_if(|by| *by == game.ours)?;
-        Some(Change::Game(id.to_owned()))
+        let table = tables.find(|table| table.shown.id == id)?;
+        let declined = table.decline(!table.ours, Offer::Draw, now);
+        declined.then(|| Change::Game(id.to_owned()))
     }
 
     /// Adds what was before the start.
@@ -299,9 +314,11 @@ impl State {
     }
 
     fn note(&mut self, at: u64, severity: Severity, game: Option<String>, text: String) {
+        let table = game.as_deref().and_then(|id| self.table(id));
         let note = Note {
             at,
             severity: severity.key(),
+            ply: table.map(|table| table.shown.moves.len() as u32),
             game,
             text,
         };
@@ -446,7 +463,7 @@ fn frame(name: &str, data: &impl Serialize) -> Bytes {
     text.into()
 }
 
-fn line(event: &Event, at: u64) -> Line {
+fn line(event: &Event, table: &Table, at: u64) -> Line {
     let (room, from, text) = match event {
         Event::Chat {
             room, from, text, ..
@@ -455,6 +472,7 @@ fn line(event: &Event, at: u64) -> Line {
     };
     Line {
         at,
+        ply: Some(table.shown.moves.len() as u32),
         room: room.to_owned(),
         from: from.to_owned(),
         text: text.to_owned(),

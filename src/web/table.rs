@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::wire::{self, ClockSetting, Clocks, Ending, Game, Line, Move};
+use super::wire::{self, ClockSetting, Clocks, Ending, GAME_ROOM, Game, Line, Move, Sides};
 use crate::chess::{self, CastlingNotation, Color, Position};
-use crate::events::{self, GameFinished, GameStarted, Moved, TimeControl};
+use crate::events::{self, GameFinished, GameStarted, Moved, Offer, TimeControl};
 
 /// Moves of an expected line that are shown while it is thought, and those that are kept of a move that was made.
 const LINE_SHOWN: usize = 16;
@@ -27,6 +27,8 @@ pub(super) struct Table {
     has_days: bool,
     /// Moves that were made before the game was taken up again, with what is known of them.
     past: Vec<Move>,
+    /// The side that has asked for a takeback that nobody has answered yet: the stream may drop the question before the answer.
+    unanswered: Option<Color>,
 }
 
 impl Table {
@@ -76,6 +78,9 @@ impl Table {
                 },
                 thinking: None,
                 draw_offer: None,
+                drew_at: Sides::default(),
+                takeback: None,
+                gives_back: true,
                 gone: false,
                 chat: VecDeque::new(),
                 result: None,
@@ -86,6 +91,7 @@ impl Table {
             increment_ms: clock.map_or(0, |clock| clock.increment_ms),
             has_days: days.is_some(),
             past: Vec::new(),
+            unanswered: None,
         };
         table.look();
         table
@@ -123,11 +129,77 @@ impl Table {
         self.recall_move(at);
         self.shown.clocks.at = now;
         self.shown.thinking = None;
-        if self.shown.draw_offer == Some((!moved.by).key()) {
-            // The one who could have taken it plays on.
-            self.shown.draw_offer = None;
-        }
         true
+    }
+
+    /// The side that has just moved has declined what the other has offered. Says whether there was anything.
+    pub fn move_on(&mut self, by: Color, now: u64) -> bool {
+        let draw = self.decline(by, Offer::Draw, now);
+        let takeback = self.decline(by, Offer::Takeback, now);
+        // Who asks and then moves does not ask any more.
+        self.shown.takeback = None;
+        self.unanswered = None;
+        draw || takeback
+    }
+
+    /// A side offers a draw.
+    pub fn offer_draw(&mut self, by: Color, now: u64) {
+        let plies = Some(self.shown.moves.len() as u32);
+        self.shown.draw_offer = Some(by.key());
+        match by {
+            Color::White => self.shown.drew_at.white = plies,
+            Color::Black => self.shown.drew_at.black = plies,
+        }
+        self.happen(by, "offered a draw", now);
+    }
+
+    /// A side asks for a takeback, or does not any more.
+    pub fn ask_takeback(&mut self, by: Color, asked: bool, now: u64) {
+        if asked {
+            self.shown.takeback = Some(by.key());
+            self.unanswered = Some(by);
+            self.happen(by, "asked for a takeback", now);
+        } else {
+            self.shown.takeback.take_if(|asking| *asking == by.key());
+        }
+    }
+
+    /// A side declines what the other has offered. Says whether there was an offer that was not answered.
+    pub fn decline(&mut self, by: Color, offer: Offer, now: u64) -> bool {
+        let other = !by;
+        let (was_open, what) = match offer {
+            Offer::Draw => {
+                let offered = &mut self.shown.draw_offer;
+                let was_open = offered.take_if(|by| *by == other.key()).is_some();
+                (was_open, "declined the draw")
+            }
+            Offer::Takeback => {
+                let was_open = self.unanswered.take_if(|asking| *asking == other).is_some();
+                if was_open {
+                    self.shown.takeback = None;
+                }
+                (was_open, "declined the takeback")
+            }
+        };
+        if was_open {
+            self.happen(by, what, now);
+        }
+        was_open
+    }
+
+    /// Says in the chat what a player has done beside the moves.
+    pub fn happen(&mut self, by: Color, what: &str, at: u64) {
+        let player = match by {
+            Color::White => &self.shown.white,
+            Color::Black => &self.shown.black,
+        };
+        self.say(Line {
+            at,
+            ply: Some(self.shown.moves.len() as u32),
+            room: GAME_ROOM.to_owned(),
+            from: player.name.clone(),
+            text: what.to_owned(),
+        });
     }
 
     /// Plays a move, after which the clocks show this. Says whether it could be played.
@@ -182,6 +254,15 @@ impl Table {
         }
     }
 
+    /// Moves were taken back: the other side has agreed to it.
+    pub fn give_back(&mut self, ply: u32, now: u64) {
+        let asked = self.unanswered.take();
+        self.take_back(ply, now);
+        if let Some(asked) = asked {
+            self.happen(!asked, "accepted the takeback", now);
+        }
+    }
+
     /// Only so many moves are left.
     pub fn take_back(&mut self, ply: u32, now: u64) {
         self.board.truncate(ply as usize);
@@ -199,6 +280,7 @@ impl Table {
         self.shown.clocks.at = now;
         self.shown.thinking = None;
         self.shown.draw_offer = None;
+        self.shown.takeback = None;
         self.look();
     }
 
@@ -229,6 +311,9 @@ impl Table {
         chat.drain(..chat.len().saturating_sub(CHAT_KEPT));
         self.shown.chat = chat;
         self.shown.started = past.started.min(self.shown.started);
+        let (drew_at, before) = (&mut self.shown.drew_at, past.drew_at);
+        drew_at.white = drew_at.white.or(before.white);
+        drew_at.black = drew_at.black.or(before.black);
         self.past = past.moves;
         for at in 0..self.shown.moves.len() {
             self.recall_move(at);
@@ -282,6 +367,7 @@ impl Table {
         self.shown.result = Some(ending);
         self.shown.thinking = None;
         self.shown.draw_offer = None;
+        self.shown.takeback = None;
         self.look();
     }
 
@@ -438,6 +524,7 @@ mod tests {
         before.add_thought(Some(&thought()));
         let said = |at, text: &str| Line {
             at,
+            ply: None,
             room: "player".to_owned(),
             from: "Anna".to_owned(),
             text: text.to_owned(),

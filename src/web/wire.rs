@@ -93,9 +93,22 @@ pub(super) struct Game {
     pub clocks: Clocks,
     pub thinking: Option<Report>,
     pub draw_offer: Option<&'static str>,
+    /// After how many moves each side has last offered a draw: Lichess takes no other offer for a while.
+    pub drew_at: Sides,
+    /// The side that asks for a takeback now.
+    pub takeback: Option<&'static str>,
+    /// Whether we may still give moves back, as far as is known.
+    pub gives_back: bool,
     pub gone: bool,
     pub chat: VecDeque<Line>,
     pub result: Option<Ending>,
+}
+
+/// Something of each side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Sides {
+    pub white: Option<u32>,
+    pub black: Option<u32>,
 }
 
 /// A move that was made.
@@ -123,10 +136,15 @@ pub(super) struct Clocks {
     pub running: Option<&'static str>,
 }
 
-/// A line of chat.
+/// The room of what the game itself says: offers and their answers.
+pub(super) const GAME_ROOM: &str = "game";
+
+/// A line of chat, or in [`GAME_ROOM`] what a player has offered or answered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Line {
     pub at: u64,
+    /// How many moves were on the board.
+    pub ply: Option<u32>,
     pub room: String,
     pub from: String,
     pub text: String,
@@ -238,6 +256,8 @@ pub(super) struct Note {
     pub at: u64,
     pub severity: &'static str,
     pub game: Option<String>,
+    /// How many moves were on its board.
+    pub ply: Option<u32>,
     pub text: String,
 }
 

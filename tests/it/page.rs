@@ -438,7 +438,7 @@ fn a_person_plays_on_the_page_of_the_demo() {
     let url = demo.url.clone();
     let mut page = url.events();
     let all = page.snapshot();
-    assert_eq!(all["play"]["user"], "You");
+    assert_eq!(all["play"]["user"], "Guest");
 
     // Without the key nothing can be done, and neither with it from elsewhere.
     let path = format!("/play/api/challenge/{BOT}");
@@ -459,13 +459,13 @@ fn a_person_plays_on_the_page_of_the_demo() {
     let game = page.find("game", is(&id));
     assert_eq!(
         (&game["white"]["name"], &game["ours"]),
-        (&"You".into(), &"black".into())
+        (&"Guest".into(), &"black".into())
     );
     assert_eq!(game["speed"], "bullet");
     assert_eq!(all["control"][2], "move-now");
     // How strong it plays against him is his to say, within reason.
     let order = |order: &str| {
-        let path = format!("/control/strength?user=You&{order}");
+        let path = format!("/control/strength?user=Guest&{order}");
         url.ask("POST", &path, &url.rights(), "").0
     };
     assert_eq!([order("elo=1300"), order("move_s=2"), order("")], [204; 3]);

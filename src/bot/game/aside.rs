@@ -12,7 +12,7 @@ use crate::bot::mind::{Act, Offers};
 use crate::bot::stop::Stage;
 use crate::bot::trace::{Bell, Decision, What};
 use crate::clock;
-use crate::events::{Event, Severity};
+use crate::events::{Event, Offer, Severity};
 use crate::lichess::Error;
 use crate::lichess::model::{GameState, OpponentGone, Status};
 
@@ -24,12 +24,18 @@ impl Play {
     pub(super) fn on_offers(&mut self, state: &GameState, changed: bool) {
         let Offers {
             new_draws,
+            takeback_asked,
             acts,
             step,
         } = self.mind.offers(state, changed);
         for by in new_draws {
             let game = self.id.to_string();
             self.house.events.send(Event::DrawOffered { game, by });
+        }
+        if let Some((by, asked)) = takeback_asked {
+            let game = self.id.to_string();
+            let asked = Event::TakebackAsked { game, by, asked };
+            self.house.events.send(asked);
         }
         for act in acts {
             self.act(act);
@@ -46,8 +52,9 @@ impl Play {
         }
         self.trace(clock::now(), || What::Decided(Decision::Do(act), why));
         let (client, id) = (self.house.client.clone(), self.id.clone());
+        let (events, declined) = (self.house.events.clone(), self.declined_by(act));
         self.aside(act.words(), async move {
-            match act {
+            let answer = match act {
                 Act::TakeDraw => client.draw(&id, true).await,
                 Act::DeclineDraw => client.draw(&id, false).await,
                 Act::GiveBack => client.takeback(&id, true).await,
@@ -55,8 +62,28 @@ impl Play {
                 Act::Abort => client.abort(&id).await,
                 Act::ClaimWin => client.claim_victory(&id).await,
                 Act::ClaimDraw => client.claim_draw(&id).await,
+            };
+            // Lichess pushes nothing when a draw is declined.
+            if let (Ok(()), Some(declined)) = (&answer, declined) {
+                events.send(declined);
             }
+            answer
         });
+    }
+
+    /// The event for an act that has declined something.
+    fn declined_by(&self, act: Act) -> Option<Event> {
+        let offer = match act {
+            Act::DeclineDraw => Offer::Draw,
+            Act::DeclineTakeback => Offer::Takeback,
+            _ => return None,
+        };
+        let (head, _) = self.mind.table.as_ref()?;
+        Some(Event::Declined {
+            game: self.id.to_string(),
+            by: head.us,
+            offer,
+        })
     }
 
     /// The opponent gets a while for his first move.

@@ -10,6 +10,8 @@ use crate::lichess::model::GameState;
 pub struct Offers {
     /// Who offers a draw now and did not.
     pub new_draws: Vec<Color>,
+    /// Whether the opponent asks for a takeback now, where that is new.
+    pub takeback_asked: Option<(Color, bool)>,
     /// What is to be done.
     pub acts: Vec<Act>,
     /// What is to be done about the move we owe.
@@ -32,10 +34,12 @@ impl Mind {
             .into_iter()
             .filter_map(|(by, new)| new.then_some(by));
         self.our_draw = ours;
-        let takeback = state.asks_takeback(them) && !self.takeback_asked;
+        let asks = state.asks_takeback(them);
+        let takeback_asked = (asks != self.takeback_asked).then_some((them, asks));
+        let takeback = asks && !self.takeback_asked;
         // A flag that stays up while our own move goes onto the board is a refused offer's shadow.
         self.draw_offered = draw && (new_draw || !changed || sheet.turn() == head.us);
-        self.takeback_asked = state.asks_takeback(them);
+        self.takeback_asked = asks;
         let waiting = sheet.turn() != head.us && !state.status.is_over();
         let mut acts = Vec::new();
         // On our own turn the offer is answered by, or with, the move. A bot's comes right before his own, which may be
@@ -54,6 +58,7 @@ impl Mind {
         }
         Offers {
             new_draws: new_draws.collect(),
+            takeback_asked,
             // On our own turn that ends the thinking, since the position is about to be gone.
             step: acts.contains(&Act::GiveBack).then(|| self.duty.yields()),
             acts,

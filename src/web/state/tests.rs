@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::*;
-use crate::events::{self, Color, GameFinished, GameStarted, Moved, Player, TimeControl};
+use crate::events::{self, Color, GameFinished, GameStarted, Moved, Offer, Player, TimeControl};
 
 fn started(id: &str) -> Event {
     Event::GameStarted(GameStarted {
@@ -265,4 +265,96 @@ fn draining_counts_down() {
     state.take(&Event::Draining { games: 1 }, 0);
     let end = told(&mut state, &finished("one"));
     assert_eq!(end[1].1["draining"], 0);
+}
+
+/// The last line of a game's chat: its author and its text.
+fn last_line(state: &State) -> (String, String) {
+    let table = state.table("abcd").expect("the game");
+    let line = table.shown.chat.back().expect("a line");
+    (line.from.clone(), line.text.clone())
+}
+
+#[test]
+fn offers_and_their_answers_are_told_once() {
+    let mut state = State::default();
+    let Event::GameStarted(start) = started("abcd") else {
+        unreachable!()
+    };
+    let named = |name: &str| Player {
+        name: name.to_owned(),
+        ..Player::default()
+    };
+    state.take(
+        &Event::GameStarted(GameStarted {
+            white: named("Anna"),
+            black: named("Knightwatch"),
+            ..start
+        }),
+        0,
+    );
+    let game = || "abcd".to_owned();
+    let black = |ply, uci| match moved("abcd", ply, uci) {
+        Event::Moved(moved) => Event::Moved(Moved {
+            by: Color::Black,
+            ..moved
+        }),
+        other => other,
+    };
+    state.take(&moved("abcd", 1, "e2e4"), 0);
+    state.take(&black(2, "e7e5"), 0);
+    let offered = Event::DrawOffered {
+        game: game(),
+        by: Color::White,
+    };
+    let shown = told(&mut state, &offered).remove(0).1;
+    assert_eq!(shown["draw_offer"], "white");
+    assert_eq!(shown["drew_at"]["white"], 2);
+    let lines = shown["chat"].as_array().map(Vec::len);
+    assert_eq!(lines, Some(1));
+    let declined = |offer| Event::Declined {
+        game: game(),
+        by: Color::Black,
+        offer,
+    };
+    let shown = told(&mut state, &declined(Offer::Draw)).remove(0).1;
+    assert_eq!(shown["draw_offer"], Value::Null);
+    let (from, text) = last_line(&state);
+    assert_eq!((&*from, &*text), ("Knightwatch", "declined the draw"));
+    // The stream may show the flag for another while, and our next move is no second answer.
+    state.take(&moved("abcd", 3, "g1f3"), 0);
+    let next = told(&mut state, &black(4, "b8c6"));
+    assert_eq!(next.len(), 1);
+
+    // The question may be gone from the stream before the answer is told, and comes back from the records no more.
+    let asked = |asked| Event::TakebackAsked {
+        game: game(),
+        by: Color::White,
+        asked,
+    };
+    assert_eq!(told(&mut state, &asked(true))[0].1["takeback"], "white");
+    assert_eq!(
+        told(&mut state, &asked(false))[0].1["takeback"],
+        Value::Null
+    );
+    let shown = told(&mut state, &declined(Offer::Takeback)).remove(0).1;
+    assert_eq!(shown["gives_back"], false);
+    let (from, text) = last_line(&state);
+    assert_eq!((&*from, &*text), ("Knightwatch", "declined the takeback"));
+
+    // Who moves on declines, too; and who gives moves back has agreed.
+    state.take(&moved("abcd", 5, "f1b5"), 0);
+    state.take(&asked(true), 0);
+    let names = told(&mut state, &black(6, "a7a6"));
+    let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["moved", "chat"]);
+    assert_eq!(last_line(&state).1, "declined the takeback");
+    state.take(&asked(true), 0);
+    state.take(
+        &Event::TakenBack {
+            game: game(),
+            ply: 4,
+        },
+        0,
+    );
+    assert_eq!(last_line(&state).1, "accepted the takeback");
 }
