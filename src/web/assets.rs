@@ -15,6 +15,7 @@ use crate::draw;
 const SCRIPT: &str = "text/javascript";
 const STYLE: &str = "text/css";
 const SVG: &str = "image/svg+xml";
+const MANIFEST: &str = "application/manifest+json";
 
 /// A file of `assets/` under its own name.
 macro_rules! asset {
@@ -27,10 +28,14 @@ macro_rules! asset {
 const FILES: &[(&str, &str, &str)] = &[
     ("pieces.svg", SVG, draw::PIECES),
     asset!("icon.svg", SVG),
+    asset!("icon-move.svg", SVG),
+    asset!("manifest.webmanifest", MANIFEST),
+    asset!("board.css", STYLE),
     asset!("style.css", STYLE),
     asset!("table.css", STYLE),
     asset!("api.js", SCRIPT),
     asset!("app.js", SCRIPT),
+    asset!("autoplay.js", SCRIPT),
     asset!("board.js", SCRIPT),
     asset!("bot.js", SCRIPT),
     asset!("cards.js", SCRIPT),
@@ -45,10 +50,12 @@ const FILES: &[(&str, &str, &str)] = &[
     asset!("live.js", SCRIPT),
     asset!("menu.js", SCRIPT),
     asset!("moves.js", SCRIPT),
+    asset!("notify.js", SCRIPT),
     asset!("newgame.js", SCRIPT),
     asset!("pgn.js", SCRIPT),
     asset!("play.js", SCRIPT),
     asset!("seat.js", SCRIPT),
+    asset!("settings.js", SCRIPT),
     asset!("statistics.js", SCRIPT),
     asset!("status.js", SCRIPT),
     asset!("store.js", SCRIPT),

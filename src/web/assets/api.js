@@ -50,29 +50,53 @@ async function answer(response) {
 	}
 	if (response.ok) return body;
 	if (response.headers.get(HEADER) === "wrong") dropKey();
-	throw new Error(problem(body?.error ?? body) || `the server answers ${response.status}`);
+	const error = new Error(problem(body?.error ?? body) || `The server answers ${response.status} without saying why.`);
+	throw Object.assign(error, { status: response.status });
 }
 
-/** What the site says in a word. */
-const WORDS = { invalidFen: "No game can begin with this position." };
+/** What the site says in a word or two. */
+const WORDS = {
+	invalidFen: "No game can begin with this position.",
+	"Invalid clock": "A clock needs minutes, or seconds a move.",
+};
+
+const FIELDS = { "clock.limit": "The minutes of the clock", "clock.increment": "The seconds a move", days: "The days a move", fen: "The position", variant: "The variant" };
+
+/** A sentence of its own. */
+function sentence(text) {
+	const whole = Object.hasOwn(WORDS, text) ? WORDS[text] : text.trim();
+	return whole && whole.charAt(0).toUpperCase() + whole.slice(1) + (/[.!?…]$/.test(whole) ? "" : ".");
+}
 
 /** Errors are a sentence or a word, or lists of them by field. */
 function problem(error) {
-	if (typeof error === "string") return Object.hasOwn(WORDS, error) ? WORDS[error] : error.trim();
-	return Object.entries(error).map(([field, text]) => (field === "global" ? `${text}` : `${field}: ${text}`)).join("; ");
+	if (typeof error === "string") return sentence(error);
+	const known = (text) => Object.hasOwn(WORDS, text);
+	const told = ([field, text]) => (field === "global" || known(`${text}`) ? sentence(`${text}`) : sentence(`${FIELDS[field] ?? field}: ${text}`));
+	return Object.entries(error).map(told).join(" ");
+}
+
+/** A request; when nobody answers, that is said in words of ours and not in the browser's. */
+async function request(path, options) {
+	try {
+		return await fetch(path, options);
+	} catch (error) {
+		if (options?.signal?.aborted) throw error;
+		throw new Error("Knightwatch does not answer: it is not running, or the connection to it is lost.");
+	}
 }
 
 export async function post(path, form) {
 	const body = form && new URLSearchParams(form);
-	return answer(await fetch(path, { method: "POST", headers: { [HEADER]: key ?? "" }, body }));
+	return answer(await request(path, { method: "POST", headers: { [HEADER]: key ?? "" }, body }));
 }
 
-export const get = async (path) => answer(await fetch(path));
+export const get = async (path) => answer(await request(path));
 
 /** The same for what may be given up; null then, and when it has failed, which is told. */
 export async function ask(path, signal) {
 	try {
-		return await answer(await fetch(path, { signal }));
+		return await answer(await request(path, { signal }));
 	} catch (error) {
 		if (!signal.aborted) tell(error.message, true);
 		return null;

@@ -19,9 +19,11 @@ export class Board {
 			marks: layer("marks"),
 			chosen: layer("chosen"),
 			coordinates: layer("coordinates"),
+			drag: layer("drag"),
 			men: layer("men"),
 			hints: layer("hints"),
 			arrows: layer("arrows"),
+			badges: layer("badges"),
 			squares: layer("squares"),
 		};
 		this.node = svg(
@@ -55,8 +57,9 @@ export class Board {
 		return { x: ((clientX - box.left) / box.width) * 8, y: ((clientY - box.top) / box.height) * 8 };
 	}
 
-	/** Shows a position: `board` as 64 squares, those of the last move and of a check, arrows as `{from, to, kind}`. */
-	show({ board, last = [], check = null, arrows = [], flipped = false, label }) {
+	/** Shows a position: `board` as 64 squares, those of the last move and of a check, arrows as `{from, to, kind}`, and at the end
+	 * of a game `badges` as `[square, kind]`. */
+	show({ board, last = [], check = null, arrows = [], badges = [], flipped = false, label }) {
 		if (this.flipped !== flipped) {
 			this.flipped = flipped;
 			this.#place();
@@ -72,6 +75,7 @@ export class Board {
 			this.drawn = drawn;
 			this.layers.arrows.replaceChildren(...arrows.map((arrow) => this.#arrow(arrow)));
 		}
+		this.layers.badges.replaceChildren(...badges.map((badge) => this.#badge(...badge)));
 		mark(this.node, "aria-label", label);
 		this.squares?.forEach((_, square) => this.#name(square));
 	}
@@ -104,12 +108,21 @@ export class Board {
 		});
 	}
 
-	/** Lets a piece hang under the pointer; null puts it back. */
+	/** Lets a piece hang under the pointer, with a ghost where it came from and a ring where it may be put down; without a pointer
+	 * it is put back. */
 	hold(square, clientX, clientY) {
 		const man = this.men.get(square);
 		if (!man) return;
-		man.node.classList.toggle("held", clientX !== undefined);
-		if (clientX === undefined) {
+		const held = clientX !== undefined;
+		man.node.classList.toggle("held", held);
+		const over = held ? this.at(clientX, clientY) : null;
+		const target = over !== null && this.to.includes(over) ? [over] : [];
+		const [x, y] = [this.x(square), this.y(square)];
+		this.layers.drag.replaceChildren(
+			...target.flatMap((to) => [this.#tile(to, "over"), svg("rect", { class: "ring", x: this.x(to) + 0.035, y: this.y(to) + 0.035, width: 0.93, height: 0.93 })]),
+			...(held ? [svg("use", { class: "ghost", href: `#${man.piece}`, width: 1, height: 1, x, y })] : []),
+		);
+		if (!held) {
 			this.#move(man.node, square);
 		} else {
 			const { x, y } = this.point(clientX, clientY);
@@ -132,6 +145,16 @@ export class Board {
 		}
 		cells[4].setAttribute("tabindex", 0);
 		return cells;
+	}
+
+	/** The square on which the keyboard gets onto the board. */
+	stop(square) {
+		this.squares.forEach((cell, i) => mark(cell, "tabindex", i === square ? 0 : -1));
+	}
+
+	/** Takes the keyboard onto the board. */
+	focus() {
+		this.squares.find((cell) => cell.getAttribute("tabindex") === "0").focus();
 	}
 
 	#coordinates() {
@@ -201,6 +224,13 @@ export class Board {
 
 	#tile(square, name) {
 		return svg("rect", { class: name, x: this.x(square), y: this.y(square), width: 1, height: 1 });
+	}
+
+	/** The result of a game at a king's square: a cross where it has lost, an equals sign in a draw. */
+	#badge(square, kind) {
+		const d = kind === "drawn" ? "M-.09 -.045H.09M-.09 .045H.09" : "M-.075 -.075L.075 .075M-.075 .075L.075 -.075";
+		const at = `translate(${this.x(square) + 0.81} ${this.y(square) + 0.19})`;
+		return svg("g", { class: `badge ${kind}`, transform: at }, svg("circle", { r: 0.16 }), svg("path", { d }));
 	}
 
 	#arrow({ from, to, kind }) {

@@ -118,7 +118,8 @@ function settings(all) {
 
 const setting = ([key, value]) => el("tr", {}, el("th", { scope: "row" }, key), el("td", {}, el("code", {}, value)));
 
-function note({ at, severity, game, text }) {
+function note({ at, severity, game, ply, text }) {
+	const position = game && `#/game/${game}${ply === null ? "" : `/${ply}`}`;
 	return el("li", { class: severity },
-		el("time", {}, moment(at)), el("span", {}, text), game && el("a", { href: `#/game/${game}` }, game));
+		el("time", {}, moment(at)), el("span", {}, game ? el("a", { href: position }, text) : text), game && el("a", { href: position }, game));
 }

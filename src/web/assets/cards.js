@@ -4,11 +4,14 @@ import { el, list, mark, say } from "./dom.js";
 import { Board } from "./board.js";
 import { face, left } from "./clocks.js";
 import { kingOf, other, pieces, touched, turn } from "./chess.js";
-import { ours, store, side } from "./store.js";
-import { ending, kind, score, RESULTS } from "./words.js";
+import { me, ours, store, side } from "./store.js";
+import { ending, kind, outcome, score, RESULTS } from "./words.js";
 
 /** As many games that are over stay in sight. */
 const OVER = 12;
+
+/** So long a game that is over keeps its place among the others, in ms. */
+const STAYS = 8000;
 
 /** The color at the bottom of a game's board: the person's before the page, or ours. */
 export const bottom = (game) => side(game) ?? game.ours;
@@ -27,23 +30,69 @@ export class Cards {
 		this.heading = el("h2", {}, "Just over");
 		this.node = el("nav", { class: "cards", "aria-label": "Games" }, this.on, this.heading, this.over);
 		this.cards = new Map();
+		/** The ids of the games with a card, in the order of their places, and when those that are over have ended. */
+		this.slots = [];
+		this.ends = new Map();
+		this.node.addEventListener("keydown", (event) => this.#walk(event));
 	}
 
 	/** Shows all games; `chosen` is the id of the one on the big board. */
 	show(chosen) {
+		this.chosen = chosen;
 		const all = [...store.games.values()];
-		const on = all.filter((game) => !game.result);
-		const over = all.filter((game) => game.result).reverse().slice(0, OVER);
+		this.#place(all.filter((game) => !game.result));
+		const over = all.filter((game) => game.result && !this.slots.includes(game.id)).reverse().slice(0, OVER);
 		for (const id of this.cards.keys()) {
-			if (!on.some((game) => game.id === id)) this.cards.delete(id);
+			if (!this.slots.includes(id)) this.cards.delete(id);
 		}
+		const on = this.slots.map((id) => store.games.get(id));
 		const cards = new Map(on.map((game) => [game.id, this.#card(game)]));
+		const held = this.node.contains(document.activeElement) ? document.activeElement.dataset.game : null;
 		list(this.on, on, ({ id }) => cards.get(id), ({ id }) => id);
-		list(this.over, over, line, ({ id, result }) => `${id} ${ending(result)}`);
+		list(this.over, over, line, (game) => `${game.id} ${ending(game.result)} ${me(game)}`);
 		this.heading.hidden = !over.length;
-		for (const link of this.node.querySelectorAll("a")) {
+		const links = this.#links();
+		const current = links.find((link) => link.dataset.game === chosen) ?? links[0];
+		for (const link of links) {
 			mark(link, "aria-current", link.dataset.game === chosen ? "true" : null);
+			mark(link, "tabindex", link === current ? 0 : -1);
 		}
+		// A card that has become a line keeps the focus.
+		if (held && !this.node.contains(document.activeElement)) (links.find((link) => link.dataset.game === held) ?? current)?.focus();
+	}
+
+	#links = () => [...this.node.querySelectorAll("a")];
+
+	/** Gives each running game a place. One that has ended keeps its own for a while, or until another game needs it, so that the
+	 * others stay where they are. */
+	#place(on) {
+		const isOn = (id) => on.some((game) => game.id === id);
+		for (const id of this.slots) {
+			if (!isOn(id) && !this.ends.has(id)) this.ends.set(id, Date.now());
+		}
+		const fresh = on.map(({ id }) => id).filter((id) => !this.slots.includes(id));
+		this.slots = this.slots.map((id) => (isOn(id) || !fresh.length ? id : fresh.shift()));
+		const stays = (id) => isOn(id) || (store.games.has(id) && Date.now() - this.ends.get(id) < STAYS);
+		this.slots = [...this.slots.filter(stays), ...fresh];
+		for (const id of this.ends.keys()) {
+			if (isOn(id) || !this.slots.includes(id)) this.ends.delete(id);
+		}
+		clearTimeout(this.later);
+		if (this.ends.size) this.later = setTimeout(() => this.show(this.chosen), STAYS);
+	}
+
+	/** The games are one stop of the keyboard, and arrows go through them. */
+	#walk(event) {
+		const links = this.#links();
+		const at = links.indexOf(document.activeElement);
+		const to = { ArrowDown: at + 1, ArrowRight: at + 1, ArrowUp: at - 1, ArrowLeft: at - 1, Home: 0, End: links.length - 1 }[event.key];
+		if (to === undefined || at < 0) return;
+		event.preventDefault();
+		event.stopPropagation();
+		const link = links[to];
+		if (!link) return;
+		for (const other of links) mark(other, "tabindex", other === link ? 0 : -1);
+		link.focus();
 	}
 
 	/** Shows one game again. */
@@ -96,19 +145,23 @@ class Card {
 		this.share.style.height = `${100 * (below === "white" ? win : 1 - win)}%`;
 		this.share.className = `share ${below}`;
 		// Who plays is not told how he stands.
-		this.bar.hidden = this.score.hidden = side(game) !== null;
-		say(this.score, value ? `White ${value.text}` : "");
+		this.bar.hidden = side(game) !== null;
+		this.score.hidden = this.bar.hidden && !game.result;
+		this.bar.classList.toggle("unknown", !value);
+		say(this.score, game.result ? ending(game.result) : value ? `White ${value.text}` : "");
 		mark(this.node, "title", kind(game));
 	}
 }
 
+/** A game that is over, from the side of the one who played it in this window, or from ours. */
 function line(game) {
-	const { outcome } = game.result;
+	const color = me(game) ?? game.ours;
+	const went = outcome(game, color);
 	return el(
 		"a",
 		{ class: "line", href: `#/game/${game.id}`, "data-game": game.id, title: `${kind(game)}: ${ending(game.result)}` },
-		el("span", { class: `chip ${outcome}` }, RESULTS[outcome] ?? outcome),
-		el("span", { class: "name" }, game[other(game.ours)].name),
+		el("span", { class: `chip ${went}` }, RESULTS[went] ?? went),
+		el("span", { class: "name" }, game[other(color)].name),
 		el("span", { class: "quiet" }, [ours(game), game.time_control].filter(Boolean).join(" · ")),
 	);
 }

@@ -1,11 +1,13 @@
 // What is said beside the board.
 
-import { el, list, mark } from "./dom.js";
+import { button, el, list, mark } from "./dom.js";
 import { attempt, mayAct, post } from "./api.js";
-import { side } from "./store.js";
+import { me, side } from "./store.js";
 
 export class Chat {
-	constructor() {
+	/** `look(ply)` is called with how many moves were on the board when a line was said that was clicked. */
+	constructor(look) {
+		this.look = look;
 		this.lines = el("ol", { class: "lines", "aria-label": "Messages" });
 		this.input = el("input", { type: "text", maxlength: 140, autocomplete: "off", "aria-label": "Message", placeholder: "Say something" });
 		this.form = el("form", { onsubmit: (event) => this.#send(event) }, this.input);
@@ -20,10 +22,11 @@ export class Chat {
 		if (this.drawn === drawn) return;
 		this.drawn = drawn;
 		// What is new is read out, but not all that was said in another game, or before the daemon was started anew.
-		const one = this.id === game.id && game.chat.length - this.count <= 1;
+		// What the game itself says is read with the moves.
+		const one = this.id === game.id && game.chat.length - this.count <= 1 && game.chat.at(-1)?.room !== "game";
 		mark(this.lines, "aria-live", one ? "polite" : "off");
 		Object.assign(this, { id: game.id, count: game.chat.length });
-		list(this.lines, game.chat, line, (said) => `${game.id} ${JSON.stringify(said)}`);
+		list(this.lines, game.chat, (said) => this.#line(game, said), (said) => `${game.id} ${JSON.stringify(said)}`);
 		this.lines.scrollTop = this.lines.scrollHeight;
 	}
 
@@ -37,7 +40,12 @@ export class Chat {
 		// What was not sent can be sent again, and who writes on goes on.
 		if (sent !== null && this.input.value.trim() === text) this.input.value = "";
 	}
-}
 
-const line = ({ from, text, room }) =>
-	el("li", {}, el("b", {}, from), room === "spectator" && el("i", {}, " to those who watch"), ` ${text}`);
+	#line(game, { from, text, room, ply }) {
+		const who = room === "game" && from === game[me(game)]?.name ? "You" : from;
+		const said = [el("b", {}, who), room === "spectator" && el("i", {}, " to those who watch"), ` ${text}`];
+		const jump = () => this.look(ply);
+		const at = ply === null ? said : [button(said, jump, { title: "Show the position in which this was said" })];
+		return el("li", { class: room === "game" && "game" }, at);
+	}
+}

@@ -107,6 +107,9 @@ const ICONS = {
 	share: "M12 15V4M8 8l4-4 4 4M6 12v8h12v-8",
 	theme: "M12 4a8 8 0 1 0 8 8 6.2 6.2 0 0 1-8-8z",
 	close: "M6 6l12 12M18 6L6 18",
+	play: "M8 5.5l10 6.5-10 6.5z",
+	stop: "M8.5 6v12M15.5 6v12",
+	settings: "M4 7h9M17 7h3M4 17h3M11 17h9M15 4.8v4.4M9 14.8v4.4",
 };
 
 export const icon = (name) =>

@@ -11,6 +11,32 @@ const BARS = 24;
 /** A short game does not fill the width. */
 const LEAST = 40;
 
+/** Plies between two measurements with a line between them: one side measures at its own moves. */
+const APART = 2;
+
+/** Measurements that follow one another. */
+function stretches(points) {
+	const all = [];
+	for (const point of points) {
+		if (point.i - (all.at(-1)?.at(-1).i ?? -Infinity) <= APART) all.at(-1).push(point);
+		else all.push([point]);
+	}
+	return all;
+}
+
+/** The chances where they were measured, and nothing beyond. */
+function stretch(points) {
+	const y = ({ value }) => (HIGH * (1 - value.win)).toFixed(2);
+	const [left, right] = [points[0].i, points.at(-1).i + 1];
+	const middle = points.map((point) => `${point.i + 0.5} ${y(point)}`);
+	const line = [`${left} ${y(points[0])}`, ...middle, `${right} ${y(points.at(-1))}`].join("L");
+	return [
+		svg("rect", { class: "ground", x: left, width: right - left, height: HIGH }),
+		svg("path", { class: "whites", d: `M${line}V${HIGH}H${left}z` }),
+		svg("path", { class: "line", d: `M${line}` }),
+	];
+}
+
 export class Graph {
 	constructor(look) {
 		this.look = look;
@@ -45,20 +71,12 @@ export class Graph {
 		const { moves, ours } = this.game;
 		this.width = Math.max(LEAST, moves.length);
 		mark(this.drawing, "viewBox", `0 0 ${this.width} ${HIGH + BARS}`);
-		const points = [];
-		moves.forEach((move, i) => {
-			const value = score(move.thought, ours);
-			if (value) points.push([i + 0.5, HIGH * (1 - value.win), value]);
-		});
-		const end = points.at(-1);
-		mark(this.drawing, "aria-label", `Chances over ${Math.ceil(moves.length / 2)} moves${end ? `, ${end[2].text} at the end` : ""}`);
-		const line = [[0, points[0]?.[1]], ...points].map(([x, y]) => `${x} ${y?.toFixed(2)}`).join("L");
-		const path = (name, d) => (end ? [svg("path", { class: name, d })] : []);
+		const points = moves.map((move, i) => ({ i, value: score(move.thought, ours) })).filter(({ value }) => value);
+		const end = points.at(-1)?.value;
+		mark(this.drawing, "aria-label", `Chances over ${Math.ceil(moves.length / 2)} moves${end ? `, ${end.text} at the end` : ""}`);
 		this.curve.replaceChildren(
-			svg("rect", { class: "ground", width: moves.length, height: HIGH }),
-			...path("whites", `M${line}H${moves.length}V${HIGH}H0z`),
+			...stretches(points).flatMap(stretch),
 			svg("line", { class: "even", x1: 0, x2: this.width, y1: HIGH / 2, y2: HIGH / 2 }),
-			...path("line", `M${line}`),
 			svg("path", { class: "time white", d: this.#bars(0) }),
 			svg("path", { class: "time black", d: this.#bars(1) }),
 		);

@@ -12,7 +12,7 @@ export class Hand {
 	constructor(board, { grip, play, drop }) {
 		Object.assign(this, { board, grip, play, drop, selected: null, drag: null, ahead: [] });
 		this.menu = el("div", { class: "promotion", role: "dialog", "aria-label": "Promote to", hidden: true });
-		this.menu.addEventListener("keydown", (event) => event.key === "Escape" && this.close());
+		this.menu.addEventListener("keydown", (event) => this.#walkMenu(event));
 		const { node } = board;
 		node.addEventListener("pointerdown", (event) => this.#down(event));
 		// A click takes the keys away from where they were, and gives them to the game: squares are for those who walk on them.
@@ -137,8 +137,20 @@ export class Hand {
 	}
 
 	#focus(square) {
-		this.board.squares.forEach((cell, i) => cell.setAttribute("tabindex", i === square ? 0 : -1));
-		this.board.squares[square].focus();
+		this.board.stop(square);
+		this.board.focus();
+	}
+
+	/** Escape leaves the pawn where it is; arrows go from piece to piece. */
+	#walkMenu(event) {
+		const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+		if (event.key === "Escape") this.close();
+		if (!step) return;
+		const choices = [...this.menu.children];
+		const at = choices.indexOf(document.activeElement);
+		choices.at((at + step) % choices.length).focus();
+		event.preventDefault();
+		event.stopPropagation();
 	}
 
 	/** Asks what the pawn becomes. */

@@ -13,6 +13,16 @@ const LINGERS = 6000;
 /** A game that goes on and is known from the records alone is asked for as often, in ms. */
 const AGAIN = 1000;
 
+/** A game that is not told of here; null where there is none. */
+async function known(id) {
+	try {
+		return await get(`/api/game/${encodeURIComponent(id)}`);
+	} catch (error) {
+		if (error.status === 404) return null;
+		throw error;
+	}
+}
+
 export class Live {
 	/** `opened()` is called when another game is shown. */
 	constructor({ newGame, read, opened }) {
@@ -32,12 +42,13 @@ export class Live {
 		return Boolean(this.wanted && this.over);
 	}
 
-	/** Shows the game with this id, also one from the records; null follows what is on. */
-	async want(id) {
+	/** Shows the game with this id, also one from the records, after so many moves if that is said; null follows what is on. */
+	async want(id, ply = null) {
 		this.wanted = id;
+		this.ply = ply;
 		this.asking = Boolean(id && store.snapshot && !store.games.has(id));
 		if (this.asking) {
-			const game = await attempt(() => get(`/api/game/${encodeURIComponent(id)}`));
+			const game = await attempt(() => known(id));
 			if (this.wanted !== id) return;
 			this.asking = false;
 			if (game && !game.result) {
@@ -73,13 +84,16 @@ export class Live {
 			return this.#tellNothing();
 		}
 		if (game.result && game.id === this.shown?.id) this.since ??= Date.now();
-		if (game.id === this.shown?.id) return;
-		this.shown = game;
-		this.since = null;
-		this.table.open(game);
-		this.cards.show(game.id);
-		this.over = Boolean(game.result);
-		this.opened();
+		if (game.id !== this.shown?.id) {
+			this.shown = game;
+			this.since = null;
+			this.table.open(game);
+			this.cards.show(game.id);
+			this.over = Boolean(game.result);
+			this.opened();
+		}
+		if (this.ply !== null && game.id === this.wanted) this.table.look(this.ply);
+		this.ply = null;
 	}
 
 	#game() {

@@ -15,8 +15,12 @@ const TIMES = ["1+0", "2+1", "3+0", "3+2", "5+3", "10+0", "10+5", "15+10", "30+2
 const STRENGTHS = [
 	["", "Full"],
 	...[1000, 1300, 1600, 1900, 2200, 2500, 2800].map((elo) => [`elo=${elo}`, `${elo} Elo`]),
-	...[1, 2, 3, 5, 10].map((s) => [`move_s=${s}`, `${s} s a move`]),
+	...[1, 2, 3, 5, 10].map((s) => [`move_s=${s}`, `at most ${s} s a move`]),
 ];
+
+/** What a clock may begin with, in minutes. */
+const MINUTES = [[0, "0"], [0.25, "¼"], [0.5, "½"], [0.75, "¾"], [1, "1"], [1.5, "1½"],
+	...[2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30, 40, 45, 60, 90, 120, 150, 180].map((minutes) => [minutes, `${minutes}`])];
 
 const group = (legend, name, chosen, choices, more) =>
 	el("fieldset", {}, el("legend", {}, legend), el("div", { class: "choices" }, choices.map(([value, text]) =>
@@ -24,9 +28,10 @@ const group = (legend, name, chosen, choices, more) =>
 
 export class NewGame {
 	constructor() {
-		const number = (name, label, value, max) =>
-			el("label", {}, label, el("input", { type: "number", name, value, min: 0, max, required: true }));
-		this.custom = el("fieldset", { class: "pair" }, number("minutes", "Minutes", 5, 180), number("increment", "Seconds a move", 3, 60));
+		this.minutes = select("minutes", "Minutes", MINUTES);
+		this.minutes.lastChild.value = 5;
+		this.increment = el("input", { type: "number", name: "increment", value: 3, min: 0, max: 60, required: true });
+		this.custom = el("fieldset", { class: "pair" }, this.minutes, el("label", {}, "Seconds a move", this.increment));
 		this.fen = el("input", { type: "text", name: "fen", required: true, autocomplete: "off", spellcheck: "false", placeholder: "FEN", pattern: "\\s*(\\w+/){7}\\w+( .*)?", title: "Eight rows with / between, then who moves" });
 		this.fenLabel = el("label", {}, "Position as FEN", this.fen);
 		this.strength = select("strength", "Strength", STRENGTHS);
@@ -34,7 +39,7 @@ export class NewGame {
 		this.start = el("button", { class: "main", type: "submit", autofocus: true }, "Play");
 		this.form = el(
 			"form",
-			{ method: "dialog", onsubmit: (event) => this.#submit(event), onchange: () => this.#fit() },
+			{ method: "dialog", onsubmit: (event) => this.#submit(event), oninput: () => this.#fit() },
 			el("header", {}, el("h2", { id: "new-game" }, "New game"),
 				button(icon("close"), () => this.node.close(), { class: "plain", "aria-label": "Close" })),
 			group("Your color", "color", "white", [["white", "White"], ["random", "Either"], ["black", "Black"]]),
@@ -61,6 +66,8 @@ export class NewGame {
 		const { time, variant } = this.#values();
 		// What is not seen must not be in the way.
 		this.custom.disabled = this.custom.hidden = time !== "custom";
+		const never = Number(this.minutes.lastChild.value) + Number(this.increment.value) === 0;
+		this.increment.setCustomValidity(never ? "A clock needs minutes, or seconds a move." : "");
 		this.fen.disabled = this.fenLabel.hidden = variant !== "fromPosition";
 		this.strength.hidden = !allows("strength");
 	}

@@ -1,7 +1,7 @@
 // What the person before the page can do in a game: buttons, and moves that are typed.
 
 import { button, el, mark, say, twice } from "./dom.js";
-import { attempt, board, control, mayAct, post } from "./api.js";
+import { attempt, board, control, mayAct, post, tell } from "./api.js";
 import { other, pieces, turn, typed } from "./chess.js";
 import { allows, side, store } from "./store.js";
 
@@ -10,6 +10,15 @@ export async function challenge(form, bot = store.snapshot.account) {
 	const answer = await post(`/play/api/challenge/${encodeURIComponent(bot.name)}`, form);
 	return answer.id ?? answer.challenge.id;
 }
+
+/** After how many plies a side may offer a draw again. */
+const DRAW_PAUSE = 20;
+
+/** The site answers calls that come to nothing as if they were done; what is not seen after this, in ms, was not. */
+const NOTHING_MS = 3000;
+
+/** What the game says of offers and answers: it changes with each. */
+const offers = (game) => JSON.stringify([game.moves.length, game.chat.findLast(({ room }) => room === "game")]);
 
 /** The same game again, with the other color; gives the id. */
 function again(game) {
@@ -29,9 +38,14 @@ export class Actions {
 	constructor({ newGame, play, busy }) {
 		Object.assign(this, { play, busy });
 		const call = (text) => () => attempt(() => board(this.game.id, text));
+		/** Games in which we give nothing back. */
+		this.refused = new Set();
 		this.buttons = {
-			takeback: button("Take back", call("takeback/yes")),
-			draw: button("Offer draw", call("draw/yes")),
+			takeback: button("Take back", () => this.#ask("takeback/yes", (game) => {
+				this.refused.add(game.id);
+				return `${game[game.ours].name} takes nothing back in this game.`;
+			})),
+			draw: button("Offer draw", () => this.#ask("draw/yes", () => "A draw cannot be offered now.")),
 			accept: button("Accept draw", call("draw/yes"), { class: "main" }),
 			decline: button("Decline", call("draw/no")),
 			abort: button("Abort", call("abort")),
@@ -62,21 +76,44 @@ export class Actions {
 		const offered = game.draw_offer === other(mine ?? "white") && on;
 		const begun = game.moves.length >= 2;
 		const visible = {
-			takeback: on && begun,
+			takeback: on && begun && game.gives_back && !this.refused.has(game.id),
 			draw: on && begun && !offered,
 			accept: offered,
 			decline: offered,
 			abort: on && !begun,
 			resign: on && begun,
-			now: mayAct() && allows("move-now") && !game.result && turn(game.fen) === game.ours,
+			now: mayAct() && allows("move-now") && !game.result,
 			rematch: mine !== null && Boolean(game.result),
 			another: mine !== null && Boolean(game.result),
 		};
 		for (const [name, node] of Object.entries(this.buttons)) node.hidden = !visible[name];
-		mark(this.buttons.draw, "disabled", game.draw_offer === mine && on);
-		say(this.buttons.draw, game.draw_offer === mine && on ? "Draw offered" : "Offer draw");
+		const { draw, takeback, now } = this.buttons;
+		const offers = on && game.draw_offer === mine;
+		const last = on ? game.drew_at[mine] : null;
+		const early = last !== null && game.moves.length - last <= DRAW_PAUSE;
+		mark(draw, "disabled", offers || early);
+		mark(draw, "title", early && !offers ? "A draw can be offered again after ten more moves of each side" : null);
+		say(draw, offers ? "Draw offered" : "Offer draw");
+		const asks = on && game.takeback === mine;
+		mark(takeback, "disabled", asks);
+		say(takeback, asks ? "Takeback asked" : "Take back");
+		// It keeps its place while there is nothing to hurry.
+		mark(now, "disabled", turn(game.fen) !== game.ours);
 		this.form.hidden = !on;
 		this.node.hidden = !on && !Object.values(visible).includes(true);
+	}
+
+	/** Offers something or asks for it. When nobody has seen it, `why(game)` is told. */
+	async #ask(call, why) {
+		const { id } = this.game;
+		const before = offers(this.game);
+		if ((await attempt(() => board(id, call))) === null) return;
+		setTimeout(() => {
+			const game = store.games.get(id);
+			if (!game || game.result || offers(game) !== before) return;
+			tell(why(game));
+			if (this.game.id === id) this.show(game);
+		}, NOTHING_MS);
 	}
 
 	focus() {

@@ -38,6 +38,10 @@ export class Seat {
 		const { game, color } = this;
 		if (game.result) return "";
 		if (game.draw_offer === color) return "offers a draw";
+		if (game.takeback === color) return "asks for a takeback";
+		// What was answered is news until the next move.
+		const last = game.chat.findLast(({ room }) => room === "game");
+		if (last?.ply === game.moves.length && last.from === game[color].name && last.text.startsWith("declined")) return last.text;
 		return game.gone && color !== game.ours ? "has left" : "";
 	}
 

@@ -1,5 +1,7 @@
 // What the daemon has told us, and who wants to know when it changes.
 
+import { mayAct } from "./api.js";
+
 export const store = {
 	/** The latest snapshot, kept up to date; null before the first. */
 	snapshot: null,
@@ -27,6 +29,9 @@ export function side(game) {
 	if (!user) return null;
 	return game.white.name === user ? "white" : game.black.name === user ? "black" : null;
 }
+
+/** The side that this window plays in a game, if any: whose words and colors it shows. */
+export const me = (game) => (mayAct() ? side(game) : null);
 
 /** Who of several accounts of ours plays a game; null where there is one. */
 export const ours = (game) => (store.snapshot?.accounts ? game[game.ours].name : null);
@@ -78,8 +83,9 @@ const changes = {
 		game.moves.length = Math.min(game.moves.length, move.ply - 1);
 		game.moves.push(move);
 		Object.assign(game, { fen, check, legal, clocks, thinking: null });
-		// Who moves declines what the other has offered.
+		// Who moves declines what the other has offered, and asks for nothing any more.
 		if (game.draw_offer && game.draw_offer !== move.by) game.draw_offer = null;
+		game.takeback = null;
 	},
 	thinking({ game, ply, report }) {
 		const known = store.games.get(game);

@@ -4,6 +4,7 @@ import { button, el, icon, mark, say, typing } from "./dom.js";
 import { attempt, board, control, mayAct, tell } from "./api.js";
 import { Actions } from "./play.js";
 import { Board } from "./board.js";
+import { Autoplay } from "./autoplay.js";
 import { bottom } from "./cards.js";
 import { Chat } from "./chat.js";
 import { after, dreams, kingOf, nameOf, numbering, other, parse, pieces, spoken, targets, touched, turn } from "./chess.js";
@@ -13,12 +14,18 @@ import { entry, menu } from "./menu.js";
 import { Moves } from "./moves.js";
 import { pgn } from "./pgn.js";
 import { Seat } from "./seat.js";
-import { side, store } from "./store.js";
+import { me, side, store } from "./store.js";
 import { Thinking } from "./thinking.js";
-import { ending, kind, score } from "./words.js";
+import { kind, outcome, points, score, verdict, winner } from "./words.js";
+
+/** The wheel goes on by a move for each so many pixels. */
+const WHEEL = 50;
+
+/** The latest of what the game says of offers and their answers. */
+const lastOffer = (game) => game.chat.findLast(({ room }) => room === "game");
 
 export class Table {
-	/** `newGame` is the form of a new game, `read(text)` reads something out. */
+	/** `newGame` is the form of a new game, `read(text, more)` reads something out, with `more` besides what is read just now. */
 	constructor({ newGame, read }) {
 		this.read = read;
 		this.flips = new Set();
@@ -36,7 +43,8 @@ export class Table {
 			this.#showBoard();
 		});
 		this.actions = new Actions({ newGame, play: (uci) => this.#play(uci), busy: () => this.pending });
-		this.chat = new Chat();
+		this.chat = new Chat(look);
+		this.auto = new Autoplay(() => this.#goOn());
 		this.seats = [new Seat(), new Seat()];
 		this.#build();
 	}
@@ -55,26 +63,34 @@ export class Table {
 		const copy = (what, text) => entry("copy", text, () => this.#copy(what), { "data-share": what });
 		this.menu = menu(this.sharing, "Share", [copy("FEN", "Copy position (FEN)"), copy("PGN", "Copy game (PGN)"), ...Object.values(this.saved)]);
 		this.live = tool("live", "To the latest move (End)", () => this.look(Infinity));
+		this.play = button(icon("play"), () => this.#toggleAuto(), { class: "tool" });
 		this.tools = el("div", { class: "tools", role: "toolbar", "aria-label": "Look through the game" },
 			tool("first", "To the start (Home)", () => this.look(0)),
 			tool("back", "One move back (←)", () => this.#walk(-1)),
 			tool("on", "One move on (→)", () => this.#walk(1)),
 			this.live,
+			this.play,
 			el("span", { class: "space" }),
+			this.tag,
 			tool("flip", "Turn the board (F)", () => this.flip()),
 			this.sharing, this.menu);
 		this.stage = el("div", { class: "stage" }, top.node,
-			el("div", { class: "boardrow" }, this.bar, el("div", { class: "frame" }, this.board.node, this.hand.menu, this.tag)),
+			el("div", { class: "boardrow" }, this.bar, el("div", { class: "frame" }, this.board.node, this.hand.menu)),
 			bottom.node, this.tools);
 		this.heading = el("h1", {});
-		this.result = el("p", { class: "result", hidden: true });
+		this.points = el("b", {});
+		this.verdict = el("span", {});
+		this.result = el("p", { class: "result", hidden: true }, this.points, " ", this.verdict);
+		this.turn = el("p", { class: "turn", hidden: true });
 		this.link = el("a", { class: "quiet", rel: "noreferrer", target: "_blank" });
 		this.numbers = el("input", { type: "checkbox", onchange: () => this.#turnNumbers() });
 		this.numbersLabel = el("label", { class: "switch" }, this.numbers, "Show what the engine thinks");
 		this.panel = el("aside", { class: "panel", "aria-label": "The game" },
-			el("header", {}, this.heading, this.link, this.result),
+			el("header", {}, this.heading, this.link, this.result, this.turn),
 			this.moves.node, this.graph.node, this.thinking.node, this.numbersLabel, this.actions.node, this.chat.node);
 		this.node = el("div", { class: "table", hidden: true }, this.stage, this.panel);
+		this.wheel = 0;
+		this.board.node.addEventListener("wheel", (event) => this.#roll(event), { passive: false });
 	}
 
 	/** Puts another game on the table. */
@@ -84,9 +100,12 @@ export class Table {
 			this.step = null;
 			this.pending = null;
 			this.#setAhead(null);
+			this.auto.stop();
+			this.board.stop(kingOf(pieces(game.fen), bottom(game)));
 		}
 		this.game = game;
 		this.plies = game.moves.length;
+		this.offer = JSON.stringify(lastOffer(game));
 		this.node.hidden = false;
 		this.refresh();
 	}
@@ -96,20 +115,20 @@ export class Table {
 		this.game = game;
 		const before = this.plies;
 		this.plies = game.moves.length;
+		this.#readOffer(kind);
 		// A draw offer, say, leaves alone what is on its way and what was chosen in advance.
 		const another = kind === "moved" || this.plies !== before || game.result;
 		if (another) this.pending = null;
 		const last = game.moves.at(-1);
 		if (kind === "moved") {
 			// Who only looks on is not talked to all the time.
-			if (side(game)) this.read(`${game[last.by].name}: ${spoken(last.san)}`);
+			if (side(game)) this.read(`${this.#name(last.by)}: ${spoken(last.san)}`, true);
 			if (this.ply === null) this.step = null;
 		} else if (kind === "snapshot") {
 			if (this.plies < before || game.result) this.#setAhead(null);
 		} else if (kind === "game") {
 			if (another) this.#setAhead(null);
-			if (game.result) this.read(`The game is over: ${ending(game.result)}`);
-			else if (game.draw_offer) this.read(`${game[game.draw_offer].name} offers a draw`);
+			if (game.result) this.read(`The game is over: ${verdict(game, me(game))}`, true);
 		}
 		if (kind === "thinking") this.#showThinking();
 		else this.refresh();
@@ -135,9 +154,11 @@ export class Table {
 		this.link.hidden = Boolean(store.snapshot.play);
 		this.result.hidden = !game.result;
 		if (game.result) {
-			say(this.result, ending(game.result));
-			this.result.className = `result ${game.result.outcome}`;
+			say(this.points, points(game.result));
+			say(this.verdict, verdict(game, me(game)));
+			this.result.className = `result ${outcome(game, me(game) ?? game.ours)}`;
 		}
+		this.#showTurn();
 		const off = this.#hidesNumbers();
 		this.numbersLabel.hidden = !this.#plays();
 		this.numbers.checked = store.snapshot.play?.numbers;
@@ -151,7 +172,13 @@ export class Table {
 		this.#showThinking();
 	}
 
+	/** Shows the game after so many moves, as somebody wants it. */
 	look(ply) {
+		this.auto.stop();
+		this.#turnTo(ply);
+	}
+
+	#turnTo(ply) {
 		this.ply = ply >= this.game.moves.length ? null : Math.max(0, ply);
 		this.step = null;
 		this.refresh();
@@ -180,6 +207,57 @@ export class Table {
 		if (!act || typing()) return false;
 		act();
 		return true;
+	}
+
+	/** Who is to move, where the result will stand. */
+	#showTurn() {
+		const { game } = this;
+		const color = turn(game.fen);
+		this.turn.hidden = Boolean(game.result);
+		const yours = me(game) === color;
+		this.turn.classList.toggle("yours", yours);
+		const theirs = me(game) ? `${game[color].name} is to move` : `${color === "white" ? "White" : "Black"} is to move`;
+		say(this.turn, yours ? "Your turn" : theirs);
+	}
+
+	/** `You`, or the name of a side. */
+	#name = (color) => (me(this.game) === color ? "You" : this.game[color].name);
+
+	/** An offer or an answer to one is read out once; what was before somebody looked is not. */
+	#readOffer(kind) {
+		const last = lastOffer(this.game);
+		const offer = JSON.stringify(last);
+		const fresh = last && offer !== this.offer && kind !== "snapshot";
+		this.offer = offer;
+		if (!fresh) return;
+		const own = last.from === this.game[me(this.game)]?.name;
+		this.read(`${own ? "You" : last.from} ${last.text}`, true);
+	}
+
+	/** The wheel goes through the moves; where there is none further on, it moves the page. */
+	#roll(event) {
+		if (event.ctrlKey || !event.deltaY) return;
+		const back = event.deltaY < 0;
+		if (back ? this.#at() === 0 : this.ply === null) return;
+		event.preventDefault();
+		// Some count in lines, not in pixels.
+		this.wheel += event.deltaMode ? Math.sign(event.deltaY) * WHEEL : event.deltaY;
+		if (Math.abs(this.wheel) < WHEEL) return;
+		this.wheel = 0;
+		this.#walk(back ? -1 : 1);
+	}
+
+	/** Plays the game by itself, from the start if the end is on the board. */
+	#toggleAuto() {
+		if (this.auto.toggle()) this.#turnTo(this.ply === null ? 0 : this.ply + 1);
+		else this.refresh();
+	}
+
+	/** The next move of a game that plays by itself, up to the last one. */
+	#goOn() {
+		const next = this.#at() + 1;
+		if (next >= this.game.moves.length) this.auto.stop();
+		this.#turnTo(next);
 	}
 
 	/** How many moves are on the board that is shown. */
@@ -219,6 +297,7 @@ export class Table {
 		const win = value?.win ?? 0.5;
 		this.share.style.height = `${100 * (below === "white" ? win : 1 - win)}%`;
 		this.share.className = `share ${below}`;
+		this.bar.classList.toggle("unknown", !value);
 		mark(this.bar, "aria-label", value ? `Evaluation ${value.text}` : "No evaluation");
 		this.#showBoard();
 	}
@@ -229,8 +308,18 @@ export class Table {
 		const [report, ply, live] = this.#report();
 		const line = report?.pv ?? [];
 		if (live) return line.slice(0, 2).map((step, i) => arrow(step.uci, i ? "reply" : "best")).reverse();
-		// After a move of ours, the answer that is expected.
-		return !this.game.result && ply === this.#at() - 1 && line[1] ? [arrow(line[1].uci, "reply")] : [];
+		// Where one looks back after a move of ours, the answer that was expected. On the board that is played on, it would look like
+		// advice.
+		return this.ply !== null && ply === this.#at() - 1 && line[1] ? [arrow(line[1].uci, "reply")] : [];
+	}
+
+	/** The kings at the end of a game, as the result has it. */
+	#badges(board) {
+		const { game } = this;
+		if (!game.result) return [];
+		const won = winner(game.result);
+		if (won) return [[kingOf(board, other(won)), "lost"]];
+		return game.result.outcome === "drawn" ? ["white", "black"].map((color) => [kingOf(board, color), "drawn"]) : [];
 	}
 
 	#showBoard() {
@@ -254,12 +343,20 @@ export class Table {
 				board, arrows, flipped, label,
 				last: move ? touched(move.uci) : [],
 				check: check ? kingOf(board, turn(fen)) : null,
+				badges: this.ply === null ? this.#badges(board) : [],
 			});
 		}
 		const words = step ? "Expected line" : this.ply === null ? "" : "Looking back";
 		this.tag.hidden = !words;
 		say(this.tag, words);
 		this.live.classList.toggle("calls", this.ply !== null);
+		const playing = this.auto.runs ? "Stop" : "Play the moves one after another";
+		if (this.play.title !== playing) {
+			mark(this.play, "title", playing);
+			mark(this.play, "aria-label", playing);
+			this.play.replaceChildren(icon(this.auto.runs ? "stop" : "play"));
+		}
+		mark(this.play, "disabled", !game.moves.length);
 		[other(below), below].forEach((color, i) => this.seats[i].show(game, color, this.board.board, this.ply));
 		this.hand.refresh();
 	}

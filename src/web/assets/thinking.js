@@ -17,6 +17,7 @@ export class Thinking {
 		this.numbers = el("ul", {});
 		this.details = el("details", { class: "facts" }, el("summary", {}, this.facts), this.numbers);
 		this.line = el("ol", { class: "line", "aria-label": "Expected line" });
+		this.legend = el("p", { class: "legend" }, el("span", {}, "best move"), el("span", { class: "reply" }, "expected reply"));
 		this.line.addEventListener("pointerleave", () => this.#look(null));
 		this.line.addEventListener("focusout", () => this.#look(null));
 		this.node = el(
@@ -25,6 +26,7 @@ export class Thinking {
 			el("header", {}, this.title, this.chance, this.score),
 			this.line,
 			this.details,
+			this.legend,
 		);
 	}
 

@@ -75,8 +75,53 @@ export function player({ name, title, rating, provisional }) {
 	return `${title ? `${title} ` : ""}${name}${rating ? ` (${rating}${provisional ? "?" : ""})` : ""}`;
 }
 
+/** `1-0`, `½-½`; nothing for a game that does not count. */
+export const points = ({ score }) => (score === "1/2-1/2" ? "½-½" : score === "*" ? "" : score);
+
 /** How a game ended, in one line: `1-0, checkmate`. */
-export function ending(result) {
-	const score = result.score === "1/2-1/2" ? "½-½" : result.score === "*" ? "" : result.score;
-	return [score, result.text].filter(Boolean).join(", ");
+export const ending = (result) => [points(result), result.text].filter(Boolean).join(", ");
+
+/** How a game went for this color: `won`, `drawn`, `lost` or `unknown`. */
+export function outcome({ result, ours }, color) {
+	return color === ours ? result.outcome : ({ won: "lost", lost: "won" }[result.outcome] ?? result.outcome);
+}
+
+/** The color that has won, if one has. */
+export const winner = ({ score }) => ({ "1-0": "white", "0-1": "black" })[score] ?? null;
+
+/** Who somebody is in a game to the one who plays `me` in it, and to those who only watch, where that is null. */
+const called = (game, color, me) => (color === me ? "You" : me ? game[color].name : color === "white" ? "White" : "Black");
+
+/** What the one who has lost did, by the server's word for the end. */
+const LOSSES = {
+	mate: () => "Checkmate",
+	resign: (who) => `${who} resigned`,
+	outoftime: (who) => `${who} ran out of time`,
+	timeout: (who) => `${who} left the game`,
+	noStart: (who) => `${who} did not move`,
+};
+
+const DRAWS = {
+	stalemate: "Stalemate",
+	outoftime: "Time ran out against a bare king",
+	"insufficient material": "Insufficient material",
+	"fifty moves": "Fifty moves without progress",
+	"threefold repetition": "Threefold repetition",
+	agreement: "Draw by agreement",
+};
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** How a game ended, in a sentence from the side of the one who plays `me` in it; without, for those who watch. */
+export function verdict(game, me) {
+	const { status, text, score } = game.result;
+	const won = winner(game.result);
+	const say = (...parts) => (me ? `${parts.join(". ")}.` : parts.join(" · "));
+	if (won) {
+		const loser = called(game, won === "white" ? "black" : "white", me);
+		return say(LOSSES[status]?.(loser) ?? capital(text), `${called(game, won, me)} ${won === me ? "win" : "wins"}`);
+	}
+	if (me && text === "agreement") return "You agreed on a draw.";
+	if (score === "1/2-1/2") return say(DRAWS[status] ?? DRAWS[text] ?? capital(text), me ? "It is a draw" : "Draw");
+	return me && status === "aborted" ? "The game was aborted: it does not count." : capital(text);
 }

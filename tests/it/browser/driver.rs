@@ -173,18 +173,35 @@ impl Browser {
 
     /// Draws the mouse from the middle of one element to that of another with the button down.
     pub fn drag(&self, from: &str, to: &str) {
+        self.hold(from, to);
+        self.let_go();
+    }
+
+    /// The same, and keeps the button down.
+    pub fn hold(&self, from: &str, to: &str) {
         let step = |selector: &str| {
             let origin = json!({ ELEMENT: self.element(selector) });
             json!({ "type": "pointerMove", "duration": 50, "x": 0, "y": 0, "origin": origin })
         };
-        let button = |kind: &str| json!({ "type": kind, "button": 0 });
-        let steps = [
-            step(from),
-            button("pointerDown"),
-            step(to),
-            button("pointerUp"),
-        ];
+        let down = json!({ "type": "pointerDown", "button": 0 });
+        self.point(&[step(from), down, step(to)]);
+    }
+
+    /// Lets the button of the mouse go.
+    pub fn let_go(&self) {
+        self.point(&[json!({ "type": "pointerUp", "button": 0 })]);
+    }
+
+    fn point(&self, steps: &[Value]) {
         let actions = json!({ "actions": [{ "type": "pointer", "id": "mouse", "parameters": { "pointerType": "mouse" }, "actions": steps }] });
+        self.call(Method::POST, "/actions", &actions);
+    }
+
+    /// Turns the wheel over the middle of an element by so many pixels.
+    pub fn roll(&self, selector: &str, pixels: i32) {
+        let origin = json!({ ELEMENT: self.element(selector) });
+        let step = json!({ "type": "scroll", "x": 0, "y": 0, "deltaX": 0, "deltaY": pixels, "duration": 0, "origin": origin });
+        let actions = json!({ "actions": [{ "type": "wheel", "id": "wheel", "actions": [step] }] });
         self.call(Method::POST, "/actions", &actions);
     }
 
@@ -204,6 +221,10 @@ impl Browser {
     pub fn become_a_phone(&self) {
         let phone = json!({ "width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": true });
         self.devtools("Emulation.setDeviceMetricsOverride", &phone);
+        self.devtools(
+            "Emulation.setTouchEmulationEnabled",
+            &json!({ "enabled": true }),
+        );
         self.until("innerWidth === 360");
     }
 

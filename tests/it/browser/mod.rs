@@ -1,9 +1,11 @@
 //! The page in a real browser: what people see and do there. Skipped, aloud, where there is no Chromium.
 
+mod comfort;
 mod driver;
 mod operating;
 mod playing;
 mod senses;
+mod sides;
 mod trouble;
 mod watching;
 

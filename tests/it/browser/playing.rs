@@ -5,14 +5,14 @@ use serde_json::json;
 use knightwatch::sim::NewUser;
 
 use super::driver::Browser;
-use super::{Demo, ENTER, ESCAPE, UP, guest, square};
+use super::{Demo, END, ENTER, ESCAPE, LEFT, UP, guest, square};
 use crate::common::{Site, wait};
 use crate::manners::{DEAD, act};
 use crate::operator::said;
 use crate::page::Url;
 
 /// No book has a start without bishops, and nothing is thought about it beforehand.
-const NO_BISHOPS: &str = "rn1qk1nr/pppppppp/8/8/8/8/PPPPPPPP/RN1QK1NR w KQkq - 0 1";
+pub(super) const NO_BISHOPS: &str = "rn1qk1nr/pppppppp/8/8/8/8/PPPPPPPP/RN1QK1NR w KQkq - 0 1";
 
 /// Starts a game through the form: the person has this color, and the game starts from this position.
 pub(super) fn new_game(browser: &Browser, color: &str, fen: &str) {
@@ -36,7 +36,7 @@ fn timed_game(browser: &Browser, color: &str, fen: &str, time: &str) {
 }
 
 /// Opens the form of a new game and makes these choices.
-fn fill_in(browser: &Browser, choices: &[(&str, &str)]) {
+pub(super) fn fill_in(browser: &Browser, choices: &[(&str, &str)]) {
     browser.until("!document.querySelector('dialog[open]')");
     browser.click("#new");
     for (name, value) in choices {
@@ -45,7 +45,7 @@ fn fill_in(browser: &Browser, choices: &[(&str, &str)]) {
 }
 
 /// Sends the form, until the game begins.
-fn send(browser: &Browser) {
+pub(super) fn send(browser: &Browser) {
     browser.click("dialog button[type=submit]");
     browser.until("!document.querySelector('dialog[open]')");
 }
@@ -76,16 +76,16 @@ fn a_whole_game_is_played_with_the_mouse() {
     browser.stands("g8", "black king");
     browser.drag(&square("a1"), &square("a8"));
     browser.stands("a8", "white rook");
-    browser.shows(".panel .result", "1-0, checkmate");
-    browser.shows("#read", "The game is over");
+    browser.shows(".panel .result", "Checkmate. You win.");
+    browser.shows("#read", "The game is over: Checkmate. You win.");
 
     // The same again with the other color; the one who is mated first is we.
     browser.click("[data-act=rematch]");
     browser.until("document.querySelector('.panel .result').hidden");
-    browser.shows(".boardrow + .seat", "You");
+    browser.shows(".boardrow + .seat", "Guest");
     browser.until("document.title.startsWith('Your move')");
     click(&browser, "h8", "g8");
-    browser.shows(".panel .result", "1-0, checkmate");
+    browser.shows(".panel .result", "Checkmate. Knightwatch wins.");
 
     // A pawn becomes what is chosen.
     new_game(&browser, "white", "8/P6k/8/8/8/8/8/K7 w - - 0 1");
@@ -103,7 +103,7 @@ fn a_whole_game_is_played_with_the_mouse() {
     browser.click("[data-act=resign]");
     browser.shows("[data-act=resign]", "Really resign?");
     browser.click("[data-act=resign]");
-    browser.shows(".panel .result", "1-0, resignation");
+    browser.shows(".panel .result", "You resigned. Knightwatch wins.");
     browser.was_clean(&demo.url);
 }
 
@@ -168,7 +168,7 @@ fn draws_are_offered_and_accepted() {
     click(&browser, "e3", "d3");
     browser.until("document.querySelectorAll('.moves button').length === 2");
     browser.click("[data-act=draw]");
-    browser.shows(".panel .result", "½-½");
+    browser.shows(".panel .result", "You agreed on a draw.");
 
     // The other way round.
     bot.configure(|text| text.replace("offer = false", "offer = true"));
@@ -183,7 +183,7 @@ fn draws_are_offered_and_accepted() {
             ));
         }
     }
-    browser.shows("#read", "offers a draw");
+    browser.shows("#read", "Knightwatch offered a draw");
     // What is declined is no longer there to be accepted, but can be offered.
     browser.click("[data-act=decline]");
     browser.until(&format!("!{offered}"));
@@ -207,7 +207,7 @@ fn a_challenge_is_followed_to_its_end() {
     click(&browser, "b2", "b7");
     browser.stands("g8", "black king");
     click(&browser, "a1", "a8");
-    browser.shows(".panel .result", "1-0, checkmate");
+    browser.shows(".panel .result", "Checkmate. You win.");
     // What is declined is said: beside the board, and in the form.
     browser.run("location.hash = '#/bot';");
     browser.click("[data-lever=pause]");
@@ -273,9 +273,9 @@ fn moves_are_made_ahead_and_taken_back_and_words_exchanged() {
     browser.click("#new");
     // A field that is not seen is in nobody's way, and one that is empty says so.
     browser.click("input[name=time][value=custom]");
-    browser.run("document.querySelector('input[name=minutes]').value = '';");
+    browser.run("document.querySelector('input[name=increment]').value = '';");
     browser.click("dialog button[type=submit]");
-    browser.until("document.activeElement.name === 'minutes'");
+    browser.until("document.activeElement.name === 'increment'");
     browser.press(&[ESCAPE]);
     one_ahead(&browser);
     // What is offered meanwhile changes nothing in it.
@@ -427,8 +427,13 @@ fn who_plays_sees_what_the_engine_thinks_if_he_wants_to() {
         true
     );
 
-    // The answer that is expected is an arrow, and the expected line can be looked at.
-    browser.until("document.querySelector('.table .arrows .reply')");
+    // The answer that is expected is no arrow on the board that is played on, where it would look like advice; and the expected
+    // line can be looked at.
+    browser.shows(".legend", "expected reply");
+    let reply = "document.querySelector('.table .arrows .reply')";
+    browser.until(&format!(
+        "document.querySelector('.thinking .line button') && !{reply}"
+    ));
     browser.click(".thinking .line button");
     browser.shows(".tag", "Expected line");
     browser.click(".table h1");
@@ -443,6 +448,15 @@ fn who_plays_sees_what_the_engine_thinks_if_he_wants_to() {
     browser.shows(".tag", "Looking back");
     browser.stands("e4", "white pawn");
     browser.until("document.querySelector('.moves [aria-current]').textContent.includes('e4')");
+
+    // Where one looks back, it is.
+    browser.press(&[END]);
+    click(&browser, "d2", "d4");
+    browser.until("document.querySelectorAll('.moves button').length === 4");
+    assert_eq!(browser.run(&format!("return {reply};")), json!(null));
+    browser.press(&[LEFT, LEFT]);
+    browser.until(reply);
+    browser.press(&[END]);
 
     // The board is turned, and with it those who sit there.
     let anna_is_above = "document.querySelector('.stage .seat').textContent.includes('Anna')";

@@ -192,7 +192,7 @@ fn nothing_is_wider_than_a_phone() {
     assert!(place(".top", "height") < 60.0);
     browser.stands("g8", "black king");
     click(&browser, "a1", "a8");
-    browser.shows(".panel .result", "checkmate");
+    browser.shows(".panel .result", "Checkmate");
     fits("a game that is over");
 
     wait("it is in the records", || {

@@ -84,7 +84,7 @@ fn a_game_that_ended_while_the_daemon_was_away_is_over() {
     act(&anna, &id, "resign");
     site.finished(&id);
     bot.restart();
-    browser.shows(".panel .result", "0-1, resignation");
+    browser.shows(".panel .result", "White resigned · Black wins");
     browser.until("!document.querySelector('.seat.moving')");
     browser.stands("e4", "white pawn");
 }

@@ -99,7 +99,7 @@ fn a_game_is_followed_live_and_after_a_restart() {
     browser.stands("f3", "white knight");
     browser.until("document.querySelectorAll('.moves button').length === 4");
     anna.post(&format!("/api/board/game/{id}/resign"), &[]);
-    browser.shows(".panel .result", "0-1, resignation");
+    browser.shows(".panel .result", "White resigned · Black wins");
     // Why it was begun was decided before the restart.
     browser.run("location.hash = '#/bot';");
     browser.shows("[aria-label=Bot] .scrolls", "Accepted");

@@ -1,0 +1,28 @@
+// Plays through a game by itself, move after move.
+
+/** From move to move, in ms. */
+const PACE = 1000;
+
+export class Autoplay {
+	/** `next()` shows the next move. */
+	constructor(next) {
+		this.next = next;
+		this.timer = 0;
+	}
+
+	get runs() {
+		return this.timer !== 0;
+	}
+
+	/** Begins or stops; tells whether it runs now. */
+	toggle() {
+		if (this.runs) this.stop();
+		else this.timer = setInterval(this.next, PACE);
+		return this.runs;
+	}
+
+	stop() {
+		clearInterval(this.timer);
+		this.timer = 0;
+	}
+}

@@ -1,0 +1,337 @@
+//! What makes the page pleasant to use: the wheel, settings, notifications, the keyboard, and a page that stays still.
+
+use knightwatch::sim::NewUser;
+use serde_json::json;
+
+use super::driver::Browser;
+use super::playing::{NO_BISHOPS, click, new_game};
+use super::{Demo, ENTER, UP, guest, square};
+use crate::common::{Daemon, Site};
+use crate::manners::act;
+use crate::page::Url;
+
+const DOWN: &str = "\u{E015}";
+const TAB: &str = "\u{E004}";
+
+/// The number of moves that are looked at.
+const SHOWN: &str =
+    "[...document.querySelectorAll('.moves button')].findIndex((move) => move.ariaCurrent) + 1";
+
+/// A game of Anna's that is over after six plies, with a word of hers after two; its id.
+fn short_game(site: &Site) -> String {
+    let anna = site.player("Anna");
+    let id = anna.start(&[
+        ("clock.limit", "600"),
+        ("clock.increment", "0"),
+        ("color", "white"),
+    ]);
+    for (ply, uci) in [(2, "e2e4"), (4, "a2a3"), (6, "h2h3")] {
+        act(&anna, &id, &format!("move/{uci}"));
+        site.plies(&id, ply);
+        if ply == 2 {
+            let hello = [("room", "player"), ("text", "a fine start")];
+            anna.post(&format!("/api/board/game/{id}/chat"), &hello);
+        }
+    }
+    act(&anna, &id, "resign");
+    id
+}
+
+#[test]
+fn a_game_is_gone_through_by_wheel_by_itself_and_from_what_was_said() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([NewUser {
+        present: true,
+        ..NewUser::human("Anna")
+    }]);
+    let bot = Daemon::start(&site, "[[rule]]\nplay = { max_depth = 4 }\n");
+    let url = Url::of(&bot, 1);
+    browser.go(&url.open());
+    let id = short_game(&site);
+    browser.shows(".panel .result", "White resigned");
+    let shows = |plies: usize| {
+        browser.until(&format!("{SHOWN} === {plies}"));
+    };
+    shows(6);
+    browser.roll(".table .board", -120);
+    shows(5);
+    browser.roll(".table .board", -120);
+    shows(4);
+    browser.roll(".table .board", 120);
+    shows(5);
+    // What says that one looks back covers no piece.
+    browser.shows(".tag", "Looking back");
+    assert_eq!(
+        browser.run("return document.querySelector('.frame .tag');"),
+        json!(null)
+    );
+
+    browser.click(".tools [title='To the start (Home)']");
+    browser.click(".tools [title='Play the moves one after another']");
+    shows(2);
+    browser.click(".tools [title='Stop']");
+    browser.sees(".tools [title='Play the moves one after another']");
+
+    browser.press(&[super::END]);
+    shows(6);
+    browser.run("[...document.querySelectorAll('.chat .lines button')].find((line) => line.textContent.includes('a fine start')).click();");
+    shows(2);
+    // A note of what happened leads to the position in which it did.
+    browser.run(&format!("location.hash = '#/game/{id}/3';"));
+    shows(3);
+}
+
+#[test]
+fn the_log_leads_to_the_position() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([NewUser::in_browser("Anna")]);
+    let (_bot, url) = guest(&site, "");
+    browser.go(&url.whole());
+    new_game(&browser, "white", NO_BISHOPS);
+    click(&browser, "e2", "e4");
+    browser.until("document.querySelectorAll('.moves button').length === 2");
+    browser.click("[data-act=takeback]");
+    browser.until("document.querySelectorAll('.moves button').length === 0");
+    browser.run("location.hash = '#/bot';");
+    browser.until(
+        "[...document.querySelectorAll('.log a')].some((link) => link.textContent.includes('giving a move back') && /^#\\/game\\/\\w+\\/2$/.test(link.hash))",
+    );
+}
+
+fn open_settings(browser: &Browser) {
+    browser.click("#menu");
+    browser.click("#settings");
+}
+
+#[test]
+fn the_board_is_as_somebody_wants_it() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([NewUser::in_browser("Anna")]);
+    let (_bot, url) = guest(&site, "");
+    browser.go(&url.whole());
+    new_game(&browser, "white", NO_BISHOPS);
+    let color = "getComputedStyle(document.querySelector('.table .board .dark')).fill";
+    let width = "document.querySelector('.table .board').getBoundingClientRect().width";
+    let before = browser.run(&format!("return [{color}, {width}];"));
+    open_settings(&browser);
+    browser.click("input[name=board][value=blue]");
+    browser.run(
+        "const size = document.querySelector('input[name=size]');
+         size.value = 50; size.dispatchEvent(new Event('input'));",
+    );
+    browser.press(&[super::ESCAPE]);
+    browser.until(&format!(
+        "{color} !== {} && {width} < {}",
+        before[0], before[1]
+    ));
+    // It stays so.
+    browser.go("about:blank");
+    browser.go(&url.whole());
+    browser.until(&format!(
+        "{color} !== {} && {width} < {}",
+        before[0], before[1]
+    ));
+
+    // A piece that is held leaves a ghost, and says where it may be put down.
+    browser.until("document.title.startsWith('Your move')");
+    let held = |ring: &str| {
+        browser.until(&format!(
+            "document.querySelector('.table .ghost') && {ring}document.querySelector('.table .ring')"
+        ));
+    };
+    browser.hold(&square("e2"), &square("e6"));
+    held("!");
+    browser.let_go();
+    browser.until("!document.querySelector('.table .ghost')");
+    browser.stands("e2", "white pawn");
+    browser.hold(&square("e2"), &square("e4"));
+    held("");
+    browser.let_go();
+    browser.stands("e4", "white pawn");
+    browser.until("!document.querySelector('.table .ghost')");
+    browser.was_clean(&url.whole());
+}
+
+#[test]
+fn who_looks_elsewhere_is_called_if_that_is_wanted() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([NewUser::in_browser("Anna")]);
+    let (_bot, url) = guest(&site, "");
+    browser.go(&url.whole());
+    browser.permit("notifications");
+    // Without a window nothing shows them.
+    browser.run(
+        "window.shown = [];
+         const Real = window.Notification;
+         window.Notification = class extends Real { constructor(title, options) { super(title, options); shown.push(options.body); } };",
+    );
+    new_game(&browser, "white", NO_BISHOPS);
+    open_settings(&browser);
+    browser.click("input[name=notify]");
+    browser.until("document.querySelector('input[name=notify]').checked");
+    browser.press(&[super::ESCAPE]);
+    browser.until("document.querySelector('link[rel=icon]').href.endsWith('/icon-move.svg')");
+    browser.run("Object.defineProperty(document, 'hidden', { configurable: true, value: true });");
+    click(&browser, "e2", "e4");
+    browser.until("shown.some((text) => text.startsWith('Knightwatch played '))");
+    browser.run("Object.defineProperty(document, 'hidden', { configurable: true, value: false });");
+    browser.click("[data-act=resign]");
+    browser.click("[data-act=resign]");
+    browser.until("document.querySelector('link[rel=icon]').href.endsWith('/icon.svg')");
+    // The page can be put among a phone's programs.
+    let manifest = browser.devtools("Page.getAppManifest", &json!({}));
+    assert_eq!(manifest["errors"], json!([]), "{manifest}");
+    let address = manifest["url"].as_str().unwrap();
+    assert!(address.ends_with("/manifest.webmanifest"), "{address}");
+    browser.was_clean(&url.whole());
+}
+
+#[test]
+fn the_keyboard_gets_to_the_board_and_stays_where_it_was() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([NewUser::human("Bert"), NewUser::in_browser("Anna")]);
+    let (_bot, url) = guest(&site, "games = { concurrency = 4 }\n");
+    browser.go(&url.whole());
+    browser.until("document.querySelector('#new').checkVisibility()");
+    // The first stop leads to the board.
+    new_game(&browser, "white", "8/P6k/8/8/8/8/8/K7 w - - 0 1");
+    browser.go("about:blank");
+    browser.go(&url.whole());
+    browser.until("document.title.startsWith('Your move')");
+    browser.press(&[TAB]);
+    browser.until("document.activeElement.id === 'skip'");
+    browser.press(&[ENTER]);
+    browser.until("document.activeElement.dataset.square === 'a1'");
+
+    // Arrows choose what the pawn becomes.
+    browser.run(&format!(
+        "document.querySelector({}).focus();",
+        json!(square("a7"))
+    ));
+    browser.press(&[ENTER, UP, ENTER]);
+    browser.until("document.activeElement.ariaLabel === 'white queen'");
+    browser.press(&[DOWN]);
+    browser.until("document.activeElement.ariaLabel === 'white knight'");
+    browser.press(&[UP, UP]);
+    browser.until("document.activeElement.ariaLabel === 'white bishop'");
+    browser.press(&[ENTER]);
+    browser.stands("a8", "white bishop");
+    // In the next game one does not begin where the pawn went.
+    new_game(&browser, "white", NO_BISHOPS);
+    browser.until(
+        "document.querySelector('.table [data-square][tabindex=\"0\"]').dataset.square === 'e1'",
+    );
+
+    // All games are one stop, and the focus is not lost when one ends.
+    let bert = site.player("Bert");
+    let his = bert.start(&[
+        ("clock.limit", "600"),
+        ("clock.increment", "0"),
+        ("color", "white"),
+    ]);
+    let card = format!(".cards [data-game='{his}']");
+    browser.sees(&card);
+    assert_eq!(
+        browser.run("return document.querySelectorAll('.cards a[tabindex=\"0\"]').length;"),
+        1
+    );
+    browser.run("document.querySelector('.cards a[tabindex=\"0\"]').focus();");
+    browser.press(&[DOWN]);
+    browser.until(&format!(
+        "document.activeElement.dataset.game === {}",
+        json!(his)
+    ));
+    act(&bert, &his, "abort");
+    browser.until(&format!(
+        "document.querySelector('.over')?.contains(document.activeElement) && document.activeElement.dataset.game === {}",
+        json!(his)
+    ));
+    browser.was_clean(&url.whole());
+}
+
+#[test]
+fn the_page_stays_still_while_one_watches() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let demo = Demo::start();
+    browser.go(&demo.url);
+    browser.until("document.querySelectorAll('.card').length >= 4 && document.querySelectorAll('.moves button').length > 4");
+    browser.run(
+        "window.shift = 0; window.moved = [];
+         new PerformanceObserver((list) => {
+             for (const entry of list.getEntries()) {
+                 shift += entry.value;
+                 moved.push(`${entry.value.toFixed(4)} ${entry.sources.map(({ node }) => node?.className || node?.nodeName)}`);
+             }
+         }).observe({ type: 'layout-shift' });
+         window.before = document.querySelectorAll('.moves button').length;",
+    );
+    browser.until("document.querySelectorAll('.moves button').length >= before + 20 || document.querySelector('.over a')");
+    let shift = browser.run("return shift;").as_f64().unwrap();
+    let moved = browser.run("return moved;");
+    assert!(shift < 0.02, "{shift}: {moved}");
+}
+
+/// The contrast between two colors of a page, as WCAG has it, as a function of their numbers.
+const CONTRAST: &str = "
+    const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    const parts = (color) => { canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3); };
+    const light = (color) => parts(color).map((part) => part / 255).map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0);
+    const contrast = (one, two) => { const [a, b] = [light(one), light(two)].sort((x, y) => y - x); return (a + 0.05) / (b + 0.05); };
+    const style = (selector) => getComputedStyle(document.querySelector(selector));
+    const behind = getComputedStyle(document.body).backgroundColor;";
+
+#[test]
+fn everything_can_be_told_from_what_is_behind_it_and_be_touched() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([NewUser::in_browser("Anna")]);
+    let (_bot, url) = guest(&site, "");
+    browser.go(&url.whole());
+    new_game(&browser, "white", NO_BISHOPS);
+    click(&browser, "e2", "e4");
+    browser.sees("[data-act=resign]");
+    for scheme in ["light", "dark"] {
+        for board in ["green", "blue", "brown", "grey"] {
+            browser.run(&format!(
+                "document.documentElement.dataset.theme = '{scheme}'; document.documentElement.dataset.board = '{board}';"
+            ));
+            let found = browser.run(&format!(
+                "{CONTRAST}
+                 const paper = style('.panel').backgroundColor;
+                 const letters = style('.board .coordinates text').fill;
+                 return [
+                     ['border of a button', 3, contrast(style('[data-act=resign]').borderTopColor, paper)],
+                     ['border of a field', 3, contrast(style('#move').borderTopColor, paper)],
+                     ['coordinates on dark', 4.5, contrast(letters, style('.table .board .dark').fill)],
+                     ['coordinates on light', 4.5, contrast(letters, style('.table .board .light').fill)],
+                     ['quiet on raised', 4.5, contrast(style('.facts').color, style('.top nav [aria-current]').backgroundColor)],
+                     ['quiet on ground', 4.5, contrast(style('.facts').color, behind)],
+                 ].filter(([, least, found]) => found < least);"
+            ));
+            assert_eq!(found, json!([]), "{scheme} {board}");
+        }
+    }
+    browser.become_a_phone();
+    browser.until("matchMedia('(pointer: coarse)').matches");
+    let small = browser.run(
+        "return [...document.querySelectorAll('button, .top nav a, select, input')]
+             .filter((node) => node.checkVisibility() && !node.closest('.moves, .lines, .line, .switch'))
+             .map((node) => [node.textContent || node.id || node.ariaLabel, Math.round(node.getBoundingClientRect().width), Math.round(node.getBoundingClientRect().height)])
+             .filter(([name, width, height]) => name !== 'Skip to the board' && (width < 44 || height < 44));",
+    );
+    assert_eq!(small, json!([]));
+}
