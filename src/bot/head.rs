@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::budget::Pace;
 use crate::chess::{CastlingNotation, Color, Position};
 use crate::events;
-use crate::lichess::model::{GameFull, GameId, GameInfo, Player, Username, Variant};
+use crate::lichess::model::{GameFull, GameId, GameInfo, GameTime, Player, Username, Variant};
 
 /// See the module's text.
 #[derive(Clone, Debug)]
@@ -54,10 +54,11 @@ impl Head {
             .color_of(me)
             .or(info.map(|info| info.color))
             .ok_or_else(|| Unfit::NotOurs(me.clone()))?;
-        let initial = match &full.initial_fen {
-            Some(fen) => {
-                Position::from_fen(fen).map_err(|error| Unfit::Position(error.to_string()))?
-            }
+        let initial = match full.initial_fen.as_deref().map(Position::from_fen) {
+            Some(Ok(position)) => position,
+            // Such a game begins in no other position, whatever stands there.
+            Some(Err(_)) if full.variant == Variant::Standard => Position::startpos(),
+            Some(Err(error)) => return Err(Unfit::Position(error.to_string())),
             None => Position::startpos(),
         };
         let them = full.player(!us);
@@ -98,23 +99,23 @@ impl Head {
 }
 
 fn pace(full: &GameFull) -> Pace {
-    match (full.clock, full.days_per_turn) {
-        (Some(clock), _) => Pace::Clock {
+    match full.time() {
+        GameTime::Clock(clock) => Pace::Clock {
             increment: clock.increment,
         },
-        (None, Some(_)) => Pace::Correspondence,
-        (None, None) => Pace::Unlimited,
+        GameTime::Days(_) => Pace::Correspondence,
+        GameTime::Unlimited => Pace::Unlimited,
     }
 }
 
 fn time_control(full: &GameFull) -> events::TimeControl {
-    match (full.clock, full.days_per_turn) {
-        (Some(clock), _) => events::TimeControl::Clock {
+    match full.time() {
+        GameTime::Clock(clock) => events::TimeControl::Clock {
             base: clock.initial,
             increment: clock.increment,
         },
-        (None, Some(days)) => events::TimeControl::Days(days),
-        (None, None) => events::TimeControl::Unlimited,
+        GameTime::Days(days) => events::TimeControl::Days(days),
+        GameTime::Unlimited => events::TimeControl::Unlimited,
     }
 }
 
@@ -137,6 +138,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::lichess::model::mutations::{fulls, mutations};
 
     fn full(patch: Value) -> GameFull {
         let mut full = json!({
@@ -176,7 +178,21 @@ mod tests {
             read(json!({"clock": null, "daysPerTurn": 3})).unwrap().pace,
             Pace::Correspondence
         );
-        assert_eq!(read(json!({"clock": null})).unwrap().pace, Pace::Unlimited);
+        let state = json!({"moves": "", "wtime": 2_147_483_647, "btime": 2_147_483_647, "status": "started"});
+        let endless = json!({"clock": null, "speed": "correspondence", "state": state});
+        assert_eq!(read(endless).unwrap().pace, Pace::Unlimited);
+    }
+
+    #[test]
+    fn a_clock_that_cannot_be_read_is_seen_by_its_times() {
+        let pace = |increment| Pace::Clock {
+            increment: Duration::from_secs(increment),
+        };
+        for (clock, increment) in [(json!(null), 2), (json!("3+2"), 2), (json!({}), 0)] {
+            assert_eq!(read(json!({"clock": clock})).unwrap().pace, pace(increment));
+        }
+        let slow = json!({"clock": null, "daysPerTurn": [], "speed": "correspondence"});
+        assert_eq!(read(slow).unwrap().pace, Pace::Correspondence);
     }
 
     #[test]
@@ -193,14 +209,41 @@ mod tests {
     }
 
     #[test]
+    fn no_other_field_makes_a_game_unplayable() {
+        let but = [
+            "/id",
+            "/type",
+            "/variant",
+            "/variant/key",
+            "/state",
+            "/state/moves",
+            "/state/status",
+        ];
+        let info = json!({"gameId": "STANDARD", "color": "black"});
+        let info: GameInfo = serde_json::from_value(info).unwrap();
+        let me = Username::new("kestrel");
+        for full in fulls("STANDARD") {
+            for (what, full) in mutations(&full, &but) {
+                let full: GameFull = serde_json::from_value(full).unwrap();
+                let head = Head::read(&full, &me, Some(&info));
+                let head = head.unwrap_or_else(|why| panic!("{what}: {why}"));
+                assert_eq!(
+                    (head.us, head.initial),
+                    (Color::Black, Position::startpos())
+                );
+            }
+        }
+    }
+
+    #[test]
     fn what_cannot_be_played_is_said() {
         let atomic = read(json!({"variant": {"key": "atomic"}}));
         assert_eq!(atomic.unwrap_err(), Unfit::Variant(Variant::Atomic));
         let strangers = read(json!({"black": {"aiLevel": 3}}));
         assert_eq!(strangers.unwrap_err(), Unfit::NotOurs(Username::new("rob")));
-        assert!(matches!(
-            read(json!({"initialFen": "nonsense"})),
-            Err(Unfit::Position(_))
-        ));
+        let set_up = json!({"variant": {"key": "fromPosition"}, "initialFen": "nonsense"});
+        assert!(matches!(read(set_up), Err(Unfit::Position(_))));
+        let ordinary = read(json!({"initialFen": "nonsense"})).unwrap();
+        assert_eq!(ordinary.initial, Position::startpos());
     }
 }

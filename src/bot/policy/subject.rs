@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::super::head::Head;
 use crate::config::{self, Exact, ExtraRule, Match, OurColor, Pattern, Range, Title};
 use crate::lichess::model::{
-    Challenge, Challenger, Color, ColorWish, GameFull, Speed, TimeControl, Username, Variant,
+    Challenge, Challenger, Color, ColorWish, GameFull, GameTime, Speed, TimeControl, Username,
+    Variant,
 };
 
 /// A challenge that came to us, or a game of ours.
@@ -87,13 +88,13 @@ impl Subject {
             age_days: None,
             variant: full.variant,
             speed: full.speed,
-            time: match (full.clock, full.days_per_turn) {
-                (Some(clock), _) => TimeControl::Clock {
+            time: match full.time() {
+                GameTime::Clock(clock) => TimeControl::Clock {
                     limit: clock.initial.as_secs().try_into().unwrap_or(u32::MAX),
                     increment: clock.increment.as_secs().try_into().unwrap_or(u32::MAX),
                 },
-                (None, Some(days)) => TimeControl::Correspondence { days },
-                (None, None) => TimeControl::Unlimited,
+                GameTime::Days(days) => TimeControl::Correspondence { days },
+                GameTime::Unlimited => TimeControl::Unlimited,
             },
             rated: full.rated,
             color: match head.us {

@@ -74,34 +74,34 @@ impl<'de> Deserialize<'de> for ListedArena {
         #[serde(rename_all = "camelCase")]
         struct Wire {
             id: ArenaId,
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::lenient")]
             full_name: Option<String>,
             clock: Clock,
             #[serde(default)]
-            variant: Option<Variant>,
-            #[serde(default)]
+            variant: Variant,
+            #[serde(default, deserialize_with = "text::count_or_none")]
             minutes: u32,
             starts_at: i64,
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::stamp")]
             finishes_at: Option<i64>,
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::lenient")]
             status: u8,
-            #[serde(default, deserialize_with = "text::nullable")]
+            #[serde(default, deserialize_with = "text::lenient")]
             private: bool,
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::lenient")]
             team_member: Option<String>,
-            #[serde(default)]
-            team_battle: Option<Battle>,
+            #[serde(default, deserialize_with = "text::lenient")]
+            team_battle: Battle,
         }
         #[derive(Deserialize)]
         struct Clock {
             limit: u32,
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::count_or_none")]
             increment: u32,
         }
-        #[derive(Deserialize)]
+        #[derive(Default, Deserialize)]
         struct Battle {
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::list")]
             teams: Vec<String>,
         }
         /// As Lichess numbers it.
@@ -115,7 +115,7 @@ impl<'de> Deserialize<'de> for ListedArena {
                 limit: wire.clock.limit,
                 increment: wire.clock.increment,
             },
-            variant: wire.variant.unwrap_or(Variant::Unknown),
+            variant: wire.variant,
             minutes: wire.minutes,
             starts_at: wire.starts_at,
             finishes_at: wire
@@ -124,9 +124,7 @@ impl<'de> Deserialize<'de> for ListedArena {
             finished: wire.status >= FINISHED,
             private: wire.private,
             team: wire.team_member,
-            battle: wire
-                .team_battle
-                .map_or_else(Vec::new, |battle| battle.teams),
+            battle: wire.team_battle.teams,
         })
     }
 }
@@ -135,7 +133,7 @@ impl<'de> Deserialize<'de> for ListedArena {
 #[derive(Debug, Clone, Deserialize)]
 pub struct ArenaLine {
     pub rank: u32,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::count_or_none")]
     pub score: u32,
     pub username: Username,
     #[serde(default, deserialize_with = "text::rating")]
@@ -148,7 +146,7 @@ pub struct Team {
     #[serde(default, deserialize_with = "text::words")]
     pub name: String,
     /// Whether we are in it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub joined: Option<bool>,
 }
 
@@ -158,62 +156,61 @@ impl<'de> Deserialize<'de> for Arena {
         #[serde(rename_all = "camelCase")]
         struct Wire {
             id: ArenaId,
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::lenient")]
             full_name: Option<String>,
             #[serde(default)]
-            variant: Option<Variant>,
-            #[serde(default, deserialize_with = "text::nullable")]
+            variant: Variant,
+            #[serde(default, deserialize_with = "text::lenient")]
             bots_allowed: bool,
             #[serde(default, deserialize_with = "text::seconds")]
             seconds_to_start: Option<Duration>,
             #[serde(default, deserialize_with = "text::seconds")]
             seconds_to_finish: Option<Duration>,
-            #[serde(default, deserialize_with = "text::nullable")]
+            #[serde(default, deserialize_with = "text::lenient")]
             is_finished: bool,
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::count_or_none")]
             nb_players: u32,
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::lenient")]
             created_by: Option<String>,
-            #[serde(default)]
-            verdicts: Option<Verdicts>,
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::lenient")]
+            verdicts: Verdicts,
+            #[serde(default, deserialize_with = "text::lenient")]
             me: Option<Me>,
         }
-        #[derive(Deserialize)]
+        #[derive(Default, Deserialize)]
         struct Verdicts {
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::list")]
             list: Vec<Verdict>,
         }
         #[derive(Deserialize)]
         struct Verdict {
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::lenient")]
             verdict: String,
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Me {
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::count_or_none")]
             rank: u32,
-            #[serde(default, deserialize_with = "text::nullable")]
+            #[serde(default, deserialize_with = "text::lenient")]
             withdraw: bool,
             #[serde(default, deserialize_with = "text::seconds")]
             pause_delay: Option<Duration>,
         }
         let wire = Wire::deserialize(from)?;
-        let verdicts = wire
-            .verdicts
-            .map_or_else(Vec::new, |verdicts| verdicts.list);
         Ok(Self {
             name: name(wire.full_name, &wire.id),
             id: wire.id,
-            variant: wire.variant.unwrap_or(Variant::Unknown),
+            variant: wire.variant,
             bots: wire.bots_allowed,
             starts_in: wire.seconds_to_start,
             ends_in: wire.seconds_to_finish,
             finished: wire.is_finished,
             players: wire.nb_players,
             by_lichess: wire.created_by.as_deref() == Some("lichess"),
-            refusals: verdicts
+            refusals: wire
+                .verdicts
+                .list
                 .into_iter()
                 .map(|verdict| text::clip(&verdict.verdict, 120))
                 .filter(|verdict| verdict != "ok")

@@ -17,12 +17,15 @@ pub struct Challenge {
     #[serde(default)]
     pub challenger: Option<Challenger>,
     /// Nobody when the challenge is open.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub dest_user: Option<Challenger>,
-    pub variant: Variant,
     #[serde(default)]
+    pub variant: Variant,
+    #[serde(default, deserialize_with = "text::lenient")]
     pub rated: bool,
+    #[serde(default)]
     pub speed: Speed,
+    #[serde(default, deserialize_with = "text::lenient")]
     pub time_control: TimeControl,
     /// What the challenger asked for, seen from the challenger.
     #[serde(default, deserialize_with = "wish")]
@@ -34,10 +37,10 @@ pub struct Challenge {
     #[serde(default, deserialize_with = "direction")]
     pub direction: Option<Direction>,
     /// The game that this would be a rematch of.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub rematch_of: Option<ChallengeId>,
     /// The FEN of fromPosition, of a Chess960 position asked for, and of variants that start elsewhere.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub initial_fen: Option<String>,
     /// The reason as Lichess words it, in the language of the account.
     #[serde(default, deserialize_with = "text::words_option")]
@@ -61,9 +64,9 @@ pub struct Challenger {
     pub title: Option<String>,
     #[serde(default, deserialize_with = "text::rating")]
     pub rating: Option<i32>,
-    #[serde(default, deserialize_with = "text::nullable")]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub provisional: bool,
-    #[serde(default, deserialize_with = "text::nullable")]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub online: bool,
 }
 
@@ -75,7 +78,7 @@ impl Challenger {
 }
 
 /// How much time the players get.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TimeControl {
     /// Seconds at the start and seconds per move. A limit of 0 gives max(increment, 3 s) to begin with.
     Clock {
@@ -88,6 +91,7 @@ pub enum TimeControl {
     },
     Unlimited,
     /// Something newer than this program.
+    #[default]
     Unknown,
 }
 
@@ -111,10 +115,13 @@ impl<'de> Deserialize<'de> for TimeControl {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Wire {
-            #[serde(rename = "type", default)]
+            #[serde(rename = "type", default, deserialize_with = "text::lenient")]
             kind: String,
+            #[serde(default, deserialize_with = "text::count")]
             limit: Option<u32>,
+            #[serde(default, deserialize_with = "text::count")]
             increment: Option<u32>,
+            #[serde(default, deserialize_with = "text::count")]
             days_per_turn: Option<u32>,
         }
         let wire = Wire::deserialize(from)?;
@@ -189,7 +196,7 @@ pub enum Direction {
 }
 
 fn direction<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Direction>, D::Error> {
-    Ok(match Option::<String>::deserialize(from)?.as_deref() {
+    Ok(match text::lenient::<_, Option<String>>(from)?.as_deref() {
         Some("in") => Some(Direction::In),
         Some("out") => Some(Direction::Out),
         _ => None,

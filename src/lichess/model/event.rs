@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::challenge::Challenge;
 use super::game::{ChatLine, Compat, GameFull, GameInfo, GameState, OpponentGone};
@@ -81,7 +82,16 @@ struct Tag {
 }
 
 fn read<T: DeserializeOwned>(line: &str) -> Result<T, Skipped> {
-    serde_json::from_str(line).map_err(|error| Skipped::unreadable(line, &error))
+    serde_json::from_str(line).or_else(|error| {
+        // A key that stands there twice is an error to a struct, while of a map the last one counts.
+        let map = serde_json::from_str::<Value>(line).and_then(serde_json::from_value);
+        map.map_err(|_| Skipped::unreadable(line, &error))
+    })
+}
+
+/// A line without what may stand around JSON where a proxy or a buffer is broken.
+fn bare(line: &str) -> &str {
+    line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\0'))
 }
 
 impl FromLine for Event {
@@ -93,9 +103,10 @@ impl FromLine for Event {
         #[derive(Deserialize)]
         struct OfChallenge {
             challenge: Challenge,
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::lenient")]
             compat: Option<Compat>,
         }
+        let line = bare(line);
         let game = || read(line).map(|of: OfGame| Box::new(of.game));
         let challenge = || read(line).map(|of: OfChallenge| (Box::new(of.challenge), of.compat));
         let event = read(line).and_then(|tag: Tag| match tag.kind.as_str() {
@@ -122,6 +133,7 @@ impl FromLine for Event {
 
 impl FromLine for GameEvent {
     fn from_line(line: &str) -> Self {
+        let line = bare(line);
         let event = read(line).and_then(|tag: Tag| match tag.kind.as_str() {
             "gameFull" => read(line).map(Box::new).map(Self::Full),
             "gameState" => read(line).map(Self::State),

@@ -52,9 +52,9 @@ pub struct Opponent {
 /// Which of the two APIs may play a game.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub struct Compat {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub bot: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub board: bool,
 }
 
@@ -63,26 +63,36 @@ impl<'de> Deserialize<'de> for GameInfo {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Wire {
+            #[serde(default, deserialize_with = "text::lenient")]
             game_id: Option<GameId>,
+            #[serde(default, deserialize_with = "text::lenient")]
             id: Option<GameId>,
+            #[serde(default, deserialize_with = "text::lenient")]
             full_id: Option<GameId>,
             #[serde(default, deserialize_with = "text::color")]
             color: Option<Color>,
+            #[serde(default, deserialize_with = "text::lenient")]
             fen: Option<String>,
+            #[serde(default, deserialize_with = "text::lenient")]
             last_move: Option<String>,
+            #[serde(default, deserialize_with = "text::lenient")]
             source: Option<String>,
             status: Option<Status>,
-            variant: Option<Variant>,
-            speed: Option<Speed>,
-            #[serde(default, deserialize_with = "text::nullable")]
+            #[serde(default)]
+            variant: Variant,
+            #[serde(default)]
+            speed: Speed,
+            #[serde(default, deserialize_with = "text::lenient")]
             rated: bool,
-            #[serde(default, deserialize_with = "text::nullable")]
+            #[serde(default, deserialize_with = "text::lenient")]
             has_moved: bool,
-            opponent: Option<OpponentWire>,
-            #[serde(default, deserialize_with = "text::nullable")]
+            #[serde(default, deserialize_with = "text::lenient")]
+            opponent: OpponentWire,
+            #[serde(default, deserialize_with = "text::lenient")]
             is_my_turn: bool,
             #[serde(default, deserialize_with = "text::seconds")]
             seconds_left: Option<Duration>,
+            #[serde(default, deserialize_with = "text::lenient")]
             tournament_id: Option<GameId>,
             #[serde(default, deserialize_with = "text::color")]
             winner: Option<Color>,
@@ -90,18 +100,23 @@ impl<'de> Deserialize<'de> for GameInfo {
             rating: Option<i32>,
             #[serde(default, deserialize_with = "text::rating")]
             rating_diff: Option<i32>,
+            #[serde(default, deserialize_with = "text::lenient")]
             compat: Option<Compat>,
         }
-        #[derive(Deserialize)]
+        #[derive(Default, Deserialize)]
         struct OpponentWire {
+            #[serde(default, deserialize_with = "text::lenient")]
             id: Option<String>,
+            #[serde(default, deserialize_with = "text::lenient")]
             username: Option<String>,
             #[serde(default, deserialize_with = "text::rating")]
             rating: Option<i32>,
+            #[serde(default, deserialize_with = "text::lenient")]
             ai: Option<u8>,
         }
         let wire = Wire::deserialize(from)?;
         let missing = serde::de::Error::missing_field;
+        let them = &wire.opponent;
         let full = wire
             .full_id
             .as_ref()
@@ -118,16 +133,16 @@ impl<'de> Deserialize<'de> for GameInfo {
             source: wire.source,
             // The official sample of `/api/account/playing` has none, and lists only games that are on.
             status: wire.status.unwrap_or(Status::Started),
-            variant: wire.variant.unwrap_or(Variant::Unknown),
-            speed: wire.speed.unwrap_or(Speed::Unknown),
+            variant: wire.variant,
+            speed: wire.speed,
             rated: wire.rated,
             has_moved: wire.has_moved,
-            opponent: match wire.opponent {
-                Some(o) => {
-                    Opponent::from_wire(o.id.as_deref(), o.username.as_deref(), o.rating, o.ai)
-                }
-                None => Opponent::from_wire(None, None, None, None),
-            },
+            opponent: Opponent::from_wire(
+                them.id.as_deref(),
+                them.username.as_deref(),
+                them.rating,
+                them.ai,
+            ),
             is_my_turn: wire.is_my_turn,
             time_left: wire.seconds_left,
             tournament: wire.tournament_id,
@@ -182,39 +197,57 @@ impl Opponent {
 pub struct GameFull {
     pub id: GameId,
     pub variant: Variant,
-    #[serde(default = "unknown_speed")]
+    #[serde(default)]
     pub speed: Speed,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub rated: bool,
-    /// Milliseconds since 1970.
-    #[serde(default)]
-    pub created_at: Option<i64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub white: Player,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub black: Player,
     /// Nothing when the game begins in the variant's usual position ("startpos" on the wire).
     #[serde(default, deserialize_with = "initial_fen")]
     pub initial_fen: Option<String>,
-    /// Nothing in correspondence and unlimited games.
-    #[serde(default)]
-    pub clock: Option<GameClock>,
-    #[serde(default)]
-    pub days_per_turn: Option<u32>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
+    clock: Option<GameClock>,
+    #[serde(default, deserialize_with = "text::count")]
+    days_per_turn: Option<u32>,
+    #[serde(default, deserialize_with = "text::lenient")]
     pub tournament_id: Option<GameId>,
     pub state: GameState,
 }
 
-fn unknown_speed() -> Speed {
-    Speed::Unknown
+fn initial_fen<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let fen: Option<String> = text::lenient(from)?;
+    Ok(fen.filter(|fen| fen != "startpos" && !fen.is_empty()))
 }
 
-fn initial_fen<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    Ok(Option::<String>::deserialize(from)?.filter(|fen| fen != "startpos" && !fen.is_empty()))
+/// How much time the players of a game have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GameTime {
+    /// A chess clock.
+    Clock(GameClock),
+    /// So many days for each move; 0 when it did not say.
+    Days(u32),
+    Unlimited,
 }
 
 impl GameFull {
+    /// How much time the players have. A clock that cannot be read is seen by the times in the state.
+    pub fn time(&self) -> GameTime {
+        let state = &self.state;
+        match (self.clock, self.days_per_turn) {
+            (Some(clock), _) => GameTime::Clock(clock),
+            (None, Some(days)) => GameTime::Days(days),
+            (None, None) if state.is_unlimited(Color::White) => GameTime::Unlimited,
+            (None, None) if self.speed == Speed::Correspondence => GameTime::Days(0),
+            (None, None) => GameTime::Clock(GameClock {
+                initial: state.wtime.max(state.btime),
+                increment: state.winc,
+            }),
+        }
+    }
+
     /// Who plays a colour.
     pub fn player(&self, color: Color) -> &Player {
         match color {
@@ -240,17 +273,17 @@ impl GameFull {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Player {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub id: Option<Username>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub name: Option<Username>,
     #[serde(default, deserialize_with = "text::title")]
     pub title: Option<String>,
     #[serde(default, deserialize_with = "text::rating")]
     pub rating: Option<i32>,
-    #[serde(default, deserialize_with = "text::nullable")]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub provisional: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub ai_level: Option<u8>,
 }
 
@@ -273,9 +306,9 @@ impl Player {
 /// The clock as configured. In a game of 0+N the players start with max(increment, 3 s) all the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct GameClock {
-    #[serde(deserialize_with = "text::millis")]
+    #[serde(default, deserialize_with = "text::millis")]
     pub initial: Duration,
-    #[serde(deserialize_with = "text::millis")]
+    #[serde(default, deserialize_with = "text::millis")]
     pub increment: Duration,
 }
 
@@ -286,30 +319,40 @@ pub struct GameState {
     /// Every move since `initial_fen`, in UCI with blanks between. After a takeback it is shorter than before.
     pub moves: String,
     /// White's clock when the server wrote this, the running time already taken off; [`UNLIMITED`] without a clock.
-    #[serde(deserialize_with = "text::millis")]
+    #[serde(default, deserialize_with = "text::millis")]
     pub wtime: Duration,
-    #[serde(deserialize_with = "text::millis")]
+    #[serde(default, deserialize_with = "text::millis")]
     pub btime: Duration,
     #[serde(default, deserialize_with = "text::millis")]
     pub winc: Duration,
     #[serde(default, deserialize_with = "text::millis")]
     pub binc: Duration,
+    /// One that is not told is that of a game that is on.
+    #[serde(default = "started", deserialize_with = "status")]
     pub status: Status,
     #[serde(default, deserialize_with = "text::color")]
     pub winner: Option<Color>,
     /// White offers a draw. Stays up in the state in which Black answers with a move.
-    #[serde(default, deserialize_with = "text::nullable")]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub wdraw: bool,
-    #[serde(default, deserialize_with = "text::nullable")]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub bdraw: bool,
     /// White asks to take a move back.
-    #[serde(default, deserialize_with = "text::nullable")]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub wtakeback: bool,
-    #[serde(default, deserialize_with = "text::nullable")]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub btakeback: bool,
     /// The game that follows this one, once a rematch was accepted.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub rematch: Option<GameId>,
+}
+
+fn started() -> Status {
+    Status::Started
+}
+
+fn status<'de, D: Deserializer<'de>>(from: D) -> Result<Status, D::Error> {
+    Ok(Option::<Status>::deserialize(from)?.unwrap_or_else(started))
 }
 
 impl GameState {
@@ -362,9 +405,9 @@ pub struct ChatLine {
     #[serde(default = "player_room")]
     pub room: Room,
     /// `user` in a chat log.
-    #[serde(alias = "user")]
+    #[serde(alias = "user", default = "somebody", deserialize_with = "named")]
     pub username: Username,
-    #[serde(deserialize_with = "text::words")]
+    #[serde(default, deserialize_with = "text::words")]
     pub text: String,
 }
 
@@ -372,10 +415,19 @@ fn player_room() -> Room {
     Room::Player
 }
 
+fn somebody() -> Username {
+    Username::new("Anonymous")
+}
+
+fn named<'de, D: Deserializer<'de>>(from: D) -> Result<Username, D::Error> {
+    Ok(text::lenient::<_, Option<Username>>(from)?.unwrap_or_else(somebody))
+}
+
 /// The opponent left, or came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpponentGone {
+    #[serde(default, deserialize_with = "text::lenient")]
     pub gone: bool,
     /// When we may claim the win; zero is now.
     #[serde(

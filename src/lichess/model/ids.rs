@@ -138,10 +138,11 @@ impl<'de> Deserialize<'de> for Username {
 macro_rules! keys {
     ($(#[$doc:meta])* $name:ident { $($(#[$note:meta])* $variant:ident = $key:literal,)+ }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
         pub enum $name {
             $($(#[$note])* $variant,)+
             /// Something newer than this program.
+            #[default]
             Unknown,
         }
 
@@ -309,7 +310,9 @@ impl<'de> Deserialize<'de> for Status {
         enum Shape {
             Name(String),
             Object {
+                #[serde(default, deserialize_with = "text::lenient")]
                 id: Option<u64>,
+                #[serde(default, deserialize_with = "text::lenient")]
                 name: Option<String>,
             },
             Id(u64),

@@ -2,7 +2,8 @@
 //!
 //! Reading is lenient where the documentation, its samples and the server disagree, and where the server may grow:
 //! unknown fields are skipped, unknown events become [`Event::Unknown`], unknown words become an `Unknown` of their
-//! type, `null` and absent are the same, and a line that cannot be read is a [`Skipped`], never the end of a stream.
+//! type, `null`, absent and unreadable are the same in a field that no move depends on, and a line that cannot be read is a
+//! [`Skipped`], never the end of a stream.
 
 pub mod address;
 mod arena;
@@ -10,6 +11,8 @@ mod challenge;
 mod event;
 mod game;
 mod ids;
+#[cfg(test)]
+pub(crate) mod mutations;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -22,7 +25,8 @@ pub use challenge::{
 };
 pub use event::{Event, FromLine, GameEvent, Skipped};
 pub use game::{
-    ChatLine, Compat, GameClock, GameFull, GameInfo, GameState, Opponent, OpponentGone, Player,
+    ChatLine, Compat, GameClock, GameFull, GameInfo, GameState, GameTime, Opponent, OpponentGone,
+    Player,
 };
 pub use ids::{
     ArenaId, BadId, ChallengeId, ChallengeStatus, DeclineReason, GameId, Room, Speed, Status,

@@ -218,7 +218,7 @@ fn every_kind_of_game_is_read() {
         initial: Duration::from_secs(180),
         increment: Duration::from_secs(2),
     };
-    assert_eq!(game.clock, Some(clock));
+    assert_eq!(game.time(), GameTime::Clock(clock));
     assert_eq!(
         (
             game.white.is_bot(),
@@ -240,14 +240,14 @@ fn every_kind_of_game_is_read() {
     assert_eq!(full("KINGHILL").variant, Variant::KingOfTheHill);
 
     let days = full("CORRESP1");
-    assert_eq!((days.clock, days.days_per_turn), (None, Some(3)));
+    assert_eq!(days.time(), GameTime::Days(3));
     assert_eq!(
         days.state.time(Color::White),
         Duration::from_millis(251_234_560)
     );
     assert!(!days.state.is_unlimited(Color::White));
     let forever = full("UNLIMIT1");
-    assert_eq!((forever.clock, forever.days_per_turn), (None, None));
+    assert_eq!(forever.time(), GameTime::Unlimited);
     assert!(forever.state.is_unlimited(Color::White) && forever.state.is_unlimited(Color::Black));
 
     let against_ai = full("AIAIAIA1");
@@ -263,8 +263,14 @@ fn every_kind_of_game_is_read() {
 
     let zero = full("ZEROPLUS");
     assert_eq!(
-        (zero.clock.expect("a clock").initial, zero.state.wtime),
-        (Duration::ZERO, Duration::from_secs(3))
+        (zero.time(), zero.state.wtime),
+        (
+            GameTime::Clock(GameClock {
+                initial: Duration::ZERO,
+                increment: Duration::from_secs(1)
+            }),
+            Duration::from_secs(3)
+        )
     );
 
     let over = full("FINISHED").state;
@@ -425,6 +431,7 @@ fn a_line_that_cannot_be_read_is_passed_over_and_told() {
         "[]",
         "<html>502</html>",
         r#"{"type":"gameState"}"#,
+        r#"{"type":"gameState","status":"started"}"#,
         r#"{"type":"gameState","moves":7,"wtime":1,"btime":1,"status":"started"}"#,
         r#"{"type":"gameFull","id":"../../x","variant":{},"state":{}}"#,
         "\u{0}\u{1b}[2J",

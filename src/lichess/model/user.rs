@@ -16,23 +16,23 @@ pub struct User {
     #[serde(default, deserialize_with = "text::title")]
     pub title: Option<String>,
     /// Ratings by speed or variant: `bullet`, `blitz`, `chess960` ...
-    #[serde(default, deserialize_with = "text::nullable")]
+    #[serde(default, deserialize_with = "text::map")]
     pub perfs: BTreeMap<String, Perf>,
-    #[serde(default, deserialize_with = "text::nullable")]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub profile: Profile,
     /// Only of ourselves and of a single user asked for.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub count: Option<Count>,
     /// Milliseconds since 1970; nothing of an account that was closed.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::stamp")]
     pub created_at: Option<i64>,
-    #[serde(default, deserialize_with = "text::nullable")]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub tos_violation: bool,
     /// The account was closed.
-    #[serde(default, deserialize_with = "text::nullable")]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub disabled: bool,
     /// We block this user; with a token only.
-    #[serde(default, deserialize_with = "text::nullable")]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub blocking: bool,
 }
 
@@ -60,7 +60,7 @@ impl User {
 /// A rating. Modes without one (storm, racer) read as zero games.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub struct Perf {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub games: u64,
     #[serde(default, deserialize_with = "text::rating")]
     pub rating: Option<i32>,
@@ -68,7 +68,7 @@ pub struct Perf {
     #[serde(default, deserialize_with = "text::rating")]
     pub rd: Option<i32>,
     /// Provisional: too few games yet.
-    #[serde(default, rename = "prov", deserialize_with = "text::nullable")]
+    #[serde(default, rename = "prov", deserialize_with = "text::lenient")]
     pub provisional: bool,
 }
 
@@ -82,7 +82,7 @@ pub struct Profile {
 /// How many games a user played.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub struct Count {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub all: u64,
 }
 
@@ -93,12 +93,12 @@ pub struct UserStatus {
     pub name: Username,
     #[serde(default, deserialize_with = "text::title")]
     pub title: Option<String>,
-    #[serde(default, deserialize_with = "text::nullable")]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub online: bool,
     /// `true`, or an object that describes the game.
     #[serde(default, deserialize_with = "truthy")]
     pub playing: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text::lenient")]
     pub playing_id: Option<GameId>,
 }
 
@@ -140,9 +140,9 @@ impl<'de> Deserialize<'de> for TokenInfo {
         #[serde(rename_all = "camelCase")]
         struct Wire {
             user_id: Username,
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::lenient")]
             scopes: String,
-            #[serde(default)]
+            #[serde(default, deserialize_with = "text::stamp")]
             expires: Option<i64>,
         }
         let wire = Wire::deserialize(from)?;

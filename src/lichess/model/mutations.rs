@@ -1,0 +1,211 @@
+//! Fields of the wire with anything in them, for tests: none that no move depends on may cost a game.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+const EVENTS: &str = include_str!("../../../tests/fixtures/event-stream.ndjson");
+const FULLS: &str = include_str!("../../../tests/fixtures/game-full.ndjson");
+const USERS: &str = include_str!("../../../tests/fixtures/users.ndjson");
+
+/// Every field of a value, and each of their parts, in turn left out or with something else in it; but for those at
+/// these JSON pointers. With where that is.
+pub(crate) fn mutations(of: &Value, but: &[&str]) -> Vec<(String, Value)> {
+    let mut places = Vec::new();
+    visit(of, "", &mut places);
+    let instead = [
+        Value::Null,
+        json!(true),
+        json!(7),
+        json!(-1.5),
+        json!(1e300),
+        json!(""),
+        json!("text"),
+        json!([]),
+        json!([1]),
+        json!({}),
+        json!({"a": 1}),
+    ];
+    let mut all = Vec::new();
+    for place in places.iter().filter(|place| !but.contains(&place.as_str())) {
+        for other in &instead {
+            let mut mutation = of.clone();
+            *mutation.pointer_mut(place).expect("a place in it") = other.clone();
+            all.push((format!("{place} is {other}"), mutation));
+        }
+        let (parent, key) = place.rsplit_once('/').expect("not the root");
+        let mut mutation = of.clone();
+        if let Some(Value::Object(parent)) = mutation.pointer_mut(parent) {
+            parent.remove(key);
+            all.push((format!("{place} is missing"), mutation));
+        }
+    }
+    all
+}
+
+fn visit(value: &Value, place: &str, places: &mut Vec<String>) {
+    let children: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => fields.iter().map(|(key, it)| (key.clone(), it)).collect(),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .map(|(n, it)| (n.to_string(), it))
+            .collect(),
+        _ => Vec::new(),
+    };
+    for (key, child) in children {
+        let place = format!("{place}/{key}");
+        visit(child, &place, places);
+        places.push(place);
+    }
+}
+
+/// The lines of a fixture with these words in them.
+pub(crate) fn values(fixture: &'static str, words: &str) -> Vec<Value> {
+    let lines = fixture.lines().filter(|line| line.contains(words));
+    let values: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).expect(line))
+        .collect();
+    assert!(!values.is_empty(), "{words}");
+    values
+}
+
+/// The first lines of games' streams.
+pub(crate) fn fulls(words: &str) -> Vec<Value> {
+    values(FULLS, words)
+}
+
+#[test]
+fn a_game_is_read_whatever_stands_in_what_no_move_depends_on() {
+    let but = ["/id", "/type", "/state", "/state/moves", "/state/status"];
+    let mut count = 0;
+    for line in fulls("gameFull") {
+        let id = line["id"].as_str().expect("an id");
+        let moves = line["state"]["moves"].as_str().expect("moves");
+        for (what, line) in mutations(&line, &but) {
+            let GameEvent::Full(full) = GameEvent::from_line(&line.to_string()) else {
+                panic!("{id}: {what}");
+            };
+            assert_eq!(
+                (full.id.as_str(), &*full.state.moves),
+                (id, moves),
+                "{what}"
+            );
+            count += 1;
+        }
+    }
+    assert!(count > 3_000, "{count}");
+}
+
+#[test]
+fn a_state_is_read_whatever_stands_beside_its_moves() {
+    let state = json!({"type": "gameState", "moves": "e2e4 e7e5", "wtime": 60_000, "btime": 58_000, "winc": 0, "binc": 0,
+        "status": "started", "winner": "white", "wdraw": true, "bdraw": false, "wtakeback": true, "btakeback": false,
+        "rematch": "AAAAAAAA", "expiration": {"idleMillis": 1, "millisToMove": 2}});
+    for (what, line) in mutations(&state, &["/type", "/moves"]) {
+        let GameEvent::State(state) = GameEvent::from_line(&line.to_string()) else {
+            panic!("{what}");
+        };
+        assert_eq!(state.moves, "e2e4 e7e5", "{what}");
+    }
+    for status in [r#""status":null,"#, ""] {
+        let line = format!(r#"{{"type":"gameState",{status}"moves":""}}"#);
+        let GameEvent::State(state) = GameEvent::from_line(&line) else {
+            panic!("{line}");
+        };
+        assert_eq!(state.status, Status::Started);
+    }
+}
+
+#[test]
+fn what_is_no_state_costs_no_stream() {
+    let chat = json!({"type": "chatLine", "room": "player", "username": "Anna", "text": "hi"});
+    for (what, line) in mutations(&chat, &["/type"]) {
+        let event = GameEvent::from_line(&line.to_string());
+        assert!(matches!(event, GameEvent::Chat(_)), "{what}");
+    }
+    let gone = json!({"type": "opponentGone", "gone": true, "claimWinInSeconds": 8});
+    for (what, line) in mutations(&gone, &["/type"]) {
+        let event = GameEvent::from_line(&line.to_string());
+        assert!(matches!(event, GameEvent::OpponentGone(_)), "{what}");
+    }
+}
+
+#[test]
+fn games_of_the_account_are_read_whatever_stands_in_them() {
+    let but = ["/type", "/game", "/game/gameId", "/game/color"];
+    for kind in ["gameStart", "gameFinish"] {
+        for line in values(EVENTS, kind) {
+            for (what, other) in mutations(&line, &but) {
+                let event = Event::from_line(&other.to_string());
+                let (Event::GameStart(game) | Event::GameFinish(game)) = event else {
+                    panic!("{what}: {line}");
+                };
+                assert_eq!(Some(game.id.as_str()), line["game"]["gameId"].as_str());
+                assert_eq!(Some(game.color.key()), line["game"]["color"].as_str());
+            }
+            // Its id stands there three times.
+            for (what, other) in mutations(&line, &but[..1]) {
+                if what.starts_with("/game/gameId") {
+                    let event = Event::from_line(&other.to_string());
+                    let is_game = matches!(event, Event::GameStart(_) | Event::GameFinish(_));
+                    assert!(is_game || what.contains('"'), "{what}: {line}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn challenges_are_read_as_far_as_they_say_who_asks() {
+    let but = [
+        "/type",
+        "/challenge",
+        "/challenge/id",
+        "/challenge/challenger",
+        "/challenge/challenger/name",
+    ];
+    for line in values(EVENTS, "\"challenge\"") {
+        for (what, other) in mutations(&line, &but) {
+            let Event::Challenge(challenge, _) = Event::from_line(&other.to_string()) else {
+                panic!("{what}: {line}");
+            };
+            assert_eq!(
+                Some(challenge.id.as_str()),
+                line["challenge"]["id"].as_str()
+            );
+            let name = challenge.challenger.map(|from| from.name.to_string());
+            let expected = line["challenge"]["challenger"]["name"].as_str();
+            assert_eq!(name.as_deref(), expected, "{what}");
+        }
+    }
+}
+
+#[test]
+fn accounts_are_read_as_far_as_they_have_a_name() {
+    for user in values(USERS, "username") {
+        for (what, other) in mutations(&user, &["/username"]) {
+            let read: Result<User, _> = serde_json::from_value(other);
+            let read = read.unwrap_or_else(|why| panic!("{what}: {why}"));
+            assert_eq!(Some(read.username.as_str()), user["username"].as_str());
+        }
+    }
+    let perfs =
+        json!({"username": "A", "perfs": {"blitz": 5, "rapid": {"games": 3, "rating": "1500"}}});
+    let user: User = serde_json::from_value(perfs).unwrap();
+    assert_eq!(user.perfs["rapid"].rating, Some(1500), "beside another");
+}
+
+#[test]
+fn a_line_may_be_packed_oddly() {
+    for line in [
+        "\u{feff}{\"type\":\"gameState\",\"moves\":\"e2e4\",\"status\":\"started\"}\r",
+        "\0{\"type\":\"gameState\",\"moves\":\"e2e4\",\"status\":\"started\"}\0",
+        "{\"type\":\"gameState\",\"wdraw\":1,\"wdraw\":false,\"moves\":\"e2e4\",\"status\":\"started\",\"type\":\"gameState\"}",
+    ] {
+        let GameEvent::State(state) = GameEvent::from_line(line) else {
+            panic!("{line:?}");
+        };
+        assert_eq!(state.moves, "e2e4");
+    }
+}
