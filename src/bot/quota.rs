@@ -116,6 +116,8 @@ pub struct Entry {
     pub by_lichess: bool,
     /// Nobody has named it: a quarter of what there is stays for those that the operator names.
     pub found: bool,
+    /// It has refused us: half of what there is stays for those that have not.
+    pub refused: bool,
 }
 
 /// Games of which it is remembered that they were counted: Lichess tells of those that are on with every stream.
@@ -322,7 +324,12 @@ impl Quota {
         }
         let full = |limit: Limit| {
             let all = limit.credits();
-            let most = if entry.found { all - all / 4 } else { all };
+            let kept = match (entry.refused, entry.found) {
+                (true, _) => all / 2,
+                (false, true) => all / 4,
+                (false, false) => 0,
+            };
+            let most = all - kept;
             let full = self.used(limit, now) >= most;
             self.ends(limit, now).filter(|_| full)
         };

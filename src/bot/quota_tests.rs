@@ -252,6 +252,7 @@ fn arenas_are_joined_as_often_as_lichess_allows() {
         first: true,
         by_lichess: true,
         found: true,
+        refused: false,
     };
     let mut quota = Quota::default();
     // Six of eight, and two are left for the operator.
@@ -270,6 +271,16 @@ fn arenas_are_joined_as_often_as_lichess_allows() {
     };
     assert_eq!(quota.enter_arena(by_ann, at(7)), Ok(()));
     assert_eq!(quota.enter_arena(named, at(8)), Err(at(HOUR)));
+    let refused = Entry {
+        refused: true,
+        ..named
+    };
+    let mut other = Quota::default();
+    for second in 0..4 {
+        assert_eq!(other.enter_arena(refused, at(second)), Ok(()));
+    }
+    assert_eq!(other.enter_arena(refused, at(5)), Err(at(HOUR)), "half");
+    assert_eq!(other.enter_arena(named, at(6)), Ok(()));
     // Coming back is another matter.
     let back = Entry {
         first: false,

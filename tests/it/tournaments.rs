@@ -213,6 +213,33 @@ fn says_what_keeps_it_out() {
 }
 
 #[test]
+fn an_arena_that_refuses_us_leaves_joins_for_others() {
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
+        limits: true,
+        speed: 60.0,
+        ..SimOptions::default()
+    });
+    announce(&site, "refusing", 7_200, |options| {
+        options.password = Some("right".to_owned());
+    });
+    announce(&site, "welcome1", 7_200, |_| {});
+    let config = "[tournaments]\njoin = [\"refusing:wrong\"]\n";
+    let bot = Daemon::start_with(&site, config, &["--time-scale", "60"]);
+    wait("it is looked at once a minute", || {
+        (visits_of(&site, BOT, Endpoint::ArenaShow).len() >= 7).then_some(())
+    });
+    assert_eq!(visits_of(&site, BOT, Endpoint::ArenaJoin).len(), 1);
+    assert!(said(&bot, &["join", "welcome1"]).contains("joined Friday Arena"));
+    bot.configure(|text| text.replace("refusing:wrong", "refusing:right"));
+    said(&bot, &["reload"]);
+    wait("the bot knows the password", || {
+        (players(&site, ["refusing"]) == [1]).then_some(())
+    });
+    assert_eq!(visits_of(&site, BOT, Endpoint::ArenaJoin).len(), 3);
+}
+
+#[test]
 fn joins_and_leaves_when_the_operator_says_so() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, "");

@@ -25,8 +25,16 @@ const WATCH_EVERY: Duration = Duration::from_secs(20);
 const LOOK_OFTEN: Duration = Duration::from_secs(5);
 const LOOK_SELDOM: Duration = Duration::from_secs(300);
 
-/// Who is refused asks again after this, until the arena has begun: ratings change and passwords are mended.
+/// An arena that has refused us is looked at this often until it has begun, and joined as soon as what speaks against us, or
+/// what we join with, is different.
 const REFUSED: Duration = Duration::from_secs(60);
+
+/// It is also joined after this, then after twice this, ...: its password may have been changed. Lichess counts refused
+/// joins, too.
+const JOIN_AGAIN: Duration = Duration::from_secs(600);
+
+/// ... and after this at most.
+const JOIN_AGAIN_AT_MOST: Duration = Duration::from_secs(3_600);
 
 /// After a failure of the network or of Lichess.
 const FAILED: Duration = Duration::from_secs(15);
@@ -73,6 +81,42 @@ struct Memory {
     withdrawn: u32,
     /// We were seen in it since we joined last.
     seen: bool,
+}
+
+/// An arena has refused us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Refusal {
+    /// With what we have tried to join.
+    joining: Joining,
+    /// What spoke against us, by its page.
+    reasons: Vec<String>,
+    /// How often it has refused us.
+    times: u32,
+    /// When we try again though nothing is different.
+    again: Instant,
+}
+
+impl Refusal {
+    /// How long to wait before anything is different, if nothing is now. The last try is at the start.
+    fn wait(&self, arena: &Arena, joining: &Joining, now: Instant) -> Option<Duration> {
+        let starts_in = arena.starts_in?;
+        let same = self.reasons == arena.refusals && self.joining == *joining;
+        let left = self.again.saturating_duration_since(now);
+        let start = starts_in + Duration::from_secs(1);
+        (same && !left.is_zero()).then(|| REFUSED.min(left).min(start))
+    }
+
+    /// It has refused us once more.
+    fn next(before: Option<&Self>, arena: &Arena, joining: Joining, now: Instant) -> Self {
+        let times = before.map_or(0, |before| before.times).saturating_add(1);
+        let wait = JOIN_AGAIN * (1 << (times - 1).min(10));
+        Self {
+            joining,
+            reasons: arena.refusals.clone(),
+            times,
+            again: now + wait.min(JOIN_AGAIN_AT_MOST),
+        }
+    }
 }
 
 /// What to do, from how things stand.
@@ -166,6 +210,8 @@ pub(super) struct Attendance {
     /// Who has told us to join and waits for what comes of it.
     reply: Option<Reply>,
     memory: Memory,
+    /// It has refused us, and not let us in since.
+    refusal: Option<Refusal>,
     /// We are in it, as far as we know.
     joined: bool,
     /// Lichess has said how things stand since we started: a life of ours that ended in a crash may have joined it.
@@ -194,6 +240,7 @@ impl Attendance {
             words,
             reply,
             memory: Memory::default(),
+            refusal: None,
             joined: false,
             known: false,
             found,
@@ -360,18 +407,26 @@ impl Attendance {
 
     async fn join(&mut self, arena: &Arena) -> Option<Duration> {
         let (id, name) = (&arena.id, &arena.name);
+        let wait = self
+            .refusal
+            .as_ref()
+            .and_then(|refusal| refusal.wait(arena, &self.joining.borrow(), clock::now()));
+        if wait.is_some() {
+            return wait;
+        }
         if let Some(wait) = self.quota_waits(arena).await {
             return Some(wait);
         }
         // Until the answer is read we have to reckon with being in it.
         self.joined = true;
         self.hold(needs(arena));
-        let Joining { team, password, .. } = self.joining.borrow_and_update().clone();
+        let joining = self.joining.borrow_and_update().clone();
         let client = &self.house.client;
         let answer = client
-            .join_arena(id, team.as_deref(), password.as_deref())
+            .join_arena(id, joining.team.as_deref(), joining.password.as_deref())
             .await;
         let Err(failure) = answer else {
+            self.refusal = None;
             let begins = match arena.starts_in {
                 Some(left) => format!(", which begins in {} min", left.as_secs().div_ceil(60)),
                 None => String::new(),
@@ -424,7 +479,12 @@ impl Attendance {
                 None
             }
             Some(left) => {
-                warn!(arena = %id, "{name} does not take us, trying again until it starts: {why}");
+                let now = clock::now();
+                let refusal = Refusal::next(self.refusal.as_ref(), arena, joining, now);
+                let wait = refusal.again.saturating_duration_since(now);
+                let minutes = wait.min(left).as_secs().div_ceil(60);
+                self.refusal = Some(refusal);
+                warn!(arena = %id, "{name} does not take us, trying again in {minutes} min, or when something is different: {why}");
                 self.told(Ok(format!(
                     "{name} does not take us, trying again until it starts: {why}"
                 )));
@@ -440,6 +500,7 @@ impl Attendance {
             first: arena.me.is_none(),
             by_lichess: arena.by_lichess,
             found: self.found,
+            refused: self.refusal.is_some(),
         };
         let (reply, answer) = oneshot::channel();
         let _ = self.words.send(Word::MayJoin(entry, reply));

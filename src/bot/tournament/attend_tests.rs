@@ -134,3 +134,35 @@ fn a_slot_is_kept_from_the_start_of_an_arena_that_cannot_be_looked_at() {
     assert_eq!(needs_unseen(Hold::Nothing, true), Hold::Nothing);
     assert_eq!(needs_unseen(Hold::Nothing, false), Hold::Slot);
 }
+
+#[test]
+fn an_arena_that_refuses_us_is_joined_again_when_something_is_different() {
+    let seconds = Duration::from_secs;
+    let now = clock::now();
+    let joining = |text: &str| text.parse::<Joining>().unwrap();
+    let first = Refusal::next(None, &arena(), joining("may24bot:wrong"), now);
+    let wait =
+        |arena: &Arena, with: &str, at: u64| first.wait(arena, &joining(with), now + seconds(at));
+    assert_eq!(wait(&arena(), "may24bot:wrong", 0), Some(REFUSED));
+    assert_eq!(wait(&arena(), "may24bot:wrong", 590), Some(seconds(10)));
+    assert_eq!(wait(&arena(), "may24bot:wrong", 600), None, "a while later");
+    assert_eq!(
+        wait(&arena(), "may24bot:right", 0),
+        None,
+        "another password"
+    );
+    let (mut other, mut soon, mut begun) = (arena(), arena(), arena());
+    other.refusals = vec!["Your rating is too low".to_owned()];
+    assert_eq!(wait(&other, "may24bot:wrong", 0), None);
+    soon.starts_in = Some(seconds(20));
+    assert_eq!(wait(&soon, "may24bot:wrong", 0), Some(seconds(21)));
+    begun.starts_in = None;
+    assert_eq!(wait(&begun, "may24bot:wrong", 0), None, "the last try");
+
+    let (mut refusal, mut waits) = (first.clone(), Vec::new());
+    for _ in 0..5 {
+        waits.push((refusal.again - now).as_secs() / 60);
+        refusal = Refusal::next(Some(&refusal), &arena(), joining("may24bot:wrong"), now);
+    }
+    assert_eq!(waits, [10, 20, 40, 60, 60]);
+}
