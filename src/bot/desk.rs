@@ -33,6 +33,8 @@ pub struct Sight {
     pub clocked: bool,
     /// Half-moves on the board.
     pub ply: usize,
+    /// It is our turn, and there is no legal move.
+    pub no_move: bool,
     /// Since when it is our turn; nothing when it is not.
     pub owed_since: Option<Instant>,
     /// Since when it is not thought about, while it is our turn.
@@ -107,6 +109,7 @@ impl Default for Desk {
             opponent: String::new(),
             clocked: true,
             ply: 0,
+            no_move: false,
             owed_since: None,
             unthought_since: None,
             doing: Doing::Listening,

@@ -36,6 +36,9 @@ const LOOK_WITHIN: Duration = Duration::from_millis(1_500);
 /// How long a takeback may take to show up on the stream.
 const BACK_WITHIN: Duration = Duration::from_millis(1_500);
 
+/// How long to wait when the server has refused every legal move, before all are tried again.
+const ALL_REFUSED: Duration = Duration::from_secs(10);
+
 /// After this many refusals of a move in a position that stays as it is, another move has to do.
 const REFUSALS: u32 = 3;
 
@@ -56,6 +59,10 @@ enum State {
     Thinking,
     /// We have given a move back, and the stream is about to show that.
     Yielding,
+    /// The server has refused every legal move; they are tried again after a wait.
+    AllRefused,
+    /// There is no legal move: the game is over, though the server does not say so.
+    NoMove,
     /// A POST is in flight.
     Posting(Owed),
     /// The POST has failed; it goes again after a wait.
@@ -144,7 +151,12 @@ impl Duty {
 
     /// Whether we owe the server a move.
     pub fn owes(&self) -> bool {
-        !matches!(self.state, State::Free | State::Over)
+        !matches!(self.state, State::Free | State::Over | State::NoMove)
+    }
+
+    /// Whether it is our turn in a position without a legal move.
+    pub fn has_no_move(&self) -> bool {
+        self.state == State::NoMove
     }
 
     /// Whether the server has taken our move, though the stream has not shown it yet.
@@ -160,7 +172,7 @@ impl Duty {
     /// Whether the opponent can have a move back: not while ours is on its way, since what he would get back then depends
     /// on which is there first.
     pub fn can_yield(&self) -> bool {
-        matches!(self.state, State::Free | State::Thinking)
+        matches!(self.state, State::Free | State::Thinking | State::NoMove)
     }
 
     /// He gets it back: what we think about is about to be gone.
@@ -203,7 +215,13 @@ impl Duty {
     pub fn mend(&mut self) -> Step {
         match self.owed() {
             Some(owed) => self.look(owed),
-            None if matches!(self.state, State::Thinking | State::Yielding) => self.think(),
+            None if matches!(
+                self.state,
+                State::Thinking | State::Yielding | State::AllRefused
+            ) =>
+            {
+                self.think()
+            }
             None => Step::Keep,
         }
     }
@@ -218,6 +236,21 @@ impl Duty {
             failed: 0,
             refused: 0,
         })
+    }
+
+    /// There is no move to choose from. Nothing can be done about a position without a legal move until the stream shows
+    /// another one.
+    pub fn found_none(&mut self) -> Step {
+        if self.state != State::Thinking {
+            return Step::Keep;
+        }
+        if self.barred.is_empty() {
+            self.state = State::NoMove;
+            return Step::Drop;
+        }
+        self.barred.clear();
+        self.state = State::AllRefused;
+        Step::Wait(ALL_REFUSED)
     }
 
     /// The server has answered a POST.
@@ -260,8 +293,10 @@ impl Duty {
             // The stream does not come back. Better once too often than never, but for a king who castles on his square.
             State::Looking(owed) if owed.mv.is_castle_in_place() => self.look(owed),
             State::Looking(owed) => self.post(owed),
-            State::Yielding => self.think(),
-            State::Free | State::Thinking | State::Posting(_) | State::Over => Step::Keep,
+            State::Yielding | State::AllRefused => self.think(),
+            State::Free | State::NoMove | State::Thinking | State::Posting(_) | State::Over => {
+                Step::Keep
+            }
         }
     }
 
@@ -271,7 +306,12 @@ impl Duty {
             | State::Resting(owed)
             | State::Posted(owed)
             | State::Looking(owed) => Some(owed),
-            State::Free | State::Thinking | State::Yielding | State::Over => None,
+            State::Free
+            | State::NoMove
+            | State::AllRefused
+            | State::Thinking
+            | State::Yielding
+            | State::Over => None,
         }
     }
 
@@ -431,6 +471,34 @@ mod tests {
         duty.yields();
         assert_eq!(duty.mend(), Step::Think);
         assert_eq!(duty.chose(mv("e2e4")), post(mv("e2e4")));
+    }
+
+    #[test]
+    fn a_position_without_a_legal_move_is_left_to_the_server() {
+        let mut duty = Duty::default();
+        duty.board(OURS);
+        assert_eq!(duty.found_none(), Step::Drop);
+        assert!(duty.has_no_move() && !duty.owes());
+        for same in [SAME, FRESH] {
+            assert_eq!(duty.board(same), Step::Keep);
+        }
+        assert_eq!((duty.mend(), duty.due()), (Step::Keep, Step::Keep));
+        assert_eq!(duty.board(OURS), Step::Think, "after a takeback");
+    }
+
+    #[test]
+    fn moves_that_were_all_refused_are_tried_again_after_a_while() {
+        let e4 = mv("e2e4");
+        let mut duty = posting(e4);
+        for _ in 0..REFUSALS {
+            duty.answered(Err(Trouble::Refused));
+            duty.board(FRESH);
+        }
+        assert_eq!(duty.barred(), [e4]);
+        assert_eq!(duty.found_none(), Step::Wait(ALL_REFUSED));
+        assert!(duty.owes() && !duty.has_no_move());
+        assert_eq!(duty.due(), Step::Think);
+        assert_eq!(duty.barred(), []);
     }
 
     #[test]

@@ -58,6 +58,9 @@ pub struct Mind {
     /// Ours stands.
     our_draw: bool,
     takeback_asked: bool,
+    /// How often each was asked for in the present position.
+    draws_asked: u32,
+    takebacks_asked: u32,
     throttle: Throttle,
 }
 
@@ -189,6 +192,8 @@ impl Mind {
             draw_offered: false,
             our_draw: false,
             takeback_asked: false,
+            draws_asked: 0,
+            takebacks_asked: 0,
             throttle: Throttle::default(),
         }
     }

@@ -176,28 +176,25 @@ impl Client {
 
     /// Offers a draw, accepts one or claims one by threefold repetition; or declines. Succeeds even if nothing came of it.
     pub async fn draw(&self, id: &GameId, yes: bool) -> Result<(), Error> {
-        self.command(Kind::Command, self.in_game(id, &["draw", yes_or_no(yes)]))
+        self.command(Kind::Offer, self.in_game(id, &["draw", yes_or_no(yes)]))
             .await
     }
 
     /// Proposes or accepts a takeback; or declines it. Succeeds even if nothing came of it.
     pub async fn takeback(&self, id: &GameId, yes: bool) -> Result<(), Error> {
-        self.command(
-            Kind::Command,
-            self.in_game(id, &["takeback", yes_or_no(yes)]),
-        )
-        .await
+        self.command(Kind::Offer, self.in_game(id, &["takeback", yes_or_no(yes)]))
+            .await
     }
 
     /// Claims the win against an opponent who left. Only on the opponent's turn; the stream says whether it worked.
     pub async fn claim_victory(&self, id: &GameId) -> Result<(), Error> {
-        self.command(Kind::Command, self.in_game(id, &["claim-victory"]))
+        self.command(Kind::Claim, self.in_game(id, &["claim-victory"]))
             .await
     }
 
     /// Claims a draw against an opponent who left. Only on the opponent's turn.
     pub async fn claim_draw(&self, id: &GameId) -> Result<(), Error> {
-        self.command(Kind::Command, self.in_game(id, &["claim-draw"]))
+        self.command(Kind::Claim, self.in_game(id, &["claim-draw"]))
             .await
     }
 

@@ -81,6 +81,8 @@ impl Turns {
             Kind::Query => Some(&self.query),
             Kind::Move
             | Kind::Command
+            | Kind::Offer
+            | Kind::Claim
             | Kind::Answer
             | Kind::Withdrawal
             | Kind::EventStream

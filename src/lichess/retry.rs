@@ -12,8 +12,12 @@ pub use super::reopen::{Ended, Reopen};
 pub enum Kind {
     /// A move. Never paused by anything, never given up while it is owed.
     Move,
-    /// What else a player does in a game: abort, resign, draw, takeback, claim.
+    /// What else ends a game: abort, resign.
     Command,
+    /// Draws and takebacks, which opponents can ask for as often as they like.
+    Offer,
+    /// Claiming the win or a draw from an opponent who has left.
+    Claim,
     /// Words. Never worth a second try.
     Chat,
     /// Accept, decline, cancel.
@@ -34,9 +38,11 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 12] = [
         Kind::Move,
         Kind::Command,
+        Kind::Offer,
+        Kind::Claim,
         Kind::Chat,
         Kind::Answer,
         Kind::Challenge,
@@ -59,6 +65,8 @@ impl fmt::Display for Kind {
         f.pad(match self {
             Kind::Move => "move",
             Kind::Command => "game command",
+            Kind::Offer => "offer",
+            Kind::Claim => "claim",
             Kind::Chat => "chat",
             Kind::Answer => "challenge answer",
             Kind::Challenge => "challenge",
@@ -122,7 +130,13 @@ pub fn decide(kind: Kind, error: &Error, attempt: u32) -> Retry {
         (Kind::Challenge, _) => Retry::GiveUp,
 
         (
-            Kind::Command | Kind::Answer | Kind::Arena | Kind::Withdrawal | Kind::Query,
+            Kind::Command
+            | Kind::Offer
+            | Kind::Claim
+            | Kind::Answer
+            | Kind::Arena
+            | Kind::Withdrawal
+            | Kind::Query,
             Trouble::Limited(wait),
         ) => {
             let wait = wait.unwrap_or(UNNAMED_WAIT);
@@ -133,9 +147,15 @@ pub fn decide(kind: Kind, error: &Error, attempt: u32) -> Retry {
                 Retry::GiveUp
             }
         }
-        (Kind::Command | Kind::Answer | Kind::Arena | Kind::Withdrawal, _) => {
-            few(&[250, 500, 1000, 2000, 4000, 8000])
-        }
+        (
+            Kind::Command
+            | Kind::Offer
+            | Kind::Claim
+            | Kind::Answer
+            | Kind::Arena
+            | Kind::Withdrawal,
+            _,
+        ) => few(&[250, 500, 1000, 2000, 4000, 8000]),
         (Kind::Query, _) => few(&[500, 1000, 2000, 4000, 8000]),
         // Streams follow `Reopen`; this is what it does at first.
         (Kind::EventStream | Kind::GameStream, Trouble::Limited(wait)) => {

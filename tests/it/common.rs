@@ -133,14 +133,19 @@ impl Site {
             next.run(request)
         });
         let app = Router::new().nest(path, self.sim.door_of(BOT)).layer(note);
+        (format!("{}{path}", self.serve(app)), callers)
+    }
+
+    /// Something of this test that serves HTTP: its address.
+    pub fn serve(&self, app: Router) -> String {
         let listener = self
             .runtime
             .block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))
             .unwrap();
-        let url = format!("http://{}{path}", listener.local_addr().unwrap());
+        let url = format!("http://{}", listener.local_addr().unwrap());
         self.runtime
             .spawn(async move { axum::serve(listener, app).await.unwrap() });
-        (url, callers)
+        url
     }
 
     /// The game as it stands.

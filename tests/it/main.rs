@@ -15,6 +15,7 @@ mod disk;
 mod docs;
 mod doctor;
 mod faults;
+mod front;
 mod games;
 mod help;
 mod init;

@@ -82,6 +82,7 @@ pub(super) fn misses_a_turn(sight: &Sight, listed: &GameInfo, asked: Instant) ->
         && sight.stream.is_some()
         && !listed.status.is_over()
         && sight.owed_since.is_none()
+        && !sight.no_move
         && asked.saturating_duration_since(sight.changed) > SKEW
 }
 
@@ -332,5 +333,11 @@ mod tests {
         assert!(!misses_a_turn(&closed, &listed(true), late));
         let busy = sight(true, Doing::Searching);
         assert!(!misses_a_turn(&busy, &listed(true), late));
+        // Its stream would say nothing else.
+        let mated = Sight {
+            no_move: true,
+            ..waiting
+        };
+        assert!(!misses_a_turn(&mated, &listed(true), late));
     }
 }

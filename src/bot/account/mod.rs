@@ -80,6 +80,12 @@ const REMEMBERED: usize = 1000;
 /// Lichess said that it does not know a game; if a list names it after this, it is tried again.
 const GONE_FOR: Duration = Duration::from_secs(5);
 
+/// A game that was over is tried again if it is listed as being on after this, then twice this, ...
+const OVER_FOR: Duration = Duration::from_secs(10);
+
+/// ... and this at most.
+const LONGEST_OVER: Duration = Duration::from_secs(600);
+
 /// A game whose task has panicked is taken up again at once; when that happens again, after this, twice this, ...
 const AFTER_PANIC: Duration = Duration::from_secs(1);
 
@@ -96,8 +102,8 @@ struct Account {
     resting: Resting,
     tasks: Crew<Ended>,
     names: HashMap<Id, GameId>,
-    /// Games that are over or not ours to play, whatever a list that is older says; some only for a while.
-    done: VecDeque<(GameId, Option<Instant>)>,
+    /// Games that are over or not ours to play, whatever a list that is older says.
+    done: VecDeque<Done>,
     /// Games whose task has panicked, once for each time.
     panicked: VecDeque<GameId>,
     slots: Slots,
@@ -164,6 +170,15 @@ struct Account {
     again: bool,
     /// It fails after so many beats, as a rehearsal.
     fails_after: Option<u64>,
+}
+
+/// A game that is not played any more.
+struct Done {
+    id: GameId,
+    /// Lichess may list it as being on after this, and it is tried again; never without.
+    until: Option<Instant>,
+    /// How often it was over.
+    times: u32,
 }
 
 /// A game that is on, as the account has it.
@@ -397,12 +412,13 @@ impl Account {
     /// Plays a game, unless it is being played already. `at`: when Lichess said how it stands.
     fn take_up(&mut self, info: Box<GameInfo>, at: Instant) {
         let id = &info.id;
-        let now = clock::now();
-        let done = |(other, until): &(GameId, Option<Instant>)| {
-            other == id && until.is_none_or(|until| now < until)
-        };
-        if self.games.contains_key(id) || self.done.iter().any(done) || info.status.is_over() {
+        let done = self.done.iter().find(|done| done.id == *id);
+        let is_done = done.is_some_and(|done| done.until.is_none_or(|until| at < until));
+        if self.games.contains_key(id) || is_done || info.status.is_over() {
             return;
+        }
+        if done.is_some() {
+            warn!(game = %id, "Lichess lists a game that was over as being on: taking it up again");
         }
         if info.compat.is_some_and(|compat| !compat.bot) {
             return debug!(game = %id, "not a game for the bot API");
@@ -447,9 +463,10 @@ impl Account {
                 if let Some(encore) = seat.and_then(|seat| seat.desk.look().encore) {
                     self.offer_rematch(&id, encore);
                 }
-                remember(&mut self.done, (id, None));
+                let is_over = matches!(ended, Ok((_, Ended::Over)));
+                self.put_away(id, is_over.then_some(OVER_FOR));
             }
-            Ok((_, Ended::Gone)) => remember(&mut self.done, (id, Some(clock::now() + GONE_FOR))),
+            Ok((_, Ended::Gone)) => self.put_away(id, Some(GONE_FOR)),
             Ok((_, Ended::Left | Ended::Rests)) => {}
             Err(failure) => {
                 error!(game = %id, "the game's task has failed, taking the game up again: {failure}");
@@ -471,6 +488,16 @@ impl Account {
                 self.informed = false;
             }
         }
+    }
+
+    /// A game is not played any more; it is tried again only if it is listed as being on after this time.
+    fn put_away(&mut self, id: GameId, after: Option<Duration>) {
+        let before = self.done.iter().position(|done| done.id == id);
+        let before = before.and_then(|at| self.done.remove(at));
+        let times = before.map_or(0, |done| done.times).saturating_add(1);
+        let doubled = |after: Duration| (after * (1 << (times - 1).min(10))).min(LONGEST_OVER);
+        let until = after.map(|after| clock::now() + doubled(after));
+        remember(&mut self.done, Done { id, until, times });
     }
 
     fn count(&self) {

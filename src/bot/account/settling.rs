@@ -40,7 +40,7 @@ impl Account {
     /// Finds out how those ended that are not on, and tells of it.
     pub(super) fn settle(&mut self, left_open: &[String]) {
         let is_on = |id: &GameId| self.games.contains_key(id) || self.resting.knows(id);
-        let is_done = |id: &GameId| self.done.iter().any(|(done, _)| done == id);
+        let is_done = |id: &GameId| self.done.iter().any(|done| done.id == *id);
         let gone: Vec<GameId> = left_open
             .iter()
             .filter_map(|id| id.parse().ok())

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::flight::{Alarm, Done, Flight};
-use super::{Ended, Play};
+use super::{Ended, LAST_WORDS, Play};
 use crate::bot::duty::Step;
 use crate::bot::mind::{Act, Offers};
 use crate::bot::stop::Stage;
 use crate::bot::trace::{Bell, Decision, What};
+use crate::chess::Color;
 use crate::clock;
 use crate::events::{Event, Offer, Severity};
 use crate::lichess::Error;
@@ -18,6 +19,9 @@ use crate::lichess::model::{GameState, OpponentGone, Status};
 
 /// A game without a clock that is open only to be told of, or to be looked at, stays so for so long.
 const GLANCE: Duration = Duration::from_secs(2);
+
+/// The least time between two claims in a game, however often we hear that the opponent is gone.
+const BETWEEN_CLAIMS: Duration = Duration::from_secs(10);
 
 impl Play {
     /// Draws that are offered, and takebacks that the opponent asks for.
@@ -132,10 +136,11 @@ impl Play {
             gone: gone.gone,
         });
         let claim = gone.gone && self.house.settings.games.claim_victory;
+        let earliest = self.claimed.map(|at| at + BETWEEN_CLAIMS);
         self.alarms.claim = gone
             .claim_win_in
             .filter(|_| claim)
-            .map(|wait| arrived + wait);
+            .map(|wait| earliest.map_or(arrived + wait, |at| at.max(arrived + wait)));
     }
 
     pub(super) fn ring(&mut self, alarm: Alarm) {
@@ -155,6 +160,7 @@ impl Play {
             }
             Alarm::Claim => {
                 self.alarms.claim = None;
+                self.claimed = Some(clock::now());
                 self.trace(clock::now(), || What::Rings(Bell::Claim));
                 if let Some(act) = self.mind.claim() {
                     self.act(act);
@@ -164,11 +170,34 @@ impl Play {
                 self.alarms.rest = None;
                 self.rest();
             }
-            Alarm::LastWords => {
-                let info = self.info.as_ref().map(|info| (info.status, info.winner));
-                let (status, winner) = info.unwrap_or((Status::Unknown, None));
-                self.finish(status, winner);
-            }
+            Alarm::LastWords => self.miss_last_words(),
+        }
+    }
+
+    /// The account's stream says that the game is over, and its own has not said so. Opened again, it says which is true.
+    fn miss_last_words(&mut self) {
+        if !std::mem::replace(&mut self.doubted, true) {
+            self.alarms.last_words = Some(clock::now() + LAST_WORDS);
+            return self.look(Duration::ZERO);
+        }
+        self.alarms.last_words = None;
+        match self.told_end() {
+            Some((status, winner)) => self.finish(status, winner),
+            None => self.doubted = false,
+        }
+    }
+
+    /// How the game has ended, as the account's stream has said.
+    pub(super) fn told_end(&self) -> Option<(Status, Option<Color>)> {
+        let info = self.info.as_ref()?;
+        info.status.is_over().then_some((info.status, info.winner))
+    }
+
+    /// Its own stream says that the game is on.
+    pub(super) fn go_on(&mut self) {
+        if std::mem::take(&mut self.doubted) {
+            self.alarms.last_words = None;
+            warn!(game = %self.id, "Lichess has said that the game is over, and its stream that it is on: playing on");
         }
     }
 

@@ -137,6 +137,10 @@ struct Play {
     /// How often we have waited longer for the opponent's first move.
     waits: u32,
     greeted: bool,
+    /// When we last claimed the win or a draw.
+    claimed: Option<Instant>,
+    /// The account's stream says that the game is over, and its own is being asked.
+    doubted: bool,
     trace: Trace,
     /// To be told as soon as the first move is on its way.
     begun: Option<GameStarted>,
@@ -178,6 +182,8 @@ impl Play {
             desk,
             waits: 0,
             greeted: false,
+            claimed: None,
+            doubted: false,
             trace,
             begun: None,
             lingers: false,
@@ -243,7 +249,8 @@ impl Play {
             Some(404) => {
                 warn!(game = %self.id, "the game is gone: {error}");
                 if self.mind.table.is_some() {
-                    self.finish(Status::UnknownFinish, None);
+                    let (status, winner) = self.told_end().unwrap_or((Status::UnknownFinish, None));
+                    self.finish(status, winner);
                 }
                 self.over = Some(Ended::Gone);
             }
@@ -366,6 +373,8 @@ impl Play {
         }
         if over {
             self.finish(state.status, state.winner);
+        } else if fresh {
+            self.go_on();
         }
     }
 
@@ -379,6 +388,7 @@ impl Play {
         match order {
             Order::Finished(info) => {
                 self.info = Some(info);
+                self.doubted = false;
                 self.alarms.last_words = Some(clock::now() + LAST_WORDS);
             }
             Order::Look => self.look(Duration::ZERO),
@@ -430,6 +440,7 @@ impl Play {
                 }
                 sight.ply = sheet.ply();
             }
+            sight.no_move = self.mind.duty.has_no_move();
             sight.owed_since = self.mind.duty.owes().then_some(self.mind.turn.since);
             sight.doing = doing;
             sight.remaining = self.mind.turn.clock.0;

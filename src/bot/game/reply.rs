@@ -132,8 +132,7 @@ impl Play {
 
     pub(super) fn found(&mut self, choice: Option<Choice>) {
         let Some(choice) = choice else {
-            // No legal move: the game is over, and the stream is about to say so.
-            return warn!(game = %self.id, "our turn, and no legal move");
+            return self.found_none();
         };
         self.trace
             .note(clock::now(), || What::Found(Found::of(&choice)));
@@ -144,6 +143,18 @@ impl Play {
         if let (Some(manner), Some(score)) = (manner, score) {
             self.tell_manner(manner, score);
         }
+        self.step(step);
+    }
+
+    /// There is no move to choose from.
+    fn found_none(&mut self) {
+        if self.mind.duty.barred().is_empty() {
+            warn!(game = %self.id, "our turn, but there is no legal move: waiting for Lichess to end the game");
+        } else {
+            warn!(game = %self.id, "Lichess has refused every legal move: trying them again in a while");
+        }
+        self.trace.note(clock::now(), || What::FoundNone);
+        let step = self.mind.duty.found_none();
         self.step(step);
     }
 

@@ -5,6 +5,10 @@ use crate::bot::duty::Step;
 use crate::chess::Color;
 use crate::lichess::model::GameState;
 
+/// How many draw offers, and how many requests for a takeback, are answered in one position: who goes on is left
+/// without an answer, and costs no requests.
+const ANSWERS_PER_POSITION: u32 = 3;
+
 /// What the offers have come to.
 #[derive(Clone, Debug, Default)]
 pub struct Offers {
@@ -25,8 +29,13 @@ impl Mind {
             return Offers::default();
         };
         let them = !head.us;
+        if changed {
+            (self.draws_asked, self.takebacks_asked) = (0, 0);
+        }
         let draw = state.offers_draw(them);
-        let new_draw = draw && !self.draw_offered;
+        let is_new = draw && !self.draw_offered;
+        self.draws_asked += u32::from(is_new);
+        let new_draw = is_new && self.draws_asked <= ANSWERS_PER_POSITION;
         // Ours ends with their next move, whatever the flag says.
         let ours = state.offers_draw(head.us) && sheet.turn() == them;
         let new_draws = [(head.us, ours && !self.our_draw), (them, new_draw)];
@@ -36,9 +45,11 @@ impl Mind {
         self.our_draw = ours;
         let asks = state.asks_takeback(them);
         let takeback_asked = (asks != self.takeback_asked).then_some((them, asks));
-        let takeback = asks && !self.takeback_asked;
+        let is_asked = asks && !self.takeback_asked;
+        self.takebacks_asked += u32::from(is_asked);
+        let takeback = is_asked && self.takebacks_asked <= ANSWERS_PER_POSITION;
         // A flag that stays up while our own move goes onto the board is a refused offer's shadow.
-        self.draw_offered = draw && (new_draw || !changed || sheet.turn() == head.us);
+        self.draw_offered = draw && (is_new || !changed || sheet.turn() == head.us);
         self.takeback_asked = asks;
         let waiting = sheet.turn() != head.us && !state.status.is_over();
         let mut acts = Vec::new();

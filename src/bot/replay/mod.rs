@@ -252,6 +252,11 @@ impl Replay {
                 Ok(())
             }
             What::Found(found) => self.found(found),
+            What::FoundNone => {
+                let step = self.mind.duty.found_none();
+                self.step(step);
+                Ok(())
+            }
             What::Answer(answer) => {
                 let trouble = answer.trouble.map_or(Ok(()), |woe| Err(woe.into()));
                 let step = self.mind.answered(trouble, at);

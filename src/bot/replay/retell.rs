@@ -171,6 +171,7 @@ impl<'a, W: Write> Retelling<'a, W> {
                 }
                 self.search(replay, found)
             }
+            What::FoundNone => self.say(replay, at, "found no move to choose from"),
             What::Answer(answer) => self.say(replay, at, &words::answer(answer)),
             What::Mend => self.say(
                 replay,

@@ -128,6 +128,8 @@ pub enum What {
     },
     /// A move was found.
     Found(Found),
+    /// There was none to choose from.
+    FoundNone,
     /// The server has answered a POST of the move we owe.
     Answer(Answer),
     /// A wait is over.

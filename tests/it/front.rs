@@ -1,0 +1,260 @@
+//! What Lichess does not send today: a front of the simulator changes the lines of the streams that the bot hears.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::response::Response;
+use futures::StreamExt;
+use knightwatch::sim::{Endpoint, NewUser, SimOptions};
+use serde_json::{Value, json};
+
+use crate::common::{BOT, Daemon, SLOW, Site, visits_of, wait};
+
+/// What becomes of a line of a stream; the path says of which.
+type Change = dyn Fn(&str, Value) -> Vec<Value> + Send + Sync;
+
+/// A front of the site, whose address this is, that changes what is heard.
+fn front(
+    site: &Site,
+    change: impl Fn(&str, Value) -> Vec<Value> + Send + Sync + 'static,
+) -> String {
+    let (url, http) = (site.url.clone(), reqwest::Client::new());
+    let change: Arc<Change> = Arc::new(change);
+    site.serve(Router::new().fallback(move |request: Request| {
+        let (url, http, change) = (url.clone(), http.clone(), Arc::clone(&change));
+        async move { pass_on(&url, &http, change, request).await }
+    }))
+}
+
+async fn pass_on(
+    url: &str,
+    http: &reqwest::Client,
+    change: Arc<Change>,
+    request: Request,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let path = parts.uri.path().to_owned();
+    let target = format!("{url}{}", parts.uri.path_and_query().unwrap());
+    let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+    let mut call = http.request(parts.method, target).body(body);
+    for name in ["authorization", "content-type", "user-agent"] {
+        if let Some(value) = parts.headers.get(name) {
+            call = call.header(name, value);
+        }
+    }
+    let answer = call.send().await.unwrap();
+    let mut response = Response::builder().status(answer.status());
+    if let Some(kind) = answer.headers().get("content-type") {
+        response = response.header("content-type", kind);
+    }
+    if !path.contains("/stream/") {
+        let body = answer.bytes().await.unwrap();
+        return response.body(Body::from(body)).unwrap();
+    }
+    let mut rest = Vec::new();
+    let lines = answer.bytes_stream().map(move |bytes| {
+        rest.extend_from_slice(&bytes?);
+        let mut out = Vec::new();
+        while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = rest.drain(..=end).collect();
+            match serde_json::from_slice(&line) {
+                Ok(value) => {
+                    for value in change(&path, value) {
+                        out.extend_from_slice(format!("{value}\n").as_bytes());
+                    }
+                }
+                Err(_) => out.extend_from_slice(&line),
+            }
+        }
+        reqwest::Result::Ok(Bytes::from(out))
+    });
+    response.body(Body::from_stream(lines)).unwrap()
+}
+
+/// The bot, behind this front.
+fn bot_behind(url: &str, site: &Site, config: &str) -> Daemon {
+    let lichess = format!("lichess = {{ url = \"{url}\", token_file = \"token\" }}\n");
+    Daemon::start(site, &(lichess + config))
+}
+
+fn people() -> SimOptions {
+    SimOptions {
+        users: vec![NewUser::bot(BOT), NewUser::human("Anna")],
+        ..SimOptions::default()
+    }
+}
+
+fn is_state(line: &Value) -> bool {
+    line["type"] == "gameState"
+}
+
+/// The line with other values in some fields.
+fn with(line: &Value, fields: Value) -> Value {
+    let mut line = line.clone();
+    for (key, value) in fields.as_object().unwrap() {
+        line[key] = value.clone();
+    }
+    line
+}
+
+#[test]
+fn a_game_is_played_whatever_stands_in_what_no_move_depends_on() {
+    let site = Site::with(people());
+    let url = front(&site, |_, line| {
+        let odd = json!({
+            "rated": null, "createdAt": "today", "white": null, "black": {"title": 1, "name": [], "rating": "x"},
+            "clock": {}, "initialFen": 5, "speed": {}, "tournamentId": {}, "daysPerTurn": "3",
+        });
+        let increments =
+            json!({"winc": null, "binc": "2", "wdraw": "no", "winner": 7, "rematch": 5});
+        if line["type"] == "gameFull" {
+            let state = with(&line["state"], increments);
+            return vec![with(&with(&line, odd), json!({"state": state}))];
+        }
+        let is_state = is_state(&line);
+        vec![if is_state {
+            with(&line, increments)
+        } else {
+            line
+        }]
+    });
+    let bot = bot_behind(&url, &site, "");
+    let anna = site.player("Anna");
+    let id = anna.start(&SLOW);
+    for (ply, uci) in [(0, "a2a3"), (2, "b2b3"), (4, "h2h3")] {
+        anna.play(&id, uci);
+        site.plies(&id, ply + 2);
+    }
+    assert!(!bot.log().contains("unreadable"), "{}", bot.log());
+}
+
+#[test]
+fn a_game_that_was_taken_for_over_is_taken_up_again_while_it_is_listed() {
+    let site = Site::with(SimOptions {
+        speed: 10.0,
+        ..people()
+    });
+    let said = AtomicUsize::new(0);
+    let url = front(&site, move |_, line| {
+        let first = is_state(&line) && said.fetch_add(1, Ordering::Relaxed) == 0;
+        vec![if first {
+            with(&line, json!({"status": "paused"}))
+        } else {
+            line
+        }]
+    });
+    let lichess = format!("lichess = {{ url = \"{url}\", token_file = \"token\" }}\n");
+    let bot = Daemon::start_with(&site, &lichess, &["--time-scale", "10"]);
+    let anna = site.player("Anna");
+    let id = anna.start(&SLOW);
+    anna.play(&id, "a2a3");
+    // The list of games is read once a minute.
+    site.plies(&id, 2);
+    let log = bot.log();
+    assert!(log.contains("that was over as being on"), "{log}");
+}
+
+#[test]
+fn the_end_of_a_game_has_to_be_one_on_its_own_stream() {
+    for end in [
+        json!({"status": {"id": 20, "name": "started"}}),
+        json!({"status": {"id": 31, "name": "resign"}}),
+    ] {
+        let site = Site::with(people());
+        let url = front(&site, move |_, line| {
+            let finish = with(&line["game"].clone(), end.clone());
+            let finish = json!({"type": "gameFinish", "game": finish});
+            match line["type"] == "gameStart" {
+                true => vec![line, finish],
+                false => vec![line],
+            }
+        });
+        let bot = bot_behind(&url, &site, "");
+        let anna = site.player("Anna");
+        let id = anna.start(&SLOW);
+        wait("its stream was asked", || {
+            (visits_of(&site, BOT, Endpoint::GameStream).len() >= 2).then_some(())
+        });
+        anna.play(&id, "a2a3");
+        site.plies(&id, 2);
+        wait("it says so", || {
+            bot.log().contains("its stream that it is on").then_some(())
+        });
+        assert!(!bot.log().contains("taking up the game"), "{}", bot.log());
+    }
+}
+
+#[test]
+fn a_mate_that_nobody_has_noticed_is_said_once() {
+    let site = Site::with(SimOptions {
+        speed: 10.0,
+        ..people()
+    });
+    let url = front(&site, |path, mut line| {
+        let on = json!({"status": "started", "winner": null});
+        if line["type"] == "gameFull" {
+            line["state"] = with(&line["state"], on);
+        } else if is_state(&line) {
+            line = with(&line, on);
+        }
+        let events = path == "/api/stream/event";
+        match events && line["type"] == "gameFinish" {
+            true => Vec::new(),
+            false => vec![line],
+        }
+    });
+    let lichess = format!("lichess = {{ url = \"{url}\", token_file = \"token\" }}\n");
+    let fen = "4k3/8/4K3/8/8/8/8/7R w - - 0 1";
+    let bot = Daemon::start_with(&site, &lichess, &["--time-scale", "10"]);
+    let anna = site.player("Anna");
+    let id = anna.start(&[
+        ("clock.limit", "10800"),
+        ("clock.increment", "0"),
+        ("color", "white"),
+        ("variant", "fromPosition"),
+        ("fen", fen),
+    ]);
+    anna.play(&id, "h1h8");
+    let listed = |count| {
+        let before = visits_of(&site, BOT, Endpoint::Playing).len();
+        wait("the games are listed again", || {
+            let visits = visits_of(&site, BOT, Endpoint::Playing).len();
+            (visits >= before + count).then_some(())
+        });
+    };
+    wait("it is said", || {
+        bot.log().contains("there is no legal move").then_some(())
+    });
+    listed(3);
+    let log = bot.log();
+    assert_eq!(log.matches("there is no legal move").count(), 1, "{log}");
+    assert!(!log.contains("nothing done about it"), "{log}");
+    assert!(!log.contains("its stream has not said so"), "{log}");
+}
+
+#[test]
+fn offers_without_end_are_answered_a_few_times() {
+    let site = Site::with(people());
+    let url = front(&site, |_, line| {
+        if !is_state(&line) || line["moves"] != "a2a3" {
+            return vec![line];
+        }
+        // On our turn nothing but a takeback is answered beside the move.
+        let off = with(&line, json!({"wtakeback": false, "wdraw": false}));
+        let on = with(&line, json!({"wtakeback": true, "wdraw": true}));
+        let storm = std::iter::repeat_n([on, off], 200).flatten();
+        std::iter::once(line).chain(storm).collect()
+    });
+    let bot = bot_behind(&url, &site, "[games]\ntakebacks = \"never\"\n");
+    let anna = site.player("Anna");
+    let id = anna.start(&SLOW);
+    anna.play(&id, "a2a3");
+    site.plies(&id, 2);
+    anna.play(&id, "b2b3");
+    site.plies(&id, 4);
+    let answers = visits_of(&site, BOT, Endpoint::Takeback).len();
+    assert!((1..=3).contains(&answers), "{answers}: {}", bot.log());
+}
