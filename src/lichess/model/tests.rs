@@ -599,7 +599,7 @@ fn what_is_shown_of_a_line_is_short_and_harmless() {
 
     // What cannot be read is quoted, and the reason quotes it, too.
     for line in [
-        format!(r#"{{"type":"opponentGone","gone":"{bomb}"}}"#),
+        format!(r#"{{"type":"gameFull","id":"AAAAAAAA","variant":"standard","state":"{bomb}"}}"#),
         format!(r#"{{"type":"gameStart","game":{{"gameId":"{bomb}","color":"white"}}}}"#),
         format!("{{{bomb}"),
     ] {
