@@ -74,15 +74,17 @@ async fn pass_on(
     response.body(Body::from_stream(lines)).unwrap()
 }
 
-/// The bot, behind this front.
-fn bot_behind(url: &str, site: &Site, config: &str) -> Daemon {
+/// The bot, behind this front, at the speed of the site. It has hours for each game, and takes no time for its moves.
+fn bot_behind(url: &str, site: &Site, speed: f64, config: &str) -> Daemon {
     let lichess = format!("lichess = {{ url = \"{url}\", token_file = \"token\" }}\n");
-    Daemon::start(site, &(lichess + config))
+    let quick = "[[rule]]\nplay = { max_depth = 4 }\n";
+    let config = format!("{lichess}{config}{quick}");
+    Daemon::start_with(site, &config, &["--time-scale", &speed.to_string()])
 }
 
 fn people() -> SimOptions {
     SimOptions {
-        users: vec![NewUser::bot(BOT), NewUser::human("Anna")],
+        users: vec![NewUser::bot(BOT), NewUser::bot("Anna")],
         ..SimOptions::default()
     }
 }
@@ -121,7 +123,7 @@ fn a_game_is_played_whatever_stands_in_what_no_move_depends_on() {
             line
         }]
     });
-    let bot = bot_behind(&url, &site, "");
+    let bot = bot_behind(&url, &site, 1.0, "");
     let anna = site.player("Anna");
     let id = anna.start(&SLOW);
     for (ply, uci) in [(0, "a2a3"), (2, "b2b3"), (4, "h2h3")] {
@@ -146,8 +148,7 @@ fn a_game_that_was_taken_for_over_is_taken_up_again_while_it_is_listed() {
             line
         }]
     });
-    let lichess = format!("lichess = {{ url = \"{url}\", token_file = \"token\" }}\n");
-    let bot = Daemon::start_with(&site, &lichess, &["--time-scale", "10"]);
+    let bot = bot_behind(&url, &site, 10.0, "");
     let anna = site.player("Anna");
     let id = anna.start(&SLOW);
     anna.play(&id, "a2a3");
@@ -172,7 +173,7 @@ fn the_end_of_a_game_has_to_be_one_on_its_own_stream() {
                 false => vec![line],
             }
         });
-        let bot = bot_behind(&url, &site, "");
+        let bot = bot_behind(&url, &site, 1.0, "");
         let anna = site.player("Anna");
         let id = anna.start(&SLOW);
         wait("its stream was asked", || {
@@ -206,9 +207,8 @@ fn a_mate_that_nobody_has_noticed_is_said_once() {
             false => vec![line],
         }
     });
-    let lichess = format!("lichess = {{ url = \"{url}\", token_file = \"token\" }}\n");
     let fen = "4k3/8/4K3/8/8/8/8/7R w - - 0 1";
-    let bot = Daemon::start_with(&site, &lichess, &["--time-scale", "10"]);
+    let bot = bot_behind(&url, &site, 10.0, "");
     let anna = site.player("Anna");
     let id = anna.start(&[
         ("clock.limit", "10800"),
@@ -248,7 +248,7 @@ fn offers_without_end_are_answered_a_few_times() {
         let storm = std::iter::repeat_n([on, off], 200).flatten();
         std::iter::once(line).chain(storm).collect()
     });
-    let bot = bot_behind(&url, &site, "[games]\ntakebacks = \"never\"\n");
+    let bot = bot_behind(&url, &site, 1.0, "[games]\ntakebacks = \"never\"\n");
     let anna = site.player("Anna");
     let id = anna.start(&SLOW);
     anna.play(&id, "a2a3");

@@ -204,7 +204,7 @@ fn says_what_keeps_it_out() {
     };
     logged("not joining Friday Arena: it does not allow bots");
     logged("there is no such arena");
-    logged("trying again until it starts: Lichess answered 400: Wrong entry code");
+    logged("or when something is different: Lichess answered 400: Wrong entry code");
     wait("the bot knows the password", || {
         let (_, page) = site.player("Ann").get("/api/tournament/private2");
         (page["nbPlayers"] == 1).then_some(())
@@ -217,7 +217,7 @@ fn an_arena_that_refuses_us_leaves_joins_for_others() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
         limits: true,
-        speed: 60.0,
+        speed: 10.0,
         ..SimOptions::default()
     });
     announce(&site, "refusing", 7_200, |options| {
@@ -225,9 +225,9 @@ fn an_arena_that_refuses_us_leaves_joins_for_others() {
     });
     announce(&site, "welcome1", 7_200, |_| {});
     let config = "[tournaments]\njoin = [\"refusing:wrong\"]\n";
-    let bot = Daemon::start_with(&site, config, &["--time-scale", "60"]);
+    let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
     wait("it is looked at once a minute", || {
-        (visits_of(&site, BOT, Endpoint::ArenaShow).len() >= 7).then_some(())
+        (visits_of(&site, BOT, Endpoint::ArenaShow).len() >= 4).then_some(())
     });
     assert_eq!(visits_of(&site, BOT, Endpoint::ArenaJoin).len(), 1);
     assert!(said(&bot, &["join", "welcome1"]).contains("joined Friday Arena"));

@@ -105,7 +105,7 @@ fn a_game_is_read_whatever_stands_in_what_no_move_depends_on() {
 }
 
 #[test]
-fn a_state_is_read_whatever_stands_beside_its_moves() {
+fn a_state_is_read_whatever_stands_next_to_its_moves() {
     let state = json!({"type": "gameState", "moves": "e2e4 e7e5", "wtime": 60_000, "btime": 58_000, "winc": 0, "binc": 0,
         "status": "started", "winner": "white", "wdraw": true, "bdraw": false, "wtakeback": true, "btakeback": false,
         "rematch": "AAAAAAAA", "expiration": {"idleMillis": 1, "millisToMove": 2}});
@@ -200,7 +200,11 @@ fn accounts_are_read_as_far_as_they_have_a_name() {
     let perfs =
         json!({"username": "A", "perfs": {"blitz": 5, "rapid": {"games": 3, "rating": "1500"}}});
     let user: User = serde_json::from_value(perfs).unwrap();
-    assert_eq!(user.perfs["rapid"].rating, Some(1500), "beside another");
+    assert_eq!(
+        user.perfs["rapid"].rating,
+        Some(1500),
+        "next to one that is none"
+    );
 }
 
 #[test]
