@@ -143,6 +143,7 @@ pub enum Command {
         knightwatch run\n  \
         knightwatch run --config /etc/knightwatch/config.toml\n  \
         knightwatch run --set games.concurrency=1 --set daemon.log=debug\n  \
+        knightwatch run --moves\n  \
         LICHESS_TOKEN=lip_... KNIGHTWATCH__LICHESS__URL=http://127.0.0.1:9663 knightwatch run\n\n\
         The first SIGTERM or Ctrl-C takes no new games and lets running ones finish, the second leaves at once; \
         games that are left are taken up at the next start. SIGHUP reads the configuration again, as `knightwatch \
@@ -150,6 +151,9 @@ pub enum Command {
     Run {
         #[command(flatten)]
         config: ConfigArgs,
+        /// Print the moves of all games, with clocks and what the engine thinks, as the demo does
+        #[arg(long)]
+        moves: bool,
         /// Run as many times faster than the wall, for rehearsals on a simulator that does the same
         #[arg(long, value_name = "FACTOR", hide = true)]
         time_scale: Option<clock::Rate>,

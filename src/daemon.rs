@@ -21,9 +21,11 @@ use crate::bot::{self, BotParts, Reread, Shelf};
 use crate::clock;
 use crate::config::{self, PgnFiles, Selection, Settings, Sources, TokenSource};
 use crate::control::{self, Answer, Request};
+use crate::demo;
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
 use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
+use crate::plural;
 use crate::sim;
 use crate::store::{self, Recorder};
 use crate::web::{self, Page};
@@ -135,18 +137,28 @@ impl Rehearsal {
 }
 
 /// Plays on Lichess until told to stop by SIGTERM or Ctrl-C: the first finishes the games within the grace, the
-/// second leaves at once. The settings are read anew from the sources when that is asked for.
-pub fn run(settings: Settings, sources: Sources, rehearsal: Rehearsal) -> Result<(), Error> {
+/// second leaves at once. The settings are read again from the sources when that is asked for. With `moves` those of all
+/// games are printed.
+pub fn run(
+    settings: Settings,
+    sources: Sources,
+    rehearsal: Rehearsal,
+    moves: bool,
+) -> Result<(), Error> {
     rehearsal.begin(&settings)?;
     for warning in &settings.warnings {
         warn!("{warning}");
     }
     let settings = Arc::new(settings);
     let events = Bus::new();
+    if moves {
+        demo::print_moves(events.subscribe())?;
+    }
     let mut parts = assemble_all(&settings, &sources, &events)?;
     if let Some(first) = parts.first_mut() {
         if let Some(nodes) = rehearsal.engine_panics {
-            warn!("a rehearsal: every search of the engine fails after {nodes} nodes");
+            let after = plural::count(nodes, "node", "nodes");
+            warn!("a rehearsal: every search of the engine fails after {after}");
             first.engine.rehearse_panics(nodes);
         }
         first.rehearsed_failure = rehearsal.account_panics;
@@ -509,7 +521,11 @@ fn traces(settings: &Settings) -> Option<(trace::Recorder, Traces)> {
 fn leave(accounts: &Accounts) {
     let games = accounts.leave();
     if games > 0 {
-        warn!("leaving with {games} games on: they are taken up again at the next start");
+        let (games, they) = (
+            plural::count(games, "game", "games"),
+            if games == 1 { "it is" } else { "they are" },
+        );
+        warn!("leaving with {games} on: {they} taken up again at the next start");
     }
 }
 

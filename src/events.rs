@@ -559,8 +559,10 @@ impl GameFinished {
             "noStart" => "never started",
             "aborted" => "aborted",
             "cheat" => "cheating was detected",
-            "unknownFinish" => "nobody knows how",
             "insufficientMaterialClaim" => "insufficient material",
+            "variantEnd" => "the rules of the variant",
+            "unknownFinish" => "ended by Lichess",
+            "unknown" => "an end that this version does not know",
             "draw" => match board {
                 Some(board) if board.position().insufficient_material() => "insufficient material",
                 Some(board) if board.position().halfmove_clock() >= 100 => "fifty moves",

@@ -32,3 +32,4 @@ pub mod doctor;
 pub mod init;
 pub mod logging;
 pub mod perft;
+pub mod plural;

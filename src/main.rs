@@ -49,6 +49,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         })?,
         Command::Run {
             config,
+            moves,
             time_scale,
             engine_panics,
             account_panics,
@@ -61,7 +62,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             let sources = Sources::of_process(config.config, config.set);
             let settings = Settings::load(&sources)?;
             logging::start(settings.daemon.log);
-            daemon::run(settings, sources, rehearsal)?;
+            daemon::run(settings, sources, rehearsal, moves)?;
         }
         Command::Book(command) => {
             logging::start(LogLevel::Warn);

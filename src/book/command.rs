@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::{Book, BuildError, Builder, Error, GameOptions, Probe};
 use crate::aside;
 use crate::chess::{Game, LineError, pgn};
+use crate::plural;
 
 /// Why a command about books failed.
 #[derive(Debug, thiserror::Error)]
@@ -111,16 +112,15 @@ pub fn build_command(
     let moves = book.records().len();
     let mut keys: Vec<u64> = book.records().map(|record| record.key).collect();
     keys.dedup();
-    let positions = keys.len();
-    let sources = match (lines, games) {
-        (lines, 0) => format!("{lines} lines"),
-        (0, games) => format!("{games} games"),
-        (lines, games) => format!("{lines} lines and {games} games"),
-    };
-    writeln!(
-        out,
-        "{name}: {moves} moves of {positions} positions from {sources}"
-    )?;
+    let moves = plural::count(moves, "move", "moves");
+    let positions = plural::count(keys.len(), "position", "positions");
+    let read = [
+        (lines > 0 || games == 0).then(|| plural::count(lines, "line", "lines")),
+        (games > 0).then(|| plural::count(games, "game", "games")),
+    ];
+    let sources: Vec<String> = read.into_iter().flatten().collect();
+    let sources = sources.join(" and ");
+    writeln!(out, "{name}: {moves} of {positions} from {sources}")?;
     Ok(())
 }
 
@@ -170,7 +170,8 @@ fn add_games(
         if progress && shown.elapsed() >= Duration::from_millis(200) {
             shown = Instant::now();
             let part = read * 100 / size.max(1);
-            write!(aside, "\r\x1b[K{name}: {part} %, {games} games")?;
+            let games = plural::count(games, "game", "games");
+            write!(aside, "\r\x1b[K{name}: {part} %, {games}")?;
             aside.flush()?;
         }
     }

@@ -285,6 +285,14 @@ fn reporter(
     })
 }
 
+/// A score as it is told to whoever watches, and written in the log.
+pub fn told(score: engine::Score) -> events::Score {
+    match score {
+        engine::Score::Centipawns(cp) => events::Score::Centipawns(cp),
+        engine::Score::Mate(moves) => events::Score::Mate(moves),
+    }
+}
+
 /// A thought in the words of [`events`].
 pub fn report(position: &Position, source: Source, thought: Option<&Thought>) -> Report {
     let Some(thought) = thought else {
@@ -302,10 +310,7 @@ pub fn report(position: &Position, source: Source, thought: Option<&Thought>) ->
     };
     Report {
         source,
-        score: Some(match thought.score {
-            engine::Score::Centipawns(cp) => events::Score::Centipawns(cp),
-            engine::Score::Mate(moves) => events::Score::Mate(moves),
-        }),
+        score: Some(told(thought.score)),
         depth: thought.depth,
         seldepth: thought.seldepth,
         nodes: thought.nodes,

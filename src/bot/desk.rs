@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use super::manners::Mood;
 use super::policy::Known;
 use super::sheet::Sheet;
+use crate::chess::Color;
 use crate::clock;
-use crate::events::{Report, Timing};
+use crate::events::{Report, Score, Timing};
 use crate::lichess::LastHeard;
 use crate::lichess::model::{NewChallenge, Username};
 use crate::metrics::{GameStatus, StreamStatus};
@@ -29,6 +30,12 @@ pub struct Desk(Arc<Mutex<Sight>>);
 pub struct Sight {
     /// Who plays against us; empty until the stream has said so.
     pub opponent: String,
+    /// Our colour, the opponent's rating, the time control; nothing until the stream has said so.
+    pub pairing: Option<Pairing>,
+    /// How the clocks stood in the latest state; nothing in a game without them.
+    pub clocks: Option<Clocks>,
+    /// The score of our latest search, for us.
+    pub score: Option<Score>,
     /// The game has a chess clock.
     pub clocked: bool,
     /// Half-moves on the board.
@@ -53,6 +60,52 @@ pub struct Sight {
     pub notes: Option<Box<Notes>>,
     /// What was known of the challenge that the game comes from, if it was one to us.
     pub known: Option<Known>,
+}
+
+/// Who plays whom at what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pairing {
+    /// Our colour.
+    pub color: Color,
+    /// The opponent's rating.
+    pub rating: Option<i32>,
+    /// The time control.
+    pub time: String,
+}
+
+/// The clocks of a game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clocks {
+    /// What was left on ours then.
+    pub ours: Duration,
+    /// And on the opponent's.
+    pub theirs: Duration,
+    /// When.
+    pub at: Instant,
+    /// The clock of the side to move runs.
+    pub run: bool,
+}
+
+impl Clocks {
+    /// What is left on ours and on the opponent's, in milliseconds.
+    fn left(self, is_our_turn: bool) -> (u64, u64) {
+        let gone = match self.run {
+            true => clock::since(self.at),
+            false => Duration::ZERO,
+        };
+        let left = |time: Duration, runs: bool| {
+            let left = if runs {
+                time.saturating_sub(gone)
+            } else {
+                time
+            };
+            u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
+        };
+        (
+            left(self.ours, is_our_turn),
+            left(self.theirs, !is_our_turn),
+        )
+    }
 }
 
 /// What is kept of a game while it rests.
@@ -107,6 +160,9 @@ impl Default for Desk {
     fn default() -> Self {
         Self(Arc::new(Mutex::new(Sight {
             opponent: String::new(),
+            pairing: None,
+            clocks: None,
+            score: None,
             clocked: true,
             ply: 0,
             no_move: false,
@@ -156,9 +212,18 @@ impl Sight {
     /// For people and metrics.
     pub fn status(&self, id: String) -> GameStatus {
         let owed = self.owed_since.map(clock::since);
+        let ours = owed.is_some() || self.no_move;
+        let (our_clock_ms, their_clock_ms) = self.clocks.map(|it| it.left(ours)).unzip();
+        let pairing = self.pairing.as_ref();
         GameStatus {
             id,
             opponent: self.opponent.clone(),
+            color: pairing.map(|pairing| pairing.color.key().to_owned()),
+            rating: pairing.and_then(|pairing| pairing.rating),
+            time: pairing.map(|pairing| pairing.time.clone()),
+            our_clock_ms,
+            their_clock_ms,
+            score: self.score.map(|score| score.to_string()),
             clocked: self.clocked,
             ply: self.ply,
             doing: self.doing.key().to_owned(),

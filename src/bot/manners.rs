@@ -88,6 +88,22 @@ impl Mood {
         draw.accept && self.modest >= draw.moves.max(1) && late_enough(ply, draw)
     }
 
+    /// Why we do not take a draw at this ply.
+    pub fn objection(&self, ply: usize, draw: &config::Draw) -> String {
+        let moves = draw.moves.max(1);
+        if !draw.accept {
+            "draws are not accepted in this game".to_owned()
+        } else if !late_enough(ply, draw) {
+            format!("none is accepted before move {}", draw.min_move)
+        } else if moves == 1 {
+            "we may still win".to_owned()
+        } else {
+            format!(
+                "we may still win, or have searched fewer than {moves} moves in a row without winning chances"
+            )
+        }
+    }
+
     /// Whether we offer a draw at this ply.
     fn offers(&self, ply: usize, draw: &config::Draw) -> bool {
         let lately = self.offered.is_some_and(|last| ply < last + OFFER_EVERY);
@@ -228,6 +244,25 @@ mod tests {
         for offered in [false, true] {
             let manner = felt(&LEVEL).manner(at(100, offered), &never, &resign);
             assert_eq!(manner, Manner::Play);
+        }
+    }
+
+    #[test]
+    fn a_draw_that_is_not_taken_has_a_reason() {
+        let (draw, _) = settings();
+        let never = config::Draw {
+            accept: false,
+            ..draw.clone()
+        };
+        let mood = felt(&cp(&[180; 6]));
+        for (draw, ply, why) in [
+            (&never, 100, "draws are not accepted"),
+            (&draw, 10, "none is accepted before move 40"),
+            (&draw, 100, "we may still win"),
+        ] {
+            assert!(!mood.takes(ply, draw));
+            let objection = mood.objection(ply, draw);
+            assert!(objection.starts_with(why), "{objection}");
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod offers;
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::budget::Budget;
 use super::chat::{self, Asker, Command, Ending, Facts, Throttle, Words};
 use super::choice::{self, Choice, report};
-use super::desk::Notes;
+use super::desk::{Clocks, Notes};
 use super::duty::{Board, Duty, Step, Trouble};
 use super::head::Head;
 use super::lag::Lag;
@@ -133,6 +134,17 @@ pub enum Posting {
     Move { uci: String, draw: bool },
     /// Our resignation.
     Resign,
+}
+
+/// `play e2e4`, `play e2e4 with a draw`, `resign`
+impl fmt::Display for Posting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Move { uci, draw: false } => write!(f, "play {uci}"),
+            Self::Move { uci, draw: true } => write!(f, "play {uci} with a draw"),
+            Self::Resign => f.write_str("resign"),
+        }
+    }
 }
 
 /// What of the settings and of the other games has a part in how long we think.
@@ -343,13 +355,36 @@ impl Mind {
         let (given, most) = (self.given_back, self.terms.takebacks);
         match act {
             Act::TakeDraw => "taking the draw: nothing better was in sight for a while".to_owned(),
-            Act::DeclineDraw => "not taking the draw".to_owned(),
+            Act::DeclineDraw => self.not_taking_the_draw(),
             Act::GiveBack => format!("giving a move back, {given} of {most}"),
-            Act::DeclineTakeback => format!("not giving a move back, after {given} of {most}"),
+            Act::DeclineTakeback if most == 0 => {
+                "not giving a move back: this opponent gets none".to_owned()
+            }
+            Act::DeclineTakeback => {
+                format!("not giving a move back: {given} of {most} are given already")
+            }
             Act::Abort => "the opponent does not begin: aborting".to_owned(),
             Act::ClaimWin => "the opponent is gone: claiming the win".to_owned(),
             Act::ClaimDraw => "the opponent is gone: claiming a draw".to_owned(),
         }
+    }
+
+    /// Why a draw that is offered is not taken.
+    fn not_taking_the_draw(&self) -> String {
+        let plies = self.table.as_ref().map_or(0, |(_, sheet)| sheet.ply());
+        let why = self.mood.objection(plies, &self.terms.draw);
+        format!("not taking the draw: {why}")
+    }
+
+    /// Whether the opponent's offer of a draw stands.
+    pub fn is_offered_a_draw(&self) -> bool {
+        self.draw_offered
+    }
+
+    /// The opponent offers a draw, and our move is found: why we play on, if we do.
+    pub fn plays_on(&self) -> Option<String> {
+        let plays_on = self.draw_offered && self.turn.manner != Manner::Draw;
+        plays_on.then(|| self.not_taking_the_draw())
     }
 
     /// How long to think about the move we owe.
@@ -456,6 +491,9 @@ impl Mind {
         if ours || !chat.commands || !self.terms.chat {
             return None;
         }
+        if chat.per_minute == 0 {
+            return None;
+        }
         let (command, word) = Command::read(&line.text)?;
         let (head, _) = self.table.as_ref()?;
         let opponent = match line.room {
@@ -463,7 +501,12 @@ impl Mind {
             Room::Player => true,
             _ => line.username == Username::new(&head.opponent),
         };
-        let lets = self.throttle.lets(&line.room, chat.per_minute, arrived);
+        let throttle = &mut self.throttle;
+        let (lets, command) = match command {
+            Command::Unknown => (throttle.hints(&line.room, arrived), command),
+            _ if throttle.lets(&line.room, chat.per_minute, arrived) => (true, command),
+            _ => (throttle.hints(&line.room, arrived), Command::TooMany),
+        };
         lets.then(|| Asked {
             command,
             word: word.to_owned(),
@@ -501,6 +544,18 @@ impl Mind {
         chat::line(template, &self.words(me)?)
     }
 
+    /// Our clock and the opponent's, as they run; none in a game without them.
+    pub fn clocks(&self) -> Option<Clocks> {
+        let (head, sheet) = self.table.as_ref()?;
+        let (ours, at) = self.turn.clock;
+        head.clocked().then_some(Clocks {
+            ours,
+            theirs: self.turn.their_clock,
+            at,
+            run: sheet.ply() >= 2 && !self.duty.is_over(),
+        })
+    }
+
     /// Our clock, as it runs.
     fn our_clock(&self, now: Instant) -> Duration {
         let (remaining, at) = self.turn.clock;
@@ -535,6 +590,15 @@ impl Mind {
 }
 
 impl Asked {
+    /// As it was typed, `!help`.
+    pub fn shown(&self) -> String {
+        match self.command {
+            Command::Unknown => format!("!{}, which is no command", self.word),
+            Command::TooMany => "too many commands within a minute".to_owned(),
+            known => format!("!{}", known.name()),
+        }
+    }
+
     /// Whether the opponent asks where only he can.
     pub fn privately(&self) -> bool {
         self.asker.room == Room::Player

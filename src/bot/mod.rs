@@ -50,6 +50,7 @@ use crate::events::Bus;
 use crate::lichess::Client;
 use crate::lichess::model::Username;
 use crate::metrics::Metrics;
+use crate::plural;
 use trace::Traces;
 
 /// What a bot is made of.
@@ -151,8 +152,9 @@ pub enum Error {
     },
     /// Exit code 69.
     #[error(
-        "another instance is using this token: Lichess has closed our event stream {0} times since we started; \
-         stop the other instance, or give each its own account"
+        "another instance is using this token: Lichess has closed our event stream {} since we started; \
+         stop the other instance, or give each its own account",
+        plural::count(*.0, "time", "times")
     )]
     AnotherInstance(u32),
 }

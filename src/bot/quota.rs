@@ -47,12 +47,20 @@ const HOUR: u64 = 3_600;
 const DAY: u64 = 86_400;
 
 impl Limit {
-    /// Those of a day, which the operator is told of, and how.
-    pub const TOLD: [(Self, &str); 4] = [
-        (Self::BotGames, "bot games"),
-        (Self::ChallengesDay, "challenges"),
-        (Self::ArenasDay, "arenas"),
-        (Self::AiGames, "AI games"),
+    /// Those of a day, which the operator is told of, how, and what counts more than once.
+    pub const TOLD: [(Self, &str, Option<&str>); 4] = [
+        (Self::BotGames, "bot games", None),
+        (
+            Self::ChallengesDay,
+            "challenges",
+            Some("one to a person counts 5"),
+        ),
+        (
+            Self::ArenasDay,
+            "arenas",
+            Some("one that a user has made counts 2"),
+        ),
+        (Self::AiGames, "AI games", None),
     ];
 
     /// What it is called, where Lichess has a name for it by that.

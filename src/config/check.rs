@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::lichess::Endpoint;
+use crate::plural;
 
 use super::account::is_user_name;
 use super::correspondence::Correspondence;
@@ -327,7 +328,14 @@ fn games(games: &Games, findings: &mut Findings) {
     findings.when(
         reserved > all,
         &["reserved_for_humans", "concurrency"],
-        format!("{reserved} places are reserved for people, but there are {all} in all"),
+        format!(
+            "{} reserved for people, but {} in all",
+            plural::count(reserved, "place is", "places are"),
+            match all {
+                1 => "there is 1".to_owned(),
+                all => format!("there are {all}"),
+            }
+        ),
     );
 }
 

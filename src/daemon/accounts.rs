@@ -12,7 +12,8 @@ use super::Error;
 use crate::bot::{self, BotParts, Helm, Pulse, Stage, Status, Stopper};
 use crate::control::Ends;
 use crate::events::{Bus, Event, Severity};
-use crate::metrics::{Live, Metrics, games_in_words};
+use crate::metrics::{Live, Metrics};
+use crate::plural;
 
 /// See the module's text.
 pub(super) struct Accounts {
@@ -147,7 +148,7 @@ impl Accounts {
         if !self.left().any(runs) {
             return format!(
                 "stopping: {} left to finish",
-                games_in_words(self.playing())
+                plural::count(self.playing(), "game", "games")
             );
         }
         let lines: Vec<String> = self.left().map(Account::line).collect();
@@ -205,7 +206,7 @@ impl Account {
 
     fn line(&self) -> String {
         let status = self.status.borrow();
-        let games = games_in_words(status.games);
+        let games = plural::count(status.games, "game", "games");
         let me = status.account.as_ref().map(ToString::to_string);
         match (self.stopper.stage(), me.or_else(|| self.name.clone())) {
             (Stage::Running, _) if status.account.is_none() => "connecting to Lichess".into(),

@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -22,6 +23,7 @@ use crate::config::{Settings, Speed, Takebacks};
 use crate::daemon;
 use crate::events::{Bus, Event, RecvError};
 use crate::lichess::Token;
+use crate::plural;
 use crate::sim::{
     ColorChoice, Habits, Kind, NewUser, Plan, Sim, SimOptions, Sparring, TimeControl,
 };
@@ -167,7 +169,8 @@ async fn tell(
                 out.flush()?;
             }
             Err(RecvError::Lagged(missed)) => {
-                writeln!(out, "-- {missed} lines left out: the terminal is too slow")?;
+                let lines = plural::count(missed, "line", "lines");
+                writeln!(out, "-- {lines} left out: the terminal is too slow")?;
             }
             Err(RecvError::Closed) => break,
         }
@@ -178,6 +181,36 @@ async fn tell(
         ended.context("the bot has failed")??;
     }
     Ok(())
+}
+
+/// Prints the moves of the games that are told of and how they end, in the columns of the demo. On a thread of its own, so
+/// that no game waits for a terminal.
+///
+/// # Errors
+/// When the system has no thread for it.
+pub fn print_moves(mut watch: broadcast::Receiver<Arc<Event>>) -> io::Result<()> {
+    let mut print = move || -> io::Result<()> {
+        let (mut story, mut out) = (Story::new(style()), io::stdout());
+        loop {
+            match watch.blocking_recv() {
+                Ok(event) => {
+                    for line in story.tell(&event, Instant::now()) {
+                        writeln!(out, "{line}")?;
+                    }
+                    story.forget_results();
+                    out.flush()?;
+                }
+                Err(RecvError::Lagged(missed)) => {
+                    let lines = plural::count(missed, "event", "events");
+                    writeln!(out, "-- {lines} left out: the terminal is too slow")?;
+                }
+                Err(RecvError::Closed) => return Ok(()),
+            }
+        }
+    };
+    // Without a reader nobody wants the moves any more.
+    let thread = thread::Builder::new().name("moves".to_owned());
+    thread.spawn(move || drop(print())).map(drop)
 }
 
 /// The server with our account on it, and that of whoever plays on the page.

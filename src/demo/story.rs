@@ -75,6 +75,11 @@ impl Story {
         self.rows.len()
     }
 
+    /// Forgets the results that were kept for the table: a bot that plays for months has none.
+    pub fn forget_results(&mut self) {
+        self.rows.clear();
+    }
+
     /// The lines that an event is worth; `now` is when it came.
     pub fn tell(&mut self, event: &Event, now: Instant) -> Vec<String> {
         match event {

@@ -6,10 +6,11 @@ use super::report::{Fault, Finding, Report};
 use super::{connect, machine, page, token_page};
 use crate::book::Book;
 use crate::chess::{Game, Position};
-use crate::config::{Settings, TokenSource};
+use crate::config::{Settings, Takebacks, TokenSource};
 use crate::engine::{Engine, EngineOptions, Limits};
 use crate::lichess::model::{TokenInfo, User};
 use crate::lichess::{Client, Error, readable_by_others};
+use crate::plural;
 use crate::store::{self, Filter, Reader};
 
 /// How long the engine is tried for.
@@ -86,6 +87,7 @@ async fn online(settings: &Settings, client: &Client, findings: &mut Vec<Finding
     match client.token_test().await {
         Ok(Some(info)) => {
             findings.extend(scopes(settings, &info));
+            findings.extend(takebacks(settings, client, &info).await);
             match client.named(&info.user).account().await {
                 Ok(user) if !settings.is_called(user.username.as_str()) => {
                     let text = format!("the token is one of {}", user.username);
@@ -162,6 +164,41 @@ async fn latency(client: &Client) -> Result<Finding, Error> {
     })
 }
 
+/// The most that is asked for is what the account's preferences allow: until somebody changes them, no bot is asked.
+async fn takebacks(settings: &Settings, client: &Client, info: &TokenInfo) -> Option<Finding> {
+    let wanted = settings.games.takebacks;
+    if wanted == Takebacks::Never || settings.games.most_takebacks == 0 {
+        return None;
+    }
+    let mut page = settings.lichess.url.clone();
+    if let Ok(mut path) = page.path_segments_mut() {
+        path.pop_if_empty()
+            .extend(["account", "preferences", "game-behavior"]);
+    }
+    let unknown = || {
+        let text = "on, if the account lets opponents ask for them: a new bot account does not";
+        Finding::good("takebacks", text).advice(format!("see Takebacks at {page}"))
+    };
+    if !info.has("preference:read") {
+        return Some(unknown());
+    }
+    let preferences = client.named(&info.user).preferences().await.ok();
+    Some(match (preferences.and_then(|it| it.takeback), wanted) {
+        (None, _) => unknown(),
+        (Some(1), _) => {
+            let text = "on, but the account lets nobody ask for them";
+            Finding::warning("takebacks", text).advice(format!(
+                "allow Takebacks at {page}, or set games.takebacks = \"never\""
+            ))
+        }
+        (Some(2), Takebacks::Humans | Takebacks::Always) => {
+            let text = "on, but the account lets opponents ask for them in casual games only";
+            Finding::warning("takebacks", text).advice(format!("allow Takebacks at {page}"))
+        }
+        (Some(_), _) => Finding::good("takebacks", "on, and opponents can ask for them"),
+    })
+}
+
 fn scopes(settings: &Settings, info: &TokenInfo) -> Vec<Finding> {
     let mut findings = Vec::new();
     let page = token_page(&settings.lichess);
@@ -189,7 +226,8 @@ fn scopes(settings: &Settings, info: &TokenInfo) -> Vec<Finding> {
     if let Some(left) = info.expires.and_then(time_until)
         && left < SOON
     {
-        let text = format!("ends in {} days", left.as_secs() / (24 * 3600));
+        let days = left.as_secs() / (24 * 3600);
+        let text = format!("ends in {}", plural::count(days, "day", "days"));
         findings.push(Finding::warning("token", text).advice(format!("make another at {page}")));
     }
     findings
@@ -249,7 +287,11 @@ fn books(settings: &Settings) -> Vec<Finding> {
         .map(|file| match Book::open(file) {
             Ok(book) => Finding::good(
                 "book",
-                format!("{}: {} entries", file.display(), book.records().len()),
+                format!(
+                    "{}: {}",
+                    file.display(),
+                    plural::count(book.records().len(), "entry", "entries")
+                ),
             ),
             Err(error) => Finding::bad("book", Fault::Configuration, error.to_string())
                 .advice("put it right, or take it out of book.files"),
@@ -279,7 +321,10 @@ fn records(settings: &Settings) -> Finding {
     let file = store::find(&settings.data_directories(), &server);
     let path = file.display();
     match Reader::open(&file).and_then(|reader| reader.count(&Filter::default())) {
-        Ok(games) => Finding::good("records", format!("{path}: {games} games")),
+        Ok(games) => {
+            let games = plural::count(games, "game", "games");
+            Finding::good("records", format!("{path}: {games}"))
+        }
         Err(store::Error::Missing(_)) => {
             Finding::good("records", format!("none yet; they will be in {path}"))
         }
@@ -316,7 +361,8 @@ async fn engine(settings: &Settings) -> Finding {
         hash_mib: settings.engine.hash_mib,
         threads: settings.engine.thread_count(),
     };
-    let (hash, threads) = (options.hash_mib, options.threads);
+    let hash = options.hash_mib;
+    let threads = plural::count(options.threads, "thread", "threads");
     let search = move || {
         let limits = Limits {
             movetime: Some(TRIAL),
@@ -330,7 +376,7 @@ async fn engine(settings: &Settings) -> Finding {
         Ok(thought) if thought.mv.is_some() => {
             let (speed, depth) = (thought.nps(), thought.depth);
             let text = format!(
-                "{threads} threads, {hash} MiB: {}, depth {depth}",
+                "{threads}, {hash} MiB: {}, depth {depth}",
                 positions_per_second(speed)
             );
             let finding = Finding::good("engine", text);
@@ -342,7 +388,7 @@ async fn engine(settings: &Settings) -> Finding {
             }
         }
         Ok(_) | Err(_) => {
-            let text = format!("finds no move with {threads} threads and {hash} MiB");
+            let text = format!("finds no move with {threads} and {hash} MiB");
             Finding::bad("engine", Fault::Failure, text)
                 .advice("try a smaller engine.hash_mib and fewer engine.threads")
         }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::report::Finding;
 use crate::config::Settings;
+use crate::plural;
 
 /// A clock that is off by more is spoken of: the server's counts whole seconds, and the way there takes time.
 const OFF: f64 = 5.0;
@@ -61,7 +62,8 @@ fn enough_files(most: u64, games: u64) -> Finding {
             format!("{most} may be open, {needed} are needed at most"),
         );
     }
-    let text = format!("only {most} may be open, and {games} games at once may need {needed}");
+    let games = plural::count(games, "game", "games");
+    let text = format!("only {most} may be open, and {games} at once may need {needed}");
     Finding::warning("files", text).advice(format!(
         "ulimit -n {needed}, or LimitNOFILE={needed} in the unit; or fewer games.concurrency"
     ))

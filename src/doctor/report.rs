@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{FAILED, MISCONFIGURED, NOT_PERMITTED, READY};
+use crate::plural;
 
 /// Everything that was looked at, in order.
 #[derive(Debug, Default)]
@@ -136,10 +137,14 @@ impl fmt::Display for Report {
         };
         match (bad, warnings) {
             (0, 0) => write!(f, "\nReady to play: {start}"),
-            (0, 1) => write!(f, "\nReady to play, with one warning: {start}"),
-            (0, _) => write!(f, "\nReady to play, with {warnings} warnings: {start}"),
-            (1, _) => write!(f, "\nNot ready to play: one problem"),
-            _ => write!(f, "\nNot ready to play: {bad} problems"),
+            (0, _) => {
+                let warnings = plural::count(warnings, "warning", "warnings");
+                write!(f, "\nReady to play, with {warnings}: {start}")
+            }
+            _ => {
+                let problems = plural::count(bad, "problem", "problems");
+                write!(f, "\nNot ready to play: {problems}")
+            }
         }
     }
 }

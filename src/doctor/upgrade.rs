@@ -7,6 +7,7 @@ use super::{FAILED, connect, owner, page, token_page};
 use crate::config::Settings;
 use crate::lichess::Error;
 use crate::lichess::model::Username;
+use crate::plural;
 
 /// Why an account was not upgraded.
 #[derive(Debug, thiserror::Error)]
@@ -78,11 +79,7 @@ pub async fn upgrade(
     let new_account = "make a new account that has never played, and a token for it";
     let played = owner.games();
     if played > 0 {
-        let games = if played == 1 {
-            "one game".to_owned()
-        } else {
-            format!("{played} games")
-        };
+        let games = plural::count(played, "game", "games");
         return Err(unfit(
             format!("{name} has played {games}, so it cannot become a bot account"),
             new_account.to_owned(),

@@ -14,8 +14,8 @@ use super::client::{Client, Request};
 use super::error::Error;
 use super::model::{
     self, Arena, ArenaId, ArenaLine, Challenge, ChallengeId, Challenges, ChatLine, DeclineReason,
-    FromLine, GameId, GameInfo, ListedArena, NewChallenge, Room, Team, TokenInfo, User, UserStatus,
-    Username, clip,
+    FromLine, GameId, GameInfo, ListedArena, NewChallenge, Preferences, Room, Team, TokenInfo,
+    User, UserStatus, Username, clip,
 };
 use super::retry::Kind;
 use super::stream::{EventStream, GameLines, GameStream, Ndjson};
@@ -42,6 +42,16 @@ impl Client {
     pub async fn account_past_pauses(&self) -> Result<User, Error> {
         self.question(self.get(&["api", "account"]).past_pauses())
             .await
+    }
+
+    /// How our account is set up. The token needs the scope `preference:read`.
+    pub async fn preferences(&self) -> Result<Preferences, Error> {
+        #[derive(Deserialize)]
+        struct Answer {
+            prefs: Preferences,
+        }
+        let answer = self.question::<Answer>(self.get(&["api", "account", "preferences"]));
+        answer.await.map(|answer| answer.prefs)
     }
 
     /// What our token may do; nothing when Lichess does not know it.

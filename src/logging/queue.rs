@@ -3,6 +3,7 @@
 //! Where nothing can be written, or not as fast as lines come, lines are lost; how many, and why, is said in the log
 //! itself as soon as it takes lines again.
 
+use crate::plural;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -166,10 +167,10 @@ impl<'a> Pen<'a> {
     fn account(&mut self) -> io::Result<()> {
         if self.lost > 0 {
             let text = format!(
-                "{}{}{} lines of the log are missing here: {}\n",
+                "{}{}{} missing here: {}\n",
                 if self.torn { "\n" } else { "" },
                 if self.journal { "<4>" } else { " WARN " },
-                self.lost,
+                plural::count(self.lost, "line of the log is", "lines of the log are"),
                 self.why
             );
             self.put(text.as_bytes())?;

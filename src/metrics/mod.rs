@@ -18,10 +18,9 @@ use tokio::sync::broadcast;
 use crate::events::{Color, Decision, Event, GameFinished, Moved, RecvError, Severity, Source};
 
 pub use sample::{Quantiles, Sample};
-pub use several::games_in_words;
 pub use status::{
-    Counts, EngineStatus, GameStatus, Health, IdleStatus, Latency, LimitStatus, Requests, Status,
-    StreamStatus,
+    ArenaStatus, Counts, EngineStatus, GameStatus, Health, IdleStatus, Latency, LimitStatus,
+    OpenChallenge, Requests, Status, StreamStatus,
 };
 
 /// The bot's loop writes every second; when it has not for this long, something is wrong with it.
@@ -47,7 +46,9 @@ pub struct Live {
     /// Whom the operator has blocked while the bot ran.
     pub blocked: Vec<String>,
     /// The arenas that we take part in.
-    pub arenas: Vec<String>,
+    pub arenas: Vec<ArenaStatus>,
+    /// Our own challenges that wait for an answer.
+    pub challenges: Vec<OpenChallenge>,
     /// Why nothing is on, while nothing is.
     pub idle: Option<IdleStatus>,
     /// What is used of what Lichess allows.
@@ -253,6 +254,7 @@ impl Metrics {
             paused: live.paused,
             blocked: live.blocked,
             arenas: live.arenas,
+            challenges: live.challenges,
             idle: live.idle,
             limits: live.limits,
             health: Health::Ok,

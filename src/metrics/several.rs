@@ -2,6 +2,7 @@
 
 use super::status::{Health, Requests, Status};
 use super::{ENDED, EngineStatus};
+use crate::plural;
 
 impl Status {
     /// This, as what was counted of all, with how each account stands.
@@ -32,6 +33,9 @@ impl Status {
             idle: None,
             limits: Vec::new(),
             arenas: left().flat_map(|account| account.arenas.clone()).collect(),
+            challenges: left()
+                .flat_map(|account| account.challenges.clone())
+                .collect(),
             health: ill.map_or(Health::Ok, |why| Health::Ill { why }),
             stream: silent.filter(|_| all_open),
             games: left().flat_map(|account| account.games.clone()).collect(),
@@ -62,21 +66,16 @@ impl Status {
             stage => stage,
         };
         let paused = if self.paused { " but PAUSED" } else { "" };
-        let (name, games) = (self.shown(), games_in_words(self.games.len()));
+        let (name, games) = (
+            self.shown(),
+            plural::count(self.games.len(), "game", "games"),
+        );
         match (&self.stopped, self.stream) {
             (Some(why), _) => format!("{name}: STOPPED: {why}"),
             _ if stage == ENDED => format!("{name}: {stage}"),
             (None, Some(_)) => format!("{name}: {stage}{paused}, {games} on"),
             (None, None) => format!("{name}: {stage}{paused}, stream not open, {games} on"),
         }
-    }
-}
-
-/// `1 game`, `2 games`
-pub fn games_in_words(games: usize) -> String {
-    match games {
-        1 => "1 game".to_owned(),
-        n => format!("{n} games"),
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Quantiles;
+use crate::plural;
 
 /// Everything at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,7 +24,10 @@ pub struct Status {
     pub blocked: Vec<String>,
     /// The arenas that we take part in.
     #[serde(default)]
-    pub arenas: Vec<String>,
+    pub arenas: Vec<ArenaStatus>,
+    /// Our own challenges that wait for an answer.
+    #[serde(default)]
+    pub challenges: Vec<OpenChallenge>,
     /// Why nothing is on, while nothing is.
     #[serde(default)]
     pub idle: Option<IdleStatus>,
@@ -90,12 +94,70 @@ pub struct IdleStatus {
 pub struct LimitStatus {
     /// Of what, such as `bot games`.
     pub what: String,
+    /// What counts more than once, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multiple: Option<String>,
     /// Credits used.
     pub used: u64,
     /// Credits there are.
     pub of: u64,
     /// In how many seconds all of them are there again; nothing when none is used.
     pub ends_s: Option<u64>,
+}
+
+/// An arena that we take part in, or mean to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArenaStatus {
+    /// Its id.
+    pub id: String,
+    /// What it is called; nothing until Lichess has said so.
+    pub name: Option<String>,
+    /// `planned`, `running` or `over`.
+    pub state: Option<String>,
+    /// Our place, once it has begun.
+    pub rank: Option<u32>,
+    /// How many take part.
+    pub players: u32,
+    /// What we do about it, in words.
+    pub text: String,
+}
+
+/// `Friday Arena (may24bot), running, number 3 of 12, we are in it`
+impl fmt::Display for ArenaStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{name} ({})", self.id)?,
+            None => f.write_str(&self.id)?,
+        }
+        if let Some(state) = &self.state {
+            write!(f, ", {state}")?;
+        }
+        if let Some(rank) = self.rank {
+            write!(f, ", number {rank} of {}", self.players)?;
+        }
+        match self.text.is_empty() {
+            true => Ok(()),
+            false => write!(f, ", {}", self.text),
+        }
+    }
+}
+
+/// A challenge of ours that waits for an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenChallenge {
+    /// Its id, which becomes that of the game.
+    pub id: String,
+    /// Whom we challenge.
+    pub to: String,
+    /// To what, such as `3+2, rated`.
+    pub what: String,
+}
+
+/// `Bruno to 3+2, rated`
+impl fmt::Display for OpenChallenge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}", self.to, self.what)
+    }
 }
 
 /// A stream that is open.
@@ -114,6 +176,24 @@ pub struct GameStatus {
     pub id: String,
     /// Who plays against us; empty until the stream has said so.
     pub opponent: String,
+    /// The opponent's rating.
+    #[serde(default)]
+    pub rating: Option<i32>,
+    /// Our colour, `white` or `black`.
+    #[serde(default)]
+    pub color: Option<String>,
+    /// The time control, such as `3+2`.
+    #[serde(default)]
+    pub time: Option<String>,
+    /// Our clock in milliseconds.
+    #[serde(default)]
+    pub our_clock_ms: Option<u64>,
+    /// The opponent's.
+    #[serde(default)]
+    pub their_clock_ms: Option<u64>,
+    /// The score of our latest search, for us, such as `+0.35`.
+    #[serde(default)]
+    pub score: Option<String>,
     /// Whether the game has a chess clock.
     pub clocked: bool,
     /// Half-moves on the board.
@@ -244,19 +324,7 @@ impl fmt::Display for Status {
             c.aborted
         )?;
         for game in &self.games {
-            let owed = match game.owed_ms {
-                Some(owed) => format!(
-                    "our move for {:.1} s, {}",
-                    owed as f64 / 1_000.0,
-                    game.doing
-                ),
-                None => "their move".to_owned(),
-            };
-            writeln!(
-                f,
-                "  {}  ply {:<3} against {}: {owed}",
-                game.id, game.ply, game.opponent
-            )?;
+            writeln!(f, "  {}  {game}", game.id)?;
         }
         for status in self.each() {
             if let Some(idle) = &status.idle {
@@ -271,10 +339,14 @@ impl fmt::Display for Status {
                 writeln!(f, "limits   {}{}", self.whose(status), limits.join(", "))?;
             }
         }
-        for (what, names) in [("arenas  ", &self.arenas), ("blocked ", &self.blocked)] {
-            if !names.is_empty() {
-                writeln!(f, "{what} {}", names.join(", "))?;
-            }
+        for challenge in &self.challenges {
+            writeln!(f, "asked    {challenge}")?;
+        }
+        for arena in &self.arenas {
+            writeln!(f, "arena    {arena}")?;
+        }
+        if !self.blocked.is_empty() {
+            writeln!(f, "blocked  {}", self.blocked.join(", "))?;
         }
         writeln!(
             f,
@@ -286,8 +358,8 @@ impl fmt::Display for Status {
         )?;
         writeln!(
             f,
-            "engine   {} threads, {} MiB hash ({}.{} % full), {:.2} Mn/s; {} MiB of memory in all",
-            self.engine.threads,
+            "engine   {}, {} MiB hash ({}.{} % full), {:.2} Mn/s; {} MiB of memory in all",
+            plural::count(self.engine.threads, "thread", "threads"),
             self.engine.hash_mib,
             self.engine.hashfull_permille / 10,
             self.engine.hashfull_permille % 10,
@@ -317,8 +389,10 @@ impl fmt::Display for Status {
         writeln!(f, "{}", if any { "" } else { " none" })?;
         write!(
             f,
-            "trouble  {} repairs, {} errors, {} challenges declined",
-            self.repairs, c.errors, c.declined
+            "trouble  {}, {}, {} declined",
+            plural::count(self.repairs, "repair", "repairs"),
+            plural::count(c.errors, "error", "errors"),
+            plural::count(c.declined, "challenge", "challenges")
         )
     }
 }
@@ -341,14 +415,56 @@ impl Status {
     }
 }
 
-/// `bot games 92 of 100, anew in 3 h 5 min`
+/// `challenges 5 of 200 (one to a person counts 5; reset in 3 h 5 min)`
 impl fmt::Display for LimitStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} of {}", self.what, self.used, self.of)?;
-        match self.ends_s {
-            Some(ends) => write!(f, " (anew in {})", span(ends)),
-            None => Ok(()),
+        let reset = self.ends_s.map(|ends| format!("reset in {}", span(ends)));
+        match (self.multiple.as_ref().filter(|_| self.used > 0), reset) {
+            (Some(multiple), Some(reset)) => write!(f, " ({multiple}; {reset})"),
+            (None, Some(reset)) => write!(f, " ({reset})"),
+            (_, None) => Ok(()),
         }
+    }
+}
+
+/// `move 12 with white against Anna (1500), 3+2, clocks 1:23 and 0:45, +0.35: our move for 0.4 s, searching`
+impl fmt::Display for GameStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "move {}", self.ply / 2 + 1)?;
+        if let Some(color) = &self.color {
+            write!(f, " with {color}")?;
+        }
+        write!(f, " against {}", self.opponent)?;
+        if let Some(rating) = self.rating {
+            write!(f, " ({rating})")?;
+        }
+        if let Some(time) = &self.time {
+            write!(f, ", {time}")?;
+        }
+        if let (Some(ours), Some(theirs)) = (self.our_clock_ms, self.their_clock_ms) {
+            write!(f, ", clocks {} and {}", clock(ours), clock(theirs))?;
+        }
+        if let Some(score) = &self.score {
+            write!(f, ", {score}")?;
+        }
+        match self.owed_ms {
+            Some(owed) => {
+                let seconds = owed as f64 / 1_000.0;
+                write!(f, ": our move for {seconds:.1} s, {}", self.doing)
+            }
+            None => f.write_str(": their move"),
+        }
+    }
+}
+
+/// `1:23`, `1:02:03`; with tenths when little is left.
+fn clock(millis: u64) -> String {
+    let (seconds, tenths) = (millis / 1_000, millis / 100 % 10);
+    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) if seconds < 10 => format!("0:{seconds:02}.{tenths}"),
+        (0, minutes, seconds) => format!("{minutes}:{seconds:02}"),
+        (hours, minutes, seconds) => format!("{hours}:{minutes:02}:{seconds:02}"),
     }
 }
 

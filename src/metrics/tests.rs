@@ -60,6 +60,12 @@ fn game(id: &str, owed_ms: Option<u64>) -> GameStatus {
     GameStatus {
         id: id.to_owned(),
         opponent: "Anna".to_owned(),
+        rating: Some(1_500),
+        color: Some("white".to_owned()),
+        time: Some("3+2".to_owned()),
+        our_clock_ms: Some(83_000),
+        their_clock_ms: Some(9_300),
+        score: Some("+0.35".to_owned()),
         clocked: true,
         ply: 12,
         doing: "searching".to_owned(),
@@ -192,10 +198,8 @@ fn status_survives_the_way_through_the_socket() {
     assert_eq!(serde_json::from_str::<Status>(&sent).unwrap(), status);
     let shown = status.to_string();
     assert!(shown.contains("MyBot, running"), "{shown}");
-    assert!(
-        shown.contains("against Anna: our move for 0.0 s, searching"),
-        "{shown}"
-    );
+    let told = "with white against Anna (1500), 3+2, clocks 1:23 and 0:09.3, +0.35: our move for 0.0 s, searching";
+    assert!(shown.contains(told), "{shown}");
 }
 
 #[test]
@@ -210,12 +214,14 @@ fn why_nothing_is_on_and_what_is_used_is_told() {
         limits: vec![
             LimitStatus {
                 what: "bot games".to_owned(),
+                multiple: None,
                 used,
                 of: 100,
                 ends_s: Some(7_300),
             },
             LimitStatus {
                 what: "arenas".to_owned(),
+                multiple: None,
                 used: 0,
                 of: 30,
                 ends_s: None,
@@ -228,10 +234,19 @@ fn why_nothing_is_on_and_what_is_used_is_told() {
     let shown = alone.status().to_string();
     for line in [
         "idle     no game is on; 92 of 100 games between bots are played; next try in 12 min 34 s",
-        "limits   bot games 92 of 100 (anew in 2 h 1 min), arenas 0 of 30",
+        "limits   bot games 92 of 100 (reset in 2 h 1 min), arenas 0 of 30",
     ] {
         assert!(shown.lines().any(|found| found == line), "{line}\n{shown}");
     }
+    let challenges = LimitStatus {
+        what: "challenges".to_owned(),
+        multiple: Some("one to a person counts 5".to_owned()),
+        used: 5,
+        of: 200,
+        ends_s: Some(60),
+    };
+    let shown = "challenges 5 of 200 (one to a person counts 5; reset in 1 min 0 s)";
+    assert_eq!(challenges.to_string(), shown);
     let text = alone.text();
     for line in [
         "knightwatch_limit_used{account=\"MyBot\",limit=\"bot_games\"} 92.0",

@@ -13,6 +13,7 @@ use super::script::check_speed;
 use super::{
     ArenaOptions, NewTeam, NewUser, Quirk, Quirks, Script, ScriptError, Sim, SimOptions, Sparring,
 };
+use crate::plural;
 
 /// What the command line says about a site.
 #[derive(Args, Clone, Debug)]
@@ -204,12 +205,12 @@ pub async fn run_command(
         )?;
     }
     for (id, arena) in arenas {
-        let seconds = arena.starts.as_secs();
+        let seconds = plural::count(arena.starts.as_secs(), "second", "seconds");
         let name = &arena.name;
         writeln!(
             out,
-            "  arena {id}  {name}, in {seconds} seconds, for {} minutes",
-            arena.minutes
+            "  arena {id}  {name}, in {seconds}, for {}",
+            plural::count(arena.minutes, "minute", "minutes")
         )?;
     }
     if speed != 1.0 {

@@ -9,6 +9,7 @@ use super::pgn::{Details, pgn_of};
 use super::{By, Decided, Error, Filter, Game, Page, Rating, Reader, Score};
 use crate::aside;
 use crate::events::Player;
+use crate::plural;
 
 /// The longest name that is shown, in characters; Lichess allows 30.
 const NAME: usize = 30;
@@ -124,7 +125,8 @@ pub fn games_command(options: &GamesOptions, out: &mut impl Write) -> Result<(),
                 } else {
                     format!("{shown} of ")
                 };
-                writeln!(out, "{of}{count} games: {}", summary(&score))?;
+                let games = plural::count(count, "game", "games");
+                writeln!(out, "{of}{games}: {}", summary(&score))?;
             }
         }
         View::By(by) => {
@@ -220,7 +222,8 @@ pub fn export_command(options: &ExportOptions, out: &mut impl Write) -> Result<(
         },
         other => other,
     })?;
-    writeln!(out, "{}: {count} games", path.display())?;
+    let games = plural::count(count, "game", "games");
+    writeln!(out, "{}: {games}", path.display())?;
     Ok(())
 }
 

@@ -22,6 +22,7 @@ use tracing::{debug, error, info, warn};
 use super::filing::Files;
 use super::{Error, entry, open, reader};
 use crate::events::{Event, RecvError};
+use crate::plural;
 
 /// So many events wait at most: those of some 180 games, in about 8 MiB.
 const QUEUE: usize = 16_384;
@@ -216,7 +217,8 @@ impl Writer {
                     let mended = self.trouble(&error);
                     if ending && !mended {
                         let lost = batch.len() + items.try_iter().count();
-                        return warn!("records: the last {lost} events could not be written");
+                        let lost = plural::count(lost, "event", "events");
+                        return warn!("records: the last {lost} could not be written");
                     }
                     if !mended {
                         self.pause();
@@ -268,7 +270,8 @@ impl Writer {
             info!("records: {file} takes everything again");
         }
         if lost > 0 {
-            warn!("records: {lost} events are missing in {file}");
+            let lost = plural::count(lost, "event is", "events are");
+            warn!("records: {lost} missing in {file}");
         }
     }
 

@@ -10,6 +10,7 @@ use super::wire::{
     Arena, Challenge, Clocks, Ending, Game, Guest, Line, Move, Note, Report, Settings, Status,
 };
 use crate::events::{Event, Offer, Severity};
+use crate::plural;
 
 /// Games that are over and still shown.
 const FINISHED_KEPT: usize = 30;
@@ -295,7 +296,8 @@ impl State {
 
     /// Events were lost. Games that are no longer on have ended among them.
     pub fn missed(&mut self, events: u64, on: &[String], now: u64) {
-        let text = format!("the page has missed {events} events; games that are on may lack moves");
+        let events = plural::count(events, "event", "events");
+        let text = format!("the page has missed {events}; games that are on may lack moves");
         self.note(now, Severity::Warning, None, text);
         let running = std::mem::take(&mut self.running);
         for mut table in running {

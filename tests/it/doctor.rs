@@ -48,6 +48,35 @@ fn check_is_content_with_a_bot() {
 }
 
 #[test]
+fn check_says_when_nobody_can_ask_for_a_takeback() {
+    let blind = NewUser {
+        scopes: vec!["bot:play".to_owned(), "challenge:read".to_owned()],
+        ..NewUser::bot("Blind")
+    };
+    let kind = NewUser {
+        takebacks: true,
+        ..NewUser::bot("Kind")
+    };
+    let site = Site::new([blind, kind]);
+    for (user, set, told) in [
+        (BOT, "casual", "the account lets nobody ask for them"),
+        ("Kind", "casual", "opponents can ask for them"),
+        (
+            "Blind",
+            "casual",
+            "if the account lets opponents ask for them",
+        ),
+        (BOT, "never", ""),
+    ] {
+        let set = format!("games.takebacks={set}");
+        let (code, text) = code_and_text(&knightwatch(&site, user, &["check", "--set", &set]));
+        assert_eq!(code, Some(0), "{user}: {text}");
+        assert_eq!(text.contains("takebacks"), !told.is_empty(), "{text}");
+        assert!(text.contains(told), "{user}: {text}");
+    }
+}
+
+#[test]
 fn check_finds_what_is_wrong_with_the_account() {
     let site = Site::new([
         NewUser::human("Anna"),

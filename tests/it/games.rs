@@ -10,6 +10,8 @@ use knightwatch::sim::{
     ColorChoice, Endpoint, Fault, GameSummary, Kind, NewUser, Plan, Rule, Sparring, TimeControl,
 };
 
+use serde_json::json;
+
 use crate::common::{BOT, Daemon, Player, SLOW, Site, visits_of, wait};
 use crate::manners::act;
 use crate::operator::status;
@@ -89,6 +91,44 @@ fn a_whole_game_from_challenge_to_mate() {
     // Nothing was sent twice.
     assert_eq!(site.sim.faults().calls(Endpoint::Move), moves_of_bot(&game));
     assert!(!bot.log().contains("WARN"), "{}", bot.log());
+}
+
+#[test]
+fn the_moves_are_printed_if_wanted_and_the_end_is_told_in_words() {
+    let site = Site::new([NewUser::human("Anna")]);
+    let home = tempfile::tempdir().unwrap();
+    let printed = home.path().join("moves");
+    let shell = ["sh", "-c", "exec \"$@\" --moves > moves", "sh"];
+    let entrance = shell.map(str::to_owned).to_vec();
+    let bot = Daemon::launch_in(&site, "", entrance, home);
+    bot.ready();
+    let anna = site.player("Anna");
+    let id = anna.start(&SLOW);
+    anna.play(&id, "e2e4");
+    site.plies(&id, 2);
+    let shown = wait("its status shows it", || {
+        let games = status(&bot)["games"].clone();
+        (games[0]["ply"] == 2).then(|| games[0].clone())
+    });
+    assert_eq!(
+        (&shown["color"], &shown["rating"]),
+        (&json!("black"), &json!(1500))
+    );
+    assert_eq!(shown["time"], "180+0");
+    let clock = shown["our_clock_ms"].as_u64().unwrap();
+    assert!((10_700_000..=10_800_000).contains(&clock), "{shown}");
+    act(&anna, &id, "resign");
+    wait("the end is told", || {
+        let line = "won against Anna (1500): resignation, 1 move\n";
+        bot.log().contains(line).then_some(())
+    });
+    let text = wait("the moves are printed", || {
+        let text = std::fs::read_to_string(&printed).ok()?;
+        text.contains("Knightwatch wins: resignation")
+            .then_some(text)
+    });
+    assert!(text.contains("Anna (1500) – BOT Knightwatch"), "{text}");
+    assert!(text.contains("1. e4"), "{text}");
 }
 
 #[test]

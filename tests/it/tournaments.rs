@@ -254,7 +254,7 @@ fn joins_and_leaves_when_the_operator_says_so() {
     online(&bot, 2);
     wait("it is shown", || {
         said(&bot, &["status"])
-            .contains("arenas   rehearse")
+            .contains("arena    Friday Arena (rehearse), running, number 1 of 1, we are in it")
             .then_some(())
     });
     said(&bot, &["leave", &address]);

@@ -15,10 +15,11 @@ use crate::bot::desk::{Doing, Sight, stream_status};
 use crate::bot::game::Order;
 use crate::bot::quota::Limit;
 use crate::clock;
+use crate::events;
 use crate::lichess::Fate;
-use crate::lichess::model::GameInfo;
+use crate::lichess::model::{ArenaId, GameInfo};
 use crate::lichess::retry::Kind;
-use crate::metrics::{EngineStatus, IdleStatus, LimitStatus, Live, Requests};
+use crate::metrics::{ArenaStatus, EngineStatus, IdleStatus, LimitStatus, Live, Requests};
 
 /// How often it is looked whether a short clock waits on a silent stream.
 pub(super) const WORRY_EVERY: Duration = Duration::from_millis(250);
@@ -165,7 +166,8 @@ impl Account {
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
-            arenas: self.tournaments.names(),
+            arenas: self.arenas(),
+            challenges: self.open_challenges(),
             idle: self.idle_told.as_ref().map(|(why, next)| IdleStatus {
                 why: why.clone(),
                 next_s: next.map(|next| left(next, clock::date())),
@@ -187,11 +189,28 @@ impl Account {
         });
     }
 
+    /// The arenas that we take part in, or mean to.
+    fn arenas(&self) -> Vec<ArenaStatus> {
+        let status = |(id, shown): (ArenaId, Option<events::Arena>)| {
+            let told = shown.as_ref();
+            ArenaStatus {
+                id: id.to_string(),
+                name: told.map(|told| told.name.clone()),
+                state: told.map(|told| told.stage.key().to_owned()),
+                rank: told.and_then(|told| told.rank),
+                players: told.map_or(0, |told| told.players),
+                text: told.map_or_else(String::new, |told| told.text.clone()),
+            }
+        };
+        self.tournaments.shown().into_iter().map(status).collect()
+    }
+
     /// What is used of what Lichess allows in a day.
     fn limits(&self) -> Vec<LimitStatus> {
         let date = clock::date();
-        let told = Limit::TOLD.map(|(limit, what)| LimitStatus {
+        let told = Limit::TOLD.map(|(limit, what, multiple)| LimitStatus {
             what: what.to_owned(),
+            multiple: multiple.map(str::to_owned),
             used: self.quota.used(limit, date).into(),
             of: limit.credits().into(),
             ends_s: self.quota.ends(limit, date).map(|ends| left(ends, date)),

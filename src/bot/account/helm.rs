@@ -73,11 +73,9 @@ impl Office {
         }
     }
 
-    /// Challenges with a clock that wait for their answers.
-    pub fn awaited(&self) -> impl Iterator<Item = &ChallengeId> {
-        let all = self.invited.values();
-        let clocked = all.filter(|challenge| challenge.time_control.is_clock());
-        clocked.map(|challenge| &challenge.id)
+    /// Challenges that wait for their answers.
+    pub fn awaited(&self) -> impl Iterator<Item = &Challenge> {
+        self.invited.values().map(|challenge| &**challenge)
     }
 
     /// No longer in this arena by the operator's order. Whether it was one.
@@ -229,10 +227,10 @@ impl Account {
     fn play(&mut self, who: Pattern, play: Play, reply: Reply) {
         self.office.play.retain(|(other, _)| *other != who);
         let done = match play == Play::default() {
-            true => format!("{who} is played as the rules say"),
-            false => format!("{who} is played with {}", said(&play).join(", ")),
+            true => format!("the next games against {who} follow the rules again"),
+            false => format!("the next games against {who}: {}", said(&play).join(", ")),
         };
-        info!("from now on {done}");
+        info!("by order of the operator, {done}");
         if play != Play::default() {
             self.office.play.push((who, play));
         }
@@ -254,7 +252,10 @@ impl Account {
         let clocked = invitation.what.time_control.is_clock();
         if clocked && self.slots.full(true, clock::now()) {
             let places = self.house.settings.games.concurrency;
-            return reply.refuse(format!("all {places} places are taken"));
+            return reply.refuse(match places {
+                1 => "the one place is taken".to_owned(),
+                places => format!("all {places} places are taken"),
+            });
         }
         // Asking all the same would make it last longer.
         if let Some(until) = self.quota.no_challenge_until(clock::date()) {

@@ -43,6 +43,7 @@ use crate::lichess::model::{ChallengeId, Event, GameId, GameInfo, Status, Userna
 use crate::lichess::retry::Reopen;
 use crate::lichess::{EventStream, LastHeard};
 use crate::metrics::Metrics;
+use crate::plural;
 use audit::WORRY_EVERY;
 use books::Books;
 use challenges::Outboxes;
@@ -367,7 +368,8 @@ impl Account {
             clock::timeout(patience, take_back),
         );
         if games.is_err() {
-            warn!("{} games are left as they are", self.tasks.len());
+            let left = plural::count(self.tasks.len(), "game is", "games are");
+            warn!("{left} left without the move that was being searched");
         }
         self.tasks.shutdown().await;
         self.errands.shutdown().await;
@@ -509,7 +511,8 @@ impl Account {
         let games = self.games.len();
         if stage == Stage::Draining {
             if games > 0 {
-                info!("finishing {games} games, taking no new ones");
+                let games = plural::count(games, "game", "games");
+                info!("finishing {games}, taking no new ones");
             }
             self.house.events.send(events::Event::Draining { games });
         }

@@ -22,6 +22,7 @@ use crate::lichess::model::{
     Challenge, ChallengeId, ChallengeStatus, Challenger, DeclineReason, NewChallenge, Username,
 };
 use crate::lichess::{Client, Error as Failure};
+use crate::metrics::OpenChallenge;
 
 /// A challenge whose answer was lost shows itself on the event stream within this, if it was made.
 const LOST: Duration = Duration::from_secs(30);
@@ -95,9 +96,8 @@ impl Outgoing {
     }
 
     /// Those of which the event stream knows more than their own answers.
-    pub fn shown(&self) -> impl Iterator<Item = &ChallengeId> {
-        let shown = self.0.iter().filter_map(|sent| sent.shown.as_ref());
-        shown.map(|challenge| &challenge.id)
+    pub fn shown(&self) -> impl Iterator<Item = &Challenge> {
+        self.0.iter().filter_map(|sent| sent.shown.as_deref())
     }
 
     fn take(&mut self, is_it: impl Fn(&Sent) -> bool) -> Option<Sent> {
@@ -265,13 +265,39 @@ impl Account {
     /// Challenges of ours that wait for their answers, those aside that may wait for days, and how many more are on their
     /// way.
     pub(super) fn standing(&self) -> (Vec<ChallengeId>, usize) {
+        let clocked = |it: &&Challenge| it.time_control.is_clock();
+        let standing = self
+            .unanswered_ones()
+            .filter(clocked)
+            .map(|it| it.id.clone());
+        let under_way = self.outgoing.under_way() + usize::from(self.matchmaking.is_asking());
+        (standing.collect(), under_way)
+    }
+
+    /// Challenges of ours that wait for their answers.
+    fn unanswered_ones(&self) -> impl Iterator<Item = &Challenge> {
         let one_each = self.matchmaking.pending().into_iter();
-        let standing = one_each
+        one_each
             .chain(self.rematches.offered())
             .chain(self.office.awaited())
-            .chain(self.outgoing.shown());
-        let under_way = self.outgoing.under_way() + usize::from(self.matchmaking.is_asking());
-        (standing.cloned().collect(), under_way)
+            .chain(self.outgoing.shown())
+    }
+
+    /// The same for the operator.
+    pub(super) fn open_challenges(&self) -> Vec<OpenChallenge> {
+        let status = |challenge: &Challenge| OpenChallenge {
+            id: challenge.id.to_string(),
+            to: challenge
+                .dest_user
+                .as_ref()
+                .map_or_else(|| "somebody".to_owned(), |user| user.name.to_string()),
+            what: format!(
+                "{}, {}",
+                challenge.time_control,
+                if challenge.rated { "rated" } else { "casual" }
+            ),
+        };
+        self.unanswered_ones().map(status).collect()
     }
 
     /// Whether we take what stands back at once.

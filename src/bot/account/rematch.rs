@@ -17,7 +17,7 @@ use crate::bot::slots::Guest;
 use crate::clock;
 use crate::events::Decision;
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{Challenge, ChallengeId, GameId, Username};
+use crate::lichess::model::{Challenge, GameId, Username};
 
 /// How long our offer waits for an answer: less than its place is kept.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -63,8 +63,8 @@ impl Rematches {
     }
 
     /// Our offer that waits for its answer.
-    pub fn offered(&self) -> Option<&ChallengeId> {
-        self.open.as_ref().map(|offer| &offer.challenge.id)
+    pub fn offered(&self) -> Option<&Challenge> {
+        self.open.as_ref().map(|offer| &*offer.challenge)
     }
 
     /// Our offer, if it is this one.

@@ -18,6 +18,7 @@ use crate::events::{self, Decision};
 use crate::lichess::model::{Challenge, ChallengeId, GameInfo, NewChallenge, UserStatus, Username};
 use crate::lichess::retry::Kind;
 use crate::lichess::{Client, Error as Failure};
+use crate::plural;
 
 /// The most bots that Lichess lists.
 const BOTS: u32 = 512;
@@ -103,7 +104,8 @@ impl Account {
     pub(super) fn sought(&mut self, sought: Sought) {
         match sought {
             Sought::Online(Ok(roster)) => {
-                debug!("{} bots are online", roster.bots.len());
+                let bots = plural::count(roster.bots.len(), "bot is", "bots are");
+                debug!("{bots} online");
                 self.matchmaking.scouted(Some(roster));
             }
             Sought::Online(Err(failure)) => {
@@ -247,6 +249,13 @@ impl Account {
                 "no game is on, and the operator has paused the bot".to_owned(),
                 None,
             ),
+            _ if self.slots.arenas_awaited() > 0 => (
+                format!(
+                    "no game is on; waiting for a pairing in {}",
+                    self.arenas_on()
+                ),
+                None,
+            ),
             Some(idle) => (format!("no game is on; {}", idle.why), Some(idle.next)),
             None if self.house.settings.challenge.accept => {
                 ("no game is on; waiting for challenges".to_owned(), None)
@@ -266,6 +275,25 @@ impl Account {
         }
         self.idle_told = Some((reason.clone(), next));
         self.house.events.send(events::Event::Idle { reason, next });
+    }
+}
+
+impl Account {
+    /// The arenas from which a game may come, `Friday Arena and Bots Arena`.
+    fn arenas_on(&self) -> String {
+        let names = self
+            .tournaments
+            .shown()
+            .into_iter()
+            .filter_map(|(_, shown)| {
+                let shown = shown.filter(|shown| shown.stage != events::ArenaStage::Over)?;
+                Some(shown.name)
+            });
+        let names: Vec<String> = names.collect();
+        match names.is_empty() {
+            true => "an arena".to_owned(),
+            false => names.join(" and "),
+        }
     }
 }
 

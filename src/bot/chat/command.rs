@@ -10,6 +10,7 @@ use crate::bot::policy::Terms;
 use crate::config::{self, Evals};
 use crate::events::{Report, Source};
 use crate::lichess::model::Room;
+use crate::plural;
 
 /// See the module's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,10 @@ pub enum Command {
     Time,
     Version,
     Wait,
+    /// Something else with a `!` in front.
+    Unknown,
+    /// More than are answered within a minute.
+    TooMany,
 }
 
 /// A command, its names, and what `!help` says about it. The first name is the one that is listed.
@@ -129,12 +134,21 @@ pub struct Facts<'a> {
 }
 
 impl Command {
-    /// The command in a line of chat, if there is one, and the word behind it.
+    /// The command in a line of chat, if there is one, and the word behind it; of an unknown one the word that it is.
     pub fn read(text: &str) -> Option<(Self, &str)> {
         let mut words = text.trim().strip_prefix('!')?.split_whitespace();
         // `! help` is none.
         let name = words.next().filter(|_| !text.trim().starts_with("! "))?;
-        Some((Self::named(name)?.0, words.next().unwrap_or_default()))
+        match Self::named(name) {
+            Some((command, ..)) => Some((*command, words.next().unwrap_or_default())),
+            None => is_word(name).then_some((Self::Unknown, name)),
+        }
+    }
+
+    /// What it is called, without the `!`.
+    pub fn name(self) -> &'static str {
+        let entry = ALL.iter().find(|(command, ..)| *command == self);
+        entry.map_or("", |(_, names, _)| names[0])
     }
 
     fn named(name: &str) -> Option<&'static Entry> {
@@ -163,12 +177,14 @@ impl Command {
                 let score = report
                     .score
                     .map_or("?".to_owned(), |score| score.to_string());
-                format!("{score} for me, {} plies deep.", report.depth)
+                let deep = plural::count(report.depth, "ply", "plies");
+                format!("{score} for me, {deep} deep.")
             }),
             Self::Pv => of_search(facts, |report| format!("I expect {}", report.pv.join(" "))),
             Self::Depth => of_search(facts, |report| {
                 let (depth, longest) = (report.depth, report.seldepth);
-                format!("{depth} plies, and {longest} in the longest line.")
+                let depth = plural::count(depth, "ply", "plies");
+                format!("{depth}, and {longest} in the longest line.")
             }),
             Self::Nps => of_search(facts, |report| {
                 let seconds = report.elapsed.as_secs_f64().max(1e-3);
@@ -200,9 +216,20 @@ impl Command {
             },
             Self::Wait if facts.waits => "I wait one minute more for your first move.".into(),
             Self::Wait => "There is nothing to wait for.".into(),
+            Self::Unknown => format!("I do not know !{word}. Write !help for what I answer."),
+            Self::TooMany => {
+                let most = facts.chat.per_minute;
+                let commands = plural::count(most, "command", "commands");
+                format!("I answer {commands} a minute here. Please ask again a little later.")
+            }
         };
         fit(text)
     }
+}
+
+/// Whether this may be meant as a command: not `!!`, nor a move that somebody finds good.
+fn is_word(name: &str) -> bool {
+    (2..=20).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphabetic())
 }
 
 fn help(word: &str) -> String {
@@ -257,10 +284,13 @@ fn draw(draw: &config::Draw) -> String {
     if !draw.accept {
         return "I take no draws in this game.".into();
     }
-    let (min_move, moves, max_win) = (draw.min_move, draw.moves, draw.max_win);
+    let (min_move, max_win) = (draw.min_move, draw.max_win);
+    let moves = match draw.moves {
+        0 | 1 => "at a move".to_owned(),
+        moves => format!("at {moves} moves in a row"),
+    };
     format!(
-        "I take a draw from move {min_move} on, if at {moves} moves in a row I would win at most {max_win} of 100 \
-         such games."
+        "I take a draw from move {min_move} on, if {moves} I would win at most {max_win} of 100 such games."
     )
 }
 
@@ -283,12 +313,8 @@ fn challenge(challenge: &config::Challenge) -> String {
 }
 
 fn queue(facts: &Facts<'_>) -> String {
-    let count = |n: usize, one: &str, more: &str| match n {
-        1 => format!("1 {one}"),
-        n => format!("{n} {more}"),
-    };
-    let games = count(facts.games, "game is on", "games are on");
-    let waiting = count(facts.waiting, "challenge waits", "challenges wait");
+    let games = plural::count(facts.games, "game is on", "games are on");
+    let waiting = plural::count(facts.waiting, "challenge waits", "challenges wait");
     format!("{games}, {waiting}.")
 }
 

@@ -13,6 +13,8 @@ const WINDOW: Duration = Duration::from_secs(60);
 pub struct Throttle {
     players: VecDeque<Instant>,
     spectators: VecDeque<Instant>,
+    /// When it was last said in the players' room that something is not answered, and in that of the spectators.
+    hinted: [Option<Instant>; 2],
 }
 
 impl Throttle {
@@ -33,11 +35,32 @@ impl Throttle {
         }
         lets
     }
+
+    /// Whether it may be said in this room now that something is not answered: once in a minute.
+    pub fn hints(&mut self, room: &Room, now: Instant) -> bool {
+        let last = &mut self.hinted[usize::from(*room != Room::Player)];
+        let lets = last.is_none_or(|last| now.saturating_duration_since(last) >= WINDOW);
+        if lets {
+            *last = Some(now);
+        }
+        lets
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_answered_is_said_once_a_minute() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut throttle = Throttle::default();
+        let mut hints = |room, seconds| throttle.hints(&room, at(seconds));
+        assert!(hints(Room::Player, 0) && !hints(Room::Player, 59));
+        assert!(hints(Room::Spectator, 1) && !hints(Room::Spectator, 2));
+        assert!(hints(Room::Player, 60) && !hints(Room::Player, 119));
+    }
 
     #[test]
     fn so_many_within_any_minute() {

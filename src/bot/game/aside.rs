@@ -30,6 +30,7 @@ impl Play {
             new_draws,
             takeback_asked,
             acts,
+            overtaken,
             step,
         } = self.mind.offers(state, changed);
         for by in new_draws {
@@ -43,6 +44,9 @@ impl Play {
         }
         for act in acts {
             self.act(act);
+        }
+        if overtaken {
+            info!(game = %self.id, "not giving a move back: ours is on its way already");
         }
         self.step(step.unwrap_or(Step::Keep));
     }

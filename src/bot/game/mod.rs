@@ -19,7 +19,7 @@ use tracing::{debug, info, warn};
 
 use super::House;
 use super::crew::Crew;
-use super::desk::{Desk, Doing};
+use super::desk::{Desk, Doing, Pairing};
 use super::head::{Head, Unfit};
 use super::link::{Heard, Link};
 use super::mind::{Mind, Seen};
@@ -33,6 +33,7 @@ use crate::events::{Event, GameStarted};
 use crate::lichess::model::{GameEvent, GameFull, GameId, GameInfo, GameState, Status};
 use crate::lichess::retry::Reopen;
 use crate::lichess::{Error, GameLines, Told};
+use crate::plural;
 use ahead::Ahead;
 use flight::{Alarm, Alarms, Done, Flight};
 pub(super) use tell::ended;
@@ -285,7 +286,8 @@ impl Play {
         if plies <= 1 {
             info!(game = %self.id, "playing {} against {opponent}, {time}", head.us);
         } else {
-            info!(game = %self.id, "taking up the game against {opponent}, {time}, after {plies} plies");
+            let moves = plural::count(plies.div_ceil(2), "move", "moves");
+            info!(game = %self.id, "taking up the game against {opponent}, {time}, after {moves}");
         }
         // Whoever comes back does not greet again.
         self.greeted = plies > 1 || head.tournament || head.against_ai;
@@ -437,9 +439,17 @@ impl Play {
                 if sight.opponent.is_empty() {
                     sight.opponent = head.opponent.to_string();
                     sight.clocked = head.clocked();
+                    sight.pairing = self.mind.subject.as_ref().map(|subject| Pairing {
+                        color: head.us,
+                        rating: subject.rating,
+                        time: subject.time.to_string(),
+                    });
                 }
                 sight.ply = sheet.ply();
             }
+            sight.clocks = self.mind.clocks();
+            let told = self.mind.told.as_ref();
+            sight.score = told.and_then(|(report, _)| report.score);
             sight.no_move = self.mind.duty.has_no_move();
             sight.owed_since = self.mind.duty.owes().then_some(self.mind.turn.since);
             sight.doing = doing;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use super::flight::{Done, Flight, Landed};
 use super::{GRACE, Play};
@@ -143,6 +143,9 @@ impl Play {
         if let (Some(manner), Some(score)) = (manner, score) {
             self.tell_manner(manner, score);
         }
+        if let Some(why) = self.mind.plays_on() {
+            info!(game = %self.id, "{why}");
+        }
         self.step(step);
     }
 
@@ -161,13 +164,19 @@ impl Play {
     /// Says what is done beside a move that was found with this score.
     fn tell_manner(&mut self, manner: Manner, score: Score) {
         let table = self.mind.table.as_ref();
-        let plies = table.map_or(0, |(_, sheet)| sheet.ply());
+        let number = table.map_or(1, |(_, sheet)| sheet.position().fullmove_number());
+        let score = choice::told(score);
         match manner {
             Manner::Play => {}
-            Manner::Draw => self.note(format!(
-                "it is time for a draw, after {plies} plies, {score}"
+            Manner::Draw if self.mind.is_offered_a_draw() => self.note(format!(
+                "taking the draw at move {number}, as we are not likely to win ({score})"
             )),
-            Manner::Resign => self.note(format!("resigning after {plies} plies, {score}")),
+            Manner::Draw => self.note(format!(
+                "offering a draw at move {number}, as neither side is likely to win ({score})"
+            )),
+            Manner::Resign => self.note(format!(
+                "resigning at move {number}, as the game is lost ({score})"
+            )),
         }
     }
 
@@ -178,7 +187,8 @@ impl Play {
         };
         let (client, id) = (self.house.client.clone(), self.id.clone());
         let posts = self.mind.turn.posts;
-        debug!(game = %self.id, ?posting, posts, "posting");
+        let again = if posts > 1 { " once more" } else { "" };
+        debug!(game = %self.id, "posting{again}: {posting}");
         self.sent = now;
         self.flight = Flight::Post(match posting.clone() {
             Posting::Resign => Box::pin(async move { client.resign(&id).await }),
@@ -198,7 +208,12 @@ impl Play {
         let said = answer.as_ref().err().map(ToString::to_string);
         let answer = answer.map_err(|error| {
             let trouble = self.trouble(&error);
-            warn!(game = %self.id, ?trouble, "the move did not get through: {error}");
+            let next = match trouble {
+                Trouble::Again(wait) => format!("sending it again in {wait:?}"),
+                Trouble::Lost(wait) => format!("sending it again in {wait:?} unless it was played"),
+                Trouble::Refused => "looking at the board".to_owned(),
+            };
+            warn!(game = %self.id, "the move did not get through, {next}: {error}");
             trouble
         });
         let took = nanos(now.saturating_duration_since(self.sent));

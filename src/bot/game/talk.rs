@@ -62,8 +62,7 @@ impl Play {
             waits,
         });
         if let Some(answer) = answer {
-            let command = asked.command;
-            info!(game = %self.id, "{} asks in the {} room: {command:?}", line.username, line.room);
+            info!(game = %self.id, "{} asks in the {} room: {}", line.username, line.room, asked.shown());
             self.trace.note(now, || {
                 let why = format!("{} asks in the {} room", line.username, line.room);
                 What::Decided(Decision::Say(answer.clone()), why)

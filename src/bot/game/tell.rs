@@ -8,6 +8,7 @@ use crate::bot::sheet::Change;
 use crate::chess::Color;
 use crate::events::{Event, GameFinished, Moved, Report, Timing};
 use crate::lichess::model::{GameId, GameState, Status};
+use crate::plural;
 
 impl Play {
     /// Tells of the moves that are new on the board.
@@ -24,6 +25,8 @@ impl Play {
             Change::Same => return,
             Change::Grew { from } => from,
             Change::Rewritten { common } => {
+                let moves = plural::count(common.div_ceil(2), "move", "moves");
+                info!(game = %self.id, "moves were taken back: {moves} on the board");
                 let (game, ply) = (self.id.to_string(), common as u32);
                 self.house.events.send(Event::TakenBack { game, ply });
                 common
@@ -58,6 +61,28 @@ impl Play {
         }
     }
 
+    /// `won against Anna (1500): resignation, 3 moves`
+    fn in_words(&self, end: &GameFinished) -> String {
+        let Some((head, sheet)) = &self.mind.table else {
+            return format!("over before it was seen: {}", end.reason(None));
+        };
+        let subject = self.mind.subject.as_ref();
+        let rating = subject.and_then(|subject| subject.rating);
+        let rating = rating.map_or_else(String::new, |rating| format!(" ({rating})"));
+        let outcome = match (end.winner, end.result.as_str()) {
+            (Some(winner), _) if winner == head.us => "won against",
+            (Some(_), _) => "lost against",
+            (None, "*") => "no result against",
+            (None, _) => "drawn with",
+        };
+        format!(
+            "{outcome} {}{rating}: {}, {}",
+            head.opponent,
+            end.reason(Some(sheet.game())),
+            plural::count(end.plies.div_ceil(2), "move", "moves")
+        )
+    }
+
     pub(super) fn finish(&mut self, status: Status, winner: Option<Color>) {
         if self.over.is_some() {
             return;
@@ -65,7 +90,7 @@ impl Play {
         let table = self.mind.table.as_ref();
         let moves = table.map(|(head, sheet)| sheet.uci(head.castling));
         let end = ended(&self.id, status, winner, moves.unwrap_or_default());
-        info!(game = %self.id, "{} ({status}) after {} plies", end.result, end.plies);
+        info!(game = %self.id, "{}", self.in_words(&end));
         self.house.events.send(Event::GameFinished(end));
         self.ending = Some((status, winner));
         self.mind.ending = Some((result(status, winner), winner));

@@ -189,11 +189,11 @@ impl Matchmaking {
     }
 
     /// Our challenge that waits for its answer.
-    pub fn pending(&self) -> Option<&ChallengeId> {
+    pub fn pending(&self) -> Option<&Challenge> {
         match &self.stage {
-            Stage::Asking { shown, .. } => shown.as_ref().map(|challenge| &challenge.id),
+            Stage::Asking { shown, .. } => shown.as_deref(),
             Stage::Standing { standing, .. } | Stage::TakingBack { standing, .. } => {
-                Some(&standing.challenge.id)
+                Some(&standing.challenge)
             }
             Stage::Free | Stage::Scouting | Stage::Lost { .. } => None,
         }
@@ -418,7 +418,7 @@ impl Matchmaking {
 
     /// A challenge of our account was declined or taken back. What the operator is told if it was ours, and declined.
     pub fn over(&mut self, challenge: &Challenge) -> Option<String> {
-        if self.pending() != Some(&challenge.id) {
+        if self.pending().map(|pending| &pending.id) != Some(&challenge.id) {
             return None;
         }
         let declined = challenge.status == ChallengeStatus::Declined;

@@ -185,7 +185,7 @@ fn a_challenge_that_is_not_answered_is_taken_back() {
     assert_eq!(house.step(1), Step::Wait);
     let sent = created("aaaaaaaa", "Ann");
     house.matchmaking.stands(sent.clone(), "Ann".into());
-    assert_eq!(house.matchmaking.pending(), Some(&sent.id));
+    assert_eq!(house.matchmaking.pending().map(|it| &it.id), Some(&sent.id));
     assert_eq!(house.step(10), Step::Wait);
     assert_eq!(house.idle().0, "Ann is challenged to 3+2 rated standard");
     assert_eq!(house.step(25), Step::TakeBack(sent.id.clone()));
@@ -261,7 +261,7 @@ fn a_challenge_whose_answer_is_lost_is_found_again() {
     assert!(!house.matchmaking.echoed(&created("aaaaaaaa", "Ann")));
     house.matchmaking.not_made(&"Ann".into(), Unmade::Lost);
     let sent = created("aaaaaaaa", "Ann");
-    assert_eq!(house.matchmaking.pending(), Some(&sent.id));
+    assert_eq!(house.matchmaking.pending().map(|it| &it.id), Some(&sent.id));
     assert_eq!(house.step(21), Step::TakeBack(sent.id));
     // Where there is no trace of it, nothing is left to wait for.
     let mut house = House::eager(&["Ann"]);

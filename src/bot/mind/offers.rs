@@ -18,6 +18,8 @@ pub struct Offers {
     pub takeback_asked: Option<(Color, bool)>,
     /// What is to be done.
     pub acts: Vec<Act>,
+    /// A takeback is asked for while our move is on its way, which is the answer.
+    pub overtaken: bool,
     /// What is to be done about the move we owe.
     pub step: Option<Step>,
 }
@@ -64,12 +66,12 @@ impl Mind {
                 Act::DeclineDraw
             });
         }
-        if takeback {
-            acts.extend(self.takeback());
-        }
+        let answer = if takeback { self.takeback() } else { None };
+        acts.extend(answer);
         Offers {
             new_draws: new_draws.collect(),
             takeback_asked,
+            overtaken: takeback && answer.is_none(),
             // On our own turn that ends the thinking, since the position is about to be gone.
             step: acts.contains(&Act::GiveBack).then(|| self.duty.yields()),
             acts,

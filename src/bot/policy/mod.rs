@@ -17,6 +17,7 @@ use std::time::SystemTime;
 use crate::clock;
 use crate::config::{Challenge as Frame, Games, Limit, Prefer, Rule, Settings};
 use crate::lichess::model::{Challenge, Compat, DeclineReason};
+use crate::plural;
 
 use super::ledger::Ledger;
 use frame::Objection;
@@ -341,11 +342,13 @@ impl Walk {
         } else if load.paused {
             later("the operator has paused the bot".to_owned())
         } else if load.against >= against {
-            later(format!(
-                "{against} games against the same opponent are the limit"
-            ))
+            let games = plural::count(against, "game", "games");
+            later(format!("the limit is {games} against the same opponent"))
         } else if load.full && load.crowded {
-            later(format!("none of the {all} places is free for it"))
+            later(match all {
+                1 => "the one place is not free for it".to_owned(),
+                all => format!("none of the {all} places is free for it"),
+            })
         } else {
             None
         };

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Skill, Subject, name_of, subject};
 use crate::config::{self, Books, Play, Settings, Takebacks};
 use crate::engine::Limits;
+use crate::plural;
 
 /// See the module's text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -154,9 +155,10 @@ pub fn said(play: &Play) -> Vec<String> {
         play.max_move_ms
             .map(|ms| format!("{ms} ms for a move at most")),
         play.max_depth
-            .map(|depth| format!("{depth} plies deep at most")),
+            .map(|depth| format!("{} deep at most", plural::count(depth, "ply", "plies"))),
         play.max_nodes
-            .map(|nodes| format!("{nodes} positions for a move at most")),
+            .map(|nodes| plural::count(nodes, "position", "positions"))
+            .map(|nodes| format!("{nodes} for a move at most")),
         play.strength.map(|strength| format!("plays {strength}")),
     ];
     said.into_iter().flatten().collect()

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::super::trace::{self, Tale};
 use super::retell::{Retelling, Verdict};
 use crate::clock;
+use crate::plural;
 
 /// Why a trace was not replayed, or not as it was.
 #[derive(Debug, thiserror::Error)]
@@ -96,11 +97,14 @@ fn summary(verdict: &Verdict) -> String {
         widest,
         ..
     } = verdict;
-    let told = format!("{decisions} decisions, {differences} differences");
+    let decisions = plural::count(*decisions, "decision", "decisions");
+    let differences = plural::count(*differences, "difference", "differences");
+    let told = format!("{decisions}, {differences}");
     match searches {
         0 => told,
-        _ => format!(
-            "{told}; {searches} searches again, {other_moves} with another move, scores up to {widest} cp apart"
+        searches => format!(
+            "{told}; {} again, {other_moves} with another move, scores up to {widest} cp apart",
+            plural::count(*searches, "search", "searches")
         ),
     }
 }

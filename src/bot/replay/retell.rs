@@ -3,12 +3,14 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
+use super::super::choice::told;
 use super::super::desk::Notes;
 use super::super::trace::{Found, Life, Origin, What};
 use super::{Replay, words};
 use crate::clock;
 use crate::engine::{Limits, Setting, Solo};
 use crate::lichess::model::clean;
+use crate::plural;
 
 /// The table of a search that is repeated, in MiB.
 const HASH_MIB: usize = 64;
@@ -114,7 +116,8 @@ impl<'a, W: Write> Retelling<'a, W> {
                     continue;
                 }
                 What::Missing(count) => {
-                    let said = format!("{count} entries are missing here, the disk was too slow");
+                    let count = plural::count(*count, "entry is", "entries are");
+                    let said = format!("{count} missing here, the disk was too slow");
                     self.say(&replay, *at, &said)?;
                     self.verdict.gap = Some(*line);
                     return Ok(None);
@@ -235,11 +238,11 @@ impl<'a, W: Write> Retelling<'a, W> {
         };
         writeln!(
             self.out,
-            "           {} again: {san}, {} at depth {}{by}, {} positions",
+            "           {} again: {san}, {} at depth {}{by}, {}",
             if same { "same move" } else { "another move" },
-            words::score(thought.score),
+            told(thought.score),
             thought.depth,
-            thought.nodes,
+            plural::count(thought.nodes, "position", "positions"),
         )
     }
 }

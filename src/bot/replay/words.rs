@@ -2,25 +2,20 @@
 
 use std::time::Duration;
 
-use super::super::mind::Posting;
+use super::super::choice::told;
 use super::super::sheet::Sheet;
 use super::super::trace::{Answer, Bounds, Decision, Found, Idea, Origin};
-use crate::engine::Score;
-use crate::events;
 use crate::lichess::model::clean;
+use crate::plural;
 
 /// What is decided.
 pub(super) fn decision(decision: &Decision) -> String {
     match decision {
         Decision::Think(bounds) => format!("think, {}", limits(bounds)),
-        Decision::Post(Posting::Resign) => "resign".to_owned(),
-        Decision::Post(Posting::Move { uci, draw: false }) => format!("play {}", clean(uci)),
-        Decision::Post(Posting::Move { uci, draw: true }) => {
-            format!("play {} with a draw", clean(uci))
-        }
+        Decision::Post(posting) => clean(&posting.to_string()),
         Decision::Wait(wait) => format!("wait {}", seconds(*wait)),
         Decision::Look(within) => format!(
-            "open the stream anew, and wait {} for what it says",
+            "open the stream again, and wait {} for what it says",
             seconds(*within)
         ),
         Decision::Do(act) => act.words().to_owned(),
@@ -42,10 +37,12 @@ fn limits(bounds: &Bounds) -> String {
         bounds
             .at_most
             .map(|time| format!("for {} at most", seconds(time))),
-        bounds.depth.map(|depth| format!("{depth} plies at most")),
+        bounds
+            .depth
+            .map(|depth| format!("{} at most", plural::count(depth, "ply", "plies"))),
         bounds
             .nodes
-            .map(|nodes| format!("{nodes} positions at most")),
+            .map(|nodes| format!("{} at most", plural::count(nodes, "position", "positions"))),
         bounds.elo.map(|elo| format!("at {elo} Elo")),
     ];
     said.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -68,21 +65,12 @@ pub(super) fn found(found: &Found, sheet: &Sheet) -> String {
 /// What the engine thought.
 fn thought(idea: &Idea) -> String {
     format!(
-        "{} at depth {}, {} positions, {}",
-        score(idea.score()),
+        "{} at depth {}, {}, {}",
+        told(idea.score()),
         idea.depth,
-        idea.nodes,
+        plural::count(idea.nodes, "position", "positions"),
         seconds(idea.elapsed)
     )
-}
-
-/// As people write it.
-pub(super) fn score(score: Score) -> String {
-    match score {
-        Score::Centipawns(cp) => events::Score::Centipawns(cp),
-        Score::Mate(moves) => events::Score::Mate(moves),
-    }
-    .to_string()
 }
 
 /// How a POST was answered.

@@ -17,6 +17,7 @@ use crate::config::Joining;
 use crate::events::{self, ArenaStage, Event};
 use crate::lichess::model::{Arena, ArenaId, Variant};
 use crate::lichess::retry::{self, Kind, Retry};
+use crate::plural;
 
 /// How often an arena that we are in is looked at.
 const WATCH_EVERY: Duration = Duration::from_secs(20);
@@ -221,7 +222,7 @@ pub(super) struct Attendance {
     /// What the account holds ready for it.
     held: Hold,
     /// What was told of it last.
-    shown: Option<events::Arena>,
+    shown: watch::Sender<Option<events::Arena>>,
 }
 
 impl Attendance {
@@ -230,6 +231,7 @@ impl Attendance {
         joining: watch::Receiver<Joining>,
         words: mpsc::UnboundedSender<Word>,
         found: bool,
+        shown: watch::Sender<Option<events::Arena>>,
         reply: Option<Reply>,
     ) -> Self {
         let id = joining.borrow().id.clone();
@@ -245,7 +247,7 @@ impl Attendance {
             known: false,
             found,
             held: Hold::Nothing,
-            shown: None,
+            shown,
         }
     }
 
@@ -336,7 +338,8 @@ impl Attendance {
 
     /// The same arena, of which there is something else to tell.
     fn retell(&mut self, change: impl FnOnce(&mut events::Arena)) {
-        if let Some(mut arena) = self.shown.clone() {
+        let told = self.shown.borrow().clone();
+        if let Some(mut arena) = told {
             change(&mut arena);
             self.show(arena);
         }
@@ -344,7 +347,7 @@ impl Attendance {
 
     /// The same as the last time is not told again.
     fn show(&mut self, mut arena: events::Arena) {
-        if let Some(told) = &self.shown {
+        if let Some(told) = &*self.shown.borrow() {
             let both = told.starts.zip(arena.starts);
             if both.is_some_and(|(before, now)| are_close(before, now)) {
                 arena.starts = told.starts;
@@ -354,7 +357,7 @@ impl Attendance {
             }
         }
         self.house.events.send(Event::Arena(arena.clone()));
-        self.shown = Some(arena);
+        self.shown.send_replace(Some(arena));
     }
 
     /// Looks how things stand and does what is to be done. How long to wait then; nothing when all is done.
@@ -558,7 +561,8 @@ impl Attendance {
         let mut text = format!("number {} of {}", me.rank, arena.players);
         match mine {
             Ok(Some(mine)) => {
-                text += &format!(" with {} points", mine.score);
+                let points = plural::count(mine.score, "point", "points");
+                text += &format!(" with {points}");
                 if let Some(performance) = mine.performance {
                     text += &format!(", performance {performance}");
                 }

@@ -24,6 +24,7 @@ use super::quota::Entry;
 use super::stop::Stop;
 use crate::clock;
 use crate::config::Joining;
+use crate::events;
 use crate::lichess::model::ArenaId;
 use attend::Attendance;
 use scout::{Candidate, Scout};
@@ -73,6 +74,8 @@ struct Seat {
     leave: CancellationToken,
     /// How it was found, unless it is in the configuration or by the operator.
     found: Option<Candidate>,
+    /// How it stands, once Lichess has said so.
+    shown: watch::Receiver<Option<events::Arena>>,
 }
 
 impl Tournaments {
@@ -200,11 +203,14 @@ impl Tournaments {
         self.paused.send_replace(paused);
     }
 
-    /// Those that we take part in, or mean to.
-    pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.attended.keys().map(ToString::to_string).collect();
-        names.sort_unstable();
-        names
+    /// Those that we take part in, or mean to, and how each stands, if Lichess has said so.
+    pub fn shown(&self) -> Vec<(ArenaId, Option<events::Arena>)> {
+        let all = self.attended.iter();
+        let mut all: Vec<_> = all
+            .map(|(id, seat)| (id.clone(), seat.shown.borrow().clone()))
+            .collect();
+        all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        all
     }
 
     /// Something has happened to us in this arena: look at it now.
@@ -251,17 +257,20 @@ impl Tournaments {
             return;
         }
         let id = joining.id.clone();
+        let (teller, shown) = watch::channel(None);
         let seat = Seat {
             joining: watch::Sender::new(joining),
             nudge: Arc::default(),
             leave: CancellationToken::new(),
             found: found.clone(),
+            shown,
         };
         let attendance = Attendance::new(
             self.house.clone(),
             seat.joining.subscribe(),
             self.speaker.clone(),
             found.is_some(),
+            teller,
             reply,
         );
         self.tasks.spawn(attendance.attend(

@@ -34,4 +34,4 @@ pub use ids::{
 };
 pub(super) use text::list;
 pub use text::{UNLIMITED, clean, clip};
-pub use user::{Count, Perf, Profile, TokenInfo, User, UserStatus};
+pub use user::{Count, Perf, Preferences, Profile, TokenInfo, User, UserStatus};

@@ -79,6 +79,14 @@ pub struct Profile {
     pub bio: Option<String>,
 }
 
+/// How a user has set up their account, as far as we ask.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+pub struct Preferences {
+    /// When opponents may ask for a takeback: 1 never, 2 in casual games, 3 always.
+    #[serde(default, deserialize_with = "text::count")]
+    pub takeback: Option<u32>,
+}
+
 /// How many games a user played.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub struct Count {

@@ -140,7 +140,7 @@ fn f16_games_are_played_out_within_the_grace() {
     site.plies(&game.id, 1);
     bot.signal("TERM");
     wait("it finishes the game", || {
-        bot.log().contains("finishing 1 games").then_some(())
+        bot.log().contains("finishing 1 game,").then_some(())
     });
     let anna = site.player("Anna");
     assert_eq!(anna.answer(&anna.challenge(&CLOCK)), "later");

@@ -17,10 +17,7 @@ fn often(fault: &Fault, first: usize, times: usize) -> Vec<Rule> {
 
 /// The waits before a move is sent again, as the bot has decided on them.
 fn before_sending_again(game: &ByHeart) -> Vec<std::time::Duration> {
-    let log = game.bot.log();
-    let mut all = waits(&log, "trouble=Again(");
-    all.extend(waits(&log, "trouble=Lost("));
-    all
+    waits(&game.bot.log(), "did not get through, sending it again in ")
 }
 
 fn slow_down(seconds: u64) -> Fault {

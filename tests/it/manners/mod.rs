@@ -163,7 +163,7 @@ fn a_draw_that_is_not_taken_is_not_offered_again_for_a_while() {
         site.plies(&id, plies);
     }
     let offers = wait("it has offered", || {
-        let offers = bot.log().matches("it is time for a draw").count();
+        let offers = bot.log().matches("offering a draw").count();
         (offers > 0).then_some(offers)
     });
     assert_eq!(offers, 1, "{}", bot.log());
@@ -191,8 +191,13 @@ fn a_rule_says_from_whom_draws_are_taken_and_to_whom_they_are_offered() {
     let log = bot.log();
     let mut offers = log
         .lines()
-        .filter(|line| line.contains("it is time for a draw"));
+        .filter(|line| line.contains("offering a draw") || line.contains("taking the draw at"));
     assert!(offers.all(|line| !line.contains(&games[0])), "{log}");
+    let declined = |line: &str| {
+        let why = "not taking the draw: draws are not accepted in this game";
+        line.contains(why) && line.contains(&games[0])
+    };
+    assert!(log.lines().any(declined), "{log}");
 }
 
 #[test]

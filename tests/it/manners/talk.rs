@@ -86,11 +86,16 @@ fn commands_are_answered_in_their_room_and_not_too_often() {
     );
     // The players' room had enough for a minute before, and this was no command anyway.
     say(&anna, &id, "!version");
+    hear(&anna, &id, "player", "I answer 3 commands a minute here.");
+    say(&anna, &id, "!depth");
+    say(&anna, &id, "!bogus");
     say(&anna, &id, "What do you think?");
+    site.sim.heckle("Zoe", &id, "!bogus");
+    hear(&anna, &id, "spectator", "I do not know !bogus.");
     act(&anna, &id, "resign");
     hear(&anna, &id, "player", "Thank you for the game");
     let lines = [said(&anna, &id, "player"), said(&anna, &id, "spectator")].concat();
-    assert_eq!(lines.len(), 6, "{lines:?}");
+    assert_eq!(lines.len(), 8, "{lines:?}");
     assert!(
         lines
             .iter()
