@@ -285,7 +285,7 @@ fn reporter(
     })
 }
 
-/// A score as it is told to whoever watches, and written in the log.
+/// A score as events and the log have it.
 pub fn told(score: engine::Score) -> events::Score {
     match score {
         engine::Score::Centipawns(cp) => events::Score::Centipawns(cp),

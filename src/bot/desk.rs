@@ -62,7 +62,7 @@ pub struct Sight {
     pub known: Option<Known>,
 }
 
-/// Who plays whom at what.
+/// The kind of a game.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairing {
     /// Our colour.
@@ -76,18 +76,18 @@ pub struct Pairing {
 /// The clocks of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clocks {
-    /// What was left on ours then.
+    /// Time left on ours at that moment.
     pub ours: Duration,
-    /// And on the opponent's.
+    /// Time left on the opponent's.
     pub theirs: Duration,
-    /// When.
+    /// The moment of the state that said so.
     pub at: Instant,
     /// The clock of the side to move runs.
     pub run: bool,
 }
 
 impl Clocks {
-    /// What is left on ours and on the opponent's, in milliseconds.
+    /// Time left on ours and on the opponent's by now, in milliseconds.
     fn left(self, is_our_turn: bool) -> (u64, u64) {
         let gone = match self.run {
             true => clock::since(self.at),

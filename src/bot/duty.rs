@@ -15,6 +15,9 @@
 //! Beside that, from Thinking: the opponent gets a move back (Yielding), and the thinking begins anew only if the stream
 //! does not show that in time.
 //!
+//! Also from Thinking: where there is no legal move nothing can be done (NoMove), and where the server has refused all of
+//! them they are tried again after a wait (AllRefused).
+//!
 //! The invariant: our turn implies that a search or a POST is in flight, or a wait with a deadline is, after which
 //! one of them is. Only the stream settles a debt. A list of moves that has changed voids everything that was
 //! owed for the old one, so that nothing is ever posted for a position that is gone.

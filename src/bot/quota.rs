@@ -47,7 +47,7 @@ const HOUR: u64 = 3_600;
 const DAY: u64 = 86_400;
 
 impl Limit {
-    /// Those of a day, which the operator is told of, how, and what counts more than once.
+    /// Those of a day that the status shows, their names, and which calls count more than once.
     pub const TOLD: [(Self, &str, Option<&str>); 4] = [
         (Self::BotGames, "bot games", None),
         (

@@ -183,8 +183,8 @@ async fn tell(
     Ok(())
 }
 
-/// Prints the moves of the games that are told of and how they end, in the columns of the demo. On a thread of its own, so
-/// that no game waits for a terminal.
+/// Prints the moves and the ends of all games, in the columns of the demo. On a thread of its own, so that no game waits for a
+/// terminal.
 ///
 /// # Errors
 /// When the system has no thread for it.

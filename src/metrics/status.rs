@@ -94,7 +94,7 @@ pub struct IdleStatus {
 pub struct LimitStatus {
     /// Of what, such as `bot games`.
     pub what: String,
-    /// What counts more than once, in words.
+    /// Which calls count more than once, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multiple: Option<String>,
     /// Credits used.
@@ -110,7 +110,7 @@ pub struct LimitStatus {
 pub struct ArenaStatus {
     /// Its id.
     pub id: String,
-    /// What it is called; nothing until Lichess has said so.
+    /// Its name; nothing until Lichess has said so.
     pub name: Option<String>,
     /// `planned`, `running` or `over`.
     pub state: Option<String>,
@@ -118,7 +118,7 @@ pub struct ArenaStatus {
     pub rank: Option<u32>,
     /// How many take part.
     pub players: u32,
-    /// What we do about it, in words.
+    /// Our part in it, in words.
     pub text: String,
 }
 

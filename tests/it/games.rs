@@ -104,7 +104,7 @@ fn the_moves_are_printed_if_wanted_and_the_end_is_told_in_words() {
     bot.ready();
     let anna = site.player("Anna");
     let id = anna.start(&SLOW);
-    anna.play(&id, "e2e4");
+    act(&anna, &id, "move/e2e4");
     site.plies(&id, 2);
     let shown = wait("its status shows it", || {
         let games = status(&bot)["games"].clone();

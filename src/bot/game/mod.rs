@@ -82,6 +82,19 @@ pub enum Ended {
     Rests,
 }
 
+impl Ended {
+    /// For the trace.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Over => "the game is over",
+            Self::Gone => "Lichess does not know the game, or does not let us play it",
+            Self::Unfit => "the game cannot be played",
+            Self::Left => "left as it is",
+            Self::Rests => "resting until it is our turn",
+        }
+    }
+}
+
 /// Plays a game to its end.
 pub async fn play(
     house: House,
@@ -490,9 +503,13 @@ impl Play {
         self.trace(clock::now(), || {
             What::End(match ending {
                 Some((status, winner)) => {
-                    format!("{ended:?}: {status}, {}", tell::result(status, winner))
+                    format!(
+                        "{}: {status}, {}",
+                        ended.words(),
+                        tell::result(status, winner)
+                    )
                 }
-                None => format!("{ended:?}"),
+                None => ended.words().to_owned(),
             })
         });
     }

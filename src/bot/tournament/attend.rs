@@ -89,7 +89,7 @@ struct Memory {
 struct Refusal {
     /// With what we have tried to join.
     joining: Joining,
-    /// What spoke against us, by its page.
+    /// The reasons against us on its page.
     reasons: Vec<String>,
     /// How often it has refused us.
     times: u32,
