@@ -237,7 +237,7 @@ mod tests {
         build_command(&options, &mut said, &mut aside).unwrap();
         let [said, aside] = [said, aside].map(|text| String::from_utf8(text).unwrap());
         assert!(
-            said.contains("my.bin: 4 moves of 3 positions from 1 lines and 2 games"),
+            said.contains("my.bin: 4 moves of 3 positions from 1 line and 2 games"),
             "{said}"
         );
         assert_eq!(aside.matches("left out a game: ").count(), 5, "{aside}");

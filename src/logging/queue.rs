@@ -63,7 +63,7 @@ impl Queue {
         if waiting.bytes + line.len() > MOST {
             waiting.lost += 1;
             waiting.why = if line.len() > MOST {
-                "they are longer than 1 MiB"
+                "longer than 1 MiB"
             } else {
                 "they came faster than they could be written"
             };
@@ -292,7 +292,7 @@ mod tests {
         let text = String::from_utf8(LOG.lock().unwrap().clone()).unwrap();
         assert_eq!(
             text,
-            " WARN 1 lines of the log are missing here: they are longer than 1 MiB\n"
+            " WARN 1 line of the log is missing here: longer than 1 MiB\n"
         );
     }
 
@@ -307,7 +307,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         assert_eq!(
             text,
-            "first\n WARN 1 lines of the log are missing here: they are longer than 1 MiB\n"
+            "first\n WARN 1 line of the log is missing here: longer than 1 MiB\n"
         );
     }
 

@@ -405,7 +405,7 @@ fn books_are_built_and_probed() {
     ];
     let built = stdout(&from_games);
     assert!(
-        built.contains("4 moves of 3 positions from 1 lines and 2 games"),
+        built.contains("4 moves of 3 positions from 1 line and 2 games"),
         "{built}"
     );
     let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";

@@ -159,7 +159,7 @@ fn a_full_disk_costs_lines_of_the_log_and_no_game() {
     fs::remove_file(disk.filler()).unwrap();
     wait("the log goes on", || (bot.log().len() > full).then_some(()));
     let log = bot.log();
-    let told = log.matches("lines of the log are missing here").count();
+    let told = log.matches(" missing here: ").count();
     assert_eq!(told, 1, "{log}");
     assert!(log.contains("No space left on device"), "{log}");
     assert!(!log.contains("panicked"), "{log}");

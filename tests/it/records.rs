@@ -116,7 +116,7 @@ fn a_game_is_kept_and_shown() {
     let list = stdout(&site, directory, &["games"]);
     assert!(list.contains(&game.id) && list.contains("Randy"), "{list}");
     assert!(
-        list.contains("1 games: 1 won, 0 drawn, 0 lost: 100.0 %"),
+        list.contains("1 game: 1 won, 0 drawn, 0 lost: 100.0 %"),
         "{list}"
     );
     let none = stdout(&site, directory, &["games", "--result", "lost"]);
@@ -182,7 +182,7 @@ fn a_game_is_kept_and_shown() {
         directory,
         &["export", "-o", output.to_str().unwrap()],
     );
-    assert!(said.ends_with("out.pgn: 1 games\n"), "{said}");
+    assert!(said.ends_with("out.pgn: 1 game\n"), "{said}");
     assert_eq!(fs::read_to_string(&output).unwrap(), text);
     // What cannot be exported takes no file's place.
     let arguments = ["export", "nosuchid", "-o", output.to_str().unwrap()];

@@ -98,7 +98,7 @@ function challenge({ at, from, to, time_control, variant, rated, decision, reaso
 }
 
 function arena({ account, name, stage, starts, rank, players, text, url }) {
-	const place = rank ? `${rank} of ${players}` : players ? `${players} players` : "";
+	const place = rank ? `${rank} of ${players}` : players ? `${players} ${players === 1 ? "player" : "players"}` : "";
 	return el("tr", {},
 		el("td", {}, url ? el("a", { href: url, rel: "noreferrer", target: "_blank" }, name) : name),
 		el("td", {}, el("span", { class: "chip" }, STAGES[stage])),
