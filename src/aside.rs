@@ -1,7 +1,8 @@
 //! Files that are written whole or not at all.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 /// Writes a file next to its place, then puts it there: no reader ever sees half of it, whenever the process is killed.
@@ -12,6 +13,14 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fill(path, |file| file.write_all(bytes))
 }
 
+/// The same of a file that only this user can read, whatever mode it had.
+///
+/// # Errors
+/// As of [`write`].
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fill_with(path, Some(0o600), |file| file.write_all(bytes))
+}
+
 /// The same with what `make` writes. A link is followed, and a file that was there keeps its mode; what is no file (a pipe,
 /// a device) is written to as it is.
 ///
@@ -19,6 +28,15 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// When the system does not let us, or `make` fails; then a file that was there is as it was.
 pub fn fill<T, E: From<io::Error>>(
     path: &Path,
+    make: impl FnOnce(&mut BufWriter<File>) -> Result<T, E>,
+) -> Result<T, E> {
+    fill_with(path, None, make)
+}
+
+/// The same with this mode.
+fn fill_with<T, E: From<io::Error>>(
+    path: &Path,
+    mode: Option<u32>,
     make: impl FnOnce(&mut BufWriter<File>) -> Result<T, E>,
 ) -> Result<T, E> {
     let known = fs::metadata(path).ok();
@@ -39,12 +57,19 @@ pub fn fill<T, E: From<io::Error>>(
     aside.push(format!(".{}.new", std::process::id()));
     let aside = path.with_file_name(aside);
     let written = || {
-        let mut file = BufWriter::new(File::create(&aside)?);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let file = options.mode(mode.unwrap_or(0o666)).open(&aside)?;
+        let permissions = match mode {
+            Some(mode) => Some(Permissions::from_mode(mode)),
+            None => known.map(|known| known.permissions()),
+        };
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions)?;
+        }
+        let mut file = BufWriter::new(file);
         let made = make(&mut file)?;
         file.flush()?;
-        if let Some(known) = known {
-            file.get_ref().set_permissions(known.permissions())?;
-        }
         file.get_ref().sync_all()?;
         fs::rename(&aside, &path)?;
         Ok(made)
@@ -57,8 +82,7 @@ pub fn fill<T, E: From<io::Error>>(
 
 #[cfg(test)]
 mod tests {
-    use std::fs::Permissions;
-    use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
+    use std::os::unix::fs::{FileTypeExt as _, symlink};
 
     use super::*;
 
@@ -89,6 +113,19 @@ mod tests {
         assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
         let mode = fs::metadata(&file).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_private_file_is_for_us_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("file");
+        for text in ["new", "known"] {
+            write_private(&file, text.as_bytes()).expect("written");
+            assert_eq!(fs::read_to_string(&file).expect("read"), text);
+            let mode = fs::metadata(&file).expect("there").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{text}");
+            fs::set_permissions(&file, Permissions::from_mode(0o666)).expect("public");
+        }
     }
 
     #[test]

@@ -4,8 +4,8 @@ mod accounts;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sd_notify::NotifyState;
@@ -17,7 +17,7 @@ use tracing::{debug, info, warn};
 
 use crate::book::{self, Book};
 use crate::bot::trace::{self, Traces};
-use crate::bot::{self, BotParts, Reread, Shelf};
+use crate::bot::{self, BotParts, Elsewhere, Reread, Shelf};
 use crate::clock;
 use crate::config::{self, PgnFiles, Selection, Settings, Sources, TokenSource};
 use crate::control::{self, Answer, Request};
@@ -96,7 +96,7 @@ impl Error {
     /// What the process says to whoever supervises it.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Bot(bot::Error::AnotherInstance(_)) => 69,
+            Self::Bot(bot::Error::AnotherInstance(_) | bot::Error::RunsAlready { .. }) => 69,
             Self::Bot(bot::Error::TokenRejected(_) | bot::Error::NotABot(_)) => 77,
             Self::NoToken
             | Self::Bot(bot::Error::SomebodyElse { .. })
@@ -217,7 +217,11 @@ fn assemble_all(
         };
         parts.ledger = bot::ledger_file(&account);
         parts.orders = bot::orders_file(&account);
-        parts.reread = Some(rereader(sources.clone(), account.name.clone()));
+        let mut sources = sources.clone();
+        // That file and no other: without it the defaults would come into force.
+        sources.file = settings.file.clone();
+        parts.reread = Some(rereader(sources, account.name.clone()));
+        parts.elsewhere = Some(elsewhere(settings));
         if let Some(name) = &account.name {
             parts.events = events.within(name);
         }
@@ -239,16 +243,33 @@ pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<B
     Ok(BotParts::new(client, engine, books, settings, events))
 }
 
-/// Reads the settings of an account as at the start, and lets systemd know of it.
+/// Reads the settings of an account from the file that is in force, and lets systemd know of it. Where there was none, one
+/// is looked for, and is the one in force from then on.
 fn rereader(sources: Sources, account: Option<String>) -> Reread {
+    let sources = Mutex::new(sources);
     Arc::new(move || {
+        let mut sources = sources.lock().unwrap_or_else(PoisonError::into_inner);
         let mut begin = vec![NotifyState::Reloading];
         // systemd from 253 on wants to know when.
         begin.extend(NotifyState::monotonic_usec_now().ok());
         notify(&begin);
         let read = Settings::load(&sources);
         notify(&[NotifyState::Ready]);
-        Ok(read?.anew_for(account.as_deref()))
+        let read = read?;
+        sources.file.clone_from(&read.file);
+        Ok(read.anew_for(account.as_deref()))
+    })
+}
+
+/// Asks the other processes of this machine that have a control socket which of them plays an account.
+fn elsewhere(settings: &Settings) -> Elsewhere {
+    let socket = settings.daemon.socket.clone();
+    let server = settings.lichess.url.to_string();
+    Arc::new(move |account| {
+        let others = control::statuses(socket.as_deref()).into_iter();
+        let mut others = others.filter(|status| status.pid != std::process::id());
+        let same = others.find(|status| status.plays(account.as_str(), &server));
+        same.map(|status| status.pid)
     })
 }
 

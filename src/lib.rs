@@ -6,7 +6,9 @@ pub mod aside;
 pub mod chess;
 pub mod clock;
 pub mod events;
+pub mod input;
 pub mod progress;
+pub mod serve;
 pub mod spelling;
 
 pub mod book;

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     hook_panics();
+    ignore_file_size_signal();
     let code = run(Cli::of_process().command).unwrap_or_else(|error| report(&error));
     logging::flush();
     code
@@ -355,6 +356,12 @@ fn hook_panics() {
             complain(panic);
         }
     }));
+}
+
+/// A file that has become as long as `ulimit -f` allows is an error like a full disk. The signal would end the process.
+fn ignore_file_size_signal() {
+    // SAFETY: ignoring a signal runs no code of ours when it comes; no thread but this one exists yet.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 /// The first feature that this build uses and this processor lacks.

@@ -1,6 +1,5 @@
 //! `knightwatch book probe` and `knightwatch book build`.
 
-use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::{Book, BuildError, Builder, Error, GameOptions, Probe};
 use crate::aside;
 use crate::chess::{Game, LineError, pgn};
+use crate::input;
 use crate::plural;
 
 /// Why a command about books failed.
@@ -96,7 +96,7 @@ pub fn build_command(
         {
             add_games(&mut builder, path, options.progress, aside).map_err(unreadable)?;
         } else {
-            let text = fs::read_to_string(path).map_err(unreadable)?;
+            let text = input::read_text(path, LONGEST_LINES).map_err(unreadable)?;
             builder.add(&path.display().to_string(), &text);
         }
     }
@@ -124,6 +124,9 @@ pub fn build_command(
     Ok(())
 }
 
+/// The longest file of lines that is read, in bytes.
+const LONGEST_LINES: u64 = 64 << 20;
+
 /// Games that cannot be read are told one by one up to this number.
 const MOST_TOLD: u64 = 5;
 
@@ -134,7 +137,7 @@ fn add_games(
     progress: bool,
     aside: &mut impl Write,
 ) -> io::Result<()> {
-    let file = File::open(path)?;
+    let file = input::open(path)?;
     let size = file.metadata()?.len();
     let mut file = BufReader::with_capacity(1 << 16, file);
     let name = path.display();
@@ -192,6 +195,8 @@ fn clear(progress: bool, aside: &mut impl Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     use crate::chess::Position;

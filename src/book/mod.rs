@@ -20,13 +20,13 @@ pub use record::Record;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
 use tracing::warn;
 
 use crate::chess::{Move, Position};
+use crate::input;
 
 /// A Polyglot book, checked and held in memory.
 ///
@@ -105,6 +105,9 @@ impl Default for Choice {
     }
 }
 
+/// The longest book that is read, in bytes: it is kept in memory.
+const LONGEST: u64 = 1 << 30;
+
 impl Book {
     /// Reads a book from a file.
     ///
@@ -114,7 +117,7 @@ impl Book {
     pub fn open(path: impl AsRef<Path>) -> Result<Book, Error> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        match fs::read(path) {
+        match input::read(path, LONGEST) {
             Ok(bytes) => Book::from_bytes(name, bytes),
             Err(cause) => Err(Error::Unreadable { name, cause }),
         }

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use futures::FutureExt;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 
-use crate::aside;
+use crate::{aside, clock, input};
 
 /// The longest file that is read.
 const LONGEST: u64 = 8 * 1024 * 1024;
@@ -70,17 +71,14 @@ impl Keeper {
     }
 }
 
-/// Reads a file whole; one that is not there is empty.
+/// Reads a file whole. `None` if it is not there.
 ///
 /// # Errors
 /// When it is there and cannot be read.
-pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    match fs::metadata(path) {
-        Ok(file) if file.len() > LONGEST => Err(io::Error::other(format!(
-            "it has more than {LONGEST} bytes"
-        ))),
-        Ok(_) => fs::read(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match input::read(path, LONGEST) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -90,22 +88,52 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// When it is there and cannot be read.
 pub fn load<T: Default + DeserializeOwned>(path: &Path) -> io::Result<T> {
-    match read(path)? {
-        text if text.is_empty() => Ok(T::default()),
-        text => Ok(serde_json::from_slice(&text)?),
+    let Some(text) = read(path)? else {
+        return Ok(T::default());
+    };
+    let bad = |why| Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    if text.trim_ascii().is_empty() {
+        return bad("it is empty");
+    }
+    match serde_json::from_slice(&text)? {
+        // A list would do for any type whose fields may all be missing.
+        object @ Value::Object(_) => Ok(serde_json::from_value(object)?),
+        _ => bad("it is not an object of JSON"),
     }
 }
 
-/// Writes a file anew, whole or not at all.
+/// Gives a file that cannot be read another name, so that it is not overwritten. What is to be logged about it.
+pub fn set_aside(path: &Path) -> String {
+    let now = clock::epoch_seconds(clock::date());
+    let named = |number: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".damaged-{now}"));
+        if number > 0 {
+            name.push(format!("-{number}"));
+        }
+        PathBuf::from(name)
+    };
+    // There may be one of the same second.
+    let free = (0..100).map(named).find(|aside| !aside.exists());
+    let aside = free.unwrap_or_else(|| named(0));
+    match fs::rename(path, &aside) {
+        Ok(()) => format!("it is kept as {}", aside.display()),
+        Err(error) => {
+            format!("it cannot be renamed and is overwritten by the next change: {error}")
+        }
+    }
+}
+
+/// Writes a file anew, whole or not at all, which only this user can read.
 ///
 /// # Errors
 /// When the system does not let us.
-pub fn save(path: &Path, text: &str) -> io::Result<()> {
+pub fn save(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true).mode(0o700).create(directory)?;
     }
-    aside::write(path, text.as_bytes())
+    aside::write_private(path, content.as_ref())
 }
 
 /// Adds lines to a file that is there.
@@ -167,10 +195,25 @@ mod tests {
     fn a_file_that_is_not_there_is_empty_and_one_without_end_is_not_read() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("some/where/file");
-        assert_eq!(read(&path).unwrap(), b"");
+        assert_eq!(read(&path).unwrap(), None);
         save(&path, "text").unwrap();
-        assert_eq!(read(&path).unwrap(), b"text");
-        save(&path, &"x".repeat(LONGEST as usize + 1)).unwrap();
+        assert_eq!(read(&path).unwrap().as_deref(), Some(&b"text"[..]));
+        save(&path, "x".repeat(LONGEST as usize + 1)).unwrap();
         assert!(read(&path).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_set_aside() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("file");
+        save(&path, "damaged").unwrap();
+        let told = set_aside(&path);
+        let (_, aside) = told.split_once("it is kept as ").unwrap();
+        assert_eq!(fs::read(aside).unwrap(), b"damaged");
+        assert!(!path.exists());
+        save(&path, "again").unwrap();
+        assert!(set_aside(&path).contains("it is kept as "));
+        assert_eq!(fs::read(aside).unwrap(), b"damaged");
+        assert!(set_aside(&path).contains("cannot be renamed"));
     }
 }

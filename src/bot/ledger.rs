@@ -22,6 +22,9 @@ const MOST: usize = 20_000;
 /// Lines of the file that count no more; with more of them it is written whole.
 const MOST_STALE: usize = 1_000;
 
+/// What its file ends with.
+pub const ENDING: &str = "accepted.jsonl";
+
 /// See the module's text.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
@@ -76,7 +79,7 @@ impl Ledger {
     /// # Errors
     /// When the file is there and cannot be read.
     pub fn load(path: &Path) -> io::Result<Self> {
-        let text = keeper::read(path)?;
+        let text = keeper::read(path)?.unwrap_or_default();
         let lines = text.split(|byte| *byte == b'\n');
         let entries = lines.filter_map(|line| serde_json::from_slice(line).ok());
         Ok(Self {
@@ -191,7 +194,7 @@ impl Ledger {
 /// Where these settings have the file: one for each server and account, so that rehearsals do not count. `None` where nothing can be
 /// kept.
 pub fn file(settings: &Settings) -> Option<PathBuf> {
-    let name = format!("{}.accepted.jsonl", settings.state_name());
+    let name = format!("{}.{ENDING}", settings.state_name());
     let chosen = settings.records.directory.clone();
     Some(chosen.or_else(|| settings.data_directory())?.join(name))
 }

@@ -10,6 +10,7 @@ mod choice;
 mod crew;
 mod desk;
 mod duty;
+mod files;
 mod game;
 mod hall;
 mod head;
@@ -77,6 +78,8 @@ pub struct BotParts {
     pub calls: Calls,
     /// Where the settings are read anew, if anywhere.
     pub reread: Option<Reread>,
+    /// Tells which other process of this machine plays an account, where that can be asked.
+    pub elsewhere: Option<Elsewhere>,
     /// Where games leave their traces.
     pub traces: Traces,
     /// Tells which games the records have as still on, if there are records.
@@ -108,6 +111,7 @@ impl BotParts {
             orders: None,
             calls: Calls::default(),
             reread: None,
+            elsewhere: None,
             traces: Traces::default(),
             left_open: None,
             hall: Hall::default(),
@@ -128,6 +132,9 @@ impl BotParts {
 
 /// The ids of the games of an account that the records have as still on. It may take as long as a disk does.
 pub type LeftOpen = Arc<dyn Fn(&str) -> Vec<String> + Send + Sync>;
+
+/// The number of the other process of this machine that plays an account. It may take as long as that process needs to answer.
+pub type Elsewhere = Arc<dyn Fn(&Username) -> Option<u32> + Send + Sync>;
 
 /// Why a bot has stopped before it was told to.
 #[derive(Debug, thiserror::Error)]
@@ -157,6 +164,17 @@ pub enum Error {
         plural::count(*.0, "time", "times")
     )]
     AnotherInstance(u32),
+    /// Exit code 69.
+    #[error(
+        "knightwatch runs already and plays {account} (pid {pid}): see `knightwatch status`; stop that process first, or give \
+         each its own account"
+    )]
+    RunsAlready {
+        /// Who we are.
+        account: Username,
+        /// The other process.
+        pid: u32,
+    },
 }
 
 /// Plays until told to stop: returns when the stop has come to its end.

@@ -46,6 +46,9 @@ mod ids {
 const MOST_LEFT: usize = 100;
 
 impl Orders {
+    /// What its file ends with.
+    pub const ENDING: &str = "orders.json";
+
     /// We stay out of this arena from now on.
     pub fn leave(&mut self, arena: &ArenaId) {
         self.left.retain(|other| other != arena);
@@ -82,8 +85,7 @@ impl Orders {
 
 /// Where these settings have the file, beside the count of challenges. `None` where nothing can be kept.
 pub fn file(settings: &Settings) -> Option<PathBuf> {
-    let name = format!("{}.orders.json", settings.state_name());
-    Some(ledger::file(settings)?.with_file_name(name))
+    Some(ledger::beside(&ledger::file(settings)?, Orders::ENDING))
 }
 
 #[cfg(test)]
@@ -101,10 +103,19 @@ mod tests {
             arenas: vec!["may24bot:secret".parse().unwrap()],
             left: vec!["june1bot".parse().unwrap()],
         };
-        keeper::save(&path, &orders.text()).unwrap();
+        keeper::save(&path, orders.text()).unwrap();
         assert_eq!(Orders::load(&path).unwrap(), orders);
-        keeper::save(&path, "{\"paused\": tru").unwrap();
-        assert!(Orders::load(&path).is_err());
+        for (text, why) in [
+            ("{\"paused\": tru", "line 1 column 14"),
+            ("", "it is empty"),
+            (" \n", "it is empty"),
+            ("[]", "not an object"),
+            ("null", "not an object"),
+        ] {
+            keeper::save(&path, text).unwrap();
+            let error = Orders::load(&path).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
         // One that an older or a newer version has written.
         keeper::save(&path, "{\"paused\": true, \"sleeping\": 7}").unwrap();
         assert!(Orders::load(&path).unwrap().paused);

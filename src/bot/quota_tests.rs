@@ -201,7 +201,7 @@ fn the_file_survives_what_happens_to_files() {
     let mut quota = Quota::default();
     quota.bot_game(&id(1), Some(Sought::First), at(0));
     quota.charge(Limit::EventStreams, 1, at(1));
-    keeper::save(&path, &quota.text()).unwrap();
+    keeper::save(&path, quota.text()).unwrap();
     assert_eq!(Quota::load(&path).unwrap(), quota);
     keeper::save(&path, "{\"used\":").unwrap();
     assert!(Quota::load(&path).is_err());

@@ -352,11 +352,16 @@ impl Settings {
     /// What files are called that are kept for this account: like its server, with its name before that where it is one of
     /// several.
     pub fn state_name(&self) -> String {
-        let server = self.lichess.server_name();
         match &self.name {
-            Some(name) => format!("{}@{server}", name.to_ascii_lowercase()),
-            None => server,
+            Some(name) => self.state_name_of(name),
+            None => self.lichess.server_name(),
         }
+    }
+
+    /// The same for an account of this name.
+    pub fn state_name_of(&self, name: &str) -> String {
+        let server = self.lichess.server_name();
+        format!("{}@{server}", name.to_ascii_lowercase())
     }
 
     /// Whether the account of these settings may be called so.

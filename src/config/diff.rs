@@ -7,6 +7,7 @@ use toml::{Table, Value};
 
 use super::settings::{Engine, Settings};
 use crate::lichess::model::clip;
+use crate::lichess::without_tokens;
 
 /// Values that are longer are cut; of lists that are longer only the difference is told.
 const LONGEST: usize = 120;
@@ -142,6 +143,8 @@ pub(super) fn harmless(section: &str, key: &str, value: &Value) -> String {
             (_, Some((open, _))) => Value::from(format!("{open}:***")).to_string(),
             _ => value.to_string(),
         },
+        // Which may be the token itself, by mistake.
+        Value::String(_) if section == "lichess" => without_tokens(&value.to_string()),
         Value::Array(list) => {
             let list: Vec<String> = list
                 .iter()

@@ -20,10 +20,11 @@ mod settings;
 mod strength;
 
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::input;
 use crate::lichess::{CREDENTIALS_VARIABLE, Token, TokenError, TokenFault};
 use layers::{Layer, Reader};
 use problem::{Place, Problem};
@@ -260,17 +261,7 @@ impl Layered {
 }
 
 fn read(path: &Path) -> Result<String, Problem> {
-    let text = std::fs::File::open(path).and_then(|file| {
-        let mut text = String::new();
-        let length = file.take(LONGEST_FILE + 1).read_to_string(&mut text)? as u64;
-        match length > LONGEST_FILE {
-            true => Err(io::Error::other(format!(
-                "it has more than {LONGEST_FILE} bytes"
-            ))),
-            false => Ok(text),
-        }
-    });
-    text.map_err(|error| {
+    let text = input::read_text(path, LONGEST_FILE).map_err(|error| {
         let problem = Problem::new(
             Place::Nowhere,
             format!("cannot read {}: {error}", path.display()),
@@ -278,10 +269,25 @@ fn read(path: &Path) -> Result<String, Problem> {
         match error.kind() {
             io::ErrorKind::NotFound => problem
                 .hint("knightwatch init writes one; without a file every setting has its default"),
-            io::ErrorKind::InvalidData => problem.hint("it must be a text in UTF-8"),
             _ => problem,
         }
-    })
+    })?;
+    // Without the token, which an excerpt would show.
+    if is_one_word(&text) {
+        let message = format!(
+            "{} holds a single word and no settings, so it may be the token file: it is not shown",
+            path.display()
+        );
+        let hint = "--config names the configuration; the token file is named in it, with token_file in [lichess]";
+        return Err(Problem::new(Place::Nowhere, message).hint(hint));
+    }
+    Ok(text)
+}
+
+/// Whether a text holds one word alone, as a token file does.
+fn is_one_word(text: &str) -> bool {
+    let word = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || "=[#".contains(c))
 }
 
 /// The layers over the defaults. Each of their values has been found to fit its key.

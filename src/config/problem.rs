@@ -5,12 +5,16 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use crate::lichess::model::{clean, clip};
+use crate::lichess::without_tokens;
 
 /// The most that is shown of a line, in characters.
 const WIDEST: usize = 160;
 
 /// The longest message: it may quote what was written.
 const LONGEST: usize = 600;
+
+/// The most problems that are shown; there may be one for every line.
+const MOST_SHOWN: usize = 20;
 
 /// All that is wrong with the settings, never empty. Its text is ready for the terminal.
 #[derive(Debug)]
@@ -23,9 +27,18 @@ impl Error {
         Self { problems }
     }
 
-    /// The problems, in the order of the layers and their lines.
+    /// The first problems, in the order of the layers and their lines.
     pub fn problems(&self) -> &[Problem] {
-        &self.problems
+        &self.problems[..self.problems.len().min(MOST_SHOWN)]
+    }
+
+    /// Says how many more there are, if there are.
+    pub fn more(&self) -> Option<String> {
+        match self.problems.len().saturating_sub(MOST_SHOWN) {
+            0 => None,
+            1 => Some("1 more problem is not shown".to_owned()),
+            more => Some(format!("{more} more problems are not shown")),
+        }
     }
 }
 
@@ -33,13 +46,16 @@ impl std::error::Error for Error {}
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, problem) in self.problems.iter().enumerate() {
+        for (i, problem) in self.problems().iter().enumerate() {
             if i > 0 {
                 writeln!(f, "\n")?;
             }
             write!(f, "{problem}")?;
         }
-        Ok(())
+        match self.more() {
+            Some(more) => write!(f, "\n\n{more}: correct these first"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -159,7 +175,8 @@ impl Problem {
             Place::Nowhere => String::new(),
         };
         let hint = self.hint.iter().map(|hint| format!(" ({hint})"));
-        let line = format!("{place}{}{}", self.message, hint.collect::<String>());
+        let message = without_secrets(&self.message);
+        let line = format!("{place}{message}{}", hint.collect::<String>());
         without_tokens(&clip(&line, LONGEST))
     }
 }
@@ -167,7 +184,7 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let message = clip(&self.message, LONGEST);
-        write!(f, "error: {}", without_tokens(&message))?;
+        write!(f, "error: {}", without_secrets(&message))?;
         match &self.place {
             Place::File(at) => {
                 let gutter = at.line.to_string().len();
@@ -180,7 +197,7 @@ impl fmt::Display for Problem {
                     at.column
                 )?;
                 if let Some(text) = &at.text {
-                    let line = without_tokens(text);
+                    let line = without_secrets(text);
                     write!(f, "\n{:gutter$} |\n{} | {line}", "", at.line)?;
                     write!(
                         f,
@@ -196,13 +213,13 @@ impl fmt::Display for Problem {
                 write!(
                     f,
                     "\n  --> environment variable {}",
-                    without_tokens(&clip(name, WIDEST))
+                    without_secrets(&clip(name, WIDEST))
                 )?;
             }
             Place::Argument(key) => write!(
                 f,
                 "\n  --> argument --set {}",
-                without_tokens(&clip(key, WIDEST))
+                without_secrets(&clip(key, WIDEST))
             )?,
             Place::Nowhere => {}
         }
@@ -213,34 +230,54 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The text with everything hidden that may be a token: what begins with `lip_`, and what is set as a `token`.
+/// The text with everything hidden that may be a secret: tokens, what is set as a `token` or a `password`, and passwords
+/// behind the ids of arenas and teams.
 ///
 /// Hidden letters become dots, so that carets still point at their columns.
-fn without_tokens(text: &str) -> String {
-    let secret = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("lip_") {
-        let (before, token) = rest.split_at(at + 4);
-        let length = token.find(|c| !secret(c)).unwrap_or(token.len());
-        shown.push_str(before);
-        shown.extend(token[..length].chars().map(|_| '.'));
-        rest = &token[length..];
-    }
-    shown.push_str(rest);
-
+fn without_secrets(text: &str) -> String {
+    let shown = without_passwords(&without_tokens(text));
     let Some((key, value)) = shown.split_once('=') else {
         return shown;
     };
     let name = key.trim().trim_matches(['"', '\'']);
-    if name == "token" || name.ends_with(".token") {
-        let dots: String = value
-            .chars()
-            .map(|c| if secret(c) { '.' } else { c })
-            .collect();
-        return format!("{key}={dots}");
+    let last = name.rsplit('.').next().unwrap_or_default();
+    match last {
+        "token" | "password" => format!("{key}={}", dots(value)),
+        _ => shown,
+    }
+}
+
+/// The text with dots in the place of letters and digits.
+fn dots(text: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    text.chars()
+        .map(|c| if is_part(c) { '.' } else { c })
+        .collect()
+}
+
+/// The text with dots in the place of `PASSWORD` in quoted words such as `"may24bot:PASSWORD"`.
+fn without_passwords(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for piece in text.split_inclusive(['"', '\'', '`']) {
+        let word = piece.trim_end_matches(['"', '\'', '`']);
+        shown += &without_password(word);
+        shown += &piece[word.len()..];
     }
     shown
+}
+
+/// The same of such a word, without its quotes.
+fn without_password(word: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '@');
+    match word.split_once(':') {
+        Some((id, password))
+            if !id.is_empty() && id.chars().all(is_part) && !password.starts_with([' ', '/']) =>
+        {
+            let hidden: String = password.chars().map(|_| '.').collect();
+            format!("{id}:{hidden}")
+        }
+        _ => word.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -248,14 +285,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_hidden_in_place() {
-        assert_eq!(without_tokens("a lip_abC1 b"), "a lip_.... b");
-        assert_eq!(without_tokens("token = \"abc\""), "token = \"...\"");
-        assert_eq!(without_tokens("lichess.token=abc"), "lichess.token=...");
-        assert_eq!(
-            without_tokens("token_file = \"abc\""),
-            "token_file = \"abc\""
-        );
+    fn secrets_are_hidden_in_place() {
+        for (text, shown) in [
+            ("a lip_abC1 b", "a lip_.... b"),
+            ("token = \"abc\"", "token = \"...\""),
+            ("lichess.token=abc", "lichess.token=..."),
+            ("token_file = \"abc\"", "token_file = \"abc\""),
+            ("password = \"a bc\"", "password = \". ..\""),
+            (
+                "join = [\"may24bot:pass word\", \"battle01@our-team:x\", \"june1bot\"]",
+                "join = [\"may24bot:.........\", \"battle01@our-team:.\", \"june1bot\"]",
+            ),
+            (
+                "`our-team:secret` does not fit",
+                "`our-team:......` does not fit",
+            ),
+            ("  'may24bot:pass", "  'may24bot:...."),
+            (
+                "url = \"https://lichess.org\"",
+                "url = \"https://lichess.org\"",
+            ),
+            ("listen = \"127.0.0.1:9664\"", "listen = \"127.0.0.1:9664\""),
+        ] {
+            assert_eq!(without_secrets(text), shown);
+        }
     }
 
     #[test]

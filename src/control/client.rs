@@ -1,14 +1,18 @@
 //! The other side of the socket: `knightwatch status` and the commands of the operator.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::command::SocketArgs;
-use super::{Answer, Request, candidates};
-use crate::metrics::Health;
+use super::owner::stranger;
+use super::{Answer, Candidate, Request, candidates};
+use crate::lichess::model::clean;
+use crate::metrics::{Health, Status};
 
 /// A daemon that is alive answers at once; what it has to ask Lichess for takes longer, but not as long as this.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -16,6 +20,8 @@ const LICHESS: Duration = Duration::from_secs(30);
 
 /// What opens an address in the browser that the user prefers.
 const BROWSE: &str = "xdg-open";
+/// The longest answer, in bytes: a status with thousands of games.
+const LONGEST: u64 = 4 << 20;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +36,14 @@ pub enum Error {
         path: PathBuf,
         /// What went wrong.
         error: io::Error,
+    },
+    /// What listens on the socket may be another user's.
+    #[error("the control socket {} is not used: {why}", path.display())]
+    Stranger {
+        /// The socket.
+        path: PathBuf,
+        /// Whose it may be.
+        why: String,
     },
     /// The daemon is of another version.
     #[error("the daemon answers something unreadable, is it of another version? {0}")]
@@ -67,22 +81,63 @@ pub fn ask_about(
     account: Option<&str>,
     request: &Request,
 ) -> Result<Answer, Error> {
-    let paths = socket.map_or_else(candidates, |path| vec![path.to_owned()]);
+    let candidates = socket.map_or_else(candidates, |path| vec![Candidate::named(path)]);
     let mut refused = None;
-    for path in &paths {
-        match UnixStream::connect(path) {
-            Ok(stream) => {
+    for candidate in &candidates {
+        match connect(candidate) {
+            // Whatever it answers, no other daemon is meant.
+            Ok(Some(stream)) => {
+                let path = &candidate.path;
                 return talk(stream, account, request).map_err(|error| broken(path, error))?;
             }
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-                ) => {}
-            Err(error) => refused = refused.or(Some(broken(path, error))),
+            Ok(None) => {}
+            Err(error) => {
+                refused.get_or_insert(error);
+            }
         }
     }
-    Err(refused.unwrap_or(Error::Nobody(paths)))
+    let paths = candidates.into_iter().map(|candidate| candidate.path);
+    Err(refused.unwrap_or_else(|| Error::Nobody(paths.collect())))
+}
+
+/// The status of each daemon that answers on this socket or on one of the usual ones. One may be there twice.
+pub fn statuses(socket: Option<&Path>) -> Vec<Status> {
+    let named = socket.map(Candidate::named);
+    let all = named.into_iter().chain(candidates());
+    let status = |candidate| {
+        let stream = connect(&candidate).ok()??;
+        match talk(stream, None, &Request::Status) {
+            Ok(Ok(Answer::Status(status))) => Some(*status),
+            _ => None,
+        }
+    };
+    all.filter_map(status).collect()
+}
+
+/// Connects to the daemon on this socket. `None` if nobody listens there.
+fn connect(candidate: &Candidate) -> Result<Option<UnixStream>, Error> {
+    let path = &candidate.path;
+    let connected = UnixStream::connect(path).and_then(|stream| {
+        // Before anything is said: a request may have a password in it.
+        let stranger = stranger(&stream, candidate)?;
+        Ok((stream, stranger))
+    });
+    match connected {
+        Ok((stream, None)) => Ok(Some(stream)),
+        Ok((_, Some(why))) => Err(Error::Stranger {
+            path: path.clone(),
+            why,
+        }),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(broken(path, error)),
+    }
 }
 
 fn broken(path: &Path, error: io::Error) -> Error {
@@ -105,12 +160,29 @@ fn talk(
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(request.line(account)?.as_bytes())?;
     let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer)?;
-    Ok(match serde_json::from_str(&answer) {
+    BufReader::new(stream.take(LONGEST)).read_line(&mut answer)?;
+    let answer = serde_json::from_str(&answer).and_then(|mut answer| {
+        make_harmless(&mut answer);
+        serde_json::from_value(answer)
+    });
+    Ok(match answer {
         Ok(Answer::Error(why)) => Err(Error::Refused(why)),
         Ok(answer) => Ok(answer),
         Err(error) => Err(Error::Unreadable(error.to_string())),
     })
+}
+
+/// Drops what a terminal would obey from all texts; their line ends stay.
+fn make_harmless(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            let lines: Vec<String> = text.split('\n').map(clean).collect();
+            *text = lines.join("\n");
+        }
+        Value::Array(values) => values.iter_mut().for_each(make_harmless),
+        Value::Object(fields) => fields.values_mut().for_each(make_harmless),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// Prints how the daemon is doing; the exit code is 0 when all is well and 1 when somebody should look.

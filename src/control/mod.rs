@@ -7,9 +7,10 @@
 mod client;
 mod command;
 mod ends;
+mod owner;
 mod server;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ use serde_json::Value;
 use crate::bot::{self, Helm, Invitation};
 use crate::metrics::Status;
 
-pub use client::{Error, ask, ask_about, status_command};
+pub use client::{Error, ask, ask_about, status_command, statuses};
 pub use command::{OperatorCommand, SocketArgs};
 pub use ends::{Ends, PageUrl};
 pub use server::{BindError, Server, keep};
@@ -209,9 +210,40 @@ pub fn default_path() -> PathBuf {
     directory.join(NAME)
 }
 
+/// A path where a daemon's socket may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Candidate {
+    path: PathBuf,
+    /// Somebody who may say so has said that it is there: the operator, or root, who alone can write to `/run`. Otherwise
+    /// anybody may have made the directory.
+    named: bool,
+}
+
+impl Candidate {
+    fn named(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            named: true,
+        }
+    }
+}
+
 /// Where a daemon's socket may be, the likeliest first.
-fn candidates() -> Vec<PathBuf> {
-    vec![default_path(), PathBuf::from(SYSTEM).join(NAME)]
+fn candidates() -> Vec<Candidate> {
+    let system = Candidate::named(&Path::new(SYSTEM).join(NAME));
+    let own = Candidate {
+        path: default_path(),
+        named: false,
+    };
+    vec![own, system]
+}
+
+/// The directory that a socket is in.
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(directory) if directory != Path::new("") => directory,
+        _ => Path::new("."),
+    }
 }
 
 /// The number of the user who runs this process.

@@ -12,7 +12,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval_at, timeout};
 use tracing::{debug, info, warn};
 
-use super::{Answer, Ends, Request, user};
+use super::owner::shared;
+use super::{Answer, Ends, Request, directory_of, user};
 
 /// The longest request, in bytes.
 const LONGEST: u64 = 64 * 1024;
@@ -116,16 +117,14 @@ impl Server {
             path: path.to_owned(),
             error,
         };
-        let directory = match path.parent() {
-            Some(directory) if directory != Path::new("") => directory,
-            _ => Path::new("."),
-        };
+        let directory = directory_of(path);
+        let us = user();
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(directory)
             .map_err(system)?;
-        if let Some(why) = shared(directory).map_err(system)? {
+        if let Some(why) = shared(directory, |owner| owner == us).map_err(system)? {
             return Err(BindError::Shared {
                 path: directory.to_owned(),
                 why,
@@ -196,21 +195,6 @@ impl Drop for Server {
     }
 }
 
-/// Why others could put something in the place of a file in this directory. A link to it may be the system's, as systemd
-/// has one to its runtime directories.
-fn shared(directory: &Path) -> io::Result<Option<String>> {
-    let (name, there) = (fs::symlink_metadata(directory)?, fs::metadata(directory)?);
-    let us = user();
-    let mode = there.mode() & 0o7777;
-    Ok(if there.uid() != us || ![0, us].contains(&name.uid()) {
-        Some("belongs to another user".to_owned())
-    } else if mode & 0o022 != 0 {
-        Some(format!("can be written to by others (mode {mode:04o})"))
-    } else {
-        None
-    })
-}
-
 /// What tells a file from another one at the same place.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let there = fs::symlink_metadata(path).ok()?;
@@ -276,18 +260,6 @@ mod tests {
         let _server = Server::bind(&path).await.unwrap();
         let directory = fs::metadata(path.parent().unwrap()).unwrap();
         assert_eq!(directory.mode() & 0o777, 0o700);
-    }
-
-    #[test]
-    fn the_directory_of_another_user_is_refused() {
-        let mut directory = PathBuf::from("/");
-        let home = tempfile::tempdir().unwrap();
-        if user() == 0 {
-            directory = home.path().to_owned();
-            std::os::unix::fs::chown(&directory, Some(1), None).unwrap();
-        }
-        let why = shared(&directory).unwrap();
-        assert_eq!(why.as_deref(), Some("belongs to another user"));
     }
 
     #[tokio::test]

@@ -137,7 +137,7 @@ fn connect(settings: &Settings) -> Result<Client, Finding> {
     };
     let token = source.read().map_err(|error| match error {
         // It says itself what to do, and the token may be a good one.
-        TokenError::NoCredentials(_) => {
+        TokenError::NoCredentials(_) | TokenError::NotAName => {
             Finding::bad("token", Fault::Configuration, error.to_string())
         }
         _ => no_token(

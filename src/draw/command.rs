@@ -1,12 +1,12 @@
 //! `knightwatch render`.
 
-use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::{Board, Film};
 use crate::aside;
 use crate::chess::{Color, Game, LineError, pgn};
+use crate::input;
 
 /// The most that is read of a file with a game.
 const LONGEST: u64 = 16 << 20;
@@ -190,7 +190,9 @@ fn first_game(name: &str) -> Result<pgn::Record, RenderError> {
     let mut text = Vec::new();
     match name {
         "-" => io::stdin().lock().take(LONGEST).read_to_end(&mut text),
-        name => fs::File::open(name).and_then(|file| file.take(LONGEST).read_to_end(&mut text)),
+        name => {
+            input::open(Path::new(name)).and_then(|file| file.take(LONGEST).read_to_end(&mut text))
+        }
     }
     .map_err(unreadable)?;
     let shown = if name == "-" { "stdin" } else { name };
@@ -205,6 +207,8 @@ fn first_game(name: &str) -> Result<pgn::Record, RenderError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn options(what: &str) -> RenderOptions {

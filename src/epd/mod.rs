@@ -12,7 +12,11 @@ use anyhow::{Context, ensure};
 pub use self::question::Question;
 use crate::chess::Game;
 use crate::engine::{Engine, EngineOptions, Limits, Task, Thought};
+use crate::input;
 use crate::progress::Progress;
+
+/// The longest test suite that is read, in bytes.
+const LONGEST: u64 = 64 << 20;
 
 /// `knightwatch epd`
 #[derive(Clone, Debug, clap::Args)]
@@ -75,7 +79,7 @@ pub fn run(options: &EpdOptions, output: &mut impl Write) -> anyhow::Result<()> 
 /// The questions of a file. Empty lines and those that begin with `#` are skipped.
 fn read(path: &Path) -> anyhow::Result<Vec<Question>> {
     let name = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+    let text = input::read_text(path, LONGEST).with_context(|| format!("cannot read {name}"))?;
     let mut questions = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         if !line.trim().is_empty() && !line.starts_with('#') {

@@ -22,7 +22,7 @@ use super::retry::{Gate, Kind};
 use super::stream::Ndjson;
 use super::tally::Tally;
 use super::token::Token;
-use crate::clock;
+use crate::{clock, input};
 
 /// The most that is read of an answer. The longest, 500 bots online, is about 1 MB.
 const LARGEST_ANSWER: usize = 16 << 20;
@@ -493,12 +493,15 @@ fn connections(plain: bool, roots: &[reqwest::Certificate]) -> reqwest::ClientBu
     }
 }
 
+/// The longest file of certificates, in bytes: those of a whole system are a quarter of a megabyte.
+const LONGEST_CERTIFICATES: u64 = 16 << 20;
+
 fn certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, Error> {
     let fault = |why: String| Error::CaFile {
         file: file.to_owned(),
         why,
     };
-    let pem = std::fs::read(file).map_err(|error| fault(error.to_string()))?;
+    let pem = input::read(file, LONGEST_CERTIFICATES).map_err(|error| fault(error.to_string()))?;
     let roots = reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| fault(root(&error)))?;
     if roots.is_empty() {
         return Err(fault("there is no certificate in it".to_owned()));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use url::{Host, Url};
 
 use super::model::clip;
+use super::token::without_tokens;
 
 /// Where Lichess is: `https://lichess.org`, or any other address with any path before `/api`.
 ///
@@ -46,7 +47,7 @@ impl Endpoint {
     /// When it is no http or https address, not encrypted though elsewhere, or has parts that make no sense here.
     pub fn parse(address: &str) -> Result<Self, EndpointError> {
         let base = Url::parse(address.trim())
-            .map_err(|error| EndpointError::NotAnUrl(clip(address, 80), error))?;
+            .map_err(|error| EndpointError::NotAnUrl(without_tokens(&clip(address, 80)), error))?;
         Self::new(base)
     }
 
@@ -58,7 +59,7 @@ impl Endpoint {
         if !base.username().is_empty() || base.password().is_some() {
             return Err(EndpointError::Credentials);
         }
-        let shown = || clip(base.as_str(), 80);
+        let shown = || without_tokens(&clip(base.as_str(), 80));
         match base.scheme() {
             "https" => {}
             "http" if is_loopback(&base) => {}

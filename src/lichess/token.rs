@@ -1,8 +1,11 @@
 //! The secret that says who we are.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+use crate::input;
 
 /// A Lichess access token. It shows itself to nobody: `Debug` prints `Token(…)`, there is no `Display`, and no error
 /// of this module quotes it.
@@ -12,15 +15,20 @@ pub struct Token(Box<str>);
 /// What is wrong with a token. Never says what it read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    #[error("the token file {} cannot be read: {why}", path.display())]
+    #[error("the token file {} cannot be read: {why}", shown(path))]
     Unreadable { path: PathBuf, why: String },
+    #[error(
+        "what should be the name of the token file looks like the token itself, and there is no such file: put the token \
+         into a file of its own with mode 0600, and name that file with token_file"
+    )]
+    NotAName,
     #[error(
         "the token file {} cannot be read: %d is where systemd puts the service's credentials, and CREDENTIALS_DIRECTORY is not \
          set; by hand, set it to the directory of the file, such as /etc/knightwatch",
-        .0.display()
+        shown(.0)
     )]
     NoCredentials(PathBuf),
-    #[error("the token file {} {why}", path.display())]
+    #[error("the token file {} {why}", shown(path))]
     InFile { path: PathBuf, why: TokenFault },
     #[error("the environment variable {name} {why}")]
     InEnvironment { name: String, why: TokenFault },
@@ -41,6 +49,77 @@ pub enum TokenFault {
 
 /// The longest token that is taken, in bytes. Lichess's have some 24 to 64.
 const LONGEST: usize = 512;
+
+/// The longest token file, in bytes. Editors and white space may make it longer than the token.
+const LONGEST_FILE: u64 = 64 * 1024;
+
+/// How tokens of Lichess begin: personal ones, and those of OAuth.
+const PREFIXES: [&str; 2] = ["lip_", "lio_"];
+
+/// The shortest token without such a beginning, in characters: the older personal ones.
+const SHORTEST_BARE: usize = 16;
+
+/// The text with everything hidden that may be a token. Hidden letters become dots, so that columns stay what they are.
+pub fn without_tokens(text: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = PREFIXES.iter().filter_map(|prefix| rest.find(prefix)).min() {
+        let (before, token) = rest.split_at(at + PREFIXES[0].len());
+        let length = token.find(|c| !is_part(c)).unwrap_or(token.len());
+        without_bare(before, &mut shown);
+        shown.extend(token[..length].chars().map(|_| '.'));
+        rest = &token[length..];
+    }
+    without_bare(rest, &mut shown);
+    shown
+}
+
+/// Appends the text with words hidden that look like a token without a beginning.
+fn without_bare(text: &str, shown: &mut String) {
+    for piece in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
+        let word = piece.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        if is_bare_token(word) {
+            shown.extend(word.chars().map(|_| '.'));
+            shown.push_str(&piece[word.len()..]);
+        } else {
+            shown.push_str(piece);
+        }
+    }
+}
+
+/// Whether a word looks random: letters with digits among them, or in changing case.
+fn is_bare_token(word: &str) -> bool {
+    let count = |is: fn(&u8) -> bool| word.bytes().filter(is).count();
+    let digits = count(u8::is_ascii_digit);
+    let (upper, lower) = (count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
+    word.len() >= SHORTEST_BARE
+        && upper + lower + digits == word.len()
+        && (digits > 0 && digits < word.len() || upper > 2 && lower > 2)
+}
+
+/// Whether this is a token as far as one can tell.
+fn is_token(text: &str) -> bool {
+    let mut prefixes = PREFIXES.iter();
+    prefixes.any(|prefix| text.starts_with(prefix) && text != *prefix) || is_bare_token(text)
+}
+
+/// A path for a message.
+fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let may_hide = is_name_a_token(path) || PREFIXES.iter().any(|prefix| text.contains(prefix));
+    if may_hide {
+        without_tokens(&text)
+    } else {
+        text.into_owned()
+    }
+}
+
+/// Whether the last part of a path looks like a token.
+fn is_name_a_token(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| is_token(&name))
+}
 
 impl FromStr for Token {
     type Err = TokenFault;
@@ -79,14 +158,11 @@ impl Token {
         if is_credential(path) {
             return Err(TokenError::NoCredentials(path.into()));
         }
-        let about = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
-        if about.is_dir() {
-            return Err(unreadable(&"it is a folder"));
-        }
-        if about.len() > 64 * 1024 {
-            return Err(in_file(TokenFault::Long));
-        }
-        let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
+        let bytes = input::read(path, LONGEST_FILE).map_err(|error| match error.kind() {
+            io::ErrorKind::FileTooLarge => in_file(TokenFault::Long),
+            io::ErrorKind::NotFound if is_name_a_token(path) => TokenError::NotAName,
+            _ => unreadable(&error),
+        })?;
         let text = str::from_utf8(&bytes).map_err(|_| in_file(TokenFault::Characters))?;
         text.parse().map_err(in_file)
     }
@@ -206,6 +282,66 @@ mod tests {
     }
 
     #[test]
+    fn a_token_where_its_file_belongs_is_not_shown() {
+        for secret in [
+            "lip_secretSECRET12345",
+            "lio_secretSECRET12345",
+            "a1B2c3D4e5F6g7H8",
+            "secretSECRETsecr",
+        ] {
+            let error = Token::from_file(Path::new(secret)).unwrap_err();
+            assert!(matches!(error, TokenError::NotAName), "{error}");
+            let path = Path::new("/nowhere/lip_folder/file").join(secret);
+            for error in [
+                TokenError::Unreadable {
+                    path: path.clone(),
+                    why: String::new(),
+                },
+                TokenError::NoCredentials(path.clone()),
+                TokenError::InFile {
+                    path: path.clone(),
+                    why: TokenFault::Empty,
+                },
+            ] {
+                let said = error.to_string();
+                assert!(said.contains("/nowhere/lip_....../file/"), "{said}");
+                assert!(!said.to_lowercase().contains("secret"), "{said}");
+                assert!(!said.contains("a1B2"), "{said}");
+            }
+        }
+        let path = Path::new("/nix/store/0c5b3f2d7a8e9f1a2b3c-x/token");
+        assert_eq!(shown(path), path.display().to_string());
+    }
+
+    #[test]
+    fn tokens_are_hidden_in_place() {
+        for (text, shown) in [
+            ("a lip_abC1 b", "a lip_.... b"),
+            ("a lio_abC1-x, lip_y", "a lio_......, lip_."),
+            ("xlip_lio_b", "xlip_....."),
+            ("is a1B2c3D4e5F6g7H8.", "is ................."),
+            (
+                "reserved_for_humans = 12345678901234567890",
+                "reserved_for_humans = 12345678901234567890",
+            ),
+            ("Schachweltmeisterschaft", "Schachweltmeisterschaft"),
+            ("é lip_é", "é lip_."),
+        ] {
+            assert_eq!(without_tokens(text), shown);
+        }
+    }
+
+    #[test]
+    fn a_token_file_has_an_end() {
+        let error = Token::from_file(Path::new("/dev/zero")).unwrap_err();
+        assert!(error.to_string().contains("it is a device"), "{error}");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(1 << 40).unwrap();
+        let error = Token::from_file(file.path()).unwrap_err();
+        assert!(error.to_string().contains("too long"), "{error}");
+    }
+
+    #[test]
     fn a_file_that_is_not_there_is_named() {
         let error = Token::from_file(Path::new("/nowhere/token")).unwrap_err();
         assert!(
@@ -219,7 +355,7 @@ mod tests {
             Token::from_file(folder.path())
                 .unwrap_err()
                 .to_string()
-                .contains("it is a folder")
+                .contains("it is a directory")
         );
     }
 

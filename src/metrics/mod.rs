@@ -39,6 +39,8 @@ const BOUNDS: [f64; 14] = [
 pub struct Live {
     /// Who we are, once that is known.
     pub account: Option<String>,
+    /// The server's address, once it is known who we are.
+    pub server: Option<String>,
     /// `running`, `draining` or `leaving`.
     pub stage: &'static str,
     /// The operator wants no new games for now.
@@ -249,7 +251,9 @@ impl Metrics {
         let owed = live.games.iter().filter_map(|game| game.owed_ms).max();
         let mut status = Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
             account: live.account,
+            server: live.server,
             stage: live.stage.to_owned(),
             paused: live.paused,
             blocked: live.blocked,

@@ -12,6 +12,12 @@ use crate::plural;
 pub struct Status {
     /// The program's version.
     pub version: String,
+    /// The number of its process.
+    #[serde(default)]
+    pub pid: u32,
+    /// The server's address, once it is known who we are.
+    #[serde(default)]
+    pub server: Option<String>,
     /// Who we are, once that is known.
     pub account: Option<String>,
     /// `running`, `draining` or `leaving`; empty before the bot's loop runs.
@@ -398,6 +404,17 @@ impl fmt::Display for Status {
 }
 
 impl Status {
+    /// Whether this account of this server is played.
+    pub fn plays(&self, account: &str, server: &str) -> bool {
+        self.each().iter().any(|one| {
+            let account = one
+                .account
+                .as_ref()
+                .is_some_and(|name| name.eq_ignore_ascii_case(account));
+            account && one.server.as_deref() == Some(server)
+        })
+    }
+
     /// What each account has for itself: this, or that of several.
     pub(super) fn each(&self) -> &[Self] {
         match self.accounts.is_empty() {

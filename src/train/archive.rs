@@ -1,13 +1,12 @@
 //! Files of games: records one after another, compressed as `.xz`.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use lzma_rust2::{LzmaOptions, XzOptions, XzReader, XzWriter};
 
-use crate::aside;
+use crate::{aside, input};
 
 /// What the name of a file of games ends in.
 pub const ENDING: &str = ".viri.xz";
@@ -41,7 +40,7 @@ fn compress(games: &[u8]) -> io::Result<Vec<u8>> {
 /// # Errors
 /// When the file cannot be opened.
 pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
-    let file = BufReader::with_capacity(1 << 16, File::open(path)?);
+    let file = BufReader::with_capacity(1 << 16, input::open(path)?);
     if path.extension().is_some_and(|ending| ending == "xz") {
         Ok(Box::new(BufReader::with_capacity(
             1 << 16,

@@ -5,9 +5,13 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 
 use crate::chess::{Epd, Game, Position};
+use crate::input;
 
 /// Random plies before the engine plays; a coin decides on one more, so that both sides begin.
 const RANDOM_PLIES: usize = 8;
+
+/// The longest file of positions that is read, in bytes.
+const LONGEST: u64 = 512 << 20;
 
 /// Who finds none fair of so many has lost his judgement, and plays what comes.
 const THROWS: u32 = 100;
@@ -27,7 +31,8 @@ impl Openings {
     /// When the file cannot be read, with file and line when it is a line of it.
     pub fn load(path: &Path, seed: u32) -> anyhow::Result<Openings> {
         let name = path.display();
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+        let text =
+            input::read_text(path, LONGEST).with_context(|| format!("cannot read {name}"))?;
         let mut positions = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             if line.trim().is_empty() || line.starts_with('#') {

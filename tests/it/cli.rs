@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use clap::CommandFactory;
 use knightwatch::cli::Cli;
@@ -591,6 +592,112 @@ fn wrong_users_of_a_site_are_told_at_once() {
         assert!(
             said.contains(word) && !said.contains("try --listen"),
             "{arguments:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_command_without_a_log_ends_when_it_is_done() {
+    let time = |arguments: &[&str]| {
+        let begun = Instant::now();
+        stdout(arguments);
+        begun.elapsed()
+    };
+    // The quickest of several, for the machine may be busy.
+    let quickest = (0..5).map(|_| time(&["perft", "1"])).min();
+    assert!(quickest < Some(Duration::from_millis(900)), "{quickest:?}");
+}
+
+#[test]
+fn what_is_no_file_is_refused_instead_of_read_without_end() {
+    let home = tempfile::tempdir().unwrap();
+    let fifo = home.path().join("fifo.pgn");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let fifo = fifo.to_str().unwrap();
+    let book = home.path().join("book.bin");
+    let book = book.to_str().unwrap();
+    let set = |key: &str, path: &str| format!("{key}={path}");
+    for path in ["/dev/zero", fifo] {
+        let what = if path == fifo { "a FIFO" } else { "a device" };
+        let (token, ca) = (
+            set("lichess.token_file", path),
+            set("lichess.ca_file", path),
+        );
+        let books = format!("book.files=[\"{path}\"]");
+        let commands: &[&[&str]] = &[
+            &["run", "--config", path],
+            &["check", "--config", path],
+            &["run", "--set", &token],
+            &["run", "--set", &ca],
+            &["run", "--set", &books],
+            &["book", "probe", path],
+            &["book", "build", path, "--output", book],
+            &["epd", path, "--depth", "1"],
+            &["explain", path],
+            &["replay", path],
+            &["render", path],
+            &["sim", "--listen", "127.0.0.1:0", "--faults", path],
+        ];
+        for arguments in commands {
+            let mut command = knightwatch(arguments);
+            command
+                .env("HOME", home.path())
+                .env_remove("XDG_CONFIG_HOME");
+            if *arguments != ["run", "--set", &token] {
+                command.env("LICHESS_TOKEN", "lip_nobody");
+            }
+            let output = command.current_dir(home.path()).output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(!output.status.success(), "{arguments:?}");
+            assert!(
+                said.contains(&format!("it is {what}, not a regular file")),
+                "{arguments:?}: {said}"
+            );
+        }
+        let mut engine = knightwatch(&["uci"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let told = format!("setoption name EvalFile value {path}\nquit\n");
+        engine
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(told.as_bytes())
+            .unwrap();
+        let said = String::from_utf8(engine.wait_with_output().unwrap().stdout).unwrap();
+        assert!(
+            said.contains(&format!("it is {what}, not a regular file")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_site_that_others_reach_says_so() {
+    for (address, told) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
+        let mut sim = knightwatch(&["sim", "--listen", address])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut first = String::new();
+        let out = sim.stdout.as_mut().unwrap();
+        BufReader::new(out).read_line(&mut first).unwrap();
+        assert!(first.contains("Lichess in a box on"), "{first}");
+        signal(&sim, "TERM");
+        let said = String::from_utf8(sim.wait_with_output().unwrap().stderr).unwrap();
+        assert_eq!(
+            said.contains("everybody who reaches this machine"),
+            told,
+            "{said}"
         );
     }
 }

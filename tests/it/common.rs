@@ -406,6 +406,11 @@ impl Daemon {
         std::fs::write(file, text).unwrap();
     }
 
+    /// The number of the program's process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Where the program's control socket is.
     pub fn socket(&self) -> PathBuf {
         self.home.path().join("control.sock")

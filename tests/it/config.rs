@@ -655,3 +655,16 @@ fn of_several_accounts_each_has_its_own() {
     let bert = shown_in_force(written, &[], Some("https://lichess.org/@/Bert"));
     assert_eq!(layer(&bert, "rated = false"), "config.toml:1");
 }
+
+#[test]
+fn of_many_problems_the_first_are_told() {
+    let text: String = (0..12_000).map(|n| format!("wrong{n} = 1\n")).collect();
+    let said = complaint(&text, &[], &[]);
+    assert_eq!(said.matches("error: ").count(), 20, "{said}");
+    assert!(
+        said.contains("wrong0") && said.contains("wrong19"),
+        "{said}"
+    );
+    assert!(said.contains("11980 more problems are not shown"), "{said}");
+    assert!(!said.contains("are missing here"), "{said}");
+}

@@ -258,3 +258,23 @@ fn on_a_read_only_disk_there_is_no_control_socket_until_it_can_be_written() {
     wait("it is there again", || socket.exists().then_some(()));
     assert_fair(&site.sim.games());
 }
+
+#[test]
+fn the_limit_of_a_file_s_size_costs_records_and_no_game() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let home = tempfile::tempdir().unwrap();
+    // In blocks of 1,024 bytes: room for the log of a start, and not for that of a game.
+    let limited = ["bash", "-c", "ulimit -f 64; exec \"$@\"", "limited"];
+    let entrance = limited.map(str::to_owned).to_vec();
+    let mut bot = Daemon::launch_in(&site, "", entrance, home);
+    bot.ready();
+    let full = |bot: &Daemon| bot.log().len() >= 64 << 10;
+    site.sim.spar(partner());
+    wait("the log is as long as it may be", || {
+        full(&bot).then_some(())
+    });
+    play_on(&site, 20);
+    assert!(bot.runs());
+    assert_fair(&site.sim.games());
+    assert_eq!(bot.leave().code(), Some(0));
+}

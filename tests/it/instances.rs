@@ -2,12 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use knightwatch::control::{self, Answer, Request};
-use knightwatch::sim::{Kind, NewUser, Plan, SimOptions, Sparring, TimeControl};
+use knightwatch::sim::{Endpoint, Kind, NewUser, Plan, SimOptions, Sparring, TimeControl};
+use serde_json::json;
 
-use crate::common::{BOT, Daemon, Site, wait};
+use crate::common::{BOT, Daemon, Site, visits_of, wait};
+use crate::operator::{said, status};
 
 /// How many times as fast as the wall's all clocks run: two minutes are over in twelve seconds.
 const SPEED: f64 = 10.0;
@@ -54,6 +57,93 @@ fn age(bot: &Daemon) -> Option<Duration> {
         Ok(Answer::Status(status)) => Some(Duration::from_secs(status.up_s)),
         _ => None,
     }
+}
+
+/// What the configuration says of a control socket that is another program's.
+fn socket_of(bot: &Daemon) -> String {
+    let socket = bot.socket();
+    format!(
+        "daemon = {{ listen = \"127.0.0.1:0\", socket = \"{}\" }}\n",
+        socket.display()
+    )
+}
+
+fn streams(site: &Site) -> usize {
+    visits_of(site, BOT, Endpoint::EventStream).len()
+}
+
+#[test]
+fn a_second_instance_on_this_machine_ends_before_it_takes_the_event_stream() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let mut first = Daemon::start(&site, "");
+    wait("it tells which account it plays", || {
+        match control::ask(Some(&first.socket()), &Request::Status) {
+            Ok(Answer::Status(status)) => status.account,
+            _ => None,
+        }
+    });
+    let opened = streams(&site);
+    let mut second = Daemon::launch_as(&site, &site.sim.token_of(BOT), &socket_of(&first));
+    assert_eq!(second.ended().code(), Some(69), "{}", second.log());
+    let told = format!(
+        "knightwatch runs already and plays {BOT} (pid {})",
+        first.pid()
+    );
+    let log = second.log();
+    assert!(
+        log.contains(&told) && log.contains("knightwatch status"),
+        "{log}"
+    );
+    assert_eq!(streams(&site), opened);
+    assert!(!first.log().contains("offline"), "{}", first.log());
+
+    // One that plays another account plays.
+    let mut third = Daemon::start_as(&site, "Anna", &socket_of(&first), &[]);
+    assert!(third.runs() && first.runs());
+}
+
+#[test]
+fn two_accounts_in_one_directory_keep_what_they_are_told_apart() {
+    let site = Site::new([
+        NewUser::bot("Anna"),
+        NewUser::bot("Bert"),
+        NewUser::bot("Cleo"),
+    ]);
+    let home = tempfile::tempdir().unwrap();
+    // As an earlier version has left it.
+    let server = site.url.strip_prefix("http://").unwrap().replace(':', "-");
+    let shared = home.path().join(format!("{server}.orders.json"));
+    std::fs::write(&shared, "{\"blocked\": [\"Cleo\"]}").unwrap();
+    let config = format!(
+        "records = {{ directory = \"{}\" }}\n",
+        home.path().display()
+    );
+    let mut one = Daemon::start(&site, &config);
+    let mut other = Daemon::start_as(&site, "Anna", &config, &[]);
+    said(&one, &["block", "Bert"]);
+    said(&one, &["pause"]);
+    said(&other, &["block", "Nobody"]);
+    for bot in [&mut one, &mut other] {
+        bot.crash_and_restart();
+        online_again(bot);
+    }
+    assert_eq!(status(&one)["paused"], true);
+    assert_eq!(status(&other)["paused"], false);
+    assert_eq!(status(&one)["blocked"], json!(["Cleo", "Bert"]));
+    assert_eq!(status(&other)["blocked"], json!(["Cleo", "Nobody"]));
+    for name in ["knightwatch", "anna"] {
+        let file = home.path().join(format!("{name}@{server}.orders.json"));
+        let mode = std::fs::metadata(file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+/// Waits until a program that was started twice has said where it stands.
+fn online_again(bot: &Daemon) {
+    wait("it is online again", || (online(bot) == 2).then_some(()));
+    wait("it tells how it stands", || {
+        status(bot)["account"].is_string().then_some(())
+    });
 }
 
 fn plies(site: &Site) -> usize {

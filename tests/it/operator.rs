@@ -1,13 +1,15 @@
 //! What an operator has the running program do: by its commands, by SIGHUP, and what of it survives a crash.
 
-use std::process::{Command, Output};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use knightwatch::sim::{Endpoint, Fault, Kind, NewUser, Rule, SimOptions, Sparring};
 use knightwatch::store::{Page, Reader};
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Player, SLOW, Site, wait};
+use crate::common::{BOT, Daemon, Killed, Player, SLOW, Site, visits_of, wait};
 
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 const RATED: [(&str, &str); 3] = [BLITZ[0], BLITZ[1], ("rated", "true")];
@@ -434,4 +436,89 @@ fn what_becomes_of_the_operator_s_challenges_is_written_down() {
         "dropped: Lichess answered 400: No such user: Nobody",
     ];
     assert_eq!(words, expected);
+}
+
+#[test]
+fn a_reload_without_the_configuration_changes_nothing() {
+    let site = site();
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("knightwatch.toml");
+    let socket = home.path().join("control.sock");
+    // Found where the program is started.
+    let text = format!(
+        "lichess.url = \"{}\"\nengine = {{ hash_mib = 16, threads = 1 }}\nchallenge.accept = false\n\
+         daemon = {{ listen = \"\", socket = \"{}\" }}\n",
+        site.url,
+        socket.display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let bot = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+        .arg("run")
+        .current_dir(home.path())
+        .env("HOME", home.path())
+        .env_remove("XDG_CONFIG_HOME")
+        .env("LICHESS_TOKEN", site.sim.token_of(BOT))
+        .env("STATE_DIRECTORY", home.path().join("state"))
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let _bot = Killed(bot.unwrap());
+    wait("the bot is online", || {
+        let streams = visits_of(&site, BOT, Endpoint::EventStream);
+        (socket.exists() && !streams.is_empty()).then_some(())
+    });
+    let anna = site.player("Anna");
+    assert_ne!(ask(&anna, &BLITZ), "accepted");
+    let away = home.path().join("away.toml");
+    for (from, to, done) in [(&file, &away, false), (&away, &file, true)] {
+        std::fs::rename(from, to).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+        let output = command
+            .args(["reload", "--socket"])
+            .arg(&socket)
+            .output()
+            .unwrap();
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(output.status.success(), done, "{said}");
+        let expected = if done {
+            "nothing has changed"
+        } else {
+            "cannot read knightwatch.toml"
+        };
+        assert!(said.contains(expected), "{said}");
+        assert_ne!(ask(&anna, &BLITZ), "accepted");
+    }
+}
+
+#[test]
+fn orders_that_cannot_be_read_are_said_and_kept() {
+    let site = site();
+    let mut bot = Daemon::start(&site, "");
+    said(&bot, &["block", "Rival"]);
+    said(&bot, &["pause"]);
+    // At once, without waiting for the next second.
+    assert_eq!(status(&bot)["paused"], true);
+    let file = bot.state_file(".orders.json").unwrap();
+    let mode = |file: &Path| std::fs::metadata(file).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&file), 0o600);
+    for (life, (text, why)) in (2..).zip([
+        ("{\"paused\": tru", "line 1 column 14"),
+        ("", "it is empty"),
+        ("[]", "not an object"),
+    ]) {
+        bot.crash();
+        std::fs::write(&file, text).unwrap();
+        bot.restart();
+        online(&bot, life);
+        let log = bot.log();
+        let told = log
+            .lines()
+            .rfind(|line| line.contains("nothing paused"))
+            .unwrap();
+        assert!(told.contains(why), "{told}");
+        let (_, aside) = told.split_once("it is kept as ").unwrap();
+        assert_eq!(std::fs::read_to_string(aside.trim()).unwrap(), text);
+        assert!(said(&bot, &["pause"]).contains("no new games"));
+        assert_eq!(mode(&file), 0o600);
+    }
 }

@@ -1,9 +1,10 @@
 //! The token stays secret, and what others write harms no terminal.
 
 use std::fs::{self, File, Permissions};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use knightwatch::sim::{
     Endpoint, Fault, Habits, Kind, NewUser, Plan, Rule, Sparring, StreamFault, Talk, TimeControl,
 };
 
-use crate::common::{BOT, Daemon, Killed, Site, wait};
+use crate::common::{BOT, Daemon, Killed, Site, skip, wait};
 
 /// Whether this must not reach a terminal: control sequences, and what turns the direction of writing.
 fn is_harmful(c: char) -> bool {
@@ -139,6 +140,116 @@ fn the_token_is_in_nothing_that_is_printed() {
     }
     let leak = printed.lines().find(|line| line.contains(SECRET));
     assert_eq!(leak, None);
+}
+
+#[test]
+fn a_token_in_the_wrong_place_is_not_shown() {
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join("config.toml");
+    let said = |arguments: &[&str], environment: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+        command.args(arguments).current_dir(home.path()).env_clear();
+        command.env("HOME", home.path());
+        command.envs(environment.map(|token| ("KNIGHTWATCH__LICHESS__TOKEN_FILE", token)));
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(78), "{output:?}");
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    let file = config.to_str().unwrap();
+    for secret in [
+        "lip_secret12345secret",
+        "lio_secret12345secret12345",
+        "secret12345secret",
+    ] {
+        let set = format!("lichess.token_file={secret}");
+        for command in ["run", "check"] {
+            fs::write(&config, format!("lichess.token_file = \"{secret}\"\n")).unwrap();
+            for told in [
+                said(&[command, "--config", file], None),
+                said(&[command, "--set", &set], None),
+                said(&[command], Some(secret)),
+            ] {
+                assert!(!told.contains("secret12345"), "{told}");
+                assert!(told.contains("looks like the token itself"), "{told}");
+            }
+            // The file of the token for that of the configuration.
+            for text in [format!("{secret}\n"), format!("\u{feff} {secret} \r\n")] {
+                fs::write(&config, text).unwrap();
+                let told = said(&[command, "--config", file], None);
+                assert!(!told.contains("secret12345"), "{told}");
+                assert!(told.contains("may be the token file"), "{told}");
+            }
+            fs::write(&config, format!("{secret} # mine\n[engine]\n")).unwrap();
+            let told = said(&[command, "--config", file], None);
+            assert!(!told.contains("secret12345"), "{told}");
+        }
+    }
+}
+
+#[test]
+fn the_password_of_an_arena_is_not_shown_with_what_is_wrong_beside_it() {
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join("config.toml");
+    let text = "tournaments.join = [\"may24bot:hidden\", \"bad:hidden\"]\n[tournaments.x]\n";
+    fs::write(&config, text).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+        .arg("run")
+        .arg("--config")
+        .arg(&config)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("may24bot:......"), "{said}");
+    assert!(!said.contains("hidden"), "{said}");
+}
+
+/// A control socket of another user's making, in a directory with this mode: what came to it from `knightwatch join`, and
+/// what that said.
+fn overheard(mode: u32, owner: Option<u32>) -> (String, String) {
+    let home = tempfile::tempdir().unwrap();
+    fs::set_permissions(home.path(), Permissions::from_mode(0o755)).unwrap();
+    // As of a session without XDG_RUNTIME_DIR.
+    let user = fs::metadata(home.path()).unwrap().uid();
+    let directory = home.path().join(format!("knightwatch-{user}"));
+    fs::create_dir(&directory).unwrap();
+    let listener = UnixListener::bind(directory.join("control.sock")).unwrap();
+    fs::set_permissions(&directory, Permissions::from_mode(mode)).unwrap();
+    chown(&directory, owner, None).unwrap();
+    let child = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+        .args(["join", "may24bot:hunter2"])
+        .env_clear()
+        .env("TMPDIR", home.path())
+        .current_dir(home.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut client, _) = listener.accept().unwrap();
+    let mut heard = String::new();
+    BufReader::new(&mut client).read_line(&mut heard).unwrap();
+    // A client that has gone takes no answer.
+    let _ = client.write_all(b"{\"done\":\"joined \\u001b]0;pwned\\u0007\\u009b31m\\nred\"}\n");
+    let output = child.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (heard, String::from_utf8(said).unwrap())
+}
+
+#[test]
+fn nothing_is_said_to_a_control_socket_that_anybody_may_have_made() {
+    let (heard, said) = overheard(0o700, None);
+    assert!(heard.contains("hunter2"), "{heard}");
+    assert_eq!(said, "joined ]0;pwned31m\nred\n");
+    let (heard, said) = overheard(0o777, None);
+    assert_eq!(heard, "");
+    assert!(said.contains("can be written to by others"), "{said}");
+    let user = fs::metadata("/proc/self").unwrap().uid();
+    if user != 0 {
+        return skip("root", "only root can give a directory to another user");
+    }
+    let (heard, said) = overheard(0o755, Some(1));
+    assert_eq!(heard, "");
+    assert!(said.contains("belongs to another user"), "{said}");
 }
 
 #[test]

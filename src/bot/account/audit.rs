@@ -157,6 +157,7 @@ impl Account {
         let engine = &self.house.settings.engine;
         self.metrics.live(Live {
             account: Some(self.house.me.to_string()),
+            server: Some(self.house.settings.lichess.url.to_string()),
             stage: self.stop.stage().key(),
             paused: self.office.orders.paused,
             blocked: self

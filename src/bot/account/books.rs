@@ -68,7 +68,11 @@ fn remembered<T: Default>(
         return T::default();
     };
     load(file).unwrap_or_else(|error| {
-        warn!("cannot read {}, so {what} anew: {error}", file.display());
+        let kept = keeper::set_aside(file);
+        warn!(
+            "cannot read {}, so {what} anew: {error}; {kept}",
+            file.display()
+        );
         T::default()
     })
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use tokio::task::spawn_blocking;
 use tracing::{error, info, warn};
 
@@ -47,6 +47,10 @@ pub(super) struct Office {
     /// To write there, in the order in which they were given.
     turn: Arc<Mutex<()>>,
     reread: Option<Reread>,
+    /// To read the settings again, one time after another, ...
+    reread_turn: Arc<Mutex<()>>,
+    /// ... of which one may wait: it reads all that has been written until then.
+    rereads: Arc<Semaphore>,
     /// Challenges of the operator's that are not answered yet.
     invited: HashMap<ChallengeId, Box<Challenge>>,
     /// How games are played against whom, until the program ends; goes before what the rules say.
@@ -57,8 +61,11 @@ impl Office {
     pub fn open(parts: &BotParts) -> Self {
         let load = |path: &PathBuf| {
             Orders::load(path).unwrap_or_else(|error| {
+                let kept = keeper::set_aside(path);
                 let path = path.display();
-                warn!("cannot read {path}, so nobody is blocked by it and nothing paused: {error}");
+                warn!(
+                    "cannot read {path}, so nobody is blocked by it and nothing paused: {error}; {kept}"
+                );
                 Orders::default()
             })
         };
@@ -68,6 +75,8 @@ impl Office {
             file: parts.orders.clone(),
             turn: Arc::default(),
             reread: parts.reread.clone(),
+            reread_turn: Arc::default(),
+            rereads: Arc::new(Semaphore::new(2)),
             invited: HashMap::new(),
             play: Vec::new(),
         }
@@ -401,7 +410,15 @@ impl Account {
         let Some(reread) = self.office.reread.clone() else {
             return reply.refuse("there is no configuration to read again");
         };
+        let Ok(permit) = Arc::clone(&self.office.rereads).try_acquire_owned() else {
+            return reply
+                .refuse("the configuration is being read, and will be once more after that");
+        };
+        let turn = Arc::clone(&self.office.reread_turn);
         self.errands.spawn(async move {
+            let _permit = permit;
+            // However long the disk takes, it is one thread that waits for it.
+            let _turn = turn.lock_owned().await;
             match spawn_blocking(move || reread()).await {
                 Ok(read) => Errand::Reread(read.map(|new| new.map(Box::new)), reply),
                 Err(failure) => {
@@ -431,6 +448,9 @@ impl Account {
                 error!("{UNUSABLE}");
                 for problem in error.problems() {
                     error!("{}", problem.line());
+                }
+                if let Some(more) = error.more() {
+                    error!("{more}");
                 }
                 return reply.refuse(format!("{UNUSABLE}\n\n{error}"));
             }
@@ -514,6 +534,8 @@ impl Account {
 
     /// Writes the standing orders down, and then does this.
     fn keep_orders(&mut self, then: Then) {
+        // Who asks for the status next is told of it.
+        self.report();
         let (text, turn) = (self.office.orders.text(), Arc::clone(&self.office.turn));
         let file = self.office.file.clone();
         self.errands.spawn(async move {

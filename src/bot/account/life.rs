@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
+use tokio::task::spawn_blocking;
 use tracing::{error, info};
 
 use super::books::Books;
@@ -16,6 +17,7 @@ use crate::bot::stop::{Stage, Stop};
 use crate::bot::{BotParts, Error, House};
 use crate::clock;
 use crate::events::{Event, Severity};
+use crate::lichess::model::Username;
 
 /// The next life begins after this; when the one before was short too, after twice this, ...
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -32,15 +34,20 @@ const NOT_NOW: &str =
 
 /// Follows the account until the stop has come to its end.
 pub(in crate::bot) async fn run(mut parts: BotParts, mut stop: Stop) -> Result<(), Error> {
+    let mut calls = std::mem::take(&mut parts.calls);
+    let Some(house) = introduce(&parts, &mut stop, &mut calls).await? else {
+        return Ok(());
+    };
+    if let Some(pid) = played_by(&parts, &house.me).await {
+        let account = house.me;
+        return Err(Error::RunsAlready { account, pid });
+    }
+    parts.name_files(&house.me);
     let mut books = Books::open(parts.ledger.as_deref());
     for (kind, wait) in books.quota.pauses(clock::date()) {
         info!("no {kind} requests for another {wait:.0?}, as Lichess asked before we were started");
         parts.client.pause(kind, wait);
     }
-    let mut calls = std::mem::take(&mut parts.calls);
-    let Some(house) = introduce(&parts, &mut stop, &mut calls).await? else {
-        return Ok(());
-    };
     let (mut short_lives, mut heard) = (0, 0);
     loop {
         let born = clock::now();
@@ -79,6 +86,12 @@ pub(in crate::bot) async fn run(mut parts: BotParts, mut stop: Stop) -> Result<(
         }
         books = Books::open(parts.ledger.as_deref());
     }
+}
+
+/// The other process of this machine that plays this account. Its event stream would be closed by ours.
+async fn played_by(parts: &BotParts, me: &Username) -> Option<u32> {
+    let (elsewhere, me) = (parts.elsewhere.clone()?, me.clone());
+    spawn_blocking(move || elsewhere(&me)).await.ok().flatten()
 }
 
 /// How many short lives there were in a row, when one that began then has failed.

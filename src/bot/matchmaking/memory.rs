@@ -541,7 +541,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("answers.json");
         assert_eq!(Memory::load(&path).unwrap(), Memory::default());
-        keeper::save(&path, &memory.text()).unwrap();
+        keeper::save(&path, memory.text()).unwrap();
         assert_eq!(Memory::load(&path).unwrap(), memory);
         keeper::save(&path, "[]]").unwrap();
         assert!(Memory::load(&path).is_err());

@@ -1,6 +1,5 @@
 //! `knightwatch explain`: what would be answered to a challenge, and why.
 
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,13 +8,15 @@ use std::time::SystemTime;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::super::files;
 use super::super::ledger::{self, Ledger};
-use super::super::orders::{self, Orders};
+use super::super::orders::Orders;
 use super::super::quota::{Limit, Quota};
 use super::{Case, Load, Ruling, Subject, Terms, Verdict, judge, rank};
 use crate::chess::Position;
 use crate::config::Settings;
 use crate::events::Player;
+use crate::input;
 use crate::lichess::model::{
     Challenge, ChallengeId, ChallengeStatus, Challenger, ColorWish, Compat, Speed, TimeControl,
     Username, Variant,
@@ -128,13 +129,9 @@ pub fn explain_command(
 ) -> Result<(), ExplainError> {
     let Asked { challenge, compat } = asked;
     // What cannot be read counts as nothing: the service's own is its own.
-    let kept = ledger::file(settings);
-    let quota = kept
-        .as_ref()
-        .map(|file| ledger::beside(file, Quota::ENDING));
-    let quota = quota.and_then(|file| Quota::load(&file).ok());
-    let ledger = kept.and_then(|file| Ledger::load(&file).ok());
-    let orders = orders::file(settings).and_then(|file| Orders::load(&file).ok());
+    let quota = files::find(settings, Quota::ENDING).and_then(|file| Quota::load(&file).ok());
+    let ledger = files::find(settings, ledger::ENDING).and_then(|file| Ledger::load(&file).ok());
+    let orders = files::find(settings, Orders::ENDING).and_then(|file| Orders::load(&file).ok());
     let orders = orders.unwrap_or_default();
     let settings = &*orders.over(&Arc::new(settings.clone()));
     let now = SystemTime::now();
@@ -162,16 +159,12 @@ pub fn explain_command(
 }
 
 fn read(file: &Path) -> io::Result<String> {
+    if file.as_os_str() != "-" {
+        return input::read_text(file, LONGEST);
+    }
     let mut text = String::new();
-    let length = match file.as_os_str() == "-" {
-        true => io::stdin()
-            .lock()
-            .take(LONGEST + 1)
-            .read_to_string(&mut text)?,
-        false => File::open(file)?
-            .take(LONGEST + 1)
-            .read_to_string(&mut text)?,
-    };
+    let stdin = io::stdin().lock();
+    let length = stdin.take(LONGEST + 1).read_to_string(&mut text)?;
     match length as u64 > LONGEST {
         true => Err(io::Error::other(format!(
             "it has more than {LONGEST} bytes"

@@ -1,6 +1,5 @@
 //! Reading traces, whole or damaged: what is wrong is said with its line.
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use serde::Deserialize;
 use super::recorder::LONGEST;
 use super::{Header, VERSION_OF_FORM, What};
 use crate::config::Settings;
+use crate::input;
 use crate::lichess::model::address::{self, Page};
 use crate::lichess::model::clip;
 
@@ -88,7 +88,7 @@ struct AnyHeader {
 /// When nothing of it can be.
 pub fn read(path: &Path) -> Result<Tale, Error> {
     let mut bytes = Vec::new();
-    let file = File::open(path)?.take(2 * LONGEST + 1);
+    let file = input::open(path)?.take(2 * LONGEST + 1);
     { file }.read_to_end(&mut bytes)?;
     if bytes.len() as u64 > 2 * LONGEST {
         return Err(Error::TooLong);

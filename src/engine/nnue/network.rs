@@ -21,6 +21,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::features::{self, INPUTS};
 use super::{Kernels, LANE, QA, QB};
+use crate::input;
 
 const MAGIC: [u8; 4] = *b"KWNN";
 const VERSION: u16 = 1;
@@ -28,6 +29,9 @@ const HEADER: usize = 64;
 const NAME: usize = 32;
 /// Hidden units at most; keeps hostile files small.
 const MAX_HIDDEN: usize = 2048;
+
+/// The longest network file that is read, in bytes: twenty times the largest shape.
+const LONGEST: u64 = 64 << 20;
 const MAX_BUCKETS: usize = 32;
 
 /// The network in this binary; an empty file means that there is none.
@@ -253,7 +257,7 @@ impl Network {
     /// # Errors
     /// When it cannot be read or is no good network.
     pub fn open(path: &Path) -> Result<Network, OpenError> {
-        let bytes = std::fs::read(path).map_err(|error| OpenError {
+        let bytes = input::read(path, LONGEST).map_err(|error| OpenError {
             path: path.to_owned(),
             why: Why::Read(error),
         })?;

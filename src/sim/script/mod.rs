@@ -11,7 +11,11 @@ use super::options::{NewUser, check_name};
 use super::quirks::Quirks;
 use super::sparring::Sparring;
 use super::{ArenaOptions, NewTeam};
+use crate::input;
 use crate::spelling;
+
+/// The longest script that is read, in bytes.
+const LONGEST: u64 = 1 << 20;
 
 /// What scripts say. Later ones win where they speak of the same thing, and add where they list.
 #[derive(Clone, Debug, Default)]
@@ -178,7 +182,7 @@ impl Script {
         if let Some((known, text)) = shipped {
             return Self::parse(text, known);
         }
-        let text = std::fs::read_to_string(Path::new(name)).map_err(|error| {
+        let text = input::read_text(Path::new(name), LONGEST).map_err(|error| {
             ScriptError(format!(
                 "{name}: {error}\nhint: write the name of a file, or one of F1 to F17; `--faults list` tells what these are"
             ))

@@ -20,10 +20,14 @@ use super::options::TuneOptions;
 use super::signal::stop_on_signal;
 use crate::aside;
 use crate::engine::{ParameterError, Parameters, Setting, Solo, Tunable};
+use crate::input;
 use crate::progress::Progress;
 
 /// Between two times that the state is written.
 const WRITE_EVERY: Duration = Duration::from_secs(30);
+
+/// The longest state of a run that is read, in bytes.
+const LONGEST: u64 = 16 << 20;
 
 /// A run, as it is in its file.
 #[derive(Serialize, Deserialize)]
@@ -116,7 +120,7 @@ impl Run {
             seed: options.field.seed.into(),
         };
         let name = options.state.display();
-        let text = match std::fs::read(&options.state) {
+        let text = match input::read(&options.state, LONGEST) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let values = tunables.iter().map(|tunable| f64::from(tunable.value));

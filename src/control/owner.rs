@@ -1,0 +1,118 @@
+//! Whose a control socket is: by its directory, and by the process that listens.
+
+use std::fs;
+use std::io;
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use super::{Candidate, directory_of, user};
+
+/// Why others could put something in the place of a file in this directory. A link to it may be the system's, as systemd
+/// has one to its runtime directories.
+pub(super) fn shared(
+    directory: &Path,
+    is_trusted: impl Fn(u32) -> bool,
+) -> io::Result<Option<String>> {
+    let (name, there) = (fs::symlink_metadata(directory)?, fs::metadata(directory)?);
+    let mode = there.mode() & 0o7777;
+    let owner = there.uid();
+    Ok(
+        if !is_trusted(owner) || ![0, owner].contains(&name.uid()) && !is_trusted(name.uid()) {
+            Some("belongs to another user".to_owned())
+        } else if mode & 0o022 != 0 {
+            Some(format!("can be written to by others (mode {mode:04o})"))
+        } else {
+            None
+        },
+    )
+}
+
+/// Why nothing is said to the process that listens there, if it may be another user's.
+pub(super) fn stranger(stream: &UnixStream, candidate: &Candidate) -> io::Result<Option<String>> {
+    let us = user();
+    let directory = directory_of(&candidate.path);
+    let owner = fs::metadata(directory)?.uid();
+    // Root may ask the daemon of any user, where that daemon is what was named.
+    let is_trusted =
+        |other| [0, us].contains(&other) || us == 0 && candidate.named && other == owner;
+    if let Some(why) = shared(directory, is_trusted)? {
+        return Ok(Some(format!("the directory {} {why}", directory.display())));
+    }
+    let listener = listener(stream, &candidate.path)?;
+    Ok((!is_trusted(listener))
+        .then(|| format!("the process that listens there is of another user ({listener})")))
+}
+
+/// The user of the process that listens.
+#[cfg(target_os = "linux")]
+fn listener(stream: &UnixStream, _: &Path) -> io::Result<u32> {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    let mut length = size_of_val(&peer) as libc::socklen_t;
+    // SAFETY: the socket is open, and the system writes at most `length` bytes to `peer`, which has as many.
+    let answer = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut length,
+        )
+    };
+    match answer {
+        0 => Ok(peer.uid),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The same, by the file.
+#[cfg(not(target_os = "linux"))]
+fn listener(_: &UnixStream, path: &Path) -> io::Result<u32> {
+    Ok(fs::symlink_metadata(path)?.uid())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn the_directory_of_another_user_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("control.sock");
+        let _listener = UnixListener::bind(&path).unwrap();
+        let stream = UnixStream::connect(&path).unwrap();
+        let strange = |named| {
+            let path = path.clone();
+            stranger(&stream, &Candidate { path, named }).unwrap()
+        };
+        for named in [false, true] {
+            assert_eq!(strange(named), None);
+        }
+        let us = user();
+        let foreign = |other| other != us;
+        let why = shared(home.path(), foreign).unwrap();
+        assert_eq!(why.as_deref(), Some("belongs to another user"));
+        if us != 0 {
+            return;
+        }
+        std::os::unix::fs::chown(home.path(), Some(1), None).unwrap();
+        for named in [false, true] {
+            // Root may look into it where it was told to, and finds a listener that is its own.
+            let expected = (!named).then(|| {
+                format!(
+                    "the directory {} belongs to another user",
+                    home.path().display()
+                )
+            });
+            assert_eq!(strange(named), expected);
+        }
+    }
+}
