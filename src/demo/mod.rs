@@ -25,7 +25,7 @@ use crate::events::{Bus, Event, RecvError};
 use crate::lichess::Token;
 use crate::plural;
 use crate::sim::{
-    ColorChoice, Habits, Kind, NewUser, Plan, Sim, SimOptions, Sparring, TimeControl,
+    self, ColorChoice, Habits, Kind, NewUser, Plan, Sim, SimOptions, Sparring, TimeControl,
 };
 use crate::store::{self, Recorder};
 use crate::web::{self, Page};
@@ -71,6 +71,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         )
     })?;
     let address = listener.local_addr()?;
+    sim::warn_if_reachable(address);
     let sim = site();
     let (close, closed) = oneshot::channel::<()>();
     let server = tokio::spawn({

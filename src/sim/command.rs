@@ -157,6 +157,7 @@ pub async fn run_command(
         io::Error::new(error.kind(), text)
     })?;
     let address = listener.local_addr()?;
+    super::warn_if_reachable(address);
     let users = each_once(args.users.into_iter().chain(script.users))?;
     let sparring: Vec<Sparring> = args.sparring.into_iter().chain(script.sparring).collect();
     let strangers = strangers(&users, &sparring);

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::extract::connect_info::Connected;
-use axum::serve::{IncomingStream, Listener};
+use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -33,12 +32,6 @@ impl Connection {
     /// The next thing that is written, be it an answer or a line of a stream, becomes a TCP reset.
     pub fn reset(&self) {
         self.broken.store(true, Ordering::Release);
-    }
-}
-
-impl Connected<IncomingStream<'_, Doors>> for Connection {
-    fn connect_info(stream: IncomingStream<'_, Doors>) -> Self {
-        stream.remote_addr().clone()
     }
 }
 

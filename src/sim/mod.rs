@@ -69,8 +69,9 @@ pub use script::{Script, ScriptError};
 pub use sparring::{ColorChoice, GameSummary, Habits, Kind, Plan, Quit, Sparring, Talk};
 pub use team::NewTeam;
 
-use std::future::{Future, IntoFuture};
+use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -78,11 +79,20 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use connection::{Connection, Doors};
+use crate::serve::{self, Bounds};
+use connection::Doors;
 use id::UserId;
 use sparring::{Resident, Thinkers};
 use time::TimeSource;
 use world::World;
+
+/// Who may connect: two thousand bots with two streams and a request each, with the times of the proxy in front of Lichess,
+/// on the wall.
+const BOUNDS: Bounds = Bounds {
+    connections: 6_000,
+    head: Duration::from_secs(60),
+    stall: Duration::from_secs(60),
+};
 
 /// What open connections get to finish when the process ends: wall time, whatever time the site keeps.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -117,6 +127,16 @@ struct Shared {
     moving_in: mpsc::UnboundedSender<Resident>,
     /// Taken by whoever serves the site.
     newcomers: Mutex<Option<mpsc::UnboundedReceiver<Resident>>>,
+}
+
+/// Says so in the log where others than this machine reach the site: everybody knows its tokens.
+pub fn warn_if_reachable(address: SocketAddr) {
+    if !address.ip().to_canonical().is_loopback() {
+        tracing::warn!(
+            "everybody who reaches this machine can use the site on {address}, and act as any of its users: tokens are \
+             made from names; 127.0.0.1 is for this machine alone"
+        );
+    }
 }
 
 /// The personal token that every simulator gives the user of this name: `lip_` and the lower-cased name.
@@ -169,12 +189,12 @@ impl Sim {
         self.world().base = format!("http://{address}");
 
         let (close, closing) = oneshot::channel::<()>();
-        let app = server::router(self.clone()).into_make_service_with_connect_info::<Connection>();
-        let server = axum::serve(Doors(listener), app).with_graceful_shutdown(async {
+        let app = server::router(self.clone());
+        let server = serve::serve(Doors(listener), app, BOUNDS, async {
             // A sender that is gone means the same.
             let _ = closing.await;
         });
-        let mut server = std::pin::pin!(server.into_future());
+        let mut server = std::pin::pin!(server);
         let mut stop = std::pin::pin!(stop);
         let mut faults = std::pin::pin!(self.keep_fault_clock());
         let mut residents = JoinSet::new();
@@ -182,7 +202,7 @@ impl Sim {
         loop {
             tokio::select! {
                 () = &mut stop => break,
-                ended = &mut server => return ended,
+                () = &mut server => return Ok(()),
                 () = &mut faults => {}
                 Some(newcomer) = newcomers.recv() => {
                     residents.spawn(newcomer.live(self.clone()));
@@ -204,9 +224,8 @@ impl Sim {
         self.world().close();
         let _ = close.send(());
         // Who keeps his connection open all the same is cut off with the process.
-        tokio::time::timeout(FAREWELL, server)
-            .await
-            .unwrap_or(Ok(()))
+        let _ = tokio::time::timeout(FAREWELL, server).await;
+        Ok(())
     }
 
     /// The personal token of a user: `lip_` and the lower-cased name.

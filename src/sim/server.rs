@@ -33,6 +33,9 @@ use super::stream::{Lines, pieces};
 /// More than any request has to say.
 const MAX_BODY: usize = 64 * 1024;
 
+/// The time for the body of a request, on the wall: as of the proxy in front of Lichess.
+const BODY_WITHIN: Duration = Duration::from_secs(60);
+
 pub(super) fn router(sim: Sim) -> Router {
     Router::new().fallback(handle).with_state(sim)
 }
@@ -60,8 +63,10 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
         Ok(come) => come,
         Err(failure) => return refused(&failure),
     };
-    let Ok(body) = to_bytes(body, MAX_BODY).await else {
-        return refused(&Failure::new(413, "Request body too large"));
+    let body = match tokio::time::timeout(BODY_WITHIN, to_bytes(body, MAX_BODY)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) => return refused(&Failure::new(413, "Request body too large")),
+        Err(_) => return refused(&Failure::new(408, "Request timeout")),
     };
     let before = struck.delay();
     if let Some((id, color)) = mover

@@ -34,6 +34,9 @@ const BEHIND: usize = 64;
 /// Pages that are open at once.
 const PAGES: usize = 64;
 
+/// The same beside those for pages with the key: nobody else on this machine can take them.
+const PAGES_WITH_KEY: usize = 16;
+
 /// The records tell what was before the start, if they can do it within this.
 const RECORDS_WITHIN: Duration = Duration::from_secs(1);
 
@@ -48,6 +51,7 @@ struct Inner {
     shown: Mutex<Shown>,
     frames: broadcast::Sender<Bytes>,
     seats: Arc<Semaphore>,
+    seats_with_key: Arc<Semaphore>,
     closing: CancellationToken,
 }
 
@@ -68,6 +72,7 @@ impl Feed {
             }),
             frames: broadcast::Sender::new(BEHIND),
             seats: Arc::new(Semaphore::new(PAGES)),
+            seats_with_key: Arc::new(Semaphore::new(PAGES_WITH_KEY)),
             closing,
         }))
     }
@@ -220,8 +225,13 @@ impl Feed {
     }
 
     /// A page's stream: everything, then what changes, until the end. `None` when there are too many pages.
-    pub fn open(&self) -> Option<impl Stream<Item = Result<Bytes, Infallible>> + Send + use<>> {
-        let seat = Arc::clone(&self.0.seats).try_acquire_owned().ok()?;
+    pub fn open(
+        &self,
+        has_key: bool,
+    ) -> Option<impl Stream<Item = Result<Bytes, Infallible>> + Send + use<>> {
+        let seat = |of: &Arc<Semaphore>| Arc::clone(of).try_acquire_owned().ok();
+        let reserved = has_key.then(|| seat(&self.0.seats_with_key)).flatten();
+        let seat = reserved.or_else(|| seat(&self.0.seats))?;
         let page = Page {
             feed: self.clone(),
             frames: None,
@@ -361,8 +371,8 @@ mod tests {
     #[tokio::test]
     async fn who_cannot_keep_up_gets_everything_anew_and_holds_up_nobody() {
         let (feed, bus, closing) = feed();
-        let mut slow = Box::pin(feed.open().expect("a seat"));
-        let mut quick = Box::pin(feed.open().expect("a seat"));
+        let mut slow = Box::pin(feed.open(false).expect("a seat"));
+        let mut quick = Box::pin(feed.open(false).expect("a seat"));
         assert_eq!(name(&mut slow).await, "snapshot");
         assert_eq!(name(&mut quick).await, "snapshot");
         for _ in 0..=BEHIND {
@@ -380,7 +390,7 @@ mod tests {
     #[tokio::test]
     async fn what_happens_at_once_goes_out_together_and_nothing_twice() {
         let (feed, bus, closing) = feed();
-        let mut first = Box::pin(feed.open().expect("a seat"));
+        let mut first = Box::pin(feed.open(false).expect("a seat"));
         assert_eq!(name(&mut first).await, "snapshot");
         for text in ["one", "two", "three"] {
             bus.send(Event::note(text));
@@ -392,7 +402,7 @@ mod tests {
 
         // Who comes while something is untold has it in the snapshot.
         feed.take(&Event::note("four"), &mut Pace::default());
-        let mut second = Box::pin(feed.open().expect("a seat"));
+        let mut second = Box::pin(feed.open(false).expect("a seat"));
         let Ok(everything) = second.next().await.expect("a frame");
         assert!(String::from_utf8_lossy(&everything).contains("four"));
         let Ok(frames) = first.next().await.expect("a frame");
@@ -407,11 +417,18 @@ mod tests {
     #[tokio::test]
     async fn there_are_so_many_seats_and_who_leaves_makes_room() {
         let (feed, _bus, _closing) = feed();
-        let mut pages: Vec<_> = (0..PAGES).map_while(|_| feed.open()).collect();
+        let mut pages: Vec<_> = (0..=PAGES).map_while(|_| feed.open(false)).collect();
         assert_eq!(pages.len(), PAGES);
-        assert!(feed.open().is_none());
+        assert!(feed.open(false).is_none());
+        let mut operators: Vec<_> = (0..PAGES).map_while(|_| feed.open(true)).collect();
+        assert_eq!(operators.len(), PAGES_WITH_KEY);
+        assert!(feed.open(true).is_none());
         pages.pop();
-        assert!(feed.open().is_some());
+        // With the key the others are good as well.
+        operators.extend(feed.open(true));
+        assert!(feed.open(false).is_none());
+        operators.pop();
+        assert!(feed.open(false).is_some());
     }
 
     #[tokio::test]

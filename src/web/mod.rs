@@ -26,8 +26,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State as Shared;
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -39,6 +39,7 @@ use tracing::{debug, warn};
 
 use crate::events::Event;
 use crate::metrics::{Health, Metrics};
+use crate::serve::{self, Bounds};
 pub use guest::{Answer, Call, door};
 pub use orders::{ALL_ORDERS, Orders};
 
@@ -50,6 +51,13 @@ use wire::Guest;
 
 /// How Prometheus wants its text named.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Who may connect: some hundred windows, and nobody who says or takes nothing for long.
+const BOUNDS: Bounds = Bounds {
+    connections: 256,
+    head: Duration::from_secs(10),
+    stall: Duration::from_secs(30),
+};
 
 /// What is on its way gets this long when the page closes.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -93,6 +101,7 @@ struct House {
     metrics: Metrics,
     feed: Feed,
     records: Records,
+    key: Key,
 }
 
 impl Page {
@@ -203,18 +212,18 @@ async fn serve(
         metrics: parts.metrics.clone(),
         feed: feed.clone(),
         records: records.clone(),
+        key: key.clone(),
     };
     let app = router(house, parts.play, parts.orders, key);
     let follow = feed.follow(parts.events, parts.metrics, records);
-    let server =
-        axum::serve(listener, app).with_graceful_shutdown(closing.clone().cancelled_owned());
+    let server = serve::serve(listener, app, BOUNDS, closing.clone().cancelled_owned());
     let overdue = async {
         closing.cancelled().await;
         // Who keeps a connection open all the same is cut off.
         sleep(FAREWELL).await;
     };
     tokio::select! {
-        served = server.into_future() => served,
+        () = server => Ok(()),
         () = overdue => Ok(()),
         // The bot has ended; the page shows its last state until it is closed.
         () = async { follow.await; std::future::pending().await } => Ok(()),
@@ -274,8 +283,8 @@ async fn health(Shared(house): Shared<House>) -> Response {
 }
 
 /// Everything and then what changes, as long as the reader stays.
-async fn events(Shared(house): Shared<House>) -> Response {
-    match house.feed.open() {
+async fn events(Shared(house): Shared<House>, headers: HeaderMap) -> Response {
+    match house.feed.open(house.key.opens(&headers)) {
         Some(stream) => {
             let kind = [(CONTENT_TYPE, "text/event-stream")];
             (kind, Body::from_stream(stream)).into_response()

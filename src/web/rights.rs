@@ -107,7 +107,8 @@ impl Key {
         file.sync_all()
     }
 
-    fn opens(&self, headers: &HeaderMap) -> bool {
+    /// Whether these headers have it.
+    pub fn opens(&self, headers: &HeaderMap) -> bool {
         let shown = headers.get(KEY).map_or(&b""[..], HeaderValue::as_bytes);
         verify_slices_are_equal(shown, self.0.as_bytes()).is_ok()
     }

@@ -91,13 +91,18 @@ impl Url {
     }
 
     pub fn events(&self) -> Events {
+        self.events_with("")
+    }
+
+    /// The same with these headers beside the usual ones.
+    fn events_with(&self, headers: &str) -> Events {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_secs(120)))
             .unwrap();
         write!(
             stream,
-            "GET /events HTTP/1.1\r\nHost: {}\r\n\r\n",
+            "GET /events HTTP/1.1\r\nHost: {}\r\n{headers}\r\n",
             self.address
         )
         .unwrap();
@@ -357,6 +362,8 @@ fn too_many_pages_are_refused_until_one_is_closed() {
     }
     let (status, why) = url.get("/events");
     assert_eq!((status, why.contains("close some")), (503, true), "{why}");
+    // Nor can anybody without the key lock out the operator.
+    url.events_with(&url.rights()).snapshot();
     // What is no stream has no such limit, and nothing is owed to those who watch.
     assert_eq!(url.get("/").0, 200);
     assert_eq!(url.json("/api/games")["total"], 0);
@@ -366,6 +373,33 @@ fn too_many_pages_are_refused_until_one_is_closed() {
         page.accepted().then_some(page)
     });
     page.snapshot();
+}
+
+#[test]
+fn connections_that_ask_for_nothing_are_closed() {
+    let site = Site::new([]);
+    let bot = Daemon::start(&site, "");
+    let url = Url::of(&bot, 1);
+    // More than are let in at once, and than 10 seconds may have.
+    let half = |_| {
+        let mut stream = TcpStream::connect(&url.address).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHo").unwrap();
+        stream
+    };
+    let halves: Vec<TcpStream> = (0..400).map(half).collect();
+    assert!(bot.descriptors() < 300, "{}", bot.descriptors());
+    assert_eq!(url.get("/metrics").0, 200);
+    for mut stream in halves {
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
+        let mut answer = String::new();
+        // Closed, be it with an answer or a reset.
+        let read = stream.read_to_string(&mut answer);
+        let waits = |error: &std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
+        assert!(!read.as_ref().is_err_and(waits), "{read:?}");
+        assert!(!answer.contains(" 200 "), "{answer}");
+    }
 }
 
 #[test]

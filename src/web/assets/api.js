@@ -19,6 +19,9 @@ let key = takeKey();
 addEventListener("hashchange", () => takeKey() !== key && location.reload());
 addEventListener("storage", (event) => event.key === KEY && event.newValue && event.newValue !== key && location.reload());
 
+/** The headers that tell the daemon that this window may do more than look. */
+export const withKey = () => (key ? { [HEADER]: key } : {});
+
 /** Whether this window may do more than look. */
 export const mayAct = () => key !== null;
 

@@ -1,5 +1,7 @@
 // The one stream of events: opened again whenever it ends, with a fresh snapshot each time.
 
+import { withKey } from "./api.js";
+
 const KINDS = ["snapshot", "game", "moved", "thinking", "chat", "status", "note", "challenge", "arena", "settings", "play"];
 
 const AGAIN_MS = 400;
@@ -7,17 +9,29 @@ const AGAIN_MS = 400;
 /** Where there are too many pages, one of them has to go first. */
 const FULL_MS = 5000;
 
-/** An answer that takes longer is none. */
-const PATIENCE_MS = 2000;
-
 /** A browser gives a site six connections for all windows; one that nobody looks at for so long gives its own back. */
 const UNSEEN_MS = 30_000;
 
-/** Why there is no stream, which a stream itself does not tell: `full` or `gone`. */
-async function reason(url) {
-	const asked = { method: "HEAD", signal: AbortSignal.timeout(PATIENCE_MS) };
-	const answer = await fetch(url, asked).catch(() => null);
-	return answer?.status === 503 ? "full" : "gone";
+/** Hands on every event of a stream until it ends. */
+async function follow(body, heard) {
+	const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+	let rest = "";
+	for (;;) {
+		const { value, done } = await reader.read();
+		if (done) return;
+		const events = (rest + value).split("\n\n");
+		rest = events.pop();
+		for (const event of events) {
+			const [, kind, data] = /^event: (.*)\ndata: (.*)$/.exec(event) ?? [];
+			if (!KINDS.includes(kind)) continue;
+			try {
+				heard(kind, JSON.parse(data));
+			} catch (error) {
+				// One that cannot be shown does not end the stream.
+				reportError(error);
+			}
+		}
+	}
 }
 
 /** Calls `heard(kind, data)` for every event and `lost(why)` when none will come: `full`, `gone` or `asleep`. While `stays()`,
@@ -27,24 +41,26 @@ export function listen(url, heard, lost, stays) {
 	let timer = 0;
 	const close = () => {
 		clearTimeout(timer);
-		source?.close();
+		source?.abort();
 		source = null;
 	};
-	const open = () => {
+	const open = async () => {
 		close();
-		const mine = new EventSource(url);
+		const mine = new AbortController();
 		source = mine;
-		for (const kind of KINDS) {
-			mine.addEventListener(kind, (message) => heard(kind, JSON.parse(message.data)));
+		let why = "gone";
+		try {
+			// With the key, for which there are places of its own. An EventSource has no headers.
+			const answer = await fetch(url, { headers: withKey(), signal: mine.signal });
+			if (answer.ok) await follow(answer.body, heard);
+			else if (answer.status === 503) why = "full";
+		} catch {
+			// It has broken, or was given up.
 		}
-		mine.onerror = async () => {
-			mine.close();
-			const why = await reason(url);
-			// Given up meanwhile.
-			if (source !== mine) return;
-			lost(why);
-			timer = setTimeout(open, why === "full" ? FULL_MS : AGAIN_MS);
-		};
+		if (source !== mine) return;
+		source = null;
+		lost(why);
+		timer = setTimeout(open, why === "full" ? FULL_MS : AGAIN_MS);
 	};
 	let unseen = 0;
 	const doze = () => (unseen = setTimeout(sleep, UNSEEN_MS));

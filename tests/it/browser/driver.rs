@@ -231,7 +231,13 @@ impl Browser {
     /// Lets [`Browser::unplug`] find the streams of the pages that are opened from now on.
     pub fn watch_streams(&self) {
         let source = "window.streams = [];
-            window.EventSource = class extends EventSource { constructor(url) { super(url); streams.push(this); } };";
+            const open = window.fetch;
+            window.fetch = (url, options = {}) => {
+                if (url !== '/events') return open(url, options);
+                const cut = new AbortController();
+                streams.push(cut);
+                return open(url, { ...options, signal: AbortSignal.any([options.signal, cut.signal]) });
+            };";
         let script = json!({ "source": source });
         self.devtools("Page.addScriptToEvaluateOnNewDocument", &script);
     }
@@ -240,7 +246,7 @@ impl Browser {
     pub fn unplug(&self) {
         self.connect(false);
         // What is open already would stay so.
-        self.run("for (const stream of streams) { stream.close(); stream.dispatchEvent(new Event('error')); }");
+        self.run("for (const stream of streams) stream.abort();");
     }
 
     /// Gives it back, or takes it from whatever is asked for from now on.
