@@ -15,6 +15,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tracing::warn;
 
+use crate::input;
+
 /// The header that has the key. No page of another origin can set it without being let.
 const KEY: &str = "x-knightwatch-key";
 
@@ -73,7 +75,7 @@ impl Key {
 
     /// The key of this file, unless others may have read it.
     fn read(path: &Path) -> Option<Self> {
-        let file = fs::File::open(path).ok()?;
+        let file = input::open(path).ok()?;
         let known = file.metadata().ok()?;
         if known.permissions().mode() & 0o077 != 0 {
             let path = path.display();

@@ -636,7 +636,7 @@ fn what_is_no_file_is_refused_instead_of_read_without_end() {
             &["run", "--set", &token],
             &["run", "--set", &ca],
             &["run", "--set", &books],
-            &["book", "probe", path],
+            &["book", "probe", path, "8/8/8/4k3/8/4K3/8/8 w - - 0 1"],
             &["book", "build", path, "--output", book],
             &["epd", path, "--depth", "1"],
             &["explain", path],

@@ -263,7 +263,8 @@ fn on_a_read_only_disk_there_is_no_control_socket_until_it_can_be_written() {
 fn the_limit_of_a_file_s_size_costs_records_and_no_game() {
     let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir().unwrap();
-    // In blocks of 1,024 bytes: room for the log of a start, and not for that of a game.
+    // In blocks of 1,024 bytes: room for what a start adds to the log, and not for what a game does.
+    std::fs::write(home.path().join("log"), "before\n".repeat(8 << 10)).unwrap();
     let limited = ["bash", "-c", "ulimit -f 64; exec \"$@\"", "limited"];
     let entrance = limited.map(str::to_owned).to_vec();
     let mut bot = Daemon::launch_in(&site, "", entrance, home);

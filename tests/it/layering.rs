@@ -21,7 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "web",
         &[
-            "chess", "draw", "events", "metrics", "serve", "store", "control", "plural",
+            "chess", "draw", "events", "input", "metrics", "serve", "store", "control", "plural",
         ],
     ),
     ("progress", &[]),
@@ -33,7 +33,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["aside", "chess", "engine", "input", "progress", "spelling"],
     ),
     ("lichess", &["chess", "clock", "input"]),
-    ("sim", &["chess", "engine", "input", "plural", "serve", "spelling"]),
+    (
+        "sim",
+        &["chess", "engine", "input", "plural", "serve", "spelling"],
+    ),
     ("uci", &["chess", "engine", "book"]),
     ("config", &["input", "lichess", "plural", "spelling"]),
     (
