@@ -46,6 +46,9 @@ pub fn pgn_of(record: &Record, server: &str, details: Details) -> String {
         _ => pgn::Outcome::Unknown,
     };
     let mut tags = tags(game, server);
+    if let Some(change) = record.rating_change {
+        tags.set(&format!("{}RatingDiff", game.color), format!("{change:+}"));
+    }
     if notes.iter().any(|note| note.eval.is_some()) {
         tags.set("Annotator", "Knightwatch");
     }

@@ -153,6 +153,8 @@ pub struct Record {
     pub moves: Vec<Played>,
     /// What else happened.
     pub incidents: Vec<Incident>,
+    /// What it has changed of our rating, as far as the games after it tell.
+    pub rating_change: Option<i64>,
 }
 
 /// A decision about a challenge.
@@ -230,44 +232,9 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// What a rated game has changed of our rating. The next game of its kind tells it, which begins with the rating that
-    /// came of this one: unless another game of the kind was on at the same time, which has its part in the difference.
+    /// What a rated game has changed of our rating, as far as the games after it tell.
     pub fn rating_change(&self, game: &Game) -> Result<Option<i64>, Error> {
-        let (Some(rating), Some(finished)) = (game.account.rating, game.finished) else {
-            return Ok(None);
-        };
-        if !game.rated {
-            return Ok(None);
-        }
-        let kind = match game.variant.as_str() {
-            "standard" => &game.speed,
-            variant => variant,
-        };
-        let (name, started) = (&game.account.name, game.started);
-        let sql = format!(
-            "SELECT started, account_rating
-             FROM (SELECT * FROM game WHERE account = ?1 AND started > ?2 ORDER BY started LIMIT {NEIGHBOURS})
-             WHERE rated = 1 AND {KIND} = ?3 AND account_rating IS NOT NULL LIMIT 1"
-        );
-        let mut next = self.db.prepare(&sql)?;
-        let next = next.query_row((name, started, kind), |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
-        });
-        let Some((_, after)) = next.optional()?.filter(|(then, _)| finished <= *then) else {
-            return Ok(None);
-        };
-        let sql = format!(
-            "SELECT EXISTS (
-                 SELECT 1 FROM (
-                     SELECT * FROM game WHERE account = ?1 AND started <= ?2 AND started > ?2 - {LONGEST_GAME}
-                     ORDER BY started DESC LIMIT {NEIGHBOURS}
-                 )
-                 WHERE id <> ?4 AND rated = 1 AND {KIND} = ?3 AND coalesce(finished, ?2 + 1) > ?2
-             )"
-        );
-        let mut beside = self.db.prepare(&sql)?;
-        let beside: bool = beside.query_row((name, started, kind, &game.id), |row| row.get(0))?;
-        Ok((!beside).then(|| after - i64::from(rating)))
+        Ok(rating_change(&self.db, game)?)
     }
 
     /// Their number.
@@ -359,6 +326,46 @@ impl Reader {
     }
 }
 
+/// What a rated game has changed of our rating. The next game of its kind tells it, which begins with the rating that
+/// came of this one: unless another game of the kind was on at the same time, which has its part in the difference.
+fn rating_change(db: &Connection, game: &Game) -> rusqlite::Result<Option<i64>> {
+    let (Some(rating), Some(finished)) = (game.account.rating, game.finished) else {
+        return Ok(None);
+    };
+    if !game.rated {
+        return Ok(None);
+    }
+    let kind = match game.variant.as_str() {
+        "standard" => &game.speed,
+        variant => variant,
+    };
+    let (name, started) = (&game.account.name, game.started);
+    let sql = format!(
+    "SELECT started, account_rating
+     FROM (SELECT * FROM game WHERE account = ?1 AND started > ?2 ORDER BY started LIMIT {NEIGHBOURS})
+     WHERE rated = 1 AND {KIND} = ?3 AND account_rating IS NOT NULL LIMIT 1"
+);
+    let mut next = db.prepare(&sql)?;
+    let next = next.query_row((name, started, kind), |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+    });
+    let Some((_, after)) = next.optional()?.filter(|(then, _)| finished <= *then) else {
+        return Ok(None);
+    };
+    let sql = format!(
+    "SELECT EXISTS (
+         SELECT 1 FROM (
+             SELECT * FROM game WHERE account = ?1 AND started <= ?2 AND started > ?2 - {LONGEST_GAME}
+             ORDER BY started DESC LIMIT {NEIGHBOURS}
+         )
+         WHERE id <> ?4 AND rated = 1 AND {KIND} = ?3 AND coalesce(finished, ?2 + 1) > ?2
+     )"
+);
+    let mut beside = db.prepare(&sql)?;
+    let beside: bool = beside.query_row((name, started, kind, &game.id), |row| row.get(0))?;
+    Ok((!beside).then(|| after - i64::from(rating)))
+}
+
 /// Everything about a game, if it is there.
 pub(super) fn record(db: &Connection, id: &str) -> rusqlite::Result<Option<Record>> {
     let sql = format!("SELECT {GAME}, seq FROM game WHERE id = ?1");
@@ -379,6 +386,7 @@ pub(super) fn record(db: &Connection, id: &str) -> rusqlite::Result<Option<Recor
     let mut statement = db.prepare(sql)?;
     let incidents = statement.query_map([seq], incident)?;
     Ok(Some(Record {
+        rating_change: rating_change(db, &game)?,
         game,
         moves,
         incidents: incidents.collect::<rusqlite::Result<_>>()?,

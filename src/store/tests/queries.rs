@@ -457,6 +457,17 @@ fn what_a_game_has_changed_of_our_rating_is_told_by_the_next_one() {
     // The next bullet game is still to come, and so is the blitz game after the last.
     let all = [Some(11), None, None, Some(-7), Some(5), None];
     assert_eq!(changes(&library), all);
+    let pgn = |id: &str| {
+        let reader = library.reader();
+        let record = reader.record(id).unwrap().unwrap();
+        pgn_of(&record, reader.server(), Details::ALL)
+    };
+    assert!(
+        pgn("4").contains("[WhiteRatingDiff \"-7\"]"),
+        "{}",
+        pgn("4")
+    );
+    assert!(!pgn("3").contains("RatingDiff"), "{}", pgn("3"));
     // Where two were on at the same time, nobody knows what is whose.
     let sql = "UPDATE game SET (started, finished) = (SELECT started - 10, started + 5 FROM game WHERE id = '5')
          WHERE id = '4'";
