@@ -175,7 +175,7 @@ fn games_of_the_past_are_found_and_replayed() {
         "const { left, top, width, height } = document.querySelector('.games .moves').getBoundingClientRect();
          document.elementFromPoint(left + width / 2, top + height / 2).click();",
     );
-    browser.shows(".panel .result", "resignation");
+    browser.shows(".panel .result", "resigned");
     browser.stands("e4", "white pawn");
     browser.click("[aria-label='To the start (Home)']");
     browser.stands("e4", "");

@@ -252,9 +252,9 @@ fn the_demo_has_its_games_until_it_ends() {
     click(&browser, "b2", "b7");
     browser.stands("g8", "black king");
     click(&browser, "a1", "a8");
-    browser.shows(".panel .result", "checkmate");
+    browser.shows(".panel .result", "Checkmate");
     browser.click("[data-view=games]");
-    browser.shows("[aria-label=Games] tbody", "You");
+    browser.shows("[aria-label=Games] tbody", "Guest");
     browser.shows("[aria-label=Games] tbody", "checkmate");
     let kept = std::fs::read_dir(demo.home.path()).unwrap().count();
     assert_eq!(kept, 1);
