@@ -257,7 +257,7 @@ mod tests {
         let mood = felt(&cp(&[180; 6]));
         for (draw, ply, why) in [
             (&never, 100, "draws are not accepted"),
-            (&draw, 10, "none is accepted before move 40"),
+            (&draw, 10, "none is accepted before move 35"),
             (&draw, 100, "we may still win"),
         ] {
             assert!(!mood.takes(ply, draw));

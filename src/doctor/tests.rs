@@ -66,7 +66,11 @@ fn troubles(report: &Report) -> Vec<String> {
 
 #[tokio::test]
 async fn a_bot_account_with_all_it_needs_is_ready() {
-    let site = Site::new(vec![NewUser::bot("Kestrel")]).await;
+    let kestrel = NewUser {
+        takebacks: true,
+        ..NewUser::bot("Kestrel")
+    };
+    let site = Site::new(vec![kestrel]).await;
     let report = check(site.of("Kestrel")).await;
     assert_eq!(troubles(&report), [""; 0], "{report}");
     assert_eq!(report.exit_code(), 0);
@@ -82,6 +86,7 @@ async fn a_bot_account_with_all_it_needs_is_ready() {
             "lichess",
             "clock",
             "token",
+            "takebacks",
             "account",
             "book",
             "records",

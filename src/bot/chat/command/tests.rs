@@ -132,11 +132,17 @@ fn what_is_no_command_is_not_answered() {
         "! help",
         "help",
         "hello !help",
-        "!nonsense",
-        "!ev",
         "¡help",
     ] {
         assert_eq!(answer(text, OPPONENT), None, "{text}");
+    }
+}
+
+#[test]
+fn an_unknown_command_gets_a_hint() {
+    for text in ["!nonsense", "!ev"] {
+        let hint = format!("I do not know {text}. Write !help for what I answer.");
+        assert_eq!(answer(text, OPPONENT), Some(hint));
     }
 }
 
