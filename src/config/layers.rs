@@ -182,10 +182,15 @@ impl Reader<'_> {
         self.leaf(section, key, value, None, at(span), elements, base)
     }
 
-    /// The variables of the environment that look like settings and are none, for want of an underscore.
+    /// The variables of the environment that name a section as settings do, but lack an underscore.
     pub fn strange_variables(&self) -> Vec<String> {
+        let names_section = |name: &str| {
+            let rest = name.strip_prefix(HALF).map(str::to_ascii_lowercase);
+            let section = rest.as_deref().and_then(|rest| rest.split_once('_'));
+            section.is_some_and(|(section, _)| schema::sections().contains(&section))
+        };
         let names = self.environment.keys();
-        let strange = names.filter(|name| name.starts_with(HALF) && !name.starts_with(PREFIX));
+        let strange = names.filter(|name| names_section(name));
         let warning = |name: &String| {
             let name = clip(name, 80);
             format!(

@@ -362,7 +362,7 @@ fn a_service_is_set_up_by_one_command() {
     let (code, said) = home.run(&init, &answers);
     assert_eq!(code, Some(0), "{said}");
     assert!(
-        said.contains("Ready to play: sudo systemctl start knightwatch"),
+        said.contains("Ready to play, with 1 warning: sudo systemctl start knightwatch"),
         "{said}"
     );
     for part in [

@@ -49,14 +49,14 @@ fn the_log_has_the_time_of_day_on_a_terminal_and_the_date_in_a_file() {
     ];
     let environment = [
         ("LICHESS_TOKEN", "wrong token"),
-        ("KNIGHTWATCH_X", "1"),
+        ("KNIGHTWATCH_ENGINE_X", "1"),
         ("STATE_DIRECTORY", &*state),
     ];
     let (code, text) = on_terminal(&run, &environment);
     assert_eq!(code, Some(78), "{text}");
     let line = text
         .lines()
-        .find(|line| line.contains("KNIGHTWATCH_X sets nothing"));
+        .find(|line| line.contains("KNIGHTWATCH_ENGINE_X sets nothing"));
     let line = line.unwrap_or_else(|| panic!("{text}"));
     let now = || {
         let seconds = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs() + 19_800;
@@ -80,7 +80,7 @@ fn the_log_has_the_time_of_day_on_a_terminal_and_the_date_in_a_file() {
     let text = String::from_utf8(output.stderr).unwrap();
     let line = text
         .lines()
-        .find(|line| line.contains("KNIGHTWATCH_X sets nothing"));
+        .find(|line| line.contains("KNIGHTWATCH_ENGINE_X sets nothing"));
     let (time, _) = line.unwrap().split_once(' ').unwrap();
     assert!(time.contains('T') && time.ends_with('Z'), "{text}");
 }

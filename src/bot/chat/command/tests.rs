@@ -125,15 +125,7 @@ fn every_command_has_its_answer() {
 
 #[test]
 fn what_is_no_command_is_not_answered() {
-    for text in [
-        "",
-        "!",
-        "!!",
-        "! help",
-        "help",
-        "hello !help",
-        "¡help",
-    ] {
+    for text in ["", "!", "!!", "! help", "help", "hello !help", "¡help"] {
         assert_eq!(answer(text, OPPONENT), None, "{text}");
     }
 }
