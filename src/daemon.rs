@@ -169,6 +169,9 @@ pub fn run(
     outcome
 }
 
+/// The most threads for what waits for disks and name servers; they stay once they are there.
+const BLOCKING_THREADS: usize = 64;
+
 /// What the daemon runs on. A thread for what waits for disks and name servers is there from the start, and stays: where the
 /// system gives us no more of them, that one does it all.
 fn runtime() -> Result<Runtime, Error> {
@@ -176,6 +179,7 @@ fn runtime() -> Result<Runtime, Error> {
         .worker_threads(WORKERS)
         .thread_name("network")
         .thread_keep_alive(FOR_EVER)
+        .max_blocking_threads(BLOCKING_THREADS)
         .enable_all()
         .build()?;
     runtime.block_on(async { spawn_blocking(|| ()).await })?;

@@ -89,7 +89,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             account,
             config,
         } => {
-            let settings = settings(config)?.of_account(account.as_deref())?;
+            let settings = doctor::as_the_service(settings(config)?);
+            let settings = settings.of_account(account.as_deref())?;
             let mut out = io::stdout().lock();
             let asked = match (asked.asked(), challenge) {
                 (Some(asked), _) => asked,

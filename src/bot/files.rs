@@ -31,21 +31,30 @@ impl BotParts {
             return;
         };
         let name = self.settings.state_name_of(me.as_str());
-        let own = |ending| shared.with_file_name(format!("{name}.{ending}"));
-        for ending in ENDINGS {
+        let own = |ending: &str| shared.with_file_name(format!("{name}.{ending}"));
+        // Once there is any, one that is missing was set aside or deleted: the old one is out of date.
+        let is_first = ENDINGS.iter().all(|ending| !own(ending).exists());
+        let mut copied = Vec::new();
+        for ending in ENDINGS.into_iter().filter(|_| is_first) {
             let (old, new) = (ledger::beside(&shared, ending), own(ending));
             match copy(&old, &new) {
-                Ok(true) => info!(
-                    "{} is used from now on, a copy of {}",
-                    new.display(),
-                    old.display()
-                ),
+                Ok(true) => {
+                    let (old, shown) = (old.display(), new.display());
+                    info!("{shown} is used from now on, a copy of {old}");
+                    copied.push(new);
+                }
                 Ok(false) => {}
                 Err(error) => {
                     let (old, new) = (old.display(), new.display());
                     warn!(
                         "cannot copy {old} to {new}, so {old} is used until the next start: {error}"
                     );
+                    // The next start copies all of them again, as they are then.
+                    for file in copied {
+                        if let Err(error) = fs::remove_file(&file) {
+                            warn!("cannot remove {}: {error}", file.display());
+                        }
+                    }
                     return;
                 }
             }

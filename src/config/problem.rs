@@ -266,12 +266,20 @@ fn without_passwords(text: &str) -> String {
     shown
 }
 
+/// Whether this is a host or a number, as before the port of an address, and no id.
+fn is_address(id: &str) -> bool {
+    id == "localhost" || id.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// The same of such a word, without its quotes.
 fn without_password(word: &str) -> String {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '@');
     match word.split_once(':') {
         Some((id, password))
-            if !id.is_empty() && id.chars().all(is_part) && !password.starts_with([' ', '/']) =>
+            if !id.is_empty()
+                && id.chars().all(is_part)
+                && !password.starts_with([' ', '/'])
+                && !is_address(id) =>
         {
             let hidden: String = password.chars().map(|_| '.').collect();
             format!("{id}:{hidden}")

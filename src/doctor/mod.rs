@@ -75,7 +75,8 @@ pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
 }
 
 /// The settings of the service, with the directory that only its unit names. Others stay as they are.
-pub(crate) fn as_the_service(mut settings: Settings) -> Settings {
+#[must_use]
+pub fn as_the_service(mut settings: Settings) -> Settings {
     if settings.is_of_service() && std::env::var_os("STATE_DIRECTORY").is_none() {
         let directory = &mut settings.records.directory;
         directory.get_or_insert_with(|| SERVICE_STATE.into());

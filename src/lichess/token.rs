@@ -88,14 +88,14 @@ fn without_bare(text: &str, shown: &mut String) {
     }
 }
 
-/// Whether a word looks random: letters with digits among them, or in changing case.
+/// Whether a word looks random: digits and letters of both cases, as no name of a person or a file is likely to have.
 fn is_bare_token(word: &str) -> bool {
     let count = |is: fn(&u8) -> bool| word.bytes().filter(is).count();
     let digits = count(u8::is_ascii_digit);
     let (upper, lower) = (count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
     word.len() >= SHORTEST_BARE
         && upper + lower + digits == word.len()
-        && (digits > 0 && digits < word.len() || upper > 2 && lower > 2)
+        && digits.min(upper).min(lower) > 0
 }
 
 /// Whether this is a token as far as one can tell.
@@ -325,6 +325,8 @@ mod tests {
                 "reserved_for_humans = 12345678901234567890",
             ),
             ("Schachweltmeisterschaft", "Schachweltmeisterschaft"),
+            ("MyVeryGoodBotName", "MyVeryGoodBotName"),
+            ("/srv/release20261123build/x", "/srv/release20261123build/x"),
             ("é lip_é", "é lip_."),
         ] {
             assert_eq!(without_tokens(text), shown);

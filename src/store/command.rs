@@ -178,8 +178,13 @@ pub fn last_challenge(file: &Path, account: Option<&str>) -> Result<Decided, Com
         let from_us = ours
             .iter()
             .any(|name| name.eq_ignore_ascii_case(&decided.from.name));
+        let from_account =
+            account.is_some_and(|name| name.eq_ignore_ascii_case(&decided.from.name));
         let other = account.zip(decided.to.as_deref());
-        !from_us && other.is_none_or(|(wanted, to)| wanted.eq_ignore_ascii_case(to))
+        !from_us
+            && !from_account
+            && !decided.challenge.is_empty()
+            && other.is_none_or(|(wanted, to)| wanted.eq_ignore_ascii_case(to))
     };
     let latest = reader.decisions(Page::first(LOOKED_AT)).map_err(unread)?;
     let found = latest.into_iter().find(is_it);

@@ -187,7 +187,8 @@ impl State {
         let change = match event {
             Event::Moved(moved) => match table.moved(moved, now) {
                 true if table.move_on(moved.by, now) => {
-                    return vec![Change::Moved(id.clone()), Change::Chat(id)];
+                    // More than one line may have been said, all of which the game has.
+                    return vec![Change::Moved(id.clone()), Change::Game(id)];
                 }
                 true => Change::Moved(id),
                 false => return Vec::new(),

@@ -114,5 +114,6 @@ impl Account {
                 self.save(book);
             }
         }
+        self.keep_orders_if_owed();
     }
 }

@@ -44,6 +44,8 @@ pub(super) struct Office {
     pub orders: Orders,
     /// Where the orders are kept; nowhere if they need not be.
     file: Option<PathBuf>,
+    /// The last write of the orders has failed, and no other has begun since.
+    is_owed: bool,
     /// To write there, in the order in which they were given.
     turn: Arc<Mutex<()>>,
     reread: Option<Reread>,
@@ -73,6 +75,7 @@ impl Office {
             settings: Arc::clone(&parts.settings),
             orders: parts.orders.as_ref().map(load).unwrap_or_default(),
             file: parts.orders.clone(),
+            is_owed: false,
             turn: Arc::default(),
             reread: parts.reread.clone(),
             reread_turn: Arc::default(),
@@ -412,7 +415,7 @@ impl Account {
         };
         let Ok(permit) = Arc::clone(&self.office.rereads).try_acquire_owned() else {
             return reply
-                .refuse("the configuration is being read, and will be once more after that");
+                .done("the configuration is being read, and will be once more after that; the log says what has changed".to_owned());
         };
         let turn = Arc::clone(&self.office.reread_turn);
         self.errands.spawn(async move {
@@ -548,10 +551,20 @@ impl Account {
         });
     }
 
+    /// Writes the orders down if they could not be the last time.
+    pub(super) fn keep_orders_if_owed(&mut self) {
+        if std::mem::take(&mut self.office.is_owed) {
+            self.keep_orders(Then::Nothing);
+        }
+    }
+
     /// They are written down, or cannot be.
     pub(super) fn ordered(&mut self, written: io::Result<()>, then: Then) {
+        self.office.is_owed = written.is_err();
         if let Err(error) = &written {
-            warn!("what the operator says cannot be kept over a restart: {error}");
+            warn!(
+                "what the operator says cannot be kept over a restart: {error}; it is tried again"
+            );
         }
         match (then, written) {
             (Then::Say(done, reply), Ok(())) => reply.done(done),

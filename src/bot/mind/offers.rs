@@ -46,9 +46,10 @@ impl Mind {
             .filter_map(|(by, new)| new.then_some(by));
         self.our_draw = ours;
         let asks = state.asks_takeback(them);
-        let takeback_asked = (asks != self.takeback_asked).then_some((them, asks));
         let is_asked = asks && !self.takeback_asked;
         self.takebacks_asked += u32::from(is_asked);
+        let is_told = self.takebacks_asked <= ANSWERS_PER_POSITION;
+        let takeback_asked = (asks != self.takeback_asked && is_told).then_some((them, asks));
         let takeback = is_asked && self.takebacks_asked <= ANSWERS_PER_POSITION;
         // A flag that stays up while our own move goes onto the board is a refused offer's shadow.
         self.draw_offered = draw && (is_new || !changed || sheet.turn() == head.us);
