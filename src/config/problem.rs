@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use crate::lichess::model::{clean, clip};
-use crate::lichess::without_tokens;
+use crate::lichess::{without_prefixed, without_tokens};
 
 /// The most that is shown of a line, in characters.
 const WIDEST: usize = 160;
@@ -224,7 +224,7 @@ impl fmt::Display for Problem {
             Place::Nowhere => {}
         }
         match &self.hint {
-            Some(hint) => write!(f, "\nhint: {}", without_tokens(&clip(hint, LONGEST))),
+            Some(hint) => write!(f, "\nhint: {}", without_prefixed(&clip(hint, LONGEST))),
             None => Ok(()),
         }
     }

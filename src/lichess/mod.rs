@@ -27,5 +27,5 @@ pub use stream::{
 pub use tally::{Fate, Tally};
 pub use token::{
     CREDENTIALS_VARIABLE, Token, TokenError, TokenFault, is_credential, readable_by_others,
-    without_tokens,
+    without_prefixed, without_tokens,
 };
