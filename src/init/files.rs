@@ -15,6 +15,22 @@ pub struct NewFile {
     pub mode: u32,
 }
 
+/// The name under which a file that is replaced stays: the first of `FILE.old`, `FILE.old.2`, ... that is free.
+pub fn kept_as(file: &Path) -> PathBuf {
+    let named = |number: u32| {
+        let mut name = file.as_os_str().to_owned();
+        name.push(match number {
+            1 => ".old".to_owned(),
+            number => format!(".old.{number}"),
+        });
+        PathBuf::from(name)
+    };
+    (1..)
+        .map(named)
+        .find(|path| path.symlink_metadata().is_err())
+        .expect("there are fewer files than numbers")
+}
+
 /// Writes all of them. Each is complete on the disk under another name before the first takes its place.
 ///
 /// # Errors
@@ -109,6 +125,17 @@ mod tests {
             path: path.to_owned(),
             text: text.into(),
             mode: 0o600,
+        }
+    }
+
+    #[test]
+    fn no_file_that_was_kept_is_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        let config = home.path().join("config.toml");
+        for name in ["config.toml.old", "config.toml.old.2", "config.toml.old.3"] {
+            let kept = kept_as(&config);
+            assert_eq!(kept, home.path().join(name));
+            fs::write(kept, name).unwrap();
         }
     }
 

@@ -183,19 +183,21 @@ impl Init {
     /// The settings of the configuration that is replaced. Only the file counts, and neither variables nor arguments.
     fn known(&self) -> anyhow::Result<Option<Settings>> {
         let config = self.place.config.display();
+        let kept = files::kept_as(&self.place.config);
+        let kept = kept.display();
         match self.load() {
             Ok(settings) if !settings.account.is_empty() => bail!(
                 "{config} has several accounts, which init does not ask about: change it in an editor"
             ),
             Ok(settings) => {
                 self.talk.say(format_args!(
-                    "Its answers are the defaults. It stays as {config}.old, with everything that is not asked here."
+                    "Its answers are the defaults. It stays as {kept}, with everything that is not asked here."
                 ))?;
                 Ok(Some(settings))
             }
             Err(_) => {
                 self.talk.say(format_args!(
-                    "It has mistakes, so its answers are not the defaults. It stays as {config}.old."
+                    "It has mistakes, so its answers are not the defaults. It stays as {kept}."
                 ))?;
                 Ok(None)
             }
@@ -317,10 +319,8 @@ impl Init {
                 None => old_mode,
             };
             if old != text.as_bytes() {
-                let mut path = config.clone().into_os_string();
-                path.push(".old");
                 plan.files.push(NewFile {
-                    path: path.into(),
+                    path: files::kept_as(config),
                     text: old,
                     mode: old_mode,
                 });

@@ -385,8 +385,8 @@ fn groups(
         let name = plain(name);
         writeln!(
             out,
-            "{name:<width$}  {:>6} games: {}",
-            score.games(),
+            "{name:<width$}  {:>12}: {}",
+            plural::count(score.games(), "game", "games"),
             summary(score)
         )?;
     }

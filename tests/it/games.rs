@@ -119,7 +119,7 @@ fn the_moves_are_printed_if_wanted_and_the_end_is_told_in_words() {
     assert!((10_700_000..=10_800_000).contains(&clock), "{shown}");
     act(&anna, &id, "resign");
     wait("the end is told", || {
-        let line = "won against Anna (1500): resignation, 1 move\n";
+        let line = "won against Anna (1500): resignation, 1 move game=";
         bot.log().contains(line).then_some(())
     });
     let text = wait("the moves are printed", || {

@@ -188,7 +188,7 @@ fn status_without_a_bot_says_so() {
 
 #[test]
 fn the_socket_of_a_crashed_bot_is_taken_over_that_of_a_running_one_is_not() {
-    let site = Site::new([]);
+    let site = Site::new([NewUser::bot("Anna")]);
     let mut bot = Daemon::start(&site, "");
     bot.ready();
     bot.crash_and_restart();
@@ -199,7 +199,7 @@ fn the_socket_of_a_crashed_bot_is_taken_over_that_of_a_running_one_is_not() {
         "daemon = {{ listen = \"\", socket = \"{}\" }}",
         bot.socket().display()
     );
-    let second = Daemon::start(&site, &config);
+    let second = Daemon::start_as(&site, "Anna", &config, &[]);
     wait("the second one warns and goes on", || {
         second
             .log()

@@ -145,9 +145,10 @@ fn a_level_ending_is_offered_as_a_draw() {
     // The log is written beside the game, and may come after its end.
     let log = wait("the log says that it is over", || {
         let log = bot.log();
-        log.contains("1/2-1/2 (draw)").then_some(log)
+        log.contains("drawn with Tired (1500): agreement, ")
+            .then_some(log)
     });
-    assert_eq!(log.matches("for a draw").count(), 1, "{log}");
+    assert_eq!(log.matches("offering a draw").count(), 1, "{log}");
 }
 
 #[test]
