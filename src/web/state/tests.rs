@@ -346,7 +346,7 @@ fn offers_and_their_answers_are_told_once() {
     state.take(&asked(true), 0);
     let names = told(&mut state, &black(6, "a7a6"));
     let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["moved", "chat"]);
+    assert_eq!(names, ["moved", "game"]);
     assert_eq!(last_line(&state).1, "declined the takeback");
     state.take(&asked(true), 0);
     state.take(
