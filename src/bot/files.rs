@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use tracing::{info, warn};
 
+use super::matchmaking::Memory;
 use super::orders::Orders;
 use super::quota::Quota;
 use super::{BotParts, keeper, ledger};
@@ -18,7 +19,7 @@ use crate::lichess::model::Username;
 const ENDINGS: [&str; 4] = [
     ledger::ENDING,
     Quota::ENDING,
-    "answers.json",
+    Memory::ENDING,
     Orders::ENDING,
 ];
 
@@ -64,11 +65,8 @@ impl BotParts {
     }
 }
 
-/// Copies a file if it is there and the other is not. Whether it has.
+/// Copies a file if it is there. Whether it is.
 fn copy(old: &Path, new: &Path) -> io::Result<bool> {
-    if new.try_exists()? {
-        return Ok(false);
-    }
     let Some(bytes) = keeper::read(old)? else {
         return Ok(false);
     };
@@ -80,58 +78,80 @@ fn copy(old: &Path, new: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Such a file for a reader that does not know the account: that of the settings, or else the one that was written last, or
-/// else the one of an earlier version.
-pub(super) fn find(settings: &Settings, ending: &str) -> Option<PathBuf> {
-    let shared = ledger::beside(&ledger::file(settings)?, ending);
+/// The file of the ledger for a reader that does not know the account: that of the settings, or else that of the account of
+/// which any file was written last, or else the one of an earlier version. The others are found [beside](ledger::beside) it,
+/// so that all are of one account.
+pub(super) fn find(settings: &Settings) -> Option<PathBuf> {
+    let shared = ledger::file(settings)?;
     if settings.name.is_some() {
         return Some(shared);
     }
-    let end = format!("{}.{ending}", settings.state_name_of(""));
-    let written = |file: fs::DirEntry| -> Option<(SystemTime, PathBuf)> {
-        let is_meant = file.file_name().to_string_lossy().ends_with(&end);
-        let at = is_meant.then(|| file.metadata().and_then(|about| about.modified()).ok())??;
-        Some((at, file.path()))
+    let server = settings.state_name_of("");
+    let written = |file: fs::DirEntry| -> Option<(SystemTime, String)> {
+        let name = file.file_name().into_string().ok()?;
+        let mut owners = ENDINGS
+            .iter()
+            .filter_map(|ending| name.strip_suffix(ending)?.strip_suffix('.'));
+        let owner = owners.find(|owner| owner.ends_with(&server))?.to_owned();
+        Some((file.metadata().ok()?.modified().ok()?, owner))
     };
     let files = fs::read_dir(shared.parent()?)
         .into_iter()
         .flatten()
         .flatten();
     let last = files.filter_map(written).max();
-    Some(last.map_or(shared, |(_, path)| path))
+    Some(match last {
+        Some((_, owner)) => shared.with_file_name(format!("{owner}.{}", ledger::ENDING)),
+        None => shared,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
-    fn the_file_of_the_account_is_found_or_else_the_shared_one() {
+    fn the_files_of_one_account_are_found_or_else_the_shared_ones() {
         let home = tempfile::tempdir().unwrap();
         let mut settings = Settings::default();
         settings.records.directory = Some(home.path().to_owned());
-        let at = |name: &str| Some(home.path().join(name));
-        assert_eq!(find(&settings, Quota::ENDING), at("lichess.org.quota.json"));
-        for name in [
-            "anna@lichess.org.quota.json",
-            "bert@lichess.dev.quota.json",
-            "anna@lichess.org.orders.json",
+        let found = |settings: &Settings, ending: &str| {
+            let file = ledger::beside(&find(settings).unwrap(), ending);
+            file.file_name().unwrap().to_str().unwrap().to_owned()
+        };
+        assert_eq!(found(&settings, Quota::ENDING), "lichess.org.quota.json");
+        let now = SystemTime::now();
+        let write = |name: &str, ago: u64| {
+            let path = home.path().join(name);
+            fs::write(&path, "{}").unwrap();
+            let file = fs::File::options().write(true).open(path).unwrap();
+            file.set_modified(now - Duration::from_secs(ago)).unwrap();
+        };
+        for (name, ago) in [
+            ("anna@lichess.org.quota.json", 10),
+            ("anna@lichess.org.accepted.jsonl", 30),
+            // Of another server, and of none of our kinds.
+            ("bert@lichess.dev.quota.json", 0),
+            ("cleo@lichess.org.damaged", 0),
+            // Each is newer than that of anna, but one.
+            ("dora@lichess.org.accepted.jsonl", 20),
+            ("dora@lichess.org.orders.json", 20),
         ] {
-            fs::write(home.path().join(name), "{}").unwrap();
+            write(name, ago);
         }
-        assert_eq!(
-            find(&settings, Quota::ENDING),
-            at("anna@lichess.org.quota.json")
-        );
+        for ending in ENDINGS {
+            let name = format!("anna@lichess.org.{ending}");
+            assert_eq!(found(&settings, ending), name);
+        }
         settings.name = Some("Cleo".to_owned());
-        assert_eq!(
-            find(&settings, Quota::ENDING),
-            at("cleo@lichess.org.quota.json")
-        );
+        let name = "cleo@lichess.org.quota.json";
+        assert_eq!(found(&settings, Quota::ENDING), name);
     }
 
     #[test]
-    fn a_shared_file_is_copied_once_and_for_us_alone() {
+    fn a_shared_file_is_copied_for_us_alone() {
         let home = tempfile::tempdir().unwrap();
         let [old, new] = ["lichess.org.orders.json", "anna@lichess.org.orders.json"]
             .map(|name| home.path().join(name));
@@ -146,8 +166,5 @@ mod tests {
                 0o600
             );
         }
-        fs::write(&new, "after").unwrap();
-        assert!(!copy(&old, &new).unwrap());
-        assert_eq!(fs::read_to_string(&new).unwrap(), "after");
     }
 }

@@ -36,7 +36,7 @@ impl Books {
     /// Reads the files; all of them are in the directory of the first one.
     pub fn open(ledger: Option<&Path>) -> Self {
         let beside = |ending| ledger.map(|file| ledger::beside(file, ending));
-        let [quota, answers] = [Quota::ENDING, "answers.json"].map(beside);
+        let [quota, answers] = [Quota::ENDING, Memory::ENDING].map(beside);
         let ledger = ledger.map(Path::to_owned);
         Self {
             ledger: remembered(ledger.as_deref(), Ledger::load, "limits per day begin"),

@@ -238,6 +238,9 @@ struct Owed {
 }
 
 impl Memory {
+    /// What its file ends with.
+    pub const ENDING: &str = "answers.json";
+
     /// Reads the file; one that is not there is empty.
     ///
     /// # Errors

@@ -129,9 +129,11 @@ pub fn explain_command(
 ) -> Result<(), ExplainError> {
     let Asked { challenge, compat } = asked;
     // What cannot be read counts as nothing: the service's own is its own.
-    let quota = files::find(settings, Quota::ENDING).and_then(|file| Quota::load(&file).ok());
-    let ledger = files::find(settings, ledger::ENDING).and_then(|file| Ledger::load(&file).ok());
-    let orders = files::find(settings, Orders::ENDING).and_then(|file| Orders::load(&file).ok());
+    let accepted = files::find(settings);
+    let beside = |ending| Some(ledger::beside(accepted.as_deref()?, ending));
+    let quota = beside(Quota::ENDING).and_then(|file| Quota::load(&file).ok());
+    let orders = beside(Orders::ENDING).and_then(|file| Orders::load(&file).ok());
+    let ledger = accepted.as_deref().and_then(|file| Ledger::load(file).ok());
     let orders = orders.unwrap_or_default();
     let settings = &*orders.over(&Arc::new(settings.clone()));
     let now = SystemTime::now();
