@@ -101,7 +101,7 @@ fn a_trace_takes_the_same_decisions_again() {
         "-> play ",
         "-> say \"My last move took",
         "the stream is open",
-        "the game is over: resign, 0-1",
+        "the game is over: resignation, 0-1",
     ] {
         assert!(printed.contains(words), "{words} in {printed}");
     }

@@ -73,10 +73,10 @@ impl Done {
 
 impl fmt::Display for Done {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, took, .. } = self;
+        let (what, took) = (self.what, self.took.as_secs_f64() * 1e3);
         match &self.answer {
-            Ok(()) => write!(f, "{what}: taken after {took:.1?}"),
-            Err(error) => write!(f, "{what}: {error} after {took:.1?}"),
+            Ok(()) => write!(f, "{what}: taken after {took:.1} ms"),
+            Err(error) => write!(f, "{what}: {error} after {took:.1} ms"),
         }
     }
 }

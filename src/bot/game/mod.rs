@@ -499,19 +499,15 @@ impl Play {
 
     /// The task ends.
     fn end(&mut self, ended: Ended) {
-        let ending = self.ending;
-        self.trace(clock::now(), || {
-            What::End(match ending {
-                Some((status, winner)) => {
-                    format!(
-                        "{}: {status}, {}",
-                        ended.words(),
-                        tell::result(status, winner)
-                    )
-                }
-                None => ended.words().to_owned(),
-            })
-        });
+        let words = match self.ending {
+            Some((status, winner)) => {
+                let end = tell::ended(&self.id, status, winner, String::new());
+                let board = self.mind.table.as_ref().map(|(_, sheet)| sheet.game());
+                format!("{}: {}, {}", ended.words(), end.reason(board), end.result)
+            }
+            None => ended.words().to_owned(),
+        };
+        self.trace(clock::now(), || What::End(words));
     }
 
     /// Whether the task may return.

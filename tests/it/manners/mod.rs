@@ -6,7 +6,8 @@ mod talk;
 use std::time::Duration;
 
 use knightwatch::sim::{
-    ColorChoice, Endpoint, Habits, Kind, NewUser, Plan, Quit, SimOptions, Sparring, TimeControl,
+    ColorChoice, Endpoint, Fault, Habits, Kind, NewUser, Plan, Quit, Rule, SimOptions, Sparring,
+    TimeControl,
 };
 
 use crate::common::{BOT, Daemon, Player, Site, visits_of, wait};
@@ -16,6 +17,9 @@ pub const CLOCK: [(&str, &str); 2] = [("clock.limit", "10800"), ("clock.incremen
 
 /// Nobody gets through.
 pub const DEAD: &str = "8/8/4k3/4p3/4P3/4K3/8/8 w - - 0 1";
+
+/// White, who is to move, has lost.
+const WON: &str = "4k3/4q3/8/8/8/8/4P3/4K3 w - - 0 1";
 
 /// A bot that may be asked for takebacks, and people.
 pub fn site(people: &[&str]) -> Site {
@@ -282,11 +286,42 @@ fn a_rule_says_who_gets_moves_back() {
 }
 
 #[test]
+fn a_claim_that_is_refused_is_not_repeated_at_every_word_that_the_opponent_is_gone() {
+    const SPEED: f64 = 10.0;
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT)],
+        speed: SPEED,
+        ..SimOptions::default()
+    });
+    let no = Fault::json(400, "{\"error\":\"You cannot claim the win on this game\"}");
+    let refused = Rule::on(Endpoint::ClaimVictory, no).of_user(BOT);
+    site.sim.faults().add(refused.times(3));
+    let _bot = Daemon::start_with(&site, "", &["--time-scale", &SPEED.to_string()]);
+    let habits = Habits {
+        quits: Some(Quit {
+            at_ply: 2,
+            back_after: None,
+        }),
+        ..Habits::default()
+    };
+    site.sim.spar(Sparring {
+        habits,
+        ..challenger("Quitter", Kind::Random, WON, 600)
+    });
+    let game = site.started(1).remove(0);
+    assert_eq!(site.finished(&game.id).status, "timeout");
+    // The site says every five seconds that the opponent is gone.
+    let claims = visits_of(&site, BOT, Endpoint::ClaimVictory);
+    assert_eq!(claims.len(), 4, "{claims:?}");
+    for two in claims.windows(2) {
+        let apart = two[1].at.saturating_sub(two[0].at);
+        assert!(apart >= Duration::from_secs(9), "{claims:?}");
+    }
+}
+
+#[test]
 fn who_leaves_loses_by_a_claim_unless_nobody_could_mate_him() {
-    for (fen, result) in [
-        ("4k3/4q3/8/8/8/8/4P3/4K3 w - - 0 1", "0-1"),
-        ("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", "1/2-1/2"),
-    ] {
+    for (fen, result) in [(WON, "0-1"), ("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", "1/2-1/2")] {
         let site = site(&[]);
         let _bot = Daemon::start(&site, "");
         site.sim.spar(Sparring {
