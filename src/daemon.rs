@@ -24,6 +24,7 @@ use crate::control::{self, Answer, Request};
 use crate::demo;
 use crate::engine::{Engine, EngineOptions};
 use crate::events::Bus;
+use crate::lichess::model::Username;
 use crate::lichess::{self, Client, Endpoint, EndpointError, Token, TokenError};
 use crate::plural;
 use crate::sim;
@@ -36,6 +37,9 @@ const WORKERS: usize = 2;
 
 /// No daemon runs for longer than this: a hundred years.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// Where another bot runs on this machine, Lichess gets this long to say who we are before anything is opened.
+const LOOK_WITHIN: Duration = Duration::from_secs(5);
 
 /// The records get this long to be written when all else is done.
 const RECORDS_WITHIN: Duration = Duration::from_secs(2);
@@ -97,7 +101,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Bot(bot::Error::AnotherInstance(_) | bot::Error::RunsAlready { .. }) => 69,
-            Self::Bot(bot::Error::TokenRejected(_) | bot::Error::NotABot(_)) => 77,
+            Self::Bot(bot::Error::TokenRejected(_) | bot::Error::NotABot { .. }) => 77,
             Self::NoToken
             | Self::Bot(bot::Error::SomebodyElse { .. })
             | Self::Token(_)
@@ -316,6 +320,7 @@ async fn supervise(
     let daemon = &settings.daemon;
     let grace = daemon.grace();
     let mut signals = Signals::new()?;
+    refuse_second(&parts, settings).await?;
     let (mut accounts, stops) = Accounts::assemble(&mut parts, events.clone());
     let mut windows = windows(&parts, daemon, &accounts, &events).await;
     let mut reloads = JoinSet::new();
@@ -393,6 +398,35 @@ async fn supervise(
             }
         }
     }
+}
+
+/// Fails where another process of this machine plays all of the accounts already, before it is said that the page and the
+/// socket are taken. Where Lichess does not say now whose a token is, each account looks again when it knows that.
+async fn refuse_second(parts: &[BotParts], settings: &Settings) -> Result<(), Error> {
+    let server = settings.lichess.url.to_string();
+    let socket = settings.daemon.socket.clone();
+    let mut others = spawn_blocking(move || control::statuses(socket.as_deref())).await?;
+    others.retain(|status| status.pid != std::process::id());
+    if others.is_empty() {
+        return Ok(());
+    }
+    let mut second = None;
+    for part in parts {
+        let account = match &part.settings.name {
+            Some(name) => Username::new(name),
+            None => match clock::timeout(LOOK_WITHIN, part.client.account()).await {
+                Ok(Ok(user)) => user.username,
+                _ => return Ok(()),
+            },
+        };
+        let mut playing = others.iter();
+        let Some(other) = playing.find(|status| status.plays(account.as_str(), &server)) else {
+            return Ok(());
+        };
+        let pid = other.pid;
+        second.get_or_insert(bot::Error::RunsAlready { account, pid });
+    }
+    second.map_or(Ok(()), |second| Err(second.into()))
 }
 
 /// Opens what lets others see how the bot is doing. None of it is worth not playing for.

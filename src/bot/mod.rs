@@ -143,10 +143,13 @@ pub enum Error {
     #[error("Lichess rejects the token: {0}")]
     TokenRejected(String),
     /// Exit code 77.
-    #[error(
-        "{0} is not a bot account; turn it into one with `knightwatch upgrade` (this cannot be undone)"
-    )]
-    NotABot(Username),
+    #[error("{account} is not a bot account; {}", way_to_a_bot(*games))]
+    NotABot {
+        /// Who we are.
+        account: Username,
+        /// How many games they have played.
+        games: u64,
+    },
     /// Exit code 78.
     #[error(
         "the token of the account {wanted} is one of {is}: an account is called as Lichess calls it"
@@ -175,6 +178,15 @@ pub enum Error {
         /// The other process.
         pid: u32,
     },
+}
+
+/// How the owner of an account that has played so many games gets a bot account.
+pub fn way_to_a_bot(games: u64) -> &'static str {
+    if games > 0 {
+        "it has played games, so it cannot become one: make a new account, and a token for it"
+    } else {
+        "turn it into one with `knightwatch upgrade` (this cannot be undone)"
+    }
 }
 
 /// Plays until told to stop: returns when the stop has come to its end.

@@ -5,10 +5,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::report::{Fault, Finding, Report};
 use super::{connect, machine, page, token_page};
 use crate::book::Book;
+use crate::bot;
 use crate::chess::{Game, Position};
 use crate::config::{Settings, Takebacks, TokenSource};
+use crate::control;
 use crate::engine::{Engine, EngineOptions, Limits};
-use crate::lichess::model::{TokenInfo, User};
+use crate::lichess::model::{TokenInfo, User, Username};
 use crate::lichess::{Client, Error, readable_by_others};
 use crate::plural;
 use crate::store::{self, Filter, Reader};
@@ -86,9 +88,12 @@ async fn online(settings: &Settings, client: &Client, findings: &mut Vec<Finding
     findings.extend(machine::clock(client.clock_ahead().await.ok().flatten()));
     match client.token_test().await {
         Ok(Some(info)) => {
-            findings.extend(scopes(settings, &info));
+            let user = client.named(&info.user).account().await;
+            // As Lichess writes it, where it says so.
+            let name = user.as_ref().map_or(&info.user, |user| &user.username);
+            findings.extend(scopes(settings, &info, name));
             findings.extend(takebacks(settings, client, &info).await);
-            match client.named(&info.user).account().await {
+            match user {
                 Ok(user) if !settings.is_called(user.username.as_str()) => {
                     let text = format!("the token is one of {}", user.username);
                     findings.push(
@@ -96,7 +101,10 @@ async fn online(settings: &Settings, client: &Client, findings: &mut Vec<Finding
                             .advice("an account is called as Lichess calls it"),
                     );
                 }
-                Ok(user) => findings.extend(account(settings, &user)),
+                Ok(user) => {
+                    findings.extend(account(settings, &user));
+                    findings.extend(running(settings, user.username).await);
+                }
                 Err(error) => findings.push(no_answer("account", &error)),
             }
         }
@@ -199,16 +207,32 @@ async fn takebacks(settings: &Settings, client: &Client, info: &TokenInfo) -> Op
     })
 }
 
-fn scopes(settings: &Settings, info: &TokenInfo) -> Vec<Finding> {
+/// The process of this machine that plays the account already, where there is one.
+async fn running(settings: &Settings, user: Username) -> Option<Finding> {
+    let socket = settings.daemon.socket.clone();
+    let server = settings.lichess.url.to_string();
+    let asked = tokio::task::spawn_blocking(move || {
+        let mut all = control::statuses(socket.as_deref()).into_iter();
+        all.find(|status| status.plays(user.as_str(), &server))
+    });
+    let status = asked.await.ok().flatten()?;
+    let text = format!(
+        "the bot runs already (pid {}); knightwatch status says how it is doing",
+        status.pid
+    );
+    Some(Finding::good("account", text))
+}
+
+fn scopes(settings: &Settings, info: &TokenInfo, name: &Username) -> Vec<Finding> {
     let mut findings = Vec::new();
     let page = token_page(&settings.lichess);
     if info.has("bot:play") {
         findings.push(Finding::good(
             "token",
-            format!("of {}, with {}", info.user, info.scopes.join(", ")),
+            format!("of {name}, with {}", info.scopes.join(", ")),
         ));
     } else {
-        let text = format!("of {}, lacks the scope bot:play", info.user);
+        let text = format!("of {name}, lacks the scope bot:play");
         findings.push(
             Finding::bad("token", Fault::Token, text).advice(format!("make another at {page}")),
         );
@@ -252,11 +276,7 @@ fn account(settings: &Settings, user: &User) -> Vec<Finding> {
     } else {
         let played = user.count.map_or(0, |count| count.all);
         let text = format!("{name} is no bot account");
-        let advice = if played > 0 {
-            "it has played games, so it cannot become one: make a new account, and a token for it"
-        } else {
-            "knightwatch upgrade makes it one"
-        };
+        let advice = bot::way_to_a_bot(played);
         findings.push(Finding::bad("account", Fault::Token, text).advice(advice));
     }
     if user.tos_violation {

@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 
 use knightwatch::sim::{Endpoint, Fault, NewUser, Rule, Skew};
 
-use crate::common::{BOT, Site, wait};
+use crate::common::{BOT, Daemon, Site, wait};
 
 fn knightwatch(site: &Site, user: &str, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_knightwatch"))
@@ -48,6 +48,55 @@ fn check_is_content_with_a_bot() {
 }
 
 #[test]
+fn check_names_the_account_as_lichess_does_and_says_that_it_plays_already() {
+    let site = Site::new([]);
+    let bot = Daemon::start(&site, "");
+    let socket = format!("daemon.socket={}", bot.socket().display());
+    let check = ["check", "--set", &socket];
+    let told = wait("it is known whom it plays", || {
+        let (code, text) = code_and_text(&knightwatch(&site, BOT, &check));
+        assert_eq!(code, Some(0), "{text}");
+        text.contains("runs already").then_some(text)
+    });
+    for words in [
+        format!("of {BOT}, with bot:play"),
+        format!("the bot runs already (pid {})", bot.pid()),
+    ] {
+        assert!(told.contains(&words), "{words}: {told}");
+    }
+}
+
+#[test]
+fn run_sends_nobody_to_an_upgrade_that_lichess_refuses() {
+    let site = Site::new([
+        NewUser::human("Anna"),
+        NewUser {
+            games: 3,
+            ..NewUser::human("Bert")
+        },
+    ]);
+    for (user, told, not_told) in [
+        ("Anna", "knightwatch upgrade", "make a new account"),
+        ("Bert", "make a new account", "upgrade"),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let socket = home.path().join("control.sock");
+        let socket = format!("daemon.socket={}", socket.display());
+        let records = format!("records.directory={}", home.path().display());
+        let sets = ["daemon.listen=", socket.as_str(), records.as_str()];
+        let arguments: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+        let arguments = [&["run"], &arguments[..]].concat();
+        let (code, text) = code_and_text(&knightwatch(&site, user, &arguments));
+        assert_eq!(code, Some(77), "{text}");
+        let error = text
+            .lines()
+            .find(|line| line.contains("is not a bot account"));
+        let error = error.unwrap_or_else(|| panic!("{text}"));
+        assert!(error.contains(told) && !error.contains(not_told), "{error}");
+    }
+}
+
+#[test]
 fn check_says_when_nobody_can_ask_for_a_takeback() {
     let blind = NewUser {
         scopes: vec!["bot:play".to_owned(), "challenge:read".to_owned()],
@@ -81,12 +130,17 @@ fn check_finds_what_is_wrong_with_the_account() {
     let site = Site::new([
         NewUser::human("Anna"),
         NewUser {
+            games: 3,
+            ..NewUser::human("Bert")
+        },
+        NewUser {
             scopes: vec!["email:read".to_owned()],
             ..NewUser::bot("Scopeless")
         },
     ]);
     for (user, told) in [
         ("Anna", "knightwatch upgrade"),
+        ("Bert", "make a new account"),
         ("Scopeless", "bot:play"),
         ("Nobody", "token"),
     ] {

@@ -95,6 +95,8 @@ fn a_second_instance_on_this_machine_ends_before_it_takes_the_event_stream() {
         "{log}"
     );
     assert_eq!(streams(&site), opened);
+    // The one error, and nothing about a page or a socket that are taken.
+    assert!(!log.contains("WARN") && !log.contains("the page:"), "{log}");
     assert!(!first.log().contains("offline"), "{}", first.log());
 
     // One that plays another account plays.

@@ -40,7 +40,12 @@ pub(super) async fn introduce(
                 let is = user.username;
                 return Err(Error::SomebodyElse { wanted, is });
             }
-            Ok(user) if !user.is_bot() => return Err(Error::NotABot(user.username)),
+            Ok(user) if !user.is_bot() => {
+                return Err(Error::NotABot {
+                    games: user.count.map_or(0, |count| count.all),
+                    account: user.username,
+                });
+            }
             Ok(user) => {
                 return Ok(Some(House {
                     client: parts.client.named(&user.username),
