@@ -6,10 +6,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand};
 
 use crate::book::GameOptions;
-use crate::bot::{policy::Asked, time_control};
+use crate::bot::{Refused, argument, policy::Asked, time_control};
 use crate::chess::perft::MAX_DEPTH;
 use crate::clock;
 use crate::control::{OperatorCommand, SocketArgs};
@@ -214,7 +214,7 @@ pub enum Command {
     Check(ConfigArgs),
 
     /// Say what would be answered to a challenge and why, rule by rule
-    #[command(after_help = "Examples:\n  \
+    #[command(group(ArgGroup::new("asked").args(["challenge", "user"]).required(true)), after_help = "Examples:\n  \
         knightwatch explain LAST\n  \
         knightwatch explain --user Anna --rating 1500 --clock 3+2 --rated\n  \
         knightwatch explain challenge.json\n  \
@@ -223,7 +223,7 @@ pub enum Command {
         /api/challenge. The games that are on are not looked at; what was accepted today is, where it can be read.")]
     Explain {
         /// The challenge: LAST, a file with it as JSON, or - for JSON from stdin
-        #[arg(value_name = "CHALLENGE", required_unless_present = "user")]
+        #[arg(value_name = "CHALLENGE")]
         challenge: Option<PathBuf>,
         #[command(flatten)]
         asked: AskedArgs,
@@ -294,7 +294,7 @@ pub enum Command {
         knightwatch export abcdEFGH\n  \
         knightwatch export https://lichess.org/abcdEFGH\n  \
         knightwatch export --opponent Anna --since 2026-05-01 --no-evals\n\n\
-        Games without a single move are left out.")]
+        Games without a single move are left out. Where no game is left it fails, and no file is written.")]
     Export {
         /// These games, by id or address [default: all that the other arguments mean]
         #[arg(value_name = "ID", value_parser = game)]
@@ -663,7 +663,7 @@ pub struct ConfigArgs {
 #[group(skip)]
 pub struct AskedArgs {
     /// Who challenges us
-    #[arg(long, value_name = "NAME", value_parser = user, conflicts_with = "challenge")]
+    #[arg(long, value_name = "NAME", value_parser = challenger)]
     user: Option<String>,
     /// Their rating in this kind of game
     #[arg(long, value_name = "ELO", requires = "user")]
@@ -718,6 +718,11 @@ fn arena(text: &str) -> Result<String, Infallible> {
 /// The name of a user, also out of an address.
 fn user(text: &str) -> Result<String, Infallible> {
     Ok(address::id(text, Page::User).to_owned())
+}
+
+/// The name of a user who can be there, also out of an address.
+fn challenger(text: &str) -> Result<String, Refused> {
+    argument::user(text).map(|user| user.to_string())
 }
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {

@@ -10,12 +10,10 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::argument;
 use super::stop::Stopper;
 use crate::config::{self, Exact, Joining, Pattern, Play, Settings, Strength};
-use crate::lichess::model::address::{self, Page};
-use crate::lichess::model::{
-    ArenaId, ColorWish, GameId, NewChallenge, TimeControl, Username, Variant,
-};
+use crate::lichess::model::{ArenaId, GameId, NewChallenge, TimeControl, Username, Variant};
 
 /// Calls that wait for the bot's loop.
 const WAITING: usize = 32;
@@ -121,25 +119,23 @@ impl Helm {
     /// Takes no new games, finishes those that are on, however long they take, and ends the program.
     pub fn drain(&self) -> Answer {
         self.stopper.drain();
-        Ok("no new games; the program ends when those that are on are over".to_owned())
+        Ok("no new games, and challenges of ours are taken back; the program ends when the games that are on are over"
+            .to_owned())
     }
 
     /// Never accepts this user again; `*` stands for any letters.
     pub async fn block(&self, user: &str) -> Answer {
-        self.call(Order::Block(pattern(user)?)).await
+        self.call(Order::Block(argument::pattern(user)?)).await
     }
 
     /// Takes that back.
     pub async fn unblock(&self, user: &str) -> Answer {
-        self.call(Order::Unblock(pattern(user)?)).await
+        self.call(Order::Unblock(argument::pattern(user)?)).await
     }
 
     /// Plays the best move found so far in a game, at once.
     pub async fn move_now(&self, game: &str) -> Answer {
-        let wrong = |_| Refused(format!("`{game}` is not the id of a game"));
-        let game = address::id(game, Page::Game);
-        let game = game.parse::<GameId>().map_err(wrong)?;
-        self.call(Order::MoveNow(game)).await
+        self.call(Order::MoveNow(argument::game(game)?)).await
     }
 
     /// Plays the next games against this user like this, whatever the rules say, until the program ends or is told otherwise:
@@ -157,7 +153,8 @@ impl Helm {
             max_move_ms: move_s.map(|seconds| 1_000 * seconds),
             ..Play::default()
         };
-        self.call(Order::Play(pattern(user)?, Box::new(play))).await
+        let user = argument::pattern(user)?;
+        self.call(Order::Play(user, Box::new(play))).await
     }
 
     /// Challenges somebody.
@@ -167,16 +164,12 @@ impl Helm {
 
     /// Takes part in an arena, as written in the configuration: `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
     pub async fn join(&self, arena: &str) -> Answer {
-        let joining = arena.parse::<Joining>().map_err(Refused)?;
-        self.call(Order::Join(joining)).await
+        self.call(Order::Join(argument::joining(arena)?)).await
     }
 
     /// Leaves an arena for good.
     pub async fn leave(&self, arena: &str) -> Answer {
-        let wrong = |_| Refused(format!("`{arena}` is not the id of an arena"));
-        let arena = address::id(arena, Page::Arena);
-        let arena = arena.parse::<ArenaId>().map_err(wrong)?;
-        self.call(Order::Leave(arena)).await
+        self.call(Order::Leave(argument::arena(arena)?)).await
     }
 
     /// Reads the settings anew and keeps to them, or to the old ones where there is something wrong with the new.
@@ -231,10 +224,6 @@ impl Calls {
     }
 }
 
-fn pattern(user: &str) -> Result<Pattern, Refused> {
-    Pattern::try_from(user.to_owned()).map_err(Refused)
-}
-
 /// A time control as it is typed: `3+2`, `unlimited` or, in days, `2d`.
 ///
 /// # Errors
@@ -268,29 +257,13 @@ impl Invitation {
         variant: &str,
         color: &str,
     ) -> Result<Self, Refused> {
-        let user = address::id(user, Page::User);
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if !(2..=30).contains(&user.len()) || !user.chars().all(fits) {
-            return Err(Refused(format!("`{user}` is not the name of a user")));
-        }
-        let time_control = time_control(clock).map_err(Refused)?;
-        let variant = match Variant::from_key(variant) {
-            played @ (Variant::Standard | Variant::Chess960) => played,
-            _ => {
-                let why = format!("`{variant}` is not standard or chess960");
-                return Err(Refused(why));
-            }
-        };
-        let wishes = [ColorWish::White, ColorWish::Black, ColorWish::Random];
-        let wish = wishes.into_iter().find(|wish| wish.key() == color);
         Ok(Self {
-            user: Username::new(user),
+            user: argument::user(user)?,
             what: NewChallenge {
-                time_control,
+                time_control: argument::clock(clock)?,
                 rated,
-                color: wish
-                    .ok_or_else(|| Refused(format!("`{color}` is not white, black or random")))?,
-                variant,
+                color: argument::color(color)?,
+                variant: argument::variant(variant)?,
                 fen: None,
             },
         })
@@ -329,6 +302,9 @@ mod tests {
             ("a/b", "3+2", "standard", "white", "name of a user"),
             ("Anna", "3", "standard", "white", "minutes and seconds"),
             ("Anna", "xd", "standard", "white", "minutes and seconds"),
+            ("Anna", "0+0", "standard", "white", "bots may not"),
+            ("Anna", "181+0", "standard", "white", "no such clock"),
+            ("Anna", "4d", "standard", "white", "1, 2, 3, 5, 7, 10 or 14"),
             ("Anna", "3+2", "atomic", "white", "standard or chess960"),
             ("Anna", "3+2", "standard", "green", "white, black or random"),
         ] {

@@ -4,6 +4,7 @@
 //! its own ([`game`]) that lives until the game is over. The way of a move is in `game`; nothing here stands in it.
 
 mod account;
+pub mod argument;
 mod budget;
 mod chat;
 mod choice;

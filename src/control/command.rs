@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::client::{Error, ask_about, order_command, page_command};
-use super::{Answer, Challenge, Request};
+use super::{Answer, Challenge, Request, checked};
+use crate::bot::argument;
 
 /// What an operator can have a running bot do.
 #[derive(Debug, Subcommand)]
@@ -36,13 +37,15 @@ pub enum OperatorCommand {
     Pause(SocketArgs),
 
     /// Take new games again after `knightwatch pause`
-    #[command(after_help = "Example: knightwatch resume")]
+    #[command(after_help = "Example: knightwatch resume\n\n\
+        It does not take back `knightwatch drain` or SIGTERM: the program ends, and plays again when it is started.")]
     Resume(SocketArgs),
 
     /// Take no new games, finish those that are on however long they take, and end
     #[command(after_help = "Example: knightwatch drain\n\n\
         Where a service manager starts the program again when it has ended, this is the way to a new version \
-        without leaving a game. SIGTERM does the same within daemon.grace_s.")]
+        without leaving a game. SIGTERM does the same within daemon.grace_s. Challenges of ours with a clock that \
+        nobody has answered yet are taken back at once. It cannot be taken back: `knightwatch pause` is for a while.")]
     Drain(SocketArgs),
 
     /// Challenge somebody
@@ -50,7 +53,8 @@ pub enum OperatorCommand {
         knightwatch challenge Anna 3+2\n  \
         knightwatch challenge Rival 5+3 --rated --color white\n  \
         knightwatch challenge Bert 2d --variant chess960\n\n\
-        One with a clock that nobody answers within a minute is taken back.")]
+        One with a clock that nobody answers within a minute is taken back. `knightwatch pause` does not keep \
+        it from being made: the answer says that the bot is paused.")]
     Challenge {
         #[command(flatten)]
         challenge: Challenge,
@@ -66,6 +70,7 @@ pub enum OperatorCommand {
         Until it is over or `knightwatch leave`, restarts of the program included.")]
     Join {
         /// The end of its address, then perhaps @TEAM, then perhaps :PASSWORD
+        #[arg(value_parser = checked(argument::joining))]
         arena: String,
         #[command(flatten)]
         socket: SocketArgs,
@@ -77,6 +82,7 @@ pub enum OperatorCommand {
         arena that the configuration names: only `knightwatch join` ends it.")]
     Leave {
         /// The end of its address
+        #[arg(value_parser = checked(argument::arena))]
         arena: String,
         #[command(flatten)]
         socket: SocketArgs,
@@ -89,6 +95,7 @@ pub enum OperatorCommand {
     )]
     Block {
         /// The name; * stands for any letters, upper and lower case are the same
+        #[arg(value_parser = checked(argument::pattern))]
         user: String,
         #[command(flatten)]
         socket: SocketArgs,
@@ -98,6 +105,7 @@ pub enum OperatorCommand {
     #[command(after_help = "Example: knightwatch unblock Rival")]
     Unblock {
         /// The name as it was blocked
+        #[arg(value_parser = checked(argument::pattern))]
         user: String,
         #[command(flatten)]
         socket: SocketArgs,
@@ -108,6 +116,7 @@ pub enum OperatorCommand {
         `knightwatch status` lists the games.")]
     MoveNow {
         /// The game's id
+        #[arg(value_parser = checked(argument::game))]
         game: String,
         #[command(flatten)]
         socket: SocketArgs,

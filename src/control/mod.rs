@@ -16,7 +16,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::bot::{self, Helm, Invitation};
+use crate::bot::{self, Helm, Invitation, argument};
 use crate::metrics::Status;
 
 pub use client::{Error, ask, ask_about, status_command, statuses};
@@ -94,19 +94,27 @@ pub enum Request {
 #[serde(deny_unknown_fields)]
 pub struct Challenge {
     /// Whom
+    #[arg(value_parser = checked(argument::user))]
     user: String,
     /// Minutes and seconds as in 3+2, days for a move as in 2d, or unlimited
-    #[arg(value_name = "TC")]
+    #[arg(value_name = "TC", value_parser = checked(argument::clock))]
     clock: String,
     /// A game that counts for the rating
     #[arg(long)]
     rated: bool,
     /// standard or chess960
-    #[arg(long, value_name = "KEY", default_value = "standard")]
+    #[arg(long, value_name = "KEY", default_value = "standard", value_parser = checked(argument::variant))]
     variant: String,
     /// Our colour: white, black or random
-    #[arg(long, value_name = "COLOR", default_value = "random")]
+    #[arg(long, value_name = "COLOR", default_value = "random", value_parser = checked(argument::color))]
     color: String,
+}
+
+/// Reads an argument as the bot does, and keeps it as it was typed: what is wrong with it is wrong usage of the command.
+fn checked<T: 'static>(
+    read: fn(&str) -> Result<T, bot::Refused>,
+) -> impl Fn(&str) -> Result<String, bot::Refused> + Clone + Send + Sync + 'static {
+    move |text| read(text).map(|_| text.to_owned())
 }
 
 impl Challenge {

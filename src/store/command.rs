@@ -39,6 +39,11 @@ pub enum CommandError {
         /// Who has.
         known: Vec<String>,
     },
+    /// None of the games is meant.
+    #[error(
+        "nothing is exported: the records have no such game with moves; knightwatch games lists those that are there"
+    )]
+    NoGames,
     /// No game has this id.
     #[error("there is no game {0:?} with moves in the records")]
     NoGame(String),
@@ -243,6 +248,9 @@ fn export(
         true => reader.ids(&options.filter).map_err(unread)?,
         false => options.ids.clone(),
     };
+    if ids.is_empty() {
+        return Err(CommandError::NoGames);
+    }
     for (number, id) in ids.iter().enumerate() {
         let record = reader.record(id).map_err(unread)?;
         let record = record.filter(|record| record.game.plies > 0);

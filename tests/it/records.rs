@@ -188,6 +188,17 @@ fn a_game_is_kept_and_shown() {
     let arguments = ["export", "nosuchid", "-o", output.to_str().unwrap()];
     let failed = knightwatch(&site, directory, &arguments);
     assert_eq!(failed.status.code(), Some(1), "{failed:?}");
+    let none = [
+        "export",
+        "--opponent",
+        "Nobody",
+        "-o",
+        output.to_str().unwrap(),
+    ];
+    let failed = knightwatch(&site, directory, &none);
+    assert_eq!(failed.status.code(), Some(1), "{failed:?}");
+    let said = String::from_utf8(failed.stderr).unwrap();
+    assert!(said.contains("nothing is exported"), "{said}");
     assert_eq!(fs::read_to_string(&output).unwrap(), text);
     let months = fs::read_dir(file.with_extension("pgn")).unwrap();
     let months: Vec<_> = months.map(|month| month.unwrap().path()).collect();
