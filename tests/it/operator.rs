@@ -34,6 +34,13 @@ pub fn refused(bot: &Daemon, arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
+/// What is wrong with the arguments, by themselves.
+fn misused(bot: &Daemon, arguments: &[&str]) -> String {
+    let output = order(bot, arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
 pub fn status(bot: &Daemon) -> Value {
     serde_json::from_slice(&order(bot, &["status", "--json"]).stdout).unwrap()
 }
@@ -118,7 +125,9 @@ fn who_is_blocked_stays_blocked_over_a_crash() {
     assert!(refused(&bot, &["unblock", "Anna"]).contains("was not blocked"));
     said(&bot, &["unblock", "https://lichess.org/@/rival"]);
     assert_eq!(ask(&rival, &BLITZ), "accepted");
-    assert!(refused(&bot, &["block", "two names"]).contains("expected a name"));
+    let own = refused(&bot, &["block", &BOT.to_lowercase()]);
+    assert!(own.contains("is this bot itself"), "{own}");
+    assert_eq!(status(&bot)["blocked"], serde_json::json!([]));
 }
 
 #[test]
@@ -163,7 +172,6 @@ fn somebody_is_challenged_when_the_operator_says_so() {
     site.sim.spar(Sparring::new("Ann", Kind::Random));
     let bot = Daemon::start_with(&site, "", &["--time-scale", "10"]);
     for (arguments, why) in [
-        (["challenge", "Ann", "3"], "minutes and seconds"),
         (["challenge", BOT, "3+2"], "that is us"),
         (["challenge", "Nobody7", "3+2"], "No such user"),
     ] {
@@ -196,6 +204,159 @@ fn somebody_is_challenged_when_the_operator_says_so() {
         let challenge = challenge.get("challenge").unwrap_or(&challenge);
         (challenge["status"] == "canceled").then_some(())
     });
+}
+
+#[test]
+fn wrong_arguments_are_wrong_usage() {
+    let site = site();
+    let bot = Daemon::start(&site, "");
+    for (arguments, why) in [
+        (&["challenge", "Anna", "3"][..], "minutes and seconds"),
+        (&["challenge", "Anna", "0+0"], "bots may not play that fast"),
+        (&["challenge", "Anna", "181+0"], "Lichess has no such clock"),
+        (&["challenge", "Anna", "4d"], "1, 2, 3, 5, 7, 10 or 14 days"),
+        (&["challenge", "two names", "3+2"], "not the name of a user"),
+        (
+            &["challenge", "Anna", "3+2", "--variant", "atomic"],
+            "standard or chess960",
+        ),
+        (
+            &["challenge", "Anna", "3+2", "--color", "green"],
+            "white, black or random",
+        ),
+        (&["block", "two names"], "expected a name"),
+        (&["unblock", ""], "expected a name"),
+        (&["join", "../x"], "arena"),
+        (&["leave", "../x"], "not the id of an arena"),
+        (&["move-now", "../x"], "not the id of a game"),
+        (&["pause", "now"], "unexpected argument"),
+    ] {
+        let said = misused(&bot, arguments);
+        assert!(said.contains(why), "{arguments:?}: {said}");
+    }
+    let calls = site.sim.faults().calls(Endpoint::ChallengeCreate);
+    assert_eq!(calls, 0);
+}
+
+/// What Lichess says of a challenge.
+fn state_of(site: &Site, id: &str) -> String {
+    let (_, shown) = site.player(BOT).get(&format!("/api/challenge/{id}/show"));
+    let challenge = shown.get("challenge").unwrap_or(&shown);
+    challenge["status"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The id of the challenge that the bot says it has made.
+fn made(said: &str) -> String {
+    let id = said.split([' ', ';', '\n']).find(|word| word.len() == 8);
+    id.unwrap_or_else(|| panic!("{said}")).to_owned()
+}
+
+#[test]
+fn told_to_stop_it_takes_its_open_challenge_back_at_once() {
+    for by_signal in [false, true] {
+        let site = site();
+        let mut bot = Daemon::start(&site, "");
+        let id = made(&said(&bot, &["challenge", "Rival", "5+0"]));
+        // Of one that may wait for days a later start takes care.
+        let slow = made(&said(&bot, &["challenge", "Anna", "2d"]));
+        let told = Instant::now();
+        match by_signal {
+            true => bot.signal("TERM"),
+            false => assert!(said(&bot, &["drain"]).contains("challenges of ours are taken back")),
+        }
+        assert_eq!(bot.ended().code(), Some(0));
+        assert!(told.elapsed() < Duration::from_secs(20), "{}", bot.log());
+        assert_eq!(state_of(&site, &id), "canceled");
+        assert_eq!(state_of(&site, &slow), "created");
+        for line in [
+            "draining: no game is on and none is taken, stopping",
+            "stopped: no game is left",
+        ] {
+            assert!(bot.log().contains(line), "{line}: {}", bot.log());
+        }
+    }
+}
+
+#[test]
+fn a_challenge_that_is_accepted_while_it_is_taken_back_is_played() {
+    let site = site();
+    let slow = Rule::on(
+        Endpoint::ChallengeShow,
+        Fault::Stall(Duration::from_secs(3)),
+    );
+    site.sim.faults().add(slow.of_user(BOT));
+    let mut bot = Daemon::start(&site, "");
+    let done = said(&bot, &["challenge", "Rival", "5+0", "--color", "black"]);
+    let id = made(&done);
+    said(&bot, &["drain"]);
+    wait("it is being taken back", || {
+        visits_of(&site, BOT, Endpoint::ChallengeShow).pop()
+    });
+    let rival = site.player("Rival");
+    let (accepted, _) = rival.post(&format!("/api/challenge/{id}/accept"), &[]);
+    assert_eq!(accepted, 200);
+    logged(&bot, "it was accepted, and its game is played");
+    rival.play(&id, "e2e4");
+    site.plies(&id, 2);
+    assert!(bot.runs());
+    let (resigned, _) = rival.post(&format!("/api/bot/game/{id}/resign"), &[]);
+    assert_eq!(resigned, 200);
+    assert_eq!(bot.ended().code(), Some(0));
+    assert_eq!(site.finished(&id).status, "resign");
+}
+
+#[test]
+fn a_challenge_that_is_gone_is_not_shown_any_more() {
+    let site = site();
+    let bot = Daemon::start(&site, "");
+    let rival = site.player("Rival");
+    let incoming = || {
+        wait("the challenge is there", || {
+            let (_, list) = rival.get("/api/challenge");
+            list["in"][0]["id"].as_str().map(str::to_owned)
+        })
+    };
+    // Declined before the bot is told that the challenge was made.
+    let late = Rule::on(
+        Endpoint::ChallengeCreate,
+        Fault::AnswerLate(Duration::from_secs(3)),
+    );
+    site.sim.faults().add(late.of_user(BOT).times(1));
+    std::thread::scope(|scope| {
+        let told = scope.spawn(|| said(&bot, &["challenge", "Rival", "5+0"]));
+        let (declined, _) = rival.post(&format!("/api/challenge/{}/decline", incoming()), &[]);
+        assert_eq!(declined, 200);
+        let told = told.join().unwrap();
+        assert!(told.contains("Rival has declined"), "{told}");
+    });
+    let shown = || status(&bot)["challenges"].clone();
+    wait("it is not shown", || {
+        (shown() == serde_json::json!([])).then_some(())
+    });
+    // And as usual.
+    said(&bot, &["challenge", "Rival", "5+0"]);
+    wait("it is shown", || {
+        (shown().as_array()?.len() == 1).then_some(())
+    });
+    let asked = Instant::now();
+    rival.post(&format!("/api/challenge/{}/decline", incoming()), &[]);
+    wait("it is not shown", || {
+        (shown() == serde_json::json!([])).then_some(())
+    });
+    assert!(asked.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn an_order_to_challenge_goes_before_a_pause_and_says_so() {
+    let site = site();
+    let bot = Daemon::start(&site, "");
+    said(&bot, &["pause"]);
+    let done = said(&bot, &["challenge", "Rival", "5+0"]);
+    assert!(
+        done.contains("the bot is paused, and this challenge is made all the same"),
+        "{done}"
+    );
+    assert_eq!(state_of(&site, &made(&done)), "created");
 }
 
 #[test]
@@ -235,11 +396,15 @@ fn drained_it_plays_to_the_end_and_ends() {
     anna.play(&game, "e2e4");
     site.plies(&game, 2);
     assert!(said(&bot, &["drain"]).contains("no new games"));
+    logged(
+        &bot,
+        "draining: finishing 1 game, taking no new ones, then stopping",
+    );
     // It is not taken back, and nobody is told that it is.
     for (order, words) in [
         (
             "resume",
-            "it was not paused, but the program is about to end",
+            "it was not paused, but the program is about to end, which cannot be taken back: start it again",
         ),
         ("pause", "paused: no new games"),
         (
@@ -258,6 +423,7 @@ fn drained_it_plays_to_the_end_and_ends() {
     let (resigned, _) = anna.post(&format!("/api/bot/game/{game}/resign"), &[]);
     assert_eq!(resigned, 200);
     assert_eq!(bot.ended().code(), Some(0));
+    assert!(bot.log().contains("stopped: no game is left"));
 }
 
 #[test]

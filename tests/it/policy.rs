@@ -514,6 +514,62 @@ fn explain_goes_through_the_rules() {
 }
 
 #[test]
+fn explain_without_a_challenge_names_both_ways_to_give_one() {
+    for (arguments, told) in [
+        (&["explain"][..], "<CHALLENGE|--user <NAME>>"),
+        (&["explain", "--user", "A B"], "not the name of a user"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
+            .args(arguments)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(told), "{said}");
+    }
+}
+
+#[test]
+fn a_yes_that_waits_to_be_sent_is_not_sent_for_a_challenge_that_is_gone() {
+    let names = ["Anna", "Bert", "Cleo", "Dora", "Emil"];
+    let site = Site::new(names.map(NewUser::bot));
+    // As many as are under way at once.
+    let slow = Rule::on(
+        Endpoint::ChallengeAccept,
+        Fault::Stall(Duration::from_secs(6)),
+    );
+    site.sim.faults().add(slow.of_user(BOT).times(4));
+    let bot = Daemon::start(&site, "games = { concurrency = 8 }\n");
+    let form = [("clock.limit", "180"), ("clock.increment", "2")];
+    let accepts = || visits_of(&site, BOT, Endpoint::ChallengeAccept);
+    for name in &names[..4] {
+        site.player(name).challenge(&form);
+    }
+    wait("four are under way", || {
+        (accepts().len() == 4).then_some(())
+    });
+    let emil = site.player("Emil");
+    let gone = emil.challenge(&form);
+    wait("it is to be accepted", || {
+        bot.log().contains("accepting Emil's").then_some(())
+    });
+    let (canceled, _) = emil.post(&format!("/api/challenge/{gone}/cancel"), &[]);
+    assert_eq!(canceled, 200);
+    wait("it is gone", || {
+        let told = "Emil's challenge to 3+2 casual standard is no longer there";
+        bot.log().contains(told).then_some(())
+    });
+    // What comes after it is sent after it.
+    let next = emil.start(&form);
+    let accepted: Vec<_> = accepts()
+        .into_iter()
+        .filter_map(|visit| visit.game)
+        .collect();
+    assert!(accepted.contains(&next), "{accepted:?}");
+    assert!(!accepted.contains(&gone), "{accepted:?}");
+}
+
+#[test]
 fn explain_takes_a_challenge_in_words() {
     let explain = |arguments: &[&str]| {
         let home = tempfile::tempdir().unwrap();

@@ -284,18 +284,21 @@ impl Account {
 
     /// Somebody has taken his challenge back, or Lichess has forgotten it.
     pub(super) fn withdrawn(&mut self, id: &ChallengeId) {
-        self.outboxes.declines.remove(|(other, _)| other == id);
-        self.outboxes.ages.remove(|asked| asked.challenge.id == *id);
+        self.outboxes.declines.take(|(other, _)| other == id);
+        self.outboxes.ages.take(|asked| asked.challenge.id == *id);
+        if let Some(challenge) = self.outboxes.accepts.take(|other| other.id == *id) {
+            self.forget(&challenge);
+            self.gone(&challenge);
+        }
         if let Some(asked) = self.queue.take(id) {
-            self.gone(&asked);
+            self.gone(&asked.challenge);
         }
         if !self.games.contains_key(id) {
             self.slots.free(id);
         }
     }
 
-    fn gone(&self, asked: &Asked) {
-        let challenge = &asked.challenge;
+    fn gone(&self, challenge: &Challenge) {
         info!(challenge = %challenge.id, "{} is no longer there", describe(challenge));
         let why = "it was taken back, or its challenger has left".to_owned();
         self.tell_challenge(challenge, Decision::Dropped, why);
@@ -339,7 +342,7 @@ impl Account {
     /// Lichess has told which challenges wait for our answer.
     pub(super) fn listed(&mut self, list: Vec<Challenge>, asked: Instant) {
         for gone in self.queue.gone(&list, asked) {
-            self.gone(&gone);
+            self.gone(&gone.challenge);
         }
         // Those that wait already, in their order, before those that we have not seen yet.
         for waiting in self.queue.clear() {

@@ -8,6 +8,7 @@ use tracing::{debug, error, info};
 
 use super::books::Book;
 use super::helm::Then;
+use super::outgoing::TOO_LATE;
 use super::queue::Asked;
 use super::seeking::Sought;
 use super::{Account, Error, LISTED};
@@ -178,12 +179,16 @@ impl Account {
             Ok(Errand::RematchAsked(encore, asked)) => self.rematch_asked(&encore, asked),
             Ok(Errand::TakenBack(challenge, why, taken_back)) => {
                 let id = &challenge.id;
+                self.taking_back = self.taking_back.saturating_sub(1);
                 match taken_back {
                     Ok(true) => {
                         info!(challenge = %id, "taken back");
                         self.tell_challenge(&challenge, Decision::Dropped, why.to_owned());
                     }
-                    Ok(false) => info!(challenge = %id, "not taken back: it has become a game"),
+                    Ok(false) => {
+                        self.accepted_meanwhile(&challenge);
+                        self.tell_challenge(&challenge, Decision::Accepted, TOO_LATE.to_owned());
+                    }
                     Err(failure) => info!(challenge = %id, "cannot take it back: {failure}"),
                 }
             }

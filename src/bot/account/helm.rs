@@ -12,7 +12,7 @@ use tracing::{error, info, warn};
 
 use super::Account;
 use super::errands::Errand;
-use super::outgoing::{Wish, is_for_bot, refusal};
+use super::outgoing::{STOPPING, Wish, is_for_bot, refusal};
 use crate::bot::desk::{Doing, Sight};
 use crate::bot::game;
 use crate::bot::helm::{Call, Invitation, Order, Reply, Reread};
@@ -32,7 +32,8 @@ use crate::lichess::model::{ArenaId, Challenge, ChallengeId, GameId, Username};
 const UNANSWERED: Duration = Duration::from_secs(60);
 
 /// What holds while the program stops, whatever the operator says: a drain is not taken back.
-const ENDS: &str = "the program is about to end: no new games until it is started again";
+const ENDS: &str =
+    "the program is about to end, which cannot be taken back: start it again when it has ended";
 
 /// Why such a challenge has become a game.
 const AS_HE_SAYS: &str = "as the operator says";
@@ -88,6 +89,13 @@ impl Office {
     /// Challenges that wait for their answers.
     pub fn awaited(&self) -> impl Iterator<Item = &Challenge> {
         self.invited.values().map(|challenge| &**challenge)
+    }
+
+    /// Challenges with a clock that wait for their answers, which are about to be taken back.
+    pub fn withdraw(&mut self) -> impl Iterator<Item = Box<Challenge>> {
+        let with_clock = |_: &ChallengeId, it: &mut Box<Challenge>| it.time_control.is_clock();
+        let taken = self.invited.extract_if(with_clock);
+        taken.map(|(_, challenge)| challenge)
     }
 
     /// No longer in this arena by the operator's order. Whether it was one.
@@ -187,6 +195,10 @@ impl Account {
     }
 
     fn block(&mut self, who: Pattern, reply: Reply) {
+        let me = self.house.me.as_str();
+        if who.to_string().eq_ignore_ascii_case(me) {
+            return reply.refuse(format!("{me} is this bot itself; name the user to block"));
+        }
         if self.office.orders.blocked.contains(&who) {
             return reply.done(format!("{who} is blocked already"));
         }
@@ -252,7 +264,7 @@ impl Account {
 
     fn invite(&mut self, invitation: Invitation, reply: Reply) {
         if self.stop.stage() != Stage::Running {
-            return reply.refuse("we are about to stop");
+            return reply.refuse(STOPPING);
         }
         if invitation.user == self.house.me {
             return reply.refuse("that is us");
@@ -295,8 +307,12 @@ impl Account {
         let Invitation { user, what } = invitation;
         let challenge = match answer {
             Ok(challenge) => {
-                self.outgoing.answered(user, Wish::Operator);
+                let over = self.outgoing.answered(user, Wish::Operator);
                 self.challenge_counts(is_for_bot(&challenge));
+                if let Some(answer) = over {
+                    let why = self.invitation_refused(&answer);
+                    return reply.done(format!("{}: {why}", challenge.id));
+                }
                 challenge
             }
             Err(failure) => {
@@ -313,7 +329,11 @@ impl Account {
                 }
             }
         };
-        reply.done(self.invitation_stands(challenge));
+        let paused = match self.office.orders.paused {
+            true => "; the bot is paused, and this challenge is made all the same",
+            false => "",
+        };
+        reply.done(self.invitation_stands(challenge) + paused);
     }
 
     /// A challenge of the operator's stands. The game may be on by now. What he is told.
@@ -326,7 +346,7 @@ impl Account {
         let time = challenge.time_control;
         info!(challenge = %id, "challenging {user} to {time}, {rated}, as the operator says");
         let mut done = format!("{user} is challenged to {time}, {rated}: {id}");
-        if self.games.contains_key(&id) || self.resting.knows(&id) {
+        if self.knows_game(&id) {
             self.tell_challenge(&challenge, Decision::Accepted, AS_HE_SAYS.to_owned());
             return done + ", and the game is on";
         }
@@ -338,18 +358,18 @@ impl Account {
             };
             let until = clock::now() + UNANSWERED;
             self.slots.expect(id.clone(), guest, until);
-            let wait = match self.takes_all_back() {
-                true => Duration::ZERO,
-                false => UNANSWERED,
-            };
-            let id = id.clone();
+            if self.takes_all_back() {
+                self.take_back(challenge, STOPPING);
+                return done + "; it is taken back, since we are about to stop";
+            }
+            let unanswered = id.clone();
             self.errands.spawn(async move {
-                clock::sleep(wait).await;
-                Errand::Unanswered(id)
+                clock::sleep(UNANSWERED).await;
+                Errand::Unanswered(unanswered)
             });
             done += &format!(
                 "; it is taken back if nobody answers within {} s",
-                wait.as_secs()
+                UNANSWERED.as_secs()
             );
         }
         self.office.invited.insert(id, challenge);
@@ -366,10 +386,16 @@ impl Account {
     /// A challenge of ours is answered by a word, and it may be the operator's.
     pub(super) fn invitation_is_off(&mut self, answer: &Challenge) {
         if self.office.invited.remove(&answer.id).is_some() {
-            let (decision, why) = refusal(answer);
-            info!(challenge = %answer.id, "the operator's challenge comes to nothing: {why}");
-            self.tell_challenge(answer, decision, why);
+            self.invitation_refused(answer);
         }
+    }
+
+    /// A challenge of the operator's is answered by a word, which this gives.
+    fn invitation_refused(&self, answer: &Challenge) -> String {
+        let (decision, why) = refusal(answer);
+        info!(challenge = %answer.id, "the operator's challenge comes to nothing: {why}");
+        self.tell_challenge(answer, decision, why.clone());
+        why
     }
 
     /// Nobody has answered a challenge of the operator's for long enough.
@@ -383,7 +409,7 @@ impl Account {
 
     fn join(&mut self, joining: Joining, reply: Reply) {
         if self.stop.stage() != Stage::Running {
-            return reply.refuse("we are about to stop");
+            return reply.refuse(STOPPING);
         }
         let orders = &mut self.office.orders;
         orders.left.retain(|arena| *arena != joining.id);

@@ -17,7 +17,8 @@ use crate::bot::stop::{Stage, Stop};
 use crate::bot::{BotParts, Error, House};
 use crate::clock;
 use crate::events::{Event, Severity};
-use crate::lichess::model::Username;
+use crate::lichess::model::{GameId, Username};
+use crate::plural;
 
 /// The next life begins after this; when the one before was short too, after twice this, ...
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -28,6 +29,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// A life that has lasted so long was none of a row of short ones.
 const LONG: Duration = Duration::from_secs(600);
 
+/// The most games that are named in a line of the log.
+const NAMED: usize = 10;
+
 /// What the operator is told meanwhile.
 const NOT_NOW: &str =
     "the account's loop has failed and is about to begin anew; the log says why; try again then";
@@ -36,6 +40,7 @@ const NOT_NOW: &str =
 pub(in crate::bot) async fn run(mut parts: BotParts, mut stop: Stop) -> Result<(), Error> {
     let mut calls = std::mem::take(&mut parts.calls);
     let Some(house) = introduce(&parts, &mut stop, &mut calls).await? else {
+        info!("stopped before Lichess has said who we are: no game was taken up");
         return Ok(());
     };
     if let Some(pid) = played_by(&parts, &house.me).await {
@@ -67,9 +72,13 @@ pub(in crate::bot) async fn run(mut parts: BotParts, mut stop: Stop) -> Result<(
             Ok(Ok(())) => LEAVE_WITHIN,
             _ => Duration::ZERO,
         };
-        account.leave(patience).await;
+        let left = account.leave(patience).await;
         account.vacate();
         let failure = match lived {
+            Ok(Ok(())) => {
+                tell_stopped(&left);
+                return Ok(());
+            }
             Ok(outcome) => return outcome,
             Err(panic) => words(&*panic),
         };
@@ -86,6 +95,23 @@ pub(in crate::bot) async fn run(mut parts: BotParts, mut stop: Stop) -> Result<(
         }
         books = Books::open(parts.ledger.as_deref());
     }
+}
+
+/// The last line of an account that was told to stop.
+fn tell_stopped(left: &[GameId]) {
+    if left.is_empty() {
+        return info!("stopped: no game is left");
+    }
+    let games = plural::count(left.len(), "game", "games");
+    let named: Vec<&str> = left.iter().take(NAMED).map(GameId::as_str).collect();
+    let more = match left.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    info!(
+        "stopped: {games} left on, taken up again at the next start: {}{more}",
+        named.join(", ")
+    );
 }
 
 /// The other process of this machine that plays this account. Its event stream would be closed by ours.

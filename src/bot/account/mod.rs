@@ -16,7 +16,7 @@ mod resting;
 mod seeking;
 mod settling;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -39,7 +39,7 @@ use super::tournament::{Tournaments, Word};
 use super::{BotParts, Error, House, LeftOpen, Pulse};
 use crate::clock;
 use crate::events;
-use crate::lichess::model::{ChallengeId, Event, GameId, GameInfo, Status, Username};
+use crate::lichess::model::{Challenge, ChallengeId, Event, GameId, GameInfo, Status, Username};
 use crate::lichess::retry::Reopen;
 use crate::lichess::{EventStream, LastHeard};
 use crate::metrics::Metrics;
@@ -74,6 +74,10 @@ const LISTED: u32 = 50;
 
 /// What is left of the games' tasks when we leave gets this long to post what it has.
 const LEAVE_WITHIN: Duration = Duration::from_secs(3);
+
+/// A stop waits for so long until challenges of ours are taken back; then they are cancelled without looking whether one was
+/// accepted just then.
+const TAKE_BACK_WITHIN: Duration = Duration::from_secs(5);
 
 /// Challenges that were judged, by id: each is judged once, though it may come several times.
 const REMEMBERED: usize = 1000;
@@ -115,6 +119,10 @@ struct Account {
     queue_asked: Option<Instant>,
     rematches: Rematches,
     outgoing: Outgoing,
+    /// Challenges of ours that are being taken back.
+    taking_back: usize,
+    /// Until when a stop waits for challenges of ours that may still become games.
+    taken_back_by: Option<Instant>,
     outboxes: Outboxes,
     /// Since when there are accounts, where rules have asked for it.
     births: VecDeque<(Username, SystemTime)>,
@@ -241,6 +249,8 @@ impl Account {
             queue_asked: None,
             rematches: Rematches::default(),
             outgoing: Outgoing::default(),
+            taking_back: 0,
+            taken_back_by: None,
             outboxes: Outboxes::default(),
             births: VecDeque::new(),
             ledger,
@@ -345,7 +355,7 @@ impl Account {
         let known = self.informed || !self.again;
         let idle =
             self.games.is_empty() && self.retaking == 0 && !self.slots.promised(clock::now());
-        known && idle && self.tournaments.are_over()
+        known && idle && !self.waits_for_challenges() && self.tournaments.are_over()
     }
 
     /// Fails, when that is rehearsed and due.
@@ -356,10 +366,20 @@ impl Account {
         }
     }
 
-    /// Leaves: what is being searched or posted is posted, then all tasks end.
-    async fn leave(&mut self, patience: Duration) {
+    /// Leaves: what is being searched or posted is posted, then all tasks end. Gives the games that are still on.
+    async fn leave(&mut self, patience: Duration) -> Vec<GameId> {
         let standing = self.standing();
-        let all = async { while self.tasks.join_next().await.is_some() {} };
+        let mut left: BTreeSet<GameId> = self.games.keys().cloned().collect();
+        left.extend(self.resting.ids().cloned());
+        let all = async {
+            while let Some(ended) = self.tasks.join_next_with_id().await {
+                if let Ok((task, Ended::Over | Ended::Gone | Ended::Unfit)) = ended
+                    && let Some(game) = self.names.get(&task)
+                {
+                    left.remove(game);
+                }
+            }
+        };
         let client = self.house.client.clone();
         let take_back = take_all_back(&client, standing, &mut self.errands);
         let (games, (), _) = tokio::join!(
@@ -373,6 +393,7 @@ impl Account {
         }
         self.tasks.shutdown().await;
         self.errands.shutdown().await;
+        left.into_iter().collect()
     }
 
     fn on_event(&mut self, event: Event) {
@@ -390,17 +411,8 @@ impl Account {
                 }
             }
             Event::Challenge(challenge, compat) => self.judge(challenge, compat),
-            Event::ChallengeCanceled(challenge) => {
-                self.rematch_is_off(&challenge);
-                self.invitation_is_off(&challenge);
-                self.withdrawn(&challenge.id);
-                self.refused_by(&challenge);
-            }
-            Event::ChallengeDeclined(challenge) => {
-                self.rematch_is_off(&challenge);
-                self.invitation_is_off(&challenge);
-                self.withdrawn(&challenge.id);
-                self.refused_by(&challenge);
+            Event::ChallengeCanceled(challenge) | Event::ChallengeDeclined(challenge) => {
+                self.called_off(challenge)
             }
             Event::Unknown(kind) => debug!(kind, "unknown event"),
             Event::Skipped(skipped) => {
@@ -409,6 +421,22 @@ impl Account {
                 self.reconcile();
             }
         }
+    }
+
+    /// Somebody's challenge to us, or one of ours, was taken back or declined.
+    fn called_off(&mut self, challenge: Box<Challenge>) {
+        self.rematch_is_off(&challenge);
+        self.invitation_is_off(&challenge);
+        self.withdrawn(&challenge.id);
+        self.refused_by(&challenge);
+        self.outgoing.over(challenge);
+    }
+
+    /// Whether this game is on, or was.
+    fn knows_game(&self, id: &GameId) -> bool {
+        self.games.contains_key(id)
+            || self.resting.knows(id)
+            || self.done.iter().any(|done| done.id == *id)
     }
 
     /// Plays a game, unless it is being played already. `at`: when Lichess said how it stands.
@@ -510,10 +538,14 @@ impl Account {
     fn draining(&mut self, stage: Stage) {
         let games = self.games.len();
         if stage == Stage::Draining {
-            if games > 0 {
-                let games = plural::count(games, "game", "games");
-                info!("finishing {games}, taking no new ones");
+            match games {
+                0 => info!("draining: no game is on and none is taken, stopping"),
+                games => {
+                    let games = plural::count(games, "game", "games");
+                    info!("draining: finishing {games}, taking no new ones, then stopping");
+                }
             }
+            self.take_challenges_back();
             self.house.events.send(events::Event::Draining { games });
         }
     }

@@ -38,9 +38,10 @@ impl<T> Outbox<T> {
         Some((self.waiting.pop_front()?, permit))
     }
 
-    /// These need not be sent any more.
-    pub fn remove(&mut self, is_meant: impl Fn(&T) -> bool) {
-        self.waiting.retain(|item| !is_meant(item));
+    /// The first of these that waits, which need not be sent any more.
+    pub fn take(&mut self, is_meant: impl Fn(&T) -> bool) -> Option<T> {
+        let at = self.waiting.iter().position(is_meant)?;
+        self.waiting.remove(at)
     }
 }
 
@@ -55,7 +56,8 @@ mod tests {
             assert_eq!(outbox.push(n), None);
         }
         assert_eq!(outbox.push(MOST_WAITING), Some(0));
-        outbox.remove(|n| *n == 1);
+        assert_eq!(outbox.take(|n| *n == 1), Some(1));
+        assert_eq!(outbox.take(|n| *n == 1), None);
         let (first, permit) = outbox.next().unwrap();
         let (second, _kept) = outbox.next().unwrap();
         assert_eq!((first, second), (2, 3));

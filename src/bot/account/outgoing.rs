@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::Account;
 use super::books::Book;
 use super::challenges::shown_time;
 use super::errands::Errand;
 use super::seeking::Sought;
+use super::{Account, TAKE_BACK_WITHIN};
 use crate::bot::crew::Crew;
 use crate::bot::matchmaking::{Refusal, Unmade};
 use crate::bot::quota::Limit;
+use crate::bot::slots::Guest;
 use crate::bot::stop::Stage;
 use crate::clock;
 use crate::events::{self, Decision};
@@ -26,6 +27,12 @@ use crate::metrics::OpenChallenge;
 
 /// A challenge whose answer was lost shows itself on the event stream within this, if it was made.
 const LOST: Duration = Duration::from_secs(30);
+
+/// Why a challenge is taken back when we stop.
+pub(super) const STOPPING: &str = "we are about to stop";
+
+/// Why one that was to be taken back has become a game.
+pub(super) const TOO_LATE: &str = "it was accepted before it could be taken back";
 
 /// Who has wanted a challenge. Matchmaking looks after its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +51,8 @@ struct Sent {
     wish: Wish,
     /// As the event stream has shown it, before its own answer.
     shown: Option<Box<Challenge>>,
+    /// It was declined or taken back before its own answer has come.
+    over: Option<Box<Challenge>>,
     /// No answer came: until when it may show itself.
     lost: Option<Instant>,
 }
@@ -55,6 +64,7 @@ impl Outgoing {
             to,
             wish,
             shown: None,
+            over: None,
             lost: None,
         });
     }
@@ -64,15 +74,27 @@ impl Outgoing {
         self.0.iter().filter(|sent| sent.lost.is_none()).count()
     }
 
-    /// Its answer has come.
-    pub fn answered(&mut self, to: &Username, wish: Wish) {
-        self.take(|sent| sent.is(to, wish));
+    /// Its answer has come. What has become of it before that, where the event stream has said so.
+    pub fn answered(&mut self, to: &Username, wish: Wish) -> Option<Box<Challenge>> {
+        self.take(|sent| sent.is(to, wish))?.over
+    }
+
+    /// The event stream says that a challenge was declined or taken back, perhaps one that it has shown before.
+    pub fn over(&mut self, challenge: Box<Challenge>) {
+        let is_it = |sent: &&mut Sent| {
+            let shown = sent.shown.as_ref();
+            shown.is_some_and(|shown| shown.id == challenge.id)
+        };
+        if let Some(sent) = self.0.iter_mut().find(is_it) {
+            sent.shown = None;
+            sent.over = Some(challenge);
+        }
     }
 
     /// Its answer will not come. What the event stream has shown meanwhile.
     pub fn lost(&mut self, to: &Username, wish: Wish, now: Instant) -> Option<Box<Challenge>> {
         let mut sent = self.take(|sent| sent.is(to, wish))?;
-        if sent.shown.is_none() {
+        if sent.shown.is_none() && sent.over.is_none() {
             sent.lost = Some(now + LOST);
             self.0.push(sent);
             return None;
@@ -263,14 +285,15 @@ impl Account {
     }
 
     /// Challenges of ours that wait for their answers, those aside that may wait for days, and how many more are on their
-    /// way.
+    /// way or being taken back.
     pub(super) fn standing(&self) -> (Vec<ChallengeId>, usize) {
         let clocked = |it: &&Challenge| it.time_control.is_clock();
         let standing = self
             .unanswered_ones()
             .filter(clocked)
             .map(|it| it.id.clone());
-        let under_way = self.outgoing.under_way() + usize::from(self.matchmaking.is_asking());
+        let asking = usize::from(self.matchmaking.is_asking());
+        let under_way = self.outgoing.under_way() + asking + self.taking_back;
         (standing.collect(), under_way)
     }
 
@@ -300,6 +323,41 @@ impl Account {
         self.unanswered_ones().map(status).collect()
     }
 
+    /// Takes back what waits for its answer, since we are about to stop. Matchmaking does so with its own in its next step,
+    /// and what is on its way is taken back when its answer comes.
+    pub(super) fn take_challenges_back(&mut self) {
+        self.taken_back_by = Some(clock::now() + TAKE_BACK_WITHIN);
+        let offer = self.rematches.withdraw();
+        let open: Vec<_> = self.office.withdraw().chain(offer).collect();
+        for challenge in open {
+            self.take_back(challenge, STOPPING);
+        }
+    }
+
+    /// Whether a challenge of ours may still become a game. Asked when we stop, and true for a short time only.
+    pub(super) fn waits_for_challenges(&self) -> bool {
+        let waits = self.taken_back_by.is_some_and(|until| clock::now() < until);
+        let (standing, under_way) = self.standing();
+        waits && (!standing.is_empty() || under_way > 0)
+    }
+
+    /// A challenge of ours was accepted before it could be taken back: its game begins now.
+    pub(super) fn accepted_meanwhile(&mut self, challenge: &Challenge) {
+        let id = &challenge.id;
+        info!(challenge = %id, "not taken back: it was accepted, and its game is played");
+        if !self.knows_game(id) {
+            let user = challenge.dest_user.as_ref();
+            let guest = Guest {
+                name: user.map(|user| user.name.clone()),
+                human: !is_for_bot(challenge),
+                clocked: challenge.time_control.is_clock(),
+            };
+            self.slots.promise(id.clone(), guest, clock::now());
+            // The event stream may be closed.
+            self.ask_playing();
+        }
+    }
+
     /// Whether we take what stands back at once.
     pub(super) fn takes_all_back(&self) -> bool {
         self.stop.stage() != Stage::Running
@@ -309,11 +367,19 @@ impl Account {
 /// Takes a challenge of ours back, and says whether that was so: what was accepted just now is a game, and to cancel that
 /// would abort it.
 pub(super) async fn take_back(client: &Client, id: &ChallengeId) -> Result<bool, Failure> {
-    let shown = client.show_challenge(id).await;
-    if shown.is_ok_and(|shown| shown.status == ChallengeStatus::Accepted) {
+    let is_accepted = async || {
+        let shown = client.show_challenge(id).await;
+        shown.is_ok_and(|shown| shown.status == ChallengeStatus::Accepted)
+    };
+    if is_accepted().await {
         return Ok(false);
     }
-    client.cancel(id).await.map(|()| true)
+    match client.cancel(id).await {
+        Ok(()) => Ok(true),
+        // It may have been accepted between the two.
+        Err(failure) if failure.word().is_some() && is_accepted().await => Ok(false),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// Takes back what stands, and what is on its way as soon as that is known: nobody would be there for the game.
@@ -332,8 +398,9 @@ pub(super) async fn take_all_back(
             let made = match errand {
                 Ok(Errand::Sought(Sought::Tried(tried))) => tried.made(),
                 Ok(Errand::RematchAsked(_, asked)) => asked.ok(),
+                Ok(Errand::TakenBack(..)) => None,
                 Ok(Errand::Invited(_, answer, reply)) => {
-                    reply.refuse("we are about to stop");
+                    reply.refuse(STOPPING);
                     answer.ok().filter(|made| made.time_control.is_clock())
                 }
                 _ => continue,
@@ -405,6 +472,23 @@ mod tests {
         assert_eq!(outgoing.under_way(), 0);
         assert_eq!(outgoing.echoed(&challenge("Ann"), now), Some(Wish::Rematch));
         assert_eq!(outgoing.echoed(&challenge("Ann"), now), None);
+    }
+
+    #[test]
+    fn one_that_is_over_before_its_answer_is_not_awaited() {
+        let (now, ann) = (Instant::now(), Username::new("Ann"));
+        let mut outgoing = Outgoing::default();
+        outgoing.over(Box::new(challenge("Ann")));
+        outgoing.send(ann.clone(), Wish::Operator);
+        // One of before.
+        outgoing.over(Box::new(challenge("Ann")));
+        outgoing.echoed(&challenge("Ann"), now);
+        assert_eq!(outgoing.shown().count(), 1);
+        outgoing.over(Box::new(challenge("Ann")));
+        assert_eq!(outgoing.shown().count(), 0);
+        let over = outgoing.answered(&ann, Wish::Operator).unwrap();
+        assert_eq!(over.id.as_str(), "thisgame");
+        assert!(outgoing.answered(&ann, Wish::Operator).is_none());
     }
 
     #[test]

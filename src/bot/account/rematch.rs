@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
+use super::challenges::insist;
 use super::errands::Errand;
-use super::outgoing::{self, Wish, is_for_bot, refusal};
+use super::outgoing::{self, STOPPING, Wish, is_for_bot, refusal};
 use super::{Account, remember};
 use crate::bot::desk::Encore;
 use crate::bot::quota::Limit;
@@ -18,6 +19,7 @@ use crate::clock;
 use crate::events::Decision;
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{Challenge, GameId, Username};
+use crate::lichess::retry::Kind;
 
 /// How long our offer waits for an answer: less than its place is kept.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -67,6 +69,11 @@ impl Rematches {
         self.open.as_ref().map(|offer| &*offer.challenge)
     }
 
+    /// Our offer that waits for its answer, which is about to be taken back.
+    pub fn withdraw(&mut self) -> Option<Box<Challenge>> {
+        self.take(|_| true)
+    }
+
     /// Our offer, if it is this one.
     fn take(&mut self, is_it: impl Fn(&Offer) -> bool) -> Option<Box<Challenge>> {
         let offer = self.open.take_if(|offer| is_it(offer))?;
@@ -113,9 +120,12 @@ impl Account {
         let Encore { to, human, what } = encore;
         match asked {
             Ok(challenge) => {
-                self.outgoing.answered(to, Wish::Rematch);
+                let over = self.outgoing.answered(to, Wish::Rematch);
                 self.challenge_counts(!human);
-                self.rematch_stands(challenge);
+                match over {
+                    Some(answer) => self.rematch_refused(&answer),
+                    None => self.rematch_stands(challenge),
+                }
             }
             Err(failure) => {
                 info!("no rematch with {to}: {failure}");
@@ -134,14 +144,14 @@ impl Account {
             return;
         };
         self.rematches.note(id.clone(), 1);
-        if self.games.contains_key(&id) {
+        if self.knows_game(&id) {
             return self.tell_challenge(&challenge, Decision::Accepted, AGAIN.to_owned());
         }
         if self.slots.against(Some(&to), true, now) > 0 {
             return self.take_back(challenge, ASKS_HIMSELF);
         }
         if self.takes_all_back() {
-            return self.take_back(challenge, "we are about to stop");
+            return self.take_back(challenge, STOPPING);
         }
         let guest = Guest {
             name: Some(to.clone()),
@@ -183,10 +193,14 @@ impl Account {
     pub(super) fn rematch_is_off(&mut self, answer: &Challenge) {
         let ours = self.rematches.take(|offer| offer.challenge.id == answer.id);
         if ours.is_some() {
-            info!(challenge = %answer.id, "no rematch");
-            let (decision, why) = refusal(answer);
-            self.tell_challenge(answer, decision, why);
+            self.rematch_refused(answer);
         }
+    }
+
+    fn rematch_refused(&self, answer: &Challenge) {
+        info!(challenge = %answer.id, "no rematch");
+        let (decision, why) = refusal(answer);
+        self.tell_challenge(answer, decision, why);
     }
 
     /// Takes a challenge of ours back, unless it has become a game.
@@ -195,9 +209,11 @@ impl Account {
             return;
         }
         self.slots.free(&challenge.id);
+        self.taking_back += 1;
         let client = self.house.client.clone();
         self.errands.spawn(async move {
-            let taken_back = outgoing::take_back(&client, &challenge.id).await;
+            let id = &challenge.id;
+            let taken_back = insist(Kind::Answer, || outgoing::take_back(&client, id)).await;
             Errand::TakenBack(challenge, why, taken_back)
         });
     }

@@ -67,6 +67,11 @@ impl Resting {
         self.0.len()
     }
 
+    /// Which ones are here.
+    pub fn ids(&self) -> impl Iterator<Item = &GameId> {
+        self.0.keys()
+    }
+
     /// Its task has done what there was to do.
     pub fn put(&mut self, mut info: Box<GameInfo>, desk: Desk, now: Instant) {
         info.is_my_turn = false;

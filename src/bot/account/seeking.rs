@@ -9,7 +9,7 @@ use super::Account;
 use super::books::Book;
 use super::challenges::insist;
 use super::errands::Errand;
-use super::outgoing;
+use super::outgoing::{self, TOO_LATE};
 use crate::bot::matchmaking::{Choice, Refusal, Roster, Scene, Step};
 use crate::bot::quota::Entry;
 use crate::bot::stop::Stage;
@@ -117,12 +117,21 @@ impl Account {
                 match &answer {
                     Ok(true) => debug!(challenge = %id, "taken back"),
                     Ok(false) => {
-                        debug!(challenge = %id, "not taken back: it is a game by now");
-                        return self.matchmaking.became_a_game();
+                        let pending = self.matchmaking.pending().cloned();
+                        let is_known = self.knows_game(&id);
+                        if let Some(challenge) = pending.filter(|it| it.id == id && !is_known) {
+                            self.accepted_meanwhile(&challenge);
+                            self.tell_challenge(
+                                &challenge,
+                                Decision::Accepted,
+                                TOO_LATE.to_owned(),
+                            );
+                            return self.matchmaking.became_a_game();
+                        }
                     }
                     Err(failure) => info!(challenge = %id, "cannot take back: {failure}"),
                 }
-                if let Some(challenge) = self.matchmaking.taken_back(answer.is_ok()) {
+                if let Some(challenge) = self.matchmaking.taken_back(matches!(answer, Ok(true))) {
                     let why = "it was not answered".to_owned();
                     self.tell_challenge(&challenge, Decision::Dropped, why);
                     self.save(Book::Answers);

@@ -39,19 +39,17 @@ impl Account {
 
     /// Finds out how those ended that are not on, and tells of it.
     pub(super) fn settle(&mut self, left_open: &[String]) {
-        let is_on = |id: &GameId| self.games.contains_key(id) || self.resting.knows(id);
-        let is_done = |id: &GameId| self.done.iter().any(|done| done.id == *id);
         let gone: Vec<GameId> = left_open
             .iter()
             .filter_map(|id| id.parse().ok())
-            .filter(|id| !is_on(id) && !is_done(id))
+            .filter(|id| !self.knows_game(id))
             .collect();
         let (client, events) = (self.house.client.clone(), self.house.events.clone());
         let me = self.house.me.clone();
         self.errands.spawn(async move {
             for id in gone {
                 if let Some(end) = end_of(&client, &me, &id).await {
-                    info!(game = %id, "ended while we were away: {} ({})", end.result, end.status);
+                    info!(game = %id, "ended while we were away: {} ({})", end.result, end.reason(None));
                     events.send(Event::GameFinished(end));
                 }
                 clock::sleep(APART).await;

@@ -191,7 +191,7 @@ impl Matchmaking {
     /// Our challenge that waits for its answer.
     pub fn pending(&self) -> Option<&Challenge> {
         match &self.stage {
-            Stage::Asking { shown, .. } => shown.as_deref(),
+            Stage::Asking { shown, over, .. } => shown.as_deref().filter(|_| !over),
             Stage::Standing { standing, .. } | Stage::TakingBack { standing, .. } => {
                 Some(&standing.challenge)
             }

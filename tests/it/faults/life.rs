@@ -171,6 +171,13 @@ fn f16_what_outlasts_the_grace_is_left_and_taken_up_again() {
     );
     let left = site.sim.games();
     assert!(left.iter().all(|game| game.status == "started"), "{left:?}");
+    let mut ids: Vec<&str> = left.iter().map(|game| game.id.as_str()).collect();
+    ids.sort_unstable();
+    let told = format!(
+        "stopped: 2 games left on, taken up again at the next start: {}",
+        ids.join(", ")
+    );
+    assert!(bot.log().contains(&told), "{}", bot.log());
     bot.crash_and_restart();
     for game in left {
         site.plies(&game.id, game.plies + 4);
