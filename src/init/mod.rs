@@ -3,6 +3,7 @@
 //! Nothing is written before the last of these questions is answered. Then all files are written together.
 
 mod files;
+mod hidden;
 mod service;
 mod talk;
 
@@ -11,15 +12,16 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 
 use crate::config::{
     Lichess, SERVICE_CONFIG, SERVICE_TOKEN, Settings, Sources, TOKEN_VARIABLE, TokenSource,
 };
 use crate::doctor::{self, Owner, SCOPES};
-use crate::lichess::{Client, Endpoint, Token, is_credential};
+use crate::lichess::{Client, Endpoint, Token, is_credential, readable_by_others};
 use files::{NewFile, write_together};
 use service::{Service, quoted};
 use talk::{Talk, is_end};
@@ -41,18 +43,23 @@ pub struct InitOptions {
     print_unit: bool,
 }
 
-/// Asks on the terminal, tries the token, and writes the files. Goes on to `upgrade` and `check` where that is wanted.
+/// The variable of the environment that sets the server for every command.
+const SERVER_VARIABLE: &str = "KNIGHTWATCH__LICHESS__URL";
+
+/// Asks on the terminal, tries the token, and writes the files. Goes on to `upgrade` and `check` where that is wanted. Where
+/// the configuration is kept and checked, the exit code is that of `check`.
 ///
 /// # Errors
-/// When the answers end too soon, a file may not be replaced or cannot be written, or a service cannot be set up here.
-pub fn run(options: InitOptions) -> anyhow::Result<()> {
+/// When the answers end too soon, a file cannot be written, a configuration that is kept cannot be used, or a service cannot
+/// be set up here.
+pub fn run(options: InitOptions) -> anyhow::Result<ExitCode> {
     if options.print_unit {
         let (unit, remark) = service::printed_unit();
         write!(io::stdout(), "{unit}")?;
         if let Some(remark) = remark {
             writeln!(io::stderr(), "note: {remark}")?;
         }
-        return Ok(());
+        return Ok(ExitCode::SUCCESS);
     }
     let sources = Sources::of_process(None, Vec::new());
     let init = Init {
@@ -60,9 +67,10 @@ pub fn run(options: InitOptions) -> anyhow::Result<()> {
         place: Place::new(options, &sources)?,
         sources,
     };
+    init.place.try_to_write()?;
     let plan = init.plan().map_err(|error| match error.downcast_ref() {
         Some(end) if is_end(end) => {
-            anyhow::anyhow!("the answers ended before the last question: nothing was written")
+            anyhow!("the answers ended before the last question: nothing was written")
         }
         _ => error,
     })?;
@@ -72,7 +80,8 @@ pub fn run(options: InitOptions) -> anyhow::Result<()> {
         Err(error) if error.downcast_ref().is_some_and(is_end) => init.talk.say("")?,
         outcome => outcome?,
     }
-    init.say_what_is_next(&plan, &done)
+    init.say_what_is_next(&plan, &done)?;
+    Ok(ExitCode::from(done.exit_code))
 }
 
 /// The files that are set up.
@@ -109,6 +118,22 @@ impl Place {
             service: Some(service),
         })
     }
+
+    /// Whether the files can be written, which is found out before anything is asked.
+    fn try_to_write(&self) -> anyhow::Result<()> {
+        let unit = self.service.as_ref().filter(|one| one.has_systemd());
+        let unit = unit.map(Service::unit_file);
+        for path in [&self.config, &self.token].into_iter().chain(&unit) {
+            files::try_to_write(path).map_err(|error| {
+                let elsewhere = match self.service {
+                    Some(_) => "",
+                    None => ", or name another place with --config FILE",
+                };
+                anyhow!("{error:#}: nothing was asked; put that right{elsewhere}")
+            })?;
+        }
+        Ok(())
+    }
 }
 
 /// What the answers come to.
@@ -118,8 +143,12 @@ struct Plan {
     /// The account, if Lichess was asked.
     owner: Option<Owner>,
     has_token: bool,
-    /// Whether a configuration that was there stays.
-    is_kept: bool,
+    /// A token file that stays, though others can read it.
+    open_token: Option<PathBuf>,
+    /// The settings of a configuration that was there and stays.
+    kept: Option<Settings>,
+    /// The server in the configuration that is written.
+    server: Option<String>,
 }
 
 /// What was done after the files were written.
@@ -128,6 +157,8 @@ struct Done {
     is_bot: bool,
     was_checked: bool,
     is_started: bool,
+    /// What `check` has found of a configuration that was kept.
+    exit_code: u8,
 }
 
 /// The token that was chosen.
@@ -170,11 +201,12 @@ impl Init {
         )? {
             let known = self.known()?;
             self.ask(&mut plan, known)?;
-        } else if self.place.service.is_none() {
-            bail!("{} was left as it is", config.display());
         } else {
-            plan.is_kept = true;
-            plan.has_token = self.place.token.exists();
+            talk.say(format_args!("{} stays as it is.", config.display()))?;
+            let settings = self.kept()?;
+            plan.has_token = settings.token.is_some() || !settings.account.is_empty();
+            plan.owner = self.owner_of(&settings)?;
+            plan.kept = Some(settings);
         }
         self.plan_unit(&mut plan)?;
         Ok(plan)
@@ -204,6 +236,34 @@ impl Init {
         }
     }
 
+    /// The settings of the configuration that is kept, as `check` has them.
+    fn kept(&self) -> anyhow::Result<Settings> {
+        if self.place.service.is_none() {
+            return Ok(Settings::load(&Sources {
+                file: Some(self.place.config.clone()),
+                ..self.sources.clone()
+            })?);
+        }
+        let mut settings = self.load()?;
+        if self.place.token.exists() {
+            settings.token = Some(TokenSource::File(self.place.token.clone()));
+        }
+        Ok(settings)
+    }
+
+    /// The account of a configuration that is kept, as far as it can be told: what keeps it from that is found by `check`.
+    fn owner_of(&self, settings: &Settings) -> anyhow::Result<Option<Owner>> {
+        let token = match &settings.token {
+            Some(source) if settings.account.is_empty() => source.read().ok(),
+            _ => None,
+        };
+        let owner = token.and_then(|token| identify(&settings.lichess, token).ok().flatten());
+        if let Some(owner) = &owner {
+            self.introduce(owner)?;
+        }
+        Ok(owner)
+    }
+
     fn load(&self) -> Result<Settings, crate::config::Error> {
         let mut environment = self.sources.environment.clone();
         environment.retain(|name, _| name == "HOME");
@@ -219,7 +279,10 @@ impl Init {
         let talk = &self.talk;
         let known = known.unwrap_or_default();
         let mut server = known.lichess.clone();
-        let address = known.lichess.address().to_owned();
+        let address = match self.server_of_environment() {
+            Some(address) => address,
+            None => known.lichess.address().to_owned(),
+        };
         let address = talk.value("Which server?", (&address, &address), |address: &String| {
             let endpoint = Endpoint::parse(address);
             endpoint.map(drop).map_err(|error| error.to_string())
@@ -229,6 +292,7 @@ impl Init {
             Some(file) if self.place.service.is_none() && !is_credential(&file) => file,
             _ => self.place.token.clone(),
         };
+        files::try_to_write(&token_file)?;
         talk.say(format_args!(
             "A token is made here, by the account that is to be the bot; its scopes are ticked already:\n  {}",
             doctor::token_page(&server)
@@ -256,6 +320,10 @@ impl Init {
             )?;
 
         plan.has_token = !matches!(choice, Choice::Later);
+        plan.server = Some(server.address().to_owned());
+        if matches!(choice, Choice::Kept(_)) && readable_by_others(&token_file).is_some() {
+            plan.open_token = Some(token_file.clone());
+        }
         if let Choice::New(token, _) = &choice {
             plan.files.push(NewFile {
                 path: token_file.clone(),
@@ -304,6 +372,13 @@ impl Init {
         Ok(())
     }
 
+    /// The server that a variable sets for all commands, where it can be used.
+    fn server_of_environment(&self) -> Option<String> {
+        let address = self.sources.environment.get(SERVER_VARIABLE)?;
+        let address = address.trim().trim_end_matches('/');
+        Endpoint::parse(address).ok().map(|_| address.to_owned())
+    }
+
     /// The configuration, and the one before it under another name.
     fn plan_configuration(&self, plan: &mut Plan, text: String) -> anyhow::Result<()> {
         let config = &self.place.config;
@@ -340,24 +415,28 @@ impl Init {
             return Ok(());
         };
         let (path, text) = (service.unit_file(), service.unit());
-        let is_wanted = match fs::read(&path) {
-            Ok(old) if old == text.as_bytes() => false,
-            Ok(_) => self.talk.yes(
-                format_args!(
-                    "{} exists and is not that of this version. Replace it?",
-                    path.display()
-                ),
-                false,
-            )?,
-            Err(_) => true,
-        };
-        if is_wanted {
+        if let Ok(old) = fs::read(&path) {
+            let kept = files::kept_as(&path);
+            let replace = format_args!(
+                "{} exists and is not that of this version. Replace it, and keep it as {}?",
+                path.display(),
+                kept.display()
+            );
+            if old == text.as_bytes() || !self.talk.yes(replace, false)? {
+                return Ok(());
+            }
+            let about = fs::metadata(&path)?;
             plan.files.push(NewFile {
-                path,
-                text: text.into(),
-                mode: 0o644,
+                path: kept,
+                text: old,
+                mode: about.permissions().mode() & 0o777,
             });
         }
+        plan.files.push(NewFile {
+            path,
+            text: text.into(),
+            mode: 0o644,
+        });
         Ok(())
     }
 
@@ -417,13 +496,7 @@ impl Init {
                 });
             }
         };
-        let kind = match owner.user.is_bot() {
-            true => "a bot account",
-            false => "not a bot account yet",
-        };
-        let name = &owner.user.username;
-        let played = games(owner.games());
-        talk.say(format_args!("  This is {name}: {kind}, {played} played"))?;
+        self.introduce(&owner)?;
         let concerns = concerns(&owner);
         for concern in &concerns {
             talk.say(format_args!("  problem: {concern}"))?;
@@ -433,6 +506,16 @@ impl Init {
             true => Trial::Taken(Some(owner)),
             false => Trial::Refused,
         })
+    }
+
+    fn introduce(&self, owner: &Owner) -> io::Result<()> {
+        let kind = match owner.user.is_bot() {
+            true => "a bot account",
+            false => "not a bot account yet",
+        };
+        let (name, played) = (&owner.user.username, games(owner.games()));
+        self.talk
+            .say(format_args!("  This is {name}: {kind}, {played} played"))
     }
 
     fn write(&self, plan: &Plan) -> anyhow::Result<()> {
@@ -454,6 +537,16 @@ impl Init {
             self.talk
                 .say(format_args!("Wrote {}", file.path.display()))?;
         }
+        if let Some(token) = &plan.open_token {
+            let closed = fs::set_permissions(token, fs::Permissions::from_mode(0o600));
+            let (path, command) = (token.display(), quoted(token));
+            self.talk.say(match closed {
+                Ok(()) => format!("Others could read {path}: its mode is 0600 now"),
+                Err(error) => {
+                    format!("Others can read {path} ({error}): do chmod 600 {command} as its owner")
+                }
+            })?;
+        }
         let service = self.place.service.as_ref();
         if let Some(service) = service.filter(|service| service.can_start())
             && plan
@@ -472,10 +565,13 @@ impl Init {
     fn go_on(&self, plan: &Plan, done: &mut Done) -> anyhow::Result<()> {
         let talk = &self.talk;
         done.is_bot = plan.owner.as_ref().is_some_and(|owner| owner.user.is_bot());
-        if !plan.has_token || (plan.owner.is_none() && !plan.is_kept) {
+        if plan.kept.is_none() && (!plan.has_token || plan.owner.is_none()) {
             return Ok(());
         }
-        let mut settings = self.load()?;
+        let mut settings = match &plan.kept {
+            Some(settings) => settings.clone(),
+            None => self.load()?,
+        };
         if let Some(service) = &self.place.service {
             settings.file = Some(SERVICE_CONFIG.into());
             let directory = &mut settings.records.directory;
@@ -508,9 +604,15 @@ impl Init {
         if !talk.yes("Check everything now?", true)? {
             return Ok(());
         }
-        let report = runtime.block_on(doctor::check(&settings));
-        talk.say(&report)?;
+        let mut report = runtime.block_on(doctor::check(&settings));
         done.was_checked = report.is_ready();
+        if let Some((step, _)) = self.steps(plan, done).into_iter().next() {
+            report.next = step;
+        }
+        talk.say(&report)?;
+        if plan.kept.is_some() {
+            done.exit_code = report.exit_code();
+        }
         let Some(service) = self.place.service.as_ref() else {
             return Ok(());
         };
@@ -530,7 +632,8 @@ impl Init {
         Ok(())
     }
 
-    fn say_what_is_next(&self, plan: &Plan, done: &Done) -> anyhow::Result<()> {
+    /// What is still to do, each a command or an action, and why.
+    fn steps(&self, plan: &Plan, done: &Done) -> Vec<(String, &'static str)> {
         let service = self.place.service.as_ref();
         let root = service.and_then(Service::root);
         let program = match (service, root) {
@@ -543,7 +646,7 @@ impl Init {
             None => self.config_argument(),
         };
         let command = |name: &str| format!("{program} {name}{config}");
-        let mut steps: Vec<(String, &str)> = Vec::new();
+        let mut steps = Vec::new();
         if let Some(missing) = service.and_then(Service::missing_program) {
             let step = format!("install the program as {}", quoted(missing));
             steps.push((step, ""));
@@ -557,14 +660,24 @@ impl Init {
                 again,
                 "once more, when there is a token; it knows the other answers",
             ));
-        } else if service.is_none() && self.sources.environment.contains_key(TOKEN_VARIABLE) {
+        } else if service.is_none()
+            && plan.kept.is_none()
+            && self.sources.environment.contains_key(TOKEN_VARIABLE)
+        {
             let step = format!("unset {TOKEN_VARIABLE}");
             steps.push((
                 step,
                 "for there may be only one token, and it is in the file now",
             ));
         }
-        if !done.is_bot {
+        if let (None, Some(set)) = (service, self.server_of_environment())
+            && plan.server.as_ref().is_some_and(|server| *server != set)
+        {
+            let step = format!("unset {SERVER_VARIABLE}");
+            steps.push((step, "for it takes the place of the server in the file"));
+        }
+        // Of a configuration that was kept the account may not be known: check says what it is.
+        if !done.is_bot && (plan.owner.is_some() || plan.kept.is_none()) {
             steps.push((
                 command("upgrade"),
                 "makes the account a bot account, for good",
@@ -589,9 +702,6 @@ impl Init {
                 steps.push((command("status"), "says how it is doing"));
             }
             Some(service) => {
-                self.talk.say(
-                    "systemd does not run here, so no unit was installed; knightwatch init --print-unit prints it.",
-                )?;
                 let state = service.state_directory();
                 let credentials = self.place.token.parent().unwrap_or(&state);
                 let start = format!(
@@ -603,7 +713,18 @@ impl Init {
                 steps.push((start, "plays; have your own service manager do that"));
             }
         }
-        self.talk.say(match root {
+        steps
+    }
+
+    fn say_what_is_next(&self, plan: &Plan, done: &Done) -> anyhow::Result<()> {
+        let service = self.place.service.as_ref();
+        let steps = self.steps(plan, done);
+        if service.is_some_and(|service| !service.has_systemd()) {
+            self.talk.say(
+                "systemd does not run here, so no unit was installed; knightwatch init --print-unit prints it.",
+            )?;
+        }
+        self.talk.say(match service.and_then(Service::root) {
             Some(root) => format!("\nWhat is next, in the system below {}:", root.display()),
             None => "\nWhat is next:".to_owned(),
         })?;
