@@ -510,10 +510,15 @@ impl Account {
     fn draining(&mut self, stage: Stage) {
         let games = self.games.len();
         if stage == Stage::Draining {
-            if games > 0 {
-                let games = plural::count(games, "game", "games");
-                info!("finishing {games}, taking no new ones");
-            }
+            let text = match games {
+                0 => "stopping: no game is on, and no new ones are taken".to_owned(),
+                games => {
+                    let games = plural::count(games, "game", "games");
+                    info!("finishing {games}, taking no new ones");
+                    format!("stopping: finishing {games}, taking no new ones")
+                }
+            };
+            self.house.events.send(events::Event::note(text));
             self.house.events.send(events::Event::Draining { games });
         }
     }
