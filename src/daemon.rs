@@ -473,7 +473,11 @@ fn page(
     });
     let page = page.ok()?;
     info!("/metrics and /healthz are on http://{}", page.address());
-    info!("the page: {}", page.url());
+    // The key lasts over restarts, and the log goes where others may read it.
+    info!(
+        "the page: {}; knightwatch page prints the address with its key",
+        page.open_url()
+    );
     accounts.ends.page_is_open(control::PageUrl {
         open: page.open_url(),
         with_key: page.url(),

@@ -33,7 +33,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Init(options) => {
             logging::start(LogLevel::Warn);
-            init::run(options)?;
+            return init::run(options);
         }
         Command::Perft {
             depth,

@@ -213,6 +213,9 @@ impl Account {
             (Stage::Running, Some(me)) if status.paused => format!("{me}: paused, {games} on"),
             (Stage::Running, Some(me)) if status.online => format!("{me}: {games} on"),
             (Stage::Running, Some(me)) => format!("{me}: offline, {games} on"),
+            _ if status.games == 0 => {
+                "stopping: a challenge or a tournament is still to be settled".into()
+            }
             _ => format!("stopping: {games} left to finish"),
         }
     }

@@ -44,14 +44,20 @@ pub async fn check(settings: &Settings) -> Report {
         }
     }
     findings.extend(books(settings));
-    findings.push(records(settings));
+    let directory = machine::directory(settings);
+    let kept = directory.and_then(|directory| machine::try_to_keep(settings, &directory));
+    findings.push(records(settings, kept.as_ref().is_some_and(Result::is_err)));
     findings.push(web_page(settings));
-    findings.extend(machine::disk(settings));
+    findings.extend(kept.as_ref().map(machine::disk));
     findings.extend(machine::files(settings));
     findings.push(engine(settings).await);
+    let next = match settings.is_of_service() {
+        true => "sudo systemctl start knightwatch",
+        false => "knightwatch run",
+    };
     Report {
         findings,
-        of_service: settings.is_of_service(),
+        next: next.to_owned(),
     }
 }
 
@@ -327,8 +333,8 @@ fn books(settings: &Settings) -> Vec<Finding> {
     findings
 }
 
-/// Only looks: a file that is made here may belong to the wrong user.
-fn records(settings: &Settings) -> Finding {
+/// Only looks: a file that is made here may belong to the wrong user. `lost` says that nothing can be written there.
+fn records(settings: &Settings, lost: bool) -> Finding {
     let (records, server) = (&settings.records, settings.lichess.server_name());
     if !records.enabled {
         return Finding::good("records", "off");
@@ -344,6 +350,10 @@ fn records(settings: &Settings) -> Finding {
         Ok(games) => {
             let games = plural::count(games, "game", "games");
             Finding::good("records", format!("{path}: {games}"))
+        }
+        Err(store::Error::Missing(_)) if lost => {
+            let text = format!("none can be kept: {path} cannot be created");
+            Finding::warning("records", text).advice("the line disk says why")
         }
         Err(store::Error::Missing(_)) => {
             Finding::good("records", format!("none yet; they will be in {path}"))

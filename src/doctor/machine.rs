@@ -2,11 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::report::Finding;
-use crate::config::Settings;
+use crate::config::{SERVICE_STATE, Settings};
 use crate::plural;
 
 /// A clock that is off by more is spoken of: the server's counts whole seconds, and the way there takes time.
@@ -69,20 +69,58 @@ fn enough_files(most: u64, games: u64) -> Finding {
     ))
 }
 
-/// How long it takes to keep something where the bot keeps what has to survive a restart, if that place is there.
-pub(super) fn disk(settings: &Settings) -> Option<Finding> {
+/// Where the bot keeps what has to survive a restart, if it keeps anything.
+pub(super) fn directory(settings: &Settings) -> Option<PathBuf> {
     let chosen = settings.records.directory.clone();
-    let directory = chosen.or_else(|| settings.data_directory())?;
-    directory.is_dir().then(|| match keep_a_page(&directory) {
-        Ok(took) => quick_enough(&directory, took),
-        Err(error) => {
-            let text = format!("cannot write in {}: {error}", directory.display());
-            Finding::warning("disk", text).advice(
-                "records, counts of challenges and what the operator says are lost at a restart; where the bot runs as \
-                 another user, check as that user",
-            )
-        }
+    chosen.or_else(|| settings.data_directory())
+}
+
+/// How long it takes to keep something there. Where it is not there yet, the directory is tried in which it will be created.
+/// `None` where systemd creates it.
+///
+/// # Errors
+/// Why nothing can be kept there.
+pub(super) fn try_to_keep(settings: &Settings, directory: &Path) -> Option<Result<Kept, String>> {
+    if settings.is_of_service() && directory == Path::new(SERVICE_STATE) && !directory.exists() {
+        return None;
+    }
+    let mut there = directory.ancestors();
+    // Of a relative path the last one is empty.
+    let there = there.find(|path| path.symlink_metadata().is_ok());
+    let there = there.unwrap_or(Path::new("."));
+    let (shown, wanted) = (there.display(), directory.display());
+    let is_missing = there != directory;
+    Some(match keep_a_page(there) {
+        Ok(took) => Ok(Kept {
+            directory: there.to_owned(),
+            took,
+        }),
+        Err(_) if !there.is_dir() && is_missing => Err(format!(
+            "cannot create {wanted}: {shown} is not a directory"
+        )),
+        Err(_) if !there.is_dir() => Err(format!("{wanted} is not a directory")),
+        Err(error) if is_missing => Err(format!(
+            "cannot create {wanted}: cannot write in {shown}: {error}"
+        )),
+        Err(error) => Err(format!("cannot write in {wanted}: {error}")),
     })
+}
+
+/// A directory in which something was kept.
+pub(super) struct Kept {
+    directory: PathBuf,
+    took: Duration,
+}
+
+/// What came of [`try_to_keep`].
+pub(super) fn disk(kept: &Result<Kept, String>) -> Finding {
+    match kept {
+        Ok(kept) => quick_enough(&kept.directory, kept.took),
+        Err(why) => Finding::warning("disk", why).advice(
+            "records, counts of challenges and what the operator says are lost at a restart: put it right, or name another \
+             directory in records.directory; where the bot runs as another user, check as that user",
+        ),
+    }
 }
 
 fn quick_enough(directory: &Path, took: Duration) -> Finding {

@@ -9,8 +9,8 @@ use crate::plural;
 #[derive(Debug, Default)]
 pub struct Report {
     pub findings: Vec<Finding>,
-    /// Whether it is about the system service, which systemd starts.
-    pub of_service: bool,
+    /// The command that comes next when all is well.
+    pub next: String,
 }
 
 /// One thing that was looked at.
@@ -131,15 +131,12 @@ impl fmt::Display for Report {
         };
         let bad = count(|verdict| matches!(verdict, Verdict::Bad(_)));
         let warnings = count(|verdict| verdict == Verdict::Warning);
-        let start = match self.of_service {
-            true => "sudo systemctl start knightwatch",
-            false => "knightwatch run",
-        };
+        let next = &self.next;
         match (bad, warnings) {
-            (0, 0) => write!(f, "\nReady to play: {start}"),
+            (0, 0) => write!(f, "\nReady to play: {next}"),
             (0, _) => {
                 let warnings = plural::count(warnings, "warning", "warnings");
-                write!(f, "\nReady to play, with {warnings}: {start}")
+                write!(f, "\nReady to play, with {warnings}: {next}")
             }
             _ => {
                 let problems = plural::count(bad, "problem", "problems");

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 /// A file to write.
 pub struct NewFile {
@@ -29,6 +29,31 @@ pub fn kept_as(file: &Path) -> PathBuf {
         .map(named)
         .find(|path| path.symlink_metadata().is_err())
         .expect("there are fewer files than numbers")
+}
+
+/// Whether a file can be written there. What is there stays as it is.
+///
+/// # Errors
+/// Why it cannot.
+pub fn try_to_write(path: &Path) -> anyhow::Result<()> {
+    let tried = || -> anyhow::Result<()> {
+        // A link is followed, as it is when the file is written.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if path.is_dir() {
+            bail!("it is a directory");
+        }
+        let directories = path.ancestors().skip(1);
+        let mut there = directories.filter(|path| path.symlink_metadata().is_ok());
+        let directory = there.next().unwrap_or(Path::new("."));
+        if !directory.is_dir() {
+            bail!("{} is not a directory", directory.display());
+        }
+        let trial = directory.join(format!(".knightwatch.{}.new", std::process::id()));
+        let made = OpenOptions::new().write(true).create_new(true).open(&trial);
+        made.and_then(|_| fs::remove_file(&trial))
+            .with_context(|| format!("cannot write in {}", directory.display()))
+    };
+    tried().with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Writes all of them. Each is complete on the disk under another name before the first takes its place.

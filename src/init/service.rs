@@ -32,8 +32,14 @@ pub struct Service {
 
 impl Service {
     /// # Errors
-    /// When this program lies where the service cannot start it; the message says what to do.
+    /// When there is no such directory, or this program lies where the service cannot start it; the message says what to do.
     pub fn new(root: Option<PathBuf>) -> anyhow::Result<Self> {
+        if let Some(root) = root.as_deref().filter(|root| !root.is_dir()) {
+            bail!(
+                "--root {} is not a directory: mount the image there first",
+                quoted(root)
+            );
+        }
         let this = this_program();
         let program = match &root {
             Some(root) => {

@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::str::FromStr;
 
+use super::hidden::Hidden;
+
 /// A conversation on stdin and stdout. When the answers end at a question, it gives an error of the kind
 /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof).
 pub struct Talk {
@@ -41,12 +43,8 @@ impl Talk {
         if !self.hidden {
             return self.answer(question);
         }
-        let mut output = io::stdout();
-        write!(output, "{question}")?;
-        output.flush()?;
-        let secret = rpassword::read_password();
-        writeln!(output)?;
-        Ok(secret?.trim().to_owned())
+        let _hidden = Hidden::new()?;
+        self.answer(question)
     }
 
     /// One value; asks again until it is one that `check` takes.

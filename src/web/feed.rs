@@ -14,7 +14,7 @@ use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::history::Records;
+use super::records::Records;
 use super::state::{Change, State};
 use super::table::Table;
 use super::wire;

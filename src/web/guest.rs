@@ -14,7 +14,7 @@ use url::form_urlencoded;
 
 use super::House;
 use super::feed::Feed;
-use super::history::Refusal;
+use super::records::Refusal;
 use crate::chess::Position;
 
 /// The longest body that is passed on, in bytes: what the page sends is short.

@@ -10,6 +10,8 @@ mod guest;
 mod history;
 mod orders;
 mod pictures;
+mod records;
+mod replayed;
 mod rights;
 mod several;
 mod state;
@@ -44,7 +46,7 @@ pub use guest::{Answer, Call, door};
 pub use orders::{ALL_ORDERS, Orders};
 
 use feed::Feed;
-use history::Records;
+use records::Records;
 use rights::Key;
 use state::State;
 use wire::Guest;

@@ -4,7 +4,7 @@ use axum::extract::{Path, Query, State as Shared};
 use axum::http::StatusCode;
 use serde::Deserialize;
 
-use super::history::Refusal;
+use super::records::Refusal;
 use crate::control::{Answer, Ends, Request};
 
 /// Who may be had do what.

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::House;
-use super::history::Refusal;
+use super::records::Refusal;
 use super::table::Table;
 use crate::chess::Color;
 use crate::draw::{Board, Film, Graph};

@@ -145,8 +145,18 @@ impl State {
     /// What follows from what an account says of itself.
     fn heard(&mut self, account: Option<&str>, event: &Event, now: u64) -> Vec<Change> {
         match event {
-            Event::Online { server, .. } => {
+            Event::Online {
+                account: player,
+                server,
+            } => {
                 self.server = Some(server.trim_end_matches('/').to_owned());
+                let text = match account {
+                    Some(account) => format!("{account} is online"),
+                    // As the records have it of earlier runs.
+                    None => format!("online as {}", player.name),
+                };
+                self.note(now, Severity::Info, None, text);
+                return vec![Change::Status, Change::Note];
             }
             Event::Offline { reason, .. } => {
                 let who = account

@@ -428,6 +428,15 @@ impl Daemon {
         paths.find(|path| path.to_string_lossy().ends_with(ending))
     }
 
+    /// A command of the program about this bot, which it finds by its configuration.
+    pub fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+        let config = self.home.path().join("config.toml");
+        command.arg(name).arg("--config").arg(config);
+        command.env_remove("LICHESS_TOKEN");
+        command
+    }
+
     /// Waits until the program has its event stream.
     pub fn ready(&self) {
         wait("the bot is online", || {

@@ -239,13 +239,48 @@ fn check_finds_that_too_few_files_may_be_open() {
 }
 
 #[test]
-fn check_finds_a_disk_that_it_cannot_write_to() {
+fn check_finds_a_directory_in_which_nothing_can_be_kept() {
     let site = Site::new([]);
-    // No file can be made there by anybody.
-    let set = ["check", "--set", "records.directory=/proc/self"];
-    let (code, text) = code_and_text(&knightwatch(&site, BOT, &set));
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let file = file.display();
+    // Below a file no directory can be created, and in /proc nobody can write.
+    for (directory, why) in [
+        ("/proc/self".to_owned(), "cannot write in /proc/self".into()),
+        (
+            "/proc/self/records".to_owned(),
+            "cannot create /proc/self/records: cannot write in /proc/self".into(),
+        ),
+        (file.to_string(), format!("{file} is not a directory")),
+        (
+            format!("{file}/records"),
+            format!("cannot create {file}/records: {file} is not a directory"),
+        ),
+    ] {
+        let set = ["check", "--set", &format!("records.directory={directory}")];
+        let (code, text) = code_and_text(&knightwatch(&site, BOT, &set));
+        assert_eq!(code, Some(0), "{text}");
+        assert!(text.contains(&why), "{text}");
+        assert!(
+            text.contains("warning  records        none can be kept"),
+            "{text}"
+        );
+        assert!(
+            text.contains("name another directory in records.directory"),
+            "{text}"
+        );
+        assert!(text.contains("Ready to play, with"), "{text}");
+    }
+    // One that can be created is not created.
+    let missing = home.path().join("a/b");
+    let set = format!("records.directory={}", missing.display());
+    let (code, text) = code_and_text(&knightwatch(&site, BOT, &["check", "--set", &set]));
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("cannot write in /proc/self"), "{text}");
+    for topic in ["records", "disk"] {
+        assert!(text.contains(&format!("ok       {topic}")), "{text}");
+    }
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1);
 }
 
 #[test]

@@ -46,6 +46,7 @@ impl Home {
             "XDG_CONFIG_HOME",
             "XDG_STATE_HOME",
             "SUDO_USER",
+            "KNIGHTWATCH__LICHESS__URL",
             "CREDENTIALS_DIRECTORY",
         ] {
             command.env_remove(variable);
@@ -284,16 +285,24 @@ fn init_remembers_the_answers_and_replaces_nothing_without_asking() {
     assert_eq!(home.run(&["init"], &first).0, Some(0));
     let written = home.files();
 
-    let (code, said) = home.run(&["init"], &[""]);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("was left as it is"), "{said}");
-    assert_eq!(home.files(), written);
+    // It is kept, and checked.
+    let (code, said) = home.run(&["init"], &["", ""]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("config.toml stays as it is"), "{said}");
+    assert!(said.contains("Ready to play"), "{said}");
+    assert!(!said.contains("upgrade"), "{said}");
+    let written_to = |files: &[(PathBuf, String)]| {
+        let mut files = files.to_vec();
+        files.retain(|(path, _)| path.starts_with(home.path(".config")));
+        files
+    };
+    assert_eq!(written_to(&home.files()), written_to(&written));
 
     // With Enter alone the same comes out of it, and the token that stays is tried.
     let (code, said) = home.run(&["init"], &["y", "", "", "", "", "", "", "", "n"]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("This is Knightwatch"), "{said}");
-    assert_eq!(home.files(), written);
+    assert_eq!(written_to(&home.files()), written_to(&written));
 
     // What it does not ask is still there, under another name.
     fs::write(
@@ -316,6 +325,84 @@ fn init_remembers_the_answers_and_replaces_nothing_without_asking() {
 }
 
 #[test]
+fn a_configuration_that_is_kept_is_checked_as_it_is() {
+    let played = NewUser {
+        games: 3,
+        ..NewUser::human("Bert")
+    };
+    let site = Site::new([played, NewUser::human("Anna")]);
+    let home = Home::new();
+    fs::create_dir_all(home.config().parent().unwrap()).unwrap();
+    let token = |user: &str| fs::write(home.token(), site.sim.token_of(user)).unwrap();
+    let text = format!(
+        "lichess = {{ url = '{}', token_file = 'token' }}\nengine.hash_mib = 8\n",
+        site.url
+    );
+    fs::write(home.config(), &text).unwrap();
+
+    token("Bert");
+    let (code, said) = home.run(&["init"], &["n", "y"]);
+    assert_eq!(code, Some(77), "{said}");
+    assert!(said.contains("Bert is no bot account"), "{said}");
+    // The same as check.
+    assert_eq!(home.run(&["check"], &[]).0, Some(77));
+
+    token("Anna");
+    let (code, said) = home.run(&["init"], &["n", "y", "Anna", "y"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("Anna is a bot account now"), "{said}");
+    assert!(said.contains("Ready to play"), "{said}");
+
+    fs::write(home.config(), "engine.hash = 8\n").unwrap();
+    let (code, said) = home.run(&["init"], &["n", "y"]);
+    assert_eq!(code, Some(78), "{said}");
+    assert!(said.contains("hash_mib"), "{said}");
+}
+
+#[test]
+fn the_server_of_the_environment_is_the_default() {
+    let site = Site::new([]);
+    let (home, token) = (Home::new(), site.sim.token_of(BOT));
+    let run = |answers: &[&str]| {
+        let mut command = home.command(&["init"]);
+        command.env("KNIGHTWATCH__LICHESS__URL", &site.url);
+        outcome(&mut command, answers)
+    };
+    let (code, said) = run(&["", &token, "", "", "", "", "", "n"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains(&format!("Which server? [{}]", site.url)),
+        "{said}"
+    );
+    assert!(said.contains("This is Knightwatch"), "{said}");
+    assert!(!said.contains("unset"), "{said}");
+    assert_eq!(load(&home.config()).lichess.address(), site.url);
+
+    // Another one in the file would not be asked.
+    let elsewhere = "http://127.0.0.1:9";
+    let (code, said) = run(&["y", elsewhere, "y", "", "", "", "", "", "", "n"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("unset KNIGHTWATCH__LICHESS__URL"), "{said}");
+}
+
+#[test]
+fn a_token_file_that_is_kept_is_closed_to_others() {
+    let site = Site::new([]);
+    let home = Home::new();
+    fs::create_dir_all(home.config().parent().unwrap()).unwrap();
+    fs::write(home.token(), site.sim.token_of(BOT)).unwrap();
+    for (before, is_told) in [(0o644, true), (0o600, false), (0o400, false)] {
+        fs::set_permissions(home.token(), PermissionsExt::from_mode(before)).unwrap();
+        let answers = [site.url.as_str(), "n", "", "", "", "", "", "n"];
+        let (code, said) = home.run(&["init"], &answers);
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(said.contains("its mode is 0600 now"), is_told, "{said}");
+        assert_eq!(mode(&home.token()), before & 0o600, "{said}");
+        fs::remove_file(home.config()).unwrap();
+    }
+}
+
+#[test]
 fn a_configuration_elsewhere_is_named_in_the_next_steps() {
     let site = Site::new([]);
     let (home, token) = (Home::new(), site.sim.token_of(BOT));
@@ -330,26 +417,59 @@ fn a_configuration_elsewhere_is_named_in_the_next_steps() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_leaves_no_other() {
-    let site = Site::new([]);
-    let (home, token) = (Home::new(), site.sim.token_of(BOT));
-    fs::create_dir_all(home.token()).unwrap();
-    // A directory is in the token's place.
-    let answers = [
-        site.url.as_str(),
-        "y",
-        token.as_str(),
-        "",
-        "",
-        "",
-        "",
-        "",
-        "n",
+fn a_file_that_cannot_be_written_is_noticed_before_the_first_question() {
+    type Preparation = fn(&Home);
+    let cases: [(Preparation, &str); 3] = [
+        (
+            |home| fs::create_dir_all(home.token()).unwrap(),
+            "/token: it is a directory",
+        ),
+        (
+            |home| fs::create_dir_all(home.config()).unwrap(),
+            "/config.toml: it is a directory",
+        ),
+        (
+            |home| fs::write(home.path(".config"), "").unwrap(),
+            "/.config is not a directory",
+        ),
     ];
-    let (code, said) = home.run(&["init"], &answers);
+    for (prepare, why) in cases {
+        let home = Home::new();
+        prepare(&home);
+        let before = home.files();
+        let (code, said) = home.run(&["init"], &[]);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(
+            said.contains("cannot write") && said.contains(why),
+            "{said}"
+        );
+        assert!(said.contains("--config FILE"), "{said}");
+        assert!(
+            !said.contains('?'),
+            "it was noticed after a question: {said}"
+        );
+        assert_eq!(home.files(), before);
+    }
+    // Nobody can write there.
+    let home = Home::new();
+    let (code, said) = home.run(&["init", "--config", "/proc/self/knightwatch/c.toml"], &[]);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("cannot write"), "{said}");
-    assert_eq!(home.files(), []);
+    assert!(
+        said.contains("cannot write") && !said.contains('?'),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_image_that_is_not_there_is_refused() {
+    let home = Home::new();
+    let (code, said) = home.run(&["init", "--service", "--root", "image"], &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("--root image is not a directory: mount the image"),
+        "{said}"
+    );
+    assert!(!home.path("image").exists());
 }
 
 #[test]
@@ -357,12 +477,15 @@ fn a_service_is_set_up_by_one_command() {
     let site = Site::new([]);
     let (home, token) = (Home::new(), site.sim.token_of(BOT));
     let root = home.path("image");
+    fs::create_dir(&root).unwrap();
     let init = ["init", "--service", "--root", root.to_str().unwrap()];
     let answers = [site.url.as_str(), token.as_str(), "", "16", "", "", "", "y"];
     let (code, said) = home.run(&init, &answers);
     assert_eq!(code, Some(0), "{said}");
     assert!(
-        said.contains("Ready to play, with 1 warning: sudo systemctl start knightwatch"),
+        said.contains(
+            "Ready to play, with 1 warning: install the program as /usr/local/bin/knightwatch\n"
+        ),
         "{said}"
     );
     for part in [
@@ -418,6 +541,11 @@ fn a_service_is_set_up_by_one_command() {
     let (code, said) = home.run(&init, &["n", "n", "n"]);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(home.files(), written);
+    assert!(
+        said.contains("This is Knightwatch: a bot account"),
+        "{said}"
+    );
+    assert!(!said.contains("upgrade"), "{said}");
     let (code, said) = home.run(&init, &[""]);
     assert!(
         code == Some(1) && said.contains("nothing was written"),
@@ -429,6 +557,23 @@ fn a_service_is_set_up_by_one_command() {
         fs::read_to_string(&file)
             .unwrap()
             .contains("LoadCredential=")
+    );
+    let old = root.join("etc/systemd/system/knightwatch.service.old");
+    assert_eq!(
+        fs::read_to_string(old).unwrap(),
+        "[Service]\nNice=10\n",
+        "{said}"
+    );
+
+    // With the program in the image, the next step is to start it.
+    let program = root.join("usr/local/bin/knightwatch");
+    fs::create_dir_all(program.parent().unwrap()).unwrap();
+    fs::write(program, "").unwrap();
+    let (code, said) = home.run(&init, &["n", "y"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("Ready to play, with 1 warning: systemctl enable --now knightwatch\n"),
+        "{said}"
     );
     assert_eq!(fs::read_to_string(&kept).unwrap(), format!("{token}\n"));
 }
@@ -507,11 +652,19 @@ fn root_finds_the_service() {
 
 /// On a terminal, by `script`: waits for each question before it is answered, and gives all that was shown.
 fn on_a_terminal(home: &Home, answers: &[(&str, &str)]) -> String {
+    on_a_terminal_by("exec \"$@\"", home, answers)
+}
+
+/// The same, where a shell runs the program by this line as its arguments.
+fn on_a_terminal_by(shell: &str, home: &Home, answers: &[(&str, &str)]) -> String {
     let aside = tempfile::tempdir().unwrap();
     let tty = aside.path().join("tty");
     let mut command = Command::new("script");
     let program = env!("CARGO_BIN_EXE_knightwatch");
-    let line = format!("tty > '{}' && exec '{program}' init", tty.display());
+    let line = format!(
+        "tty > '{}'; set -- '{program}' init; {shell}",
+        tty.display()
+    );
     command
         .args(["-q", "-e", "-f", "-c", &line, "/dev/null"])
         .current_dir(home.0.path())
@@ -583,5 +736,38 @@ fn a_terminal_shows_no_token_and_ctrl_d_writes_nothing() {
     assert_eq!(
         fs::read_to_string(home.token()).unwrap(),
         format!("{token}\n")
+    );
+}
+
+#[test]
+fn a_terminal_shows_again_what_is_typed_when_a_signal_ends_the_question() {
+    let site = Site::new([]);
+    let server = format!("{}\r", site.url);
+    // The shell outlives Ctrl-C and looks at the terminal before it is gone.
+    let look = "stty -a | tr ';' '\\n'";
+    let by_key = format!("trap : INT QUIT; \"$@\"; echo \"ended by $?\"; {look}");
+    for (key, code) in [("\u{3}", 130), ("\u{1c}", 131)] {
+        let home = Home::new();
+        let answers = [("Which server?", server.as_str()), ("The token (", key)];
+        let shown = on_a_terminal_by(&by_key, &home, &answers);
+        assert!(shown.contains(&format!("ended by {code}")), "{shown}");
+        assert!(
+            shown.contains(" echo ") && !shown.contains("-echo "),
+            "{shown}"
+        );
+        assert!(shown.contains("susp = ^Z"), "{shown}");
+        assert_eq!(home.files(), []);
+    }
+    // Once the shell reads this line, the question is on, and it ends the program.
+    let by_kill = format!(
+        "\"$@\" < /dev/tty & (until stty -a | grep -q -- '-echo '; do sleep 0.02; done; kill -TERM $!); wait $!; \
+         echo \"ended by $?\"; {look}"
+    );
+    let home = Home::new();
+    let shown = on_a_terminal_by(&by_kill, &home, &[("Which server?", &server)]);
+    assert!(shown.contains("ended by 143"), "{shown}");
+    assert!(
+        shown.contains(" echo ") && !shown.contains("-echo "),
+        "{shown}"
     );
 }

@@ -27,13 +27,18 @@ impl Url {
         (key.len() == 32 && rest.contains('\n')).then_some(Self { address, key })
     }
 
-    /// That of a daemon that has been started so many times.
+    /// That of a daemon that has been started so many times, as `knightwatch page` prints it. The log never has the key.
     pub fn of(bot: &Daemon, starts: usize) -> Self {
         wait("the page's address is logged", || {
-            let log = bot.log();
-            let known = log.matches("/#key=").count() == starts;
-            Self::find(&log).filter(|_| known)
-        })
+            let known = bot.log().matches("the page: http://").count() == starts;
+            known.then_some(())
+        });
+        let url = wait("the page's address is printed", || {
+            let printed = bot.command("page").output().unwrap();
+            Self::find(&String::from_utf8(printed.stdout).unwrap())
+        });
+        assert!(!bot.log().contains(&url.key), "the key is in the log");
+        url
     }
 
     /// As it is printed: without the key one only watches.

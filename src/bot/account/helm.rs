@@ -183,15 +183,26 @@ impl Account {
 
     fn tell_paused(&self) {
         let paused = self.office.orders.paused;
-        match paused {
-            true => warn!("paused by the operator: no new games until knightwatch resume"),
+        let text = match paused {
+            true => "paused by the operator: no new games until knightwatch resume".to_owned(),
             false if self.stop.stage() == Stage::Running => {
-                info!("resumed by the operator: new games are taken again");
+                "resumed by the operator: new games are taken again".to_owned()
             }
-            false => info!("no longer paused by the operator, but {ENDS}"),
+            false => format!("no longer paused by the operator, but {ENDS}"),
+        };
+        match paused {
+            true => warn!("{text}"),
+            false => info!("{text}"),
         }
+        self.house.events.send(events::Event::note(text));
         self.pulse.set(|status| status.paused = paused);
         self.house.events.send(events::Event::Paused { paused });
+    }
+
+    /// Logs what an order has changed, and tells it to the page and the records.
+    fn note(&self, text: String) {
+        info!("{text}");
+        self.house.events.send(events::Event::note(text));
     }
 
     fn block(&mut self, who: Pattern, reply: Reply) {
@@ -202,7 +213,7 @@ impl Account {
         if self.office.orders.blocked.contains(&who) {
             return reply.done(format!("{who} is blocked already"));
         }
-        info!("{who} is blocked by the operator");
+        self.note(format!("{who} is blocked by the operator"));
         let done = format!("{who} is blocked, restarts included");
         self.office.orders.blocked.push(who);
         self.put_in_force();
@@ -221,7 +232,7 @@ impl Account {
                 false => format!("{who} was not blocked"),
             });
         }
-        info!("{who} is no longer blocked by the operator");
+        self.note(format!("{who} is no longer blocked by the operator"));
         self.put_in_force();
         let done = format!("{who} is no longer blocked");
         self.keep_orders(Then::Say(done, reply));
@@ -254,7 +265,7 @@ impl Account {
             true => format!("the next games against {who} follow the rules again"),
             false => format!("the next games against {who}: {}", said(&play).join(", ")),
         };
-        info!("by order of the operator, {done}");
+        self.note(format!("by order of the operator, {done}"));
         if play != Play::default() {
             self.office.play.push((who, play));
         }

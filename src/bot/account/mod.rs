@@ -538,13 +538,15 @@ impl Account {
     fn draining(&mut self, stage: Stage) {
         let games = self.games.len();
         if stage == Stage::Draining {
-            match games {
-                0 => info!("draining: no game is on and none is taken, stopping"),
+            let text = match games {
+                0 => "draining: no game is running and no new ones are taken".to_owned(),
                 games => {
                     let games = plural::count(games, "game", "games");
-                    info!("draining: finishing {games}, taking no new ones, then stopping");
+                    format!("draining: finishing {games}, taking no new ones, then stopping")
                 }
-            }
+            };
+            info!("{text}");
+            self.house.events.send(events::Event::note(text));
             self.take_challenges_back();
             self.house.events.send(events::Event::Draining { games });
         }

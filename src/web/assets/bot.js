@@ -54,13 +54,17 @@ export class Bot {
 		const { kind, long } = status();
 		say(this.state, [long, ...each()].join("\n"));
 		this.state.className = `state ${kind}`;
-		const { version, server, account, accounts } = snapshot;
-		say(this.about, [`Knightwatch ${version}`, account && !accounts && player(account), server, !mayAct() && WATCHES].filter(Boolean).join("  ·  "));
+		const { version, server, account, accounts, play, paused, draining } = snapshot;
+		// Where one could play, it stands above every page.
+		const watches = !mayAct() && !play && WATCHES;
+		say(this.about, [`Knightwatch ${version}`, account && !accounts && player(account), server, watches].filter(Boolean).join("  ·  "));
 		for (const lever of this.levers) lever.hidden = !mayAct() || !allows(lever.dataset.lever);
 		this.block.hidden = !mayAct() || !allows("block");
 		this.unblock.hidden = !allows("unblock");
-		mark(this.levers[0], "disabled", snapshot.paused);
-		mark(this.levers[1], "disabled", !(accounts ?? [snapshot]).some(({ paused }) => paused));
+		const stops = draining !== null;
+		mark(this.levers[0], "disabled", paused || stops);
+		mark(this.levers[1], "disabled", stops || !(accounts ?? [snapshot]).some(({ paused }) => paused));
+		mark(this.levers[2], "disabled", stops);
 		this.none.hidden = snapshot.challenges.length > 0;
 		list(this.challenges, snapshot.challenges.toReversed(), challenge);
 		this.noArena.hidden = snapshot.arenas.length > 0;

@@ -27,7 +27,7 @@ export class Cards {
 	constructor() {
 		this.on = el("div", { class: "on" });
 		this.over = el("div", { class: "over" });
-		this.heading = el("h2", {}, "Just over");
+		this.heading = el("h2", { hidden: true }, "Just over");
 		this.node = el("nav", { class: "cards", "aria-label": "Games" }, this.on, this.heading, this.over);
 		this.cards = new Map();
 		/** The ids of the games with a card, in the order of their places, and when those that are over have ended. */

@@ -34,7 +34,10 @@ function state({ offline, idle, draining, paused, online, account, accounts }, g
 		return { kind: "bad", short: "Offline", long: `Offline: ${offline.reason}${again}` };
 	}
 	if (!online) return { kind: "calm", short: "Connecting", long: "Not connected to the server yet" };
-	if (draining !== null) return { kind: "calm", short: "Stopping", long: `Stopping: ${plural(draining, "game")} to be finished` };
+	if (draining !== null) {
+		const left = draining ? `${plural(draining, "game")} to be finished` : "no game is on; a challenge or a tournament is still to be settled";
+		return { kind: "calm", short: "Stopping", long: `Stopping: ${left}` };
+	}
 	if (paused) return { kind: "calm", short: "Paused", long: `Paused: no new games; ${plural(games, "game")} running` };
 	if (!games && idle) return { kind: "calm", short: "Idle", long: `Idle: ${idle.reason}${at(idle.next)}` };
 	const name = account && !accounts ? ` as ${account.name}` : "";

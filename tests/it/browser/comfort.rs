@@ -5,10 +5,9 @@ use serde_json::json;
 
 use super::driver::Browser;
 use super::playing::{NO_BISHOPS, click, new_game};
-use super::{Demo, ENTER, UP, guest, square};
-use crate::common::{Daemon, Site};
+use super::{Demo, ENTER, UP, guest, seated, square, watched};
+use crate::common::Site;
 use crate::manners::act;
-use crate::page::Url;
 
 const DOWN: &str = "\u{E015}";
 const TAB: &str = "\u{E004}";
@@ -39,16 +38,9 @@ fn short_game(site: &Site) -> String {
 
 #[test]
 fn a_game_is_gone_through_by_wheel_by_itself_and_from_what_was_said() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, site, _bot, _)) = watched("[[rule]]\nplay = { max_depth = 4 }\n") else {
         return;
     };
-    let site = Site::new([NewUser {
-        present: true,
-        ..NewUser::human("Anna")
-    }]);
-    let bot = Daemon::start(&site, "[[rule]]\nplay = { max_depth = 4 }\n");
-    let url = Url::of(&bot, 1);
-    browser.go(&url.open());
     let id = short_game(&site);
     browser.shows(".panel .result", "White resigned");
     let shows = |plies: usize| {
@@ -85,12 +77,9 @@ fn a_game_is_gone_through_by_wheel_by_itself_and_from_what_was_said() {
 
 #[test]
 fn the_log_leads_to_the_position() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, _site, _bot, _)) = seated("") else {
         return;
     };
-    let site = Site::new([NewUser::in_browser("Anna")]);
-    let (_bot, url) = guest(&site, "");
-    browser.go(&url.whole());
     new_game(&browser, "white", NO_BISHOPS);
     click(&browser, "e2", "e4");
     browser.until("document.querySelectorAll('.moves button').length === 2");
@@ -109,12 +98,9 @@ fn open_settings(browser: &Browser) {
 
 #[test]
 fn the_board_is_as_somebody_wants_it() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, _site, _bot, url)) = seated("") else {
         return;
     };
-    let site = Site::new([NewUser::in_browser("Anna")]);
-    let (_bot, url) = guest(&site, "");
-    browser.go(&url.whole());
     new_game(&browser, "white", NO_BISHOPS);
     let color = "getComputedStyle(document.querySelector('.table .board .dark')).fill";
     let width = "document.querySelector('.table .board').getBoundingClientRect().width";
@@ -160,12 +146,9 @@ fn the_board_is_as_somebody_wants_it() {
 
 #[test]
 fn who_looks_elsewhere_is_called_if_that_is_wanted() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, _site, _bot, url)) = seated("") else {
         return;
     };
-    let site = Site::new([NewUser::in_browser("Anna")]);
-    let (_bot, url) = guest(&site, "");
-    browser.go(&url.whole());
     browser.permit("notifications");
     // Without a window nothing shows them.
     browser.run(
@@ -295,12 +278,9 @@ const CONTRAST: &str = "
 
 #[test]
 fn everything_can_be_told_from_what_is_behind_it_and_be_touched() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, _site, _bot, _)) = seated("") else {
         return;
     };
-    let site = Site::new([NewUser::in_browser("Anna")]);
-    let (_bot, url) = guest(&site, "");
-    browser.go(&url.whole());
     new_game(&browser, "white", NO_BISHOPS);
     click(&browser, "e2", "e4");
     browser.sees("[data-act=resign]");

@@ -12,6 +12,7 @@ mod watching;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use knightwatch::sim::NewUser;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -72,6 +73,31 @@ fn guest(site: &Site, config: &str) -> (Daemon, Url) {
     let bot = Daemon::start_with(site, config, &arguments);
     let url = Url::of(&bot, 1);
     (bot, url)
+}
+
+/// What a test of the page has: a browser, the site, a daemon, and where the page is that the browser has open.
+type Opened = (Browser, Site, Daemon, Url);
+
+/// Anna is at the page with its key, and plays there. `None` where there is no browser.
+fn seated(config: &str) -> Option<Opened> {
+    let browser = Browser::open(1400, 900)?;
+    let site = Site::new([NewUser::in_browser("Anna")]);
+    let (bot, url) = guest(&site, config);
+    browser.go(&url.whole());
+    Some((browser, site, bot, url))
+}
+
+/// Anna plays elsewhere, and the page is open without its key. `None` where there is no browser.
+fn watched(config: &str) -> Option<Opened> {
+    let browser = Browser::open(1400, 900)?;
+    let site = Site::new([NewUser {
+        present: true,
+        ..NewUser::human("Anna")
+    }]);
+    let bot = Daemon::start(&site, config);
+    let url = Url::of(&bot, 1);
+    browser.go(&url.open());
+    Some((browser, site, bot, url))
 }
 
 /// The element of a square of the big board.

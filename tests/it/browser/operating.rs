@@ -74,6 +74,38 @@ fn levers_and_reasons() {
 }
 
 #[test]
+fn what_an_operator_does_is_in_the_log_and_a_bot_that_stops_takes_no_orders() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new(["Anna", "Bert"].map(NewUser::human));
+    let (bot, _url) = operator(&browser, &site, "");
+    browser.run("location.hash = '#/bot';");
+    let log = "[aria-label=Bot] .log";
+    browser.shows(log, "online as Knightwatch");
+    for (order, told) in [
+        (&["pause"][..], "paused by the operator: no new games"),
+        (&["resume"], "resumed by the operator: new games"),
+        (&["block", "Bert"], "Bert is blocked by the operator"),
+        (
+            &["unblock", "Bert"],
+            "Bert is no longer blocked by the operator",
+        ),
+    ] {
+        said(&bot, order);
+        browser.shows(log, told);
+    }
+    // Nobody answers this one, and the bot waits for that.
+    said(&bot, &["challenge", "Anna", "3+2"]);
+    browser.until("!document.querySelector('[data-lever=pause]').disabled");
+    said(&bot, &["drain"]);
+    browser.shows(log, "stopping: no game is on");
+    browser.shows("[aria-label=Bot] .state", "Stopping: no game is on");
+    browser
+        .until("[...document.querySelectorAll('[data-lever]')].every((lever) => lever.disabled)");
+}
+
+#[test]
 fn games_of_the_past_are_found_and_replayed() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;

@@ -5,7 +5,7 @@ use serde_json::json;
 use knightwatch::sim::NewUser;
 
 use super::driver::Browser;
-use super::{Demo, END, ENTER, ESCAPE, LEFT, UP, guest, square};
+use super::{Demo, END, ENTER, ESCAPE, LEFT, UP, guest, seated, square};
 use crate::common::{Site, wait};
 use crate::manners::{DEAD, act};
 use crate::operator::said;
@@ -157,13 +157,10 @@ fn a_move_made_ahead_is_played_when_the_connection_is_back() {
 
 #[test]
 fn draws_are_offered_and_accepted() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let draw = "draw = { min_move = 1, moves = 1, max_win = 30, offer = false }\n";
+    let Some((browser, _site, bot, url)) = seated(draw) else {
         return;
     };
-    let site = Site::new([NewUser::in_browser("Anna")]);
-    let draw = "draw = { min_move = 1, moves = 1, max_win = 30, offer = false }\n";
-    let (bot, url) = guest(&site, draw);
-    browser.go(&url.whole());
     new_game(&browser, "white", DEAD);
     click(&browser, "e3", "d3");
     browser.until("document.querySelectorAll('.moves button').length === 2");
@@ -367,6 +364,11 @@ fn without_the_key_one_only_watches() {
         browser.run("return document.getElementById('new').hidden;"),
         true
     );
+    // It is said once, wherever one looks.
+    browser.run("location.hash = '#/bot';");
+    browser.shows("[aria-label=Bot]", "Knightwatch");
+    let said = "document.body.textContent.split('This window only watches').length - 1";
+    assert_eq!(browser.run(&format!("return {said};")), 1);
     // The key is taken where the page is open already.
     browser.go(&demo.url);
     browser.until("document.querySelector('#new').checkVisibility()");
@@ -375,12 +377,9 @@ fn without_the_key_one_only_watches() {
 
 #[test]
 fn who_castles_in_chess960_moves_the_king_onto_the_rook() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, site, _bot, url)) = seated("") else {
         return;
     };
-    let site = Site::new([NewUser::in_browser("Anna")]);
-    let (_bot, url) = guest(&site, "");
-    browser.go(&url.whole());
     browser.until("document.querySelector('#new').checkVisibility()");
     site.player("Anna").start(&[
         ("variant", "chess960"),
@@ -403,12 +402,9 @@ fn who_castles_in_chess960_moves_the_king_onto_the_rook() {
 
 #[test]
 fn who_plays_sees_what_the_engine_thinks_if_he_wants_to() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, _site, bot, url)) = seated("[[rule]]\nplay = { max_depth = 8 }\n") else {
         return;
     };
-    let site = Site::new([NewUser::in_browser("Anna")]);
-    let (bot, url) = guest(&site, "[[rule]]\nplay = { max_depth = 8 }\n");
-    browser.go(&url.whole());
     new_game(&browser, "white", NO_BISHOPS);
     click(&browser, "e2", "e4");
     browser.until("document.querySelectorAll('.moves button').length === 2");

@@ -1,12 +1,11 @@
 //! For those who hear the page, and those who have it in a pocket.
 
-use knightwatch::sim::NewUser;
 use serde_json::{Value, json};
 
 use super::driver::Browser;
 use super::playing::{click, new_game};
-use super::{Demo, ESCAPE, guest, square};
-use crate::common::{Site, wait};
+use super::{Demo, ESCAPE, seated, square};
+use crate::common::wait;
 
 /// What an element is to those who do not see it: role and name.
 fn role_and_name(node: &Value) -> Option<(String, String)> {
@@ -95,12 +94,9 @@ fn everything_has_a_role_and_a_name() {
 
 #[test]
 fn every_view_and_the_form_can_be_heard() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, _site, _bot, url)) = seated("") else {
         return;
     };
-    let site = Site::new([NewUser::in_browser("Anna")]);
-    let (_bot, url) = guest(&site, "");
-    browser.go(&url.whole());
     browser.click("#new");
     browser.click("input[name=variant][value=fromPosition]");
     let form = Heard::of(&browser, "Your color");
@@ -146,12 +142,9 @@ fn every_view_and_the_form_can_be_heard() {
 
 #[test]
 fn nothing_is_wider_than_a_phone() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, _site, _bot, url)) = seated("") else {
         return;
     };
-    let site = Site::new([NewUser::in_browser("Anna")]);
-    let (_bot, url) = guest(&site, "");
-    browser.go(&url.whole());
     browser.become_a_phone();
     let fits = |what: &str| {
         let wide = browser.run("return document.documentElement.scrollWidth;");

@@ -1,11 +1,10 @@
 //! What the person who plays on the page is told, from their side, and what those who watch are told.
 
-use knightwatch::sim::NewUser;
 use serde_json::json;
 
 use super::driver::Browser;
-use super::guest;
 use super::playing::{NO_BISHOPS, click, fill_in, new_game, send};
+use super::{seated, watched};
 use crate::common::{BOT, Daemon, Site};
 use crate::manners::act;
 use crate::page::Url;
@@ -19,12 +18,10 @@ fn plies(browser: &Browser, count: usize) {
 
 #[test]
 fn a_draw_that_is_declined_is_told() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, _site, _bot, url)) = seated("draw = { accept = false, offer = false }\n")
+    else {
         return;
     };
-    let site = Site::new([NewUser::in_browser("Anna")]);
-    let (_bot, url) = guest(&site, "draw = { accept = false, offer = false }\n");
-    browser.go(&url.whole());
     new_game(&browser, "white", NO_BISHOPS);
     click(&browser, "e2", "e4");
     plies(&browser, 2);
@@ -48,12 +45,9 @@ fn a_draw_that_is_declined_is_told() {
 
 #[test]
 fn a_takeback_is_given_or_declined_and_both_are_told() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, _site, _bot, url)) = seated("games = { most_takebacks = 1 }\n") else {
         return;
     };
-    let site = Site::new([NewUser::in_browser("Anna")]);
-    let (_bot, url) = guest(&site, "games = { most_takebacks = 1 }\n");
-    browser.go(&url.whole());
     new_game(&browser, "white", NO_BISHOPS);
     click(&browser, "e2", "e4");
     plies(&browser, 2);
@@ -73,12 +67,9 @@ fn a_takeback_is_given_or_declined_and_both_are_told() {
 
 #[test]
 fn the_end_is_told_from_the_side_of_the_one_who_plays() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, _site, _bot, url)) = seated("") else {
         return;
     };
-    let site = Site::new([NewUser::in_browser("Anna")]);
-    let (_bot, url) = guest(&site, "");
-    browser.go(&url.whole());
     new_game(&browser, "white", NO_BISHOPS);
     click(&browser, "e2", "e4");
     plies(&browser, 2);
@@ -107,17 +98,10 @@ fn the_end_is_told_from_the_side_of_the_one_who_plays() {
 
 #[test]
 fn nothing_is_drawn_that_was_not_measured() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    // From the book, and so without a score.
+    let Some((browser, site, _bot, url)) = watched("[[rule]]\nplay = { max_depth = 6 }\n") else {
         return;
     };
-    let site = Site::new([NewUser {
-        present: true,
-        ..NewUser::human("Anna")
-    }]);
-    // From the book, and so without a score.
-    let bot = Daemon::start(&site, "[[rule]]\nplay = { max_depth = 6 }\n");
-    let url = Url::of(&bot, 1);
-    browser.go(&url.open());
     let anna = site.player("Anna");
     let id = anna.start(&[
         ("clock.limit", "600"),
@@ -141,12 +125,9 @@ fn nothing_is_drawn_that_was_not_measured() {
 
 #[test]
 fn a_form_says_in_sentences_what_is_wrong() {
-    let Some(browser) = Browser::open(1400, 900) else {
+    let Some((browser, site, mut bot, _)) = seated("") else {
         return;
     };
-    let site = Site::new([NewUser::in_browser("Anna")]);
-    let (mut bot, url) = guest(&site, "");
-    browser.go(&url.whole());
     fill_in(&browser, &[("variant", "fromPosition")]);
     for (fen, why) in [
         ("8/8/8/8/8/8/8/8 w - - 0 1", "White has no king."),

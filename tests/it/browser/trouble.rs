@@ -107,6 +107,9 @@ fn a_window_too_many_is_told_so() {
     browser.go(&url.open());
     browser.shows("#banner", "Too many windows");
     browser.until("document.title.startsWith('Too many pages')");
+    // No game is known yet.
+    let heading = "[...document.querySelectorAll('.cards h2')].some((it) => it.checkVisibility())";
+    assert_eq!(browser.run(&format!("return {heading};")), false);
     drop(others);
     browser.shows("#status", "Idle");
     browser.until("document.querySelector('#banner').hidden");

@@ -1,0 +1,155 @@
+//! The questions of a configuration, and what is written for the answers.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::files::{self, NewFile};
+use super::token::Choice;
+use super::{Init, Plan};
+use crate::config::{SERVICE_TOKEN, Settings};
+use crate::doctor;
+use crate::lichess::{Endpoint, is_credential, readable_by_others};
+
+/// The variable of the environment that sets the server for every command.
+pub(super) const SERVER_VARIABLE: &str = "KNIGHTWATCH__LICHESS__URL";
+
+impl Init {
+    /// The questions of a configuration.
+    pub(super) fn ask(&self, plan: &mut Plan, known: Option<Settings>) -> anyhow::Result<()> {
+        let talk = &self.talk;
+        let known = known.unwrap_or_default();
+        let mut server = known.lichess.clone();
+        let address = match self.server_of_environment() {
+            Some(address) => address,
+            None => known.lichess.address().to_owned(),
+        };
+        let address = talk.value("Which server?", (&address, &address), |address: &String| {
+            let endpoint = Endpoint::parse(address);
+            endpoint.map(drop).map_err(|error| error.to_string())
+        })?;
+        server.url = address.parse()?;
+        let token_file = match known.lichess.token_file {
+            Some(file) if self.place.service.is_none() && !is_credential(&file) => file,
+            _ => self.place.token.clone(),
+        };
+        files::try_to_write(&token_file)?;
+        talk.say(format_args!(
+            "A token is made here, by the account that is to be the bot; its scopes are ticked already:\n  {}",
+            doctor::token_page(&server)
+        ))?;
+        let choice = self.ask_token(&server, &token_file)?;
+        let games = known.games.concurrency;
+        let games = talk.value("How many games at once?", (&games, games), |n| {
+            (*n > 0).then_some(()).ok_or("at least 1".to_owned())
+        })?;
+        let hash = known.engine.hash_mib;
+        let hash = talk.value(
+            "How much memory for the engine's hash table, in MiB?",
+            (&hash, hash),
+            |n| {
+                let fits = (1..=65_536).contains(n);
+                fits.then_some(()).ok_or("from 1 to 65536".to_owned())
+            },
+        )?;
+        let bots = talk.yes("Play against other bots?", known.challenge.bots)?;
+        let rated = talk.yes("Play rated games?", known.challenge.rated)?;
+        let seeks = bots
+            && talk.yes(
+                "Look for games against other bots when idle?",
+                known.matchmaking.enabled,
+            )?;
+
+        plan.has_token = !matches!(choice, Choice::Later);
+        plan.server = Some(server.address().to_owned());
+        if matches!(choice, Choice::Kept(_)) && readable_by_others(&token_file).is_some() {
+            plan.open_token = Some(token_file.clone());
+        }
+        if let Choice::New(token, _) = &choice {
+            plan.files.push(NewFile {
+                path: token_file.clone(),
+                text: format!("{token}\n").into(),
+                mode: 0o600,
+            });
+        }
+        let mut text = "# Written by knightwatch init. config.example.toml lists everything that can be set.\n\n\
+                        [lichess]\n"
+            .to_owned();
+        let quote = |value: &str| toml::Value::from(value).to_string();
+        writeln!(text, "url = {}", quote(server.address()))?;
+        if let Some(file) = &server.ca_file {
+            writeln!(text, "ca_file = {}", quote(&file.to_string_lossy()))?;
+        }
+        let name = match token_file.parent() == self.place.config.parent() {
+            true => token_file.file_name().map(Path::new).unwrap_or(&token_file),
+            false => &token_file,
+        };
+        let name = quote(&name.to_string_lossy());
+        match (&self.place.service, plan.has_token) {
+            (Some(_), _) => writeln!(
+                text,
+                "# The token is in {SERVICE_TOKEN}. The unit passes it on as a credential, which needs no setting."
+            )?,
+            (None, true) => writeln!(text, "token_file = {name}")?,
+            (None, false) => writeln!(text, "# token_file = {name}")?,
+        }
+        write!(
+            text,
+            "\n[engine]\nhash_mib = {hash}\n\n[games]\nconcurrency = {games}\n\n\
+             [challenge]\nbots = {bots}\nrated = {rated}\n\n[matchmaking]\nenabled = {seeks}\n"
+        )?;
+        if seeks {
+            write!(
+                text,
+                "\n# Blitz against bots of about the same rating, one game with each colour.\n\
+                 [[matchmaking.profile]]\nclock = [\"3+2\", \"5+3\"]\nrating_diff = \"-300..300\"\nrated = {rated}\n"
+            )?;
+        }
+        self.plan_configuration(plan, text)?;
+        plan.owner = match choice {
+            Choice::Kept(owner) | Choice::New(_, owner) => owner,
+            Choice::Later => None,
+        };
+        Ok(())
+    }
+
+    /// The server that a variable sets for all commands, where it can be used.
+    pub(super) fn server_of_environment(&self) -> Option<String> {
+        let address = self.sources.environment.get(SERVER_VARIABLE)?;
+        let address = address.trim().trim_end_matches('/');
+        Endpoint::parse(address).ok().map(|_| address.to_owned())
+    }
+
+    /// The configuration, and the one before it under another name.
+    fn plan_configuration(&self, plan: &mut Plan, text: String) -> anyhow::Result<()> {
+        let config = &self.place.config;
+        let mut mode = 0o644;
+        if config.exists() {
+            let unreadable = || format!("cannot read {}", config.display());
+            let old = fs::read(config).with_context(unreadable)?;
+            let about = fs::metadata(config).with_context(unreadable)?;
+            let old_mode = about.permissions().mode() & 0o777;
+            // The service has a user of its own, who has to read it.
+            mode = match self.place.service {
+                Some(_) => mode | old_mode,
+                None => old_mode,
+            };
+            if old != text.as_bytes() {
+                plan.files.push(NewFile {
+                    path: files::kept_as(config),
+                    text: old,
+                    mode: old_mode,
+                });
+            }
+        }
+        plan.files.push(NewFile {
+            path: config.clone(),
+            text: text.into(),
+            mode,
+        });
+        Ok(())
+    }
+}

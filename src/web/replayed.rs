@@ -1,0 +1,193 @@
+//! Games, decisions and notes of the records, in the shapes of the page.
+
+use std::time::Duration;
+
+use super::table::Table;
+use super::wire::{Arena, Challenge, Ending, GAME_ROOM, Line, Note};
+use crate::events::{self, ArenaStage, Color, GameStarted, Score, Severity, Source};
+use crate::store::{self, Attended, Decided, Incident, Outcome, Played, Record};
+
+/// A game of the records as the page shows it, move by move.
+pub(super) fn replayed(record: &Record, server: &str) -> Table {
+    let game = &record.game;
+    let start = GameStarted {
+        game: game.id.clone(),
+        white: game.player(Color::White).clone(),
+        black: game.player(Color::Black).clone(),
+        our_color: game.color,
+        speed: game.speed.clone(),
+        time_control: game.time_control,
+        rated: game.rated,
+        variant: game.variant.clone(),
+        initial_fen: game.initial_fen.clone(),
+        tournament: game.tournament.clone(),
+        plies: 0,
+    };
+    let mut table = Table::new(&start, server, game.started.unsigned_abs());
+    let clocks = &table.shown.clocks;
+    let mut left = [clocks.white_ms, clocks.black_ms];
+    for played in &record.moves {
+        let mover = table.position().turn().index();
+        left[mover] = played.clock_ms.map(|clock| clock.max(0).unsigned_abs());
+        if !table.play(&played.uci, (left[0], left[1])) {
+            break;
+        }
+        table.add_thought(report(played).as_ref());
+    }
+    for incident in &record.incidents {
+        recount(&mut table, incident);
+    }
+    let outcome = match game.outcome {
+        Outcome::Won => "won",
+        Outcome::Drawn => "drawn",
+        Outcome::Lost => "lost",
+        Outcome::Void => "unknown",
+        Outcome::Open => {
+            // How long its clock has run is not written down.
+            table.shown.clocks.running = None;
+            return table;
+        }
+    };
+    let status = game.status.clone().unwrap_or_default();
+    let end = ending(game, &status);
+    let text = end.reason(Some(table.board()));
+    table.close(Ending {
+        outcome,
+        score: end.result,
+        status,
+        text,
+    });
+    table
+}
+
+/// The end of a game of the records, with the server's word for it.
+pub(super) fn ending(game: &store::Game, status: &str) -> events::GameFinished {
+    let score = game.result.clone().unwrap_or_else(|| "*".to_owned());
+    events::GameFinished {
+        game: game.id.clone(),
+        winner: match score.as_str() {
+            "1-0" => Some(Color::White),
+            "0-1" => Some(Color::Black),
+            _ => None,
+        },
+        status: status.to_owned(),
+        result: score,
+        plies: game.plies,
+        moves: String::new(),
+    }
+}
+
+/// What was thought of a move of ours.
+fn report(played: &Played) -> Option<events::Report> {
+    let micros = |micros: i64| Duration::from_micros(micros.max(0).unsigned_abs());
+    let line = played.line.as_deref().unwrap_or_default();
+    Some(events::Report {
+        source: match played.source.as_deref()? {
+            "book" => Source::Book,
+            "only" => Source::Only,
+            _ => Source::Search,
+        },
+        score: match (played.cp, played.mate) {
+            (_, Some(moves)) => Some(Score::Mate(moves)),
+            (cp, None) => cp.map(Score::Centipawns),
+        },
+        depth: played.depth.unwrap_or(0),
+        seldepth: played.seldepth.unwrap_or(0),
+        nodes: played.nodes.unwrap_or(0).max(0).unsigned_abs(),
+        hashfull: 0,
+        ordering: None,
+        elapsed: micros(played.thought_us.unwrap_or(0)),
+        pv: line.split_whitespace().map(str::to_owned).collect(),
+    })
+}
+
+impl From<Decided> for Challenge {
+    fn from(decided: Decided) -> Self {
+        Self {
+            at: decided.at.unsigned_abs(),
+            id: decided.challenge,
+            from: (&decided.from).into(),
+            to: decided.to,
+            time_control: decided.time_control.to_string(),
+            variant: decided.variant,
+            rated: decided.rated,
+            decision: decided.decision,
+            reason: decided.reason,
+        }
+    }
+}
+
+/// A tournament of which nothing but our games is known.
+pub(super) fn attended(attended: Attended, several: bool) -> Arena {
+    let [won, drawn, lost] = attended.score;
+    Arena {
+        name: attended.tournament.clone(),
+        id: attended.tournament,
+        account: several.then_some(attended.account),
+        stage: ArenaStage::Over.key(),
+        starts: Some(attended.since.unsigned_abs()),
+        rank: None,
+        players: 0,
+        text: format!("our games: {won} won, {drawn} drawn, {lost} lost"),
+    }
+}
+
+impl From<Incident> for Note {
+    fn from(incident: Incident) -> Self {
+        let (severity, text) = match incident.kind.as_str() {
+            "online" => (Severity::Info, format!("online as {}", incident.text)),
+            "offline" => (Severity::Warning, format!("offline: {}", incident.text)),
+            "warning" => (Severity::Warning, incident.text),
+            "error" => (Severity::Error, incident.text),
+            _ => (Severity::Info, incident.text),
+        };
+        Self {
+            at: incident.at.unsigned_abs(),
+            severity: severity.key(),
+            game: None,
+            ply: None,
+            text,
+        }
+    }
+}
+
+/// What was said, offered and declined.
+fn recount(table: &mut Table, incident: &Incident) {
+    let text = match incident.kind.as_str() {
+        "chat" => return table.say(said(incident)),
+        "draw-offer" => "offered a draw",
+        "draw-declined" => "declined the draw",
+        "takeback-asked" => "asked for a takeback",
+        "takeback-declined" => "declined the takeback",
+        _ => return,
+    };
+    let (by, drew_at) = match incident.text.as_str() {
+        "white" => (&table.shown.white, &mut table.shown.drew_at.white),
+        "black" => (&table.shown.black, &mut table.shown.drew_at.black),
+        _ => return,
+    };
+    if incident.kind == "draw-offer" {
+        *drew_at = incident.ply;
+    }
+    let line = Line {
+        at: incident.at.unsigned_abs(),
+        ply: incident.ply,
+        room: GAME_ROOM.to_owned(),
+        from: by.name.clone(),
+        text: text.to_owned(),
+    };
+    table.say(line);
+}
+
+/// A line of chat as the records have it: `player Anna: hello`.
+fn said(incident: &Incident) -> Line {
+    let (room, rest) = incident.text.split_once(' ').unwrap_or_default();
+    let (from, text) = rest.split_once(": ").unwrap_or_default();
+    Line {
+        at: incident.at.unsigned_abs(),
+        ply: incident.ply,
+        room: room.to_owned(),
+        from: from.to_owned(),
+        text: text.to_owned(),
+    }
+}
