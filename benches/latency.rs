@@ -103,7 +103,7 @@ async fn one_day(compare: bool, wanted: usize, times: &mut Times) -> Outcome<()>
             key: None,
         },
     )?;
-    let (_stopper, stop) = bot::stop();
+    let (_stopper, stop) = bot::shutdown_channel();
     let playing = tokio::spawn(bot::run(parts, stop));
     while !matches!(*watch.recv().await?, Event::Online { .. }) {}
     let own = tokio::spawn(async move {

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use knightwatch::book::{Book, Choice, Probe, Selection};
 use knightwatch::bot::replay::{Outcome, Replay};
-use knightwatch::bot::{Ledger, policy};
+use knightwatch::bot::{AcceptedLog, policy};
 use knightwatch::chess::pgn::{self, Reader};
 use knightwatch::chess::{CastlingNotation, Game, Position};
 use knightwatch::config::{Settings, Sources};
@@ -97,7 +97,7 @@ fn account_event(event: Event) {
                 compat,
                 age_days: None,
             };
-            let (ledger, now) = (Ledger::default(), SystemTime::UNIX_EPOCH);
+            let (ledger, now) = (AcceptedLog::default(), SystemTime::UNIX_EPOCH);
             let ruling = policy::judge(case, settings(), &ledger, now, policy::Load::default());
             shown(ruling.why);
             ruling.steps.into_iter().for_each(|step| shown(step.says));
@@ -215,7 +215,7 @@ fn outcome(outcome: Outcome) {
     /// What Lichess sends where there is no clock, and the most that is believed.
     const MOST: Duration = Duration::from_millis(i32::MAX as u64);
     match outcome {
-        Outcome::Unfit(why) | Outcome::Mistrusted(why) => shown(why),
+        Outcome::UnsupportedGame(why) | Outcome::Mistrusted(why) => shown(why),
         Outcome::Think(position, limits) => {
             let again = Position::from_fen(&position.shredder_fen());
             assert!(
@@ -233,7 +233,7 @@ fn outcome(outcome: Outcome) {
                 );
             }
         }
-        Outcome::Nothing | Outcome::Seen | Outcome::Over => {}
+        Outcome::Nothing | Outcome::StateUpdate | Outcome::Over => {}
     }
 }
 

@@ -17,7 +17,7 @@ use tracing::{debug, info, warn};
 
 use crate::book::{self, Book};
 use crate::bot::trace::{self, Traces};
-use crate::bot::{self, BotParts, Elsewhere, Reread, Shelf};
+use crate::bot::{self, BookSet, BotParts, Elsewhere, ReloadSettings};
 use crate::clock;
 use crate::config::{self, PgnFiles, Selection, Settings, Sources, TokenSource};
 use crate::control::{self, Answer, Request};
@@ -223,8 +223,8 @@ fn assemble_all(
             None => assemble(settings, token, events.clone())?,
             Some(first) => first.sister(first.client.sister(token), &account),
         };
-        parts.ledger = bot::ledger_file(&account);
-        parts.orders = bot::orders_file(&account);
+        parts.ledger = bot::accepted_log_file(&account);
+        parts.orders = bot::overrides_file(&account);
         let mut sources = sources.clone();
         // That file and no other: without it the defaults would come into force.
         sources.file = settings.file.clone();
@@ -253,7 +253,7 @@ pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<B
 
 /// Reads the settings of an account from the file that is in force, and lets systemd know of it. Where there was none, one
 /// is looked for, and is the one in force from then on.
-fn rereader(sources: Sources, account: Option<String>) -> Reread {
+fn rereader(sources: Sources, account: Option<String>) -> ReloadSettings {
     let sources = Mutex::new(sources);
     Arc::new(move || {
         let mut sources = sources.lock().unwrap_or_else(PoisonError::into_inner);
@@ -281,10 +281,10 @@ fn elsewhere(settings: &Settings) -> Elsewhere {
     })
 }
 
-fn shelf(settings: &Settings) -> Result<Shelf, Error> {
+fn shelf(settings: &Settings) -> Result<BookSet, Error> {
     let wanted = &settings.book;
     if !settings.has_books() {
-        return Ok(Shelf::empty());
+        return Ok(BookSet::empty());
     }
     let open = |path: &PathBuf| {
         Book::open(path).map_err(|error| Error::Book {
@@ -308,7 +308,7 @@ fn shelf(settings: &Settings) -> Result<Shelf, Error> {
         },
         min_weight: wanted.min_weight,
     };
-    Ok(Shelf::new(books, choice, wanted.max_ply as usize))
+    Ok(BookSet::new(books, choice, wanted.max_ply as usize))
 }
 
 /// Runs the bot, hands signals on to it, and tells systemd how it is doing.
@@ -559,7 +559,7 @@ fn recorder(settings: &Settings, events: &Bus) -> Option<(Recorder, PathBuf)> {
 }
 
 /// Tells which games a file of records has as still on.
-fn left_open(file: PathBuf) -> bot::LeftOpen {
+fn left_open(file: PathBuf) -> bot::UnfinishedGames {
     Arc::new(move |account| {
         let ids = store::Reader::open(&file).and_then(|reader| reader.left_open(account));
         ids.unwrap_or_else(|error| {

@@ -1,6 +1,6 @@
 //! What an order is given, read as it is typed: the same on the command line and in the running bot.
 
-use super::helm::{Refused, time_control};
+use crate::bot::commands::{Refused, time_control};
 use crate::config::{Joining, Pattern, fault_of};
 use crate::lichess::model::address::{self, Page};
 use crate::lichess::model::{ArenaId, ColorWish, GameId, TimeControl, Username, Variant};

@@ -5,31 +5,16 @@
 
 mod account;
 pub mod argument;
-mod budget;
 mod chat;
-mod choice;
-mod crew;
-mod desk;
-mod duty;
-mod files;
+mod commands;
 mod game;
-mod hall;
-mod head;
-mod helm;
-mod keeper;
-mod lag;
-mod ledger;
-mod link;
-mod manners;
 mod matchmaking;
-mod mind;
-mod orders;
 pub mod policy;
-mod quota;
+mod reconnect;
 pub mod replay;
-mod sheet;
-mod slots;
-mod stop;
+mod shared_load;
+mod shutdown;
+mod spanned_join_set;
 mod tournament;
 pub mod trace;
 
@@ -39,12 +24,15 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tokio::sync::{Notify, watch};
 
-pub use choice::Shelf;
-pub use hall::Hall;
-pub use helm::{Answer, Calls, Helm, Invitation, Refused, Reread, helm, time_control};
-pub use ledger::{Ledger, file as ledger_file};
-pub use orders::{Orders, file as orders_file};
-pub use stop::{Stage, Stop, Stopper, stop};
+pub use account::accepted_log::{AcceptedLog, file as accepted_log_file};
+pub use account::overrides::{OperatorOverrides, file as overrides_file};
+pub use commands::{
+    Answer, CommandHandle, CommandReceiver, OutgoingChallenge, Refused, ReloadSettings,
+    command_channel, time_control,
+};
+pub use game::choice::BookSet;
+pub use shared_load::SharedLoad;
+pub use shutdown::{ShutdownHandle, ShutdownSignal, Stage, shutdown_channel};
 
 use crate::config::Settings;
 use crate::engine::Engine;
@@ -62,13 +50,13 @@ pub struct BotParts {
     /// The engine, for all games.
     pub engine: Engine,
     /// Opening books.
-    pub books: Shelf,
+    pub books: BookSet,
     /// How to behave.
     pub settings: Arc<Settings>,
     /// Where to tell what happens.
     pub events: Bus,
     /// How the bot is doing, for whoever supervises it.
-    pub pulse: Pulse,
+    pub pulse: HealthHandle,
     /// How the bot is doing, in numbers.
     pub metrics: Metrics,
     /// Where to keep count of challenges over a restart; nowhere if it need not be kept.
@@ -76,17 +64,17 @@ pub struct BotParts {
     /// Where to keep what the operator says over a restart; nowhere if it need not be kept.
     pub orders: Option<PathBuf>,
     /// What the operator has us do while we run.
-    pub calls: Calls,
+    pub calls: CommandReceiver,
     /// Where the settings are read anew, if anywhere.
-    pub reread: Option<Reread>,
+    pub reread: Option<ReloadSettings>,
     /// Tells which other process of this machine plays an account, where that can be asked.
     pub elsewhere: Option<Elsewhere>,
     /// Where games leave their traces.
     pub traces: Traces,
     /// Tells which games the records have as still on, if there are records.
-    pub left_open: Option<LeftOpen>,
+    pub left_open: Option<UnfinishedGames>,
     /// What it has in common with other accounts of the same process.
-    pub hall: Hall,
+    pub hall: SharedLoad,
     /// After so many beats its loop is to fail, once, to rehearse what happens then.
     pub rehearsed_failure: Option<u64>,
 }
@@ -96,7 +84,7 @@ impl BotParts {
     pub fn new(
         client: Client,
         engine: Engine,
-        books: Shelf,
+        books: BookSet,
         settings: &Arc<Settings>,
         events: Bus,
     ) -> Self {
@@ -106,16 +94,16 @@ impl BotParts {
             books,
             settings: Arc::clone(settings),
             events,
-            pulse: Pulse::default(),
+            pulse: HealthHandle::default(),
             metrics: Metrics::default(),
             ledger: None,
             orders: None,
-            calls: Calls::default(),
+            calls: CommandReceiver::default(),
             reread: None,
             elsewhere: None,
             traces: Traces::default(),
             left_open: None,
-            hall: Hall::default(),
+            hall: SharedLoad::default(),
             rehearsed_failure: None,
         }
     }
@@ -132,7 +120,7 @@ impl BotParts {
 }
 
 /// The ids of the games of an account that the records have as still on. It may take as long as a disk does.
-pub type LeftOpen = Arc<dyn Fn(&str) -> Vec<String> + Send + Sync>;
+pub type UnfinishedGames = Arc<dyn Fn(&str) -> Vec<String> + Send + Sync>;
 
 /// The number of the other process of this machine that plays an account. It may take as long as that process needs to answer.
 pub type Elsewhere = Arc<dyn Fn(&Username) -> Option<u32> + Send + Sync>;
@@ -191,13 +179,13 @@ pub fn way_to_a_bot(games: u64) -> &'static str {
 }
 
 /// Plays until told to stop: returns when the stop has come to its end.
-pub async fn run(parts: BotParts, stop: Stop) -> Result<(), Error> {
+pub async fn run(parts: BotParts, stop: ShutdownSignal) -> Result<(), Error> {
     account::run(parts, stop).await
 }
 
 /// How a bot is doing. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Pulse {
+pub struct HealthHandle {
     status: Arc<watch::Sender<Status>>,
     beats: Arc<AtomicU64>,
 }
@@ -215,7 +203,7 @@ pub struct Status {
     pub paused: bool,
 }
 
-impl Default for Pulse {
+impl Default for HealthHandle {
     fn default() -> Self {
         Self {
             status: Arc::new(watch::Sender::new(Status::default())),
@@ -224,7 +212,7 @@ impl Default for Pulse {
     }
 }
 
-impl Pulse {
+impl HealthHandle {
     /// The status from now on.
     pub fn status(&self) -> watch::Receiver<Status> {
         self.status.subscribe()
@@ -250,10 +238,10 @@ impl Pulse {
 
 /// What a game needs of the house it is played in.
 #[derive(Clone)]
-struct House {
+struct AccountContext {
     client: Client,
     engine: Engine,
-    books: Shelf,
+    books: BookSet,
     settings: Arc<Settings>,
     events: Bus,
     me: Username,
@@ -261,10 +249,10 @@ struct House {
     waiting: Arc<AtomicUsize>,
     doubt: Arc<Notify>,
     traces: Traces,
-    hall: Hall,
+    hall: SharedLoad,
 }
 
-impl House {
+impl AccountContext {
     /// Games of this account that are on at this moment.
     fn games_on(&self) -> usize {
         self.games.load(Ordering::Relaxed)

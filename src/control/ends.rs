@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{Answer, Request};
-use crate::bot::{self, Helm, Refused};
+use crate::bot::{self, CommandHandle, Refused};
 use crate::metrics::Metrics;
 
 /// See the module's text. Cheap to clone.
@@ -30,12 +30,12 @@ struct Account {
     /// What it is called, where it is one of several.
     name: String,
     metrics: Metrics,
-    helm: Helm,
+    helm: CommandHandle,
 }
 
 /// The only account.
-impl From<(Metrics, Helm)> for Ends {
-    fn from((metrics, helm): (Metrics, Helm)) -> Self {
+impl From<(Metrics, CommandHandle)> for Ends {
+    fn from((metrics, helm): (Metrics, CommandHandle)) -> Self {
         let only = Account {
             name: String::new(),
             metrics: metrics.clone(),
@@ -51,7 +51,7 @@ impl From<(Metrics, Helm)> for Ends {
 
 impl Ends {
     /// Several accounts by their names, and the numbers of all of them.
-    pub fn several(metrics: Metrics, accounts: Vec<(String, Metrics, Helm)>) -> Self {
+    pub fn several(metrics: Metrics, accounts: Vec<(String, Metrics, CommandHandle)>) -> Self {
         let account = |(name, metrics, helm)| Account {
             name,
             metrics,
@@ -199,10 +199,10 @@ fn names(accounts: &[&Account]) -> String {
 mod tests {
     use super::*;
 
-    fn ends() -> (Ends, Vec<bot::Calls>) {
+    fn ends() -> (Ends, Vec<bot::CommandReceiver>) {
         let mut calls = Vec::new();
         let accounts = ["Anna", "Bert"].map(|name| {
-            let (helm, heard) = bot::helm(bot::stop().0);
+            let (helm, heard) = bot::command_channel(bot::shutdown_channel().0);
             calls.push(heard);
             (name.to_owned(), Metrics::default(), helm)
         });

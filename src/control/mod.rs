@@ -16,7 +16,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::bot::{self, Helm, Invitation, argument};
+use crate::bot::{self, CommandHandle, OutgoingChallenge, argument};
 use crate::metrics::Status;
 
 pub use client::{Error, ask, ask_about, status_command, statuses};
@@ -48,7 +48,7 @@ pub enum Request {
     Resume,
     /// Finish the games that are on, then end.
     Drain,
-    /// Challenge somebody, as [`Invitation::read`] has it.
+    /// Challenge somebody, as [`OutgoingChallenge::read`] has it.
     Challenge(Challenge),
     /// Take part in an arena: `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
     Join {
@@ -118,8 +118,8 @@ fn checked<T: 'static>(
 }
 
 impl Challenge {
-    fn read(&self) -> Result<Invitation, bot::Refused> {
-        Invitation::read(
+    fn read(&self) -> Result<OutgoingChallenge, bot::Refused> {
+        OutgoingChallenge::read(
             &self.user,
             &self.clock,
             self.rated,
@@ -170,7 +170,7 @@ impl Request {
     }
 
     /// What an account says to it.
-    async fn carry_out(self, helm: &Helm) -> bot::Answer {
+    async fn carry_out(self, helm: &CommandHandle) -> bot::Answer {
         match self {
             Self::Status | Self::Page => Err("that is not for one account".into()),
             Self::Pause => helm.pause().await,

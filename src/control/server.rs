@@ -268,7 +268,7 @@ mod tests {
         let path = home.path().join("control.sock");
         let mut server = Server::bind(&path).await.unwrap();
         server.patience = Duration::from_millis(200);
-        let (helm, _calls) = bot::helm(bot::stop().0);
+        let (helm, _calls) = bot::command_channel(bot::shutdown_channel().0);
         tokio::spawn(server.serve((Metrics::default(), helm).into()));
         let mut idle = Vec::new();
         for _ in 0..CLIENTS + 4 {

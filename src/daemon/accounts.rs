@@ -9,7 +9,7 @@ use tokio::task::{Id, JoinSet};
 use tracing::{Instrument, error, error_span, info};
 
 use super::Error;
-use crate::bot::{self, BotParts, Helm, Pulse, Stage, Status, Stopper};
+use crate::bot::{self, BotParts, CommandHandle, HealthHandle, ShutdownHandle, Stage, Status};
 use crate::control::Ends;
 use crate::events::{Bus, Event, Severity};
 use crate::metrics::{Live, Metrics};
@@ -31,20 +31,20 @@ pub(super) struct Accounts {
 struct Account {
     /// Where it is one of several.
     name: Option<String>,
-    pulse: Pulse,
+    pulse: HealthHandle,
     status: watch::Receiver<Status>,
-    stopper: Stopper,
+    stopper: ShutdownHandle,
     metrics: Metrics,
     ended: bool,
 }
 
 impl Accounts {
     /// Those that these are the parts of, whose events are heard on this bus too. They are still to be started.
-    pub fn assemble(parts: &mut [BotParts], events: Bus) -> (Self, Vec<bot::Stop>) {
+    pub fn assemble(parts: &mut [BotParts], events: Bus) -> (Self, Vec<bot::ShutdownSignal>) {
         let (mut accounts, mut stops, mut helms) = (Vec::new(), Vec::new(), Vec::new());
         for part in parts {
-            let (stopper, stop) = bot::stop();
-            let (helm, calls) = bot::helm(stopper.clone());
+            let (stopper, stop) = bot::shutdown_channel();
+            let (helm, calls) = bot::command_channel(stopper.clone());
             part.calls = calls;
             stops.push(stop);
             helms.push(helm);
@@ -77,7 +77,7 @@ impl Accounts {
     }
 
     /// Lets them play.
-    pub fn start(&mut self, parts: Vec<BotParts>, stops: Vec<bot::Stop>) {
+    pub fn start(&mut self, parts: Vec<BotParts>, stops: Vec<bot::ShutdownSignal>) {
         for (number, (parts, stop)) in parts.into_iter().zip(stops).enumerate() {
             let name = parts.settings.name.clone();
             let bot = bot::run(parts, stop);
@@ -157,7 +157,7 @@ impl Accounts {
 }
 
 /// The numbers of all accounts, and where they are steered.
-fn together(accounts: &[Account], helms: Vec<Helm>) -> (Metrics, Ends) {
+fn together(accounts: &[Account], helms: Vec<CommandHandle>) -> (Metrics, Ends) {
     let each = accounts.iter().zip(helms);
     let several = each.clone().filter_map(|(account, helm)| {
         let name = account.name.clone()?;

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::bot::{self, BotParts, Helm, Stopper};
+use crate::bot::{self, BotParts, CommandHandle, ShutdownHandle};
 use crate::config::{Settings, Speed, Takebacks};
 use crate::daemon;
 use crate::events::{Bus, Event, RecvError};
@@ -93,8 +93,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     };
     let recorder = Recorder::start(records, events.subscribe())?;
     let mut parts = bot_parts(&sim, address, events)?;
-    let (stopper, stop) = bot::stop();
-    let (helm, calls) = bot::helm(stopper.clone());
+    let (stopper, stop) = bot::shutdown_channel();
+    let (helm, calls) = bot::command_channel(stopper.clone());
     parts.calls = calls;
     let page = open_page(&sim, &parts, helm, file, options.web)?;
     let metrics = parts.metrics.clone();
@@ -148,7 +148,7 @@ async fn tell(
     mut watch: broadcast::Receiver<Arc<Event>>,
     games: Option<u32>,
     mut bot: JoinHandle<Result<(), bot::Error>>,
-    (stopper, [interrupt, terminate]): (&Stopper, &mut [Signal; 2]),
+    (stopper, [interrupt, terminate]): (&ShutdownHandle, &mut [Signal; 2]),
 ) -> anyhow::Result<()> {
     let mut out = io::stdout();
     let enough = games.map_or(usize::MAX, |games| games as usize);
@@ -246,7 +246,7 @@ fn bot_parts(sim: &Sim, address: SocketAddr, events: Bus) -> anyhow::Result<BotP
 fn open_page(
     sim: &Sim,
     parts: &BotParts,
-    helm: Helm,
+    helm: CommandHandle,
     records: PathBuf,
     address: SocketAddr,
 ) -> anyhow::Result<Page> {

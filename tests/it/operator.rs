@@ -269,7 +269,7 @@ fn told_to_stop_it_takes_its_open_challenge_back_at_once() {
         assert_eq!(state_of(&site, &id), "canceled");
         assert_eq!(state_of(&site, &slow), "created");
         for line in [
-            "draining: no game is on and none is taken, stopping",
+            "draining: no game is running and no new ones are taken",
             "stopped: no game is left",
         ] {
             assert!(bot.log().contains(line), "{line}: {}", bot.log());

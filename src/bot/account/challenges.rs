@@ -7,15 +7,15 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tracing::{debug, info};
 
-use super::books::Book;
-use super::errands::Errand;
 use super::outbox::Outbox;
 use super::queue::Asked;
 use super::{Account, remember};
-use crate::bot::policy::{self, Case, Load, Rank, Ruling, Subject, Verdict};
-use crate::bot::quota::Limit;
-use crate::bot::slots::Guest;
-use crate::bot::stop::Stage;
+use crate::bot::account::background::TaskResult;
+use crate::bot::account::quota::Limit;
+use crate::bot::account::slots::SlotHolder;
+use crate::bot::account::state_files::Book;
+use crate::bot::policy::{self, Case, Load, MatchInput, Rank, Ruling, Verdict};
+use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
@@ -114,7 +114,7 @@ impl Account {
             self.errands.spawn(async move {
                 let _permit = permit;
                 let user = client.user(&name).await;
-                Errand::Born(asked, user.map(|user| user.created()))
+                TaskResult::Born(asked, user.map(|user| user.created()))
             });
         }
     }
@@ -131,7 +131,7 @@ impl Account {
             self.errands.spawn(async move {
                 let _permit = permit;
                 let answer = insist(Kind::Answer, || client.accept(&challenge.id)).await;
-                Errand::Accepted(challenge, answer)
+                TaskResult::Accepted(challenge, answer)
             });
         }
         while let Some(((id, reason), permit)) = self.outboxes.declines.next() {
@@ -139,7 +139,7 @@ impl Account {
             self.errands.spawn(async move {
                 let _permit = permit;
                 let answer = insist(Kind::Answer, || client.decline(&id, reason)).await;
-                Errand::Declined(id, answer)
+                TaskResult::Declined(id, answer)
             });
         }
     }
@@ -176,7 +176,7 @@ impl Account {
     }
 
     fn rank(&self, asked: &Asked) -> Rank {
-        let subject = Subject::of_challenge(&asked.challenge, asked.age_days);
+        let subject = MatchInput::of_challenge(&asked.challenge, asked.age_days);
         policy::rank(&self.house.settings, &subject)
     }
 
@@ -211,10 +211,10 @@ impl Account {
     }
 
     fn accept(&mut self, asked: Asked, ruling: &Ruling) {
-        let subject = Subject::of_challenge(&asked.challenge, asked.age_days);
+        let subject = MatchInput::of_challenge(&asked.challenge, asked.age_days);
         let challenge = asked.challenge;
         let from = challenge.challenger.as_ref();
-        let guest = Guest {
+        let guest = SlotHolder {
             name: from.map(|from| from.name.clone()),
             human: !from.is_some_and(Challenger::is_bot),
             clocked: challenge.time_control.is_clock(),
@@ -351,7 +351,7 @@ impl Account {
         let settings = Arc::clone(&self.house.settings);
         let mut list = list;
         list.sort_by_key(|challenge| {
-            policy::rank(&settings, &Subject::of_challenge(challenge, None))
+            policy::rank(&settings, &MatchInput::of_challenge(challenge, None))
         });
         for challenge in list {
             self.judge(Box::new(challenge), None);

@@ -1,20 +1,26 @@
 //! The account: follows its stream, answers challenges, and keeps one task for each game that is on.
 
-mod audit;
-mod books;
+pub(in crate::bot) mod accepted_log;
+mod background;
 mod challenges;
-mod errands;
-mod helm;
-mod introduction;
-mod life;
+mod correspondence;
+pub(in crate::bot) mod file_names;
+mod login;
+mod missed_results;
+mod online;
+mod operator;
 mod outbox;
 mod outgoing;
-mod presence;
+pub(in crate::bot) mod overrides;
+pub(in crate::bot) mod persist;
 mod queue;
+pub(in crate::bot) mod quota;
 mod rematch;
-mod resting;
-mod seeking;
-mod settling;
+mod seek;
+pub(in crate::bot) mod slots;
+mod state_files;
+mod supervisor;
+mod watchdog;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -24,19 +30,19 @@ use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError};
 use tracing::{debug, error, info, warn};
 
-use super::crew::Crew;
-use super::desk::Desk;
-use super::game::{Ended, Order};
-use super::helm::Calls;
-use super::keeper::Keeper;
-use super::ledger::Ledger;
-use super::link::Link;
+use super::game::{ExitReason, Order};
 use super::matchmaking::Matchmaking;
-use super::quota::{Limit, Quota};
-use super::slots::{Guest, Slots};
-use super::stop::{Stage, Stop};
 use super::tournament::{Tournaments, Word};
-use super::{BotParts, Error, House, LeftOpen, Pulse};
+use super::{AccountContext, BotParts, Error, HealthHandle, UnfinishedGames};
+use crate::bot::account::accepted_log::AcceptedLog;
+use crate::bot::account::persist::SaveQueue;
+use crate::bot::account::quota::{Limit, Quota};
+use crate::bot::account::slots::{SlotHolder, Slots};
+use crate::bot::commands::CommandReceiver;
+use crate::bot::game::status::StatusCell;
+use crate::bot::reconnect::ReconnectingStream;
+use crate::bot::shutdown::{ShutdownSignal, Stage};
+use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::clock;
 use crate::events;
 use crate::lichess::model::{Challenge, ChallengeId, Event, GameId, GameInfo, Status, Username};
@@ -44,16 +50,16 @@ use crate::lichess::retry::Reopen;
 use crate::lichess::{EventStream, LastHeard};
 use crate::metrics::Metrics;
 use crate::plural;
-use audit::WORRY_EVERY;
-use books::Books;
+use background::{Question, TaskResult};
 use challenges::Outboxes;
-use errands::{Errand, Question};
-use helm::Office;
-pub(super) use life::run;
+use correspondence::Resting;
+use operator::OperatorState;
 use outgoing::{Outgoing, take_all_back};
 use queue::Queue;
 use rematch::Rematches;
-use resting::Resting;
+use state_files::PersistedState;
+pub(super) use supervisor::run;
+use watchdog::WORRY_EVERY;
 
 /// How often the loop says that it is alive.
 const BEAT: Duration = Duration::from_secs(1);
@@ -95,17 +101,17 @@ const LONGEST_OVER: Duration = Duration::from_secs(600);
 const AFTER_PANIC: Duration = Duration::from_secs(1);
 
 struct Account {
-    house: House,
+    house: AccountContext,
     /// What the operator says.
-    office: Office,
-    pulse: Pulse,
-    stop: Stop,
-    link: Link<EventStream>,
+    office: OperatorState,
+    pulse: HealthHandle,
+    stop: ShutdownSignal,
+    link: ReconnectingStream<EventStream>,
     /// By game id, so that no game ever gets two.
     games: HashMap<GameId, Seat>,
     /// Games without a clock in which there is nothing to do now.
     resting: Resting,
-    tasks: Crew<Ended>,
+    tasks: SpannedJoinSet<ExitReason>,
     names: HashMap<Id, GameId>,
     /// Games that are over or not ours to play, whatever a list that is older says.
     done: VecDeque<Done>,
@@ -127,14 +133,14 @@ struct Account {
     /// Since when there are accounts, where rules have asked for it.
     births: VecDeque<(Username, SystemTime)>,
     /// What was accepted lately.
-    ledger: Ledger,
+    ledger: AcceptedLog,
     /// What of Lichess's limits is used.
     quota: Quota,
     matchmaking: Matchmaking,
     /// Where all of that is kept, by [`Book`].
-    keepers: [Keeper; 3],
+    keepers: [SaveQueue; 3],
     /// Requests whose answers come back here.
-    errands: Crew<Errand>,
+    errands: SpannedJoinSet<TaskResult>,
     born: Instant,
     first_online: Option<Instant>,
     clean_ends: u32,
@@ -172,7 +178,7 @@ struct Account {
     /// When Lichess was last asked out of turn.
     worried: Option<Instant>,
     /// Tells which games the records have as still on; asked once.
-    left_open: Option<LeftOpen>,
+    left_open: Option<UnfinishedGames>,
     /// Challenges from our address that the quota knows of, of those that were made since the start.
     challenges_heard: u64,
     /// It has failed before in this life of the program.
@@ -193,7 +199,7 @@ struct Done {
 /// A game that is on, as the account has it.
 struct Seat {
     orders: mpsc::UnboundedSender<Order>,
-    desk: Desk,
+    desk: StatusCell,
     since: Instant,
     /// As it was when it was taken up.
     info: Box<GameInfo>,
@@ -201,19 +207,24 @@ struct Seat {
 }
 
 impl Account {
-    fn new(mut house: House, parts: &BotParts, books: Books, stop: Stop) -> Self {
-        let office = Office::open(parts);
+    fn new(
+        mut house: AccountContext,
+        parts: &BotParts,
+        books: PersistedState,
+        stop: ShutdownSignal,
+    ) -> Self {
+        let office = OperatorState::open(parts);
         house.settings = office.in_force();
         let (pulse, metrics) = (parts.pulse.clone(), parts.metrics.clone());
         let left_open = parts.left_open.clone();
-        let Books {
+        let PersistedState {
             ledger,
             quota,
             memory,
             keepers,
         } = books;
         let client = house.client.clone();
-        let mut link = Link::new(Reopen::events(), move |silence| {
+        let mut link = ReconnectingStream::new(Reopen::events(), move |silence| {
             let client = client.clone();
             async move { client.events(silence).await }
         });
@@ -240,7 +251,7 @@ impl Account {
             link,
             games: HashMap::new(),
             resting: Resting::default(),
-            tasks: Crew::default(),
+            tasks: SpannedJoinSet::default(),
             names: HashMap::new(),
             done: VecDeque::new(),
             panicked: VecDeque::new(),
@@ -256,7 +267,7 @@ impl Account {
             ledger,
             quota,
             keepers,
-            errands: Crew::default(),
+            errands: SpannedJoinSet::default(),
             born: clock::now(),
             first_online: None,
             clean_ends: 0,
@@ -288,7 +299,11 @@ impl Account {
     }
 
     /// The loop. Nothing in it waits for an answer.
-    async fn follow(&mut self, stop: &mut Stop, calls: &mut Calls) -> Result<(), Error> {
+    async fn follow(
+        &mut self,
+        stop: &mut ShutdownSignal,
+        calls: &mut CommandReceiver,
+    ) -> Result<(), Error> {
         self.tell_in_force();
         let mut beat = clock::interval(BEAT);
         let mut reconcile = clock::interval_later(RECONCILE_EVERY);
@@ -373,7 +388,8 @@ impl Account {
         left.extend(self.resting.ids().cloned());
         let all = async {
             while let Some(ended) = self.tasks.join_next_with_id().await {
-                if let Ok((task, Ended::Over | Ended::Gone | Ended::Unfit)) = ended
+                if let Ok((task, ExitReason::Over | ExitReason::Gone | ExitReason::UnsupportedGame)) =
+                    ended
                     && let Some(game) = self.names.get(&task)
                 {
                     left.remove(game);
@@ -455,7 +471,7 @@ impl Account {
         }
         let opponent = &info.opponent;
         let clocked = info.clock().is_some();
-        let guest = Guest {
+        let guest = SlotHolder {
             name: Some(opponent.name.clone()),
             human: !opponent.is_bot() && opponent.ai_level.is_none(),
             clocked,
@@ -467,13 +483,13 @@ impl Account {
             self.game_counts(&info);
         }
         match clocked {
-            true => self.open(info, Desk::default()),
+            true => self.open(info, StatusCell::default()),
             false => self.resting.note(info, at),
         }
     }
 
     /// A game's task has returned, or panicked.
-    fn ended(&mut self, ended: Result<(Id, Ended), JoinError>) {
+    fn ended(&mut self, ended: Result<(Id, ExitReason), JoinError>) {
         let task = match &ended {
             Ok((task, _)) => *task,
             Err(failure) => failure.id(),
@@ -483,21 +499,21 @@ impl Account {
         };
         let seat = self.games.remove(&id);
         self.count();
-        if let (Ok((_, Ended::Rests)), Some(Seat { info, desk, .. })) = (&ended, &seat) {
+        if let (Ok((_, ExitReason::Rests)), Some(Seat { info, desk, .. })) = (&ended, &seat) {
             self.resting.put(info.clone(), desk.clone(), clock::now());
             return;
         }
         self.slots.free(&id);
         match ended {
-            Ok((_, Ended::Over | Ended::Unfit)) => {
+            Ok((_, ExitReason::Over | ExitReason::UnsupportedGame)) => {
                 if let Some(encore) = seat.and_then(|seat| seat.desk.look().encore) {
                     self.offer_rematch(&id, encore);
                 }
-                let is_over = matches!(ended, Ok((_, Ended::Over)));
+                let is_over = matches!(ended, Ok((_, ExitReason::Over)));
                 self.put_away(id, is_over.then_some(OVER_FOR));
             }
-            Ok((_, Ended::Gone)) => self.put_away(id, Some(GONE_FOR)),
-            Ok((_, Ended::Left | Ended::Rests)) => {}
+            Ok((_, ExitReason::Gone)) => self.put_away(id, Some(GONE_FOR)),
+            Ok((_, ExitReason::Left | ExitReason::Rests)) => {}
             Err(failure) => {
                 error!(game = %id, "the game's task has failed, taking the game up again: {failure}");
                 self.house.events.send(events::Event::Note {
@@ -511,7 +527,7 @@ impl Account {
                     self.retaking += 1;
                     self.errands.spawn(async move {
                         clock::sleep(wait).await;
-                        Errand::TakeUpAgain(info)
+                        TaskResult::TakeUpAgain(info)
                     });
                 }
                 remember(&mut self.panicked, id);

@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use super::books::Book;
 use super::challenges::shown_time;
-use super::errands::Errand;
-use super::seeking::Sought;
 use super::{Account, TAKE_BACK_WITHIN};
-use crate::bot::crew::Crew;
-use crate::bot::matchmaking::{Refusal, Unmade};
-use crate::bot::quota::Limit;
-use crate::bot::slots::Guest;
-use crate::bot::stop::Stage;
+use crate::bot::account::background::TaskResult;
+use crate::bot::account::quota::Limit;
+use crate::bot::account::seek::Sought;
+use crate::bot::account::slots::SlotHolder;
+use crate::bot::account::state_files::Book;
+use crate::bot::matchmaking::{ChallengeFailure, Refusal};
+use crate::bot::shutdown::Stage;
+use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::model::{
@@ -164,7 +164,7 @@ impl Account {
     ) -> Option<Box<Challenge>> {
         let why = self.unmade(bot, failure);
         let shown = match why {
-            Unmade::Lost => self.outgoing.lost(to, wish, clock::now()),
+            ChallengeFailure::Lost => self.outgoing.lost(to, wish, clock::now()),
             _ => {
                 self.outgoing.answered(to, wish);
                 None
@@ -198,29 +198,29 @@ impl Account {
 
     /// Lichess has not taken a challenge of ours: what that says about the user, and what is counted all the same. Who may
     /// be a person counts as one.
-    pub(super) fn unmade(&mut self, bot: Option<bool>, failure: &Failure) -> Unmade {
+    pub(super) fn unmade(&mut self, bot: Option<bool>, failure: &Failure) -> ChallengeFailure {
         self.too_many_challenges(failure);
         let refusal = failure.refusal();
         let day_limit = refusal.is_some_and(|refusal| refusal.is_bot_day_limit());
         // What a proxy refuses says nothing about the user.
         let said = failure.word().map(|refusal| refusal.code);
         let why = match said {
-            _ if failure.is_rate_limited() => Unmade::Limited,
+            _ if failure.is_rate_limited() => ChallengeFailure::Limited,
             Some(400) if day_limit => {
                 let named = refusal.and_then(|refusal| refusal.named_wait());
                 let wait = named.unwrap_or(Duration::from_secs(3_600));
-                Unmade::Refused(Refusal::Limited(wait))
+                ChallengeFailure::Refused(Refusal::Limited(wait))
             }
-            Some(400 | 404) => Unmade::Refused(Refusal::Denied),
+            Some(400 | 404) => ChallengeFailure::Refused(Refusal::Denied),
             Some(401) => {
                 self.check_token();
-                Unmade::Failed
+                ChallengeFailure::Failed
             }
-            _ if failure.may_have_worked() => Unmade::Lost,
-            _ => Unmade::Failed,
+            _ if failure.may_have_worked() => ChallengeFailure::Lost,
+            _ => ChallengeFailure::Failed,
         };
         // Lichess looks at the games of the day when the challenge is counted already.
-        if day_limit || matches!(why, Unmade::Refused(_) | Unmade::Lost) {
+        if day_limit || matches!(why, ChallengeFailure::Refused(_) | ChallengeFailure::Lost) {
             self.challenge_counts(day_limit || bot == Some(true));
         }
         why
@@ -260,10 +260,10 @@ impl Account {
         &self,
         to: &Username,
         what: &NewChallenge,
-        why: Unmade,
+        why: ChallengeFailure,
         failure: &Failure,
     ) {
-        if why != Unmade::Lost && failure.code().is_none() {
+        if why != ChallengeFailure::Lost && failure.code().is_none() {
             return;
         }
         self.house
@@ -347,7 +347,7 @@ impl Account {
         info!(challenge = %id, "not taken back: it was accepted, and its game is played");
         if !self.knows_game(id) {
             let user = challenge.dest_user.as_ref();
-            let guest = Guest {
+            let guest = SlotHolder {
                 name: user.map(|user| user.name.clone()),
                 human: !is_for_bot(challenge),
                 clocked: challenge.time_control.is_clock(),
@@ -386,7 +386,7 @@ pub(super) async fn take_back(client: &Client, id: &ChallengeId) -> Result<bool,
 pub(super) async fn take_all_back(
     client: &Client,
     (standing, mut under_way): (Vec<ChallengeId>, usize),
-    errands: &mut Crew<Errand>,
+    errands: &mut SpannedJoinSet<TaskResult>,
 ) {
     let cancel = |id: ChallengeId| async move {
         let _ = client.cancel(&id).await;
@@ -396,10 +396,10 @@ pub(super) async fn take_all_back(
             && let Some(errand) = errands.join_next().await
         {
             let made = match errand {
-                Ok(Errand::Sought(Sought::Tried(tried))) => tried.made(),
-                Ok(Errand::RematchAsked(_, asked)) => asked.ok(),
-                Ok(Errand::TakenBack(..)) => None,
-                Ok(Errand::Invited(_, answer, reply)) => {
+                Ok(TaskResult::Sought(Sought::Tried(tried))) => tried.made(),
+                Ok(TaskResult::RematchAsked(_, asked)) => asked.ok(),
+                Ok(TaskResult::TakenBack(..)) => None,
+                Ok(TaskResult::Invited(_, answer, reply)) => {
                     reply.refuse(STOPPING);
                     answer.ok().filter(|made| made.time_control.is_clock())
                 }

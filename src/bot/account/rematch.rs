@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use tracing::info;
 
 use super::challenges::insist;
-use super::errands::Errand;
 use super::outgoing::{self, STOPPING, Wish, is_for_bot, refusal};
 use super::{Account, remember};
-use crate::bot::desk::Encore;
-use crate::bot::quota::Limit;
-use crate::bot::slots::Guest;
+use crate::bot::account::background::TaskResult;
+use crate::bot::account::quota::Limit;
+use crate::bot::account::slots::SlotHolder;
+use crate::bot::game::status::RematchOffer;
 use crate::clock;
 use crate::events::Decision;
 use crate::lichess::Error as Failure;
@@ -83,8 +83,8 @@ impl Rematches {
 
 impl Account {
     /// Offers a rematch once, if there is a place for it and nobody waits for that.
-    pub(super) fn offer_rematch(&mut self, previous: &GameId, encore: Encore) {
-        let Encore { to, human, what } = encore;
+    pub(super) fn offer_rematch(&mut self, previous: &GameId, encore: RematchOffer) {
+        let RematchOffer { to, human, what } = encore;
         let now = clock::now();
         let plays_on = self.slots.against(Some(&to), true, now) > 0;
         let busy = plays_on || !self.queue.is_empty() || self.slots.full(human, now);
@@ -107,17 +107,17 @@ impl Account {
         let client = self.house.client.clone();
         self.errands.spawn(async move {
             let asked = client.challenge(&to, &what).await.map(Box::new);
-            Errand::RematchAsked(Encore { to, human, what }, asked)
+            TaskResult::RematchAsked(RematchOffer { to, human, what }, asked)
         });
     }
 
     /// It is offered, or cannot be.
     pub(super) fn rematch_asked(
         &mut self,
-        encore: &Encore,
+        encore: &RematchOffer,
         asked: Result<Box<Challenge>, Failure>,
     ) {
-        let Encore { to, human, what } = encore;
+        let RematchOffer { to, human, what } = encore;
         match asked {
             Ok(challenge) => {
                 let over = self.outgoing.answered(to, Wish::Rematch);
@@ -153,7 +153,7 @@ impl Account {
         if self.takes_all_back() {
             return self.take_back(challenge, STOPPING);
         }
-        let guest = Guest {
+        let guest = SlotHolder {
             name: Some(to.clone()),
             human: !is_for_bot(&challenge),
             clocked: true,
@@ -214,7 +214,7 @@ impl Account {
         self.errands.spawn(async move {
             let id = &challenge.id;
             let taken_back = insist(Kind::Answer, || outgoing::take_back(&client, id)).await;
-            Errand::TakenBack(challenge, why, taken_back)
+            TaskResult::TakenBack(challenge, why, taken_back)
         });
     }
 }

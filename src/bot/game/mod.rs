@@ -1,15 +1,24 @@
-//! One game, one task: from "the opponent moved" to "our reply is posted", in [`Play::on_state`] and what it calls.
+//! One game, one task: from "the opponent moved" to "our reply is posted", in [`GameTask::on_state`] and what it calls.
 //!
-//! The stream is the truth. The task listens to it, keeps the score sheet ([`Sheet`]), lets [`Duty`] say what is owed,
+//! The stream is the truth. The task listens to it, keeps the score sheet ([`GameMoves`]), lets [`PendingMove`] say what is owed,
 //! and has at most one thing in flight for it: a search, a POST, or a wait. Everything else (chat, answers to offers,
 //! claims) goes beside that and may fail.
 
-mod ahead;
-mod aside;
-mod flight;
-mod reply;
-mod talk;
-mod tell;
+pub(in crate::bot) mod budget;
+mod chat;
+pub(in crate::bot) mod choice;
+pub(in crate::bot) mod core;
+pub(in crate::bot) mod draw_resign;
+pub(in crate::bot) mod header;
+mod in_flight;
+pub(in crate::bot) mod lag;
+pub(in crate::bot) mod moves;
+pub(in crate::bot) mod pending_move;
+mod ponder;
+mod post_move;
+mod publish;
+mod side_actions;
+pub(in crate::bot) mod status;
 
 use std::time::{Duration, Instant};
 
@@ -17,16 +26,16 @@ use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tracing::{debug, info, warn};
 
-use super::House;
-use super::crew::Crew;
-use super::desk::{Desk, Doing, Pairing};
-use super::head::{Head, Unfit};
-use super::link::{Heard, Link};
-use super::mind::{Mind, Seen};
+use super::AccountContext;
 use super::policy::Terms;
-use super::sheet::{Change, Reading};
-use super::stop::{Stage, Stop};
-use super::trace::{Header, Trace, What};
+use super::trace::{Header, Record, Trace};
+use crate::bot::game::core::{GameCore, StateUpdate};
+use crate::bot::game::header::{GameHeader, UnsupportedGame};
+use crate::bot::game::moves::{Change, MovesUpdate};
+use crate::bot::game::status::{Activity, Pairing, StatusCell};
+use crate::bot::reconnect::{Heard, ReconnectingStream};
+use crate::bot::shutdown::{ShutdownSignal, Stage};
+use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::chess::Color;
 use crate::clock;
 use crate::events::{Event, GameStarted};
@@ -34,9 +43,9 @@ use crate::lichess::model::{GameEvent, GameFull, GameId, GameInfo, GameState, St
 use crate::lichess::retry::Reopen;
 use crate::lichess::{Error, GameLines, Told};
 use crate::plural;
-use ahead::Ahead;
-use flight::{Alarm, Alarms, Done, Flight};
-pub(super) use tell::ended;
+use in_flight::{Done, InFlight, Timer, Timers};
+use ponder::Ahead;
+pub(super) use publish::ended;
 
 /// After the account's stream says that a game is over, its own stream gets this long to say how it ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -69,26 +78,26 @@ pub enum Order {
 
 /// Why a game's task has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum ExitReason {
     /// The game is over.
     Over,
     /// Lichess does not know the game, or does not let us play it.
     Gone,
     /// It cannot be played by us.
-    Unfit,
+    UnsupportedGame,
     /// We were told to leave; the game is still on.
     Left,
     /// The opponent has days; what we know of the game lies on its desk.
     Rests,
 }
 
-impl Ended {
+impl ExitReason {
     /// For the trace.
     fn words(self) -> &'static str {
         match self {
             Self::Over => "the game is over",
             Self::Gone => "Lichess does not know the game, or does not let us play it",
-            Self::Unfit => "the game cannot be played",
+            Self::UnsupportedGame => "the game cannot be played",
             Self::Left => "left as it is",
             Self::Rests => "resting until it is our turn",
         }
@@ -97,14 +106,14 @@ impl Ended {
 
 /// Plays a game to its end.
 pub async fn play(
-    house: House,
+    house: AccountContext,
     id: GameId,
     info: Option<Box<GameInfo>>,
     mut orders: mpsc::UnboundedReceiver<Order>,
-    desk: Desk,
-    mut stop: Stop,
-) -> Ended {
-    let mut play = Play::new(house, id, info, desk);
+    desk: StatusCell,
+    mut stop: ShutdownSignal,
+) -> ExitReason {
+    let mut play = GameTask::new(house, id, info, desk);
     play.obey(stop.stage());
     let ended = loop {
         tokio::select! {
@@ -119,7 +128,7 @@ pub async fn play(
         }
         play.show();
         // A POST is on its way only when it is awaited.
-        if !matches!(play.flight, Flight::Post(_)) {
+        if !matches!(play.flight, InFlight::Post(_)) {
             play.trace.flush();
         }
         if let Some(ended) = play.ended() {
@@ -131,23 +140,23 @@ pub async fn play(
     ended
 }
 
-struct Play {
-    house: House,
+struct GameTask {
+    house: AccountContext,
     id: GameId,
     info: Option<Box<GameInfo>>,
-    link: Link<GameLines>,
+    link: ReconnectingStream<GameLines>,
     /// What we know of the game, and what we decide.
-    mind: Mind,
-    flight: Flight,
+    mind: GameCore,
+    flight: InFlight,
     /// What is thought on the opponent's time.
     ahead: Ahead,
     /// When the POST in flight began.
     sent: Instant,
     /// Requests that nothing waits for.
-    beside: Crew<Done>,
-    alarms: Alarms,
+    beside: SpannedJoinSet<Done>,
+    alarms: Timers,
     rng: fastrand::Rng,
-    desk: Desk,
+    desk: StatusCell,
     /// How often we have waited longer for the opponent's first move.
     waits: u32,
     greeted: bool,
@@ -161,15 +170,20 @@ struct Play {
     /// The opponent of a game without a clock may be there: we have just moved, or it has just begun.
     lingers: bool,
     stage: Stage,
-    over: Option<Ended>,
+    over: Option<ExitReason>,
     /// How it ended.
     ending: Option<(Status, Option<Color>)>,
 }
 
-impl Play {
-    fn new(house: House, id: GameId, info: Option<Box<GameInfo>>, desk: Desk) -> Self {
+impl GameTask {
+    fn new(
+        house: AccountContext,
+        id: GameId,
+        info: Option<Box<GameInfo>>,
+        desk: StatusCell,
+    ) -> Self {
         let (client, game) = (house.client.clone(), id.clone());
-        let mut link = Link::new(Reopen::game(), move |silence| {
+        let mut link = ReconnectingStream::new(Reopen::game(), move |silence| {
             let (client, game) = (client.clone(), game.clone());
             async move { client.game_lines(&game, silence).await }
         });
@@ -182,16 +196,16 @@ impl Play {
             Header::new(&house.settings, &house.me, &id, info.as_deref(), rested)
         });
         Self {
-            mind: Mind::new(&house.settings, now),
+            mind: GameCore::new(&house.settings, now),
             house,
             id,
             info,
             link,
-            flight: Flight::None,
+            flight: InFlight::None,
             ahead: Ahead::default(),
             sent: now,
-            beside: Crew::default(),
-            alarms: Alarms::default(),
+            beside: SpannedJoinSet::default(),
+            alarms: Timers::default(),
             rng: fastrand::Rng::new(),
             desk,
             waits: 0,
@@ -213,23 +227,23 @@ impl Play {
         match heard {
             Heard::Opened => {
                 debug!(game = %self.id, "stream open");
-                self.trace(arrived, || What::Note("the stream is open".to_owned()));
+                self.trace(arrived, || Record::Note("the stream is open".to_owned()));
             }
             Heard::Item(Told { line, event }) => {
-                self.trace(arrived, || What::Line(line));
+                self.trace(arrived, || Record::Line(line));
                 self.on_event(event, arrived);
             }
             Heard::Lost { error, wait } => {
                 let why = error.map_or("it ended".into(), |error| error.to_string());
                 warn!(game = %self.id, "game stream lost, back in {wait:.1?}: {why}");
                 self.trace(arrived, || {
-                    What::Note(format!("the stream is lost, back in {wait:.1?}: {why}"))
+                    Record::Note(format!("the stream is lost, back in {wait:.1?}: {why}"))
                 });
             }
             Heard::Refused { error, wait } => {
                 self.on_refused(&error, wait);
                 self.trace(arrived, || {
-                    What::Note(format!("the stream is refused: {error}"))
+                    Record::Note(format!("the stream is refused: {error}"))
                 });
             }
         }
@@ -253,7 +267,7 @@ impl Play {
     }
 
     /// Notes in the trace what has happened.
-    fn trace(&mut self, at: Instant, what: impl FnOnce() -> What) {
+    fn trace(&mut self, at: Instant, what: impl FnOnce() -> Record) {
         self.trace.note(at, what);
     }
 
@@ -266,11 +280,11 @@ impl Play {
                     let (status, winner) = self.told_end().unwrap_or((Status::UnknownFinish, None));
                     self.finish(status, winner);
                 }
-                self.over = Some(Ended::Gone);
+                self.over = Some(ExitReason::Gone);
             }
             Some(400) if self.mind.table.is_none() => {
                 warn!(game = %self.id, "Lichess does not let us play: {error}");
-                self.over = Some(Ended::Unfit);
+                self.over = Some(ExitReason::UnsupportedGame);
             }
             _ => {
                 if error.is_unauthorized() {
@@ -284,7 +298,7 @@ impl Play {
     /// The first line of a stream.
     fn on_full(&mut self, full: &GameFull, arrived: Instant) {
         if self.mind.table.is_none() {
-            match Head::read(full, &self.house.me, self.info.as_deref()) {
+            match GameHeader::read(full, &self.house.me, self.info.as_deref()) {
                 Ok(head) => self.take_seat(head, full, arrived),
                 Err(unfit) => return self.refuse(&unfit),
             }
@@ -292,7 +306,7 @@ impl Play {
         self.on_state(&full.state, arrived, true);
     }
 
-    fn take_seat(&mut self, head: Head, full: &GameFull, now: Instant) {
+    fn take_seat(&mut self, head: GameHeader, full: &GameFull, now: Instant) {
         let plies = full.state.moves().count();
         let started = head.started(full, plies);
         let (time, opponent) = (started.time_control, &head.opponent);
@@ -326,11 +340,11 @@ impl Play {
         }
         let terms = &self.mind.terms;
         self.trace
-            .note(now, || What::Terms(Box::new(terms.clone())));
+            .note(now, || Record::Terms(Box::new(terms.clone())));
     }
 
     /// We cannot play this. An abort costs nobody anything; otherwise it is left to the clock and to its operator.
-    fn refuse(&mut self, unfit: &Unfit) {
+    fn refuse(&mut self, unfit: &UnsupportedGame) {
         warn!(game = %self.id, "cannot play this game: {unfit}");
         let (client, id) = (self.house.client.clone(), self.id.clone());
         self.beside.spawn(Done::of("abort", async move {
@@ -338,7 +352,7 @@ impl Play {
                 warn!(game = %id, "cannot abort it either: {error}");
             })
         }));
-        self.over = Some(Ended::Unfit);
+        self.over = Some(ExitReason::UnsupportedGame);
     }
 
     /// How the game stands. `fresh`: by the first line of a new stream.
@@ -351,8 +365,8 @@ impl Play {
                 return self.link.mistrust();
             }
         };
-        let Seen { reading, step, .. } = seen;
-        let Reading { change, ours, over } = reading;
+        let StateUpdate { reading, step, .. } = seen;
+        let MovesUpdate { change, ours, over } = reading;
         let changed = change != Change::Same;
         if self.clocked() {
             let both = state.time(Color::White) + state.time(Color::Black);
@@ -408,7 +422,7 @@ impl Play {
             }
             Order::Look => self.look(Duration::ZERO),
             Order::Mend => {
-                self.trace(clock::now(), || What::Mend);
+                self.trace(clock::now(), || Record::Mend);
                 let step = self.mind.duty.mend();
                 self.step(step);
             }
@@ -416,7 +430,7 @@ impl Play {
                 info!(game = %self.id, "the operator wants the move now");
                 self.hurry();
             }
-            Order::MakeRoom if self.alarms.rest.is_some() => self.ring(Alarm::Rest),
+            Order::MakeRoom if self.alarms.rest.is_some() => self.ring(Timer::Rest),
             Order::MakeRoom => {}
         }
     }
@@ -442,10 +456,10 @@ impl Play {
     /// Puts on the desk how the game is.
     fn show(&self) {
         let doing = match &self.flight {
-            Flight::None => Doing::Listening,
-            Flight::Search(_) => Doing::Searching,
-            Flight::Post(_) => Doing::Posting,
-            Flight::Wait(_) => Doing::Waiting,
+            InFlight::None => Activity::Listening,
+            InFlight::Search(_) => Activity::Searching,
+            InFlight::Post(_) => Activity::Posting,
+            InFlight::Wait(_) => Activity::Waiting,
         };
         self.desk.show(|sight| {
             if let Some((head, sheet)) = &self.mind.table {
@@ -482,10 +496,10 @@ impl Play {
     }
 
     fn hurry(&mut self) {
-        if let Flight::Search(search) = &mut self.flight {
+        if let InFlight::Search(search) = &mut self.flight {
             search.hurry();
             self.trace(clock::now(), || {
-                What::Note("the move is wanted now".to_owned())
+                Record::Note("the move is wanted now".to_owned())
             });
         }
     }
@@ -493,25 +507,25 @@ impl Play {
     /// A request that nothing waits for was answered, or its task has failed.
     fn done(&mut self, done: Result<Done, JoinError>) {
         if let Ok(done) = done {
-            self.trace(clock::now(), || What::Note(done.to_string()));
+            self.trace(clock::now(), || Record::Note(done.to_string()));
         }
     }
 
     /// The task ends.
-    fn end(&mut self, ended: Ended) {
+    fn end(&mut self, ended: ExitReason) {
         let words = match self.ending {
             Some((status, winner)) => {
-                let end = tell::ended(&self.id, status, winner, String::new());
+                let end = publish::ended(&self.id, status, winner, String::new());
                 let board = self.mind.table.as_ref().map(|(_, sheet)| sheet.game());
                 format!("{}: {}, {}", ended.words(), end.reason(board), end.result)
             }
             None => ended.words().to_owned(),
         };
-        self.trace(clock::now(), || What::End(words));
+        self.trace(clock::now(), || Record::End(words));
     }
 
     /// Whether the task may return.
-    fn ended(&self) -> Option<Ended> {
+    fn ended(&self) -> Option<ExitReason> {
         if self.over.is_some() {
             return self.over;
         }
@@ -526,6 +540,6 @@ impl Play {
             Stage::Draining => !clocked && !self.mind.duty.owes(),
             Stage::Leaving => !self.mind.duty.owes() || self.mind.duty.posted(),
         };
-        leave.then_some(Ended::Left)
+        leave.then_some(ExitReason::Left)
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::bot::keeper;
+use crate::bot::account::persist;
 use crate::clock;
 use crate::lichess::model::{Color, DeclineReason, Speed, TimeControl, Username, Variant};
 
@@ -193,7 +193,7 @@ impl Refusal {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
-    refusals: Vec<Heeded>,
+    refusals: Vec<DeclineBackoff>,
     owed: Vec<Owed>,
     /// When the last game began with each, by the names in lower case.
     met: BTreeMap<String, u64>,
@@ -201,7 +201,7 @@ pub struct Memory {
 
 /// A refusal that is heeded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Heeded {
+struct DeclineBackoff {
     /// In lower case.
     user: String,
     topic: Topic,
@@ -211,7 +211,7 @@ struct Heeded {
     until: u64,
 }
 
-impl Heeded {
+impl DeclineBackoff {
     /// How many still count.
     fn times(&self, now: u64) -> u32 {
         let calm = now.saturating_sub(self.until) / CALM;
@@ -246,7 +246,7 @@ impl Memory {
     /// # Errors
     /// When it is there and cannot be read.
     pub fn load(path: &Path) -> io::Result<Self> {
-        keeper::load(path)
+        persist::load(path)
     }
 
     /// The file as it should be.
@@ -262,7 +262,7 @@ impl Memory {
         now: SystemTime,
     ) -> Option<SystemTime> {
         let (user, now) = (user.id(), clock::epoch_seconds(now));
-        let about = |heeded: &&Heeded| {
+        let about = |heeded: &&DeclineBackoff| {
             heeded.user == user && heeded.topic.is_about(offer) && heeded.holds(now)
         };
         let until = self
@@ -285,7 +285,7 @@ impl Memory {
     ) -> SystemTime {
         let (id, now) = (user.id(), clock::epoch_seconds(now));
         let (topic, first) = refusal.weight(offer);
-        let same = |heeded: &Heeded| heeded.user == id && heeded.topic.is_like(topic);
+        let same = |heeded: &DeclineBackoff| heeded.user == id && heeded.topic.is_like(topic);
         let before: u32 = self
             .refusals
             .extract_if(.., |heeded| same(heeded))
@@ -298,7 +298,7 @@ impl Memory {
             _ => (before.saturating_add(1), first << before.min(12)),
         };
         let until = now + wait.clamp(1, LONGEST);
-        self.refusals.push(Heeded {
+        self.refusals.push(DeclineBackoff {
             user: id,
             topic,
             times,
@@ -544,9 +544,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("answers.json");
         assert_eq!(Memory::load(&path).unwrap(), Memory::default());
-        keeper::save(&path, memory.text()).unwrap();
+        persist::save(&path, memory.text()).unwrap();
         assert_eq!(Memory::load(&path).unwrap(), memory);
-        keeper::save(&path, "[]]").unwrap();
+        persist::save(&path, "[]]").unwrap();
         assert!(Memory::load(&path).is_err());
         // A clock that was wrong leaves nobody alone for ever.
         let grump = Username::new("Grump");

@@ -12,24 +12,24 @@
 //!         the bots online               refused, declined, or a game has begun
 //! ```
 
-mod choice;
 mod memory;
 mod pace;
+mod selection;
 
 use std::time::{Duration, Instant, SystemTime};
 
 use tracing::info;
 
-use super::quota::{Quota, Sought};
+use crate::bot::account::quota::{Quota, Sought};
 use crate::clock;
 use crate::config::{self, Settings};
 use crate::lichess::model::{
     Challenge, ChallengeId, ChallengeStatus, DeclineReason, GameInfo, Status, Username,
 };
 
-use choice::Plan;
-pub use choice::{Choice, Leg, Roster};
 pub use memory::{Memory, Offer, Refusal};
+use selection::Plan;
+pub use selection::{Choice, OnlineBots, PairGame};
 
 /// The list of bots online is good for this long.
 const FRESH: Duration = Duration::from_secs(600);
@@ -45,7 +45,7 @@ const LOST: Duration = Duration::from_secs(30);
 
 /// How things stand in the house.
 #[derive(Clone, Copy, Debug)]
-pub struct Scene {
+pub struct Inputs {
     /// We are about to stop.
     pub stopping: bool,
     /// We are online, and know what is on.
@@ -67,7 +67,7 @@ pub enum Step {
     /// Nothing now.
     Wait,
     /// Ask who is online.
-    Scout,
+    Discovery,
     /// Challenge one of these.
     Challenge(Choice),
     /// Take this challenge back.
@@ -83,7 +83,7 @@ pub struct Idle {
 
 /// How a challenge was not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unmade {
+pub enum ChallengeFailure {
     /// Lichess does not want this user challenged.
     Refused(Refusal),
     /// Nor anybody, and the quota knows for how long.
@@ -112,7 +112,7 @@ pub struct Matchmaking {
     plan: Plan,
     memory: Memory,
     rng: fastrand::Rng,
-    roster: Option<(Roster, Instant)>,
+    roster: Option<(OnlineBots, Instant)>,
     stage: Stage,
     /// Since when nothing is on.
     quiet: Option<Instant>,
@@ -210,7 +210,7 @@ impl Matchmaking {
     }
 
     /// What is to be done now. Whatever it is counts as begun.
-    pub fn step(&mut self, scene: Scene, quota: &Quota) -> Step {
+    pub fn step(&mut self, scene: Inputs, quota: &Quota) -> Step {
         let now = scene.now;
         if scene.busy || scene.stopping || !scene.ready {
             self.quiet = None;
@@ -244,8 +244,8 @@ impl Matchmaking {
         }
     }
 
-    fn try_next(&mut self, scene: Scene, quota: &Quota) -> Step {
-        let Scene { now, date, .. } = scene;
+    fn try_next(&mut self, scene: Inputs, quota: &Quota) -> Step {
+        let Inputs { now, date, .. } = scene;
         let wanted = self.settings.enabled && scene.room;
         let Some(quiet) = self.quiet.filter(|_| wanted) else {
             return Step::Wait;
@@ -262,7 +262,7 @@ impl Matchmaking {
         }
         let roster = self.roster.as_ref();
         let second =
-            roster.and_then(|(roster, _)| choice::second(plan, roster, &self.memory, date));
+            roster.and_then(|(roster, _)| selection::second(plan, roster, &self.memory, date));
         if let Some(hold) = pace::hold(quota, self.settings.reserve, second.is_some(), date) {
             return self.wait(hold.why, hold.until);
         }
@@ -272,11 +272,11 @@ impl Matchmaking {
             .filter(|(_, since)| now < *since + FRESH)
         else {
             self.stage = Stage::Scouting;
-            return Step::Scout;
+            return Step::Discovery;
         };
         let chosen = match second {
             Some(second) => Ok(second),
-            None => choice::choose(plan, roster, &self.memory, date, &mut self.rng),
+            None => selection::choose(plan, roster, &self.memory, date, &mut self.rng),
         };
         match chosen {
             Ok(choice) => {
@@ -325,7 +325,7 @@ impl Matchmaking {
     }
 
     /// Lichess has told who is online, or has not.
-    pub fn scouted(&mut self, roster: Option<Roster>) {
+    pub fn scouted(&mut self, roster: Option<OnlineBots>) {
         self.stage = Stage::Free;
         match roster {
             Some(roster) => self.roster = Some((roster, clock::now())),
@@ -373,7 +373,7 @@ impl Matchmaking {
     }
 
     /// Our challenge was not made, as far as we know.
-    pub fn not_made(&mut self, user: &Username, why: Unmade) {
+    pub fn not_made(&mut self, user: &Username, why: ChallengeFailure) {
         let Stage::Asking {
             choice,
             shown,
@@ -383,10 +383,10 @@ impl Matchmaking {
             return;
         };
         match why {
-            Unmade::Refused(refusal) => self.leave_alone(user, choice.offer, refusal),
-            Unmade::Limited => {}
-            Unmade::Failed => self.rest(FAILED, "the last challenge could not be made"),
-            Unmade::Lost => {
+            ChallengeFailure::Refused(refusal) => self.leave_alone(user, choice.offer, refusal),
+            ChallengeFailure::Limited => {}
+            ChallengeFailure::Failed => self.rest(FAILED, "the last challenge could not be made"),
+            ChallengeFailure::Lost => {
                 self.rest(FAILED, "no answer to the last challenge came through");
                 let until = clock::now() + LOST;
                 self.stage = Stage::Lost { choice, until };
@@ -523,8 +523,8 @@ impl Matchmaking {
         self.rest = None;
         Some(Begun {
             sought: match choice.pair {
-                Some(Leg::Second) => Sought::Second,
-                Some(Leg::First) | None => Sought::First,
+                Some(PairGame::Second) => Sought::Second,
+                Some(PairGame::First) | None => Sought::First,
             },
             profile: choice.profile,
             challenge,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::bot::quota::{Limit, Quota};
+use crate::bot::account::quota::{Limit, Quota};
 
 /// Challenges in a day that are left to the operator.
 const KEPT: u32 = 40;
@@ -98,7 +98,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use super::*;
-    use crate::bot::quota::Sought;
+    use crate::bot::account::quota::Sought;
     use crate::lichess::model::GameId;
 
     const DAY: u64 = 86_400;

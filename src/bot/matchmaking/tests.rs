@@ -1,13 +1,13 @@
-use super::super::quota::Limit;
 use super::*;
+use crate::bot::account::quota::Limit;
 use crate::lichess::model::{Color, ColorWish, User};
 
 /// What the tests need beside the machine itself.
-struct House {
+struct AccountContext {
     matchmaking: Matchmaking,
     quota: Quota,
     start: Instant,
-    scene: Scene,
+    scene: Inputs,
 }
 
 fn user(name: &str) -> User {
@@ -18,8 +18,8 @@ fn user(name: &str) -> User {
     serde_json::from_value(wire).unwrap()
 }
 
-fn roster(names: &[&str]) -> Roster {
-    Roster {
+fn roster(names: &[&str]) -> OnlineBots {
+    OnlineBots {
         me: user("Me"),
         bots: names.iter().map(|name| user(name)).collect(),
     }
@@ -56,7 +56,7 @@ fn game(id: &str, opponent: &str, color: ColorWish, status: &str) -> GameInfo {
     serde_json::from_value(wire).unwrap()
 }
 
-impl House {
+impl AccountContext {
     fn new(config: &str) -> Self {
         let settings: Settings = toml::from_str(&format!("[matchmaking]\n{config}")).unwrap();
         let start = clock::now();
@@ -64,7 +64,7 @@ impl House {
             matchmaking: Matchmaking::new(&settings, Memory::default()),
             quota: Quota::default(),
             start,
-            scene: Scene {
+            scene: Inputs {
                 stopping: false,
                 ready: true,
                 busy: false,
@@ -79,7 +79,7 @@ impl House {
     /// One that looks for games at once, with these online.
     fn eager(names: &[&str]) -> Self {
         let mut house = Self::new("enabled = true\nidle_s = 0\n");
-        assert_eq!(house.step(0), Step::Scout);
+        assert_eq!(house.step(0), Step::Discovery);
         house.matchmaking.scouted(Some(roster(names)));
         house
     }
@@ -122,7 +122,7 @@ impl House {
 
 #[test]
 fn nothing_is_looked_for_unless_it_is_wanted() {
-    let mut house = House::new("");
+    let mut house = AccountContext::new("");
     for seconds in [0, 100, 10_000] {
         assert_eq!(house.step(seconds), Step::Wait);
         assert_eq!(house.matchmaking.idle(), None);
@@ -132,8 +132,8 @@ fn nothing_is_looked_for_unless_it_is_wanted() {
 #[test]
 fn a_game_that_an_arena_would_cut_into_is_not_begun() {
     let config = "enabled = true\nidle_s = 0\nprofile = [{ clock = [\"3+2\", \"10+5\"] }]\n";
-    let mut house = House::new(config);
-    assert_eq!(house.step(0), Step::Scout);
+    let mut house = AccountContext::new(config);
+    assert_eq!(house.step(0), Step::Discovery);
     house.matchmaking.scouted(Some(roster(&["Ann"])));
     // A game of 3+2 lasts for 2 * (180 + 40 * 2) seconds.
     house.scene.arena = Some(house.start + Duration::from_secs(521));
@@ -146,7 +146,7 @@ fn a_game_that_an_arena_would_cut_into_is_not_begun() {
 
 #[test]
 fn others_come_first() {
-    let mut house = House::new("enabled = true\nidle_s = 60\n");
+    let mut house = AccountContext::new("enabled = true\nidle_s = 60\n");
     assert_eq!(house.step(0), Step::Wait);
     assert_eq!(house.idle(), ("others may come first", 60));
     house.scene.busy = true;
@@ -161,7 +161,7 @@ fn others_come_first() {
         (false, true, false),
     ] {
         let before = house.scene;
-        house.scene = Scene {
+        house.scene = Inputs {
             stopping,
             ready,
             room,
@@ -171,7 +171,7 @@ fn others_come_first() {
         house.scene = before;
     }
     assert_eq!(house.step(199), Step::Wait);
-    assert_eq!(house.step(200), Step::Scout);
+    assert_eq!(house.step(200), Step::Discovery);
     // One thing at a time.
     assert_eq!(house.step(270), Step::Wait);
     house.matchmaking.scouted(None);
@@ -180,7 +180,7 @@ fn others_come_first() {
 
 #[test]
 fn a_challenge_that_is_not_answered_is_taken_back() {
-    let mut house = House::eager(&["Ann"]);
+    let mut house = AccountContext::eager(&["Ann"]);
     assert_eq!(house.choice(0).users, [Username::new("Ann")]);
     assert_eq!(house.step(1), Step::Wait);
     let sent = created("aaaaaaaa", "Ann");
@@ -205,7 +205,7 @@ fn a_challenge_that_is_not_answered_is_taken_back() {
 
 #[test]
 fn who_declines_is_left_alone() {
-    let mut house = House::eager(&["Ann"]);
+    let mut house = AccountContext::eager(&["Ann"]);
     house.choice(0);
     house
         .matchmaking
@@ -222,7 +222,7 @@ fn who_declines_is_left_alone() {
 #[test]
 fn an_answer_may_come_before_the_answer() {
     // A no before we know what the challenge is called, but for the event stream.
-    let mut house = House::eager(&["Ann"]);
+    let mut house = AccountContext::eager(&["Ann"]);
     house.choice(0);
     assert!(!house.matchmaking.echoed(&created("aaaaaaaa", "Ann")));
     let told = house
@@ -235,7 +235,7 @@ fn an_answer_may_come_before_the_answer() {
         .stands(created("aaaaaaaa", "Ann"), "Ann".into());
     assert!(house.matchmaking.pending().is_none());
     // And a yes.
-    let mut house = House::eager(&["Ann"]);
+    let mut house = AccountContext::eager(&["Ann"]);
     let choice = house.choice(0);
     let begun = house
         .matchmaking
@@ -249,24 +249,30 @@ fn an_answer_may_come_before_the_answer() {
 
 #[test]
 fn a_challenge_whose_answer_is_lost_is_found_again() {
-    let mut house = House::eager(&["Ann"]);
+    let mut house = AccountContext::eager(&["Ann"]);
     house.choice(0);
-    house.matchmaking.not_made(&"Ann".into(), Unmade::Lost);
+    house
+        .matchmaking
+        .not_made(&"Ann".into(), ChallengeFailure::Lost);
     assert_eq!(house.step(5), Step::Wait);
     assert!(house.matchmaking.echoed(&created("aaaaaaaa", "Ann")));
     assert!(matches!(house.step(21), Step::TakeBack(_)));
     // The event stream may have shown it before: it is not shown again.
-    let mut house = House::eager(&["Ann"]);
+    let mut house = AccountContext::eager(&["Ann"]);
     house.choice(0);
     assert!(!house.matchmaking.echoed(&created("aaaaaaaa", "Ann")));
-    house.matchmaking.not_made(&"Ann".into(), Unmade::Lost);
+    house
+        .matchmaking
+        .not_made(&"Ann".into(), ChallengeFailure::Lost);
     let sent = created("aaaaaaaa", "Ann");
     assert_eq!(house.matchmaking.pending().map(|it| &it.id), Some(&sent.id));
     assert_eq!(house.step(21), Step::TakeBack(sent.id));
     // Where there is no trace of it, nothing is left to wait for.
-    let mut house = House::eager(&["Ann"]);
+    let mut house = AccountContext::eager(&["Ann"]);
     house.choice(0);
-    house.matchmaking.not_made(&"Ann".into(), Unmade::Lost);
+    house
+        .matchmaking
+        .not_made(&"Ann".into(), ChallengeFailure::Lost);
     assert_eq!(house.step(31), Step::Wait);
     assert!(!house.matchmaking.echoed(&created("aaaaaaaa", "Ann")));
     house.choice(61);
@@ -274,7 +280,7 @@ fn a_challenge_whose_answer_is_lost_is_found_again() {
 
 #[test]
 fn a_challenge_that_is_accepted_at_the_last_moment_is_a_game_of_ours() {
-    let mut house = House::eager(&["Ann"]);
+    let mut house = AccountContext::eager(&["Ann"]);
     let choice = house.choice(0);
     let sent = created("aaaaaaaa", "Ann");
     house.matchmaking.stands(sent.clone(), "Ann".into());
@@ -292,7 +298,7 @@ fn a_challenge_that_is_accepted_at_the_last_moment_is_a_game_of_ours() {
 
 #[test]
 fn somebody_else_takes_the_last_place() {
-    let mut house = House::eager(&["Ann"]);
+    let mut house = AccountContext::eager(&["Ann"]);
     house.choice(0);
     let sent = created("aaaaaaaa", "Ann");
     house.matchmaking.stands(sent.clone(), "Ann".into());
@@ -303,7 +309,7 @@ fn somebody_else_takes_the_last_place() {
     assert!(house.matchmaking.taken_back(true).is_none());
     assert!(!house.alone("Ann"));
     // Nor does one stand when we stop.
-    let mut house = House::eager(&["Ann"]);
+    let mut house = AccountContext::eager(&["Ann"]);
     house.choice(0);
     house
         .matchmaking
@@ -314,7 +320,7 @@ fn somebody_else_takes_the_last_place() {
 
 #[test]
 fn a_pair_is_played_with_both_colours_and_then_comes_a_pause() {
-    let mut house = House::eager(&["Ann", "Ben"]);
+    let mut house = AccountContext::eager(&["Ann", "Ben"]);
     let first = house.choice(0);
     let opponent = first.users[0].clone();
     house
@@ -352,7 +358,7 @@ fn a_pair_is_played_with_both_colours_and_then_comes_a_pause() {
 
 #[test]
 fn new_settings_are_heeded_at_once() {
-    let mut house = House::eager(&["Ann", "Ben"]);
+    let mut house = AccountContext::eager(&["Ann", "Ben"]);
     let settings = "[challenge]\nblock = [\"ann\"]\n[matchmaking]\nenabled = true\nidle_s = 0\n";
     house.matchmaking.adopt(&toml::from_str(settings).unwrap());
     assert_eq!(house.choice(1).users, [Username::new("Ben")]);
@@ -363,7 +369,7 @@ fn new_settings_are_heeded_at_once() {
 
 #[test]
 fn who_does_not_play_is_left_alone() {
-    let mut house = House::eager(&["Ann"]);
+    let mut house = AccountContext::eager(&["Ann"]);
     let choice = house.choice(0);
     house
         .matchmaking
@@ -383,7 +389,7 @@ fn who_does_not_play_is_left_alone() {
 
 #[test]
 fn games_of_others_are_none_of_ours() {
-    let mut house = House::eager(&["Ann"]);
+    let mut house = AccountContext::eager(&["Ann"]);
     let theirs = game("zzzzzzzz", "Ben", ColorWish::White, "started");
     assert!(house.matchmaking.began(&theirs).is_none());
     house.choice(0);
@@ -399,7 +405,7 @@ fn games_of_others_are_none_of_ours() {
 
 #[test]
 fn the_quota_is_heeded_before_anybody_is_asked() {
-    let mut house = House::new("enabled = true\nidle_s = 0\n");
+    let mut house = AccountContext::new("enabled = true\nidle_s = 0\n");
     let date = house.scene.date;
     house
         .quota
@@ -410,5 +416,5 @@ fn the_quota_is_heeded_before_anybody_is_asked() {
         why.contains("the 100 games between bots") && (4_998..=5_000).contains(&wait),
         "{why} {wait}"
     );
-    assert_eq!(house.step(5_001), Step::Scout);
+    assert_eq!(house.step(5_001), Step::Discovery);
 }

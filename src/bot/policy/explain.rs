@@ -8,11 +8,11 @@ use std::time::SystemTime;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::files;
-use super::super::ledger::{self, Ledger};
-use super::super::orders::Orders;
-use super::super::quota::{Limit, Quota};
-use super::{Case, Load, Ruling, Subject, Terms, Verdict, judge, rank};
+use super::{Case, Load, MatchInput, Ruling, Terms, Verdict, judge, rank};
+use crate::bot::account::accepted_log::{self, AcceptedLog};
+use crate::bot::account::file_names;
+use crate::bot::account::overrides::OperatorOverrides;
+use crate::bot::account::quota::{Limit, Quota};
 use crate::chess::Position;
 use crate::config::Settings;
 use crate::events::Player;
@@ -129,11 +129,14 @@ pub fn explain_command(
 ) -> Result<(), ExplainError> {
     let Asked { challenge, compat } = asked;
     // What cannot be read counts as nothing: the service's own is its own.
-    let accepted = files::find(settings);
-    let beside = |ending| Some(ledger::beside(accepted.as_deref()?, ending));
+    let accepted = file_names::find(settings);
+    let beside = |ending| Some(accepted_log::beside(accepted.as_deref()?, ending));
     let quota = beside(Quota::ENDING).and_then(|file| Quota::load(&file).ok());
-    let orders = beside(Orders::ENDING).and_then(|file| Orders::load(&file).ok());
-    let ledger = accepted.as_deref().and_then(|file| Ledger::load(file).ok());
+    let orders =
+        beside(OperatorOverrides::ENDING).and_then(|file| OperatorOverrides::load(&file).ok());
+    let ledger = accepted
+        .as_deref()
+        .and_then(|file| AcceptedLog::load(file).ok());
     let orders = orders.unwrap_or_default();
     let settings = &*orders.over(&Arc::new(settings.clone()));
     let now = SystemTime::now();
@@ -150,7 +153,7 @@ pub fn explain_command(
     };
     let ledger = ledger.unwrap_or_default();
     let ruling = judge(case, settings, &ledger, now, load);
-    let subject = Subject::of_challenge(challenge, age_days);
+    let subject = MatchInput::of_challenge(challenge, age_days);
     let mut text = tell(&subject, &ruling, rank(settings, &subject).priority());
     let skill = Terms::of(settings, &subject).skill;
     if let (Verdict::Accept | Verdict::Wait, Some(said)) = (ruling.verdict, skill.said) {
@@ -186,7 +189,7 @@ fn parse(text: &str) -> serde_json::Result<(Challenge, Option<Compat>)> {
     Ok((Challenge::deserialize(value)?, compat))
 }
 
-fn tell(subject: &Subject, ruling: &Ruling, priority: i32) -> String {
+fn tell(subject: &MatchInput, ruling: &Ruling, priority: i32) -> String {
     let who = match (&subject.title, subject.rating) {
         (Some(title), Some(rating)) => format!("{title} {} ({rating})", subject.shown()),
         (None, Some(rating)) => format!("{} ({rating})", subject.shown()),

@@ -5,11 +5,11 @@
 //! does; the limits per day; the places. What the challenger can change so comes before what only time changes, and
 //! nobody is told `later` who would be told something else then.
 
+mod base_checks;
 mod explain;
-mod frame;
-mod skill;
-mod subject;
-mod terms;
+mod match_input;
+mod play_settings;
+mod strength;
 
 use std::cmp::Reverse;
 use std::time::SystemTime;
@@ -19,13 +19,13 @@ use crate::config::{Challenge as Frame, Games, Limit, Prefer, Rule, Settings};
 use crate::lichess::model::{Challenge, Compat, DeclineReason};
 use crate::plural;
 
-use super::ledger::Ledger;
-use frame::Objection;
+use crate::bot::account::accepted_log::AcceptedLog;
+use base_checks::BaseCheckFailure;
 
 pub use explain::{Asked, ExplainError, explain_command};
-pub use skill::Skill;
-pub use subject::{Known, Subject};
-pub use terms::{Terms, Think, said};
+pub use match_input::{ChallengeFacts, MatchInput};
+pub use play_settings::{Terms, Think, said};
+pub use strength::PlayingStrength;
 
 /// What [`Settings::challenge`] is called where rules have names.
 const FRAME: &str = "[challenge]";
@@ -97,11 +97,11 @@ pub struct Step {
 pub fn judge(
     case: Case<'_>,
     settings: &Settings,
-    ledger: &Ledger,
+    ledger: &AcceptedLog,
     now: SystemTime,
     load: Load,
 ) -> Ruling {
-    let mut walk = Walk {
+    let mut walk = Evaluation {
         steps: Vec::new(),
         why: String::new(),
         limit: (FRAME.to_owned(), settings.challenge.limit()),
@@ -149,7 +149,7 @@ impl Rank {
 }
 
 /// Where a challenge stands among those that wait for a place.
-pub fn rank(settings: &Settings, subject: &Subject) -> Rank {
+pub fn rank(settings: &Settings, subject: &MatchInput) -> Rank {
     let priority = until_decided(&settings.rule, subject)
         .find_map(|(_, rule)| rule.priority)
         .unwrap_or(0);
@@ -173,13 +173,13 @@ fn name_of(number: usize, rule: &Rule) -> String {
 /// The rules that are about this, down to the one that accepts or declines.
 fn until_decided<'a>(
     rules: &'a [Rule],
-    subject: &'a Subject,
+    subject: &'a MatchInput,
 ) -> impl Iterator<Item = (usize, &'a Rule)> {
     let mut decided = false;
     rules
         .iter()
         .enumerate()
-        .filter(|(_, rule)| subject::miss(&rule.matching, subject).is_none())
+        .filter(|(_, rule)| match_input::miss(&rule.matching, subject).is_none())
         .take_while(move |(_, rule)| !std::mem::replace(&mut decided, decides(rule)))
 }
 
@@ -188,30 +188,30 @@ fn decides(rule: &Rule) -> bool {
 }
 
 /// A judgement that is under way.
-struct Walk {
+struct Evaluation {
     steps: Vec<Step>,
     why: String,
     /// Under which name an acceptance counts, and how many there may be.
     limit: (String, Limit),
 }
 
-impl Walk {
+impl Evaluation {
     fn all(
         &mut self,
         case: Case<'_>,
         settings: &Settings,
-        day: (&Ledger, SystemTime),
+        day: (&AcceptedLog, SystemTime),
         load: Load,
     ) -> Result<(), Verdict> {
         let (challenge, frame) = (case.challenge, &settings.challenge);
-        let subject = Subject::of_challenge(challenge, case.age_days);
-        let unplayable = frame::unplayable(challenge, case.compat, frame);
+        let subject = MatchInput::of_challenge(challenge, case.age_days);
+        let unplayable = base_checks::unplayable(challenge, case.compat, frame);
         self.look("playable", unplayable, "yes")?;
-        let shut_out = frame::shut_out(challenge, settings);
+        let shut_out = base_checks::shut_out(challenge, settings);
         self.look("open to this user", shut_out, "yes")?;
         let accepted = self.rules(&settings.rule, &subject)?;
         if !accepted {
-            let unwanted = frame::unwanted(challenge, frame);
+            let unwanted = base_checks::unwanted(challenge, frame);
             self.look(FRAME, unwanted, "everything is within it")?;
             if subject.rematch {
                 self.rematch(frame, load.rematch.max(1))?;
@@ -240,7 +240,7 @@ impl Walk {
     fn look(
         &mut self,
         what: &str,
-        objection: Option<Objection>,
+        objection: Option<BaseCheckFailure>,
         otherwise: &str,
     ) -> Result<(), Verdict> {
         let Some((reason, why)) = objection else {
@@ -253,11 +253,11 @@ impl Walk {
     }
 
     /// Whether a rule accepts.
-    fn rules(&mut self, rules: &[Rule], subject: &Subject) -> Result<bool, Verdict> {
+    fn rules(&mut self, rules: &[Rule], subject: &MatchInput) -> Result<bool, Verdict> {
         let mut limited = false;
         for (number, rule) in rules.iter().enumerate() {
             let name = name_of(number, rule);
-            if let Some(miss) = subject::miss(&rule.matching, subject) {
+            if let Some(miss) = match_input::miss(&rule.matching, subject) {
                 self.note(name, format!("does not match: {miss}"));
                 continue;
             }
@@ -281,7 +281,11 @@ impl Walk {
         Ok(false)
     }
 
-    fn over(&self, subject: &Subject, (ledger, now): (&Ledger, SystemTime)) -> Option<Objection> {
+    fn over(
+        &self,
+        subject: &MatchInput,
+        (ledger, now): (&AcceptedLog, SystemTime),
+    ) -> Option<BaseCheckFailure> {
         let (name, limit) = &self.limit;
         let full = |most: u32, user: Option<&str>, whose: &str| {
             let until = ledger
@@ -297,7 +301,7 @@ impl Walk {
             .or_else(|| full(limit.per_day, None, "all"))
     }
 
-    fn so_far(&self, subject: &Subject, (ledger, now): (&Ledger, SystemTime)) -> String {
+    fn so_far(&self, subject: &MatchInput, (ledger, now): (&AcceptedLog, SystemTime)) -> String {
         let (name, limit) = &self.limit;
         let (shown, user) = (subject.shown(), subject.user());
         let one = |most: u32, user: Option<&str>, whose: &str| {
@@ -379,7 +383,7 @@ fn said_of(rule: &Rule) -> Vec<String> {
         said.extend(counted.map(|(most, whose)| format!("at most {most} a day {whose}")));
     }
     said.extend(rule.priority.map(|priority| format!("priority {priority}")));
-    said.extend(terms::said(&rule.play));
+    said.extend(play_settings::said(&rule.play));
     if rule.accept == Some(true) {
         said.push("accept".to_owned());
     }

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use super::super::trace::{self, Tale};
-use super::retell::{Retelling, Verdict};
+use super::super::trace::{self, TraceFile};
+use crate::bot::replay::compare::{Comparison, Verdict};
 use crate::clock;
 use crate::plural;
 
@@ -67,12 +67,12 @@ pub fn replay_command(options: &Options, out: &mut impl Write) -> Result<(), Com
         path: path.clone(),
         error,
     };
-    let Tale { lives, trouble } = trace::read(&path).map_err(unreadable)?;
+    let TraceFile { lives, trouble } = trace::read(&path).map_err(unreadable)?;
     // What took how long is told by this clock.
     let rate = lives.first().map(|life| life.header.time_scale.to_string());
     let rate = rate.and_then(|rate| rate.parse().ok());
     rate.into_iter().for_each(clock::set_rate);
-    let verdict = Retelling::new(out, options.search).tell(&lives)?;
+    let verdict = Comparison::new(out, options.search).tell(&lives)?;
     writeln!(out, "{}", summary(&verdict))?;
     match (trouble, verdict) {
         (Some(error), _) => Err(unreadable(error)),

@@ -1,21 +1,21 @@
 //! What a game's task makes of the lines of a stream, without a network, an engine or a clock.
 //!
-//! The same [`mind`](super::mind) that plays is told recorded or invented lines. Whatever a server sends, none of it may make
+//! The same [`core`](crate::bot::game::core) that plays is told recorded or invented lines. Whatever a server sends, none of it may make
 //! it panic, take memory without end, or think about a position that is not there. Told what stands in a
 //! [trace](super::trace), it decides again what was decided then ([`command`]).
 
 mod command;
-mod retell;
+mod compare;
 mod words;
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::desk::Notes;
-use super::duty::Step;
-use super::head::Head;
-use super::mind::{Around, Asked, Mind, Seen, Share};
-use super::trace::{Bell, Bounds, Decision, Found, Header, InForce, Origin, What, nanos};
+use super::trace::{Bounds, Decision, Found, Header, InForce, Origin, Record, TimerKind, nanos};
+use crate::bot::game::core::{Asked, ChatContext, GameCore, StateUpdate, TimeInputs};
+use crate::bot::game::header::GameHeader;
+use crate::bot::game::pending_move::Step;
+use crate::bot::game::status::SuspendedGame;
 use crate::chess::Position;
 use crate::config::Settings;
 use crate::engine::Limits;
@@ -29,11 +29,11 @@ pub enum Outcome {
     /// Nothing for the board: chat, an absence, something unreadable.
     Nothing,
     /// The game cannot be played; why.
-    Unfit(String),
+    UnsupportedGame(String),
     /// The list of moves cannot be played; the stream would be opened again.
     Mistrusted(String),
     /// The board is known, and nothing new is owed.
-    Seen,
+    StateUpdate,
     /// A move is to be chosen here, within these limits.
     Think(Box<Position>, Box<Limits>),
     /// The game is over.
@@ -47,9 +47,9 @@ pub struct Replay {
     /// What the account's stream has said of the game.
     info: Option<GameInfo>,
     settings: InForce,
-    mind: Mind,
+    mind: GameCore,
     /// What was known of the game when it was left to rest.
-    notes: Option<Notes>,
+    notes: Option<SuspendedGame>,
     began: Instant,
     /// What was decided, and not compared yet.
     due: VecDeque<Due>,
@@ -58,7 +58,7 @@ pub struct Replay {
     /// A command is to be answered now.
     asked: Option<Asked>,
     /// A state, and what it has come to, of which only what concerns our move was looked at.
-    rest: Option<(Seen, GameState, Instant)>,
+    rest: Option<(StateUpdate, GameState, Instant)>,
 }
 
 /// What was decided.
@@ -78,7 +78,7 @@ impl Replay {
             me,
             info: None,
             settings: InForce::of(&settings),
-            mind: Mind::new(&settings, began),
+            mind: GameCore::new(&settings, began),
             notes: None,
             began,
             due: VecDeque::new(),
@@ -89,7 +89,7 @@ impl Replay {
     }
 
     /// The game of a trace, with what was known of it before.
-    fn of(header: &Header, notes: Option<Notes>) -> Self {
+    fn of(header: &Header, notes: Option<SuspendedGame>) -> Self {
         let info = header.color.as_ref().and_then(|color| {
             let info = serde_json::json!({"gameId": header.game, "color": color});
             serde_json::from_value(info).ok()
@@ -122,9 +122,9 @@ impl Replay {
         match event {
             GameEvent::Full(full) => {
                 if self.mind.table.is_none() {
-                    match Head::read(&full, &self.me, self.info.as_ref()) {
+                    match GameHeader::read(&full, &self.me, self.info.as_ref()) {
                         Ok(head) => self.mind.sit(head, &full, self.notes.take()),
-                        Err(unfit) => return Outcome::Unfit(unfit.to_string()),
+                        Err(unfit) => return Outcome::UnsupportedGame(unfit.to_string()),
                     }
                 }
                 self.state(full.state, at, true)
@@ -148,7 +148,7 @@ impl Replay {
         self.rest = Some((seen, state, at));
         match seen.reading.over {
             true => Outcome::Over,
-            false => Outcome::Seen,
+            false => Outcome::StateUpdate,
         }
     }
 
@@ -158,7 +158,7 @@ impl Replay {
             return;
         };
         self.mind.settle(&seen, &state, at);
-        let changed = seen.reading.change != super::sheet::Change::Same;
+        let changed = seen.reading.change != crate::bot::game::moves::Change::Same;
         let offers = self.mind.offers(&state, changed);
         self.decide(offers.acts.into_iter().map(Decision::Do));
         self.step(offers.step.unwrap_or(Step::Keep));
@@ -182,8 +182,8 @@ impl Replay {
         self.due.extend(decisions.into_iter().map(Due::Decision));
     }
 
-    fn share(&self, since: Duration, games: usize, places: usize) -> Share {
-        Share {
+    fn share(&self, since: Duration, games: usize, places: usize) -> TimeInputs {
+        TimeInputs {
             since,
             games,
             concurrency: places,
@@ -193,11 +193,11 @@ impl Replay {
     }
 
     /// Whether this comes while a line is still being looked at.
-    fn is_within_a_line(&self, what: &What) -> bool {
+    fn is_within_a_line(&self, what: &Record) -> bool {
         match what {
-            What::Terms(_) => true,
-            What::Turn { .. } => self.thinking,
-            What::Found(found) => self.thinking && found.from != Origin::Search,
+            Record::Terms(_) => true,
+            Record::Turn { .. } => self.thinking,
+            Record::Found(found) => self.thinking && found.from != Origin::Search,
             _ => false,
         }
     }
@@ -228,17 +228,17 @@ impl Replay {
     ///
     /// # Errors
     /// Why it cannot have come now.
-    fn feed(&mut self, at: Instant, what: &What) -> Result<(), String> {
+    fn feed(&mut self, at: Instant, what: &Record) -> Result<(), String> {
         match what {
-            What::Line(line) => {
+            Record::Line(line) => {
                 self.hear(GameEvent::from_line(line), at);
                 Ok(())
             }
-            What::Terms(terms) => {
+            Record::Terms(terms) => {
                 self.mind.terms = (**terms).clone();
                 Ok(())
             }
-            What::Turn {
+            Record::Turn {
                 since,
                 games,
                 places,
@@ -251,46 +251,46 @@ impl Replay {
                 self.decide([Decision::Think(bounds)]);
                 Ok(())
             }
-            What::Found(found) => self.found(found),
-            What::FoundNone => {
+            Record::Found(found) => self.found(found),
+            Record::FoundNone => {
                 let step = self.mind.duty.found_none();
                 self.step(step);
                 Ok(())
             }
-            What::Answer(answer) => {
+            Record::Answer(answer) => {
                 let trouble = answer.trouble.map_or(Ok(()), |woe| Err(woe.into()));
                 let step = self.mind.answered(trouble, at);
                 self.step(step);
                 Ok(())
             }
-            What::Due => {
+            Record::Due => {
                 let step = self.mind.duty.due();
                 self.step(step);
                 Ok(())
             }
-            What::Mend => {
+            Record::Mend => {
                 let step = self.mind.duty.mend();
                 self.step(step);
                 Ok(())
             }
-            What::Rings(Bell::Abort) => {
+            Record::Rings(TimerKind::Abort) => {
                 let waits = self.mind.awaits_first_move();
-                let act = waits.then_some(super::mind::Act::Abort);
+                let act = waits.then_some(crate::bot::game::core::Act::Abort);
                 self.decide(act.map(Decision::Do));
                 Ok(())
             }
-            What::Rings(Bell::Claim) => {
+            Record::Rings(TimerKind::Claim) => {
                 let act = self.mind.claim();
                 self.decide(act.map(Decision::Do));
                 Ok(())
             }
-            What::Asked {
+            Record::Asked {
                 games,
                 waiting,
                 waits,
             } => {
                 let asked = self.asked.take().ok_or("nothing is asked")?;
-                let around = Around {
+                let around = ChatContext {
                     me: &self.me,
                     chat: &self.settings.chat,
                     challenge: &self.settings.challenge,
@@ -303,7 +303,7 @@ impl Replay {
                 self.decide(answer.map(Decision::Say));
                 Ok(())
             }
-            What::Decided(..) | What::Note(_) | What::End(_) | What::Missing(_) => Ok(()),
+            Record::Decided(..) | Record::Note(_) | Record::End(_) | Record::Missing(_) => Ok(()),
         }
     }
 
@@ -365,7 +365,7 @@ mod tests {
         };
         assert!(matches!(
             game.line(&state("e2e4", "started")),
-            Outcome::Seen
+            Outcome::StateUpdate
         ));
         let Outcome::Think(position, _) = game.line(&state("e2e4 e7e5", "started")) else {
             panic!("it is our turn");

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::super::choice::told;
-use super::super::sheet::Sheet;
-use super::super::trace::{Answer, Bounds, Decision, Found, Idea, Origin};
+use super::super::trace::{Answer, Bounds, Decision, Found, Origin, SearchSummary};
+use crate::bot::game::choice::told;
+use crate::bot::game::moves::GameMoves;
 use crate::lichess::model::clean;
 use crate::plural;
 
@@ -49,7 +49,7 @@ fn limits(bounds: &Bounds) -> String {
 }
 
 /// A move that was found.
-pub(super) fn found(found: &Found, sheet: &Sheet) -> String {
+pub(super) fn found(found: &Found, sheet: &GameMoves) -> String {
     let san = match sheet.position().parse_uci(&found.uci) {
         Ok(mv) => sheet.position().san(mv),
         Err(_) => clean(&found.uci),
@@ -63,7 +63,7 @@ pub(super) fn found(found: &Found, sheet: &Sheet) -> String {
 }
 
 /// What the engine thought.
-fn thought(idea: &Idea) -> String {
+fn thought(idea: &SearchSummary) -> String {
     format!(
         "{} at depth {}, {}, {}",
         told(idea.score()),
@@ -84,7 +84,7 @@ fn seconds(nanos: u64) -> String {
 }
 
 /// `12.` for White, `12...` for Black.
-pub(super) fn number(sheet: &Sheet) -> String {
+pub(super) fn number(sheet: &GameMoves) -> String {
     let dots = match sheet.turn() {
         crate::chess::Color::White => ".",
         crate::chess::Color::Black => "...",

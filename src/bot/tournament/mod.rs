@@ -1,11 +1,11 @@
 //! Arenas: joins those that the operator has named and those that are found for him, sees to it that we stay in them,
 //! and leaves them when we stop.
 //!
-//! Each has a task of its own ([`attend`]); another looks for those that nobody has named ([`scout`]). The games come to
+//! Each has a task of its own ([`attendance`]); another looks for those that nobody has named ([`discovery`]). The games come to
 //! the account by its stream like any others; nothing here stands in their way.
 
-mod attend;
-mod scout;
+mod attendance;
+mod discovery;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::House;
-use super::crew::Crew;
-use super::helm::Reply;
-use super::orders::Orders;
-use super::quota::Entry;
-use super::stop::Stop;
+use super::AccountContext;
+use crate::bot::account::overrides::OperatorOverrides;
+use crate::bot::account::quota::Entry;
+use crate::bot::commands::Reply;
+use crate::bot::shutdown::ShutdownSignal;
+use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::clock;
 use crate::config::Joining;
 use crate::events;
 use crate::lichess::model::ArenaId;
-use attend::Attendance;
-use scout::{Candidate, Scout};
+use attendance::ArenaTask;
+use discovery::{Candidate, Discovery};
 
 /// What the account is told, and asked.
 #[derive(Debug)]
@@ -48,9 +48,9 @@ pub(super) enum Word {
 
 /// The arenas that we take part in.
 pub(super) struct Tournaments {
-    house: House,
-    stop: Stop,
-    tasks: Crew<()>,
+    house: AccountContext,
+    stop: ShutdownSignal,
+    tasks: SpannedJoinSet<()>,
     words: mpsc::UnboundedReceiver<Word>,
     speaker: mpsc::UnboundedSender<Word>,
     /// Those that nobody has named, and in which we may take part.
@@ -80,13 +80,13 @@ struct Seat {
 
 impl Tournaments {
     /// Begins to look after all of them.
-    pub fn new(house: &House, stop: &Stop, orders: &Orders) -> Self {
+    pub fn new(house: &AccountContext, stop: &ShutdownSignal, orders: &OperatorOverrides) -> Self {
         let (speaker, words) = mpsc::unbounded_channel();
         let (finder, found) = mpsc::unbounded_channel();
         let mut tournaments = Self {
             house: house.clone(),
             stop: stop.clone(),
-            tasks: Crew::default(),
+            tasks: SpannedJoinSet::default(),
             words,
             speaker,
             found,
@@ -124,7 +124,7 @@ impl Tournaments {
 
     /// The settings have changed, or the orders: these arenas and those of the operator are the named ones now. Those that
     /// are left because nobody wants them any more.
-    pub fn follow(&mut self, house: &House, ordered: &[Joining]) -> Vec<ArenaId> {
+    pub fn follow(&mut self, house: &AccountContext, ordered: &[Joining]) -> Vec<ArenaId> {
         let before = std::mem::replace(&mut self.house, house.clone());
         self.follow_named(ordered);
         let wishes = &house.settings.tournaments;
@@ -171,7 +171,7 @@ impl Tournaments {
         }
         let wishes = &self.house.settings.tournaments;
         if wishes.any || !wishes.teams.is_empty() {
-            let scout = Scout::new(
+            let scout = Discovery::new(
                 self.house.clone(),
                 self.finder.clone(),
                 [self.attending.subscribe(), self.left.subscribe()],
@@ -265,7 +265,7 @@ impl Tournaments {
             found: found.clone(),
             shown,
         };
-        let attendance = Attendance::new(
+        let attendance = ArenaTask::new(
             self.house.clone(),
             seat.joining.subscribe(),
             self.speaker.clone(),

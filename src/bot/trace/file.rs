@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::recorder::LONGEST;
-use super::{Header, VERSION_OF_FORM, What};
+use super::{Header, Record, VERSION_OF_FORM};
 use crate::config::Settings;
 use crate::input;
 use crate::lichess::model::address::{self, Page};
@@ -58,20 +58,20 @@ pub enum Error {
 
 /// What stands in a trace.
 #[derive(Debug)]
-pub struct Tale {
+pub struct TraceFile {
     /// As far as it can be read.
-    pub lives: Vec<Life>,
+    pub lives: Vec<Session>,
     /// Why it cannot be read any further.
     pub trouble: Option<Error>,
 }
 
 /// A game in one life of the program.
 #[derive(Debug)]
-pub struct Life {
+pub struct Session {
     /// How it begins.
     pub header: Header,
     /// What happens in it: the number of the line, when, and what.
-    pub entries: Vec<(usize, u64, What)>,
+    pub entries: Vec<(usize, u64, Record)>,
 }
 
 /// Any head of any version.
@@ -86,7 +86,7 @@ struct AnyHeader {
 ///
 /// # Errors
 /// When nothing of it can be.
-pub fn read(path: &Path) -> Result<Tale, Error> {
+pub fn read(path: &Path) -> Result<TraceFile, Error> {
     let mut bytes = Vec::new();
     let file = input::open(path)?.take(2 * LONGEST + 1);
     { file }.read_to_end(&mut bytes)?;
@@ -96,8 +96,8 @@ pub fn read(path: &Path) -> Result<Tale, Error> {
     parse(&String::from_utf8_lossy(&bytes))
 }
 
-fn parse(text: &str) -> Result<Tale, Error> {
-    let mut lives: Vec<Life> = Vec::new();
+fn parse(text: &str) -> Result<TraceFile, Error> {
+    let mut lives: Vec<Session> = Vec::new();
     let mut trouble = None;
     let mut lines = text.split_inclusive('\n').zip(1..).peekable();
     while let Some((line, number)) = lines.next() {
@@ -116,7 +116,7 @@ fn parse(text: &str) -> Result<Tale, Error> {
     if lives.is_empty() {
         return Err(Error::Empty);
     }
-    Ok(Tale { lives, trouble })
+    Ok(TraceFile { lives, trouble })
 }
 
 /// An entry could be taken for one, since lists can be read as structures.
@@ -125,7 +125,7 @@ fn is_header(line: &str) -> bool {
 }
 
 /// Takes up a line.
-fn take(line: &str, number: usize, lives: &mut Vec<Life>) -> Result<(), Error> {
+fn take(line: &str, number: usize, lives: &mut Vec<Session>) -> Result<(), Error> {
     let whole = line.ends_with('\n');
     let damaged = |error: serde_json::Error| match whole {
         true => Error::Damaged {
@@ -148,7 +148,7 @@ fn take(line: &str, number: usize, lives: &mut Vec<Life>) -> Result<(), Error> {
             }
             _ => {}
         }
-        lives.push(Life {
+        lives.push(Session {
             header: serde_json::from_str(line).map_err(damaged)?,
             entries: Vec::new(),
         });
@@ -252,7 +252,7 @@ mod tests {
         assert!(tale.trouble.is_none(), "{tale:?}");
         let counts: Vec<usize> = tale.lives.iter().map(|life| life.entries.len()).collect();
         assert_eq!(counts, [1, 1]);
-        assert_eq!(tale.lives[1].entries[0], (5, 1, What::Mend));
+        assert_eq!(tale.lives[1].entries[0], (5, 1, Record::Mend));
     }
 
     #[test]

@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::chat::VERSION;
-use super::choice::Choice;
-use super::duty::Trouble;
-use super::mind::{Act, Posting};
 use super::policy::Terms;
+use crate::bot::game::choice::Choice;
+use crate::bot::game::core::{Act, Posting};
+use crate::bot::game::pending_move::Trouble;
 use crate::chess::{CastlingNotation, Game, Move};
 use crate::clock;
 use crate::config::{self, Settings};
@@ -27,7 +27,7 @@ use crate::engine::{Bound, Limits, Score, Thought};
 use crate::events::Source;
 use crate::lichess::model::{GameId, GameInfo, Username};
 
-pub use file::{Error, Life, Tale, directories, directory, find, read};
+pub use file::{Error, Session, TraceFile, directories, directory, find, read};
 pub(super) use recorder::Trace;
 pub use recorder::{Options, Recorder, Traces};
 
@@ -114,7 +114,7 @@ impl Header {
 /// Something that the game's task met or did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum Record {
     /// A line of the stream.
     Line(String),
     /// How the game is played, once it is known which one it is.
@@ -137,7 +137,7 @@ pub enum What {
     /// The account has found that nothing was in flight.
     Mend,
     /// A time has come.
-    Rings(Bell),
+    Rings(TimerKind),
     /// A command in the chat is to be answered, with this many games on and challenges waiting; whether we wait longer.
     Asked {
         games: usize,
@@ -157,7 +157,7 @@ pub enum What {
 /// Whose time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Bell {
+pub enum TimerKind {
     /// The opponent has not begun.
     Abort,
     /// The opponent is gone, and the game may be claimed.
@@ -188,7 +188,7 @@ pub struct Answer {
     /// In nanoseconds.
     pub took: u64,
     /// Nothing when the server has taken it.
-    pub trouble: Option<Woe>,
+    pub trouble: Option<PostError>,
     /// The same in words.
     pub said: String,
 }
@@ -196,13 +196,13 @@ pub struct Answer {
 /// A [`Trouble`], in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Woe {
+pub enum PostError {
     Again(u64),
     Lost(u64),
     Refused,
 }
 
-impl From<Trouble> for Woe {
+impl From<Trouble> for PostError {
     fn from(trouble: Trouble) -> Self {
         match trouble {
             Trouble::Again(wait) => Self::Again(nanos(wait)),
@@ -212,12 +212,12 @@ impl From<Trouble> for Woe {
     }
 }
 
-impl From<Woe> for Trouble {
-    fn from(woe: Woe) -> Self {
+impl From<PostError> for Trouble {
+    fn from(woe: PostError) -> Self {
         match woe {
-            Woe::Again(wait) => Self::Again(Duration::from_nanos(wait)),
-            Woe::Lost(wait) => Self::Lost(Duration::from_nanos(wait)),
-            Woe::Refused => Self::Refused,
+            PostError::Again(wait) => Self::Again(Duration::from_nanos(wait)),
+            PostError::Lost(wait) => Self::Lost(Duration::from_nanos(wait)),
+            PostError::Refused => Self::Refused,
         }
     }
 }
@@ -263,7 +263,7 @@ pub struct Found {
     pub uci: String,
     pub from: Origin,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thought: Option<Idea>,
+    pub thought: Option<SearchSummary>,
 }
 
 /// Where a move comes from.
@@ -277,7 +277,7 @@ pub enum Origin {
 
 /// What the engine thought.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Idea {
+pub struct SearchSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cp: Option<i32>,
     /// In so many of our moves.
@@ -312,7 +312,7 @@ impl Found {
                     Score::Centipawns(cp) => (Some(cp), None),
                     Score::Mate(moves) => (None, Some(moves)),
                 };
-                Idea {
+                SearchSummary {
                     cp,
                     mate,
                     depth: thought.depth,
@@ -342,7 +342,7 @@ impl Found {
     }
 }
 
-impl Idea {
+impl SearchSummary {
     /// The score.
     pub fn score(&self) -> Score {
         match (self.mate, self.cp) {
@@ -397,28 +397,28 @@ mod tests {
     fn what_is_written_is_what_is_read() {
         let terms = Terms::plain(&Settings::default());
         for what in [
-            What::Line("{\"type\":\"gameState\"}".to_owned()),
-            What::Terms(Box::new(terms)),
-            What::Turn {
+            Record::Line("{\"type\":\"gameState\"}".to_owned()),
+            Record::Terms(Box::new(terms)),
+            Record::Turn {
                 since: 7,
                 games: 2,
                 places: 4,
             },
-            What::Answer(Answer {
+            Record::Answer(Answer {
                 took: 9,
-                trouble: Some(Woe::Again(5)),
+                trouble: Some(PostError::Again(5)),
                 said: "502".to_owned(),
             }),
-            What::Due,
-            What::Rings(Bell::Claim),
-            What::Asked {
+            Record::Due,
+            Record::Rings(TimerKind::Claim),
+            Record::Asked {
                 games: 1,
                 waiting: 0,
                 waits: true,
             },
-            What::Decided(Decision::Do(Act::GiveBack), "because".to_owned()),
-            What::Decided(Decision::Post(Posting::Resign), String::new()),
-            What::Decided(
+            Record::Decided(Decision::Do(Act::GiveBack), "because".to_owned()),
+            Record::Decided(Decision::Post(Posting::Resign), String::new()),
+            Record::Decided(
                 Decision::Think(Bounds {
                     clock: Some([1, 2, 3, 4]),
                     depth: Some(5),
@@ -426,10 +426,10 @@ mod tests {
                 }),
                 String::new(),
             ),
-            What::Missing(3),
+            Record::Missing(3),
         ] {
             let line = serde_json::to_string(&(5, &what)).unwrap();
-            let (at, read): (u64, What) = serde_json::from_str(&line).unwrap();
+            let (at, read): (u64, Record) = serde_json::from_str(&line).unwrap();
             assert_eq!((at, read), (5, what), "{line}");
         }
     }

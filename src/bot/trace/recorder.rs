@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
-use super::{Header, What, since};
+use super::{Header, Record, since};
 use crate::lichess::model::GameId;
 
 /// So many steps of games wait at most: those of some 500 moves.
@@ -38,7 +38,7 @@ pub struct Options {
 struct Batch {
     game: GameId,
     header: Option<Box<Header>>,
-    entries: Vec<(u64, What)>,
+    entries: Vec<(u64, Record)>,
     /// Entries that did not fit into the queue before these.
     missing: u64,
     last: bool,
@@ -110,13 +110,13 @@ struct Out {
     game: GameId,
     began: Instant,
     header: Option<Box<Header>>,
-    entries: Vec<(u64, What)>,
+    entries: Vec<(u64, Record)>,
     missing: u64,
 }
 
 impl Trace {
     /// Notes what has happened at a moment. It costs next to nothing, and nothing at all where there is no trace.
-    pub fn note(&mut self, at: Instant, what: impl FnOnce() -> What) {
+    pub fn note(&mut self, at: Instant, what: impl FnOnce() -> Record) {
         if let Some(out) = &mut self.0 {
             out.entries.push((since(out.began, at), what()));
         }
@@ -221,7 +221,7 @@ impl Writer {
         let mut lines = text(&batch, missing)?;
         if open.length + lines.len() as u64 > LONGEST {
             open.full = true;
-            let end = What::End(format!("the trace has its {LONGEST} bytes"));
+            let end = Record::End(format!("the trace has its {LONGEST} bytes"));
             lines = format!("{}\n", serde_json::to_string(&(0, end))?);
         }
         let written = open.append(&lines);
@@ -321,7 +321,7 @@ fn text(batch: &Batch, missing: u64) -> io::Result<String> {
     }
     if missing > 0 {
         let at = batch.entries.first().map_or(0, |(at, _)| *at);
-        line(serde_json::to_string(&(at, What::Missing(missing))))?;
+        line(serde_json::to_string(&(at, Record::Missing(missing))))?;
     }
     for entry in &batch.entries {
         line(serde_json::to_string(entry))?;
@@ -351,7 +351,7 @@ mod tests {
     }
 
     fn note(trace: &mut Trace, text: &str) {
-        trace.note(Instant::now(), || What::Note(text.to_owned()));
+        trace.note(Instant::now(), || Record::Note(text.to_owned()));
     }
 
     /// Has these games tell something, one after another.
@@ -425,7 +425,7 @@ mod tests {
         let batch = |header: Option<Header>| Batch {
             game: game.clone(),
             header: header.map(Box::new),
-            entries: vec![(1, What::Line("x".repeat(1 << 20)))],
+            entries: vec![(1, Record::Line("x".repeat(1 << 20)))],
             missing: 0,
             last: false,
         };
@@ -436,6 +436,6 @@ mod tests {
         let tale = read(&home.path().join("game0001.jsonl")).unwrap();
         let entries = &tale.lives[0].entries;
         assert!(entries.len() < 10 && tale.trouble.is_none());
-        assert!(matches!(&entries.last().unwrap().2, What::End(_)));
+        assert!(matches!(&entries.last().unwrap().2, Record::End(_)));
     }
 }

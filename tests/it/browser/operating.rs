@@ -99,7 +99,7 @@ fn what_an_operator_does_is_in_the_log_and_a_bot_that_stops_takes_no_orders() {
     said(&bot, &["challenge", "Anna", "3+2"]);
     browser.until("!document.querySelector('[data-lever=pause]').disabled");
     said(&bot, &["drain"]);
-    browser.shows(log, "stopping: no game is on");
+    browser.shows(log, "draining: no game is running");
     browser.shows("[aria-label=Bot] .state", "Stopping: no game is on");
     browser
         .until("[...document.querySelectorAll('[data-lever]')].every((lever) => lever.disabled)");

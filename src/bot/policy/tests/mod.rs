@@ -1,8 +1,8 @@
 //! What is played at all, as tables.
 
-mod manners;
+mod etiquette;
 mod rules;
-mod skill;
+mod strength;
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ fn bot() -> Value {
 /// A morning.
 const NOW: SystemTime = SystemTime::UNIX_EPOCH;
 
-fn ruling(patch: Value, settings: &Settings, ledger: &Ledger, load: Load) -> Ruling {
+fn ruling(patch: Value, settings: &Settings, ledger: &AcceptedLog, load: Load) -> Ruling {
     let challenge = challenge(patch);
     let case = Case {
         challenge: &challenge,
@@ -53,7 +53,7 @@ fn ruling(patch: Value, settings: &Settings, ledger: &Ledger, load: Load) -> Rul
 
 /// What an idle house answers.
 fn answer(patch: Value, settings: &Settings) -> Verdict {
-    ruling(patch, settings, &Ledger::default(), Load::default()).verdict
+    ruling(patch, settings, &AcceptedLog::default(), Load::default()).verdict
 }
 
 fn verdict(patch: Value, rules: &config::Challenge) -> Option<DeclineReason> {
@@ -61,7 +61,7 @@ fn verdict(patch: Value, rules: &config::Challenge) -> Option<DeclineReason> {
         challenge: rules.clone(),
         ..Settings::default()
     };
-    let ruling = ruling(patch, &settings, &Ledger::default(), Load::default());
+    let ruling = ruling(patch, &settings, &AcceptedLog::default(), Load::default());
     assert!(!ruling.why.is_empty());
     match ruling.verdict {
         Verdict::Decline(reason) => Some(reason),
@@ -334,14 +334,20 @@ fn lichess_has_the_last_word_on_what_bots_may_play() {
         age_days: None,
     };
     let everybody = settings("[[rule]]\naccept = true\n");
-    let ruling = judge(case, &everybody, &Ledger::default(), NOW, Load::default());
+    let ruling = judge(
+        case,
+        &everybody,
+        &AcceptedLog::default(),
+        NOW,
+        Load::default(),
+    );
     assert_eq!(ruling.verdict, Verdict::Decline(DeclineReason::TooFast));
 }
 
 #[test]
 fn a_busy_house_says_later_but_only_to_what_it_would_play() {
     let settings = settings("games.per_opponent = 2\n");
-    let answer = |patch, load| ruling(patch, &settings, &Ledger::default(), load).verdict;
+    let answer = |patch, load| ruling(patch, &settings, &AcceptedLog::default(), load).verdict;
     let full = Load {
         full: true,
         ..Load::default()

@@ -146,7 +146,7 @@ fn the_age_of_an_account_counts_where_it_is_known() {
             compat: None,
             age_days,
         };
-        let ruling = judge(case, &young, &Ledger::default(), NOW, Load::default());
+        let ruling = judge(case, &young, &AcceptedLog::default(), NOW, Load::default());
         assert_eq!(ruling.verdict, expected, "{age_days:?}");
     }
 }
@@ -208,7 +208,7 @@ fn the_first_rule_that_decides_does() {
         let ruling = ruling(
             patch.clone(),
             &settings,
-            &Ledger::default(),
+            &AcceptedLog::default(),
             Load::default(),
         );
         assert_eq!(
@@ -224,12 +224,12 @@ fn a_day_has_its_limits() {
     let settings = settings(
         "[challenge]\nper_user_day = 2\n[[rule]]\nname = \"bots\"\nmatch = { bot = true }\nlimit = { per_day = 1 }\n",
     );
-    let mut ledger = Ledger::default();
+    let mut ledger = AcceptedLog::default();
     let mut play = |patch: Value, n: u32| {
         let ruling = ruling(patch.clone(), &settings, &ledger, Load::default());
         if ruling.verdict == Verdict::Accept {
             let id = format!("game{n:04}").parse().unwrap();
-            let user = Subject::of_challenge(&challenge(patch), None).name;
+            let user = MatchInput::of_challenge(&challenge(patch), None).name;
             ledger.add(&id, user.as_ref(), &ruling.limit.unwrap(), NOW);
         }
         (ruling.verdict, ruling.why)
@@ -257,7 +257,7 @@ fn who_waits_is_ranked() {
     let rank = |text: &str, patch| {
         rank(
             &settings(text),
-            &Subject::of_challenge(&challenge(patch), None),
+            &MatchInput::of_challenge(&challenge(patch), None),
         )
     };
     let strong = || json!({"challenger": {"id": "x", "name": "X", "rating": 2400}});
@@ -297,7 +297,12 @@ fn games_are_played_as_the_rules_say() {
         play = { accept_draws = false }
         "#,
     );
-    let terms = |patch| Terms::of(&settings, &Subject::of_challenge(&challenge(patch), None));
+    let terms = |patch| {
+        Terms::of(
+            &settings,
+            &MatchInput::of_challenge(&challenge(patch), None),
+        )
+    };
     let plain = Terms::plain(&settings);
     assert!(plain.book.are_asked() && plain.chat && !plain.resign.enabled && plain.by.is_none());
     // The first word counts, and reading ends with the rule that accepts.
@@ -377,12 +382,12 @@ proptest! {
             challenge: config::Challenge { block: vec![blocked.clone()], rated: false, ..config::Challenge::default() },
             ..Settings::default()
         };
-        let judged = ruling(patch.clone(), &with(rules.clone()), &Ledger::default(), Load::default());
-        let subject = Subject::of_challenge(&challenge(patch.clone()), None);
+        let judged = ruling(patch.clone(), &with(rules.clone()), &AcceptedLog::default(), Load::default());
+        let subject = MatchInput::of_challenge(&challenge(patch.clone()), None);
         let closed = patch["variant"]["key"] == "atomic" || patch["challenger"]["name"] == "Blocked";
         // The same by the book: the first that matches and decides, else the section.
         let decider = rules.iter().find(|rule| {
-            decides(rule) && subject::miss(&rule.matching, &subject).is_none()
+            decides(rule) && match_input::miss(&rule.matching, &subject).is_none()
         });
         let accepted = match decider {
             _ if closed => false,
@@ -392,15 +397,15 @@ proptest! {
         prop_assert_eq!(judged.verdict == Verdict::Accept, accepted);
         // What stands below the decider is never looked at.
         if decider.is_some() {
-            let more = ruling(patch.clone(), &with([rules.clone(), extra].concat()), &Ledger::default(), Load::default());
+            let more = ruling(patch.clone(), &with([rules.clone(), extra].concat()), &AcceptedLog::default(), Load::default());
             prop_assert_eq!(&more, &judged);
         }
         // A full house accepts nobody, and a house that drains lets nobody wait.
         let full = Load { full: true, ..Load::default() };
-        let waits = ruling(patch.clone(), &with(rules.clone()), &Ledger::default(), full);
+        let waits = ruling(patch.clone(), &with(rules.clone()), &AcceptedLog::default(), full);
         prop_assert_eq!(waits.verdict == Verdict::Wait, accepted);
         let drains = Load { draining: true, ..full };
-        let drains = ruling(patch, &with(rules), &Ledger::default(), drains);
+        let drains = ruling(patch, &with(rules), &AcceptedLog::default(), drains);
         prop_assert!(matches!(drains.verdict, Verdict::Decline(_)));
     }
 }
@@ -413,12 +418,12 @@ fn a_game_meets_the_rules_that_its_challenge_met() {
          [[rule]]\nname = \"a\"\nmatch = { color = \"random\" }\nplay = { max_depth = 3 }\n\
          [[rule]]\nname = \"b\"\nmatch = { color = \"white\" }\nplay = { max_nodes = 4 }\n",
     );
-    let by = |subject: &Subject| Terms::of(&settings, subject).by.unwrap_or_default();
-    let of = |patch: Value, age_days| Subject::of_challenge(&challenge(patch), age_days);
+    let by = |subject: &MatchInput| Terms::of(&settings, subject).by.unwrap_or_default();
+    let of = |patch: Value, age_days| MatchInput::of_challenge(&challenge(patch), age_days);
     // The stream of a game tells nothing but who has White.
     let game = of(json!({"color": "black"}), None);
     assert!(by(&game).ends_with("by rule `b`"), "{}", by(&game));
-    let recalled = |subject: &Subject| {
+    let recalled = |subject: &MatchInput| {
         let mut game = game.clone();
         let kept = serde_json::to_string(&subject.known()).unwrap();
         game.recall(serde_json::from_str(&kept).unwrap());

@@ -1,0 +1,153 @@
+//! Standing orders: what the operator has told the running bot that holds until he says otherwise, over restarts too.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bot::account::{accepted_log, persist};
+use crate::config::{Joining, Pattern, Settings};
+use crate::lichess::model::ArenaId;
+
+/// See the module's text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OperatorOverrides {
+    /// No new games.
+    pub paused: bool,
+    /// Who is never accepted, beside those in the configuration.
+    pub blocked: Vec<Pattern>,
+    /// Arenas to take part in, beside those in the configuration.
+    pub arenas: Vec<Joining>,
+    /// Arenas to stay out of, though the configuration names them or they are what is looked for; the latest last.
+    #[serde(with = "ids")]
+    pub left: Vec<ArenaId>,
+}
+
+/// Ids as texts; who has written one that is none had no order to give.
+mod ids {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::ArenaId;
+
+    pub fn serialize<S: Serializer>(ids: &[ArenaId], to: S) -> Result<S::Ok, S::Error> {
+        let texts: Vec<&str> = ids.iter().map(ArenaId::as_str).collect();
+        texts.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<ArenaId>, D::Error> {
+        let texts = Vec::<String>::deserialize(from)?;
+        Ok(texts.iter().filter_map(|text| text.parse().ok()).collect())
+    }
+}
+
+/// Arenas last a day at most, and so many are over before they are forgotten.
+const MOST_LEFT: usize = 100;
+
+impl OperatorOverrides {
+    /// What its file ends with.
+    pub const ENDING: &str = "orders.json";
+
+    /// We stay out of this arena from now on.
+    pub fn leave(&mut self, arena: &ArenaId) {
+        self.left.retain(|other| other != arena);
+        if self.left.len() == MOST_LEFT {
+            self.left.remove(0);
+        }
+        self.left.push(arena.clone());
+    }
+
+    /// Reads the file; one that is not there holds no orders.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn load(path: &Path) -> io::Result<Self> {
+        persist::load(path)
+    }
+
+    /// The file as it should be.
+    pub fn text(&self) -> String {
+        let text = serde_json::to_string_pretty(self).expect("plain data with string keys");
+        text + "\n"
+    }
+
+    /// The settings with these orders in force.
+    pub fn over(&self, settings: &Arc<Settings>) -> Arc<Settings> {
+        let mut over = Arc::clone(settings);
+        if !self.blocked.is_empty() {
+            let block = &mut Arc::make_mut(&mut over).challenge.block;
+            block.extend(self.blocked.iter().cloned());
+        }
+        over
+    }
+}
+
+/// Where these settings have the file, beside the count of challenges. `None` where nothing can be kept.
+pub fn file(settings: &Settings) -> Option<PathBuf> {
+    Some(accepted_log::beside(
+        &accepted_log::file(settings)?,
+        OperatorOverrides::ENDING,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_survive_in_their_file() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("orders.json");
+        assert_eq!(
+            OperatorOverrides::load(&path).unwrap(),
+            OperatorOverrides::default()
+        );
+        let orders = OperatorOverrides {
+            paused: true,
+            blocked: vec!["Rival".to_owned().try_into().unwrap()],
+            arenas: vec!["may24bot:secret".parse().unwrap()],
+            left: vec!["june1bot".parse().unwrap()],
+        };
+        persist::save(&path, orders.text()).unwrap();
+        assert_eq!(OperatorOverrides::load(&path).unwrap(), orders);
+        for (text, why) in [
+            ("{\"paused\": tru", "line 1 column 14"),
+            ("", "it is empty"),
+            (" \n", "it is empty"),
+            ("[]", "not an object"),
+            ("null", "not an object"),
+        ] {
+            persist::save(&path, text).unwrap();
+            let error = OperatorOverrides::load(&path).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+        // One that an older or a newer version has written.
+        persist::save(&path, "{\"paused\": true, \"sleeping\": 7}").unwrap();
+        assert!(OperatorOverrides::load(&path).unwrap().paused);
+    }
+
+    #[test]
+    fn who_is_blocked_stands_in_the_settings() {
+        let mut settings = Settings::default();
+        settings.challenge.block = vec!["one".to_owned().try_into().unwrap()];
+        let settings = Arc::new(settings);
+        assert!(Arc::ptr_eq(
+            &OperatorOverrides::default().over(&settings),
+            &settings
+        ));
+        let orders = OperatorOverrides {
+            blocked: vec!["two".to_owned().try_into().unwrap()],
+            ..OperatorOverrides::default()
+        };
+        let names: Vec<String> = orders
+            .over(&settings)
+            .challenge
+            .block
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(names, ["one", "two"]);
+        assert_eq!(settings.challenge.block.len(), 1);
+    }
+}

@@ -1,0 +1,303 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const HOUR: u64 = 3_600;
+
+fn at(seconds: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
+}
+
+fn id(n: u64) -> GameId {
+    format!("game{n:04}").parse().unwrap()
+}
+
+fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[test]
+fn the_limits_are_those_of_lichess() {
+    let table = [
+        (Limit::BotGames, "bot.vsBot.day", 100, 24 * HOUR),
+        (
+            Limit::ChallengesDay,
+            "challenge.create.user.day",
+            200,
+            24 * HOUR,
+        ),
+        (
+            Limit::ChallengesMinute,
+            "challenge.create.user.minute",
+            25,
+            60,
+        ),
+        (Limit::ChallengesAddress, "challenge.create.ip", 500, 600),
+        (Limit::AiGames, "setup.post.bot.ai", 20, 24 * HOUR),
+        (Limit::EventStreams, "event.stream", 30, 600),
+        (Limit::ArenaJoins, "tournament.join", 30, 600),
+        (Limit::ArenasHour, "tournament.user.join.hour", 8, HOUR),
+        (Limit::ArenasDay, "tournament.user.join.day", 30, 24 * HOUR),
+    ];
+    for (limit, key, credits, window) in table {
+        assert_eq!((limit.key(), limit.credits()), (key, credits));
+        assert_eq!(limit.window(), secs(window));
+    }
+}
+
+#[test]
+fn a_window_is_opened_by_its_first_charge_and_ends_as_a_whole() {
+    let limit = Limit::ChallengesMinute;
+    // What is charged when, and then what is used and until when it is full.
+    let table = [
+        (0, 5, 5, None),
+        (10, 15, 20, None),
+        // Credits are left, so it passes, and goes beyond.
+        (20, 20, 40, Some(60)),
+        (59, 0, 40, Some(60)),
+        (60, 1, 1, None),
+        (119, 24, 25, Some(120)),
+        (120, 0, 0, None),
+    ];
+    let mut quota = Quota::default();
+    for (second, cost, used, full) in table {
+        if cost > 0 {
+            quota.charge(limit, cost, at(second));
+        }
+        assert_eq!(quota.used(limit, at(second)), used, "{second}");
+        assert_eq!(
+            quota.full_until(limit, at(second)),
+            full.map(at),
+            "{second}"
+        );
+    }
+}
+
+#[test]
+fn a_challenge_costs_more_for_a_person_and_counts_three_times() {
+    let mut quota = Quota::default();
+    quota.challenged(true, at(0));
+    quota.challenged(false, at(1));
+    assert_eq!(quota.used(Limit::ChallengesMinute, at(2)), 6);
+    assert_eq!(quota.used(Limit::ChallengesDay, at(2)), 6);
+    assert_eq!(quota.used(Limit::ChallengesAddress, at(2)), 2);
+    assert_eq!(quota.no_challenge_until(at(2)), None);
+    for _ in 0..4 {
+        quota.challenged(false, at(3));
+    }
+    assert_eq!(quota.no_challenge_until(at(4)), Some(at(60)));
+    assert_eq!(quota.no_challenge_until(at(60)), None);
+    for second in 60..240 {
+        quota.challenged(true, at(second));
+    }
+    // 206 of 200: the day's window, opened by the first of all.
+    assert_eq!(quota.no_challenge_until(at(300)), Some(at(24 * HOUR)));
+}
+
+#[test]
+fn games_between_bots_are_counted_once_however_often_we_hear_of_them() {
+    let mut quota = Quota::default();
+    assert!(quota.bot_game(&id(1), None, at(0)));
+    assert!(quota.bot_game(&id(2), Some(Sought::First), at(100)));
+    assert!(!quota.bot_game(&id(2), Some(Sought::First), at(200)));
+    assert!(quota.ai_game(&id(3), at(250)) && !quota.ai_game(&id(3), at(260)));
+    assert!(quota.bot_game(&id(4), Some(Sought::Second), at(300)));
+    let now = at(400);
+    assert_eq!((quota.used(Limit::BotGames, now), quota.made(now)), (3, 2));
+    assert_eq!(quota.used(Limit::AiGames, now), 1);
+    assert_eq!(quota.last_made(now), Some((at(300), true)));
+    // The next window begins with nothing, and with its own first game.
+    let next = at(24 * HOUR);
+    assert_eq!(
+        (quota.used(Limit::BotGames, next), quota.made(next)),
+        (0, 0)
+    );
+    assert!(quota.bot_game(&id(5), None, next));
+    assert_eq!(
+        (quota.used(Limit::BotGames, next), quota.made(next)),
+        (1, 0)
+    );
+    assert_eq!(quota.last_made(next), None);
+}
+
+#[test]
+fn what_lichess_says_of_a_limit_counts_more_than_our_own_count() {
+    let mut quota = Quota::default();
+    quota.bot_game(&id(1), Some(Sought::First), at(0));
+    quota.exhausted(Limit::BotGames, secs(2 * HOUR), at(10));
+    let now = at(11);
+    assert_eq!(quota.used(Limit::BotGames, now), 100);
+    assert_eq!(quota.made(now), 1);
+    let full = quota.full_until(Limit::BotGames, now);
+    assert_eq!(full, Some(at(10 + 2 * HOUR)));
+    assert_eq!(quota.full_until(Limit::BotGames, at(10 + 2 * HOUR)), None);
+}
+
+#[test]
+fn a_refusal_is_waited_out_and_longer_each_time_that_no_time_is_named() {
+    let mut quota = Quota::default();
+    let mut now = 0;
+    let waits = [60, 120, 240, 480, 960, 1_920, 3_840, 7_680, 14_400, 14_400];
+    for wait in waits {
+        quota.challenge_refused(None, at(now));
+        assert_eq!(quota.no_challenge_until(at(now)), Some(at(now + wait)));
+        assert_eq!(quota.no_challenge_until(at(now + wait)), None);
+        now += wait;
+    }
+    // One that is taken begins anew.
+    quota.challenged(true, at(now));
+    quota.challenge_refused(None, at(now));
+    assert_eq!(quota.no_challenge_until(at(now)), Some(at(now + 60)));
+    quota.challenge_refused(Some(secs(5_000)), at(now));
+    quota.challenge_refused(Some(secs(10)), at(now));
+    assert_eq!(quota.no_challenge_until(at(now)), Some(at(now + 5_000)));
+}
+
+#[test]
+fn pauses_are_told_once_and_last_over_a_restart() {
+    let mut quota = Quota::default();
+    let pauses = |left| [(Kind::Challenge, secs(left)), (Kind::Chat, secs(5))];
+    assert!(quota.keep_pauses(pauses(600), at(0)));
+    assert!(!quota.keep_pauses(pauses(599), at(1)));
+    assert!(quota.keep_pauses(pauses(900), at(2)));
+    let kept: Quota = serde_json::from_str(&quota.text()).unwrap();
+    assert_eq!(kept, quota);
+    let left = kept.pauses(at(100));
+    assert_eq!(left, [(Kind::Challenge, secs(803))]);
+    assert_eq!(kept.no_challenge_until(at(100)), Some(at(903)));
+    assert_eq!(kept.pause_until(Kind::Query, at(100)), None);
+    assert!(kept.pauses(at(1_000)).is_empty());
+}
+
+#[test]
+fn a_pause_for_a_proxy_holds_challenges_back_and_is_forgotten_at_a_restart() {
+    let mut quota = Quota::default();
+    quota.proxy_pause(Some(secs(60)), at(0));
+    assert_eq!(quota.no_challenge_until(at(1)), Some(at(61)));
+    assert!(quota.pauses(at(1)).is_empty());
+    let kept: Quota = serde_json::from_str(&quota.text()).unwrap();
+    assert_eq!(kept, Quota::default());
+    quota.proxy_pause(None, at(2));
+    assert_eq!(quota.no_challenge_until(at(2)), None);
+}
+
+#[test]
+fn a_clock_that_was_wrong_blocks_nothing_for_ever() {
+    let mut quota = Quota::default();
+    let far = at(400 * 24 * HOUR);
+    quota.exhausted(Limit::BotGames, secs(HOUR), far);
+    quota.challenge_refused(Some(secs(HOUR)), far);
+    quota.keep_pauses([(Kind::Challenge, secs(HOUR))], far);
+    assert_eq!(quota.full_until(Limit::BotGames, at(0)), None);
+    assert_eq!(quota.no_challenge_until(at(0)), None);
+    assert!(quota.pauses(at(0)).is_empty());
+}
+
+#[test]
+fn the_file_survives_what_happens_to_files() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("quota.json");
+    assert_eq!(Quota::load(&path).unwrap(), Quota::default());
+    let mut quota = Quota::default();
+    quota.bot_game(&id(1), Some(Sought::First), at(0));
+    quota.charge(Limit::EventStreams, 1, at(1));
+    persist::save(&path, quota.text()).unwrap();
+    assert_eq!(Quota::load(&path).unwrap(), quota);
+    persist::save(&path, "{\"used\":").unwrap();
+    assert!(Quota::load(&path).is_err());
+    // Numbers that no clock ever showed.
+    let most = u64::MAX;
+    let text = format!(
+        r#"{{"used":{{"bot.vsBot.day":{{"since":{most},"credits":7}}}},"made":{{"games":{0},"window":0,"last":{most}}},
+        "pauses":{{"challenge":{most}}},"refused":{{"until":{most},"unnamed":{0}}},"new":1}}"#,
+        u32::MAX
+    );
+    persist::save(&path, &text).unwrap();
+    let mut odd = Quota::load(&path).unwrap();
+    odd.challenge_refused(None, at(0));
+    odd.bot_game(&id(1), Some(Sought::First), at(0));
+    assert!(odd.last_made(at(0)).is_some());
+    assert_eq!(odd.used(Limit::BotGames, at(0)), 1);
+}
+
+proptest! {
+    /// The counts of a limiter that works as Lichess's does are never above ours, so we are refused nothing.
+    #[test]
+    fn who_heeds_the_quota_is_never_refused(
+        gaps in prop::collection::vec((0_u64..30, any::<bool>()), 1..400),
+    ) {
+        let mut quota = Quota::default();
+        let (mut now, mut windows) = (0, [(0_u64, 0_u32); 2]);
+        for (gap, bot) in gaps {
+            now += gap;
+            if quota.no_challenge_until(at(now)).is_some() {
+                continue;
+            }
+            let limits = [Limit::ChallengesMinute, Limit::ChallengesDay];
+            for (window, limit) in windows.iter_mut().zip(limits) {
+                if window.1 == 0 || now >= window.0 + limit.seconds() {
+                    *window = (now, 0);
+                }
+                prop_assert!(window.1 < limit.credits());
+                window.1 += if bot { 1 } else { 5 };
+            }
+            quota.challenged(bot, at(now));
+        }
+    }
+}
+
+#[test]
+fn arenas_are_joined_as_often_as_lichess_allows() {
+    let found = Entry {
+        first: true,
+        by_lichess: true,
+        found: true,
+        refused: false,
+    };
+    let mut quota = Quota::default();
+    // Six of eight, and two are left for the operator.
+    for second in 0..6 {
+        assert_eq!(quota.enter_arena(found, at(second)), Ok(()));
+    }
+    assert_eq!(quota.enter_arena(found, at(6)), Err(at(HOUR)));
+    assert_eq!(quota.used(Limit::ArenasDay, at(6)), 6);
+    let named = Entry {
+        found: false,
+        ..found
+    };
+    let by_ann = Entry {
+        by_lichess: false,
+        ..named
+    };
+    assert_eq!(quota.enter_arena(by_ann, at(7)), Ok(()));
+    assert_eq!(quota.enter_arena(named, at(8)), Err(at(HOUR)));
+    let refused = Entry {
+        refused: true,
+        ..named
+    };
+    let mut other = Quota::default();
+    for second in 0..4 {
+        assert_eq!(other.enter_arena(refused, at(second)), Ok(()));
+    }
+    assert_eq!(other.enter_arena(refused, at(5)), Err(at(HOUR)), "half");
+    assert_eq!(other.enter_arena(named, at(6)), Ok(()));
+    // Coming back is another matter.
+    let back = Entry {
+        first: false,
+        ..named
+    };
+    for second in 10..33 {
+        assert_eq!(quota.enter_arena(back, at(second)), Ok(()));
+    }
+    assert_eq!(quota.enter_arena(back, at(40)), Err(at(600)));
+    // Three hours on it is the day that is full: 8 + 3 * 6 and more.
+    let mut now = HOUR;
+    while quota.enter_arena(found, at(now)).is_ok() || now < 4 * HOUR {
+        now += 600;
+    }
+    assert_eq!(quota.used(Limit::ArenasDay, at(now)), 23);
+    assert_eq!(quota.enter_arena(found, at(now)), Err(at(24 * HOUR)));
+    quota.too_many_arenas(at(2 * 24 * HOUR));
+    let again = at(2 * 24 * HOUR + HOUR);
+    assert_eq!(quota.enter_arena(named, at(2 * 24 * HOUR)), Err(again));
+}

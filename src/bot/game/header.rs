@@ -1,0 +1,259 @@
+//! What does not change in a game: who plays whom, how fast, from where.
+
+use std::time::Duration;
+
+use super::budget::Pace;
+use crate::chess::{CastlingNotation, Color, Position};
+use crate::events;
+use crate::lichess::model::{GameFull, GameId, GameInfo, GameTime, Player, Username, Variant};
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub struct GameHeader {
+    /// The game's id.
+    pub id: GameId,
+    /// Our colour.
+    pub us: Color,
+    /// The opponent, as he is called.
+    pub opponent: String,
+    /// Where the game starts.
+    pub initial: Position,
+    /// How it measures time.
+    pub pace: Pace,
+    /// How we spell castling: Lichess takes the ordinary way in ordinary games only.
+    pub castling: CastlingNotation,
+    /// Part of a tournament: never aborted, no chat.
+    pub tournament: bool,
+    /// Against Lichess's own engine: no chat.
+    pub against_ai: bool,
+}
+
+/// Why a game cannot be played.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnsupportedGame {
+    /// Not by these rules.
+    #[error("{0} is not a variant we play")]
+    Variant(Variant),
+    /// We are neither of the players.
+    #[error("neither player is {0}")]
+    NotOurs(Username),
+    /// The start is no position.
+    #[error("its first position cannot be played: {0}")]
+    Position(String),
+}
+
+impl GameHeader {
+    /// Reads the first line of a game's stream. `info` is what the account's stream said about the game.
+    pub fn read(
+        full: &GameFull,
+        me: &Username,
+        info: Option<&GameInfo>,
+    ) -> Result<Self, UnsupportedGame> {
+        let castling = match full.variant {
+            Variant::Standard => CastlingNotation::Standard,
+            Variant::Chess960 | Variant::FromPosition => CastlingNotation::KingTakesRook,
+            other => return Err(UnsupportedGame::Variant(other)),
+        };
+        let us = full
+            .color_of(me)
+            .or(info.map(|info| info.color))
+            .ok_or_else(|| UnsupportedGame::NotOurs(me.clone()))?;
+        let initial = match full.initial_fen.as_deref().map(Position::from_fen) {
+            Some(Ok(position)) => position,
+            // Such a game begins in no other position, whatever stands there.
+            Some(Err(_)) if full.variant == Variant::Standard => Position::startpos(),
+            Some(Err(error)) => return Err(UnsupportedGame::Position(error.to_string())),
+            None => Position::startpos(),
+        };
+        let them = full.player(!us);
+        Ok(Self {
+            id: full.id.clone(),
+            us,
+            opponent: them.shown(),
+            initial,
+            pace: pace(full),
+            castling,
+            tournament: full.tournament_id.is_some(),
+            against_ai: them.ai_level.is_some(),
+        })
+    }
+
+    /// Whether there is a chess clock.
+    pub fn clocked(&self) -> bool {
+        matches!(self.pace, Pace::Clock { .. })
+    }
+
+    /// The event that tells of the game.
+    pub fn started(&self, full: &GameFull, plies: usize) -> events::GameStarted {
+        events::GameStarted {
+            game: self.id.to_string(),
+            white: player(&full.white),
+            black: player(&full.black),
+            our_color: self.us,
+            speed: full.speed.key().into(),
+            time_control: time_control(full),
+            rated: full.rated,
+            variant: full.variant.key().into(),
+            // As we read it: the text may have blanks and line ends between its fields.
+            initial_fen: full.initial_fen.as_ref().map(|_| self.initial.fen()),
+            tournament: full.tournament_id.as_ref().map(ToString::to_string),
+            plies: plies as u32,
+        }
+    }
+}
+
+fn pace(full: &GameFull) -> Pace {
+    match full.time() {
+        GameTime::Clock(clock) => Pace::Clock {
+            increment: clock.increment,
+        },
+        GameTime::Days(_) => Pace::Correspondence,
+        GameTime::Unlimited => Pace::Unlimited,
+    }
+}
+
+fn time_control(full: &GameFull) -> events::TimeControl {
+    match full.time() {
+        GameTime::Clock(clock) => events::TimeControl::Clock {
+            base: clock.initial,
+            increment: clock.increment,
+        },
+        GameTime::Days(days) => events::TimeControl::Days(days),
+        GameTime::Unlimited => events::TimeControl::Unlimited,
+    }
+}
+
+fn player(player: &Player) -> events::Player {
+    events::Player {
+        name: player.shown(),
+        title: player.title.clone(),
+        rating: player.rating.and_then(|rating| rating.try_into().ok()),
+        provisional: player.provisional,
+    }
+}
+
+/// A clock of the stream in milliseconds, where there is one.
+pub fn millis(pace: Pace, time: Duration) -> Option<u64> {
+    (pace != Pace::Unlimited).then_some(time.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::lichess::model::mutations::{fulls, mutations};
+
+    fn full(patch: Value) -> GameFull {
+        let mut full = json!({
+            "id": "abcdefgh", "variant": {"key": "standard"}, "speed": "blitz", "rated": false,
+            "white": {"id": "ann", "name": "Ann", "title": null, "rating": 1500},
+            "black": {"id": "rob", "name": "Rob", "title": "BOT", "rating": 2000},
+            "initialFen": "startpos", "clock": {"initial": 180_000, "increment": 2_000}, "type": "gameFull",
+            "state": {"type": "gameState", "moves": "", "wtime": 180_000, "btime": 180_000,
+                      "winc": 2_000, "binc": 2_000, "status": "started"},
+        });
+        for (key, value) in patch.as_object().unwrap() {
+            full[key] = value.clone();
+        }
+        serde_json::from_value(full).unwrap()
+    }
+
+    fn read(patch: Value) -> Result<GameHeader, UnsupportedGame> {
+        GameHeader::read(&full(patch), &Username::new("rob"), None)
+    }
+
+    #[test]
+    fn an_ordinary_game() {
+        let head = read(json!({})).unwrap();
+        assert_eq!((head.us, head.opponent.as_str()), (Color::Black, "Ann"));
+        assert_eq!(
+            head.pace,
+            Pace::Clock {
+                increment: Duration::from_secs(2)
+            }
+        );
+        assert!(head.clocked() && !head.tournament && !head.against_ai);
+    }
+
+    #[test]
+    fn games_without_a_clock() {
+        assert_eq!(
+            read(json!({"clock": null, "daysPerTurn": 3})).unwrap().pace,
+            Pace::Correspondence
+        );
+        let state = json!({"moves": "", "wtime": 2_147_483_647, "btime": 2_147_483_647, "status": "started"});
+        let endless = json!({"clock": null, "speed": "correspondence", "state": state});
+        assert_eq!(read(endless).unwrap().pace, Pace::Unlimited);
+    }
+
+    #[test]
+    fn a_clock_that_cannot_be_read_is_seen_by_its_times() {
+        let pace = |increment| Pace::Clock {
+            increment: Duration::from_secs(increment),
+        };
+        for (clock, increment) in [(json!(null), 2), (json!("3+2"), 2), (json!({}), 0)] {
+            assert_eq!(read(json!({"clock": clock})).unwrap().pace, pace(increment));
+        }
+        let slow = json!({"clock": null, "daysPerTurn": [], "speed": "correspondence"});
+        assert_eq!(read(slow).unwrap().pace, Pace::Correspondence);
+    }
+
+    #[test]
+    fn castling_is_spelled_as_the_variant_wants_it() {
+        let fen = "bqnbrnkr/pppppppp/8/8/8/8/PPPPPPPP/BQNBRNKR w KQkq - 0 1";
+        for key in ["chess960", "fromPosition"] {
+            let head = read(json!({"variant": {"key": key}, "initialFen": fen})).unwrap();
+            assert_eq!(head.castling, CastlingNotation::KingTakesRook);
+        }
+        assert_eq!(
+            read(json!({})).unwrap().castling,
+            CastlingNotation::Standard
+        );
+    }
+
+    #[test]
+    fn no_other_field_makes_a_game_unplayable() {
+        let but = [
+            "/id",
+            "/type",
+            "/variant",
+            "/variant/key",
+            "/state",
+            "/state/moves",
+            "/state/status",
+        ];
+        let info = json!({"gameId": "STANDARD", "color": "black"});
+        let info: GameInfo = serde_json::from_value(info).unwrap();
+        let me = Username::new("kestrel");
+        for full in fulls("STANDARD") {
+            for (what, full) in mutations(&full, &but) {
+                let full: GameFull = serde_json::from_value(full).unwrap();
+                let head = GameHeader::read(&full, &me, Some(&info));
+                let head = head.unwrap_or_else(|why| panic!("{what}: {why}"));
+                assert_eq!(
+                    (head.us, head.initial),
+                    (Color::Black, Position::startpos())
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_played_is_said() {
+        let atomic = read(json!({"variant": {"key": "atomic"}}));
+        assert_eq!(
+            atomic.unwrap_err(),
+            UnsupportedGame::Variant(Variant::Atomic)
+        );
+        let strangers = read(json!({"black": {"aiLevel": 3}}));
+        assert_eq!(
+            strangers.unwrap_err(),
+            UnsupportedGame::NotOurs(Username::new("rob"))
+        );
+        let set_up = json!({"variant": {"key": "fromPosition"}, "initialFen": "nonsense"});
+        assert!(matches!(read(set_up), Err(UnsupportedGame::Position(_))));
+        let ordinary = read(json!({"initialFen": "nonsense"})).unwrap();
+        assert_eq!(ordinary.initial, Position::startpos());
+    }
+}

@@ -1,0 +1,264 @@
+//! Whom to challenge next, and to what. Pure but for the lots that are drawn.
+
+use std::time::{Duration, SystemTime};
+
+use super::memory::{Memory, Offer};
+use crate::config::{Exact, Pattern, Profile, Settings, Side, Variant};
+use crate::lichess::model::{self, Color, ColorWish, TimeControl, User, Username};
+
+/// So many are looked at before one is challenged: some are not there any more, some are playing.
+const SHORT_LIST: usize = 8;
+
+/// What an operator wants.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Kinds of games; there is always one.
+    pub profiles: Vec<Profile>,
+    /// Who is never challenged.
+    pub blocked: Vec<Pattern>,
+}
+
+/// Who is online, and what we are worth beside them.
+#[derive(Clone, Debug)]
+pub struct OnlineBots {
+    pub me: User,
+    pub bots: Vec<User>,
+}
+
+/// A kind of game, and who may be challenged to it.
+type Game<'a> = (Offer, Vec<&'a User>);
+
+/// What to try.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Who asks for it.
+    pub profile: String,
+    /// The game.
+    pub offer: Offer,
+    /// Our colour.
+    pub color: ColorWish,
+    /// Whom to ask, one of these, the first ones rather than the last ones.
+    pub users: Vec<Username>,
+    /// Which of a pair of games it is; `None` where there are no pairs.
+    pub pair: Option<PairGame>,
+}
+
+/// One of a pair of games.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairGame {
+    First,
+    Second,
+}
+
+/// There is nobody to be challenged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nobody {
+    /// Why, for the operator.
+    pub why: String,
+    /// When the first one may be asked again of those that are left alone.
+    pub until: Option<SystemTime>,
+}
+
+/// The second game of a pair, if one is owed to somebody who is there.
+pub fn second(
+    plan: &Plan,
+    roster: &OnlineBots,
+    memory: &Memory,
+    now: SystemTime,
+) -> Option<Choice> {
+    memory.owed(now).find_map(|(user, offer, color)| {
+        let wanted = |profile: &Profile| {
+            profile.color == Side::Balanced && offers(profile).any(|other| other == offer)
+        };
+        let number = plan.profiles.iter().position(wanted)?;
+        let bot = roster.bots.iter().find(|bot| bot.username == user)?;
+        let is_free = memory.alone_until(&user, offer, now).is_none();
+        (is_free && plan.admits(bot, &roster.me)).then(|| Choice {
+            profile: plan.profiles[number].shown(number),
+            offer,
+            color: wish(color),
+            users: vec![bot.username.clone()],
+            pair: Some(PairGame::Second),
+        })
+    })
+}
+
+/// A game with somebody who has not been met for long: a profile by its weight, one of its games, and who fits it.
+///
+/// # Errors
+/// When nobody fits, or all who do are left alone.
+pub fn choose(
+    plan: &Plan,
+    roster: &OnlineBots,
+    memory: &Memory,
+    now: SystemTime,
+    rng: &mut fastrand::Rng,
+) -> Result<Choice, Nobody> {
+    let (mut fitting, mut until) = (0, None::<SystemTime>);
+    let mut possible: Vec<(usize, Vec<Game<'_>>)> = Vec::new();
+    for (number, profile) in plan.profiles.iter().enumerate() {
+        let mut games = Vec::new();
+        for offer in offers(profile) {
+            let mut free = Vec::new();
+            for bot in plan.opponents(profile, offer, roster) {
+                fitting += 1;
+                match memory.alone_until(&bot.username, offer, now) {
+                    None => free.push(bot),
+                    Some(again) => until = Some(until.map_or(again, |until| until.min(again))),
+                }
+            }
+            if !free.is_empty() {
+                games.push((offer, free));
+            }
+        }
+        if !games.is_empty() {
+            possible.push((number, games));
+        }
+    }
+    let Some((number, mut games)) = lot(possible, |(number, _)| plan.profiles[*number].weight, rng)
+    else {
+        let mut others = roster.bots.iter();
+        let others = others.any(|bot| bot.username != roster.me.username);
+        return Err(nobody(others, fitting, until));
+    };
+    let profile = &plan.profiles[number];
+    let (offer, mut free) = games.swap_remove(rng.usize(..games.len()));
+    rng.shuffle(&mut free);
+    // Stable, so that those who are alike stay in the order of the lots.
+    free.sort_by_key(|bot| memory.last_met(&bot.username));
+    free.truncate(SHORT_LIST);
+    let either = if rng.bool() {
+        Color::White
+    } else {
+        Color::Black
+    };
+    let (color, pair) = match profile.color {
+        Side::Balanced => (wish(either), Some(PairGame::First)),
+        Side::White => (ColorWish::White, None),
+        Side::Black => (ColorWish::Black, None),
+        Side::Random => (ColorWish::Random, None),
+    };
+    Ok(Choice {
+        profile: profile.shown(number),
+        offer,
+        color,
+        users: free.iter().map(|bot| bot.username.clone()).collect(),
+        pair,
+    })
+}
+
+impl Plan {
+    /// As the settings say it.
+    pub fn of(settings: &Settings) -> Self {
+        let (challenge, matchmaking) = (&settings.challenge, &settings.matchmaking);
+        let blocked = challenge.block.iter().chain(&matchmaking.block);
+        let sisters = settings.sisters.iter().cloned().map(Pattern::try_from);
+        Self {
+            profiles: matchmaking.profiles(),
+            blocked: blocked.cloned().chain(sisters.flatten()).collect(),
+        }
+    }
+
+    /// The same with those games only that are over within that time, as they mostly are.
+    pub fn within(&self, time: Duration) -> Self {
+        let mut plan = self.clone();
+        for profile in &mut plan.profiles {
+            profile.clock.retain(|clock| fits(*clock, time));
+        }
+        plan.profiles.retain(|profile| !profile.clock.is_empty());
+        plan
+    }
+
+    /// Those who fit a profile, for one of its games.
+    fn opponents<'a>(
+        &'a self,
+        profile: &'a Profile,
+        offer: Offer,
+        roster: &'a OnlineBots,
+    ) -> impl Iterator<Item = &'a User> {
+        let rating = move |user: &User| user.perfs.get(offer.perf()).and_then(|perf| perf.rating);
+        let ours = rating(&roster.me);
+        let bots = roster.bots.iter();
+        bots.filter(move |bot| {
+            let bot: &User = bot;
+            self.admits(bot, &roster.me) && profile.wants(rating(bot), ours)
+        })
+    }
+
+    /// Whether he may be challenged at all.
+    fn admits(&self, bot: &User, me: &User) -> bool {
+        let name = bot.username.as_str();
+        bot.username != me.username
+            && !bot.disabled
+            && !bot.blocking
+            && !self.blocked.iter().any(|pattern| pattern.matches(name))
+    }
+}
+
+/// The games of a profile. What is not played with a clock was refused with the settings.
+fn offers(profile: &Profile) -> impl Iterator<Item = Offer> {
+    let clocks = profile.clock.iter().copied().map(Exact::time);
+    clocks.flat_map(move |time| {
+        let clock = match time {
+            TimeControl::Clock { limit, increment } => Some((limit, increment)),
+            _ => None,
+        };
+        let variants = profile.variant.iter().map(|variant| match variant {
+            Variant::Standard => model::Variant::Standard,
+            Variant::Chess960 => model::Variant::Chess960,
+            Variant::FromPosition => model::Variant::FromPosition,
+        });
+        clock.into_iter().flat_map(move |(limit, increment)| {
+            variants.clone().map(move |variant| Offer {
+                limit,
+                increment,
+                variant,
+                rated: profile.rated,
+            })
+        })
+    })
+}
+
+/// Whether such a game is over within that time when each side takes as long as Lichess reckons with.
+fn fits(clock: Exact, time: Duration) -> bool {
+    let estimate = clock.time().estimate();
+    estimate.is_some_and(|seconds| 2 * Duration::from_secs(seconds.into()) <= time)
+}
+
+/// Draws one by weight.
+fn lot<T>(mut from: Vec<T>, weight: impl Fn(&T) -> u32, rng: &mut fastrand::Rng) -> Option<T> {
+    let all: u64 = from.iter().map(|one| u64::from(weight(one))).sum();
+    if all == 0 {
+        return None;
+    }
+    let mut drawn = rng.u64(..all);
+    let at = from.iter().position(|one| {
+        let weight = u64::from(weight(one));
+        let is_it = drawn < weight;
+        drawn = drawn.saturating_sub(weight);
+        is_it
+    })?;
+    Some(from.swap_remove(at))
+}
+
+fn nobody(others: bool, fitting: usize, until: Option<SystemTime>) -> Nobody {
+    let why = match fitting {
+        _ if !others => "no other bot is online",
+        0 => "no bot that is online fits a profile",
+        _ => "the bots online that fit a profile have all declined lately",
+    };
+    Nobody {
+        why: why.to_owned(),
+        until,
+    }
+}
+
+fn wish(color: Color) -> ColorWish {
+    match color {
+        Color::White => ColorWish::White,
+        Color::Black => ColorWish::Black,
+    }
+}
+
+#[cfg(test)]
+mod tests;

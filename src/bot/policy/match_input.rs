@@ -1,0 +1,257 @@
+//! What rules can ask about: a challenge or a game, and whether a rule is about it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bot::game::header::GameHeader;
+use crate::config::{self, Exact, ExtraRule, Match, OurColor, Pattern, Range, Title};
+use crate::lichess::model::{
+    Challenge, Challenger, Color, ColorWish, GameFull, GameTime, Speed, TimeControl, Username,
+    Variant,
+};
+
+/// A challenge that came to us, or a game of ours.
+#[derive(Clone, Debug)]
+pub struct MatchInput {
+    /// Who challenges or plays us; nobody for somebody without an account.
+    pub name: Option<Username>,
+    /// That is a bot, or Lichess's own engine.
+    pub bot: bool,
+    /// His title.
+    pub title: Option<String>,
+    /// His rating in this kind of game.
+    pub rating: Option<i32>,
+    /// Which is uncertain.
+    pub provisional: bool,
+    /// Our rating in this kind of game.
+    pub our_rating: Option<i32>,
+    /// The age of his account, where that was looked up.
+    pub age_days: Option<u32>,
+    /// The variant.
+    pub variant: Variant,
+    /// The speed.
+    pub speed: Speed,
+    /// The time control.
+    pub time: TimeControl,
+    /// Whether ratings are at stake.
+    pub rated: bool,
+    /// Our colour; left to chance where it is not known.
+    pub color: ColorWish,
+    /// It was left to chance, though it is known by now.
+    pub chance: bool,
+    /// Extra rules.
+    pub rules: Vec<String>,
+    /// A challenge to one more game.
+    pub rematch: bool,
+    /// A game of a tournament.
+    pub tournament: bool,
+}
+
+impl MatchInput {
+    /// A challenge. `age_days` is the age of the challenger's account, where it is known.
+    pub fn of_challenge(challenge: &Challenge, age_days: Option<u32>) -> Self {
+        let from = challenge.challenger.as_ref();
+        let us = challenge.dest_user.as_ref();
+        Self {
+            name: from.map(|from| from.name.clone()),
+            bot: from.is_some_and(Challenger::is_bot),
+            title: from.and_then(|from| from.title.clone()),
+            rating: from.and_then(|from| from.rating),
+            provisional: from.is_some_and(|from| from.provisional),
+            our_rating: us.and_then(|us| us.rating),
+            age_days,
+            variant: challenge.variant,
+            speed: challenge.speed,
+            time: challenge.time_control,
+            rated: challenge.rated,
+            color: match challenge.color {
+                ColorWish::White => ColorWish::Black,
+                ColorWish::Black => ColorWish::White,
+                ColorWish::Random => ColorWish::Random,
+            },
+            chance: challenge.color == ColorWish::Random,
+            rules: challenge.rules.clone(),
+            rematch: challenge.rematch_of.is_some(),
+            tournament: false,
+        }
+    }
+
+    /// A game, by the first line of its stream.
+    pub fn of_game(full: &GameFull, head: &GameHeader) -> Self {
+        let (us, them) = (full.player(head.us), full.player(!head.us));
+        Self {
+            name: them.name.clone().or_else(|| them.id.clone()),
+            bot: them.is_bot() || them.ai_level.is_some(),
+            title: them.title.clone(),
+            rating: them.rating,
+            provisional: them.provisional,
+            our_rating: us.rating,
+            age_days: None,
+            variant: full.variant,
+            speed: full.speed,
+            time: match full.time() {
+                GameTime::Clock(clock) => TimeControl::Clock {
+                    limit: clock.initial.as_secs().try_into().unwrap_or(u32::MAX),
+                    increment: clock.increment.as_secs().try_into().unwrap_or(u32::MAX),
+                },
+                GameTime::Days(days) => TimeControl::Correspondence { days },
+                GameTime::Unlimited => TimeControl::Unlimited,
+            },
+            rated: full.rated,
+            color: match head.us {
+                Color::White => ColorWish::White,
+                Color::Black => ColorWish::Black,
+            },
+            chance: false,
+            rules: Vec::new(),
+            rematch: false,
+            tournament: head.tournament,
+        }
+    }
+
+    /// What is worth keeping of a challenge that becomes a game.
+    pub fn known(&self) -> ChallengeFacts {
+        ChallengeFacts {
+            age_days: self.age_days,
+            chance: self.chance,
+            rules: self.rules.clone(),
+            rematch: self.rematch,
+        }
+    }
+
+    /// The game comes from a challenge of which this was known.
+    pub fn recall(&mut self, known: ChallengeFacts) {
+        let ChallengeFacts {
+            age_days,
+            chance,
+            rules,
+            rematch,
+        } = known;
+        (self.age_days, self.chance) = (age_days, chance);
+        (self.rules, self.rematch) = (rules, rematch);
+    }
+
+    /// What the user is called where acceptances are counted.
+    pub fn user(&self) -> String {
+        self.name.as_ref().map_or_else(String::new, Username::id)
+    }
+
+    /// The same in a sentence.
+    pub fn shown(&self) -> &str {
+        self.name.as_ref().map_or("Anonymous", Username::as_str)
+    }
+}
+
+/// What only a challenge tells, and rules may ask of its game as well.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChallengeFacts {
+    /// The age of the challenger's account, where that was looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub age_days: Option<u32>,
+    /// The colours were left to chance.
+    pub chance: bool,
+    /// Extra rules.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
+    /// It was for one more game.
+    pub rematch: bool,
+}
+
+/// Why a rule is not about this; `None` when it is.
+pub fn miss(rule: &Match, subject: &MatchInput) -> Option<String> {
+    let flag = |wanted: Option<bool>, is: bool, yes: &str, no: &str| {
+        let said = if is { yes } else { no };
+        wanted
+            .filter(|wanted| *wanted != is)
+            .map(|_| said.to_owned())
+    };
+    let (base, increment, days) = match subject.time {
+        TimeControl::Clock { limit, increment } => (Some(limit), Some(increment), None),
+        TimeControl::Correspondence { days } => (None, None, Some(days)),
+        TimeControl::Unlimited | TimeControl::Unknown => (None, None, None),
+    };
+    let number = |n: Option<u32>| n.map(i64::from);
+    let estimate = number(subject.time.estimate());
+    let (rating, ours) = (
+        subject.rating.map(i64::from),
+        subject.our_rating.map(i64::from),
+    );
+    let range = |wanted: Option<Range>, what: &str, is: Option<i64>| {
+        let wanted = wanted?;
+        match is {
+            Some(number) if wanted.contains(number) => None,
+            Some(number) => Some(format!("{what} {number} is not in {wanted}")),
+            None => Some(format!("{what} is not known")),
+        }
+    };
+    let variant = subject.variant.key();
+    let speed = subject.speed.key();
+    let title = subject.title.as_deref().unwrap_or("none");
+    let name = subject.shown();
+    let color = subject.color;
+    let has_rule = |wanted: &ExtraRule| {
+        let mut rules = subject.rules.iter();
+        rules.any(|rule| rule.eq_ignore_ascii_case(wanted.key()))
+    };
+    flag(rule.bot, subject.bot, "a bot", "no bot")
+        .or_else(|| {
+            let fits = |wanted: &Title| wanted.key() == title;
+            none_of(&rule.title, fits, || format!("title {title}"))
+        })
+        .or_else(|| {
+            let fits = |wanted: &Pattern| {
+                subject
+                    .name
+                    .as_ref()
+                    .is_some_and(|name| wanted.matches(name.as_str()))
+            };
+            none_of(&rule.name, fits, || format!("name {name}"))
+        })
+        .or_else(|| range(rule.rating, "rating", rating))
+        .or_else(|| {
+            let difference = rating.zip(ours).map(|(theirs, ours)| theirs - ours);
+            range(rule.rating_diff, "rating_diff", difference)
+        })
+        .or_else(|| {
+            let (yes, no) = ("rating is provisional", "rating is not provisional");
+            flag(rule.provisional, subject.provisional, yes, no)
+        })
+        .or_else(|| range(rule.age_days, "age_days", number(subject.age_days)))
+        .or_else(|| {
+            let fits = |wanted: &config::Variant| wanted.key() == variant;
+            none_of(&rule.variant, fits, || format!("variant {variant}"))
+        })
+        .or_else(|| {
+            let fits = |wanted: &config::Speed| wanted.key() == speed;
+            none_of(&rule.speed, fits, || format!("speed {speed}"))
+        })
+        .or_else(|| {
+            let fits = |wanted: &Exact| wanted.is(subject.time);
+            none_of(&rule.clock, fits, || format!("clock {}", subject.time))
+        })
+        .or_else(|| range(rule.base_s, "base_s", number(base)))
+        .or_else(|| range(rule.increment_s, "increment_s", number(increment)))
+        .or_else(|| range(rule.estimate_s, "estimate_s", estimate))
+        .or_else(|| range(rule.days, "days", number(days)))
+        .or_else(|| flag(rule.rated, subject.rated, "rated", "casual"))
+        .or_else(|| {
+            let by_chance = |wish| wish == ColorWish::Random && subject.chance;
+            let fits = |wanted: &OurColor| wanted.wish() == color || by_chance(wanted.wish());
+            none_of(&rule.color, fits, || format!("our colour {}", color.key()))
+        })
+        .or_else(|| none_of(&rule.rules, has_rule, || "without these extra rules".into()))
+        .or_else(|| flag(rule.rematch, subject.rematch, "a rematch", "no rematch"))
+        .or_else(|| {
+            let (yes, no) = ("part of a tournament", "not part of a tournament");
+            flag(rule.tournament, subject.tournament, yes, no)
+        })
+}
+
+/// What it is instead, if none of what is wanted fits. Nothing wanted is anything wanted.
+fn none_of<T>(
+    wanted: &[T],
+    fits: impl Fn(&T) -> bool,
+    is: impl FnOnce() -> String,
+) -> Option<String> {
+    (!wanted.is_empty() && !wanted.iter().any(fits)).then(is)
+}

@@ -1,0 +1,172 @@
+//! How a game is played: the settings, as the rules have it for this game.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{MatchInput, PlayingStrength, match_input, name_of};
+use crate::config::{self, Books, Play, Settings, Takebacks};
+use crate::engine::Limits;
+use crate::plural;
+
+/// See the module's text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Terms {
+    /// Which books are asked.
+    pub book: Books,
+    /// Whether we greet, and answer commands.
+    pub chat: bool,
+    /// When we offer and accept draws.
+    pub draw: config::Draw,
+    /// When we resign, if we do to this opponent.
+    pub resign: config::Resign,
+    /// How many moves the opponent gets back.
+    pub takebacks: u32,
+    /// Whether we offer him one more game.
+    pub offer_rematch: bool,
+    /// How long we wait for his first move; `None` for ever.
+    pub abort_after: Option<Duration>,
+    /// How much the engine may think about a move, beside what the clock allows.
+    pub think: Think,
+    /// How strong it plays.
+    #[serde(default)]
+    pub skill: PlayingStrength,
+    /// By which rules, for the log; nothing when it is all as the sections say.
+    pub by: Option<String>,
+}
+
+/// Bounds for each move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Think {
+    /// Time.
+    pub time: Option<Duration>,
+    /// Plies.
+    pub depth: Option<u32>,
+    /// Positions.
+    pub nodes: Option<u64>,
+}
+
+impl Think {
+    /// These limits, and no more than this.
+    pub fn bound(self, limits: Limits) -> Limits {
+        Limits {
+            at_most: [self.time, limits.at_most].into_iter().flatten().min(),
+            depth: self.depth.or(limits.depth),
+            nodes: self.nodes.or(limits.nodes),
+            ..limits
+        }
+    }
+}
+
+impl Terms {
+    /// As the sections say, while nothing is known of the game.
+    pub fn plain(settings: &Settings) -> Self {
+        Self::with(settings, Play::default(), None, None)
+    }
+
+    /// As the rules say, and where they say nothing, the sections. Rules that decline are about challenges alone.
+    pub fn of(settings: &Settings, game: &MatchInput) -> Self {
+        let (mut play, mut by) = (Play::default(), Vec::new());
+        for (number, rule) in settings.rule.iter().enumerate() {
+            if rule.decline.is_some() || match_input::miss(&rule.matching, game).is_some() {
+                continue;
+            }
+            if rule.play != Play::default() {
+                play = play.or(rule.play.clone());
+                by.push(name_of(number, rule));
+            }
+            if rule.accept == Some(true) {
+                break;
+            }
+        }
+        let how = format!("{} by {}", said(&play).join(", "), by.join(" and "));
+        Self::with(settings, play, Some(game), (!by.is_empty()).then_some(how))
+    }
+
+    fn with(
+        settings: &Settings,
+        play: Play,
+        game: Option<&MatchInput>,
+        by: Option<String>,
+    ) -> Self {
+        let (draw, resign) = (settings.draw.clone(), settings.resign.clone());
+        let games = &settings.games;
+        let bot = game.is_some_and(|game| game.bot);
+        let takebacks = play.takebacks.unwrap_or(games.takebacks);
+        let gives_back = game.is_some_and(|game| match takebacks {
+            Takebacks::Never => false,
+            Takebacks::Casual => !game.bot && !game.rated,
+            Takebacks::Humans => !game.bot,
+            Takebacks::Always => true,
+        });
+        let strength = play.strength.unwrap_or(settings.engine.strength);
+        let abort_after_s = play.abort_after_s.unwrap_or(games.abort_after_s);
+        Self {
+            book: play
+                .book
+                .clone()
+                .unwrap_or_else(|| settings.book.enabled.into()),
+            chat: play.chat.unwrap_or(true),
+            draw: config::Draw {
+                offer: play.offer_draws.unwrap_or(draw.offer),
+                accept: play.accept_draws.unwrap_or(draw.accept),
+                ..draw
+            },
+            resign: config::Resign {
+                // A rule that says so means these opponents, whoever they are.
+                enabled: play
+                    .resign
+                    .unwrap_or(resign.enabled && (bot || resign.humans)),
+                ..resign
+            },
+            takebacks: if gives_back { games.most_takebacks } else { 0 },
+            offer_rematch: play.offer_rematch.unwrap_or(games.offer_rematch),
+            abort_after: (abort_after_s > 0).then(|| config::seconds(abort_after_s)),
+            think: Think {
+                time: play.max_move(),
+                depth: play.max_depth,
+                nodes: play.max_nodes,
+            },
+            skill: game.map_or_else(PlayingStrength::default, |game| {
+                PlayingStrength::of(strength, game)
+            }),
+            by,
+        }
+    }
+}
+
+/// What this says, in words.
+pub fn said(play: &Play) -> Vec<String> {
+    let switch =
+        |is: Option<bool>, yes: &str, no: &str| is.map(|is| if is { yes } else { no }.to_owned());
+    let said = [
+        play.book.as_ref().map(Books::to_string),
+        switch(play.offer_draws, "offers draws", "offers no draws"),
+        switch(play.accept_draws, "accepts draws", "accepts no draws"),
+        switch(play.resign, "resigns", "does not resign"),
+        switch(play.chat, "chats", "no chat"),
+        play.takebacks.map(|who| {
+            let who = match who {
+                Takebacks::Never => "nobody",
+                Takebacks::Casual => "people in casual games",
+                Takebacks::Humans => "people",
+                Takebacks::Always => "everybody",
+            };
+            format!("moves back for {who}")
+        }),
+        switch(play.offer_rematch, "offers a rematch", "offers no rematch"),
+        play.abort_after_s.map(|s| match s {
+            0 => "waits for the first move for ever".to_owned(),
+            s => format!("{s} s for the first move"),
+        }),
+        play.max_move_ms
+            .map(|ms| format!("{ms} ms for a move at most")),
+        play.max_depth
+            .map(|depth| format!("{} deep at most", plural::count(depth, "ply", "plies"))),
+        play.max_nodes
+            .map(|nodes| plural::count(nodes, "position", "positions"))
+            .map(|nodes| format!("{nodes} for a move at most")),
+        play.strength.map(|strength| format!("plays {strength}")),
+    ];
+    said.into_iter().flatten().collect()
+}

@@ -1,0 +1,105 @@
+//! Who is treated how: takebacks, resignation, rematches, as tables.
+
+use std::time::Duration;
+
+use super::*;
+
+fn terms(text: &str, patch: Value) -> Terms {
+    Terms::of(
+        &settings(text),
+        &MatchInput::of_challenge(&challenge(patch), None),
+    )
+}
+
+fn rated() -> Value {
+    json!({"rated": true})
+}
+
+fn rated_bot() -> Value {
+    let mut bot = bot();
+    bot["rated"] = true.into();
+    bot
+}
+
+#[test]
+fn moves_are_given_back_to_whom_the_operator_says() {
+    let everybody: [fn() -> Value; 4] = [|| json!({}), rated, bot, rated_bot];
+    for (who, expected) in [
+        ("never", [0, 0, 0, 0]),
+        ("casual", [3, 0, 0, 0]),
+        ("humans", [3, 3, 0, 0]),
+        ("always", [3, 3, 3, 3]),
+    ] {
+        let text = format!("games.takebacks = \"{who}\"");
+        let given = everybody.map(|patch| terms(&text, patch()).takebacks);
+        assert_eq!(given, expected, "{who}");
+    }
+    let rule = "games.most_takebacks = 1\n[[rule]]\nmatch = { bot = true }\nplay = { takebacks = \"always\" }\n";
+    let given = everybody.map(|patch| terms(rule, patch()).takebacks);
+    assert_eq!(given, [1, 0, 1, 1]);
+}
+
+#[test]
+fn people_may_give_mate() {
+    for (text, human, bot_too) in [
+        ("", false, true),
+        ("resign.humans = true", true, true),
+        ("resign.enabled = false", false, false),
+        ("[[rule]]\nplay = { resign = true }", true, true),
+        (
+            "[[rule]]\nmatch = { rated = false }\nplay = { resign = false }",
+            false,
+            false,
+        ),
+    ] {
+        let resigns = |patch| terms(text, patch).resign.enabled;
+        assert_eq!(
+            (resigns(json!({})), resigns(bot())),
+            (human, bot_too),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_rule_says_how_long_we_wait_and_whether_we_play_again() {
+    let text = "games = { abort_after_s = 30 }\n[[rule]]\nmatch = { bot = false }\n\
+                play = { abort_after_s = 0, offer_rematch = true }\n";
+    let (human, bot) = (terms(text, json!({})), terms(text, bot()));
+    assert_eq!((human.abort_after, human.offer_rematch), (None, true));
+    let half_a_minute = Some(Duration::from_secs(30));
+    assert_eq!((bot.abort_after, bot.offer_rematch), (half_a_minute, false));
+    let by = "offers a rematch, waits for the first move for ever by rule 1";
+    assert_eq!(human.by.as_deref(), Some(by));
+}
+
+#[test]
+fn so_many_rematches_in_a_row() {
+    let rematch = || json!({"rematchOf": "hgfedcba"});
+    let rule = "[[rule]]\nmatch = { rematch = true, rated = false }\naccept = true\n";
+    let later = Verdict::Decline(DeclineReason::Later);
+    for (text, number, expected) in [
+        ("", 1, Verdict::Accept),
+        ("", 2, later),
+        ("challenge.rematches = 3", 3, Verdict::Accept),
+        ("challenge.rematches = 3", 4, later),
+        // What number it is was lost in a restart, or is not known beforehand.
+        ("", 0, Verdict::Accept),
+        ("challenge.rematches = 0", 0, later),
+        (rule, 9, Verdict::Accept),
+    ] {
+        let load = Load {
+            rematch: number,
+            ..Load::default()
+        };
+        let ruling = ruling(rematch(), &settings(text), &AcceptedLog::default(), load);
+        assert_eq!(ruling.verdict, expected, "number {number} with {text}");
+    }
+    let first = ruling(
+        json!({}),
+        &settings("challenge.rematches = 0"),
+        &AcceptedLog::default(),
+        Load::default(),
+    );
+    assert_eq!(first.verdict, Verdict::Accept);
+}

@@ -1,0 +1,79 @@
+//! How strong games are played, as tables.
+
+use super::*;
+use crate::config::{STRONGEST, WEAKEST};
+use crate::engine::Elo;
+
+fn skill(text: &str, patch: Value) -> PlayingStrength {
+    let subject = MatchInput::of_challenge(&challenge(patch), None);
+    Terms::of(&settings(text), &subject).skill
+}
+
+fn elo(text: &str, patch: Value) -> Option<u16> {
+    skill(text, patch).elo
+}
+
+fn rated(rating: i32, provisional: bool) -> Value {
+    json!({"challenger": {"id": "ann", "name": "Ann", "rating": rating, "provisional": provisional}})
+}
+
+#[test]
+fn the_configuration_and_the_engine_mean_the_same_levels() {
+    assert_eq!((WEAKEST, STRONGEST), (Elo::MIN.get(), Elo::MAX.get()));
+}
+
+#[test]
+fn a_rule_sets_the_strength_and_the_section_that_of_the_others() {
+    let text = "[engine]\nstrength = 2000\n[[rule]]\nmatch = { rating = \"..1600\" }\nplay = { strength = { elo = 1300 } }\n\
+                [[rule]]\nmatch = { rating = \"2400..\" }\nplay = { strength = \"full\" }\n";
+    assert_eq!(elo(text, rated(1500, false)), Some(1300));
+    assert_eq!(elo(text, rated(1900, false)), Some(2000));
+    assert_eq!(elo(text, rated(2500, false)), None);
+    assert_eq!(elo("", rated(1500, false)), None);
+    assert_eq!(skill("", json!({"rated": true})).said, None);
+}
+
+#[test]
+fn rated_games_are_played_at_full_strength_unless_it_is_allowed() {
+    let limited = skill("[engine]\nstrength = 1500\n", json!({"rated": true}));
+    assert_eq!(limited.elo, None);
+    let said = limited.said.unwrap();
+    assert!(
+        said.contains("rated") && said.contains("sandbagging"),
+        "{said}"
+    );
+    let allowed = "[engine]\nstrength = { elo = 1500, allow_rated = true }\n";
+    assert_eq!(elo(allowed, json!({"rated": true})), Some(1500));
+}
+
+#[test]
+fn adaptive_is_near_the_opponent() {
+    let adaptive = "[engine]\nstrength = \"adaptive\"\n";
+    for (rating, provisional, expected) in [
+        (1732, false, 1732),
+        (800, false, 1000),
+        (3100, false, 2800),
+        // Half of what is uncertain, and half of where all begin.
+        (2300, true, 1900),
+        (900, true, 1200),
+    ] {
+        let patch = rated(rating, provisional);
+        assert_eq!(elo(adaptive, patch), Some(expected), "{rating}");
+    }
+    assert_eq!(elo(adaptive, json!({"challenger": null})), Some(1500));
+    let weaker = "[engine]\nstrength = { adaptive = true, offset = -150 }\n";
+    assert_eq!(elo(weaker, rated(1700, false)), Some(1550));
+    let said = skill(adaptive, rated(2300, true)).said.unwrap();
+    assert_eq!(
+        said,
+        "at 1900 Elo, for the opponent has 2300, which is uncertain"
+    );
+}
+
+#[test]
+fn weak_players_know_few_openings() {
+    let plies = |text: &str| skill(text, json!({})).book_plies();
+    assert_eq!(plies("[engine]\nstrength = 1000\n"), 0);
+    assert_eq!(plies("[engine]\nstrength = 1850\n"), 8);
+    assert_eq!(plies(""), usize::MAX);
+}
