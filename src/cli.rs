@@ -142,7 +142,7 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         knightwatch run\n  \
         knightwatch run --config /etc/knightwatch/config.toml\n  \
-        knightwatch run --set games.concurrency=1 --set daemon.log=debug\n  \
+        knightwatch run --set games.concurrency=1 --set daemon.log_level=debug\n  \
         knightwatch run --moves\n  \
         LICHESS_TOKEN=lip_... KNIGHTWATCH__LICHESS__URL=http://127.0.0.1:9663 knightwatch run\n\n\
         The first SIGTERM or Ctrl-C takes no new games and lets running ones finish, the second leaves at once; \

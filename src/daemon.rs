@@ -297,7 +297,7 @@ fn shelf(settings: &Settings) -> Result<BookSet, Error> {
         .iter()
         .map(open)
         .collect::<Result<Vec<_>, _>>()?;
-    if wanted.default {
+    if wanted.embedded {
         books.push(Book::embedded());
     }
     let choice = book::Choice {
@@ -456,7 +456,7 @@ fn page(
     events: &Bus,
     records: Option<PathBuf>,
 ) -> Option<Page> {
-    let address = settings.daemon.address().ok().flatten()?;
+    let address = settings.web.address().ok().flatten()?;
     let shown = web::Parts {
         events: events.subscribe(),
         metrics: accounts.metrics.clone(),
@@ -469,7 +469,7 @@ fn page(
         key: page_key(settings),
     };
     let page = Page::open(address, shown).inspect_err(|error| {
-        warn!("no page, /metrics and /healthz on {address}: {error}; see daemon.listen");
+        warn!("no page, /metrics and /healthz on {address}: {error}; see web.listen");
     });
     let page = page.ok()?;
     info!("/metrics and /healthz are on http://{}", page.address());
@@ -495,7 +495,7 @@ fn page_key(settings: &Settings) -> Option<PathBuf> {
 
 /// Who plays on the page, where that is a user of a simulator.
 fn guest(settings: &Settings) -> Option<web::Play> {
-    let name = &settings.daemon.guest;
+    let name = &settings.web.play_as;
     if name.is_empty() {
         return None;
     }

@@ -232,12 +232,12 @@ fn bot_parts(sim: &Sim, address: SocketAddr, events: Bus) -> anyhow::Result<BotP
     settings.games.reserved_for_humans = 4;
     settings.games.abort_after_s = 600;
     settings.games.takebacks = Takebacks::Always;
-    settings.games.most_takebacks = u32::MAX;
+    settings.games.max_takebacks = u32::MAX;
     // Games without a clock count as correspondence.
     settings.challenge.speeds.push(Speed::Correspondence);
     // Who plays one on the page sits there and waits for the answer.
     settings.correspondence.linger_s = 3_600;
-    settings.correspondence.at_once = 20;
+    settings.correspondence.concurrency = 20;
     let token: Token = sim.token_of(NAME).parse()?;
     Ok(daemon::assemble(&Arc::new(settings), token, events)?)
 }

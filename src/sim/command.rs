@@ -23,7 +23,7 @@ pub struct SimArgs {
     pub listen: SocketAddr,
     /// A user of the server, a bot with `:bot`; its token is `lip_` and the name in lower case. With `:guest` somebody
     /// without an account, who plays through the Board API with his token as a visitor does in his browser; with `:browser`
-    /// a human who is always there without a stream, as on the page of a bot that runs with `daemon.guest`, and who can
+    /// a human who is always there without a stream, as on the page of a bot that runs with `web.play_as`, and who can
     /// ask every bot for takebacks, as if its preferences allowed it
     #[arg(long = "user", value_name = "NAME[:bot|:guest|:browser]")]
     pub users: Vec<NewUser>,

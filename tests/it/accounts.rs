@@ -25,7 +25,7 @@ const BLITZ: [(&str, &str); 3] = [
 ];
 
 /// Nothing but a few games for each.
-pub const SMALL: &str = "challenge.queue = 0\ngames = { concurrency = 2 }\n";
+pub const SMALL: &str = "challenge.queue_size = 0\ngames = { concurrency = 2 }\n";
 
 pub fn site() -> Site {
     Site::new([
@@ -445,10 +445,10 @@ fn an_operator_says_which_account_he_means() {
         assert_eq!(answers(whom), "generic");
     }
     // Each account heeds what the configuration says by now.
-    bot.configure(|text| text.replace("queue = 0", "queue = 1"));
+    bot.configure(|text| text.replace("queue_size = 0", "queue_size = 1"));
     let reloaded = said(&bot, &["reload"]);
     assert_eq!(
-        reloaded.matches("challenge.queue: 0 -> 1").count(),
+        reloaded.matches("challenge.queue_size: 0 -> 1").count(),
         2,
         "{reloaded}"
     );

@@ -374,7 +374,7 @@ impl Daemon {
             let socket = socket.display();
             writeln!(
                 text,
-                "daemon = {{ listen = \"127.0.0.1:0\", socket = \"{socket}\" }}"
+                "web.listen = \"127.0.0.1:0\"\ndaemon = {{ socket = \"{socket}\" }}"
             )
             .unwrap();
         }

@@ -15,7 +15,7 @@ const CONFIG: &str = r#"
     [challenge]
     speeds = ["blitz", "correspondence"]
     [correspondence]
-    at_once = 2
+    concurrency = 2
     linger_s = 1
     [[rule]]
     play = { max_depth = 3 }
@@ -101,7 +101,7 @@ fn a_game_that_rests_goes_on_after_a_crash_and_is_seen_to_its_end() {
 #[test]
 fn no_game_waits_while_another_lingers() {
     let site = site();
-    let config = CONFIG.replace("at_once = 2", "at_once = 1");
+    let config = CONFIG.replace("concurrency = 2", "concurrency = 1");
     let config = config.replace("linger_s = 1", "linger_s = 36000");
     let _bot = Daemon::start_with(&site, &config, &["--time-scale", &scale_from_now(SPEED)]);
     let anna = site.player("Anna");
@@ -121,7 +121,7 @@ fn the_most_urgent_is_thought_about_first_and_for_as_long_as_is_set() {
     // Slower, so that a busy machine matters less.
     const SPEED: f64 = 4.0;
     let site = site_at(SPEED);
-    let config = CONFIG.replace("at_once = 2", "at_once = 1\nmove_s = 4");
+    let config = CONFIG.replace("concurrency = 2", "concurrency = 1\nmove_time_s = 4");
     let config = config.replace("[[rule]]\n    play = { max_depth = 3 }", "");
     let config = format!("book = {{ enabled = false }}\n{config}");
     let scale = scale_from_now(SPEED);

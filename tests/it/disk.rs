@@ -244,7 +244,7 @@ fn on_a_read_only_disk_there_is_no_control_socket_until_it_can_be_written() {
     let log = home.path().join("log");
     let socket = disk.path.join("control.sock");
     let config = format!(
-        "daemon = {{ listen = \"\", socket = \"{}\" }}",
+        "web.listen = \"\"\ndaemon = {{ socket = \"{}\" }}",
         socket.display()
     );
     let bot = launch(&site, &config, home, &log);

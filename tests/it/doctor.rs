@@ -83,7 +83,7 @@ fn run_sends_nobody_to_an_upgrade_that_lichess_refuses() {
         let socket = home.path().join("control.sock");
         let socket = format!("daemon.socket={}", socket.display());
         let records = format!("records.directory={}", home.path().display());
-        let sets = ["daemon.listen=", socket.as_str(), records.as_str()];
+        let sets = ["web.listen=", socket.as_str(), records.as_str()];
         let arguments: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
         let arguments = [&["run"], &arguments[..]].concat();
         let (code, text) = code_and_text(&knightwatch(&site, user, &arguments));

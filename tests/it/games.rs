@@ -165,7 +165,7 @@ fn four_games_at_once() {
 #[test]
 fn a_challenge_beyond_the_places_is_for_later() {
     let site = Site::new([NewUser::bot("Anna"), NewUser::bot("Bert")]);
-    let config = "games.concurrency = 1\nchallenge.queue = 0\n";
+    let config = "games.concurrency = 1\nchallenge.queue_size = 0\n";
     let _bot = Daemon::start(&site, config);
     let (anna, bert) = (site.player("Anna"), site.player("Bert"));
     anna.start(&CLOCK);

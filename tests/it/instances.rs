@@ -63,7 +63,7 @@ fn age(bot: &Daemon) -> Option<Duration> {
 fn socket_of(bot: &Daemon) -> String {
     let socket = bot.socket();
     format!(
-        "daemon = {{ listen = \"127.0.0.1:0\", socket = \"{}\" }}\n",
+        "web.listen = \"127.0.0.1:0\"\ndaemon = {{ socket = \"{}\" }}\n",
         socket.display()
     )
 }

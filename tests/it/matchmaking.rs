@@ -13,7 +13,7 @@ use crate::common::{BOT, Daemon, Site, visits_of, wait};
 use crate::operator::said;
 
 /// At once, and not for long.
-const EAGER: &str = "[matchmaking]\nenabled = true\nidle_s = 0\npatience_s = 2\n\
+const EAGER: &str = "[matchmaking]\nenabled = true\nidle_s = 0\nchallenge_timeout_s = 2\n\
                      [[matchmaking.profile]]\nclock = \"1+0\"\nrated = false\n";
 
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
@@ -162,7 +162,7 @@ fn a_challenge_that_nobody_answers_is_taken_back() {
 #[test]
 fn a_human_gets_in_while_a_challenge_is_pending() {
     let site = Site::new([statue("Statue"), NewUser::human("Anna")]);
-    let patient = EAGER.replace("patience_s = 2", "patience_s = 600");
+    let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
     let bot = Daemon::start(&site, &format!("games = {{ concurrency = 1 }}\n{patient}"));
     says(&bot, "challenged Statue", 1);
     let anna = site.player("Anna");
@@ -338,7 +338,7 @@ fn games_that_others_have_asked_for_are_counted_over_a_restart() {
     let config = EAGER.replace("idle_s = 0", "idle_s = 3");
     let mut bot = Daemon::start(
         &site,
-        &config.replace("enabled = true", "enabled = true\nreserve = 97"),
+        &config.replace("enabled = true", "enabled = true\nreserved_games = 97"),
     );
     // Three are ours to seek, and as many as that have more than the reserve for themselves.
     let players = ["Ann", "Ben", "Cleo", "Dora", "Eve"].map(|name| site.player(name));
@@ -397,7 +397,7 @@ fn who_is_restarted_again_and_again_does_not_open_ever_more_streams() {
 #[test]
 fn a_bot_that_stops_takes_its_challenge_back() {
     let site = Site::new([statue("Statue")]);
-    let patient = EAGER.replace("patience_s = 2", "patience_s = 600");
+    let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
     let mut bot = Daemon::start(&site, &patient);
     says(&bot, "challenged Statue", 1);
     bot.signal("TERM");
@@ -426,7 +426,7 @@ fn a_challenge_that_is_on_its_way_when_the_bot_stops_is_taken_back() {
 #[test]
 fn a_deaf_moment_costs_no_challenge() {
     let site = Site::new([statue("Statue")]);
-    let patient = EAGER.replace("patience_s = 2", "patience_s = 30");
+    let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 30");
     let bot = Daemon::start(&site, &patient);
     says(&bot, "challenged Statue", 1);
     site.sim.cut(Some(BOT), None, StreamFault::Reset);
@@ -438,7 +438,7 @@ fn a_deaf_moment_costs_no_challenge() {
 #[test]
 fn a_paused_bot_challenges_nobody() {
     let site = Site::new([statue("Statue")]);
-    let patient = EAGER.replace("patience_s = 2", "patience_s = 600");
+    let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
     let mut bot = Daemon::start(&site, &patient);
     says(&bot, "challenged Statue", 1);
     said(&bot, &["pause"]);

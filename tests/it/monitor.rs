@@ -143,7 +143,7 @@ fn a_daemon_without_a_page_says_so() {
     let home = tempfile::tempdir().unwrap();
     let socket = home.path().join("control.sock");
     let config = format!(
-        "daemon = {{ listen = \"\", socket = \"{}\" }}",
+        "web.listen = \"\"\ndaemon = {{ socket = \"{}\" }}",
         socket.display()
     );
     let bot = Daemon::start(&site, &config);
@@ -157,7 +157,7 @@ fn a_daemon_without_a_page_says_so() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("no page is open: daemon.listen"), "{said}");
+    assert!(said.contains("no page is open: web.listen"), "{said}");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn the_socket_of_a_crashed_bot_is_taken_over_that_of_a_running_one_is_not() {
         status(&bot.socket(), true).status.success().then_some(())
     });
     let config = format!(
-        "daemon = {{ listen = \"\", socket = \"{}\" }}",
+        "web.listen = \"\"\ndaemon = {{ socket = \"{}\" }}",
         bot.socket().display()
     );
     let second = Daemon::start_as(&site, "Anna", &config, &[]);

@@ -73,7 +73,10 @@ fn site() -> Site {
 #[test]
 fn a_pause_holds_over_a_crash_and_running_games_go_on() {
     let site = site();
-    let mut bot = Daemon::start(&site, "challenge.queue = 2\n[games]\nconcurrency = 1\n");
+    let mut bot = Daemon::start(
+        &site,
+        "challenge.queue_size = 2\n[games]\nconcurrency = 1\n",
+    );
     let [anna, bert, rival] = ["Anna", "Bert", "Rival"].map(|name| site.player(name));
     let game = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
     // Who waits for a place is told, too.
@@ -495,7 +498,10 @@ fn books_that_were_not_opened_are_missed_at_each_reload() {
 #[test]
 fn places_grow_and_shrink_with_a_reload() {
     let site = site();
-    let bot = Daemon::start(&site, "challenge.queue = 0\n[games]\nconcurrency = 1\n");
+    let bot = Daemon::start(
+        &site,
+        "challenge.queue_size = 0\n[games]\nconcurrency = 1\n",
+    );
     let [anna, bert, rival] = ["Anna", "Bert", "Rival"].map(|name| site.player(name));
     assert_eq!(ask(&anna, &BLITZ), "accepted");
     assert_eq!(ask(&bert, &BLITZ), "later");
@@ -613,7 +619,7 @@ fn a_reload_without_the_configuration_changes_nothing() {
     // Found where the program is started.
     let text = format!(
         "lichess.url = \"{}\"\nengine = {{ hash_mib = 16, threads = 1 }}\nchallenge.accept = false\n\
-         daemon = {{ listen = \"\", socket = \"{}\" }}\n",
+         web.listen = \"\"\ndaemon = {{ socket = \"{}\" }}\n",
         site.url,
         socket.display()
     );

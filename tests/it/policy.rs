@@ -117,7 +117,7 @@ fn a_limit_per_user_and_day_survives_a_crash() {
 #[test]
 fn who_waits_is_served_by_preference_and_who_has_gone_is_not() {
     let site = site();
-    let config = "[games]\nconcurrency = 1\n[challenge]\nqueue = 3\n\
+    let config = "[games]\nconcurrency = 1\n[challenge]\nqueue_size = 3\n\
                   [[rule]]\nmatch = { name = \"cleo\" }\npriority = 1\n";
     let bot = Daemon::start(&site, config);
     let [anna, bert, cleo, robot, rival] =
@@ -332,7 +332,7 @@ fn a_game_is_played_by_the_rules_that_its_challenge_met() {
 #[test]
 fn nobody_waits_longer_than_he_has_to() {
     let site = site();
-    let config = "[games]\nconcurrency = 1\n[challenge]\nqueue_s = 1\n";
+    let config = "[games]\nconcurrency = 1\n[challenge]\nqueue_timeout_s = 1\n";
     let _bot = Daemon::start(&site, config);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     anna.start(&BLITZ);
@@ -342,7 +342,7 @@ fn nobody_waits_longer_than_he_has_to() {
 #[test]
 fn a_game_without_a_clock_waits_for_no_place_and_takes_none() {
     let site = site();
-    let config = "[games]\nconcurrency = 1\nper_opponent = 1\n[challenge]\nqueue = 0\nspeeds = [\"blitz\", \"correspondence\"]\n";
+    let config = "[games]\nconcurrency = 1\nper_opponent = 1\n[challenge]\nqueue_size = 0\nspeeds = [\"blitz\", \"correspondence\"]\n";
     let _bot = Daemon::start(&site, config);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let days = [("days", "2")];

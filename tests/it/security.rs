@@ -108,7 +108,7 @@ fn the_token_is_in_nothing_that_is_printed() {
     let bot = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
         .args(["run", "--engine-panics", "500"])
         .args(["--set", "engine.hash_mib=16", "--set", "engine.threads=1"])
-        .args(["--set", "daemon.listen="])
+        .args(["--set", "web.listen="])
         .current_dir(home.path())
         .env("RUNTIME_DIRECTORY", home.path())
         .env("HOME", home.path())

@@ -43,9 +43,9 @@ fn the_log_has_the_time_of_day_on_a_terminal_and_the_date_in_a_file() {
         "--set",
         "lichess.url=http://127.0.0.1:1",
         "--set",
-        "daemon.listen=",
+        "web.listen=",
         "--set",
-        "daemon.log=warn",
+        "daemon.log_level=warn",
     ];
     let environment = [
         ("LICHESS_TOKEN", "wrong token"),

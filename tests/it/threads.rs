@@ -18,7 +18,7 @@ const STACK: u64 = 64 << 20;
 fn start(site: &Site, command: &mut Command) -> Option<(String, Option<i32>)> {
     let home = TempDir::new().unwrap();
     let log = home.path().join("log");
-    let listen = ["--set", "daemon.listen=", "--set", "engine.hash_mib=1"];
+    let listen = ["--set", "web.listen=", "--set", "engine.hash_mib=1"];
     let child = command
         .args(listen)
         .current_dir(home.path())

@@ -13,7 +13,7 @@ use crate::operator::{online, refused, said, status};
 
 /// One game at a time, and an arena to join.
 const ONE: &str =
-    "challenge.queue = 0\n[games]\nconcurrency = 1\n[tournaments]\njoin = [\"rehearse\"]\n";
+    "challenge.queue_size = 0\n[games]\nconcurrency = 1\n[tournaments]\njoin = [\"rehearse\"]\n";
 
 fn arena(starts_s: u64) -> ArenaOptions {
     ArenaOptions {
@@ -388,7 +388,10 @@ fn finds_any_arena_for_bots_that_fits_and_no_two_at_once() {
     announce(&site, "overlap1", 1_200, |_| {});
     announce(&site, "wanted02", 6_000, |_| {});
     announce(&site, "tomorrow", 90_000, |_| {});
-    let bot = Daemon::start(&site, "[tournaments]\nany = true\nclocks = [\"1+0\"]\n");
+    let bot = Daemon::start(
+        &site,
+        "[tournaments]\njoin_any = true\nclocks = [\"1+0\"]\n",
+    );
     wait("the bot takes part", || {
         (players(&site, ["wanted01", "wanted02"]) == [1, 1]).then_some(())
     });
@@ -413,7 +416,7 @@ fn no_more_arenas_are_joined_than_lichess_allows() {
     for (id, hour) in ROW.into_iter().zip(0..) {
         announce(&site, id, 600 + hour * 3_700, |_| {});
     }
-    let mut bot = Daemon::start(&site, "[tournaments]\nany = true\n");
+    let mut bot = Daemon::start(&site, "[tournaments]\njoin_any = true\n");
     let joined = || {
         let all = players(&site, ROW).into_iter();
         all.filter(|players| *players == 1).count()
@@ -491,7 +494,7 @@ fn an_arena_that_cannot_be_looked_at_after_a_crash_is_left_all_the_same() {
 fn an_arena_that_the_operator_has_left_is_not_found_again() {
     let site = site(&arena(600));
     announce(&site, "another1", 7_200, |_| {});
-    let mut bot = Daemon::start(&site, "[tournaments]\nany = true\n");
+    let mut bot = Daemon::start(&site, "[tournaments]\njoin_any = true\n");
     let both = ["rehearse", "another1"];
     wait("the bot takes part", || {
         (players(&site, both) == [1, 1]).then_some(())
@@ -512,7 +515,7 @@ fn an_arena_that_the_operator_has_left_is_not_found_again() {
     assert_eq!(looks(), before + 1);
     assert_eq!(players(&site, both), [0, 1]);
     // Nor is one kept that is no longer looked for.
-    bot.configure(|text| text.replace("any = true", "any = false"));
+    bot.configure(|text| text.replace("join_any = true", "join_any = false"));
     let done = said(&bot, &["reload"]);
     assert!(done.contains("leaving the arena another1"), "{done}");
     wait("the bot has left", || {

@@ -119,7 +119,7 @@ impl Terms {
                     .unwrap_or(resign.enabled && (bot || resign.humans)),
                 ..resign
             },
-            takebacks: if gives_back { games.most_takebacks } else { 0 },
+            takebacks: if gives_back { games.max_takebacks } else { 0 },
             offer_rematch: play.offer_rematch.unwrap_or(games.offer_rematch),
             abort_after: (abort_after_s > 0).then(|| config::seconds(abort_after_s)),
             think: Think {

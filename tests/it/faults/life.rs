@@ -151,7 +151,7 @@ fn f16_games_are_played_out_within_the_grace() {
 #[test]
 fn f16_what_outlasts_the_grace_is_left_and_taken_up_again() {
     let site = stage("F16", 4.0, None);
-    let config = "daemon = { grace_s = 6, listen = \"\", socket = \"control.sock\" }";
+    let config = "web.listen = \"\"\ndaemon = { grace_s = 6, socket = \"control.sock\" }";
     let mut bot = tester(&site, 4.0, config, &[]);
     for game in site.started(2) {
         site.plies(&game.id, 4);

@@ -111,7 +111,7 @@ impl ByHeart {
             ..SimOptions::default()
         });
         let config = format!(
-            "book = {{ files = [\"{}\"], default = false, max_ply = {PLIES} }}",
+            "book = {{ files = [\"{}\"], embedded = false, max_ply = {PLIES} }}",
             book.path().display()
         );
         let bot = Daemon::start_with(

@@ -93,7 +93,7 @@ fn a_draw_that_is_offered_is_answered_at_once() {
     let site = site(&["Anna", "Bert"]);
     let _bot = Daemon::start(
         &site,
-        "draw = { min_move = 1, moves = 1, max_win = 30, offer = false }\n",
+        "draw = { min_move = 1, min_level_moves = 1, max_win = 30, offer = false }\n",
     );
     let (anna, bert) = (site.player("Anna"), site.player("Bert"));
     let level = from_position(&anna, DEAD);
@@ -116,7 +116,7 @@ fn a_draw_that_is_offered_is_answered_at_once() {
 #[test]
 fn a_draw_that_a_bot_offers_is_weighed_after_his_move() {
     let site = Site::new([NewUser::bot("Anna")]);
-    let config = "draw = { min_move = 1, moves = 1, max_win = 33, offer = false }\n\
+    let config = "draw = { min_move = 1, min_level_moves = 1, max_win = 33, offer = false }\n\
                   book = { enabled = false }\n[[rule]]\nplay = { max_depth = 4 }\n";
     let _bot = Daemon::start(&site, config);
     let anna = site.player("Anna");
@@ -133,7 +133,10 @@ fn a_draw_that_a_bot_offers_is_weighed_after_his_move() {
 #[test]
 fn a_level_ending_is_offered_as_a_draw() {
     let site = site(&[]);
-    let bot = Daemon::start(&site, "draw = { min_move = 1, moves = 1, max_win = 30 }\n");
+    let bot = Daemon::start(
+        &site,
+        "draw = { min_move = 1, min_level_moves = 1, max_win = 30 }\n",
+    );
     let kind = Kind::Engine { nodes: 500 };
     site.sim.spar(Sparring {
         habits: Habits {
@@ -158,8 +161,7 @@ fn a_level_ending_is_offered_as_a_draw() {
 #[test]
 fn a_draw_that_is_not_taken_is_not_offered_again_for_a_while() {
     let site = site(&["Anna"]);
-    let config =
-        "draw = { min_move = 1, moves = 1, max_win = 30 }\n[[rule]]\nplay = { max_depth = 4 }\n";
+    let config = "draw = { min_move = 1, min_level_moves = 1, max_win = 30 }\n[[rule]]\nplay = { max_depth = 4 }\n";
     let bot = Daemon::start(&site, config);
     let anna = site.player("Anna");
     let id = from_position(&anna, DEAD);
@@ -177,7 +179,7 @@ fn a_draw_that_is_not_taken_is_not_offered_again_for_a_while() {
 #[test]
 fn a_rule_says_from_whom_draws_are_taken_and_to_whom_they_are_offered() {
     let site = site(&["Anna", "Bert"]);
-    let config = "draw = { min_move = 1, moves = 1, max_win = 30 }\n[[rule]]\nmatch = { name = \"anna\" }\n\
+    let config = "draw = { min_move = 1, min_level_moves = 1, max_win = 30 }\n[[rule]]\nmatch = { name = \"anna\" }\n\
                   play = { accept_draws = false, offer_draws = false, max_depth = 4 }\n\
                   [[rule]]\nplay = { offer_draws = false }\n";
     let bot = Daemon::start(&site, config);
@@ -210,7 +212,7 @@ fn lost_games_are_resigned_to_bots_and_played_out_with_people() {
     let site = site(&[]);
     let _bot = Daemon::start(
         &site,
-        "[resign]\nscore_cp = 300\nmoves = 2\ntheir_time_s = 0\n",
+        "[resign]\nscore_cp = 300\nmin_lost_moves = 2\ntheir_time_s = 0\n",
     );
     // A rook ahead, and it takes some moves to mate with it.
     let kind = Kind::Engine { nodes: 3_000 };
@@ -236,7 +238,7 @@ fn a_takeback_ends_the_thinking() {
     let site = site(&["Anna"]);
     let bot = Daemon::start(
         &site,
-        "book = { enabled = false }\n[games]\nmost_takebacks = 2\n",
+        "book = { enabled = false }\n[games]\nmax_takebacks = 2\n",
     );
     let anna = site.player("Anna");
     let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
