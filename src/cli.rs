@@ -464,7 +464,7 @@ pub enum Command {
     #[command(
         after_help = "Example: knightwatch ladder /usr/games/stockfish --levels 1200,1400 --anchors 1350@20000,1500@20000\n\n\
         Ctrl-C ends it at the end of the games that are on, with what they say. Nothing depends on time. \
-        docs/strength.md says what to do with what comes out."
+        docs/engine/strength.md says what to do with what comes out."
     )]
     Ladder(LadderOptions),
 

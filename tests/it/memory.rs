@@ -1,4 +1,4 @@
-//! How much memory many games at once take: what the README says, and not more.
+//! How much memory many games at once take: what the documentation says, and not more.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const SEARCH_MIB: u64 = 4;
 
 #[test]
 fn many_games_at_once_stay_within_what_the_readme_says() {
-    let readme = include_str!("../../README.md");
+    let readme = include_str!("../../docs/operations.md");
     for figure in [
         format!("{PROGRAM_MIB} MiB for the program"),
         format!("{SEARCH_MIB} MiB for each"),

@@ -84,7 +84,7 @@ struct Handicap {
 }
 
 /// The rungs of the ladder: the Elo that is asked for, and the step of the formulas in [`Handicap::of_step`] that has it, as
-/// far as `docs/strength.md` measures it; the last is an extrapolation. Between two rungs the steps are even.
+/// far as `docs/engine/strength.md` measures it; the last is an extrapolation. Between two rungs the steps are even.
 const RUNGS: [(f64, f64); 10] = [
     (1000.0, 1665.0),
     (1170.0, 1750.0),

@@ -1,5 +1,5 @@
 //! `knightwatch ladder`: the levels of `strength` play each other and another engine whose levels are known, which says what
-//! Elo each of them has. `docs/strength.md` says what to do with it.
+//! Elo each of them has. `docs/engine/strength.md` says what to do with it.
 //!
 //! Nothing is limited by time, so that the result does not depend on the machine or on its load.
 
