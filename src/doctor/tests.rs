@@ -118,7 +118,7 @@ async fn every_problem_is_told_at_once() {
     let report = check(&site.settings).await;
     let troubles = troubles(&report);
     let expected = [
-        "token: of anna, lacks the scope bot:play",
+        "token: of Anna, lacks the scope bot:play",
         "token: lacks the scope challenge:read",
         "account: Anna is no bot account",
         "account: Anna has no biography",

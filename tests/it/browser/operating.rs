@@ -95,14 +95,16 @@ fn what_an_operator_does_is_in_the_log_and_a_bot_that_stops_takes_no_orders() {
         said(&bot, order);
         browser.shows(log, told);
     }
-    // Nobody answers this one, and the bot waits for that.
-    said(&bot, &["challenge", "Anna", "3+2"]);
+    let player = site.player("Anna");
+    let id = player.start(&[CLOCK[0], CLOCK[1], ("color", "white"), ("rated", "true")]);
     browser.until("!document.querySelector('[data-lever=pause]').disabled");
     said(&bot, &["drain"]);
-    browser.shows(log, "draining: no game is running");
-    browser.shows("[aria-label=Bot] .state", "Stopping: no game is on");
+    browser.shows(log, "draining: finishing 1 game");
+    browser.shows("[aria-label=Bot] .state", "Stopping: 1 game");
     browser
         .until("[...document.querySelectorAll('[data-lever]')].every((lever) => lever.disabled)");
+    act(&player, &id, "resign");
+    site.finished(&id);
 }
 
 #[test]
