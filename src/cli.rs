@@ -487,7 +487,7 @@ pub enum Command {
     /// Fit to stored games how often positions are won, drawn and lost
     #[command(
         hide = true,
-        after_help = "Example: knightwatch chances --data games\n\nWhat comes out fits into src/engine/chances.rs."
+        after_help = "Example: knightwatch chances --data games\n\nWhat comes out fits into src/engine/wdl.rs."
     )]
     Chances(ChancesOptions),
 
@@ -721,7 +721,7 @@ fn user(text: &str) -> Result<String, Infallible> {
 }
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
-    let most = perft::MOST_THREADS;
+    let most = perft::MAX_THREADS;
     let number = text
         .parse()
         .ok()
@@ -730,7 +730,7 @@ fn threads(text: &str) -> Result<NonZeroUsize, String> {
 }
 
 fn hash_mib() -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(..=perft::MOST_HASH_MIB)
+    RangedU64ValueParser::new().range(..=perft::MAX_HASH_MIB)
 }
 
 fn color(text: &str) -> Result<Color, String> {
