@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use knightwatch::book::{Book, Choice, Selection};
+use knightwatch::book::{Book, PickOptions, Selection};
 use knightwatch::bot;
 use knightwatch::chess::{CastlingNotation, Game, Position};
 use knightwatch::config::Settings;
@@ -187,7 +187,7 @@ async fn one_game(client: &Client) -> Outcome<Vec<Duration>> {
     };
     let (book, choice) = (
         Book::embedded(),
-        Choice {
+        PickOptions {
             selection: Selection::Uniform,
             min_weight: 1,
         },

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use knightwatch::book::Book;
-use knightwatch::chess::pgn::{self, Eval, Note, Outcome, Tags};
+use knightwatch::chess::pgn::{self, Eval, MoveComment, Outcome, Tags};
 use knightwatch::chess::{Game, Position};
 
 const GAMES: usize = 4_000;
@@ -37,7 +37,7 @@ fn text(annotated: bool) -> String {
     let mut text = String::new();
     for number in 0..GAMES {
         let mut game = Game::new(Position::startpos());
-        while game.moves().len() < 80 && game.ending().is_none() {
+        while game.moves().len() < 80 && game.termination().is_none() {
             let mv = book.pick(game.position(), &Default::default(), &mut random);
             let moves = game.position().legal_moves();
             game.play(mv.unwrap_or_else(|| moves[random.usize(..moves.len())]));
@@ -47,12 +47,12 @@ fn text(annotated: bool) -> String {
         tags.set("Site", format!("https://lichess.org/{number:08}"));
         tags.set("White", "Knightwatch");
         tags.set("WhiteElo", "2400");
-        let note = |_| Note {
+        let note = |_| MoveComment {
             clock: Some(Duration::from_secs(random.u64(..300))),
             eval: Some(Eval::Centipawns(random.i32(-300..300))),
-            ..Note::default()
+            ..MoveComment::default()
         };
-        let notes: Vec<Note> = if annotated {
+        let notes: Vec<MoveComment> = if annotated {
             game.moves().iter().map(note).collect()
         } else {
             Vec::new()

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
 
-use knightwatch::book::{Book, Choice, Probe, Selection};
+use knightwatch::book::{Book, PickOptions, Probe, Selection};
 use knightwatch::bot::replay::{Outcome, Replay};
 use knightwatch::bot::{AcceptedLog, policy};
 use knightwatch::chess::pgn::{self, Reader};
 use knightwatch::chess::{CastlingNotation, Game, Position};
 use knightwatch::config::{Settings, Sources};
 use knightwatch::control::Request;
-use knightwatch::engine::{Engine, EngineOptions, Limits, Setting, Solo};
+use knightwatch::engine::{Engine, EngineOptions, Limits, Searcher, Setting};
 use knightwatch::lichess::model::{
     Arena, Challenge, Challenges, ChatLine, Event, FromLine, GameEvent, GameInfo, TokenInfo, User,
     UserStatus, Username, clean, clip,
@@ -223,7 +223,9 @@ fn outcome(outcome: Outcome) {
                 "{}",
                 position.fen()
             );
-            let time = limits.at_most.or(limits.clock.map(|clock| clock.remaining));
+            let time = limits
+                .max_time
+                .or(limits.clock.map(|clock| clock.remaining));
             let time = time.expect("whoever thinks has a time");
             assert!(Duration::ZERO < time && time <= MOST, "{limits:?}");
             if let Some(clock) = limits.clock {
@@ -288,9 +290,9 @@ pub fn moves(data: &[u8]) {
         }
     }
     let over = !game.position().has_legal_move();
-    assert!(!over || game.ending().is_some());
+    assert!(!over || game.termination().is_some());
     assert!(game.repetitions() >= 1);
-    assert_eq!(game.identities().len(), game.moves().len() + 1);
+    assert_eq!(game.repetition_keys().len(), game.moves().len() + 1);
 }
 
 /// Games as text, in pieces of any size: what is read can be written and read again.
@@ -313,7 +315,7 @@ pub fn pgn(data: &[u8]) {
 }
 
 fn written(record: &pgn::Record) {
-    let text = pgn::write(&record.tags, &record.game, &record.notes, record.outcome);
+    let text = pgn::write(&record.tags, &record.game, &record.comments, record.outcome);
     let mut reader = Reader::new();
     let mut rest = text.as_bytes();
     let again = reader.feed(&mut rest).or_else(|| reader.finish());
@@ -360,7 +362,7 @@ pub fn book(data: &[u8]) {
             (Selection::Weighted, 1),
             (Selection::Uniform, 1_000),
         ] {
-            let choice = Choice {
+            let choice = PickOptions {
                 selection,
                 min_weight,
             };
@@ -521,7 +523,7 @@ pub fn search(data: &[u8]) {
         })
     });
     thread_local! {
-        static SOLO: std::cell::RefCell<Solo> = std::cell::RefCell::new(Solo::new(1, &Setting::with_network(None)));
+        static SOLO: std::cell::RefCell<Searcher> = std::cell::RefCell::new(Searcher::new(1, &Setting::with_network(None)));
     }
     let text = utf8(data);
     let (fen, list) = text.split_once('|').unwrap_or((&text, ""));
@@ -538,7 +540,7 @@ pub fn search(data: &[u8]) {
         nodes: Some(64),
         ..Limits::default()
     };
-    let thought = SOLO.with_borrow_mut(|solo| solo.think(&game, &limits));
+    let thought = SOLO.with_borrow_mut(|solo| solo.search(&game, &limits));
     let legal = game.position().legal_moves();
     assert_eq!(thought.mv.is_some(), !legal.is_empty(), "{text:?}");
     assert!(thought.mv.is_none_or(|mv| legal.contains(&mv)), "{text:?}");

@@ -487,7 +487,7 @@ pub enum Command {
     /// Fit to stored games how often positions are won, drawn and lost
     #[command(
         hide = true,
-        after_help = "Example: knightwatch chances --data games\n\nWhat comes out fits into src/engine/chances.rs."
+        after_help = "Example: knightwatch chances --data games\n\nWhat comes out fits into src/engine/wdl.rs."
     )]
     Chances(ChancesOptions),
 
@@ -726,7 +726,7 @@ fn challenger(text: &str) -> Result<String, Refused> {
 }
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
-    let most = perft::MOST_THREADS;
+    let most = perft::MAX_THREADS;
     let number = text
         .parse()
         .ok()
@@ -735,7 +735,7 @@ fn threads(text: &str) -> Result<NonZeroUsize, String> {
 }
 
 fn hash_mib() -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(..=perft::MOST_HASH_MIB)
+    RangedU64ValueParser::new().range(..=perft::MAX_HASH_MIB)
 }
 
 fn color(text: &str) -> Result<Color, String> {

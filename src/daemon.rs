@@ -163,7 +163,7 @@ pub fn run(
         if let Some(nodes) = rehearsal.engine_panics {
             let after = plural::count(nodes, "node", "nodes");
             warn!("a rehearsal: every search of the engine fails after {after}");
-            first.engine.rehearse_panics(nodes);
+            first.engine.inject_panic_after(nodes);
         }
         first.rehearsed_failure = rehearsal.account_panics;
     }
@@ -300,7 +300,7 @@ fn shelf(settings: &Settings) -> Result<BookSet, Error> {
     if wanted.embedded {
         books.push(Book::embedded());
     }
-    let choice = book::Choice {
+    let choice = book::PickOptions {
         selection: match wanted.selection {
             Selection::Best => book::Selection::Best,
             Selection::Weighted => book::Selection::Weighted,

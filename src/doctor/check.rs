@@ -395,8 +395,8 @@ async fn engine(settings: &Settings) -> Finding {
             ..Limits::default()
         };
         let (engine, game) = (Engine::new(options), Game::new(Position::startpos()));
-        engine.think(&game, limits.clone());
-        engine.think(&game, limits)
+        engine.search(&game, limits.clone());
+        engine.search(&game, limits)
     };
     match tokio::task::spawn_blocking(search).await {
         Ok(thought) if thought.mv.is_some() => {

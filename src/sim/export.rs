@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::chess::pgn::{self, Note, Outcome, Tags};
+use crate::chess::pgn::{self, MoveComment, Outcome, Tags};
 use crate::chess::{Color, Game};
 
 use super::body::Params;
@@ -44,12 +44,12 @@ pub(super) fn pgn(round: &Round, params: &Params, base: &str) -> String {
     } else {
         &[]
     };
-    let notes: Vec<Note> = clocks
+    let notes: Vec<MoveComment> = clocks
         .iter()
         .take(game.moves().len())
-        .map(|left| Note {
+        .map(|left| MoveComment {
             clock: Some(Duration::from_millis(left.millis().max(0) as u64)),
-            ..Note::default()
+            ..MoveComment::default()
         })
         .collect();
     let outcome = match (round.referee.status(), round.referee.winner()) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::config;
-use crate::engine::{Chances, Score};
+use crate::engine::{Score, Wdl};
 
 /// Between two draw offers of ours, in plies: Lichess ignores an offer within 20 plies of the last one.
 const OFFER_EVERY: usize = 40;
@@ -60,7 +60,7 @@ impl ScoreTrend {
         draw: &config::Draw,
         resign: &config::Resign,
     ) {
-        let Chances { win, loss } = Chances::of(score, material);
+        let Wdl { win, loss } = Wdl::of(score, material);
         let most = f64::from(draw.max_win_percent);
         let count = |so_far: u32, is: bool| if is { so_far + 1 } else { 0 };
         self.modest = count(self.modest, win <= most);

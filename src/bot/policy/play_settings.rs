@@ -50,7 +50,7 @@ impl Think {
     /// These limits, and no more than this.
     pub fn bound(self, limits: Limits) -> Limits {
         Limits {
-            at_most: [self.time, limits.at_most].into_iter().flatten().min(),
+            max_time: [self.time, limits.max_time].into_iter().flatten().min(),
             depth: self.depth.or(limits.depth),
             nodes: self.nodes.or(limits.nodes),
             ..limits

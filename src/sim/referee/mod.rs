@@ -13,7 +13,7 @@ mod wish;
 
 use std::time::Duration;
 
-use crate::chess::{CastlingNotation, Color, Ending, Game, Move, Position};
+use crate::chess::{CastlingNotation, Color, Game, Move, Position, Termination};
 
 use crate::sim::options::TimeControl;
 use crate::sim::quirks::Castling;
@@ -209,17 +209,17 @@ impl Referee {
 
     fn make(&mut self, mv: Move, color: Color, now: Moment, shown: &mut Vec<View>) {
         self.apply(mv, color, now);
-        let Some(ending) = self.game.ending() else {
+        let Some(ending) = self.game.termination() else {
             shown.push(self.view(now));
             self.after_move(color, now, shown);
             return;
         };
         let (status, winner) = match ending {
-            Ending::Checkmate => (Status::Mate, Some(color)),
-            Ending::Stalemate => (Status::Stalemate, None),
-            Ending::InsufficientMaterial | Ending::FiftyMoves | Ending::FivefoldRepetition => {
-                (Status::Draw, None)
-            }
+            Termination::Checkmate => (Status::Mate, Some(color)),
+            Termination::Stalemate => (Status::Stalemate, None),
+            Termination::InsufficientMaterial
+            | Termination::FiftyMoves
+            | Termination::FivefoldRepetition => (Status::Draw, None),
         };
         self.finish(status, winner, now, shown);
     }
@@ -238,7 +238,7 @@ impl Referee {
         self.moves.push_str(&mv.uci(self.notation()).to_string());
         self.game.play(mv);
         self.moved_at = now;
-        let goes_on = self.game.ending().is_none();
+        let goes_on = self.game.termination().is_none();
         let plies = self.plies();
         match &mut self.timing {
             Timing::Clock(clock) => {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
 use crate::chess::{Game, Move, Position, Role};
-use crate::engine::{Limits, Setting, Solo};
+use crate::engine::{Limits, Searcher, Setting};
 
 use super::Kind;
 
@@ -15,7 +15,7 @@ const TABLE: usize = 1;
 /// Who thinks for the sparring users that play with our engine. Every search begins with an empty memory, so that its
 /// answer depends on nothing but the game and the nodes.
 pub(in crate::sim) struct Thinkers {
-    idle: Mutex<Vec<Solo>>,
+    idle: Mutex<Vec<Searcher>>,
     /// As many as think at once.
     seats: Semaphore,
 }
@@ -36,13 +36,13 @@ impl Thinkers {
         let _seat = self.seats.acquire().await.ok()?;
         let idle = self.idle().pop();
         let search = move || {
-            let mut solo = idle.unwrap_or_else(|| Solo::new(TABLE, &Setting::default()));
+            let mut solo = idle.unwrap_or_else(|| Searcher::new(TABLE, &Setting::default()));
             solo.new_game();
             let limits = Limits {
                 nodes: Some(nodes),
                 ..Limits::default()
             };
-            let mv = solo.think(&game, &limits).mv;
+            let mv = solo.search(&game, &limits).mv;
             (solo, mv)
         };
         let (solo, mv) = tokio::task::spawn_blocking(search).await.ok()?;
@@ -50,7 +50,7 @@ impl Thinkers {
         mv
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Solo>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Searcher>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -48,7 +48,7 @@ fn line() -> (Vec<String>, String) {
         let mv = legal[rng.usize(..legal.len())];
         let mut next = game.clone();
         next.play(mv);
-        if mv.is_castle() || next.ending().is_some() || next.repetitions() > 1 {
+        if mv.is_castle() || next.termination().is_some() || next.repetitions() > 1 {
             continue;
         }
         moves.push(

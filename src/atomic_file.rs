@@ -1,82 +1,85 @@
-//! Files that are written whole or not at all.
+//! Atomic file writes.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// Writes a file next to its place, then puts it there: no reader ever sees half of it, whenever the process is killed.
+/// Writes a file atomically: to a temporary file in the same directory, then renamed.
 ///
 /// # Errors
-/// When the system does not let us; then what was there is as it was.
+///
+/// If the file cannot be written; an existing file is then unchanged.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    fill(path, |file| file.write_all(bytes))
+    write_with(path, |file| file.write_all(bytes))
 }
 
-/// The same of a file that only this user can read, whatever mode it had.
+/// Like [`write`], with mode 0600 whatever mode the file had.
 ///
 /// # Errors
-/// As of [`write`].
+///
+/// As for [`write`].
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    fill_with(path, Some(0o600), |file| file.write_all(bytes))
+    write_with_mode(path, Some(0o600), |file| file.write_all(bytes))
 }
 
-/// The same with what `make` writes. A link is followed, and a file that was there keeps its mode; what is no file (a pipe,
-/// a device) is written to as it is.
+/// Like [`write`], with the content that `content` writes. Symbolic links are followed and an existing file keeps its
+/// mode; pipes and devices are written to directly.
 ///
 /// # Errors
-/// When the system does not let us, or `make` fails; then a file that was there is as it was.
-pub fn fill<T, E: From<io::Error>>(
+///
+/// If the file cannot be written or `content` fails; an existing file is then unchanged.
+pub fn write_with<T, E: From<io::Error>>(
     path: &Path,
-    make: impl FnOnce(&mut BufWriter<File>) -> Result<T, E>,
+    content: impl FnOnce(&mut BufWriter<File>) -> Result<T, E>,
 ) -> Result<T, E> {
-    fill_with(path, None, make)
+    write_with_mode(path, None, content)
 }
 
-/// The same with this mode.
-fn fill_with<T, E: From<io::Error>>(
+/// Like [`write_with`], with a mode.
+fn write_with_mode<T, E: From<io::Error>>(
     path: &Path,
     mode: Option<u32>,
-    make: impl FnOnce(&mut BufWriter<File>) -> Result<T, E>,
+    content: impl FnOnce(&mut BufWriter<File>) -> Result<T, E>,
 ) -> Result<T, E> {
-    let known = fs::metadata(path).ok();
-    if known
+    let existing = fs::metadata(path).ok();
+    if existing
         .as_ref()
-        .is_some_and(|known| !known.is_file() && !known.is_dir())
+        .is_some_and(|existing| !existing.is_file() && !existing.is_dir())
     {
-        let mut device = BufWriter::new(OpenOptions::new().write(true).open(path)?);
-        let made = make(&mut device)?;
-        device.flush()?;
-        return Ok(made);
+        let mut special_file = BufWriter::new(OpenOptions::new().write(true).open(path)?);
+        let result = content(&mut special_file)?;
+        special_file.flush()?;
+        return Ok(result);
     }
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let Some(name) = path.file_name() else {
         return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
     };
-    let mut aside = name.to_owned();
-    aside.push(format!(".{}.new", std::process::id()));
-    let aside = path.with_file_name(aside);
+    let mut temporary = name.to_owned();
+    temporary.push(format!(".{}.new", std::process::id()));
+    let temporary = path.with_file_name(temporary);
     let written = || {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
-        let file = options.mode(mode.unwrap_or(0o666)).open(&aside)?;
+        let file = options.mode(mode.unwrap_or(0o666)).open(&temporary)?;
         let permissions = match mode {
             Some(mode) => Some(Permissions::from_mode(mode)),
-            None => known.map(|known| known.permissions()),
+            None => existing.map(|existing| existing.permissions()),
         };
         if let Some(permissions) = permissions {
             file.set_permissions(permissions)?;
         }
         let mut file = BufWriter::new(file);
-        let made = make(&mut file)?;
+        let result = content(&mut file)?;
         file.flush()?;
         file.get_ref().sync_all()?;
-        fs::rename(&aside, &path)?;
-        Ok(made)
+        fs::rename(&temporary, &path)?;
+        Ok(result)
     };
     written().inspect_err(|_| {
-        // Nothing to add to the error that is reported.
-        let _ = fs::remove_file(&aside);
+        // The original error is reported.
+        let _ = fs::remove_file(&temporary);
     })
 }
 
@@ -87,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_there_whole_or_as_it_was() {
+    fn write_replaces_whole_file_or_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("file");
         for text in ["a first text", "another"] {
@@ -102,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_followed_and_a_mode_kept() {
+    fn write_follows_link_and_keeps_mode() {
         let folder = tempfile::tempdir().expect("a folder");
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         fs::write(&file, "before").expect("written");
@@ -116,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_file_is_for_us_alone() {
+    fn write_private_sets_mode_0600() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("file");
         for text in ["new", "known"] {
@@ -129,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_stays_one() {
+    fn write_to_device_keeps_it() {
         write(Path::new("/dev/null"), b"nothing").expect("written");
         let null = fs::symlink_metadata("/dev/null").expect("there");
         assert!(null.file_type().is_char_device());
@@ -137,11 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_made_leaves_the_file() {
+    fn write_with_failing_content_keeps_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("file");
         write(&path, b"before").expect("written");
-        let failed = fill(&path, |file| {
+        let failed = write_with(&path, |file| {
             file.write_all(b"half")?;
             Err::<(), _>(io::Error::other("no more"))
         });

@@ -1,68 +1,76 @@
-//! A whole game as one picture that moves.
+//! A whole game as an animated image.
 //!
-//! Every stay of a piece on a square is an element of its own, which is seen from one ply to another: so castling, taking
-//! in passing and promotion need no rules of their own. All of them run by the same time line, again and again.
+//! Every stay of a piece on a square is an element that is visible from one ply to another, so that castling, en
+//! passant and promotion need no special treatment. All elements share one repeating timeline.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::board::{self, MARK, PIXELS};
+use super::board::{self, HIGHLIGHT, PIXELS};
 use super::{Escaped, pieces};
 use crate::chess::{Color, Game, Piece, Position, Square};
 
-/// How long a ply is seen, in seconds.
-const PLY: f64 = 0.8;
+/// Seconds per ply.
+const SECONDS_PER_PLY: f64 = 0.8;
 
-/// How many plies longer the last one is seen.
-const REST: usize = 4;
+/// Extra plies for which the final position is shown.
+const FINAL_PLIES: usize = 4;
 
-/// The height of a line with a name, in squares.
-const LINE: f64 = 0.5;
+/// Height of a caption line, in squares.
+const CAPTION_HEIGHT: f64 = 0.5;
 
-/// A game to be drawn.
+/// An animation of a game.
 #[derive(Clone, Copy, Debug)]
-pub struct Film<'a> {
-    /// The game with its past.
+pub struct Animation<'a> {
     pub game: &'a Game,
-    /// Who looks at it from below.
-    pub seen_from: Color,
-    /// Who had White, and who Black.
+    /// The side at the bottom.
+    pub orientation: Color,
+    /// Names of White and Black.
     pub names: [&'a str; 2],
-    /// How it ended; nothing if it did not.
+    /// The result, or empty.
     pub result: &'a str,
 }
 
-/// A piece on a square from one ply until another.
-struct Stay {
+/// A piece on a square from one ply to another.
+struct PieceStay {
     piece: Piece,
     square: Square,
     from: usize,
     until: usize,
 }
 
-impl Film<'_> {
-    /// The picture: the board between the names of the players.
+impl Animation<'_> {
+    /// The image: the board between the names of the players.
     pub fn svg(&self) -> String {
         let plies = self.game.moves().len();
-        let ends = plies + 1 + REST;
+        let end = plies + 1 + FINAL_PLIES;
         let mut names = BTreeSet::new();
-        let (mut men, mut marks) = (Shelf::default(), Shelf::default());
+        let (mut piece_elements, mut highlights) = (Layer::default(), Layer::default());
         for stay in stays(self.game) {
             let name = pieces::name(stay.piece);
-            let until = if stay.until > plies { ends } else { stay.until };
-            let seen = seen(stay.from, until, ends);
-            let man = board::man(&name, stay.square, self.seen_from, &seen);
-            men.put(man, until == ends);
+            let until = if stay.until > plies { end } else { stay.until };
+            let visible = visible(stay.from, until, end);
+            let piece_element =
+                board::piece_element(&name, stay.square, self.orientation, &visible);
+            piece_elements.push(piece_element, until == end);
             names.insert(name);
         }
         for (ply, mv) in (1..).zip(self.game.moves()) {
-            let until = if ply == plies { ends } else { ply + 1 };
+            let until = if ply == plies { end } else { ply + 1 };
             for square in [mv.from(), mv.to()] {
-                let mark = board::mark(square, self.seen_from, MARK, &seen(ply, until, ends));
-                marks.put(mark, until == ends);
+                let highlight = board::highlight(
+                    square,
+                    self.orientation,
+                    HIGHLIGHT,
+                    &visible(ply, until, end),
+                );
+                highlights.push(highlight, until == end);
             }
         }
-        let (width, height) = (8 * PIXELS, (f64::from(PIXELS) * (8.0 + 2.0 * LINE)) as u32);
+        let (width, height) = (
+            8 * PIXELS,
+            (f64::from(PIXELS) * (8.0 + 2.0 * CAPTION_HEIGHT)) as u32,
+        );
         let title = format!(
             "{} against {} {}",
             self.names[0], self.names[1], self.result
@@ -70,28 +78,28 @@ impl Film<'_> {
         let title = Escaped(title.trim_end());
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 {} 8 {}\" width=\"{width}\" height=\"{height}\" role=\"img\">\
-             <title>{title}</title><defs>{}</defs>{}{}{marks}{}{men}</svg>\n",
-            -LINE,
-            8.0 + 2.0 * LINE,
+             <title>{title}</title><defs>{}</defs>{}{}{highlights}{}{piece_elements}</svg>\n",
+            -CAPTION_HEIGHT,
+            8.0 + 2.0 * CAPTION_HEIGHT,
             pieces::symbols(&names),
             self.captions(),
             board::squares(),
-            board::coordinates(self.seen_from),
-            marks = marks.svg(),
-            men = men.svg(),
+            board::coordinates(self.orientation),
+            highlights = highlights.svg(),
+            piece_elements = piece_elements.svg(),
         )
     }
 
     fn captions(&self) -> String {
         let [white, black] = self.names;
-        let (above, below) = match self.seen_from {
+        let (above, below) = match self.orientation {
             Color::White => (black, white),
             Color::Black => (white, black),
         };
         let mut text = format!(
             "<path fill=\"#ffffff\" d=\"M0 {}h8v{}h-8z\"/><g font-family=\"sans-serif\" font-size=\"0.3\" fill=\"#202020\">",
-            -LINE,
-            8.0 + 2.0 * LINE
+            -CAPTION_HEIGHT,
+            8.0 + 2.0 * CAPTION_HEIGHT
         );
         let _ = write!(
             text,
@@ -105,20 +113,20 @@ impl Film<'_> {
     }
 }
 
-/// Elements of one kind: who shows no motion shows those that are seen at the end.
+/// Elements of one kind. Viewers without animation show those visible at the end.
 #[derive(Default)]
-struct Shelf {
+struct Layer {
     last: String,
     earlier: String,
 }
 
-impl Shelf {
-    fn put(&mut self, element: String, is_last: bool) {
-        let shelf = match is_last {
+impl Layer {
+    fn push(&mut self, element: String, is_last: bool) {
+        let layer = match is_last {
             true => &mut self.last,
             false => &mut self.earlier,
         };
-        *shelf += &element;
+        *layer += &element;
     }
 
     fn svg(&self) -> String {
@@ -127,17 +135,17 @@ impl Shelf {
     }
 }
 
-/// Lets an element be seen from one ply until another, of so many in all.
-fn seen(from: usize, until: usize, ends: usize) -> String {
-    if from == 0 && until == ends {
+/// The animation that makes an element visible from one ply to another; `end` is the total number of plies.
+fn visible(from: usize, until: usize, end: usize) -> String {
+    if from == 0 && until == end {
         return String::new();
     }
     let (mut values, mut times) = (String::new(), String::new());
     let mut add = |value: &str, at: usize| {
         let gap = if values.is_empty() { "" } else { ";" };
         let _ = write!(values, "{gap}{value}");
-        // No more digits than a ply of the longest game needs.
-        let time = format!("{:.5}", at as f64 / ends as f64);
+        // Enough digits to separate the plies of the longest game.
+        let time = format!("{:.5}", at as f64 / end as f64);
         let _ = write!(
             times,
             "{gap}{}",
@@ -148,26 +156,26 @@ fn seen(from: usize, until: usize, ends: usize) -> String {
         add("hidden", 0);
     }
     add("visible", from);
-    if until < ends {
+    if until < end {
         add("hidden", until);
     }
     format!(
         "<animate attributeName=\"visibility\" calcMode=\"discrete\" dur=\"{:.1}s\" repeatCount=\"indefinite\" \
          values=\"{values}\" keyTimes=\"{times}\"/>",
-        ends as f64 * PLY
+        end as f64 * SECONDS_PER_PLY
     )
 }
 
-/// All stays, in the order in which they end.
-fn stays(game: &Game) -> Vec<Stay> {
+/// All piece stays, in the order in which they end.
+fn stays(game: &Game) -> Vec<PieceStay> {
     let mut position: Position = game.initial().clone();
-    let mut standing: Vec<Option<(Piece, usize)>> = Square::all()
+    let mut occupants: Vec<Option<(Piece, usize)>> = Square::all()
         .map(|square| position.piece_at(square).map(|piece| (piece, 0)))
         .collect();
     let mut stays = Vec::new();
-    let mut end = |square: Square, stood: Option<(Piece, usize)>, until| {
-        if let Some((piece, from)) = stood {
-            stays.push(Stay {
+    let mut end = |square: Square, occupant: Option<(Piece, usize)>, until| {
+        if let Some((piece, from)) = occupant {
+            stays.push(PieceStay {
                 piece,
                 square,
                 from,
@@ -178,19 +186,19 @@ fn stays(game: &Game) -> Vec<Stay> {
     for (ply, &mv) in (1..).zip(game.moves()) {
         position.play(mv);
         for square in Square::all() {
-            let stands = &mut standing[square.index()];
+            let current = &mut occupants[square.index()];
             let now = position.piece_at(square);
-            // The same piece may have been taken by its like.
+            // The piece may have been captured by an equal one.
             let arrived = mv.to() == square && !mv.is_castle();
-            if arrived || stands.map(|(piece, _)| piece) != now {
-                end(square, *stands, ply);
-                *stands = now.map(|piece| (piece, ply));
+            if arrived || current.map(|(piece, _)| piece) != now {
+                end(square, *current, ply);
+                *current = now.map(|piece| (piece, ply));
             }
         }
     }
     let last = game.moves().len() + 1;
-    for (square, stands) in Square::all().zip(standing) {
-        end(square, stands, last);
+    for (square, current) in Square::all().zip(occupants) {
+        end(square, current, last);
     }
     stays
 }
@@ -204,19 +212,19 @@ mod tests {
         Game::from_moves(position, moves.split(' ')).expect("legal moves")
     }
 
-    /// What is to be seen after so many plies, put together from the stays.
+    /// The board after `ply` plies, put together from the stays.
     fn board_after(game: &Game, ply: usize) -> Vec<(Square, Piece)> {
         let stays = stays(game);
         let on = stays
             .iter()
             .filter(|stay| (stay.from..stay.until).contains(&ply));
-        let mut men: Vec<_> = on.map(|stay| (stay.square, stay.piece)).collect();
-        men.sort_by_key(|(square, _)| *square);
-        men
+        let mut piece_elements: Vec<_> = on.map(|stay| (stay.square, stay.piece)).collect();
+        piece_elements.sort_by_key(|(square, _)| *square);
+        piece_elements
     }
 
     #[test]
-    fn at_every_ply_the_board_is_right() {
+    fn stays_reproduce_the_board_at_every_ply() {
         let games = [
             game(
                 "r3k2r/pP4pp/8/3pP3/8/8/PP5P/R3K2R w KQkq d6 0 1",
@@ -228,10 +236,10 @@ mod tests {
         for game in games {
             let mut position = game.initial().clone();
             for ply in 0..=game.moves().len() {
-                let men = Square::all()
+                let piece_elements = Square::all()
                     .filter_map(|square| Some((square, position.piece_at(square)?)))
                     .collect::<Vec<_>>();
-                assert_eq!(board_after(&game, ply), men, "ply {ply}");
+                assert_eq!(board_after(&game, ply), piece_elements, "ply {ply}");
                 if let Some(mv) = game.moves().get(ply) {
                     position.play(*mv);
                 }
@@ -240,43 +248,43 @@ mod tests {
     }
 
     #[test]
-    fn who_shows_no_motion_shows_the_last_position() {
+    fn svg_without_animation_shows_final_position() {
         let game = game("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "e1g1 e8e7");
-        let film = Film {
+        let animation = Animation {
             game: &game,
-            seen_from: Color::White,
+            orientation: Color::White,
             names: ["Anna", "Bert"],
             result: "*",
         };
-        let svg = film.svg();
-        let mut seen = String::new();
+        let svg = animation.svg();
+        let mut visible = String::new();
         let mut rest = svg.as_str();
         while let Some((before, hidden)) = rest.split_once("<g visibility=\"hidden\">") {
-            seen += before;
+            visible += before;
             let (hidden, after) = hidden.split_once("</g>").expect("its end");
-            // Each of them has its time.
+            // Each of them is animated.
             let elements = hidden.matches("<use ").count() + hidden.matches("<rect ").count();
             assert_eq!(elements, hidden.matches("<animate ").count());
             assert_eq!(elements, hidden.matches("visible;hidden").count());
             rest = after;
         }
-        seen += rest;
+        visible += rest;
         // Two kings, a rook, and the squares of the last move.
-        assert_eq!(seen.matches("<use ").count(), 3);
-        assert_eq!(seen.matches("fill-opacity").count(), 2);
-        assert!(seen.contains("<use href=\"#bK\" x=\"4\" y=\"1\""));
+        assert_eq!(visible.matches("<use ").count(), 3);
+        assert_eq!(visible.matches("fill-opacity").count(), 2);
+        assert!(visible.contains("<use href=\"#bK\" x=\"4\" y=\"1\""));
     }
 
     #[test]
-    fn all_run_by_one_time_line() {
+    fn svg_elements_share_one_timeline() {
         let game = game("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "e1g1 e8e7");
-        let film = Film {
+        let animation = Animation {
             game: &game,
-            seen_from: Color::White,
+            orientation: Color::White,
             names: ["Anna", "<Bert>"],
             result: "1-0",
         };
-        let svg = film.svg();
+        let svg = animation.svg();
         assert_eq!(
             svg.matches("dur=\"").count(),
             svg.matches("dur=\"5.6s\"").count()

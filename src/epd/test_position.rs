@@ -1,38 +1,35 @@
-//! What a position of a test suite asks: a line of EPD, read into moves of the position.
+//! Test positions of EPD suites.
 
 use anyhow::{Context, bail, ensure};
 
 use crate::chess::{Epd, Move, Position};
-use crate::engine::{Score, Thought};
+use crate::engine::{Score, SearchReport};
 
-/// A position and what is right there.
+/// A test position and its solution.
 #[derive(Clone, Debug)]
-pub struct Question {
-    /// As the file calls it, or nothing.
+pub struct TestPosition {
+    /// The `id`, or empty.
     pub name: String,
     pub position: Position,
-    /// `bm`: one of these is right, if there are any.
+    /// `bm`: the best moves, if given.
     best: Vec<Move>,
-    /// `am`: these are wrong.
+    /// `am`: moves to avoid.
     avoid: Vec<Move>,
-    /// `dm`: mate in so many moves.
+    /// `dm`: mate in this many moves.
     pub mate: Option<u32>,
-    /// Points for moves, as the Strategic Test Suite has them.
+    /// Points of moves, as in the Strategic Test Suite.
     points: Vec<(Move, u32)>,
 }
 
-impl Question {
-    /// Reads a line.
+impl TestPosition {
+    /// Parses a line.
     ///
     /// # Errors
-    /// When it is no EPD, names a move that is not legal, or asks nothing.
-    pub fn parse(line: &str) -> anyhow::Result<Question> {
+    /// If the line is not EPD, contains an illegal move, or has no solution.
+    pub fn parse(line: &str) -> anyhow::Result<TestPosition> {
         let epd = Epd::parse(line)?;
         let position = epd.position.clone();
-        ensure!(
-            position.has_legal_move(),
-            "the game is over in this position"
-        );
+        ensure!(position.has_legal_move(), "the position has no legal moves");
         let moves = |opcode| -> anyhow::Result<Vec<Move>> {
             let words = epd.operands(opcode).unwrap_or_default();
             words
@@ -47,11 +44,11 @@ impl Question {
                     .parse()
                     .ok()
                     .filter(|moves| *moves > 0)
-                    .with_context(|| format!("dm takes a number of moves, not \"{number}\""))?,
+                    .with_context(|| format!("dm must be a number of moves, not \"{number}\""))?,
             ),
-            Some(_) => bail!("dm takes one number of moves"),
+            Some(_) => bail!("dm must be a single number of moves"),
         };
-        let question = Question {
+        let test = TestPosition {
             name: epd.operands("id").unwrap_or_default().join(" "),
             best: moves("bm")?,
             avoid: moves("am")?,
@@ -59,22 +56,22 @@ impl Question {
             points: points(&epd)?,
             position,
         };
-        let asks = mate.is_some()
-            || [&question.best, &question.avoid]
+        let has_solution = mate.is_some()
+            || [&test.best, &test.avoid]
                 .iter()
                 .any(|moves| !moves.is_empty())
-            || !question.points.is_empty();
+            || !test.points.is_empty();
         ensure!(
-            asks,
-            "nothing is asked: expected bm, am, dm, or points as in c0 \"e4=10, d4=7\""
+            has_solution,
+            "no solution: expected bm, am, dm, or points like c0 \"e4=10, d4=7\""
         );
-        Ok(question)
+        Ok(test)
     }
 
-    /// Whether the thought is right in all that is asked. Where there is nothing but points, the most of them is.
-    pub fn is_solved_by(&self, thought: &Thought) -> bool {
-        let Some(mv) = thought.mv else { return false };
-        let mates = |moves: u32| match thought.score {
+    /// Whether the result satisfies all of `bm`, `am` and `dm`. With points only, it must have the most points.
+    pub fn is_solved_by(&self, report: &SearchReport) -> bool {
+        let Some(mv) = report.mv else { return false };
+        let mates = |moves: u32| match report.score {
             Score::Mate(found) => found > 0 && found.unsigned_abs() <= moves,
             Score::Centipawns(_) => false,
         };
@@ -82,17 +79,17 @@ impl Question {
         (self.best.is_empty() || self.best.contains(&mv))
             && !self.avoid.contains(&mv)
             && self.mate.is_none_or(mates)
-            && (!only_points || self.points_for(Some(mv)) == self.most_points())
+            && (!only_points || self.points_for(Some(mv)) == self.max_points())
     }
 
-    /// The points that a move brings.
+    /// The points of a move.
     pub fn points_for(&self, mv: Option<Move>) -> u32 {
         let found = self.points.iter().find(|(good, _)| Some(*good) == mv);
         found.map_or(0, |(_, points)| *points)
     }
 
-    /// The points that the best move brings; 0 where there are none to be had.
-    pub fn most_points(&self) -> u32 {
+    /// The points of the best move; 0 if there are none.
+    pub fn max_points(&self) -> u32 {
         self.points
             .iter()
             .map(|(_, points)| *points)
@@ -100,7 +97,7 @@ impl Question {
             .unwrap_or(0)
     }
 
-    /// What would have been right, for people.
+    /// The solution, for display.
     pub fn solution(&self) -> String {
         let list = |moves: &[Move]| {
             let words: Vec<String> = moves.iter().map(|&mv| self.position.san(mv)).collect();
@@ -113,7 +110,7 @@ impl Question {
         } else if !self.avoid.is_empty() {
             format!("not {}", list(&self.avoid))
         } else {
-            let most = self.most_points();
+            let most = self.max_points();
             let best = self.points.iter().filter(|(_, points)| *points == most);
             list(&best.map(|(mv, _)| *mv).collect::<Vec<_>>())
         }
@@ -128,8 +125,7 @@ fn read_move(position: &Position, word: &str) -> anyhow::Result<Move> {
         .with_context(|| format!("\"{word}\""))
 }
 
-/// Points in either form: `c0 "e4=10, d4=7"`, or moves in `c9` and their points in `c8`. A `c0` of another kind is a
-/// comment.
+/// Points in either form: `c0 "e4=10, d4=7"`, or moves in `c9` and their points in `c8`. Any other `c0` is a comment.
 fn points(epd: &Epd) -> anyhow::Result<Vec<(Move, u32)>> {
     let text = |opcode| epd.operands(opcode).map(|words| words.join(" "));
     if let (Some(moves), Some(points)) = (text("c9"), text("c8")) {
@@ -144,7 +140,7 @@ fn points(epd: &Epd) -> anyhow::Result<Vec<(Move, u32)>> {
         return pairs
             .map(|(mv, points)| {
                 let points = points.parse();
-                let points = points.with_context(|| "c8 takes whole numbers".to_owned())?;
+                let points = points.with_context(|| "c8 must contain whole numbers".to_owned())?;
                 Ok((read_move(&epd.position, mv)?, points))
             })
             .collect();
@@ -153,7 +149,7 @@ fn points(epd: &Epd) -> anyhow::Result<Vec<(Move, u32)>> {
     let pairs: Option<Vec<(&str, u32)>> = words(&text)
         .into_iter()
         .map(|word| {
-            // A promotion has an equals sign of its own.
+            // A promotion contains another equals sign.
             let (mv, points) = word.rsplit_once('=')?;
             Some((mv, points.parse().ok()?))
         })
@@ -164,9 +160,9 @@ fn points(epd: &Epd) -> anyhow::Result<Vec<(Move, u32)>> {
         .map(|(mv, points)| Ok((read_move(&epd.position, mv)?, points)))
         .collect();
     let mut others = ["bm", "am", "dm"].into_iter();
-    let asks_more = others.any(|opcode| epd.operands(opcode).is_some());
-    // Numbers of anything but moves are no points.
-    if asks_more && scored.iter().all(anyhow::Result::is_err) {
+    let has_other_solution = others.any(|opcode| epd.operands(opcode).is_some());
+    // Assignments to anything but moves are not points.
+    if has_other_solution && scored.iter().all(anyhow::Result::is_err) {
         return Ok(Vec::new());
     }
     scored.into_iter().collect()
@@ -184,33 +180,33 @@ mod tests {
 
     const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -";
 
-    fn question(operations: &str) -> Question {
-        Question::parse(&format!("{START} {operations}")).expect("a question")
+    fn test_position(operations: &str) -> TestPosition {
+        TestPosition::parse(&format!("{START} {operations}")).expect("a question")
     }
 
-    fn thought(mv: &str, score: Score) -> Thought {
+    fn report(mv: &str, score: Score) -> SearchReport {
         let position = Position::startpos();
-        let engine = crate::engine::Solo::new(1, &crate::engine::Setting::with_network(None))
-            .think(
+        let engine = crate::engine::Searcher::new(1, &crate::engine::Setting::with_network(None))
+            .search(
                 &crate::chess::Game::new(position.clone()),
                 &crate::engine::Limits {
                     depth: Some(1),
                     ..Default::default()
                 },
             );
-        Thought {
+        SearchReport {
             mv: Some(position.parse_san(mv).expect("legal")),
             score,
             ..engine
         }
     }
 
-    fn solved(operations: &str, mv: &str, score: Score) -> bool {
-        question(operations).is_solved_by(&thought(mv, score))
+    fn is_solved(operations: &str, mv: &str, score: Score) -> bool {
+        test_position(operations).is_solved_by(&report(mv, score))
     }
 
     #[test]
-    fn right_and_wrong_are_told_apart() {
+    fn is_solved_by_checks_each_kind_of_solution() {
         let level = Score::Centipawns(0);
         for (operations, mv, right) in [
             ("bm e4 d4;", "e4", true),
@@ -224,7 +220,7 @@ mod tests {
             ("c9 \"e2e4 d2d4\"; c8 \"7 10\";", "d4", true),
             ("bm d4; c0 \"e4=10, d4=7\";", "d4", true),
         ] {
-            assert_eq!(solved(operations, mv, level), right, "{operations} {mv}");
+            assert_eq!(is_solved(operations, mv, level), right, "{operations} {mv}");
         }
         for (score, right) in [
             (Score::Mate(3), true),
@@ -233,30 +229,30 @@ mod tests {
             (Score::Mate(-1), false),
             (level, false),
         ] {
-            assert_eq!(solved("dm 3;", "e4", score), right, "{score}");
+            assert_eq!(is_solved("dm 3;", "e4", score), right, "{score}");
         }
     }
 
     #[test]
-    fn points_are_counted() {
-        let commented = question("bm e4; c0 \"ply=12\";");
-        assert_eq!(commented.most_points(), 0);
-        let question = question("bm e4; c0 \"e4=10, d4=7, Nf3=3\"; id \"STS 1\";");
-        let points = |mv| question.points_for(question.position.parse_san(mv).ok());
+    fn points_of_moves_are_read() {
+        let commented = test_position("bm e4; c0 \"ply=12\";");
+        assert_eq!(commented.max_points(), 0);
+        let test = test_position("bm e4; c0 \"e4=10, d4=7, Nf3=3\"; id \"STS 1\";");
+        let points = |mv| test.points_for(test.position.parse_san(mv).ok());
         assert_eq!(["e4", "d4", "Nf3", "a3"].map(points), [10, 7, 3, 0]);
-        assert_eq!((question.most_points(), question.points_for(None)), (10, 0));
-        assert_eq!(question.name, "STS 1");
+        assert_eq!((test.max_points(), test.points_for(None)), (10, 0));
+        assert_eq!(test.name, "STS 1");
         let text = "7k/P7/8/8/8/8/8/K7 w - - c0 \"a8=Q=10, a8=R=5\";";
-        let promotion = Question::parse(text).expect("a question");
-        assert_eq!(promotion.most_points(), 10);
+        let promotion = TestPosition::parse(text).expect("a question");
+        assert_eq!(promotion.max_points(), 10);
         assert_eq!(promotion.solution(), "a8=Q+");
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn parse_of_bad_line_explains_why() {
         for (operations, word) in [
-            ("", "nothing is asked"),
-            ("c0 \"a comment\";", "nothing is asked"),
+            ("", "no solution"),
+            ("c0 \"a comment\";", "no solution"),
             ("bm e5;", "\"e5\""),
             ("dm soon;", "soon"),
             ("dm 0;", "\"0\""),
@@ -267,10 +263,10 @@ mod tests {
             ("c0 \"e5=3\";", "\"e5\""),
             ("bm e4; c0 \"e4=10, e5=3\";", "\"e5\""),
         ] {
-            let error = Question::parse(&format!("{START} {operations}")).unwrap_err();
+            let error = TestPosition::parse(&format!("{START} {operations}")).unwrap_err();
             let error = format!("{error:#}");
             assert!(error.contains(word), "{operations}: {error}");
         }
-        assert!(Question::parse("R5k1/5ppp/8/8/8/8/8/7K b - - bm Kf8;").is_err());
+        assert!(TestPosition::parse("R5k1/5ppp/8/8/8/8/8/7K b - - bm Kf8;").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What a GUI says, word by word: positions, limits, values of options.
+//! Parsing of UCI input: positions, limits, option values.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -31,18 +31,18 @@ pub(super) fn check(name: &str, value: &str) -> Result<bool, String> {
     }
 }
 
-/// What follows `position`: `startpos moves ...` or `fen ... moves ...`
+/// Parses the arguments of `position`: `startpos moves ...` or `fen ... moves ...`.
 ///
 /// # Errors
 ///
-/// Why there is no such game.
+/// If the position or a move is invalid; the text is meant for the GUI.
 pub fn read_position(words: &[&str]) -> Result<Game, String> {
     let at = words
         .iter()
         .position(|&word| word == "moves")
         .unwrap_or(words.len());
-    let (place, moves) = (&words[..at], words.get(at + 1..).unwrap_or_default());
-    let initial = match place {
+    let (start, moves) = (&words[..at], words.get(at + 1..).unwrap_or_default());
+    let initial = match start {
         ["startpos"] => Position::startpos(),
         ["fen", fen @ ..] => {
             Position::from_fen(&fen.join(" ")).map_err(|error| format!("position: {error}"))?
@@ -52,18 +52,18 @@ pub fn read_position(words: &[&str]) -> Result<Game, String> {
     Game::from_moves(initial, moves.iter().copied()).map_err(|error| format!("position: {error}"))
 }
 
-/// The words after `go`. What is wrong with them is said, and the rest counts.
+/// Parses the arguments of `go`. Errors are passed to `on_error` and the rest is used.
 pub fn read_limits(
     words: &[&str],
     game: &Game,
     overhead: Duration,
-    mut complain: impl FnMut(&str),
+    mut info_string: impl FnMut(&str),
 ) -> Limits {
     let mut limits = Limits::default();
     let white = game.position().turn() == Color::White;
     let (mut remaining, mut increment, mut moves_to_go) = (None, Duration::ZERO, None);
     let mut words = words.iter().copied().peekable();
-    let (mut is_timed, mut misread) = (false, false);
+    let (mut has_clock_args, mut has_error) = (false, false);
     while let Some(word) = words.next() {
         let mut read = || -> Result<(), String> {
             let mut value = || {
@@ -80,17 +80,17 @@ pub fn read_limits(
                 "nodes" => limits.nodes = Some(value()?),
                 "mate" => limits.mate = Some(count(value()?)),
                 "movetime" => limits.movetime = Some(Duration::from_millis(value()?)),
-                // 0 is how some programs say that there is no control.
+                // Some GUIs send 0 for "no time control".
                 "movestogo" => moves_to_go = Some(count(value()?)).filter(|&moves| moves > 0),
                 "wtime" | "btime" => {
-                    is_timed = true;
+                    has_clock_args = true;
                     let time = Duration::from_millis(value()?);
                     if (word == "wtime") == white {
                         remaining = Some(time);
                     }
                 }
                 "winc" | "binc" => {
-                    is_timed = true;
+                    has_clock_args = true;
                     let time = Duration::from_millis(value()?);
                     if (word == "winc") == white {
                         increment = time;
@@ -112,16 +112,16 @@ pub fn read_limits(
             }
             Ok(())
         };
-        if let Err(complaint) = read() {
-            complain(&complaint);
-            misread = true;
+        if let Err(error) = read() {
+            info_string(&error);
+            has_error = true;
         }
     }
-    if is_timed && remaining.is_none() {
-        complain("go: the side to move has no time");
-        misread = true;
+    if has_clock_args && remaining.is_none() {
+        info_string("go: the side to move has no time");
+        has_error = true;
     }
-    // The overhead of a time per move is part of that time.
+    // The overhead is part of a time per move.
     limits.movetime = limits
         .movetime
         .map(|time| time.saturating_sub(overhead).max(time / 2));
@@ -132,15 +132,15 @@ pub fn read_limits(
         overhead,
         lag: overhead,
     });
-    // The word that was not understood may have been the one to end it: better a poor answer than none.
-    if misread && !ends(&limits) && !limits.infinite {
+    // An argument that was not understood may have been the only limit: a poor move is better than an endless search.
+    if has_error && !has_limit(&limits) && !limits.infinite {
         limits.depth = Some(1);
     }
     limits
 }
 
-/// Whether the search is meant to end by itself.
-pub(super) fn ends(limits: &Limits) -> bool {
+/// Whether the limits end the search without `stop`.
+pub(super) fn has_limit(limits: &Limits) -> bool {
     limits.depth.is_some()
         || limits.mate.is_some()
         || limits.nodes.is_some()

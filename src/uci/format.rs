@@ -1,39 +1,39 @@
-//! What the engine answers, as text.
+//! Formatting of UCI output.
 
 use std::fmt::Write as _;
 
 use crate::chess::{CastlingNotation, Color, File, Move, Position, Rank, Square};
-use crate::engine::{Bound, Chances, Engine, Thought};
+use crate::engine::{Bound, Engine, SearchReport, Wdl};
 
-/// What a line of thought says. With the material of the position in question, how such games end, too.
+/// An `info` line. With the material of the root position it includes `wdl`.
 pub(super) fn info_line(
-    thought: &Thought,
+    report: &SearchReport,
     notation: CastlingNotation,
-    chances_with: Option<u32>,
+    wdl_material: Option<u32>,
 ) -> String {
-    let bound = match thought.bound {
+    let bound = match report.bound {
         Bound::Exact => "",
         Bound::Lower => " lowerbound",
         Bound::Upper => " upperbound",
     };
-    let chances = chances_with.map_or_else(String::new, |material| {
-        let [win, draw, loss] = Chances::of(thought.score, material).permille();
-        format!(" wdl {win} {draw} {loss}")
+    let wdl = wdl_material.map_or_else(String::new, |material| {
+        let [win, board_text, loss] = Wdl::of(report.score, material).permille();
+        format!(" wdl {win} {board_text} {loss}")
     });
     let mut line = format!(
-        "info depth {} seldepth {} multipv {} score {}{bound}{chances} nodes {} nps {} hashfull {} time {}",
-        thought.depth,
-        thought.seldepth,
-        thought.rank,
-        thought.score,
-        thought.nodes,
-        thought.nps(),
-        thought.hashfull,
-        thought.elapsed.as_millis(),
+        "info depth {} seldepth {} multipv {} score {}{bound}{wdl} nodes {} nps {} hashfull {} time {}",
+        report.depth,
+        report.seldepth,
+        report.multipv,
+        report.score,
+        report.nodes,
+        report.nps(),
+        report.hashfull,
+        report.elapsed.as_millis(),
     );
-    if !thought.pv.is_empty() {
+    if !report.pv.is_empty() {
         line.push_str(" pv");
-        line.push_str(&moves_text(&thought.pv, notation));
+        line.push_str(&moves_text(&report.pv, notation));
     }
     line
 }
@@ -46,8 +46,8 @@ fn moves_text(moves: &[Move], notation: CastlingNotation) -> String {
     text
 }
 
-pub(super) fn best_move_line(thought: &Thought, notation: CastlingNotation) -> String {
-    match (thought.mv, thought.ponder) {
+pub(super) fn best_move_line(report: &SearchReport, notation: CastlingNotation) -> String {
+    match (report.mv, report.ponder) {
         (Some(mv), Some(ponder)) => {
             format!(
                 "bestmove {} ponder {}",
@@ -60,8 +60,8 @@ pub(super) fn best_move_line(thought: &Thought, notation: CastlingNotation) -> S
     }
 }
 
-/// The board as text, with what else makes the position.
-pub(super) fn draw(pos: &Position) -> String {
+/// The board as text, with FEN, key and checkers.
+pub(super) fn board_text(pos: &Position) -> String {
     let mut text = String::new();
     for rank in (0..8).rev().filter_map(Rank::from_index) {
         text.push_str(" +---+---+---+---+---+---+---+---+\n");
@@ -91,7 +91,7 @@ pub(super) fn draw(pos: &Position) -> String {
     text
 }
 
-pub(super) fn evaluation(engine: &Engine, pos: &Position) -> String {
+pub(super) fn evaluation_text(engine: &Engine, pos: &Position) -> String {
     if pos.in_check() {
         return "Evaluation: none (in check)".to_owned();
     }

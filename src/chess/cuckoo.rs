@@ -1,16 +1,17 @@
-//! Moves that can be taken back by the same piece: which of them lies between two positions is told by their keys alone.
+//! Cuckoo tables: reversible moves by the difference of two position keys.
 //!
-//! The keys of two positions that differ by one such move differ in three numbers: the piece on both squares and the turn.
-//! There are a few thousand such differences, kept in a hash table (the idea of Marcel van Kervinck, 2013).
+//! The keys of two positions that differ by one reversible move differ in three numbers: the piece on both squares
+//! and the side to move. There are a few thousand such differences; they are kept in a hash table (Marcel van
+//! Kervinck, 2013).
 
 use std::sync::LazyLock;
 
 use super::{Bitboard, Color, Position, Role, Square, attacks, zobrist};
 
-/// Twice as many as there are moves, and a power of two.
+/// At least twice the number of moves, and a power of two.
 const SLOTS: usize = 1 << 13;
 
-/// A difference and the two squares; the difference 0 is an empty slot.
+/// A difference and the two squares of its move; the difference 0 marks an empty slot.
 #[derive(Clone, Copy)]
 struct Entry {
     difference: u64,
@@ -51,7 +52,7 @@ fn build() -> Box<[Entry]> {
     entries
 }
 
-/// The slot of a difference, or the empty one where it would be.
+/// The slot of a difference, or the empty slot for it.
 fn find(entries: &[Entry], difference: u64) -> usize {
     let mut slot = (difference >> (u64::BITS - SLOTS.trailing_zeros())) as usize;
     while entries[slot].difference != difference && entries[slot].difference != 0 {
@@ -61,8 +62,8 @@ fn find(entries: &[Entry], difference: u64) -> usize {
 }
 
 impl Position {
-    /// Whether the side to move can reach the position with this [key](Position::key) by a single move of a piece
-    /// that takes nothing and castles not. Checks and pins are not looked at.
+    /// Whether the side to move can reach the position with this [key](Position::key) by a single reversible move of
+    /// a piece: no capture, no castling. Checks and pins are ignored.
     ///
     /// ```
     /// use knightwatch::chess::Position;
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_quiet_move_of_a_piece_is_found_and_nothing_else() {
+    fn can_move_back_to_detects_exactly_reversible_moves() {
         let mut rng = fastrand::Rng::with_seed(3);
         let (mut found, mut others) = (0, 0);
         for _ in 0..200 {
@@ -104,7 +105,7 @@ mod tests {
                 }
                 for &mv in legal.iter() {
                     let after = pos.after(mv);
-                    // A move that loses a right to castle or to take en passant cannot be taken back.
+                    // Moves that lose castling or en passant rights are not reversible.
                     let same_rights = after.castling_rooks() == pos.castling_rooks()
                         && pos.en_passant().is_none();
                     let is_piece = pos.role_at(mv.from()) != Some(Role::Pawn);
