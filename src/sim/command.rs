@@ -8,12 +8,12 @@ use std::net::SocketAddr;
 use clap::Args;
 use tokio::net::TcpListener;
 
-use super::id::UserId;
 use super::script::check_speed;
 use super::{
     ArenaOptions, NewTeam, NewUser, Quirk, Quirks, Script, ScriptError, Sim, SimOptions, Sparring,
 };
 use crate::plural;
+use crate::sim::site::id::UserId;
 
 /// What the command line says about a site.
 #[derive(Args, Clone, Debug)]

@@ -7,55 +7,19 @@
 //! HTTP or from a sparring user, is a method call on it. The referee and the clock inside a game are pure. All timers
 //! read one source of time, which can run faster than the wall.
 
-mod admission;
-mod ai;
 mod arena;
-mod audience;
-mod auth;
-mod body;
-mod call;
 mod challenge;
-mod challenge_view;
-mod chat;
 mod command;
-mod connection;
-mod door;
-mod errands;
-mod export;
-mod failure;
 mod faults;
-mod form;
-mod gathering;
-mod glicko;
-mod id;
-mod limits;
-mod lookup;
-mod open;
+mod http;
 mod options;
-mod outage;
-mod pairing;
-mod pairs;
-mod personal;
-mod presence;
 mod quirks;
 mod referee;
-mod rematch;
 mod round;
-mod routes;
 mod script;
-mod selection;
-mod server;
-mod settlement;
+mod site;
 mod sparring;
-mod stream;
-mod team;
-mod ties;
-mod time;
-mod users;
-mod variant;
-mod view;
 mod wire;
-mod world;
 
 pub use arena::ArenaOptions;
 pub use challenge::DeclineReason;
@@ -66,8 +30,8 @@ pub use quirks::{
     Absent, Castling, ChatLog, ClaimWin, Flags, Limiter, PlayingStatus, Quirk, Quirks,
 };
 pub use script::{Script, ScriptError};
+pub use site::team::NewTeam;
 pub use sparring::{ColorChoice, GameSummary, Habits, Kind, Plan, Quit, Sparring, Talk};
-pub use team::NewTeam;
 
 use std::future::Future;
 use std::io;
@@ -80,11 +44,12 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::serve::{self, Bounds};
-use connection::Doors;
-use id::UserId;
+use http::connection::Doors;
+use http::{as_user, server};
+use site::id::UserId;
+use site::state::World;
+use site::time::TimeSource;
 use sparring::{Resident, Thinkers};
-use time::TimeSource;
-use world::World;
 
 /// Who may connect: two thousand bots with two streams and a request each, with the times of the proxy in front of Lichess,
 /// on the wall.
@@ -235,7 +200,7 @@ impl Sim {
 
     /// The API for a server of this process, on which every call is this user's.
     pub fn door_of(&self, name: &str) -> axum::Router {
-        door::router(self.clone(), name)
+        as_user::router(self.clone(), name)
     }
 
     /// Makes a further token for a user, with these scopes only. Without such a user nothing happens.

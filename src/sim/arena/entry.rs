@@ -4,13 +4,13 @@ use aws_lc_rs::hmac;
 
 use super::options::Conditions;
 use super::{Arena, Player, Stage};
-use crate::sim::failure::Failure;
-use crate::sim::id::{ArenaId, UserId};
-use crate::sim::limits::FIRST_JOINS;
-use crate::sim::team::TeamId;
-use crate::sim::time::Moment;
-use crate::sim::users::User;
-use crate::sim::world::World;
+use crate::sim::http::error::Failure;
+use crate::sim::http::limits::FIRST_JOINS;
+use crate::sim::site::id::{ArenaId, UserId};
+use crate::sim::site::state::World;
+use crate::sim::site::team::TeamId;
+use crate::sim::site::time::Moment;
+use crate::sim::site::users::User;
 
 /// Who pauses among the first so many has to wait before he may come back.
 const LEADERS: usize = 7;
@@ -227,7 +227,11 @@ impl World {
 
 impl Conditions {
     /// What is asked of ratings.
-    fn of_rating(&self, user: Option<&User>, perf: crate::sim::variant::Perf) -> Vec<Verdict> {
+    fn of_rating(
+        &self,
+        user: Option<&User>,
+        perf: crate::sim::site::variant::Perf,
+    ) -> Vec<Verdict> {
         let rating = user.map(|user| user.rating(perf.key));
         let provisional = rating
             .filter(|rating| rating.is_provisional())

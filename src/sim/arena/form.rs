@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::ArenaOptions;
 use crate::chess::Position;
-use crate::sim::body::{Params, is_yes};
-use crate::sim::failure::{Failure, INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::sim::http::error::{Failure, INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::sim::http::params::{Params, is_yes};
 use crate::sim::options::TimeControl;
-use crate::sim::time::Moment;
-use crate::sim::variant::{Speed, Variant};
+use crate::sim::site::time::Moment;
+use crate::sim::site::variant::{Speed, Variant};
 
 /// Minutes for a player.
 const CLOCK_TIMES: [f64; 23] = [
@@ -233,7 +233,7 @@ mod tests {
         let now = Moment(1_700_000_000_000);
         arena_form(&params, "Anna", |team| team == "mine", now).map_err(|failure| {
             match failure.body {
-                crate::sim::failure::Body::Json(text) => text,
+                crate::sim::http::error::Body::Json(text) => text,
                 _ => String::new(),
             }
         })

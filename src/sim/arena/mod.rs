@@ -1,7 +1,7 @@
 //! Arenas: tournaments without rounds, in which everybody who waits is paired again and again until time is up.
 //!
 //! What can be decided without the rest of the site is pure: points, pairing, waiting, pauses. The others are methods of
-//! the [`World`](super::world::World): who gets in, what the organizer does every few seconds, what is shown.
+//! the [`World`](crate::sim::site::state::World): who gets in, what the organizer does every few seconds, what is shown.
 
 mod entry;
 mod form;
@@ -18,11 +18,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use super::id::{ArenaId, GameId, UserId};
-use super::team::TeamId;
-use super::time::Moment;
-use super::users::Rating;
-use super::variant::Perf;
+use crate::sim::site::id::{ArenaId, GameId, UserId};
+use crate::sim::site::team::TeamId;
+use crate::sim::site::time::Moment;
+use crate::sim::site::users::Rating;
+use crate::sim::site::variant::Perf;
 
 pub use options::ArenaOptions;
 

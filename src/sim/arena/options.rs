@@ -8,10 +8,10 @@ use serde::{Deserialize, Deserializer};
 
 use crate::chess::Position;
 use crate::sim::options::{TimeControl, clock_estimate};
+use crate::sim::site::team::TeamId;
+use crate::sim::site::time::parse_span;
+use crate::sim::site::variant::{Speed, Variant};
 use crate::sim::sparring::read_words;
-use crate::sim::team::TeamId;
-use crate::sim::time::parse_span;
-use crate::sim::variant::{Speed, Variant};
 
 /// An arena to be held.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

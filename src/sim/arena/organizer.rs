@@ -6,13 +6,13 @@ use super::waiting::wave;
 use super::{Arena, Pairing, Player, Stage, Waiting};
 use crate::chess::Color;
 use crate::sim::arena::ArenaOptions;
-use crate::sim::id::{ArenaId, GameId, UserId};
 use crate::sim::options::NewUser;
 use crate::sim::referee::Status;
 use crate::sim::round::{COLORS, Round, Setup, Source};
-use crate::sim::team::TeamId;
-use crate::sim::time::Moment;
-use crate::sim::world::{Notice, World};
+use crate::sim::site::id::{ArenaId, GameId, UserId};
+use crate::sim::site::state::{Notice, World};
+use crate::sim::site::team::TeamId;
+use crate::sim::site::time::Moment;
 
 /// The organizer looks at every arena after so many seconds, at those with 50 players and more every other second, at
 /// those with a thousand every second.

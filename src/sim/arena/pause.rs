@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::sim::id::UserId;
-use crate::sim::time::Moment;
+use crate::sim::site::id::UserId;
+use crate::sim::site::time::Moment;
 
 /// After this without a pause all is forgotten.
 const MEMORY: Duration = Duration::from_secs(20 * 60);

@@ -8,11 +8,11 @@ use super::wire::{
 };
 use super::{Arena, Pairing, Player, Stage};
 use crate::chess::Color;
-use crate::sim::id::UserId;
-use crate::sim::time::Moment;
-use crate::sim::view::board_and_turn;
+use crate::sim::round::view::board_and_turn;
+use crate::sim::site::id::UserId;
+use crate::sim::site::state::World;
+use crate::sim::site::time::Moment;
 use crate::sim::wire::{self, Ordered, VariantJson};
-use crate::sim::world::World;
 
 /// Players on one page of a standing.
 const PAGE: usize = 10;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::sim::id::UserId;
-use crate::sim::time::Moment;
+use crate::sim::site::id::UserId;
+use crate::sim::site::time::Moment;
 
 /// Who asks for a game through the API waits for it so long.
 const ASKED: Duration = Duration::from_secs(70);

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::sim::failure::proxy_page;
+use crate::sim::http::error::proxy_page;
 use crate::sim::options::{TimeControl, check_name};
 use crate::sim::quirks::Castling;
-use crate::sim::time::parse_span;
+use crate::sim::site::time::parse_span;
 
 use super::{Endpoint, Fault, Latency, Rule, Skew, StreamFault};
 

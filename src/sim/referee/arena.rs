@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::chess::Color;
-use crate::sim::time::Moment;
+use crate::sim::site::time::Moment;
 
 use super::Referee;
 use super::clock::Timing;
@@ -69,7 +69,7 @@ mod tests {
     use crate::sim::options::TimeControl;
     use crate::sim::quirks::Castling;
     use crate::sim::referee::Terms;
-    use crate::sim::variant::Variant;
+    use crate::sim::site::variant::Variant;
 
     fn game(limit: u32, increment: u32, berserkable: bool) -> Referee {
         let terms = Terms {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::chess::Color;
 
 use crate::sim::options::clock_start;
-use crate::sim::time::Moment;
+use crate::sim::site::time::Moment;
 
 /// Hundredths of a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::chess::Color;
-use crate::sim::time::Moment;
+use crate::sim::site::time::Moment;
 
 use super::clock::{Centis, Timing};
 use super::{Referee, Refusal, Ruling};

@@ -17,8 +17,8 @@ use crate::chess::{CastlingNotation, Color, Ending, Game, Move, Position};
 
 use crate::sim::options::TimeControl;
 use crate::sim::quirks::Castling;
-use crate::sim::time::Moment;
-use crate::sim::variant::Variant;
+use crate::sim::site::time::Moment;
+use crate::sim::site::variant::Variant;
 
 pub use arena::ArenaTerms;
 pub use clock::{Centis, UNLIMITED_MILLIS};

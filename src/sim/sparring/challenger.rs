@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::chess::Position;
 use crate::sim::Sim;
 use crate::sim::challenge::Wanted;
-use crate::sim::id::{GameId, UserId};
-use crate::sim::time::Moment;
-use crate::sim::variant::Variant;
-use crate::sim::world::World;
+use crate::sim::site::id::{GameId, UserId};
+use crate::sim::site::state::World;
+use crate::sim::site::time::Moment;
+use crate::sim::site::variant::Variant;
 
 use super::Plan;
 

@@ -10,8 +10,8 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 
 use crate::chess::Position;
 use crate::sim::options::check_name;
-use crate::sim::time::parse_span;
-use crate::sim::variant::Variant;
+use crate::sim::site::time::parse_span;
+use crate::sim::site::variant::Variant;
 use crate::sim::{DeclineReason, TimeControl};
 
 use super::{ColorChoice, Habits, Kind, Plan, Quit, Sparring, Talk};

@@ -9,10 +9,10 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
 use crate::sim::Sim;
-use crate::sim::id::{GameId, UserId};
 use crate::sim::options::NewUser;
-use crate::sim::time::Moment;
-use crate::sim::world::{Notice, World};
+use crate::sim::site::id::{GameId, UserId};
+use crate::sim::site::state::{Notice, World};
+use crate::sim::site::time::Moment;
 
 use super::Sparring;
 use super::challenger::Challenger;

@@ -8,9 +8,9 @@ use tokio::sync::Notify;
 
 use crate::chess::{CastlingNotation, Color, Game, Move};
 use crate::sim::Sim;
-use crate::sim::chat::Room;
-use crate::sim::id::{GameId, UserId};
-use crate::sim::presence::material;
+use crate::sim::round::chat::Room;
+use crate::sim::round::presence::material;
+use crate::sim::site::id::{GameId, UserId};
 
 use super::choice::choose;
 use super::talk;

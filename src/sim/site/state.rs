@@ -1,0 +1,387 @@
+//! Everything that the site knows, behind one lock: accounts, tokens, challenges, games, open streams.
+//!
+//! Its methods are spread over the files of their subjects. None of them waits; each is told what time it is.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::{Notify, mpsc, watch};
+
+use crate::sim::arena::Arenas;
+use crate::sim::challenge::Challenge;
+use crate::sim::faults::StreamFault;
+use crate::sim::http::error::Failure;
+use crate::sim::http::limits::Limits;
+use crate::sim::http::stream::{Feed, Topic};
+use crate::sim::options::NewUser;
+use crate::sim::quirks::{Castling, Quirks};
+use crate::sim::round::Round;
+use crate::sim::round::rematch::Rematches;
+use crate::sim::round::spectators::Audience;
+use crate::sim::site::crosstable::Pairs;
+use crate::sim::site::id::{ArenaId, GameId, UserId};
+use crate::sim::site::outage::Outage;
+use crate::sim::site::schedule::Errands;
+use crate::sim::site::team::{Team, TeamId};
+use crate::sim::site::time::Moment;
+use crate::sim::site::users::{Face, User};
+use crate::sim::sparring::GameSummary;
+use crate::sim::wire::{self, LightUser, Relation, UserJson};
+use crate::sim::{Census, SimOptions};
+
+/// What a token stands for.
+#[derive(Clone, Debug)]
+pub(in crate::sim) struct Grant {
+    pub user: UserId,
+    pub scopes: Vec<String>,
+}
+
+/// What a user who lives in this process is told.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) enum Notice {
+    /// Somebody challenges him.
+    Challenged(GameId),
+    /// His challenge came to nothing.
+    Refused(GameId),
+    /// Something happened in his game, or it has begun.
+    Game(GameId),
+    /// An arena is announced, or he was taken out of it.
+    Arena(ArenaId),
+}
+
+struct EventStream {
+    token: String,
+    user: UserId,
+    feed: Feed,
+}
+
+pub(in crate::sim) struct World {
+    pub users: BTreeMap<UserId, User>,
+    pub challenges: HashMap<GameId, Challenge>,
+    /// Challenges that are created or offline, oldest first.
+    pub open_challenges: Vec<GameId>,
+    pub rounds: HashMap<GameId, Round>,
+    /// Games that are on.
+    pub running: Vec<GameId>,
+    pub rng: fastrand::Rng,
+    pub seed: u64,
+    pub quirks: Arc<Quirks>,
+    /// How castling is spelt now.
+    pub castling: Castling,
+    pub outage: Outage,
+    pub limits: Limits,
+    pub pairs: Pairs,
+    pub audience: Audience,
+    pub errands: Errands,
+    pub rematches: Rematches,
+    /// Where the site is, as `http://host:port`.
+    pub base: String,
+    pub arenas: Arenas,
+    pub teams: BTreeMap<TeamId, Team>,
+    pub residents: HashMap<UserId, mpsc::UnboundedSender<Notice>>,
+    tokens: HashMap<String, Grant>,
+    event_streams: Vec<EventStream>,
+    finished: VecDeque<GameId>,
+    kept_games: usize,
+    finished_count: watch::Sender<usize>,
+    /// Told whenever something is shown in a game.
+    pub moved: Arc<Notify>,
+}
+
+impl World {
+    pub fn new(
+        options: SimOptions,
+        finished_count: watch::Sender<usize>,
+        moved: Arc<Notify>,
+        now: Moment,
+    ) -> Self {
+        let mut world = Self {
+            users: BTreeMap::new(),
+            challenges: HashMap::new(),
+            open_challenges: Vec::new(),
+            rounds: HashMap::new(),
+            running: Vec::new(),
+            rng: fastrand::Rng::with_seed(options.seed),
+            seed: options.seed,
+            limits: Limits::new(options.limits, options.quirks.limiter, options.nginx_limit),
+            castling: options.quirks.castling,
+            quirks: Arc::new(options.quirks),
+            outage: Outage::default(),
+            moved,
+            pairs: Pairs::default(),
+            audience: Audience::default(),
+            errands: Errands::default(),
+            rematches: Rematches::default(),
+            base: "http://127.0.0.1".to_owned(),
+            arenas: Arenas::default(),
+            teams: BTreeMap::new(),
+            residents: HashMap::new(),
+            tokens: HashMap::new(),
+            event_streams: Vec::new(),
+            finished: VecDeque::new(),
+            kept_games: options.kept_games,
+            finished_count,
+        };
+        for user in options.users {
+            world.add_user(user, now);
+        }
+        world
+    }
+
+    /// Makes the account if there is none of this name, with its personal token.
+    pub fn add_user(&mut self, user: NewUser, now: Moment) {
+        let id = UserId::of(&user.name);
+        if self.users.contains_key(&id) {
+            return;
+        }
+        self.add_token(
+            crate::sim::token_of(&user.name),
+            id.clone(),
+            user.scopes.clone(),
+        );
+        self.users.insert(id, User::new(user, now));
+    }
+
+    /// The account behind somebody who shows none: the site's own engine, or a guest. Nobody can find or use it.
+    pub fn add_faceless(&mut self, face: Face, now: Moment) -> UserId {
+        let name = match face {
+            Face::Ai(level) => format!("@ai{level}"),
+            Face::User | Face::Anonymous => format!("@guest{}", self.users.len()),
+        };
+        let id = UserId::of(&name);
+        self.users
+            .entry(id.clone())
+            .or_insert_with(|| User::faceless(face, name, now));
+        id
+    }
+
+    pub fn add_token(&mut self, token: String, user: UserId, scopes: Vec<String>) {
+        self.tokens.insert(token, Grant { user, scopes });
+    }
+
+    /// The token is good for nothing from now on.
+    pub fn revoke(&mut self, token: &str) {
+        self.tokens.remove(token);
+    }
+
+    pub fn grant(&self, token: &str) -> Option<&Grant> {
+        self.tokens.get(token)
+    }
+
+    pub fn user_by_name(&self, name: &str) -> Option<&User> {
+        self.users
+            .get(&UserId::of(name))
+            .filter(|user| user.face == Face::User)
+    }
+
+    pub fn user(&self, id: &UserId) -> &User {
+        self.users.get(id).expect("accounts are never deleted")
+    }
+
+    pub fn user_mut(&mut self, id: &UserId) -> &mut User {
+        self.users.get_mut(id).expect("accounts are never deleted")
+    }
+
+    /// An id that no game and no challenge bears.
+    pub fn fresh_id(&mut self) -> GameId {
+        loop {
+            let id = GameId::random(&mut self.rng);
+            if !self.rounds.contains_key(&id) && !self.challenges.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// Opens the event stream of a token and ends the one that it had. First come the games that are on, the most
+    /// urgent first, then the challenges that wait for an answer.
+    pub fn open_events(&mut self, token: &str, user: &UserId, now: Moment) -> Feed {
+        self.event_streams.retain(|old| {
+            if old.token == token {
+                old.feed.end();
+            }
+            old.token != token
+        });
+        let feed = Feed::default();
+        for event in self.games_on(user, now) {
+            feed.push(wire::line(&event));
+        }
+        for challenge in self.challenges_for_replay(user, now) {
+            feed.push(wire::line(&challenge));
+        }
+        self.user_mut(user).opens_stream(now);
+        self.event_streams.push(EventStream {
+            token: token.to_owned(),
+            user: user.clone(),
+            feed: feed.clone(),
+        });
+        feed
+    }
+
+    /// A line for every event stream of this user.
+    pub fn tell(&self, user: &UserId, line: &Bytes) {
+        for stream in self
+            .event_streams
+            .iter()
+            .filter(|stream| stream.user == *user)
+        {
+            stream.feed.push(line.clone());
+        }
+    }
+
+    pub fn notify(&self, user: &UserId, notice: Notice) {
+        if let Some(resident) = self.residents.get(user) {
+            // A resident that is gone misses nothing.
+            let _ = resident.send(notice);
+        }
+    }
+
+    /// A stream had its keep-alive line; that is also when the site looks at clocks.
+    pub fn beat(&mut self, topic: &Topic, now: Moment) {
+        match topic {
+            Topic::Game { id, .. } if !self.is_down(now) => self.check_flag(*id, now),
+            _ => {}
+        }
+    }
+
+    /// The reader of a stream is gone.
+    pub fn left(&mut self, topic: &Topic, feed: &Feed, now: Moment) {
+        match topic {
+            Topic::Events { user } => {
+                self.event_streams.retain(|stream| !stream.feed.is(feed));
+                self.user_mut(user).closes_stream(now);
+            }
+            Topic::Game { user, id, color } => self.leave_game(user, *id, *color, feed, now),
+            Topic::Audience => self.audience.leaves(feed),
+            Topic::Challenge { id } => {
+                if let Some(challenge) = self.challenges.get_mut(id) {
+                    challenge.leave(now);
+                }
+            }
+        }
+    }
+
+    /// Something happens to open streams: those of this user or of all, those of this game or of all; to event streams
+    /// and to game streams, as asked.
+    pub fn cut(
+        &self,
+        user: Option<&str>,
+        game: Option<&str>,
+        [events, games]: [bool; 2],
+        how: StreamFault,
+    ) {
+        let user = user.map(UserId::of);
+        let meant = |id: &UserId| user.as_ref().is_none_or(|user| user == id);
+        if events {
+            for stream in self
+                .event_streams
+                .iter()
+                .filter(|stream| meant(&stream.user))
+            {
+                stream.feed.break_off(how);
+            }
+        }
+        let only = game.and_then(GameId::parse_any);
+        for (id, round) in &self.rounds {
+            if games && (game.is_none() || only == Some(*id)) {
+                round.cut(&meant, how);
+            }
+        }
+    }
+
+    /// Ends all streams, also those that are broken and silent.
+    pub fn close(&self) {
+        self.audience.close();
+        for stream in &self.event_streams {
+            stream.feed.close();
+        }
+        for round in self.rounds.values() {
+            round.close();
+        }
+        for challenge in self.challenges.values() {
+            challenge.close();
+        }
+    }
+
+    pub fn light_user(&self, id: &UserId) -> LightUser {
+        let user = self.user(id);
+        LightUser {
+            id: user.id.to_string(),
+            name: user.name.clone(),
+            title: user.title(),
+        }
+    }
+
+    /// The page of an account.
+    pub fn profile(&self, user: &User, relation: Option<Relation>) -> UserJson {
+        let playing = user.playing.last().and_then(|id| self.rounds.get(id));
+        let playing = playing.and_then(|round| {
+            let color = round.color_of(&user.id)?.key();
+            Some(format!("{}/{}/{color}", self.base, round.id))
+        });
+        user.extended_json(&self.base, playing, relation)
+    }
+
+    /// The housekeeping of every second.
+    pub fn tick(&mut self, now: Moment) {
+        if self.is_down(now) {
+            return;
+        }
+        self.tick_challenges(now);
+        let rounds = &self.rounds;
+        self.rematches.tidy(now, |id| rounds.contains_key(id));
+        self.limits.tidy(now);
+        for id in self.running.clone() {
+            self.tick_round(id, now);
+        }
+        self.tick_arenas(now);
+    }
+
+    /// A game is over: it goes to the archive, where the oldest makes place.
+    pub fn archive(&mut self, id: GameId) {
+        self.running.retain(|other| *other != id);
+        self.finished.push_back(id);
+        if self.finished.len() > self.kept_games
+            && let Some(oldest) = self.finished.pop_front()
+        {
+            self.rounds.remove(&oldest);
+        }
+        self.finished_count.send_modify(|count| *count += 1);
+    }
+
+    pub fn census(&self) -> Census {
+        let watched = self.rounds.values().map(Round::watched);
+        Census {
+            accounts: self.users.len(),
+            challenges: self.challenges.len(),
+            games: self.rounds.len(),
+            games_on: self.running.len(),
+            streams: self.event_streams.len() + watched.sum::<usize>(),
+        }
+    }
+
+    pub fn summaries(&self, now: Moment) -> Vec<GameSummary> {
+        self.finished
+            .iter()
+            .chain(&self.running)
+            .filter_map(|id| self.rounds.get(id))
+            .map(|round| round.summary(now))
+            .collect()
+    }
+
+    /// The games that are over without the first so many, and how many there were in all.
+    pub fn finished_after(&self, first: usize, now: Moment) -> (Vec<GameSummary>, usize) {
+        let total = *self.finished_count.borrow();
+        let forgotten = total - self.finished.len();
+        let kept = self.finished.iter().skip(first.saturating_sub(forgotten));
+        let games = kept
+            .filter_map(|id| self.rounds.get(id))
+            .map(|round| round.summary(now));
+        (games.collect(), total)
+    }
+
+    /// The account behind a name in a request.
+    pub fn find_user(&self, name: &str) -> Result<&User, Failure> {
+        self.user_by_name(name).ok_or_else(Failure::not_found)
+    }
+}
