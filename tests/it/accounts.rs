@@ -317,7 +317,7 @@ fn accounts_of_one_program_never_challenge_or_accept_each_other() {
         users: users.into(),
         ..SimOptions::default()
     });
-    site.sim.spar(Sparring {
+    site.sim.add_player(Sparring {
         delay: Duration::ZERO..=Duration::ZERO,
         habits: Habits {
             resigns: Some(1),

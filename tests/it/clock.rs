@@ -95,13 +95,13 @@ impl Match {
                 count: Some(count),
                 ..Plan::against(BOT, TimeControl::clock(self.seconds, 0))
             };
-            site.sim.spar(Sparring {
+            site.sim.add_player(Sparring {
                 delay: Duration::from_millis(20)..=Duration::from_millis(120),
                 ..Sparring::new(format!("Quickly{number}"), self.opponents).challenging(plan)
             });
         }
         let began = Instant::now();
-        let finished = site.sim.finished();
+        let finished = site.sim.finished_count();
         let mut tally = Tally::default();
         while *finished.borrow() < self.games {
             assert!(began.elapsed() < PATIENCE, "{} games", *finished.borrow());

@@ -160,7 +160,7 @@ fn somebody_is_challenged_when_the_operator_says_so() {
         speed: 10.0,
         ..SimOptions::default()
     });
-    site.sim.spar(Sparring::new("Ann", Kind::Random));
+    site.sim.add_player(Sparring::new("Ann", Kind::Random));
     let bot = Daemon::start_with(&site, "", &["--time-scale", "10"]);
     for (arguments, why) in [
         (["challenge", "Ann", "3"], "minutes and seconds"),

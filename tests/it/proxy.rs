@@ -117,7 +117,7 @@ fn after_a_restart_games_are_looked_for_once_whatever_pauses() {
 #[test]
 fn a_game_that_begins_while_lichess_limits_the_event_stream_is_played() {
     let site = Site::new([NewUser::bot("Patience")]);
-    site.sim.spar(Sparring::new("Patience", Kind::Random));
+    site.sim.add_player(Sparring::new("Patience", Kind::Random));
     let bot = Daemon::start(&site, "");
     let polled = r#"{"error":"Please don't poll this endpoint, it is intended to be streamed."}"#;
     let faults = site.sim.faults();

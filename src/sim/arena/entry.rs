@@ -4,12 +4,12 @@ use aws_lc_rs::hmac;
 
 use super::options::Conditions;
 use super::{Arena, Player, Stage};
-use crate::sim::http::error::Failure;
-use crate::sim::http::limits::FIRST_JOINS;
+use crate::sim::http::error::ApiError;
+use crate::sim::http::limits::ARENA_FIRST_JOINS;
 use crate::sim::site::id::{ArenaId, UserId};
-use crate::sim::site::state::World;
+use crate::sim::site::state::SiteState;
 use crate::sim::site::team::TeamId;
-use crate::sim::site::time::Moment;
+use crate::sim::site::time::SimTime;
 use crate::sim::site::users::User;
 
 /// Who pauses among the first so many has to wait before he may come back.
@@ -38,24 +38,24 @@ impl Verdict {
     }
 }
 
-impl World {
+impl SiteState {
     /// Somebody joins, or comes back.
     pub fn join_arena(
         &mut self,
         me: &UserId,
         id: ArenaId,
         entry: &Entry,
-        now: Moment,
-    ) -> Result<(), Failure> {
-        let arena = self.arenas.get(id).ok_or_else(Failure::not_found)?;
+        now: SimTime,
+    ) -> Result<(), ApiError> {
+        let arena = self.arenas.get(id).ok_or_else(ApiError::not_found)?;
         if arena.stage == Stage::Finished {
-            return Err(Failure::bad("This tournament no longer exists"));
+            return Err(ApiError::bad_request("This tournament no longer exists"));
         }
-        if arena.player(me).is_none() && !self.user(me).sparring {
+        if arena.player(me).is_none() && !self.user(me).always_online {
             let cost = if arena.created_by.is_some() { 2 } else { 1 };
             self.limits
-                .charge_all(&FIRST_JOINS, me.as_str(), cost, now)
-                .map_err(|_| Failure::bad("You are joining too many tournaments"))?;
+                .charge_all(&ARENA_FIRST_JOINS, me.as_str(), cost, now)
+                .map_err(|_| ApiError::bad_request("You are joining too many tournaments"))?;
         }
         let team = self.may_enter(arena, me, entry, now)?;
         let user = self.user(me);
@@ -68,7 +68,7 @@ impl World {
         );
         newcomer.team = team;
         let Some(arena) = self.arenas.get_mut(id) else {
-            return Err(Failure::not_found());
+            return Err(ApiError::not_found());
         };
         arena
             .players
@@ -87,23 +87,23 @@ impl World {
         arena: &Arena,
         me: &UserId,
         entry: &Entry,
-        now: Moment,
-    ) -> Result<Option<TeamId>, Failure> {
+        now: SimTime,
+    ) -> Result<Option<TeamId>, ApiError> {
         let charter = &arena.charter;
         let known = arena.player(me);
         let name = me.to_string();
         if charter.conditions.banned.contains(&name) {
-            return Err(Failure::bad("You are not allowed to join arenas"));
+            return Err(ApiError::bad_request("You are not allowed to join arenas"));
         }
         if known.is_none()
             && let Some(code) = &charter.password
             && !opens(code, &name, entry.password.as_deref().unwrap_or_default())
         {
-            return Err(Failure::bad("Wrong entry code"));
+            return Err(ApiError::bad_request("Wrong entry code"));
         }
         let verdicts = self.verdicts(arena, Some(me));
         if verdicts.iter().any(|verdict| verdict.refusal.is_some()) {
-            return Err(Failure::bad(&self.quirks.restriction));
+            return Err(ApiError::bad_request(&self.quirks.restriction));
         }
         if self
             .arenas
@@ -111,7 +111,7 @@ impl World {
             .left(me, charter.estimate(), now)
             .is_some()
         {
-            return Err(Failure::bad("Your pause is not over yet"));
+            return Err(ApiError::bad_request("Your pause is not over yet"));
         }
         if charter.battle.is_empty() {
             return Ok(None);
@@ -121,7 +121,7 @@ impl World {
             (Some(team), _) if charter.battle.contains(&team) && self.is_member(&team, me) => {
                 Ok(Some(team))
             }
-            _ => Err(Failure::bad("Missing team")),
+            _ => Err(ApiError::bad_request("Missing team")),
         }
     }
 
@@ -164,8 +164,8 @@ impl World {
     }
 
     /// A user withdraws by himself. Among the leaders that is a pause after which he has to wait.
-    pub fn leave_arena(&mut self, me: &UserId, id: ArenaId, now: Moment) -> Result<(), Failure> {
-        let arena = self.arenas.get_mut(id).ok_or_else(Failure::not_found)?;
+    pub fn leave_arena(&mut self, me: &UserId, id: ArenaId, now: SimTime) -> Result<(), ApiError> {
+        let arena = self.arenas.get_mut(id).ok_or_else(ApiError::not_found)?;
         let leads =
             arena.stage == Stage::Started && arena.rank(me).is_some_and(|rank| rank < LEADERS);
         arena.withdraw(me);
@@ -176,7 +176,7 @@ impl World {
     }
 
     /// A user who lives here joins an arena for bots. He needs nobody's leave: the door is opened for him.
-    pub fn invite(&mut self, user: &UserId, id: ArenaId, now: Moment) {
+    pub fn invite(&mut self, user: &UserId, id: ArenaId, now: SimTime) {
         let Some(arena) = self
             .arenas
             .get(id)
@@ -207,7 +207,7 @@ impl World {
     }
 
     /// The same for all that are not over.
-    pub fn invite_to_all(&mut self, user: &UserId, now: Moment) {
+    pub fn invite_to_all(&mut self, user: &UserId, now: SimTime) {
         let open = |arena: &&Arena| arena.stage != Stage::Finished;
         let ids: Vec<ArenaId> = self
             .arenas
@@ -220,7 +220,7 @@ impl World {
         }
     }
 
-    pub fn pause_left(&self, arena: &Arena, me: &UserId, now: Moment) -> Option<i64> {
+    pub fn pause_left(&self, arena: &Arena, me: &UserId, now: SimTime) -> Option<i64> {
         self.arenas.pauses.left(me, arena.charter.estimate(), now)
     }
 }

@@ -10,9 +10,9 @@ use crate::sim::options::NewUser;
 use crate::sim::referee::Status;
 use crate::sim::round::{COLORS, Round, Setup, Source};
 use crate::sim::site::id::{ArenaId, GameId, UserId};
-use crate::sim::site::state::{Notice, World};
+use crate::sim::site::state::{Notice, SiteState};
 use crate::sim::site::team::TeamId;
-use crate::sim::site::time::Moment;
+use crate::sim::site::time::SimTime;
 
 /// The organizer looks at every arena after so many seconds, at those with 50 players and more every other second, at
 /// those with a thousand every second.
@@ -24,12 +24,12 @@ const SMALL: usize = 30;
 /// For so many seconds an arena has just begun.
 const OPENING: i64 = 15;
 
-impl World {
+impl SiteState {
     /// Announces an arena.
     ///
     /// # Errors
     /// Why it makes no sense.
-    pub fn add_arena(&mut self, options: &ArenaOptions, now: Moment) -> Result<ArenaId, String> {
+    pub fn add_arena(&mut self, options: &ArenaOptions, now: SimTime) -> Result<ArenaId, String> {
         let charter = options.charter()?;
         let id = match &options.id {
             None => loop {
@@ -66,14 +66,14 @@ impl World {
             totals: Default::default(),
             paired_once: false,
         });
-        for user in self.residents.keys() {
+        for user in self.builtin_players.keys() {
             self.notify(user, Notice::Arena(id));
         }
         Ok(id)
     }
 
     /// The organizer's second.
-    pub fn tick_arenas(&mut self, now: Moment) {
+    pub fn tick_arenas(&mut self, now: SimTime) {
         let second = now.0.div_euclid(1_000);
         let last = std::mem::replace(&mut self.arenas.second, second);
         // Time may run in leaps, so what is due is what came by since.
@@ -93,7 +93,7 @@ impl World {
         }
     }
 
-    fn organize(&mut self, id: ArenaId, now: Moment) {
+    fn organize(&mut self, id: ArenaId, now: SimTime) {
         let Some(arena) = self.arenas.get_mut(id) else {
             return;
         };
@@ -106,8 +106,8 @@ impl World {
         }
     }
 
-    fn begin_pairing(&mut self, id: ArenaId, users: [UserId; 2], now: Moment) {
-        let game = self.fresh_id();
+    fn begin_pairing(&mut self, id: ArenaId, users: [UserId; 2], now: SimTime) {
+        let game = self.new_id();
         let Some(arena) = self.arenas.get_mut(id) else {
             return;
         };
@@ -138,7 +138,7 @@ impl World {
             rated: charter.rated,
             rules: Vec::new(),
         };
-        self.begin_round(setup, now);
+        self.start_round(setup, now);
     }
 
     /// A game of an arena is over: it counts unless the arena is over too, or it was called off.
@@ -209,7 +209,7 @@ impl World {
     }
 
     /// A human goes berserk. It is refused without an arena that has it, to bots, twice, and once both have moved.
-    pub fn berserk(&mut self, me: &UserId, game: GameId, now: Moment) -> bool {
+    pub fn berserk(&mut self, me: &UserId, game: GameId, now: SimTime) -> bool {
         let found = self.rounds.get(&game).and_then(|round| {
             let Source::Arena {
                 id,
@@ -225,7 +225,7 @@ impl World {
             return false;
         };
         let granted = self
-            .rule(game, |referee| referee.berserk(color, now), now)
+            .with_referee(game, |referee| referee.berserk(color, now), now)
             .is_ok();
         if granted
             && let Some(arena) = self.arenas.get_mut(id)
@@ -255,7 +255,7 @@ impl Arena {
     }
 
     /// Whom the organizer pairs now, White first.
-    fn next_pairs(&mut self, rng: &mut fastrand::Rng, now: Moment) -> Vec<[UserId; 2]> {
+    fn next_pairs(&mut self, rng: &mut fastrand::Rng, now: SimTime) -> Vec<[UserId; 2]> {
         let active = self.active();
         if self.players.len() < 2
             || self.pairings_closed(now)
@@ -285,7 +285,7 @@ impl Arena {
     }
 
     /// In an arena for bots all who are there and do not play in it wait, whether their programs run or not.
-    fn call_idle_bots(&mut self, now: Moment) {
+    fn call_idle_bots(&mut self, now: SimTime) {
         if !self.charter.conditions.bots {
             return;
         }

@@ -10,8 +10,8 @@ use super::{Arena, Pairing, Player, Stage};
 use crate::chess::Color;
 use crate::sim::round::view::board_and_turn;
 use crate::sim::site::id::UserId;
-use crate::sim::site::state::World;
-use crate::sim::site::time::Moment;
+use crate::sim::site::state::SiteState;
+use crate::sim::site::time::SimTime;
 use crate::sim::wire::{self, Ordered, VariantJson};
 
 /// Players on one page of a standing.
@@ -102,8 +102,8 @@ impl Arena {
     }
 }
 
-impl World {
-    pub fn listed(&self, arena: &Arena, now: Moment) -> Listed {
+impl SiteState {
+    pub fn listed(&self, arena: &Arena, now: SimTime) -> Listed {
         let charter = &arena.charter;
         let conditions = &charter.conditions;
         let created = arena.stage == Stage::Created;
@@ -138,7 +138,7 @@ impl World {
     }
 
     /// All arenas: those to come in the order in which they begin, those that are over from the latest on.
-    pub fn arena_lists(&self, now: Moment) -> Lists {
+    pub fn arena_lists(&self, now: SimTime) -> Lists {
         let at = |stage| {
             let mut arenas: Vec<&Arena> = self
                 .arenas
@@ -169,7 +169,7 @@ impl World {
         arena: &Arena,
         page: Option<usize>,
         me: Option<&UserId>,
-        now: Moment,
+        now: SimTime,
     ) -> Full {
         let charter = &arena.charter;
         let conditions = &charter.conditions;
@@ -268,7 +268,7 @@ impl World {
             .collect()
     }
 
-    fn my_standing(&self, arena: &Arena, me: &UserId, now: Moment) -> Option<Me> {
+    fn my_standing(&self, arena: &Arena, me: &UserId, now: SimTime) -> Option<Me> {
         let rank = arena.rank(me)?;
         let game = arena.game_of(me).and_then(|id| self.rounds.get(&id));
         Some(Me {
@@ -332,7 +332,7 @@ impl World {
     }
 
     /// The game with the best placed player.
-    fn featured(&self, arena: &Arena, ranking: &[&Player], now: Moment) -> Option<Featured> {
+    fn featured(&self, arena: &Arena, ranking: &[&Player], now: SimTime) -> Option<Featured> {
         let (round, pairing) = ranking.iter().find_map(|player| {
             let id = arena.game_of(&player.user)?;
             Some((self.rounds.get(&id)?, arena.running.get(&id)?))
@@ -435,7 +435,7 @@ impl World {
     }
 
     /// The arenas that a user has played in, the latest first.
-    pub fn arenas_played(&self, user: &UserId, now: Moment) -> Vec<PlayedArena> {
+    pub fn arenas_played(&self, user: &UserId, now: SimTime) -> Vec<PlayedArena> {
         let finished = self
             .arenas
             .iter()
@@ -461,7 +461,7 @@ impl World {
 }
 
 fn featured_side(
-    world: &World,
+    state: &SiteState,
     arena: &Arena,
     ranking: &[&Player],
     pairing: &Pairing,
@@ -470,7 +470,7 @@ fn featured_side(
     let user = &pairing.users[at];
     let rank = ranking.iter().position(|player| player.user == *user);
     FeaturedSide {
-        user: world.light_user(user),
+        user: state.light_user(user),
         rank: rank.unwrap_or(0) + 1,
         rating: arena.player(user).map_or(0, |player| player.rating),
         berserk: pairing.berserk[at],

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::sim::site::id::UserId;
-use crate::sim::site::time::Moment;
+use crate::sim::site::time::SimTime;
 
 /// Who asks for a game through the API waits for it so long.
 const ASKED: Duration = Duration::from_secs(70);
@@ -14,13 +14,13 @@ const CROWD: usize = 100;
 /// The waiting pool of one arena.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting {
-    asked: BTreeMap<UserId, Moment>,
-    since: BTreeMap<UserId, Moment>,
+    asked: BTreeMap<UserId, SimTime>,
+    since: BTreeMap<UserId, SimTime>,
 }
 
 impl Waiting {
     /// Somebody wants to be paired; the next wave counts him from when it looks.
-    pub fn ask(&mut self, user: UserId, now: Moment) {
+    pub fn ask(&mut self, user: UserId, now: SimTime) {
         self.asked.insert(user, now);
     }
 
@@ -31,7 +31,7 @@ impl Waiting {
     }
 
     /// The organizer looks who is there.
-    pub fn look(&mut self, now: Moment) {
+    pub fn look(&mut self, now: SimTime) {
         self.asked.retain(|_, asked| now.since(*asked) < ASKED);
         self.since.retain(|user, _| self.asked.contains_key(user));
         for user in self.asked.keys() {
@@ -59,8 +59,8 @@ impl Waiting {
     }
 
     /// At least two have waited for a whole wave.
-    pub fn have_waited_enough(&self, wave: Duration, now: Moment) -> bool {
-        let long_enough = |since: &&Moment| now.since(**since) > wave;
+    pub fn have_waited_enough(&self, wave: Duration, now: SimTime) -> bool {
+        let long_enough = |since: &&SimTime| now.since(**since) > wave;
         self.len() > CROWD || self.since.values().filter(long_enough).count() > 1
     }
 }
@@ -79,8 +79,8 @@ mod tests {
     use super::*;
     use crate::sim::options::clock_estimate;
 
-    fn at(seconds: i64) -> Moment {
-        Moment(seconds * 1_000)
+    fn at(seconds: i64) -> SimTime {
+        SimTime(seconds * 1_000)
     }
 
     #[test]

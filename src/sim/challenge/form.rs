@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use crate::chess::Position;
 
-use crate::sim::challenge::Wanted;
-use crate::sim::http::error::{Failure, INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::sim::challenge::ChallengeConfig;
+use crate::sim::http::error::{ApiError, INVALID, NOT_A_NUMBER, REQUIRED};
 use crate::sim::http::params::Params;
-use crate::sim::options::{DAYS, MOST_INCREMENT, TimeControl, is_limit};
-use crate::sim::site::time::Moment;
+use crate::sim::options::{DAYS_PER_TURN, MAX_INCREMENT_SECONDS, TimeControl, is_initial_time};
+use crate::sim::site::time::SimTime;
 use crate::sim::site::variant::{Speed, Variant};
 use crate::sim::sparring::ColorChoice;
 
@@ -21,7 +21,7 @@ const RULES: [&str; 5] = [
 ];
 
 /// The longest that a challenge to whoever comes waits.
-const MOST_WAIT: Duration = Duration::from_secs(14 * 86_400);
+const MAX_OPEN_LIFETIME: Duration = Duration::from_secs(14 * 86_400);
 
 type Errors = Vec<(&'static str, String)>;
 
@@ -29,7 +29,7 @@ type Errors = Vec<(&'static str, String)>;
 ///
 /// # Errors
 /// All fields that are wrong, at once.
-pub(in crate::sim) fn wanted(params: &Params) -> Result<Wanted, Failure> {
+pub(in crate::sim) fn challenge_config(params: &Params) -> Result<ChallengeConfig, ApiError> {
     let mut errors = Errors::new();
     let variant = variant(params, &mut errors);
     let time_control = time_control(params, &mut errors);
@@ -39,15 +39,18 @@ pub(in crate::sim) fn wanted(params: &Params) -> Result<Wanted, Failure> {
     let color = color(params, &mut errors);
     let rules = rules(params, &mut errors);
     if !errors.is_empty() {
-        return Err(Failure::form(&errors));
+        return Err(ApiError::invalid_form(&errors));
     }
     let (variant, start) = start(variant, params.get("fen"))
-        .map_err(|text| Failure::form(&[("global", text.to_owned())]))?;
+        .map_err(|text| ApiError::invalid_form(&[("global", text.to_owned())]))?;
     let has_clock = matches!(time_control, TimeControl::Clock { .. });
     if rated && (variant == Variant::FromPosition || !(has_clock || variant == Variant::Standard)) {
-        return Err(Failure::form(&[("global", "can't be rated".to_owned())]));
+        return Err(ApiError::invalid_form(&[(
+            "global",
+            "can't be rated".to_owned(),
+        )]));
     }
-    Ok(Wanted {
+    Ok(ChallengeConfig {
         rated: rated && may_be_rated(variant, time_control),
         variant,
         start,
@@ -113,7 +116,7 @@ fn time_control(params: &Params, errors: &mut Errors) -> TimeControl {
         return match days {
             None => TimeControl::Unlimited,
             Some(days) => {
-                if !DAYS.contains(&days) {
+                if !DAYS_PER_TURN.contains(&days) {
                     errors.push(("days", INVALID.to_owned()));
                 }
                 TimeControl::Days(days)
@@ -129,10 +132,10 @@ fn time_control(params: &Params, errors: &mut Errors) -> TimeControl {
     };
     let limit = required("clock.limit", limit);
     let increment = required("clock.increment", increment);
-    if !is_limit(limit) {
+    if !is_initial_time(limit) {
         errors.push(("clock.limit", INVALID.to_owned()));
     }
-    if increment > MOST_INCREMENT {
+    if increment > MAX_INCREMENT_SECONDS {
         errors.push(("clock.increment", "Must be less or equal to 60".to_owned()));
     }
     if limit == 0 && increment == 0 && errors.is_empty() {
@@ -149,12 +152,15 @@ fn number(params: &Params, name: &'static str, errors: &mut Errors) -> Option<u3
 }
 
 /// Who may come to a challenge to whoever comes, and for how long it waits.
-pub(in crate::sim) struct OpenTerms {
+pub(in crate::sim) struct OpenChallengeConfig {
     pub players: Option<[String; 2]>,
-    pub expires_at: Moment,
+    pub expires_at: SimTime,
 }
 
-pub(in crate::sim) fn open_terms(params: &Params, now: Moment) -> Result<OpenTerms, Failure> {
+pub(in crate::sim) fn open_config(
+    params: &Params,
+    now: SimTime,
+) -> Result<OpenChallengeConfig, ApiError> {
     let mut errors = Errors::new();
     let users = params.get("users").map(|users| {
         let names: Vec<String> = users
@@ -172,24 +178,24 @@ pub(in crate::sim) fn open_terms(params: &Params, now: Moment) -> Result<OpenTer
         None => None,
     };
     let expires_at = match params.get("expiresAt").map(str::parse) {
-        None => now + crate::sim::challenge::open::WAITS,
-        Some(Ok(at)) if Moment(at) > now && Moment(at) <= now + MOST_WAIT => Moment(at),
+        None => now + crate::sim::challenge::open::DEFAULT_LIFETIME,
+        Some(Ok(at)) if SimTime(at) > now && SimTime(at) <= now + MAX_OPEN_LIFETIME => SimTime(at),
         Some(_) => {
             errors.push(("expiresAt", INVALID.to_owned()));
             now
         }
     };
     if !errors.is_empty() {
-        return Err(Failure::form(&errors));
+        return Err(ApiError::invalid_form(&errors));
     }
-    Ok(OpenTerms {
+    Ok(OpenChallengeConfig {
         players,
         expires_at,
     })
 }
 
 /// The strength that is wished of the site's engine.
-pub(in crate::sim) fn level(params: &Params) -> Result<u8, Failure> {
+pub(in crate::sim) fn level(params: &Params) -> Result<u8, ApiError> {
     let mut errors = Errors::new();
     let level = number(params, "level", &mut errors);
     match level {
@@ -198,7 +204,7 @@ pub(in crate::sim) fn level(params: &Params) -> Result<u8, Failure> {
         None if errors.is_empty() => errors.push(("level", REQUIRED.to_owned())),
         None => {}
     }
-    Err(Failure::form(&errors))
+    Err(ApiError::invalid_form(&errors))
 }
 
 fn flag(params: &Params, name: &'static str, errors: &mut Errors) -> bool {
@@ -242,10 +248,12 @@ fn rules(params: &Params, errors: &mut Errors) -> Vec<&'static str> {
 mod tests {
     use super::*;
 
-    fn read(query: &str) -> Result<Wanted, String> {
-        wanted(&Params::read(query, "", b"").unwrap()).map_err(|failure| match failure.body {
-            crate::sim::http::error::Body::Json(text) => text,
-            _ => String::new(),
+    fn read(query: &str) -> Result<ChallengeConfig, String> {
+        challenge_config(&Params::read(query, "", b"").unwrap()).map_err(|failure| {
+            match failure.body {
+                crate::sim::http::error::ErrorBody::Json(text) => text,
+                _ => String::new(),
+            }
         })
     }
 
@@ -285,7 +293,7 @@ mod tests {
     fn positions_decide_the_variant() {
         let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1".replace(' ', "+");
         let other = "4k3/8/8/8/8/8/4P3/4K3 b - - 0 1".replace(' ', "+");
-        let variant = |query: String| read(&query).map(|wanted| wanted.variant);
+        let variant = |query: String| read(&query).map(|config| config.variant);
         assert_eq!(variant(format!("fen={start}")), Ok(Variant::Standard));
         assert_eq!(
             variant(format!("variant=fromPosition&fen={start}")),

@@ -10,28 +10,28 @@ use std::time::Duration;
 
 use crate::chess::{Color, Position};
 
-use crate::sim::challenge::open::Open;
+use crate::sim::challenge::open::OpenChallenge;
 use crate::sim::faults::StreamFault;
-use crate::sim::http::error::Failure;
+use crate::sim::http::error::ApiError;
 use crate::sim::http::stream::Feed;
 use crate::sim::options::TimeControl;
 use crate::sim::round::{Setup, Source};
 use crate::sim::site::id::{GameId, UserId};
-use crate::sim::site::schedule::Errand;
-use crate::sim::site::state::{Notice, World};
-use crate::sim::site::time::Moment;
-use crate::sim::site::users::Face;
+use crate::sim::site::schedule::ScheduledAction;
+use crate::sim::site::state::{Notice, SiteState};
+use crate::sim::site::time::SimTime;
+use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::{Perf, Speed, Variant};
 use crate::sim::sparring::ColorChoice;
 use crate::sim::wire;
 
 /// A real-time challenge whose challenger is not seen for so long goes offline.
-const UNSEEN: Duration = Duration::from_secs(20);
+const OFFLINE_AFTER: Duration = Duration::from_secs(20);
 /// A challenge that waits is forgotten after this, one that is done with sooner.
-const WAITING_KEPT: Duration = Duration::from_secs(14 * 86_400);
-const DONE_KEPT: Duration = Duration::from_secs(3 * 3_600);
+const OPEN_LIFETIME: Duration = Duration::from_secs(14 * 86_400);
+const CLOSED_LIFETIME: Duration = Duration::from_secs(3 * 3_600);
 /// Somebody without an account is heard of this much later.
-const STRANGERS_WAIT: Duration = Duration::from_secs(2);
+const ANONYMOUS_DELAY: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum ChallengeStatus {
@@ -113,7 +113,7 @@ impl FromStr for DeclineReason {
 
 /// What a challenger wants, checked.
 #[derive(Clone, Debug)]
-pub(in crate::sim) struct Wanted {
+pub(in crate::sim) struct ChallengeConfig {
     pub variant: Variant,
     /// Where a game from a position begins, or which Chess960 position was asked for.
     pub start: Option<Position>,
@@ -132,7 +132,7 @@ pub(in crate::sim) struct Challenge {
     /// Nobody yet in a challenge to whoever comes.
     pub challenger: Option<UserId>,
     pub dest: Option<UserId>,
-    pub open: Option<Open>,
+    pub open: Option<OpenChallenge>,
     /// The game after which it asks for another one.
     pub rematch_of: Option<GameId>,
     pub variant: Variant,
@@ -145,35 +145,35 @@ pub(in crate::sim) struct Challenge {
     pub color: ColorChoice,
     pub status: ChallengeStatus,
     pub reason: Option<DeclineReason>,
-    pub created_at: Moment,
-    seen_at: Moment,
-    changed_at: Moment,
+    pub created_at: SimTime,
+    seen_at: SimTime,
+    changed_at: SimTime,
     /// The challenger's own stream on this challenge, while it is open.
-    waiting: Option<Feed>,
+    stream: Option<Feed>,
 }
 
 impl Challenge {
     /// A challenge of nobody to nobody.
-    pub fn new(id: GameId, wanted: Wanted, final_color: Color, now: Moment) -> Self {
+    pub fn new(id: GameId, config: ChallengeConfig, final_color: Color, now: SimTime) -> Self {
         Self {
             id,
             challenger: None,
             dest: None,
             open: None,
             rematch_of: None,
-            variant: wanted.variant,
-            start: wanted.start,
-            rated: wanted.rated,
-            time_control: wanted.time_control,
-            rules: wanted.rules,
+            variant: config.variant,
+            start: config.start,
+            rated: config.rated,
+            time_control: config.time_control,
+            rules: config.rules,
             final_color,
-            color: wanted.color,
+            color: config.color,
             status: ChallengeStatus::Created,
             reason: None,
             created_at: now,
             seen_at: now,
             changed_at: now,
-            waiting: None,
+            stream: None,
         }
     }
 
@@ -183,9 +183,9 @@ impl Challenge {
         previous: GameId,
         (from, to): (&UserId, &UserId),
         color: Color,
-        now: Moment,
+        now: SimTime,
     ) -> Self {
-        let wanted = Wanted {
+        let config = ChallengeConfig {
             variant: setup.variant,
             start: setup.start,
             rated: setup.rated,
@@ -202,7 +202,7 @@ impl Challenge {
             challenger: Some(from.clone()),
             dest: Some(to.clone()),
             rematch_of: Some(previous),
-            ..Self::new(setup.id, wanted, color, now)
+            ..Self::new(setup.id, config, color, now)
         }
     }
 
@@ -215,7 +215,7 @@ impl Challenge {
     }
 
     /// The first of two who come to a challenge to whoever comes.
-    pub fn sit_first(&mut self, user: UserId, color: Option<Color>) {
+    pub fn join_first(&mut self, user: UserId, color: Option<Color>) {
         self.challenger = Some(user);
         if let Some(color) = color {
             self.final_color = color;
@@ -257,113 +257,113 @@ impl Challenge {
     }
 
     /// The stream on this challenge was closed by its reader.
-    pub fn leave(&mut self, now: Moment) {
-        if self.waiting.take().is_some() {
+    pub fn on_stream_closed(&mut self, now: SimTime) {
+        if self.stream.take().is_some() {
             self.seen_at = now;
         }
     }
 
     /// Breaks the stream on this challenge.
-    pub fn break_off(&self, how: StreamFault) {
-        if let Some(feed) = &self.waiting {
-            feed.break_off(how);
+    pub fn inject_fault(&self, how: StreamFault) {
+        if let Some(feed) = &self.stream {
+            feed.inject_fault(how);
         }
     }
 
     /// Ends the stream on this challenge.
     pub fn close(&self) {
-        if let Some(feed) = &self.waiting {
+        if let Some(feed) = &self.stream {
             feed.end();
         }
     }
 
-    fn change(&mut self, status: ChallengeStatus, now: Moment) {
+    fn set_status(&mut self, status: ChallengeStatus, now: SimTime) {
         self.status = status;
         self.changed_at = now;
     }
 
     /// Tells the stream on this challenge what became of it.
-    fn done(&mut self, how: &str) {
-        if let Some(feed) = self.waiting.take() {
+    fn finish_stream(&mut self, how: &str) {
+        if let Some(feed) = self.stream.take() {
             feed.push(format!("{{\"done\":\"{how}\"}}\n").into());
             feed.end();
         }
     }
 }
 
-impl World {
+impl SiteState {
     /// Creates a challenge, with the stream on it if one was asked for.
     pub fn challenge(
         &mut self,
         me: &UserId,
         dest: &str,
-        wanted: Wanted,
-        now: Moment,
-    ) -> Result<(GameId, Option<Feed>), Failure> {
+        config: ChallengeConfig,
+        now: SimTime,
+    ) -> Result<(GameId, Option<Feed>), ApiError> {
         let dest = self
             .user_by_name(dest)
             .map(|user| user.id.clone())
-            .ok_or_else(|| Failure::bad(format!("No such user: {dest}")))?;
-        self.may_challenge(me, &dest, &wanted, now)?;
+            .ok_or_else(|| ApiError::bad_request(format!("No such user: {dest}")))?;
+        self.check_challenge(me, &dest, &config, now)?;
         self.replace_challenge(me, &dest, now);
 
-        let id = self.fresh_id();
-        let final_color = self.resolved(wanted.color);
-        let keep_alive = wanted.keep_alive;
+        let id = self.new_id();
+        let final_color = self.resolve_color(config.color);
+        let keep_alive = config.keep_alive;
         let mut challenge = Challenge {
             challenger: Some(me.clone()),
             dest: Some(dest),
-            ..Challenge::new(id, wanted, final_color, now)
+            ..Challenge::new(id, config, final_color, now)
         };
         // Nobody without an account has a rating.
-        challenge.rated &= self.user(me).face == Face::User;
+        challenge.rated &= self.user(me).account_kind == AccountKind::User;
         let feed = keep_alive.then(Feed::default);
         if let Some(feed) = &feed {
             let mut shown = self.challenge_json(&challenge, now);
             shown.direction = Some("out");
             feed.push(wire::line(&shown));
-            challenge.waiting = Some(feed.clone());
+            challenge.stream = Some(feed.clone());
         }
         self.publish_challenge(challenge, now);
         Ok((id, feed))
     }
 
     /// A challenge is known from now on, and its two users are told; of one without an account the other hears later.
-    pub fn publish_challenge(&mut self, challenge: Challenge, now: Moment) {
+    pub fn publish_challenge(&mut self, challenge: Challenge, now: SimTime) {
         let id = challenge.id;
         let challenger = challenge.challenger.clone();
         self.challenges.insert(id, challenge);
         self.open_challenges.push(id);
         let is_known = challenger.is_some_and(|challenger| {
-            self.tell_of_challenge(&challenger, id, now);
-            self.user(&challenger).face == Face::User
+            self.send_challenge_event(&challenger, id, now);
+            self.user(&challenger).account_kind == AccountKind::User
         });
         if is_known {
             self.announce_challenge(id, now);
         } else {
-            self.later(now + STRANGERS_WAIT, Errand::Announce(id));
+            self.schedule_action(now + ANONYMOUS_DELAY, ScheduledAction::Announce(id));
         }
     }
 
     /// The one who is challenged hears of it, if it still stands.
-    pub fn announce_challenge(&mut self, id: GameId, now: Moment) {
+    pub fn announce_challenge(&mut self, id: GameId, now: SimTime) {
         let challenge = self.challenges.get(&id);
         let challenge = challenge.filter(|challenge| challenge.status.is_active());
         if let Some(dest) = challenge.and_then(|challenge| challenge.dest.clone()) {
-            self.tell_of_challenge(&dest, id, now);
+            self.send_challenge_event(&dest, id, now);
             self.notify(&dest, Notice::Challenged(id));
         }
     }
 
-    fn tell_of_challenge(&self, user: &UserId, id: GameId, now: Moment) {
+    fn send_challenge_event(&self, user: &UserId, id: GameId, now: SimTime) {
         if let Some(challenge) = self.challenges.get(&id) {
             let event = self.challenge_event("challenge", challenge, Some(user), now);
-            self.tell(user, &wire::line(&event));
+            self.send_event(user, &wire::line(&event));
         }
     }
 
     /// The colour that is asked for, or one by lot.
-    pub fn resolved(&mut self, color: ColorChoice) -> Color {
+    pub fn resolve_color(&mut self, color: ColorChoice) -> Color {
         match color {
             ColorChoice::White => Color::White,
             ColorChoice::Black => Color::Black,
@@ -373,30 +373,30 @@ impl World {
     }
 
     /// Two people have one challenge in one direction: an older one that still waits is cancelled, and nobody is told.
-    fn replace_challenge(&mut self, me: &UserId, dest: &UserId, now: Moment) {
+    fn replace_challenge(&mut self, me: &UserId, dest: &UserId, now: SimTime) {
         let older = self.open_challenges.iter().copied().find(|id| {
             self.challenges.get(id).is_some_and(|old| {
                 old.is_from(me) && old.is_for(dest) && old.status == ChallengeStatus::Created
             })
         });
         if let Some(older) = older {
-            self.settle_challenge(older, ChallengeStatus::Canceled, now);
+            self.set_challenge_status(older, ChallengeStatus::Canceled, now);
             if let Some(old) = self.challenges.get_mut(&older) {
                 old.close();
-                old.waiting = None;
+                old.stream = None;
             }
         }
     }
 
-    fn settle_challenge(&mut self, id: GameId, status: ChallengeStatus, now: Moment) {
+    fn set_challenge_status(&mut self, id: GameId, status: ChallengeStatus, now: SimTime) {
         self.open_challenges.retain(|open| *open != id);
         if let Some(challenge) = self.challenges.get_mut(&id) {
-            challenge.change(status, now);
+            challenge.set_status(status, now);
         }
     }
 
     /// The challenged user takes it: the game begins.
-    pub fn accept(&mut self, me: &UserId, id: GameId, now: Moment) -> Result<(), Failure> {
+    pub fn accept(&mut self, me: &UserId, id: GameId, now: SimTime) -> Result<(), ApiError> {
         self.accept_as(me, id, None, now)
     }
 
@@ -406,20 +406,22 @@ impl World {
         me: &UserId,
         id: GameId,
         color: Option<Color>,
-        now: Moment,
-    ) -> Result<(), Failure> {
+        now: SimTime,
+    ) -> Result<(), ApiError> {
         let Some(challenge) = self.challenges.get(&id) else {
-            return self.answer_rematch(me, id, true, now);
+            return self.respond_to_rematch(me, id, true, now);
         };
         match challenge.status {
             ChallengeStatus::Canceled => {
-                return Err(Failure::bad("The challenge has been canceled."));
+                return Err(ApiError::bad_request("The challenge has been canceled."));
             }
             ChallengeStatus::Declined => {
-                return Err(Failure::bad("The challenge has been declined."));
+                return Err(ApiError::bad_request("The challenge has been declined."));
             }
             ChallengeStatus::Accepted => {
-                return Err(Failure::bad("The challenge has already been accepted"));
+                return Err(ApiError::bad_request(
+                    "The challenge has already been accepted",
+                ));
             }
             ChallengeStatus::Created | ChallengeStatus::Offline => {}
         }
@@ -427,27 +429,31 @@ impl World {
             return self.join_open(me, id, color, now);
         }
         if !challenge.is_for(me) {
-            return Err(Failure::bad("The challenge is not for you to accept."));
+            return Err(ApiError::bad_request(
+                "The challenge is not for you to accept.",
+            ));
         }
         if self.user(me).bot && challenge.speed() == Speed::UltraBullet {
-            return Err(Failure::bad("Game incompatible with a BOT account"));
+            return Err(ApiError::bad_request(
+                "Game incompatible with a BOT account",
+            ));
         }
         if let Some(challenger) = challenge.challenger.clone() {
-            self.may_play_bots(me, &challenger, now)?;
+            self.check_bot_games(me, &challenger, now)?;
         }
-        self.begin_challenged(id, now);
+        self.start_challenged_game(id, now);
         Ok(())
     }
 
     /// The challenge becomes a game.
-    pub fn begin_challenged(&mut self, id: GameId, now: Moment) {
+    pub fn start_challenged_game(&mut self, id: GameId, now: SimTime) {
         let Some(setup) = self.challenges.get(&id).and_then(Challenge::setup) else {
             return;
         };
-        self.settle_challenge(id, ChallengeStatus::Accepted, now);
-        self.begin_round(setup, now);
+        self.set_challenge_status(id, ChallengeStatus::Accepted, now);
+        self.start_round(setup, now);
         if let Some(challenge) = self.challenges.get_mut(&id) {
-            challenge.done("accepted");
+            challenge.finish_stream("accepted");
         }
     }
 
@@ -457,13 +463,13 @@ impl World {
         me: &UserId,
         id: GameId,
         reason: DeclineReason,
-        now: Moment,
-    ) -> Result<(), Failure> {
+        now: SimTime,
+    ) -> Result<(), ApiError> {
         let Some(challenge) = self.challenges.get(&id) else {
-            return self.answer_rematch(me, id, false, now);
+            return self.respond_to_rematch(me, id, false, now);
         };
         if !(challenge.is_for(me) && challenge.status.is_active()) {
-            return Err(Failure::not_found());
+            return Err(ApiError::not_found());
         }
         if let Some(challenge) = self.challenges.get_mut(&id) {
             challenge.reason = Some(reason);
@@ -479,8 +485,8 @@ impl World {
         me: &UserId,
         id: GameId,
         opponent: Option<Option<UserId>>,
-        now: Moment,
-    ) -> Result<(), Failure> {
+        now: SimTime,
+    ) -> Result<(), ApiError> {
         let active = self
             .challenges
             .get(&id)
@@ -506,50 +512,50 @@ impl World {
         id: GameId,
         status: ChallengeStatus,
         event: &'static str,
-        now: Moment,
+        now: SimTime,
     ) {
-        self.settle_challenge(id, status, now);
+        self.set_challenge_status(id, status, now);
         let Some(challenge) = self.challenges.get_mut(&id) else {
             return;
         };
-        challenge.done(status.key());
+        challenge.finish_stream(status.key());
         let challenge = challenge.clone();
         let line = wire::line(&self.challenge_event(event, &challenge, None, now));
         for user in [&challenge.challenger, &challenge.dest]
             .into_iter()
             .flatten()
         {
-            self.tell(user, &line);
+            self.send_event(user, &line);
         }
         if let Some(challenger) = &challenge.challenger {
-            self.notify(challenger, Notice::Refused(id));
+            self.notify(challenger, Notice::ChallengeEnded(id));
         }
     }
 
     /// Lets real-time challenges of absent challengers go offline, and forgets what is old.
-    pub fn tick_challenges(&mut self, now: Moment) {
+    pub fn tick_challenges(&mut self, now: SimTime) {
         for id in &self.open_challenges {
             let Some(challenge) = self.challenges.get_mut(id) else {
                 continue;
             };
-            if challenge.waiting.is_some() {
+            if challenge.stream.is_some() {
                 challenge.seen_at = now;
                 challenge.status = ChallengeStatus::Created;
             } else if challenge.status == ChallengeStatus::Created
                 && challenge.is_real_time()
                 && challenge.open.is_none()
-                && now.since(challenge.seen_at) >= UNSEEN
+                && now.since(challenge.seen_at) >= OFFLINE_AFTER
             {
-                challenge.change(ChallengeStatus::Offline, now);
+                challenge.set_status(ChallengeStatus::Offline, now);
             }
         }
         self.challenges
             .retain(|_, challenge| match challenge.status {
                 ChallengeStatus::Created => match &challenge.open {
                     Some(open) => now < open.expires_at,
-                    None => now.since(challenge.created_at) < WAITING_KEPT,
+                    None => now.since(challenge.created_at) < OPEN_LIFETIME,
                 },
-                _ => now.since(challenge.changed_at) < DONE_KEPT,
+                _ => now.since(challenge.changed_at) < CLOSED_LIFETIME,
             });
         self.open_challenges
             .retain(|id| self.challenges.contains_key(id));

@@ -6,30 +6,30 @@ use serde::Serialize;
 
 use crate::chess::Color;
 
-use crate::sim::challenge::{Challenge, ChallengeStatus, Wanted};
-use crate::sim::http::error::Failure;
+use crate::sim::challenge::{Challenge, ChallengeConfig, ChallengeStatus};
+use crate::sim::http::error::ApiError;
 use crate::sim::site::id::{GameId, UserId};
-use crate::sim::site::state::World;
-use crate::sim::site::time::Moment;
-use crate::sim::site::users::Face;
+use crate::sim::site::state::SiteState;
+use crate::sim::site::time::SimTime;
+use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::Speed;
 use crate::sim::sparring::ColorChoice;
 use crate::sim::wire::ChallengeJson;
 
 /// How long such a challenge waits, unless it says otherwise.
-pub(in crate::sim) const WAITS: Duration = Duration::from_secs(24 * 3_600);
+pub(in crate::sim) const DEFAULT_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 /// For so long the site remembers who made it, and lets him end it or the game that it became.
-const REMEMBERED: Duration = Duration::from_secs(3_600);
+const CREATOR_RIGHTS_FOR: Duration = Duration::from_secs(3_600);
 
 const NOT_FOR_YOU: &str = "The challenge is not for you to accept.";
 
 /// What is special about such a challenge.
 #[derive(Clone, Debug)]
-pub(in crate::sim) struct Open {
+pub(in crate::sim) struct OpenChallenge {
     pub creator: Option<UserId>,
     /// The only two who may play, White first.
     pub players: Option<[UserId; 2]>,
-    pub expires_at: Moment,
+    pub expires_at: SimTime,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -39,8 +39,8 @@ pub(in crate::sim) struct OpenJson {
     user_ids: Option<[String; 2]>,
 }
 
-impl From<&Open> for OpenJson {
-    fn from(open: &Open) -> Self {
+impl From<&OpenChallenge> for OpenJson {
+    fn from(open: &OpenChallenge) -> Self {
         let ids = |players: &[UserId; 2]| players.each_ref().map(UserId::to_string);
         Self {
             user_ids: open.players.as_ref().map(ids),
@@ -58,11 +58,16 @@ pub(in crate::sim) struct OpenChallengeJson {
     url_black: String,
 }
 
-impl World {
-    pub fn open_challenge(&mut self, wanted: Wanted, open: Open, now: Moment) -> OpenChallengeJson {
-        let id = self.fresh_id();
-        let final_color = self.resolved(wanted.color);
-        let mut challenge = Challenge::new(id, wanted, final_color, now);
+impl SiteState {
+    pub fn open_challenge(
+        &mut self,
+        config: ChallengeConfig,
+        open: OpenChallenge,
+        now: SimTime,
+    ) -> OpenChallengeJson {
+        let id = self.new_id();
+        let final_color = self.resolve_color(config.color);
+        let mut challenge = Challenge::new(id, config, final_color, now);
         challenge.open = Some(open);
         let shown = self.challenge_json(&challenge, now);
         self.challenges.insert(id, challenge);
@@ -80,18 +85,20 @@ impl World {
         me: &UserId,
         id: GameId,
         asked: Option<Color>,
-        now: Moment,
-    ) -> Result<(), Failure> {
-        let challenge = self.challenges.get(&id).ok_or_else(Failure::not_found)?;
+        now: SimTime,
+    ) -> Result<(), ApiError> {
+        let challenge = self.challenges.get(&id).ok_or_else(ApiError::not_found)?;
         let user = self.user(me);
         if user.bot && challenge.speed() == Speed::UltraBullet {
-            return Err(Failure::bad("Game incompatible with a BOT account"));
+            return Err(ApiError::bad_request(
+                "Game incompatible with a BOT account",
+            ));
         }
         let players = challenge.open.as_ref().and_then(|o| o.players.as_ref());
         let seat = players.map(|players| players.iter().position(|player| player == me));
-        let is_nobody = challenge.rated && user.face != Face::User;
+        let is_nobody = challenge.rated && user.account_kind != AccountKind::User;
         if seat == Some(None) || is_nobody {
-            return Err(Failure::bad(NOT_FOR_YOU));
+            return Err(ApiError::bad_request(NOT_FOR_YOU));
         }
         let color = match seat.flatten() {
             Some(0) => Some(Color::White),
@@ -101,26 +108,26 @@ impl World {
         match challenge.challenger.clone() {
             None => {
                 if let Some(challenge) = self.challenges.get_mut(&id) {
-                    challenge.sit_first(me.clone(), color);
+                    challenge.join_first(me.clone(), color);
                 }
                 Ok(())
             }
-            Some(first) if first == *me => Err(Failure::bad(NOT_FOR_YOU)),
+            Some(first) if first == *me => Err(ApiError::bad_request(NOT_FOR_YOU)),
             Some(first) => {
                 let is_free = challenge.color == ColorChoice::Random;
                 let final_color = match color {
                     Some(color) if is_free => !color,
                     Some(color) if color == challenge.final_color => {
-                        return Err(Failure::bad("This color has already been chosen"));
+                        return Err(ApiError::bad_request("This color has already been chosen"));
                     }
                     _ => challenge.final_color,
                 };
-                self.may_play_bots(me, &first, now)?;
+                self.check_bot_games(me, &first, now)?;
                 if let Some(challenge) = self.challenges.get_mut(&id) {
                     challenge.dest = Some(me.clone());
                     challenge.final_color = final_color;
                 }
-                self.begin_challenged(id, now);
+                self.start_challenged_game(id, now);
                 Ok(())
             }
         }
@@ -132,11 +139,12 @@ impl World {
         &mut self,
         me: &UserId,
         id: GameId,
-        now: Moment,
-    ) -> Option<Result<(), Failure>> {
+        now: SimTime,
+    ) -> Option<Result<(), ApiError>> {
         let challenge = self.challenges.get(&id)?;
         let open = challenge.open.as_ref()?;
-        if open.creator.as_ref() != Some(me) || now.since(challenge.created_at) > REMEMBERED {
+        if open.creator.as_ref() != Some(me) || now.since(challenge.created_at) > CREATOR_RIGHTS_FOR
+        {
             return None;
         }
         if challenge.status.is_active() {
@@ -145,9 +153,11 @@ impl World {
         }
         let round = self.rounds.get(&id).filter(|round| round.referee.is_on())?;
         if round.referee.plies() >= 2 {
-            return Some(Err(Failure::bad("The game can no longer be aborted")));
+            return Some(Err(ApiError::bad_request(
+                "The game can no longer be aborted",
+            )));
         }
-        let called_off = self.rule(id, |referee| referee.call_off(now), now);
-        Some(called_off.map_err(Failure::from))
+        let called_off = self.with_referee(id, |referee| referee.call_off(now), now);
+        Some(called_off.map_err(ApiError::from))
     }
 }

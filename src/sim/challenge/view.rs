@@ -4,12 +4,12 @@ use crate::chess::Position;
 
 use crate::sim::challenge::open::OpenJson;
 use crate::sim::challenge::{Challenge, ChallengeStatus};
-use crate::sim::http::error::Failure;
+use crate::sim::http::error::ApiError;
 use crate::sim::options::TimeControl;
 use crate::sim::site::id::{GameId, UserId};
-use crate::sim::site::state::World;
-use crate::sim::site::time::Moment;
-use crate::sim::site::users::Face;
+use crate::sim::site::state::SiteState;
+use crate::sim::site::time::SimTime;
+use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::Speed;
 use crate::sim::sparring::ColorChoice;
 use crate::sim::wire::{
@@ -18,17 +18,17 @@ use crate::sim::wire::{
 };
 
 /// Most challenges that a new event stream is told of.
-const REPLAYED: usize = 50;
+const MAX_REPLAYED: usize = 50;
 
-impl World {
+impl SiteState {
     /// The challenge as one of its two users sees it.
     pub fn show_challenge(
         &self,
         me: &UserId,
         id: GameId,
-        now: Moment,
-    ) -> Result<ChallengeJson, Failure> {
-        let challenge = self.challenges.get(&id).ok_or_else(Failure::not_found)?;
+        now: SimTime,
+    ) -> Result<ChallengeJson, ApiError> {
+        let challenge = self.challenges.get(&id).ok_or_else(ApiError::not_found)?;
         let mut shown = self.directed(challenge, me, now);
         if let Ok((round, color)) = self.player_of(me, Some(id)) {
             shown.full_id = Some(round.secrets.full_id(id, color));
@@ -37,7 +37,7 @@ impl World {
     }
 
     /// What waits for an answer, in both directions; what is offline is not listed.
-    pub fn list_challenges(&self, me: &UserId, now: Moment) -> ChallengeList {
+    pub fn list_challenges(&self, me: &UserId, now: SimTime) -> ChallengeList {
         let created = || {
             self.open_challenges
                 .iter()
@@ -56,7 +56,7 @@ impl World {
         }
     }
 
-    fn directed(&self, challenge: &Challenge, me: &UserId, now: Moment) -> ChallengeJson {
+    fn directed(&self, challenge: &Challenge, me: &UserId, now: SimTime) -> ChallengeJson {
         let mut shown = self.challenge_json(challenge, now);
         if challenge.is_from(me) {
             shown.direction = Some("out");
@@ -68,8 +68,8 @@ impl World {
 
     /// What a new event stream is told: incoming challenges, oldest first, real-time ones before the others when there are
     /// more than five; without `compat`.
-    pub fn challenges_for_replay(&self, me: &UserId, now: Moment) -> Vec<ChallengeEvent> {
-        let mut waiting: Vec<&Challenge> = self
+    pub fn challenges_for_replay(&self, me: &UserId, now: SimTime) -> Vec<ChallengeEvent> {
+        let mut incoming: Vec<&Challenge> = self
             .open_challenges
             .iter()
             .filter_map(|id| self.challenges.get(id))
@@ -77,12 +77,12 @@ impl World {
                 challenge.is_for(me) && challenge.status == ChallengeStatus::Created
             })
             .collect();
-        if waiting.len() > 5 {
-            waiting.sort_by_key(|challenge| !challenge.is_real_time());
+        if incoming.len() > 5 {
+            incoming.sort_by_key(|challenge| !challenge.is_real_time());
         }
-        waiting
+        incoming
             .into_iter()
-            .take(REPLAYED)
+            .take(MAX_REPLAYED)
             .map(|challenge| self.challenge_event("challenge", challenge, None, now))
             .collect()
     }
@@ -92,7 +92,7 @@ impl World {
         kind: &'static str,
         challenge: &Challenge,
         compat_for: Option<&UserId>,
-        now: Moment,
+        now: SimTime,
     ) -> ChallengeEvent {
         let speed = challenge.speed();
         ChallengeEvent {
@@ -105,12 +105,12 @@ impl World {
         }
     }
 
-    pub fn challenge_json(&self, challenge: &Challenge, now: Moment) -> ChallengeJson {
+    pub fn challenge_json(&self, challenge: &Challenge, now: SimTime) -> ChallengeJson {
         let user = |id: &UserId| {
             let user = self.user(id);
             let rating = user.rating(challenge.perf().key);
             let online = user.is_online(now);
-            (user.face == Face::User).then(|| ChallengeUser {
+            (user.account_kind == AccountKind::User).then(|| ChallengeUser {
                 id: user.id.to_string(),
                 name: user.name.clone(),
                 rating: rating.value(),
@@ -122,7 +122,7 @@ impl World {
         };
         ChallengeJson {
             id: challenge.id.to_string(),
-            url: format!("{}/{}", self.base, challenge.id),
+            url: format!("{}/{}", self.base_url, challenge.id),
             status: challenge.status.key(),
             challenger: challenge.challenger.as_ref().and_then(user),
             dest_user: challenge.dest.as_ref().and_then(user),

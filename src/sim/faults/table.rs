@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::sim::http::error::proxy_page;
 use crate::sim::options::{TimeControl, check_name};
 use crate::sim::quirks::Castling;
-use crate::sim::site::time::parse_span;
+use crate::sim::site::time::parse_duration;
 
 use super::{Endpoint, Fault, Latency, Rule, Skew, StreamFault};
 
@@ -138,7 +138,7 @@ impl TryFrom<String> for Time {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let span = parse_span(&text)?;
+        let span = parse_duration(&text)?;
         if span > LONGEST {
             return Err(format!("`{text}` is too long"));
         }
@@ -220,11 +220,11 @@ impl Rule {
         }
         match &self.fault {
             Fault::Stream { .. } => {
-                let opens_stream = matches!(
+                let on_stream_opened = matches!(
                     self.endpoint,
                     Some(Endpoint::EventStream | Endpoint::GameStream | Endpoint::ChallengeCreate)
                 );
-                if self.endpoint.is_some() && !opens_stream {
+                if self.endpoint.is_some() && !on_stream_opened {
                     return wrong(
                         "this happens to streams: `endpoint` is event-stream, game-stream or challenge-create",
                     );

@@ -20,11 +20,11 @@ pub(in crate::sim) fn router(sim: Sim, name: &str) -> Router {
     // A name is made of letters, digits, `_` and `-`, so this is always a header.
     let token = HeaderValue::try_from(token).ok();
     server::router(sim).layer(middleware::from_fn(move |request: Request, next: Next| {
-        enter(token.clone(), request, next)
+        authenticate_as(token.clone(), request, next)
     }))
 }
 
-fn enter(
+fn authenticate_as(
     token: Option<HeaderValue>,
     mut request: Request,
     next: Next,
@@ -34,7 +34,7 @@ fn enter(
     // A browser's could name somebody else by chance.
     headers.remove(USER_AGENT);
     headers.extend(token.map(|token| (AUTHORIZATION, token)));
-    let inside = ConnectInfo(Connection::from_inside());
+    let inside = ConnectInfo(Connection::in_process());
     request.extensions_mut().insert(inside);
     next.run(request)
 }

@@ -3,9 +3,9 @@
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, USER_AGENT};
 
-use crate::sim::http::error::Failure;
+use crate::sim::http::error::ApiError;
 use crate::sim::site::id::UserId;
-use crate::sim::site::state::World;
+use crate::sim::site::state::SiteState;
 
 /// A caller whose token is good.
 #[derive(Clone, Debug)]
@@ -27,28 +27,28 @@ pub(in crate::sim) fn bearer(headers: &HeaderMap) -> Option<&str> {
     header(headers, AUTHORIZATION).strip_prefix("Bearer ")
 }
 
-impl World {
+impl SiteState {
     /// Checks the token, then its scopes (one of those accepted; none accepted: any token will do), then that the
     /// User-Agent names nobody else.
-    pub fn authorize(&self, headers: &HeaderMap, accepted: &[&str]) -> Result<Caller, Failure> {
+    pub fn authorize(&self, headers: &HeaderMap, accepted: &[&str]) -> Result<Caller, ApiError> {
         let token =
-            bearer(headers).ok_or_else(|| Failure::new(401, "Missing authorization header"))?;
+            bearer(headers).ok_or_else(|| ApiError::new(401, "Missing authorization header"))?;
         let grant = self
             .grant(token)
-            .ok_or_else(|| Failure::new(401, "No such token"))?;
+            .ok_or_else(|| ApiError::new(401, "No such token"))?;
         let enough = accepted.is_empty()
             || accepted
                 .iter()
                 .any(|scope| grant.scopes.iter().any(|held| held == scope));
         if !enough {
-            return Err(Failure::new(
+            return Err(ApiError::new(
                 403,
                 &format!("Missing scope: {}", accepted.join(" || ")),
             ));
         }
         let user_agent = header(headers, USER_AGENT);
         if named_user(user_agent).is_some_and(|name| UserId::of(name) != grant.user) {
-            return Err(Failure::new(
+            return Err(ApiError::new(
                 401,
                 "The user in the user-agent doesn't match the token bearer",
             ));

@@ -17,35 +17,35 @@ use tokio::net::{TcpListener, TcpStream};
 pub(in crate::sim) struct Connection {
     /// Where it comes from.
     pub address: IpAddr,
-    broken: Arc<AtomicBool>,
+    reset_requested: Arc<AtomicBool>,
 }
 
 impl Connection {
     /// Of a call that comes from this process, over no connection at all: there is nothing to break.
-    pub fn from_inside() -> Self {
+    pub fn in_process() -> Self {
         Self {
             address: Ipv4Addr::LOCALHOST.into(),
-            broken: Arc::default(),
+            reset_requested: Arc::default(),
         }
     }
 
     /// The next thing that is written, be it an answer or a line of a stream, becomes a TCP reset.
     pub fn reset(&self) {
-        self.broken.store(true, Ordering::Release);
+        self.reset_requested.store(true, Ordering::Release);
     }
 }
 
 /// The listener: hands out connections with their handles.
-pub(in crate::sim) struct Doors(pub TcpListener);
+pub(in crate::sim) struct ConnectionListener(pub TcpListener);
 
-impl Listener for Doors {
-    type Io = Wire;
+impl Listener for ConnectionListener {
+    type Io = ConnectionStream;
     type Addr = Connection;
 
-    async fn accept(&mut self) -> (Wire, Connection) {
+    async fn accept(&mut self) -> (ConnectionStream, Connection) {
         loop {
             match self.0.accept().await {
-                Ok((stream, peer)) => return Wire::new(stream, peer),
+                Ok((stream, peer)) => return ConnectionStream::new(stream, peer),
                 Err(error) => {
                     // Out of file descriptors, mostly: wait until some connection closes. This is about the machine and
                     // not about the site, so it is wall time.
@@ -59,18 +59,18 @@ impl Listener for Doors {
     fn local_addr(&self) -> io::Result<Connection> {
         Ok(Connection {
             address: Ipv4Addr::UNSPECIFIED.into(),
-            broken: Arc::default(),
+            reset_requested: Arc::default(),
         })
     }
 }
 
 /// The bytes of one connection.
-pub(in crate::sim) struct Wire {
+pub(in crate::sim) struct ConnectionStream {
     stream: TcpStream,
     connection: Connection,
 }
 
-impl Wire {
+impl ConnectionStream {
     fn new(stream: TcpStream, peer: SocketAddr) -> (Self, Connection) {
         // Every line has to leave at once; without it lines wait for the peer's acknowledgement.
         if let Err(error) = stream.set_nodelay(true) {
@@ -78,17 +78,17 @@ impl Wire {
         }
         let connection = Connection {
             address: peer.ip(),
-            broken: Arc::default(),
+            reset_requested: Arc::default(),
         };
-        let wire = Self {
+        let stream = Self {
             stream,
             connection: connection.clone(),
         };
-        (wire, connection)
+        (stream, connection)
     }
 
     fn check(&self) -> io::Result<()> {
-        if self.connection.broken.load(Ordering::Acquire) {
+        if self.connection.reset_requested.load(Ordering::Acquire) {
             // Closing a socket that does not linger sends a reset instead of a proper end.
             self.stream.set_zero_linger()?;
             return Err(io::ErrorKind::ConnectionReset.into());
@@ -97,17 +97,17 @@ impl Wire {
     }
 }
 
-impl Drop for Wire {
+impl Drop for ConnectionStream {
     fn drop(&mut self) {
         // The server may close a connection whose body has failed without looking at it again.
-        if self.connection.broken.load(Ordering::Acquire) {
+        if self.connection.reset_requested.load(Ordering::Acquire) {
             // Without it the reset becomes an ordinary end, which is the worst that can happen.
             let _ = self.stream.set_zero_linger();
         }
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for ConnectionStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -118,7 +118,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for ConnectionStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

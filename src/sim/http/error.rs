@@ -14,46 +14,46 @@ pub(in crate::sim) const NOT_A_NUMBER: &str = "Numeric value expected";
 
 /// A status and a body.
 #[derive(Clone, Debug)]
-pub(in crate::sim) struct Failure {
+pub(in crate::sim) struct ApiError {
     pub status: u16,
-    pub body: Body,
+    pub body: ErrorBody,
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::sim) enum Body {
+pub(in crate::sim) enum ErrorBody {
     Json(String),
     /// The site's page for addresses that it does not know.
-    Page,
+    NotFoundPage,
     /// The bare page of the proxy in front of the site.
-    Proxy,
+    ProxyPage,
 }
 
 /// As an operator reads it.
-impl fmt::Display for Failure {
+impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.body {
-            Body::Json(text) => {
+            ErrorBody::Json(text) => {
                 let value: Value = serde_json::from_str(text).unwrap_or_default();
                 match &value["error"] {
                     Value::String(text) => f.write_str(text),
                     other => write!(f, "{other}"),
                 }
             }
-            Body::Page | Body::Proxy => write!(f, "{}", self.status),
+            ErrorBody::NotFoundPage | ErrorBody::ProxyPage => write!(f, "{}", self.status),
         }
     }
 }
 
-impl Failure {
+impl ApiError {
     /// `{"error":"text"}`
     pub fn new(status: u16, text: &str) -> Self {
         Self {
             status,
-            body: Body::Json(json!({ "error": text }).to_string()),
+            body: ErrorBody::Json(json!({ "error": text }).to_string()),
         }
     }
 
-    pub fn bad(text: impl AsRef<str>) -> Self {
+    pub fn bad_request(text: impl AsRef<str>) -> Self {
         Self::new(400, text.as_ref())
     }
 
@@ -66,11 +66,11 @@ impl Failure {
     }
 
     /// `{"error":"text","ratelimit":{"key":"key","seconds":N}}`: a limit that names itself.
-    pub fn limited(status: u16, text: &str, key: &str, seconds: u64) -> Self {
+    pub fn rate_limited(status: u16, text: &str, key: &str, seconds: u64) -> Self {
         let ratelimit = format!("{{\"key\":{},\"seconds\":{seconds}}}", json!(key));
         Self {
             status,
-            body: Body::Json(format!(
+            body: ErrorBody::Json(format!(
                 "{{\"error\":{},\"ratelimit\":{ratelimit}}}",
                 json!(text)
             )),
@@ -78,7 +78,7 @@ impl Failure {
     }
 
     /// Too many of these run already.
-    pub fn busy(most: usize) -> Self {
+    pub fn too_many_at_once(most: usize) -> Self {
         Self::new(429, &format!("Please only run {most} request(s) at a time"))
     }
 
@@ -86,29 +86,29 @@ impl Failure {
     pub fn proxy(status: u16) -> Self {
         Self {
             status,
-            body: Body::Proxy,
+            body: ErrorBody::ProxyPage,
         }
     }
 
     /// No API here: the catch-all answers, and not in JSON.
-    pub fn no_page() -> Self {
+    pub fn unknown_path() -> Self {
         Self {
             status: 404,
-            body: Body::Page,
+            body: ErrorBody::NotFoundPage,
         }
     }
 
     /// The errors of a form: `{"error":{"field":["text"]}}`
-    pub fn fields(errors: &[(&str, String)]) -> Self {
+    pub fn invalid_fields(errors: &[(&str, String)]) -> Self {
         Self {
             status: 400,
-            body: Body::Json(format!("{{\"error\":{{{}}}}}", listed(errors))),
+            body: ErrorBody::Json(format!("{{\"error\":{{{}}}}}", listed(errors))),
         }
     }
 
     /// What it says, without its wrapping where it has one.
     pub fn text(&self) -> String {
-        let Body::Json(text) = &self.body else {
+        let ErrorBody::Json(text) = &self.body else {
             return format!("status {}", self.status);
         };
         let body: Option<serde_json::Value> = serde_json::from_str(text).ok();
@@ -118,11 +118,11 @@ impl Failure {
 
     /// The errors of a form twice, as the site sends them for challenges and chat:
     /// `{"field":["text"],"error":{"field":["text"]}}`
-    pub fn form(errors: &[(&str, String)]) -> Self {
+    pub fn invalid_form(errors: &[(&str, String)]) -> Self {
         let fields = listed(errors);
         Self {
             status: 400,
-            body: Body::Json(format!("{{{fields},\"error\":{{{fields}}}}}")),
+            body: ErrorBody::Json(format!("{{{fields},\"error\":{{{fields}}}}}")),
         }
     }
 }
@@ -145,8 +145,8 @@ pub(in crate::sim) fn proxy_page(status: u16) -> String {
     )
 }
 
-impl From<Refusal> for Failure {
+impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
-        Self::bad(refusal.to_string())
+        Self::bad_request(refusal.to_string())
     }
 }

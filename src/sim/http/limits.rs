@@ -1,4 +1,4 @@
-//! How often somebody may ask for something, as the site counts it, and what it says to who asks more often.
+//! How often somebody may ask for something, as the site counts it, and what it message to who asks more often.
 //!
 //! The arithmetic is pure and told what time it is. Which call is counted against which limit stands beside the routes.
 
@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::sim::http::error::Failure;
+use crate::sim::http::error::ApiError;
 use crate::sim::quirks::Limiter;
-use crate::sim::site::time::Moment;
+use crate::sim::site::time::SimTime;
 
 const MINUTE: u64 = 60;
 const DAY: u64 = 24 * 3_600;
@@ -21,7 +21,7 @@ pub(in crate::sim) struct Limit {
     pub credits: u32,
     pub window: Duration,
     /// What is said to who exceeds it.
-    says: &'static str,
+    message: &'static str,
 }
 
 impl Limit {
@@ -30,12 +30,12 @@ impl Limit {
             key,
             credits,
             window: Duration::from_secs(seconds),
-            says: "Too many requests. Try again later.",
+            message: "Too many requests. Try again later.",
         }
     }
 
-    const fn saying(self, says: &'static str) -> Self {
-        Self { says, ..self }
+    const fn with_message(self, message: &'static str) -> Self {
+        Self { message, ..self }
     }
 }
 
@@ -47,35 +47,37 @@ pub(in crate::sim) const CHALLENGES: [Limit; 2] = [
     Limit::new("challenge.create.user.slow", 200, DAY),
 ];
 /// Challenges from one address.
-pub(in crate::sim) const CHALLENGES_FROM: Limit =
+pub(in crate::sim) const CHALLENGES_PER_ADDRESS: Limit =
     Limit::new("challenge.create.ip", 500, 10 * MINUTE);
 /// Games of a bot against other bots.
 pub(in crate::sim) const BOT_GAMES: Limit = Limit::new("bot.vsBot.day", 100, DAY);
-pub(in crate::sim) const EVENT_STREAMS: Limit = Limit::new("event.stream", 30, 10 * MINUTE).saying(
-    "Please don't poll this endpoint, it is intended to be streamed. See \
+pub(in crate::sim) const EVENT_STREAMS: Limit = Limit::new("event.stream", 30, 10 * MINUTE)
+    .with_message(
+        "Please don't poll this endpoint, it is intended to be streamed. See \
      https://lichess.org/api#tag/Board/operation/apiStreamEvent.",
-);
-pub(in crate::sim) const ACCOUNT: Limit = Limit::new("api.account", 30, 5 * MINUTE).saying(
-    "Please don't poll this endpoint. Stream \
+    );
+pub(in crate::sim) const ACCOUNT_READS: Limit = Limit::new("api.account", 30, 5 * MINUTE)
+    .with_message(
+        "Please don't poll this endpoint. Stream \
      https://lichess.org/api#tag/Board/operation/apiStreamEvent instead.",
-);
+    );
 /// Profiles that are read from one address, a fast and a slow limit.
-pub(in crate::sim) const USERS: [Limit; 2] = [
+pub(in crate::sim) const PROFILE_READS: [Limit; 2] = [
     Limit::new("api.users.fast", 2_000, 10 * MINUTE),
     Limit::new("api.users.slow", 30_000, DAY),
 ];
-pub(in crate::sim) const TOKENS: Limit = Limit::new("api.token.test", 10_000, 10 * MINUTE);
+pub(in crate::sim) const TOKEN_TESTS: Limit = Limit::new("api.token.test", 10_000, 10 * MINUTE);
 
 /// Joining arenas and coming back to them.
 pub(in crate::sim) const ARENA_JOINS: Limit = Limit::new("tournament.join", 30, 10 * MINUTE);
 /// Arenas that somebody joins for the first time; those that users hold cost two.
-pub(in crate::sim) const FIRST_JOINS: [Limit; 2] = [
+pub(in crate::sim) const ARENA_FIRST_JOINS: [Limit; 2] = [
     Limit::new("tournament.user.join.fast", 8, 3_600),
     Limit::new("tournament.user.join.slow", 30, DAY),
 ];
 /// Games against the site's engine: of one bot, and of anybody from one address.
 pub(in crate::sim) const AI_GAMES: Limit = Limit::new("setup.post.bot.ai", 20, DAY);
-pub(in crate::sim) const SETUPS: Limit = Limit::new("setup.post", 5, MINUTE);
+pub(in crate::sim) const GAME_SETUPS: Limit = Limit::new("setup.post", 5, MINUTE);
 pub(in crate::sim) const REMATCHES: Limit = Limit::new("rematch", 2, MINUTE);
 
 pub(in crate::sim) const CROSSTABLES: Limit = Limit::new("crosstable", 30, 10 * MINUTE);
@@ -84,46 +86,46 @@ pub(in crate::sim) const FOLLOWS: Limit = Limit::new("follow", 150, 3 * DAY);
 
 /// So many calls of a kind may run at once for one address.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sim) struct Crowd {
+pub(in crate::sim) struct ConcurrencyLimit {
     kind: &'static str,
-    most: usize,
+    max: usize,
 }
 
-impl Crowd {
-    const fn new(kind: &'static str, most: usize) -> Self {
-        Self { kind, most }
+impl ConcurrencyLimit {
+    const fn new(kind: &'static str, max: usize) -> Self {
+        Self { kind, max }
     }
 }
 
-pub(in crate::sim) const WATCHED_GAMES: Crowd = Crowd::new("stream.game", 8);
-pub(in crate::sim) const WATCHED_LISTS: Crowd = Crowd::new("stream.games", 4);
-pub(in crate::sim) const DOWNLOADS: Crowd = Crowd::new("games.export", 2);
+pub(in crate::sim) const WATCHED_GAMES: ConcurrencyLimit = ConcurrencyLimit::new("stream.game", 8);
+pub(in crate::sim) const WATCHED_LISTS: ConcurrencyLimit = ConcurrencyLimit::new("stream.games", 4);
+pub(in crate::sim) const GAME_EXPORTS: ConcurrencyLimit = ConcurrencyLimit::new("games.export", 2);
 
 /// A refusal, and how long it will last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) struct Exceeded {
     pub limit: &'static str,
     pub wait: Duration,
-    says: &'static str,
+    message: &'static str,
 }
 
-impl From<Exceeded> for Failure {
+impl From<Exceeded> for ApiError {
     fn from(exceeded: Exceeded) -> Self {
-        Self::new(429, exceeded.says)
+        Self::new(429, exceeded.message)
     }
 }
 
-/// What one subject has used of one limit.
+/// What one subject has usage of one limit.
 #[derive(Clone, Debug)]
-enum Used {
+enum Usage {
     /// A window that the first charge opens, and that ends as a whole.
-    Fixed { ends: Moment, credits: u32 },
+    Fixed { ends: SimTime, credits: u32 },
     /// Every charge ends by itself.
-    Rolling(Vec<(Moment, u32)>),
+    Rolling(Vec<(SimTime, u32)>),
 }
 
-impl Used {
-    fn new(limiter: Limiter, now: Moment) -> Self {
+impl Usage {
+    fn new(limiter: Limiter, now: SimTime) -> Self {
         match limiter {
             Limiter::Fixed => Self::Fixed {
                 ends: now,
@@ -134,7 +136,7 @@ impl Used {
     }
 
     /// Lets go what is over. Tells whether nothing is left.
-    fn expire(&mut self, now: Moment) -> bool {
+    fn expire(&mut self, now: SimTime) -> bool {
         match self {
             Self::Fixed { ends, .. } => *ends <= now,
             Self::Rolling(charges) => {
@@ -144,29 +146,29 @@ impl Used {
         }
     }
 
-    /// How long the limit is exceeded still; nothing when it is not. It is not as long as fewer credits are used than
+    /// How long the limit is exceeded still; nothing when it is not. It is not as long as fewer credits are usage than
     /// there are, so that the last charge may go beyond.
-    fn exceeded(&mut self, limit: &Limit, now: Moment) -> Option<Duration> {
+    fn exceeded(&mut self, limit: &Limit, now: SimTime) -> Option<Duration> {
         if self.expire(now) {
             return None;
         }
         match self {
             Self::Fixed { ends, credits } => (*credits >= limit.credits).then_some(ends.since(now)),
             Self::Rolling(charges) => {
-                let mut used: u32 = charges.iter().map(|(_, cost)| cost).sum();
-                if used < limit.credits {
+                let mut usage: u32 = charges.iter().map(|(_, cost)| cost).sum();
+                if usage < limit.credits {
                     return None;
                 }
                 // The oldest comes first, and it may not be the only one that has to go.
                 charges.iter().find_map(|(ends, cost)| {
-                    used -= cost;
-                    (used < limit.credits).then_some(ends.since(now))
+                    usage -= cost;
+                    (usage < limit.credits).then_some(ends.since(now))
                 })
             }
         }
     }
 
-    fn charge(&mut self, limit: &Limit, cost: u32, now: Moment) {
+    fn charge(&mut self, limit: &Limit, cost: u32, now: SimTime) {
         let over = self.expire(now);
         match self {
             Self::Fixed { ends, credits } if over => {
@@ -178,23 +180,23 @@ impl Used {
     }
 }
 
-/// All that is counted on a site.
+/// All that is counted enabled a site.
 pub(in crate::sim) struct Limits {
-    on: bool,
+    enabled: bool,
     limiter: Limiter,
-    used: HashMap<(&'static str, String), Used>,
+    usage: HashMap<(&'static str, String), Usage>,
     running: HashMap<(&'static str, String), Arc<()>>,
     /// Requests in a minute from one address before the proxy in front of the site refuses them.
     proxy: Option<Limit>,
 }
 
 impl Limits {
-    /// When `on` is not set, everything passes.
-    pub fn new(on: bool, limiter: Limiter, per_minute: Option<u32>) -> Self {
+    /// When `enabled` is not set, everything passes.
+    pub fn new(enabled: bool, limiter: Limiter, per_minute: Option<u32>) -> Self {
         Self {
-            on,
+            enabled,
             limiter,
-            used: HashMap::new(),
+            usage: HashMap::new(),
             running: HashMap::new(),
             proxy: per_minute.map(|credits| Limit::new("proxy", credits, MINUTE)),
         }
@@ -206,7 +208,7 @@ impl Limits {
         limit: &Limit,
         subject: &str,
         cost: u32,
-        now: Moment,
+        now: SimTime,
     ) -> Result<(), Exceeded> {
         if cost > 0 {
             self.check(limit, subject, now)?;
@@ -221,53 +223,53 @@ impl Limits {
         limits: &[Limit],
         subject: &str,
         cost: u32,
-        now: Moment,
+        now: SimTime,
     ) -> Result<(), Exceeded> {
         limits
             .iter()
             .try_for_each(|limit| self.charge(limit, subject, cost, now))
     }
 
-    /// Whether the next charge would pass.
-    pub fn check(&mut self, limit: &Limit, subject: &str, now: Moment) -> Result<(), Exceeded> {
-        if !self.on {
+    /// Whether the next charge would permit.
+    pub fn check(&mut self, limit: &Limit, subject: &str, now: SimTime) -> Result<(), Exceeded> {
+        if !self.enabled {
             return Ok(());
         }
-        self.look(limit, subject, now)
+        self.exceeded_by(limit, subject, now)
     }
 
-    fn look(&mut self, limit: &Limit, subject: &str, now: Moment) -> Result<(), Exceeded> {
-        let used = self.used.get_mut(&(limit.key, subject.to_owned()));
-        match used.and_then(|used| used.exceeded(limit, now)) {
+    fn exceeded_by(&mut self, limit: &Limit, subject: &str, now: SimTime) -> Result<(), Exceeded> {
+        let usage = self.usage.get_mut(&(limit.key, subject.to_owned()));
+        match usage.and_then(|usage| usage.exceeded(limit, now)) {
             None => Ok(()),
             Some(wait) => Err(Exceeded {
                 limit: limit.key,
                 wait,
-                says: limit.says,
+                message: limit.message,
             }),
         }
     }
 
     /// Charges without asking.
-    pub fn count(&mut self, limit: &Limit, subject: &str, cost: u32, now: Moment) {
-        if self.on {
+    pub fn count(&mut self, limit: &Limit, subject: &str, cost: u32, now: SimTime) {
+        if self.enabled {
             self.add(limit, subject, cost, now);
         }
     }
 
-    fn add(&mut self, limit: &Limit, subject: &str, cost: u32, now: Moment) {
-        self.used
+    fn add(&mut self, limit: &Limit, subject: &str, cost: u32, now: SimTime) {
+        self.usage
             .entry((limit.key, subject.to_owned()))
-            .or_insert_with(|| Used::new(self.limiter, now))
+            .or_insert_with(|| Usage::new(self.limiter, now))
             .charge(limit, cost, now);
     }
 
-    /// Counts a request at the proxy in front of the site, whatever it asks for; tells whether it may pass.
-    pub fn passes_proxy(&mut self, address: &str, now: Moment) -> bool {
+    /// Counts a request at the proxy in front of the site, whatever it asks for; tells whether it may permit.
+    pub fn passes_proxy(&mut self, address: &str, now: SimTime) -> bool {
         let Some(limit) = self.proxy else {
             return true;
         };
-        let passes = self.look(&limit, address, now).is_ok();
+        let passes = self.exceeded_by(&limit, address, now).is_ok();
         if passes {
             self.add(&limit, address, 1, now);
         }
@@ -275,34 +277,34 @@ impl Limits {
     }
 
     /// Lets a call run beside others of its kind, if there are not too many.
-    pub fn enter(&mut self, crowd: Crowd, subject: &str) -> Result<Pass, Failure> {
+    pub fn acquire(&mut self, crowd: ConcurrencyLimit, subject: &str) -> Result<Permit, ApiError> {
         let key = (crowd.kind, subject.to_owned());
         let running = self.running.entry(key).or_default();
         // One is ours.
-        if self.on && Arc::strong_count(running) > crowd.most {
-            return Err(Failure::busy(crowd.most));
+        if self.enabled && Arc::strong_count(running) > crowd.max {
+            return Err(ApiError::too_many_at_once(crowd.max));
         }
-        Ok(Pass {
+        Ok(Permit {
             _running: Arc::clone(running),
         })
     }
 
     /// Forgets what is over.
-    pub fn tidy(&mut self, now: Moment) {
-        self.used.retain(|_, used| !used.expire(now));
+    pub fn remove_expired(&mut self, now: SimTime) {
+        self.usage.retain(|_, usage| !usage.expire(now));
         self.running
             .retain(|_, running| Arc::strong_count(running) > 1);
     }
 
     /// The counts live in memory: a restart of the site forgets them.
-    pub fn forget(&mut self) {
-        self.used.clear();
+    pub fn clear(&mut self) {
+        self.usage.clear();
     }
 }
 
 /// A call that runs; it is counted as long as this is kept.
 #[derive(Debug)]
-pub(in crate::sim) struct Pass {
+pub(in crate::sim) struct Permit {
     _running: Arc<()>,
 }
 
@@ -310,10 +312,10 @@ pub(in crate::sim) struct Pass {
 mod tests {
     use super::*;
 
-    const START: Moment = Moment(1_000_000);
+    const START: SimTime = SimTime(1_000_000);
     const LIMIT: Limit = Limit::new("test", 25, 60);
 
-    fn at(seconds: u64) -> Moment {
+    fn at(seconds: u64) -> SimTime {
         START + Duration::from_secs(seconds)
     }
 
@@ -397,14 +399,14 @@ mod tests {
     #[test]
     fn calls_that_run_at_once_are_counted_until_they_end() {
         let mut limits = limits(Limiter::Fixed);
-        let mut enter = |subject| limits.enter(DOWNLOADS, subject);
-        let passes = [(); 2].map(|()| enter("a").unwrap());
-        assert!(enter("a").is_err());
-        assert!(enter("b").is_ok());
-        limits.tidy(START);
-        assert!(limits.enter(DOWNLOADS, "a").is_err());
+        let mut acquire = |subject| limits.acquire(GAME_EXPORTS, subject);
+        let passes = [(); 2].map(|()| acquire("a").unwrap());
+        assert!(acquire("a").is_err());
+        assert!(acquire("b").is_ok());
+        limits.remove_expired(START);
+        assert!(limits.acquire(GAME_EXPORTS, "a").is_err());
         drop(passes);
-        assert!(limits.enter(DOWNLOADS, "a").is_ok());
+        assert!(limits.acquire(GAME_EXPORTS, "a").is_ok());
     }
 
     #[test]
@@ -413,6 +415,6 @@ mod tests {
         for _ in 0..100 {
             assert!(limits.charge(&LIMIT, "a", 1, START).is_ok());
         }
-        assert!(limits.used.is_empty());
+        assert!(limits.usage.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! From a request to an answer: parameters, faults, headers. What is asked for is decided in [`routes`](crate::sim::http::handlers).
+//! From a request to an answer: parameters, faults, headers. What is request for is decided in [`routes`](crate::sim::http::handlers).
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -22,19 +22,19 @@ use crate::sim::Sim;
 use crate::sim::faults::{Circumstances, Endpoint, Fault, Struck, Troubles};
 use crate::sim::http::auth::{Caller, bearer};
 use crate::sim::http::connection::Connection;
-use crate::sim::http::error::{self, Failure, proxy_page};
-use crate::sim::http::handlers::{self, Asked, Reply};
-use crate::sim::http::limits::Pass;
+use crate::sim::http::error::{self, ApiError, proxy_page};
+use crate::sim::http::handlers::{self, ApiRequest, Reply};
+use crate::sim::http::limits::Permit;
 use crate::sim::http::params::Params;
-use crate::sim::http::route::Call;
-use crate::sim::http::stream::{Lines, pieces};
+use crate::sim::http::route::Route;
+use crate::sim::http::stream::{StreamBody, pieces};
 use crate::sim::site::id::GameId;
 
 /// More than any request has to say.
-const MAX_BODY: usize = 64 * 1024;
+const MAX_BODY_BYTES: usize = 64 * 1024;
 
 /// The time for the body of a request, on the wall: as of the proxy in front of Lichess.
-const BODY_WITHIN: Duration = Duration::from_secs(60);
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(in crate::sim) fn router(sim: Sim) -> Router {
     Router::new().fallback(handle).with_state(sim)
@@ -47,7 +47,7 @@ async fn handle(
 ) -> Response {
     let (parts, body) = request.into_parts();
     let mut response = respond(&sim, parts, body, connection).await;
-    let date = sim.world().outage.date(sim.time().now());
+    let date = sim.state().outage.date(sim.time().now());
     if let Ok(date) = HeaderValue::from_str(&date.http_date()) {
         response.headers_mut().insert(DATE, date);
     }
@@ -59,37 +59,37 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
     if parts.method == Method::OPTIONS {
         return preflight();
     }
-    let (mut struck, mover) = match come_in(sim, &parts, &connection) {
+    let (mut struck, mover) = match match_faults(sim, &parts, &connection) {
         Ok(come) => come,
-        Err(failure) => return refused(&failure),
+        Err(error) => return error_response(&error),
     };
-    let body = match tokio::time::timeout(BODY_WITHIN, to_bytes(body, MAX_BODY)).await {
+    let body = match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY_BYTES)).await {
         Ok(Ok(body)) => body,
-        Ok(Err(_)) => return refused(&Failure::new(413, "Request body too large")),
-        Err(_) => return refused(&Failure::new(408, "Request timeout")),
+        Ok(Err(_)) => return error_response(&ApiError::new(413, "Request body too large")),
+        Err(_) => return error_response(&ApiError::new(408, "Request timeout")),
     };
     let before = struck.delay();
     if let Some((id, color)) = mover
-        && let Some(round) = sim.world().rounds.get_mut(&id)
+        && let Some(round) = sim.state().rounds.get_mut(&id)
     {
         let now = sim.time().now();
-        round.hold_up(color, now, now + before + struck.stall());
+        round.add_fault_delay(color, now, now + before + struck.stall());
     }
     sim.time().sleep(before).await;
     let after = struck.delay();
-    let asked = Request::from_parts(parts, body);
+    let request = Request::from_parts(parts, body);
     let troubles = struck.troubles();
-    let done = answer(sim.clone(), asked, connection.clone(), troubles);
+    let done = answer(sim.clone(), request, connection.clone(), troubles);
     let response = match struck.fault {
         Some(Fault::Status {
             code,
             headers,
             body,
-        }) => planted(code, &headers, &body),
+        }) => fault_response(code, &headers, &body),
         Some(Fault::Reset) => reset(&connection),
         Some(Fault::Restart { down, how }) => {
             sim.restart(down, how);
-            refused(&Failure::proxy(502))
+            error_response(&ApiError::proxy(502))
         }
         Some(Fault::Stall(wait)) => {
             sim.time().sleep(wait).await;
@@ -104,7 +104,7 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
             });
             applied
                 .await
-                .unwrap_or_else(|_| refused(&Failure::proxy(502)))
+                .unwrap_or_else(|_| error_response(&ApiError::proxy(502)))
         }
         Some(Fault::AnswerLate(wait)) => {
             let response = done.await;
@@ -115,37 +115,37 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
             drop(done.await);
             reset(&connection)
         }
-        Some(Fault::Drip(pause)) => dripping(sim, done.await, pause).await,
+        Some(Fault::Drip(pause)) => drip_body(sim, done.await, pause).await,
         _ => done.await,
     };
     sim.time().sleep(after).await;
     response
 }
 
-/// What stands before the site: the proxy, then the faults that are planted. This is the one place where they are looked
+/// What stands before the site: the proxy, then the faults that are fault_response. This is the one place where they are looked
 /// up for calls. For a move, says also of which game and side it is.
-fn come_in(
+fn match_faults(
     sim: &Sim,
     parts: &Parts,
     connection: &Connection,
-) -> Result<(Struck, Option<(GameId, Color)>), Failure> {
+) -> Result<(Struck, Option<(GameId, Color)>), ApiError> {
     let time = sim.time();
     let path = percent_decoded(parts.uri.path());
-    let call = Call::parse(&parts.method, &path);
-    let id = call.id();
+    let route = Route::parse(&parts.method, &path);
+    let id = route.id();
     let game = id.map(|id| id.to_string());
     let (user, ply, mover) = {
-        let mut world = sim.world();
+        let mut state = sim.state();
         let address = connection.address.to_string();
-        if !world.limits.passes_proxy(&address, time.now()) {
-            return Err(Failure::proxy(429));
+        if !state.limits.passes_proxy(&address, time.now()) {
+            return Err(ApiError::proxy(429));
         }
-        if world.is_down(time.now()) {
-            return Err(Failure::proxy(502));
+        if state.is_down(time.now()) {
+            return Err(ApiError::proxy(502));
         }
-        let grant = bearer(&parts.headers).and_then(|token| world.grant(token));
-        let round = id.and_then(|id| world.rounds.get(&id));
-        let mover = matches!(call.endpoint(), Endpoint::Move)
+        let grant = bearer(&parts.headers).and_then(|token| state.grant(token));
+        let round = id.and_then(|id| state.rounds.get(&id));
+        let mover = matches!(route.endpoint(), Endpoint::Move)
             .then_some(round.zip(grant.as_ref()))
             .flatten()
             .and_then(|(round, grant)| Some((round.id, round.color_of(&grant.user)?)));
@@ -156,7 +156,7 @@ fn come_in(
         )
     };
     let struck = sim.faults().strike(&Circumstances {
-        endpoint: call.endpoint(),
+        endpoint: route.endpoint(),
         user: user.as_deref(),
         game: game.as_deref(),
         ply,
@@ -166,7 +166,7 @@ fn come_in(
 }
 
 /// The same answer, a few bytes at a time. A stream trickles by itself.
-async fn dripping(sim: &Sim, response: Response, pause: Duration) -> Response {
+async fn drip_body(sim: &Sim, response: Response, pause: Duration) -> Response {
     if response.body().size_hint().exact().is_none() {
         return response;
     }
@@ -188,7 +188,7 @@ fn reset(connection: &Connection) -> Response {
     Response::new(Body::empty())
 }
 
-fn planted(code: u16, headers: &[(String, String)], body: &str) -> Response {
+fn fault_response(code: u16, headers: &[(String, String)], body: &str) -> Response {
     let mut response = Response::new(Body::from(body.to_owned()));
     *response.status_mut() =
         StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -213,7 +213,7 @@ async fn answer(
     let sim = &sim;
     let (parts, body) = request.into_parts();
     let path = percent_decoded(parts.uri.path());
-    let call = &Call::parse(&parts.method, &path);
+    let route = &Route::parse(&parts.method, &path);
     let content_type = parts
         .headers
         .get(CONTENT_TYPE)
@@ -221,59 +221,59 @@ async fn answer(
         .unwrap_or_default();
     let query = parts.uri.query().unwrap_or_default();
     let Some(params) = Params::read(query, content_type, &body) else {
-        return refused(&Failure::bad("Invalid Json"));
+        return error_response(&ApiError::bad_request("Invalid Json"));
     };
-    let asked = Asked {
+    let request = ApiRequest {
         headers: &parts.headers,
         params,
         body: &body,
         address: connection.address.to_string(),
     };
-    let Some(accepted) = handlers::accepted_scopes(call) else {
-        return admitted(sim, &parts, call, &asked, None, connection, troubles).await;
+    let Some(accepted) = handlers::accepted_scopes(route) else {
+        return answer_authorized(sim, &parts, route, &request, None, connection, troubles).await;
     };
-    // Read now: the call may be the one that revokes the token.
+    // Read now: the route may be the one that revokes the token.
     let held = bearer(&parts.headers)
-        .and_then(|token| sim.world().grant(token).map(|grant| grant.scopes.clone()));
-    let caller = sim.world().authorize(&parts.headers, accepted);
+        .and_then(|token| sim.state().grant(token).map(|grant| grant.scopes.clone()));
+    let caller = sim.state().authorize(&parts.headers, accepted);
     let mut response = match caller {
         Ok(caller) => {
             let caller = Some(&caller);
-            admitted(sim, &parts, call, &asked, caller, connection, troubles).await
+            answer_authorized(sim, &parts, route, &request, caller, connection, troubles).await
         }
-        Err(failure) => refused(&failure),
+        Err(error) => error_response(&error),
     };
     if response.status() != StatusCode::UNAUTHORIZED {
-        name_scopes(&mut response, &held.unwrap_or_default(), accepted);
+        add_scope_headers(&mut response, &held.unwrap_or_default(), accepted);
     }
     response
 }
 
-/// The answer to somebody who may call.
-async fn admitted(
+/// The answer to somebody who may route.
+async fn answer_authorized(
     sim: &Sim,
     parts: &Parts,
-    call: &Call<'_>,
-    asked: &Asked<'_>,
+    route: &Route<'_>,
+    request: &ApiRequest<'_>,
     caller: Option<&Caller>,
     connection: Connection,
     troubles: Troubles,
 ) -> Response {
-    if let Err(failure) = handlers::charge(sim, call, asked, caller) {
-        return refused(&failure);
+    if let Err(error) = handlers::charge(sim, route, request, caller) {
+        return error_response(&error);
     }
-    if parts.method == Method::HEAD && call.is_stream() {
+    if parts.method == Method::HEAD && route.is_stream() {
         // To open it would end the stream that is open.
         return with_type(Body::empty(), "application/x-ndjson");
     }
-    let pass = match handlers::enter(sim, call, asked) {
-        Ok(pass) => pass,
-        Err(failure) => return refused(&failure),
+    let permit = match handlers::acquire(sim, route, request) {
+        Ok(permit) => permit,
+        Err(error) => return error_response(&error),
     };
-    let response = match handlers::answer(sim, call, asked, caller).await {
+    let response = match handlers::answer(sim, route, request, caller).await {
         Ok(Reply::Stream { topic, feed }) => {
-            let lines = Lines::new(sim.clone(), topic, feed, connection, troubles);
-            let mut response = with_type(lines.into_body(), "application/x-ndjson");
+            let body = StreamBody::new(sim.clone(), topic, feed, connection, troubles);
+            let mut response = with_type(body.into_body(), "application/x-ndjson");
             response.headers_mut().insert(
                 HeaderName::from_static("x-accel-buffering"),
                 HeaderValue::from_static("no"),
@@ -292,21 +292,26 @@ async fn admitted(
         }
         Ok(Reply::Json(text)) => with_type(Body::from(text), "application/json"),
         Ok(Reply::Text { kind, text }) => with_type(Body::from(text), kind),
-        Err(failure) => refused(&failure),
+        Err(error) => error_response(&error),
     };
-    match pass {
-        Some(pass) => response.map(|body| Body::new(Held { body, _pass: pass })),
+    match permit {
+        Some(permit) => response.map(|body| {
+            Body::new(PermitBody {
+                body,
+                _pass: permit,
+            })
+        }),
         None => response,
     }
 }
 
-/// A body during whose transfer its call counts as running.
-struct Held {
+/// A body during whose transfer its route counts as running.
+struct PermitBody {
     body: Body,
-    _pass: Pass,
+    _pass: Permit,
 }
 
-impl http_body::Body for Held {
+impl http_body::Body for PermitBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -326,7 +331,7 @@ impl http_body::Body for Held {
     }
 }
 
-fn name_scopes(response: &mut Response, held: &[String], accepted: &[&str]) {
+fn add_scope_headers(response: &mut Response, held: &[String], accepted: &[&str]) {
     for (name, scopes) in [
         ("x-oauth-scopes", held.join(", ")),
         ("x-accepted-oauth-scopes", accepted.join(", ")),
@@ -339,7 +344,7 @@ fn name_scopes(response: &mut Response, held: &[String], accepted: &[&str]) {
     }
 }
 
-/// What a browser asks before it lets a page of another site call.
+/// What a browser asks before it lets a page of another site route.
 fn preflight() -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -372,17 +377,17 @@ fn with_type(body: Body, kind: &'static str) -> Response {
     response
 }
 
-fn refused(failure: &Failure) -> Response {
-    let mut response = match &failure.body {
-        error::Body::Json(text) => with_type(Body::from(text.clone()), "application/json"),
-        error::Body::Page => with_type(
+fn error_response(error: &ApiError) -> Response {
+    let mut response = match &error.body {
+        error::ErrorBody::Json(text) => with_type(Body::from(text.clone()), "application/json"),
+        error::ErrorBody::NotFoundPage => with_type(
             Body::from("<!DOCTYPE html><html><body><h1>Page not found!</h1></body></html>"),
             "text/html; charset=utf-8",
         ),
-        error::Body::Proxy => with_type(Body::from(proxy_page(failure.status)), "text/html"),
+        error::ErrorBody::ProxyPage => with_type(Body::from(proxy_page(error.status)), "text/html"),
     };
     *response.status_mut() =
-        StatusCode::from_u16(failure.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response
 }
 

@@ -14,20 +14,20 @@ use crate::sim::Sim;
 use crate::sim::faults::{self, StreamFault, Troubles};
 use crate::sim::http::connection::Connection;
 use crate::sim::site::id::{GameId, UserId};
-use crate::sim::site::time::Moment;
+use crate::sim::site::time::SimTime;
 
-/// Lines that wait for a slow reader; a further one pushes the oldest out.
-const QUEUE: usize = 32;
+/// StreamBody that wait for a slow reader; a further one pushes the oldest out.
+const MAX_QUEUED_LINES: usize = 32;
 /// Between the empty lines of event and game streams.
-pub(in crate::sim) const HEARTBEAT: Duration = Duration::from_secs(7);
+pub(in crate::sim) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(7);
 /// Between the empty lines of other streams.
-pub(in crate::sim) const SLOW_HEARTBEAT: Duration = Duration::from_secs(50);
+pub(in crate::sim) const SLOW_KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(50);
 
 /// Bytes of a line that trickle out together.
-const PIECE: usize = 8;
+const DRIP_CHUNK_BYTES: usize = 8;
 
 /// Wall time that written lines need to leave, with much to spare.
-const FLUSH: Duration = Duration::from_millis(20);
+const FLUSH_TIME: Duration = Duration::from_millis(20);
 
 /// The writing side of a stream. Clones write to the same stream.
 #[derive(Clone, Default)]
@@ -57,7 +57,7 @@ impl Feed {
         if state.ended {
             return;
         }
-        if state.lines.len() == QUEUE {
+        if state.lines.len() == MAX_QUEUED_LINES {
             state.lines.pop_front();
         }
         state.lines.push_back(line);
@@ -79,12 +79,12 @@ impl Feed {
     }
 
     /// Something goes wrong with the stream now.
-    pub fn break_off(&self, how: StreamFault) {
+    pub fn inject_fault(&self, how: StreamFault) {
         self.state().fault = Some(how);
         self.0.wake.notify_one();
     }
 
-    /// The site goes down: nothing more comes, not even out of a silent stream.
+    /// The site goes down: nothing more comes, not even out of a is_silent stream.
     pub fn close(&self) {
         self.state().closed = true;
         self.0.wake.notify_one();
@@ -110,36 +110,36 @@ pub(in crate::sim) enum Topic {
         id: GameId,
     },
     /// Games of others.
-    Audience,
+    Spectators,
 }
 
 /// The reading side: what the connection writes out.
-pub(in crate::sim) struct Lines {
+pub(in crate::sim) struct StreamBody {
     sim: Sim,
     topic: Topic,
     feed: Feed,
     connection: Connection,
-    rhythm: Duration,
-    next_beat: Moment,
+    keep_alive_interval: Duration,
+    next_keep_alive: SimTime,
     /// What goes wrong on purpose.
     troubles: Troubles,
-    /// Lines that are held back, with the time until which they are.
-    held: VecDeque<(Moment, Bytes)>,
+    /// StreamBody that are delayed back, with the time until which they are.
+    delayed: VecDeque<(SimTime, Bytes)>,
     /// Parts of a line that go out one by one.
     pieces: VecDeque<Bytes>,
     drip: Option<Duration>,
-    silent: bool,
-    truncates: bool,
-    ends_twice: bool,
+    is_silent: bool,
+    truncates_next: bool,
+    duplicates_last: bool,
 }
 
-enum Next {
+enum Output {
     Line(Bytes),
     End,
     Reset,
 }
 
-impl Lines {
+impl StreamBody {
     pub fn new(
         sim: Sim,
         topic: Topic,
@@ -147,25 +147,25 @@ impl Lines {
         connection: Connection,
         troubles: Troubles,
     ) -> Self {
-        let rhythm = match topic {
-            Topic::Challenge { .. } | Topic::Audience => SLOW_HEARTBEAT,
-            Topic::Events { .. } | Topic::Game { .. } => HEARTBEAT,
+        let keep_alive_interval = match topic {
+            Topic::Challenge { .. } | Topic::Spectators => SLOW_KEEP_ALIVE_INTERVAL,
+            Topic::Events { .. } | Topic::Game { .. } => KEEP_ALIVE_INTERVAL,
         };
-        let next_beat = sim.time().now() + rhythm;
+        let next_keep_alive = sim.time().now() + keep_alive_interval;
         Self {
             sim,
             topic,
             feed,
             connection,
-            rhythm,
-            next_beat,
+            keep_alive_interval,
+            next_keep_alive,
             troubles,
-            held: VecDeque::new(),
+            delayed: VecDeque::new(),
             pieces: VecDeque::new(),
             drip: None,
-            silent: false,
-            truncates: false,
-            ends_twice: false,
+            is_silent: false,
+            truncates_next: false,
+            duplicates_last: false,
         }
     }
 
@@ -178,51 +178,51 @@ impl Lines {
     }
 
     /// What can go out now.
-    fn ready(&mut self, now: Moment) -> Option<Next> {
+    fn take_output(&mut self, now: SimTime) -> Option<Output> {
         let (closed, fault) = {
             let mut state = self.feed.state();
             (state.closed, state.fault.take())
         };
         if closed {
-            return Some(Next::End);
+            return Some(Output::End);
         }
         let mut fault = fault.or_else(|| self.troubles.strike());
         while let Some(how) = fault {
             match how {
-                StreamFault::Eof => return Some(Next::End),
-                StreamFault::Reset => return Some(Next::Reset),
-                StreamFault::Garbage => return Some(Next::Line(faults::garbage())),
+                StreamFault::Eof => return Some(Output::End),
+                StreamFault::Reset => return Some(Output::Reset),
+                StreamFault::Garbage => return Some(Output::Line(faults::garbage())),
                 StreamFault::Oversized(bytes) => {
-                    return Some(Next::Line(faults::oversized(bytes)));
+                    return Some(Output::Line(faults::oversized(bytes)));
                 }
-                StreamFault::Silence => self.silent = true,
-                StreamFault::Truncated => self.truncates = true,
-                StreamFault::DuplicateFinal => self.ends_twice = true,
+                StreamFault::Silence => self.is_silent = true,
+                StreamFault::Truncated => self.truncates_next = true,
+                StreamFault::DuplicateFinal => self.duplicates_last = true,
                 StreamFault::Drip(pause) => self.drip = Some(pause),
             }
             fault = self.troubles.strike();
         }
-        if self.silent {
+        if self.is_silent {
             return None;
         }
         let (line, last) = match self.take_line(now)? {
             (Some(line), last) => (line, last),
-            (None, _) => return Some(Next::End),
+            (None, _) => return Some(Output::End),
         };
         self.troubles.passed(&line);
-        if self.truncates {
+        if self.truncates_next {
             self.feed.end_now();
-            self.held.clear();
-            return Some(Next::Line(line.slice(..line.len() / 2)));
+            self.delayed.clear();
+            return Some(Output::Line(line.slice(..line.len() / 2)));
         }
-        if last && self.ends_twice {
+        if last && self.duplicates_last {
             self.pieces.push_back(line.clone());
         }
-        Some(Next::Line(line))
+        Some(Output::Line(line))
     }
 
     /// The next line and whether it is the last; no line at the end of the stream.
-    fn take_line(&mut self, now: Moment) -> Option<(Option<Bytes>, bool)> {
+    fn take_line(&mut self, now: SimTime) -> Option<(Option<Bytes>, bool)> {
         if self.troubles.delays() {
             let (lines, ended) = {
                 let mut state = self.feed.state();
@@ -230,20 +230,20 @@ impl Lines {
             };
             for line in lines {
                 // No line overtakes another.
-                let before = self.held.back().map_or(now, |(until, _)| *until);
+                let before = self.delayed.back().map_or(now, |(until, _)| *until);
                 let until = before.max(now + self.troubles.delay());
                 if let Topic::Game { id, color, .. } = self.topic
-                    && let Some(round) = self.sim.world().rounds.get_mut(&id)
+                    && let Some(round) = self.sim.state().rounds.get_mut(&id)
                 {
-                    round.hold_up_line(color, &line, now, until);
+                    round.add_line_delay(color, &line, now, until);
                 }
-                self.held.push_back((until, line));
+                self.delayed.push_back((until, line));
             }
-            return match self.held.front() {
+            return match self.delayed.front() {
                 Some((until, _)) if *until > now => None,
                 Some(_) => {
-                    let line = self.held.pop_front().map(|(_, line)| line);
-                    Some((line, ended && self.held.is_empty()))
+                    let line = self.delayed.pop_front().map(|(_, line)| line);
+                    Some((line, ended && self.delayed.is_empty()))
                 }
                 None => ended.then_some((None, true)),
             };
@@ -264,43 +264,45 @@ impl Lines {
                 return Some(Ok(piece));
             }
             let now = self.sim.time().now();
-            match self.ready(now) {
-                Some(Next::Line(line)) if self.drip.is_some() => {
+            match self.take_output(now) {
+                Some(Output::Line(line)) if self.drip.is_some() => {
                     // The same line may be waiting for its second time.
                     let again = std::mem::take(&mut self.pieces);
                     let lines = [line].into_iter().chain(again);
                     self.pieces = lines.flat_map(|line| pieces(&line)).collect();
                     continue;
                 }
-                Some(Next::Line(line)) => return Some(Ok(line)),
-                Some(Next::End) => return None,
-                Some(Next::Reset) => {
-                    // The lines before it are let out first; they leave while nothing new is ready. This is about the
+                Some(Output::Line(line)) => return Some(Ok(line)),
+                Some(Output::End) => return None,
+                Some(Output::Reset) => {
+                    // The lines before it are let out first; they leave while nothing new is take_output. This is about the
                     // socket and not about the site, so it is wall time.
-                    tokio::time::sleep(FLUSH).await;
+                    tokio::time::sleep(FLUSH_TIME).await;
                     self.connection.reset();
                     return Some(Err(io::ErrorKind::ConnectionReset.into()));
                 }
-                None if self.silent => {
+                None if self.is_silent => {
                     self.feed.0.wake.notified().await;
                     continue;
                 }
                 None => {}
             }
-            let held = self.held.front().map(|(until, _)| *until);
-            let alarm = held.map_or(self.next_beat, |until| until.min(self.next_beat));
+            let delayed = self.delayed.front().map(|(until, _)| *until);
+            let alarm = delayed.map_or(self.next_keep_alive, |until| {
+                until.min(self.next_keep_alive)
+            });
             let sim = self.sim.clone();
             tokio::select! {
                 () = self.feed.0.wake.notified() => {}
                 () = sim.time().sleep_until(alarm) => {
                     let now = sim.time().now();
-                    if now < self.next_beat {
+                    if now < self.next_keep_alive {
                         continue;
                     }
-                    while self.next_beat <= now {
-                        self.next_beat = self.next_beat + self.rhythm;
+                    while self.next_keep_alive <= now {
+                        self.next_keep_alive = self.next_keep_alive + self.keep_alive_interval;
                     }
-                    sim.world().beat(&self.topic, now);
+                    sim.state().on_keep_alive(&self.topic, now);
                     return Some(Ok(Bytes::from_static(b"\n")));
                 }
             }
@@ -312,13 +314,15 @@ impl Lines {
 pub(in crate::sim) fn pieces(text: &Bytes) -> impl Iterator<Item = Bytes> + use<> {
     let text = text.clone();
     (0..text.len())
-        .step_by(PIECE)
-        .map(move |start| text.slice(start..text.len().min(start + PIECE)))
+        .step_by(DRIP_CHUNK_BYTES)
+        .map(move |start| text.slice(start..text.len().min(start + DRIP_CHUNK_BYTES)))
 }
 
-impl Drop for Lines {
+impl Drop for StreamBody {
     fn drop(&mut self) {
         let now = self.sim.time().now();
-        self.sim.world().left(&self.topic, &self.feed, now);
+        self.sim
+            .state()
+            .on_stream_closed(&self.topic, &self.feed, now);
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::chess::Color;
-use crate::sim::site::time::Moment;
+use crate::sim::site::time::SimTime;
 
 use super::Referee;
 use super::clock::Timing;
@@ -24,7 +24,7 @@ pub struct ArenaTerms {
 
 impl Referee {
     /// Until both have moved in an arena: how long the side to move has been idle, and how long it may be.
-    pub(super) fn expiration(&self, now: Moment) -> Option<Expiration> {
+    pub(super) fn expiration(&self, now: SimTime) -> Option<Expiration> {
         let arena = self.terms.arena.filter(|arena| arena.told)?;
         (self.is_on() && self.plies() < 2).then(|| Expiration {
             idle: now.since(self.moved_at),
@@ -33,7 +33,7 @@ impl Referee {
     }
 
     /// The site looks whether somebody has not made his first move in time.
-    pub fn check_first_move(&mut self, now: Moment) -> Ruling {
+    pub fn check_first_move(&mut self, now: SimTime) -> Ruling {
         let mut shown = Vec::new();
         let late = self
             .terms
@@ -47,7 +47,7 @@ impl Referee {
     }
 
     /// A player gives up half of his time and all increments for a point more. Nobody is shown anything.
-    pub fn berserk(&mut self, color: Color, now: Moment) -> Ruling {
+    pub fn berserk(&mut self, color: Color, now: SimTime) -> Ruling {
         let allowed = self.terms.arena.is_some_and(|arena| arena.berserkable);
         let in_time = self.is_on() && self.plies() < 2;
         let granted = match &mut self.timing {
@@ -89,11 +89,11 @@ mod tests {
                 told: true,
             }),
         };
-        Referee::new(terms, Moment(0))
+        Referee::new(terms, SimTime(0))
     }
 
-    fn at(seconds: u64) -> Moment {
-        Moment(0) + Duration::from_secs(seconds)
+    fn at(seconds: u64) -> SimTime {
+        SimTime(0) + Duration::from_secs(seconds)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::chess::Color;
-use crate::sim::site::time::Moment;
+use crate::sim::site::time::SimTime;
 
 use super::clock::{Centis, Timing};
 use super::{Referee, Refusal, Ruling};
@@ -13,7 +13,7 @@ const ENOUGH: Duration = Duration::from_secs(2 * 3_600);
 
 impl Referee {
     /// The clock of the side to move runs from now on, also before the second ply. Nobody is shown anything.
-    pub fn start_clock(&mut self, now: Moment) {
+    pub fn start_clock(&mut self, now: SimTime) {
         if let (true, Timing::Clock(clock)) = (self.is_on(), &mut self.timing)
             && !clock.is_running()
         {
@@ -22,7 +22,7 @@ impl Referee {
     }
 
     /// A player gives his opponent time; in a correspondence game all the time for his move again.
-    pub fn give_time(&mut self, color: Color, gift: Centis, now: Moment) -> Ruling {
+    pub fn give_time(&mut self, color: Color, gift: Centis, now: SimTime) -> Ruling {
         if !self.is_on() {
             return Ruling::refused(Refusal::CannotGiveTime);
         }
@@ -40,7 +40,7 @@ impl Referee {
     }
 
     /// The site was down and is back: who could not move because of that does not lose.
-    pub fn restarted(&mut self, at: Moment) {
+    pub fn restarted(&mut self, at: SimTime) {
         self.restarted_at = Some(at);
     }
 

@@ -17,7 +17,7 @@ use crate::chess::{CastlingNotation, Color, Ending, Game, Move, Position};
 
 use crate::sim::options::TimeControl;
 use crate::sim::quirks::Castling;
-use crate::sim::site::time::Moment;
+use crate::sim::site::time::SimTime;
 use crate::sim::site::variant::Variant;
 
 pub use arena::ArenaTerms;
@@ -61,7 +61,7 @@ pub struct Terms {
 struct TakebackTalk {
     proposed: [bool; 2],
     declined: [u32; 2],
-    last_declined: [Option<Moment>; 2],
+    last_declined: [Option<SimTime>; 2],
 }
 
 /// The referee of one game.
@@ -78,13 +78,13 @@ pub struct Referee {
     draw_offers: [bool; 2],
     last_draw_offer: [Option<usize>; 2],
     takeback: TakebackTalk,
-    moved_at: Moment,
+    moved_at: SimTime,
     /// When the site was started again since the game began.
-    restarted_at: Option<Moment>,
+    restarted_at: Option<SimTime>,
 }
 
 impl Referee {
-    pub fn new(terms: Terms, now: Moment) -> Self {
+    pub fn new(terms: Terms, now: SimTime) -> Self {
         let turn = terms.start.turn();
         let timing = match terms.time_control {
             TimeControl::Clock { limit, increment } => {
@@ -138,7 +138,7 @@ impl Referee {
         self.game.moves().len()
     }
 
-    pub fn moved_at(&self) -> Moment {
+    pub fn moved_at(&self) -> SimTime {
         self.moved_at
     }
 
@@ -148,19 +148,19 @@ impl Referee {
     }
 
     /// Seconds that this side has left; nothing in unlimited games.
-    pub fn seconds_left(&self, color: Color, now: Moment) -> Option<i64> {
+    pub fn seconds_left(&self, color: Color, now: SimTime) -> Option<i64> {
         self.time_left(color, now)
             .and_then(|left| i64::try_from(left.as_secs()).ok())
     }
 
     /// What this side has left; nothing in unlimited games.
-    pub fn time_left(&self, color: Color, now: Moment) -> Option<Duration> {
+    pub fn time_left(&self, color: Color, now: SimTime) -> Option<Duration> {
         let millis = self.timing.remaining_millis(color, now);
         (millis != UNLIMITED_MILLIS)
             .then(|| Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
     }
 
-    pub fn view(&self, now: Moment) -> View {
+    pub fn view(&self, now: SimTime) -> View {
         View {
             moves: self.moves.clone(),
             millis: [Color::White, Color::Black]
@@ -175,7 +175,7 @@ impl Referee {
     }
 
     /// A player sends a move. A move that comes too late is no error: the game is over by time then.
-    pub fn play(&mut self, color: Color, uci: &str, offering_draw: bool, now: Moment) -> Ruling {
+    pub fn play(&mut self, color: Color, uci: &str, offering_draw: bool, now: SimTime) -> Ruling {
         let Some(wish) = Wish::parse(uci) else {
             return Ruling::refused(Refusal::InvalidUci(uci.to_owned()));
         };
@@ -207,7 +207,7 @@ impl Referee {
         Ruling::granted(shown)
     }
 
-    fn make(&mut self, mv: Move, color: Color, now: Moment, shown: &mut Vec<View>) {
+    fn make(&mut self, mv: Move, color: Color, now: SimTime, shown: &mut Vec<View>) {
         self.apply(mv, color, now);
         let Some(ending) = self.game.ending() else {
             shown.push(self.view(now));
@@ -231,7 +231,7 @@ impl Referee {
         }
     }
 
-    fn apply(&mut self, mv: Move, color: Color, now: Moment) {
+    fn apply(&mut self, mv: Move, color: Color, now: SimTime) {
         if !self.moves.is_empty() {
             self.moves.push(' ');
         }
@@ -255,7 +255,7 @@ impl Referee {
 
     /// What a move answers without a word: the opponent's draw offer dies unseen, a takeback proposal dies visibly, a
     /// third repetition ends the game when a bot plays.
-    fn after_move(&mut self, color: Color, now: Moment, shown: &mut Vec<View>) {
+    fn after_move(&mut self, color: Color, now: SimTime, shown: &mut Vec<View>) {
         self.draw_offers[(!color).index()] = false;
         if self.takeback.proposed != [false; 2] {
             self.takeback.proposed = [false; 2];
@@ -266,7 +266,7 @@ impl Referee {
         }
     }
 
-    fn draws_by_itself(&self, now: Moment) -> bool {
+    fn draws_by_itself(&self, now: SimTime) -> bool {
         let short_of_time = |color| {
             matches!(self.timing, Timing::Clock(_))
                 && self.timing.remaining_millis(color, now) < 30_000
@@ -285,7 +285,7 @@ impl Referee {
         self.is_on() && self.plies() < 2 && !self.terms.no_abort && self.terms.arena.is_none()
     }
 
-    pub fn abort(&mut self, now: Moment) -> Ruling {
+    pub fn abort(&mut self, now: SimTime) -> Ruling {
         if !self.is_abortable() {
             return Ruling::refused(Refusal::CannotAbort);
         }
@@ -295,7 +295,7 @@ impl Referee {
     }
 
     /// Both players call the game off, whatever has been played.
-    pub fn call_off(&mut self, now: Moment) -> Ruling {
+    pub fn call_off(&mut self, now: SimTime) -> Ruling {
         let mut shown = Vec::new();
         if self.is_on() {
             self.finish(Status::Aborted, None, now, &mut shown);
@@ -304,7 +304,7 @@ impl Referee {
     }
 
     /// Before the second ply this aborts, where a game can be aborted.
-    pub fn resign(&mut self, color: Color, now: Moment) -> Ruling {
+    pub fn resign(&mut self, color: Color, now: SimTime) -> Ruling {
         if self.is_abortable() {
             return self.abort(now);
         }
@@ -317,11 +317,11 @@ impl Referee {
     }
 
     /// Offers, accepts, claims or declines; without effect where none of these is possible.
-    pub fn draw(&mut self, color: Color, yes: bool, now: Moment) -> Ruling {
+    pub fn draw(&mut self, color: Color, yes: bool, now: SimTime) -> Ruling {
         Ruling::granted(self.answer_draw(color, yes, now))
     }
 
-    fn answer_draw(&mut self, color: Color, yes: bool, now: Moment) -> Vec<View> {
+    fn answer_draw(&mut self, color: Color, yes: bool, now: SimTime) -> Vec<View> {
         let mut shown = Vec::new();
         if !yes {
             if self.is_on() {
@@ -365,11 +365,11 @@ impl Referee {
     }
 
     /// Proposes, accepts, withdraws or declines; without effect where none of these is possible.
-    pub fn takeback(&mut self, color: Color, yes: bool, now: Moment) -> Ruling {
+    pub fn takeback(&mut self, color: Color, yes: bool, now: SimTime) -> Ruling {
         Ruling::granted(self.answer_takeback(color, yes, now))
     }
 
-    fn answer_takeback(&mut self, color: Color, yes: bool, now: Moment) -> Vec<View> {
+    fn answer_takeback(&mut self, color: Color, yes: bool, now: SimTime) -> Vec<View> {
         let (mine, theirs) = (color.index(), (!color).index());
         if !self.is_on() || !(self.terms.takebacks || self.terms.ai) {
             return Vec::new();
@@ -402,13 +402,13 @@ impl Referee {
     }
 
     /// Each refusal makes the next question wait longer.
-    fn may_ask_again(&self, color: Color, now: Moment) -> bool {
+    fn may_ask_again(&self, color: Color, now: SimTime) -> bool {
         let refusals = u64::from(self.takeback.declined[color.index()]);
         let pause = Duration::from_secs(10 * refusals * refusals);
         self.takeback.last_declined[color.index()].is_none_or(|last| now.since(last) >= pause)
     }
 
-    fn take_back(&mut self, plies: usize, now: Moment) {
+    fn take_back(&mut self, plies: usize, now: SimTime) {
         let keep = self.plies().saturating_sub(plies);
         self.game.truncate(keep);
         let end = self
@@ -437,7 +437,7 @@ impl Referee {
 
     /// Claims the win because the opponent left. Asked at the wrong time it does nothing; `gone` says whether he has
     /// been away for long enough. Who cannot mate gets a draw and is refused nevertheless.
-    pub fn claim_victory(&mut self, color: Color, gone: bool, now: Moment) -> Ruling {
+    pub fn claim_victory(&mut self, color: Color, gone: bool, now: SimTime) -> Ruling {
         if !self.can_be_left() || self.turn() == color {
             return Ruling::granted(Vec::new());
         }
@@ -454,7 +454,7 @@ impl Referee {
     }
 
     /// Claims a draw because the opponent left. Unlike the win it is refused on one's own turn.
-    pub fn claim_draw(&mut self, color: Color, gone: bool, now: Moment) -> Ruling {
+    pub fn claim_draw(&mut self, color: Color, gone: bool, now: SimTime) -> Ruling {
         if !self.is_drawable() {
             return Ruling::granted(Vec::new());
         }
@@ -476,7 +476,7 @@ impl Referee {
     }
 
     /// Somebody looks whether a flag has fallen.
-    pub fn check_flag(&mut self, now: Moment) -> Ruling {
+    pub fn check_flag(&mut self, now: SimTime) -> Ruling {
         let mut shown = Vec::new();
         if self.is_on() && self.timing.flagged(now) {
             self.out_of_time(now, &mut shown);
@@ -485,7 +485,7 @@ impl Referee {
     }
 
     /// The slow housekeeping: unlimited games in which nothing has moved for weeks.
-    pub fn check_patience(&mut self, now: Moment) -> Ruling {
+    pub fn check_patience(&mut self, now: SimTime) -> Ruling {
         let forgotten = self.is_on()
             && matches!(self.timing, Timing::Unlimited)
             && now.since(self.moved_at) > UNLIMITED_PATIENCE;
@@ -514,7 +514,7 @@ impl Referee {
         self.moves = moves.join(" ");
     }
 
-    fn out_of_time(&mut self, now: Moment, shown: &mut Vec<View>) {
+    fn out_of_time(&mut self, now: SimTime, shown: &mut Vec<View>) {
         let excused = self
             .restarted_at
             .is_some_and(|restart| self.moved_at < restart && now.since(restart) < RESTART_EXCUSE);
@@ -535,7 +535,7 @@ impl Referee {
         &mut self,
         status: Status,
         winner: Option<Color>,
-        now: Moment,
+        now: SimTime,
         shown: &mut Vec<View>,
     ) {
         self.timing.stop(now);

@@ -7,18 +7,18 @@ use serde::Serialize;
 use crate::chess::Color;
 
 use crate::sim::Sim;
-use crate::sim::challenge::Wanted;
+use crate::sim::challenge::ChallengeConfig;
 use crate::sim::referee::Status;
 use crate::sim::round::{Round, Setup, Source};
 use crate::sim::site::id::{GameId, UserId};
-use crate::sim::site::state::World;
-use crate::sim::site::time::Moment;
-use crate::sim::site::users::Face;
+use crate::sim::site::state::SiteState;
+use crate::sim::site::time::SimTime;
+use crate::sim::site::users::AccountKind;
 use crate::sim::sparring::{Kind, Sparring};
 use crate::sim::wire::{StatusJson, VariantJson};
 
 /// Nodes for a move at each level.
-const NODES: [u64; 8] = [8, 40, 150, 500, 1_500, 5_000, 15_000, 50_000];
+const NODES_PER_LEVEL: [u64; 8] = [8, 40, 150, 500, 1_500, 5_000, 15_000, 50_000];
 
 /// The answer to who wishes for such a game.
 #[derive(Serialize)]
@@ -41,12 +41,12 @@ pub(in crate::sim) struct AiGame {
 
 impl Sim {
     /// The engine of this level, which moves in as soon as somebody wants to play it.
-    pub(in crate::sim) fn engine_of_level(&self, level: u8) -> UserId {
+    pub(in crate::sim) fn add_ai_player(&self, level: u8) -> UserId {
         let now = self.time().now();
-        let id = self.world().add_faceless(Face::Ai(level), now);
-        let nodes = NODES[usize::from(level.clamp(1, 8)) - 1];
+        let id = self.state().add_unlisted_user(AccountKind::Ai(level), now);
+        let nodes = NODES_PER_LEVEL[usize::from(level.clamp(1, 8)) - 1];
         // One that lives here already stays.
-        self.spar(Sparring {
+        self.add_player(Sparring {
             delay: Duration::ZERO..=Duration::ZERO,
             ..Sparring::new(id.as_str(), Kind::Engine { nodes })
         });
@@ -54,28 +54,28 @@ impl Sim {
     }
 }
 
-impl World {
+impl SiteState {
     /// A game against an engine begins.
-    pub fn play_engine(
+    pub fn start_ai_game(
         &mut self,
         me: &UserId,
         engine: UserId,
-        wanted: Wanted,
-        now: Moment,
+        config: ChallengeConfig,
+        now: SimTime,
     ) -> GameId {
-        let id = self.fresh_id();
+        let id = self.new_id();
         let mut users = [me.clone(), engine];
-        if self.resolved(wanted.color) == Color::Black {
+        if self.resolve_color(config.color) == Color::Black {
             users.swap(0, 1);
         }
-        self.begin_round(
+        self.start_round(
             Setup {
                 id,
                 users,
                 source: Source::Ai,
-                variant: wanted.variant,
-                start: wanted.start,
-                time_control: wanted.time_control,
+                variant: config.variant,
+                start: config.start,
+                time_control: config.time_control,
                 rated: false,
                 rules: Vec::new(),
             },

@@ -4,11 +4,11 @@ use crate::sim::Sim;
 use crate::sim::options::TimeControl;
 use crate::sim::round::{Setup, Source};
 use crate::sim::site::id::GameId;
-use crate::sim::site::state::World;
-use crate::sim::site::time::Moment;
+use crate::sim::site::state::SiteState;
+use crate::sim::site::time::SimTime;
 use crate::sim::site::variant::Variant;
 
-impl World {
+impl SiteState {
     /// Lets two users play whom nobody asked, White first: a casual game begins, and they learn of it by its start
     /// alone. Nothing happens when they are not both here.
     pub fn pair(
@@ -16,14 +16,14 @@ impl World {
         players: [&str; 2],
         clock: TimeControl,
         rules: &[&'static str],
-        now: Moment,
+        now: SimTime,
     ) -> Option<GameId> {
         let known = players.map(|name| self.user_by_name(name).map(|user| user.id.clone()));
         let [Some(white), Some(black)] = known else {
             tracing::warn!("nobody is paired: {players:?} are not both here");
             return None;
         };
-        let id = self.fresh_id();
+        let id = self.new_id();
         let setup = Setup {
             id,
             users: [white, black],
@@ -34,7 +34,7 @@ impl World {
             rated: false,
             rules: rules.to_vec(),
         };
-        self.begin_round(setup, now);
+        self.start_round(setup, now);
         Some(id)
     }
 }
@@ -49,7 +49,7 @@ impl Sim {
         rules: &[&'static str],
     ) -> Option<String> {
         let now = self.time().now();
-        let id = self.world().pair(players, clock, rules, now);
+        let id = self.state().pair(players, clock, rules, now);
         id.map(|id| id.to_string())
     }
 }

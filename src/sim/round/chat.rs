@@ -3,8 +3,8 @@
 use crate::sim::Sim;
 use crate::sim::round::COLORS;
 use crate::sim::site::id::{GameId, UserId};
-use crate::sim::site::state::World;
-use crate::sim::site::users::Face;
+use crate::sim::site::state::SiteState;
+use crate::sim::site::users::AccountKind;
 use crate::sim::wire::{self, ChatEntry, ChatLine};
 
 /// Which of the two chats of a game.
@@ -23,13 +23,13 @@ impl Room {
     }
 }
 
-pub(in crate::sim) struct Said {
+pub(in crate::sim) struct ChatMessage {
     room: Room,
     name: String,
     text: String,
 }
 
-impl World {
+impl SiteState {
     /// Somebody says something. Links of bots vanish without a word.
     pub fn say(&mut self, user: &UserId, id: GameId, room: Room, text: &str) {
         let (name, bot) = {
@@ -52,8 +52,8 @@ impl World {
         }
         let players = COLORS.map(|color| self.user(&round.side(color).user));
         let hears = players.map(|player| !player.kid && (room == Room::Player || player.bot));
-        let name = match (self.user(user).face, round.color_of(user)) {
-            (Face::User, _) | (_, None) => name,
+        let name = match (self.user(user).account_kind, round.color_of(user)) {
+            (AccountKind::User, _) | (_, None) => name,
             (_, Some(color)) => color.key().to_owned(),
         };
         let Some(round) = self.rounds.get_mut(&id) else {
@@ -65,8 +65,8 @@ impl World {
             username: &name,
             text,
         });
-        round.push(&line, |watcher| hears[watcher.color.index()]);
-        round.chat.push(Said {
+        round.push(&line, |stream| hears[stream.color.index()]);
+        round.chat.push(ChatMessage {
             room,
             name,
             text: text.to_owned(),
@@ -89,13 +89,13 @@ impl World {
 }
 
 impl Sim {
-    /// Somebody in the audience says something, as people do on the web page of a game. Without such a user or such a game
+    /// Somebody in the spectators says something, as people do on the web page of a game. Without such a user or such a game
     /// nothing happens.
-    pub fn heckle(&self, user: &str, game: &str, text: &str) {
-        let mut world = self.world();
-        let user = world.user_by_name(user).map(|user| user.id.clone());
+    pub fn say_as_spectator(&self, user: &str, game: &str, text: &str) {
+        let mut state = self.state();
+        let user = state.user_by_name(user).map(|user| user.id.clone());
         if let (Some(user), Some(game)) = (user, GameId::parse_any(game)) {
-            world.say(&user, game, Room::Spectator, text);
+            state.say(&user, game, Room::Spectator, text);
         }
     }
 }

@@ -12,36 +12,36 @@ use crate::sim::http::params::Params;
 use crate::sim::options::{TimeControl, clock_estimate};
 use crate::sim::referee::Status;
 use crate::sim::round::{Round, Side};
-use crate::sim::site::time::Moment;
-use crate::sim::site::users::Face;
+use crate::sim::site::time::SimTime;
+use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::Variant;
 use crate::sim::wire::Ordered;
 
 /// Plies that outsiders see later.
-pub(in crate::sim) const DELAY: usize = 3;
+pub(in crate::sim) const SPECTATOR_DELAY_PLIES: usize = 3;
 
-pub(in crate::sim) fn shown_game(round: &Round) -> Game {
+pub(in crate::sim) fn public_game(round: &Round) -> Game {
     let mut game = round.referee.game().clone();
     if round.referee.is_on() {
-        game.truncate(game.moves().len().saturating_sub(DELAY));
+        game.truncate(game.moves().len().saturating_sub(SPECTATOR_DELAY_PLIES));
     }
     game
 }
 
 /// Whether a part is wanted; what is not said is as given.
-fn wants(params: &Params, name: &str, otherwise: bool) -> bool {
+fn flag_or(params: &Params, name: &str, default: bool) -> bool {
     params
         .get(name)
-        .map_or(otherwise, crate::sim::http::params::is_yes)
+        .map_or(default, crate::sim::http::params::is_yes)
 }
 
 pub(in crate::sim) fn pgn(round: &Round, params: &Params, base: &str) -> String {
-    let game = shown_game(round);
+    let game = public_game(round);
     let mut tags = Tags::default();
-    if wants(params, "tags", true) {
+    if flag_or(params, "tags", true) {
         fill_tags(&mut tags, round, base);
     }
-    let clocks = if wants(params, "clocks", true) {
+    let clocks = if flag_or(params, "clocks", true) {
         round.referee.clock_history()
     } else {
         &[]
@@ -59,12 +59,12 @@ pub(in crate::sim) fn pgn(round: &Round, params: &Params, base: &str) -> String 
         (_, Some(winner)) => Outcome::Win(winner),
         (_, None) => Outcome::Draw,
     };
-    let text = if wants(params, "moves", true) {
+    let text = if flag_or(params, "moves", true) {
         pgn::write(&tags, &game, &notes, outcome)
     } else {
         pgn::write(&tags, &Game::new(game.initial().clone()), &[], outcome)
     };
-    match wants(params, "tags", true) {
+    match flag_or(params, "tags", true) {
         true => text,
         // The seven tags are always written, filled in or not.
         false => match text.split_once("\n\n") {
@@ -81,8 +81,8 @@ fn fill_tags(tags: &mut Tags, round: &Round, base: &str) {
     let (date, time) = date_and_time(round.created_at);
     tags.set("Date", date.clone());
     tags.set("Round", "-");
-    tags.set("White", round.side(Color::White).archived_name());
-    tags.set("Black", round.side(Color::Black).archived_name());
+    tags.set("White", round.side(Color::White).pgn_name());
+    tags.set("Black", round.side(Color::Black).pgn_name());
     tags.set("Result", round.result());
     tags.set("GameId", round.id.to_string());
     tags.set("UTCDate", date);
@@ -94,7 +94,7 @@ fn fill_tags(tags: &mut Tags, round: &Round, base: &str) {
         } else {
             "Black"
         };
-        let rating = (side.face == Face::User).then(|| side.rating.to_string());
+        let rating = (side.account_kind == AccountKind::User).then(|| side.rating.to_string());
         tags.set(&format!("{name}Elo"), rating.unwrap_or("?".to_owned()));
         if let Some(diff) = side.rating_diff {
             tags.set(&format!("{name}RatingDiff"), format!("{diff:+}"));
@@ -119,16 +119,16 @@ fn fill_tags(tags: &mut Tags, round: &Round, base: &str) {
 }
 
 impl Side {
-    fn archived_name(&self) -> String {
-        match self.face {
-            Face::User => self.name.clone(),
-            Face::Ai(level) => format!("lichess AI level {level}"),
-            Face::Anonymous => "Anonymous".to_owned(),
+    fn pgn_name(&self) -> String {
+        match self.account_kind {
+            AccountKind::User => self.name.clone(),
+            AccountKind::Ai(level) => format!("lichess AI level {level}"),
+            AccountKind::Anonymous => "Anonymous".to_owned(),
         }
     }
 }
 
-fn date_and_time(moment: Moment) -> (String, String) {
+fn date_and_time(moment: SimTime) -> (String, String) {
     let at = Timestamp::from_millisecond(moment.0).unwrap_or(Timestamp::UNIX_EPOCH);
     let at = at.to_zoned(jiff::tz::TimeZone::UTC);
     (
@@ -160,16 +160,16 @@ pub(in crate::sim) struct Player {
 
 impl From<&Side> for Player {
     fn from(side: &Side) -> Self {
-        let known = side.face == Face::User;
+        let known = side.account_kind == AccountKind::User;
         Self {
             user: known.then(|| UserRef {
                 name: side.name.clone(),
                 title: side.title,
                 id: side.user.to_string(),
             }),
-            ai_level: match side.face {
-                Face::Ai(level) => Some(level),
-                Face::User | Face::Anonymous => None,
+            ai_level: match side.account_kind {
+                AccountKind::Ai(level) => Some(level),
+                AccountKind::User | AccountKind::Anonymous => None,
             },
             rating: known.then_some(side.rating),
             rating_diff: side.rating_diff,
@@ -233,7 +233,7 @@ pub(in crate::sim) struct GameJson {
 }
 
 pub(in crate::sim) fn game_json(round: &Round, params: &Params, base: &str) -> GameJson {
-    let game = shown_game(round);
+    let game = public_game(round);
     let plies = game.moves().len();
     let history = round.referee.clock_history();
     let (clock, days_per_turn) = match round.time_control {
@@ -256,13 +256,13 @@ pub(in crate::sim) fn game_json(round: &Round, params: &Params, base: &str) -> G
         players: Ordered(players.into()),
         initial_fen: (round.variant != Variant::Standard).then(|| game.initial().fen()),
         winner: round.referee.winner().map(Color::key),
-        moves: wants(params, "moves", true).then(|| san_line(&game)),
-        clocks: (wants(params, "clocks", false) && !history.is_empty())
+        moves: flag_or(params, "moves", true).then(|| san_line(&game)),
+        clocks: (flag_or(params, "clocks", false) && !history.is_empty())
             .then(|| history.iter().take(plies).map(|left| left.0).collect()),
         clock,
         days_per_turn,
-        last_fen: wants(params, "lastFen", false).then(|| game.position().fen()),
-        pgn: wants(params, "pgnInJson", false).then(|| pgn(round, params, base)),
+        last_fen: flag_or(params, "lastFen", false).then(|| game.position().fen()),
+        pgn: flag_or(params, "pgnInJson", false).then(|| pgn(round, params, base)),
     }
 }
 

@@ -5,12 +5,12 @@ use crate::chess::Color;
 use crate::sim::http::params::{Params, is_yes};
 use crate::sim::round::Round;
 use crate::sim::site::id::UserId;
-use crate::sim::site::state::World;
+use crate::sim::site::state::SiteState;
 
 /// What a request asks for; what it does not say does not matter.
-pub(in crate::sim) struct Selection {
+pub(in crate::sim) struct GameFilter {
     user: UserId,
-    vs: Option<UserId>,
+    opponent: Option<UserId>,
     since: Option<i64>,
     until: Option<i64>,
     rated: Option<bool>,
@@ -20,17 +20,17 @@ pub(in crate::sim) struct Selection {
     ongoing: bool,
     finished: bool,
     oldest_first: bool,
-    most: usize,
+    max: usize,
 }
 
-impl Selection {
+impl GameFilter {
     pub fn read(params: &Params, user: UserId) -> Self {
         let number = |name| params.get(name).and_then(|text| text.parse().ok());
         let flag = |name| params.get(name).map(is_yes);
         let perfs = params.get("perfType").unwrap_or_default().split(',');
         Self {
             user,
-            vs: params.get("vs").map(UserId::of),
+            opponent: params.get("opponent").map(UserId::of),
             since: number("since"),
             until: number("until"),
             rated: flag("rated"),
@@ -46,21 +46,21 @@ impl Selection {
             ongoing: flag("ongoing").unwrap_or(false),
             finished: flag("finished").unwrap_or(true),
             oldest_first: params.get("sort") == Some("dateAsc"),
-            most: number("max").map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(0)),
+            max: number("max").map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(0)),
         }
     }
 
-    fn takes(&self, round: &Round) -> bool {
+    fn matches(&self, round: &Round) -> bool {
         let Some(color) = round.color_of(&self.user) else {
             return false;
         };
         let begun = round.created_at.0;
-        let vs = self.vs.as_ref();
+        let opponent = self.opponent.as_ref();
         (if round.referee.is_on() {
             self.ongoing
         } else {
             self.finished
-        }) && vs.is_none_or(|other| round.side(!color).user == *other)
+        }) && opponent.is_none_or(|other| round.side(!color).user == *other)
             && self.since.is_none_or(|since| begun >= since)
             && self.until.is_none_or(|until| begun <= until)
             && self.rated.is_none_or(|rated| round.rated == rated)
@@ -69,19 +69,19 @@ impl Selection {
     }
 
     /// The games that are meant, the latest first unless the request wants it otherwise.
-    pub fn of<'a>(&self, world: &'a World) -> Vec<&'a Round> {
-        let rounds = world.rounds.values();
-        let mut taken: Vec<&Round> = rounds.filter(|round| self.takes(round)).collect();
-        taken.sort_by_key(|round| (round.created_at, round.id));
+    pub fn apply<'a>(&self, state: &'a SiteState) -> Vec<&'a Round> {
+        let rounds = state.rounds.values();
+        let mut matching: Vec<&Round> = rounds.filter(|round| self.matches(round)).collect();
+        matching.sort_by_key(|round| (round.created_at, round.id));
         if !self.oldest_first {
-            taken.reverse();
+            matching.reverse();
         }
-        taken.truncate(self.most);
-        taken
+        matching.truncate(self.max);
+        matching
     }
 }
 
-impl World {
+impl SiteState {
     /// The game that this user plays now, or else the one that he has played last.
     pub fn latest_round(&self, user: &UserId) -> Option<&Round> {
         let rounds = self.rounds.values();

@@ -17,24 +17,24 @@ use std::time::Duration;
 use crate::chess::{Color, Position};
 
 use crate::sim::faults::{StreamFault, shown_ply};
-use crate::sim::http::error::Failure;
+use crate::sim::http::error::ApiError;
 use crate::sim::http::limits::BOT_GAMES;
-use crate::sim::http::stream::{Feed, HEARTBEAT};
+use crate::sim::http::stream::{Feed, KEEP_ALIVE_INTERVAL};
 use crate::sim::options::TimeControl;
 use crate::sim::quirks::{PlayingStatus, Quirks};
 use crate::sim::referee::{ArenaTerms, Referee, Refusal, Ruling, Status, Terms, View};
-use crate::sim::round::chat::Said;
+use crate::sim::round::chat::ChatMessage;
 use crate::sim::round::presence::Presence;
 use crate::sim::site::id::{ArenaId, GameId, Secrets, UserId};
-use crate::sim::site::state::{Notice, World};
-use crate::sim::site::time::Moment;
-use crate::sim::site::users::Face;
+use crate::sim::site::state::{Notice, SiteState};
+use crate::sim::site::time::SimTime;
+use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::{Perf, Speed, Variant};
 use crate::sim::sparring::GameSummary;
 use crate::sim::wire::{self, GameEvent, GameState, NowPlaying, StatusShown};
 
 /// A game in which nobody has moved is deleted after this.
-const UNPLAYED_KEPT: Duration = Duration::from_secs(24 * 3_600);
+const UNPLAYED_GAME_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 
 pub(in crate::sim) const COLORS: [Color; 2] = [Color::White, Color::Black];
 
@@ -93,7 +93,7 @@ pub(in crate::sim) struct Setup {
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct Side {
     pub user: UserId,
-    pub face: Face,
+    pub account_kind: AccountKind,
     pub name: String,
     pub title: Option<&'static str>,
     pub rating: i32,
@@ -102,7 +102,7 @@ pub(in crate::sim) struct Side {
     pub presence: Presence,
 }
 
-pub(in crate::sim) struct Watcher {
+pub(in crate::sim) struct PlayerStream {
     pub color: Color,
     user: UserId,
     user_agent: String,
@@ -114,20 +114,20 @@ pub(in crate::sim) struct Round {
     pub sides: [Side; 2],
     pub source: Source,
     pub rated: bool,
-    pub created_at: Moment,
+    pub created_at: SimTime,
     pub referee: Referee,
     pub secrets: Secrets,
     pub variant: Variant,
     pub time_control: TimeControl,
     pub quirks: Arc<Quirks>,
-    watchers: Vec<Watcher>,
-    pub chat: Vec<Said>,
+    player_streams: Vec<PlayerStream>,
+    pub chat: Vec<ChatMessage>,
     pub no_rematch: bool,
     /// How much of the players' clocks planted faults have taken, and until when that is counted.
-    held_up: [(Duration, Moment); 2],
+    fault_delays: [(Duration, SimTime); 2],
     /// The game after this one.
     pub rematch: Option<GameId>,
-    next_look: Moment,
+    next_flag_check: SimTime,
 }
 
 impl Round {
@@ -155,7 +155,7 @@ impl Round {
     }
 
     /// Bots may play it through the API.
-    pub fn suits_bots(&self) -> bool {
+    pub fn allows_bots(&self) -> bool {
         let welcome = match self.source {
             Source::Arena { bots, .. } => bots,
             Source::Friend | Source::Ai | Source::Api => true,
@@ -164,7 +164,7 @@ impl Round {
     }
 
     /// Humans may play it through the API.
-    pub fn suits_boards(&self) -> bool {
+    pub fn allows_boards(&self) -> bool {
         let least = match self.source {
             Source::Friend | Source::Ai | Source::Api => Speed::Blitz,
             Source::Arena { .. } => Speed::Rapid,
@@ -172,39 +172,43 @@ impl Round {
         self.speed() >= least
     }
 
-    pub fn push(&self, line: &bytes::Bytes, to: impl Fn(&Watcher) -> bool) {
-        for watcher in self.watchers.iter().filter(|watcher| to(watcher)) {
-            watcher.feed.push(line.clone());
+    pub fn push(&self, line: &bytes::Bytes, to: impl Fn(&PlayerStream) -> bool) {
+        for stream in self.player_streams.iter().filter(|stream| to(stream)) {
+            stream.feed.push(line.clone());
         }
     }
 
     /// Streams that are open on it.
-    pub fn watched(&self) -> usize {
-        self.watchers.len()
+    pub fn open_streams(&self) -> usize {
+        self.player_streams.len()
     }
 
     /// Tells one side something about the other.
-    pub fn push_to(&self, color: Color, line: &bytes::Bytes) {
-        self.push(line, |watcher| watcher.color == color);
+    pub fn push_to_player(&self, color: Color, line: &bytes::Bytes) {
+        self.push(line, |stream| stream.color == color);
     }
 
     /// Breaks the streams of these users.
-    pub fn cut(&self, meant: &dyn Fn(&UserId) -> bool, how: StreamFault) {
-        for watcher in self.watchers.iter().filter(|watcher| meant(&watcher.user)) {
-            watcher.feed.break_off(how);
+    pub fn break_streams(&self, meant: &dyn Fn(&UserId) -> bool, how: StreamFault) {
+        for stream in self
+            .player_streams
+            .iter()
+            .filter(|stream| meant(&stream.user))
+        {
+            stream.feed.inject_fault(how);
         }
     }
 
     /// Ends all streams, also silent ones.
     pub fn close(&self) {
-        for watcher in &self.watchers {
-            watcher.feed.close();
+        for stream in &self.player_streams {
+            stream.feed.close();
         }
     }
 
     fn end_streams(&mut self) {
-        for watcher in self.watchers.drain(..) {
-            watcher.feed.end();
+        for stream in self.player_streams.drain(..) {
+            stream.feed.end();
         }
     }
 
@@ -218,25 +222,25 @@ impl Round {
     }
 
     /// A planted fault holds back a move of this side. What is held back at the same time costs it only once.
-    pub fn hold_up(&mut self, color: Color, from: Moment, until: Moment) {
+    pub fn add_fault_delay(&mut self, color: Color, from: SimTime, until: SimTime) {
         if self.referee.is_on() && self.referee.turn() == color {
-            let (by, counted) = &mut self.held_up[color.index()];
+            let (by, counted) = &mut self.fault_delays[color.index()];
             *by += until.since(from.max(*counted));
             *counted = until.max(*counted);
         }
     }
 
     /// A planted fault holds back a line from this side. Only that counts which shows that it is to move.
-    pub fn hold_up_line(&mut self, color: Color, line: &[u8], from: Moment, until: Moment) {
+    pub fn add_line_delay(&mut self, color: Color, line: &[u8], from: SimTime, until: SimTime) {
         if shown_ply(line) == Some(self.referee.plies()) {
-            self.hold_up(color, from, until);
+            self.add_fault_delay(color, from, until);
         }
     }
 
-    pub fn summary(&self, now: Moment) -> GameSummary {
+    pub fn summary(&self, now: SimTime) -> GameSummary {
         GameSummary {
             left: COLORS.map(|color| self.referee.time_left(color, now)),
-            held_up: self.held_up.map(|(by, _)| by),
+            held_up: self.fault_delays.map(|(by, _)| by),
             id: self.id.to_string(),
             white: self.side(Color::White).shown_name(),
             black: self.side(Color::Black).shown_name(),
@@ -251,7 +255,7 @@ impl Round {
 }
 
 /// How long a player in a tournament has for his first move.
-fn first_move(variant: Variant, speed: Speed) -> Duration {
+fn first_move_time(variant: Variant, speed: Speed) -> Duration {
     let seconds = match speed {
         Speed::UltraBullet => 11,
         Speed::Bullet => 16,
@@ -266,15 +270,15 @@ fn first_move(variant: Variant, speed: Speed) -> Duration {
     }
 }
 
-impl World {
+impl SiteState {
     /// Whether the players let themselves be asked for takebacks. Who plays in a browser may ask any bot.
-    fn may_ask_takebacks(&self, users: &[UserId; 2]) -> bool {
+    fn allows_takebacks(&self, users: &[UserId; 2]) -> bool {
         let mut users = users.iter().map(|id| self.user(id));
         users.clone().any(|user| user.browser) || users.all(|user| user.takebacks)
     }
 
     /// A game begins; both players are told.
-    pub fn begin_round(&mut self, setup: Setup, now: Moment) {
+    pub fn start_round(&mut self, setup: Setup, now: SimTime) {
         let start = match (setup.variant, setup.start) {
             (_, Some(start)) => start,
             (Variant::Chess960, None) => {
@@ -290,19 +294,19 @@ impl World {
             let rating = user.rating(perf.key);
             Side {
                 user: id.clone(),
-                face: user.face,
+                account_kind: user.account_kind,
                 name: user.name.clone(),
                 title: user.title(),
                 rating: rating.value(),
                 provisional: rating.is_provisional(),
                 rating_diff: None,
-                presence: Presence::new(user.sparring, now),
+                presence: Presence::new(user.always_online, now),
             }
         });
         let arena = match setup.source {
             Source::Arena { berserkable, .. } => Some(ArenaTerms {
                 berserkable,
-                first_move: first_move(setup.variant, Speed::of(setup.time_control)),
+                first_move: first_move_time(setup.variant, Speed::of(setup.time_control)),
                 told: self.quirks.expiration,
             }),
             Source::Friend | Source::Ai | Source::Api => None,
@@ -313,7 +317,7 @@ impl World {
             start,
             time_control: setup.time_control,
             bot_plays: users.iter().any(|id| self.user(id).bot),
-            takebacks: arena.is_none() && self.may_ask_takebacks(&users),
+            takebacks: arena.is_none() && self.allows_takebacks(&users),
             ai: setup.source == Source::Ai,
             no_abort: rule("noAbort"),
             no_early_draw: rule("noEarlyDraw"),
@@ -337,30 +341,30 @@ impl World {
             variant: setup.variant,
             time_control: setup.time_control,
             quirks: Arc::clone(&self.quirks),
-            watchers: Vec::new(),
+            player_streams: Vec::new(),
             chat: Vec::new(),
             no_rematch: rule("noRematch"),
-            held_up: [(Duration::ZERO, now); 2],
+            fault_delays: [(Duration::ZERO, now); 2],
             rematch: None,
-            next_look: now + HEARTBEAT,
+            next_flag_check: now + KEEP_ALIVE_INTERVAL,
         };
         for user in &users {
             self.user_mut(user).playing.push(setup.id);
         }
         for color in COLORS {
             let user = &round.side(color).user;
-            self.tell(user, &wire::line(&round.event("gameStart", color, now)));
+            self.send_event(user, &wire::line(&round.event("gameStart", color, now)));
         }
         self.running.push(setup.id);
         self.rounds.insert(setup.id, round);
-        self.announce_round(setup.id);
+        self.notify_list_spectators(setup.id);
         for user in &users {
             self.notify(user, Notice::Game(setup.id));
         }
     }
 
     /// The games of this user that are on, the most urgent first.
-    fn urgent_rounds(&self, user: &UserId, now: Moment) -> Vec<(&Round, Color)> {
+    fn rounds_by_urgency(&self, user: &UserId, now: SimTime) -> Vec<(&Round, Color)> {
         let mut rounds: Vec<(&Round, Color)> = self
             .user(user)
             .playing
@@ -376,15 +380,15 @@ impl World {
     }
 
     /// What a new event stream is told about games.
-    pub fn games_on(&self, user: &UserId, now: Moment) -> Vec<GameEvent> {
-        self.urgent_rounds(user, now)
+    pub fn ongoing_game_events(&self, user: &UserId, now: SimTime) -> Vec<GameEvent> {
+        self.rounds_by_urgency(user, now)
             .into_iter()
             .map(|(round, color)| round.event("gameStart", color, now))
             .collect()
     }
 
-    pub fn now_playing(&self, user: &UserId, most: usize, now: Moment) -> NowPlaying {
-        let rounds = self.urgent_rounds(user, now);
+    pub fn now_playing(&self, user: &UserId, most: usize, now: SimTime) -> NowPlaying {
+        let rounds = self.rounds_by_urgency(user, now);
         NowPlaying {
             nb_my_turn: self.quirks.nb_my_turn.then(|| {
                 let mine = |(round, color): &&(&Round, Color)| round.referee.turn() == *color;
@@ -408,47 +412,51 @@ impl World {
     }
 
     /// The game and the colour of this player in it.
-    pub fn player_of(&self, user: &UserId, id: Option<GameId>) -> Result<(&Round, Color), Failure> {
+    pub fn player_of(
+        &self,
+        user: &UserId,
+        id: Option<GameId>,
+    ) -> Result<(&Round, Color), ApiError> {
         let round = id
             .and_then(|id| self.rounds.get(&id))
-            .ok_or_else(|| Failure::new(404, "No such game"))?;
+            .ok_or_else(|| ApiError::new(404, "No such game"))?;
         let color = round
             .color_of(user)
-            .ok_or_else(|| Failure::new(404, "Not your game"))?;
+            .ok_or_else(|| ApiError::new(404, "Not your game"))?;
         Ok((round, color))
     }
 
     /// Opens a player's stream and ends the one with the same User-Agent. A game that is over is shown and that is all.
-    pub fn open_game(
+    pub fn open_game_stream(
         &mut self,
         user: &UserId,
         id: GameId,
         user_agent: &str,
-        now: Moment,
-    ) -> Result<(Feed, Color), Failure> {
+        now: SimTime,
+    ) -> Result<(Feed, Color), ApiError> {
         let (_, color) = self.player_of(user, Some(id))?;
-        self.user_mut(user).opens_stream(now);
+        self.user_mut(user).on_stream_opened(now);
         let feed = Feed::default();
         let Some(round) = self.rounds.get_mut(&id) else {
-            return Err(Failure::not_found());
+            return Err(ApiError::not_found());
         };
-        round.watchers.retain(|old| {
+        round.player_streams.retain(|old| {
             let same = old.color == color && old.user_agent == user_agent;
             if same {
                 old.feed.end();
             }
             !same
         });
-        let view = self.outage.shown(round.referee.view(now), now);
+        let view = self.outage.skewed_view(round.referee.view(now), now);
         feed.push(round.full_line(&view));
         if round.referee.is_on() {
-            round.watchers.push(Watcher {
+            round.player_streams.push(PlayerStream {
                 user: user.clone(),
                 color,
                 user_agent: user_agent.to_owned(),
                 feed: feed.clone(),
             });
-            round.comes(color);
+            round.on_returned(color);
         } else {
             feed.end();
         }
@@ -456,30 +464,34 @@ impl World {
     }
 
     /// The reader of a game stream is gone.
-    pub fn leave_game(
+    pub fn on_game_stream_closed(
         &mut self,
         user: &UserId,
         id: GameId,
         color: Color,
         feed: &Feed,
-        now: Moment,
+        now: SimTime,
     ) {
-        self.user_mut(user).closes_stream(now);
+        self.user_mut(user).on_stream_closed(now);
         let Some(round) = self.rounds.get_mut(&id) else {
             return;
         };
-        round.watchers.retain(|watcher| !watcher.feed.is(feed));
-        if !round.watchers.iter().any(|watcher| watcher.color == color) {
-            round.sides[color.index()].presence.goes(now);
+        round.player_streams.retain(|stream| !stream.feed.is(feed));
+        if !round
+            .player_streams
+            .iter()
+            .any(|stream| stream.color == color)
+        {
+            round.sides[color.index()].presence.on_left(now);
         }
     }
 
     /// Lets the referee decide something, and tells everybody what came of it.
-    pub fn rule(
+    pub fn with_referee(
         &mut self,
         id: GameId,
         command: impl FnOnce(&mut Referee) -> Ruling,
-        now: Moment,
+        now: SimTime,
     ) -> Result<(), Refusal> {
         let Some(round) = self.rounds.get_mut(&id) else {
             return Ok(());
@@ -487,48 +499,48 @@ impl World {
         let was_on = round.referee.is_on();
         let Ruling { shown, verdict } = command(&mut round.referee);
         if !shown.is_empty() {
-            self.show(id, &shown, was_on, now);
+            self.broadcast(id, &shown, was_on, now);
         }
         verdict
     }
 
-    fn show(&mut self, id: GameId, shown: &[View], was_on: bool, now: Moment) {
+    fn broadcast(&mut self, id: GameId, shown: &[View], was_on: bool, now: SimTime) {
         let Some(round) = self.rounds.get_mut(&id) else {
             return;
         };
         for view in shown {
-            let view = self.outage.shown(view.clone(), now);
+            let view = self.outage.skewed_view(view.clone(), now);
             round.push(&wire::line(&GameState::new(&view, &round.quirks)), |_| true);
         }
-        self.moved.notify_one();
+        self.game_changed.notify_one();
         let users = round.sides.each_ref().map(|side| side.user.clone());
         if was_on && !round.referee.is_on() {
             round.end_streams();
             self.finish_round(id, now);
         }
-        self.show_spectators(id);
+        self.update_game_spectators(id);
         for user in &users {
             self.notify(user, Notice::Game(id));
         }
     }
 
-    fn finish_round(&mut self, id: GameId, now: Moment) {
+    fn finish_round(&mut self, id: GameId, now: SimTime) {
         let Some(mut round) = self.rounds.remove(&id) else {
             return;
         };
         if round.referee.status() != Status::Aborted {
-            self.settle_accounts(&mut round, now);
+            self.record_result(&mut round, now);
         }
         for color in COLORS {
             let user = &round.side(color).user;
             self.user_mut(user).playing.retain(|other| *other != id);
-            self.tell(user, &wire::line(&round.event("gameFinish", color, now)));
+            self.send_event(user, &wire::line(&round.event("gameFinish", color, now)));
         }
         if let Some(arena) = round.source.arena() {
             self.arena_game_over(arena, &round);
         }
         self.rounds.insert(id, round);
-        self.announce_round(id);
+        self.notify_list_spectators(id);
         self.archive(id);
     }
 
@@ -539,55 +551,56 @@ impl World {
         me: &UserId,
         id: GameId,
         opponent: Option<Option<UserId>>,
-        now: Moment,
-    ) -> Result<(), Failure> {
+        now: SimTime,
+    ) -> Result<(), ApiError> {
         let (round, color) = self
             .player_of(me, Some(id))
-            .map_err(|_| Failure::not_found())?;
+            .map_err(|_| ApiError::not_found())?;
         if !round.referee.is_on() {
-            return Err(Failure::not_found());
+            return Err(ApiError::not_found());
         }
         if round.referee.is_abortable() {
-            return Ok(self.rule(id, |referee| referee.abort(now), now)?);
+            return Ok(self.with_referee(id, |referee| referee.abort(now), now)?);
         }
         let other = &round.side(!color).user;
         match opponent {
-            None => Err(Failure::bad("Missing opponentToken")),
+            None => Err(ApiError::bad_request("Missing opponentToken")),
             Some(user) if user.as_ref() != Some(other) => {
-                Err(Failure::bad("Not the opponent token"))
+                Err(ApiError::bad_request("Not the opponent token"))
             }
-            Some(_) => Ok(self.rule(id, |referee| referee.call_off(now), now)?),
+            Some(_) => Ok(self.with_referee(id, |referee| referee.call_off(now), now)?),
         }
     }
 
     /// Looks whether a flag has fallen.
-    pub fn check_flag(&mut self, id: GameId, now: Moment) {
+    pub fn check_flag(&mut self, id: GameId, now: SimTime) {
         // Nothing is asked for, so nothing is refused.
-        let _ = self.rule(id, |referee| referee.check_flag(now), now);
+        let _ = self.with_referee(id, |referee| referee.check_flag(now), now);
     }
 
     /// The housekeeping of one game.
-    pub fn tick_round(&mut self, id: GameId, now: Moment) {
+    pub fn tick_round(&mut self, id: GameId, now: SimTime) {
         let Some(round) = self.rounds.get_mut(&id) else {
             return;
         };
         let clockless = !matches!(round.time_control, TimeControl::Clock { .. });
-        let unplayed = round.referee.plies() < 2 && now.since(round.created_at) > UNPLAYED_KEPT;
+        let unplayed =
+            round.referee.plies() < 2 && now.since(round.created_at) > UNPLAYED_GAME_LIFETIME;
         if unplayed && !clockless {
             self.delete_round(id);
             return;
         }
-        round.watch_presence(now);
+        round.send_opponent_gone(now);
         if round.source.arena().is_some() && round.referee.plies() < 2 {
-            let _ = self.rule(id, |referee| referee.check_first_move(now), now);
+            let _ = self.with_referee(id, |referee| referee.check_first_move(now), now);
             return;
         }
         // Who sits at the board himself keeps an eye on the clock as his stream would.
         let resident = round.sides.iter().any(|side| side.presence.is_resident());
-        if now >= round.next_look && (resident || clockless) {
-            round.next_look = now + HEARTBEAT;
+        if now >= round.next_flag_check && (resident || clockless) {
+            round.next_flag_check = now + KEEP_ALIVE_INTERVAL;
             self.check_flag(id, now);
-            let _ = self.rule(id, |referee| referee.check_patience(now), now);
+            let _ = self.with_referee(id, |referee| referee.check_patience(now), now);
         }
     }
 
@@ -597,7 +610,7 @@ impl World {
             return;
         };
         round.end_streams();
-        self.audience.end_game(id);
+        self.spectators.end_game(id);
         self.running.retain(|other| *other != id);
         for side in &round.sides {
             let user = self.user_mut(&side.user);

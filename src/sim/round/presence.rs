@@ -6,35 +6,35 @@ use crate::chess::{Color, Position, Role};
 
 use crate::sim::quirks::ClaimWin;
 use crate::sim::round::{COLORS, Round};
-use crate::sim::site::time::Moment;
-use crate::sim::site::users::Face;
+use crate::sim::site::time::SimTime;
+use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::Speed;
 use crate::sim::wire::{self, OpponentGone};
 
 /// The least that anybody may be away.
-const LEAST_PATIENCE: Duration = Duration::from_secs(10);
+const MIN_CLAIM_DELAY: Duration = Duration::from_secs(10);
 /// How often the opponent of somebody who left is told.
-const TICK: Duration = Duration::from_secs(5);
+const GONE_EVENT_INTERVAL: Duration = Duration::from_secs(5);
 /// What somebody who left must have more on his clock than the time until he can be claimed.
-const MARGIN: u64 = 3;
+const CLOCK_MARGIN_SECONDS: u64 = 3;
 
 /// One player's presence in one game.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct Presence {
     resident: bool,
-    away_since: Option<Moment>,
-    given_up: bool,
-    next_tick: Moment,
+    away_since: Option<SimTime>,
+    claimable: bool,
+    next_event: SimTime,
 }
 
 impl Presence {
     /// Who lives in this process is always there; the others are away until they open a stream.
-    pub fn new(resident: bool, now: Moment) -> Self {
+    pub fn new(resident: bool, now: SimTime) -> Self {
         Self {
             resident,
             away_since: (!resident).then_some(now),
-            given_up: false,
-            next_tick: now,
+            claimable: false,
+            next_event: now,
         }
     }
 
@@ -43,32 +43,32 @@ impl Presence {
     }
 
     /// He opens a stream; tells whether the opponent could have claimed the game.
-    pub fn comes(&mut self) -> bool {
+    pub fn on_returned(&mut self) -> bool {
         self.away_since = None;
-        std::mem::take(&mut self.given_up)
+        std::mem::take(&mut self.claimable)
     }
 
     /// He closed his last stream.
-    pub fn goes(&mut self, now: Moment) {
+    pub fn on_left(&mut self, now: SimTime) {
         if !self.resident && self.away_since.is_none() {
             self.away_since = Some(now);
-            self.next_tick = now;
+            self.next_event = now;
         }
     }
 
     /// He leaves the game, wherever he lives.
-    pub fn walks_out(&mut self, now: Moment) {
+    pub fn leave(&mut self, now: SimTime) {
         self.away_since = Some(now);
-        self.next_tick = now;
+        self.next_event = now;
     }
 
-    fn away(&self, now: Moment) -> Option<Duration> {
+    fn away(&self, now: SimTime) -> Option<Duration> {
         Some(now.since(self.away_since?))
     }
 }
 
 /// `gone:false`
-fn back_line() -> bytes::Bytes {
+fn returned_line() -> bytes::Bytes {
     wire::line(&OpponentGone {
         kind: "opponentGone",
         gone: false,
@@ -77,7 +77,7 @@ fn back_line() -> bytes::Bytes {
 }
 
 /// How long a player may be away: less of it when he is four points of material behind.
-fn patience(claim_win: ClaimWin, speed: Speed, position: &Position, color: Color) -> Duration {
+fn claim_delay(claim_win: ClaimWin, speed: Speed, position: &Position, color: Color) -> Duration {
     let (base, factors, share) = match claim_win {
         ClaimWin::Thirty => (30, [1, 2, 4, 10], 2),
         ClaimWin::Forty => (40, [1, 1, 2, 3], 3),
@@ -90,7 +90,7 @@ fn patience(claim_win: ClaimWin, speed: Speed, position: &Position, color: Color
     };
     let behind = material(position, !color) >= material(position, color) + 4;
     let seconds = base * factor / if behind { share } else { 1 };
-    Duration::from_secs(seconds).max(LEAST_PATIENCE)
+    Duration::from_secs(seconds).max(MIN_CLAIM_DELAY)
 }
 
 /// What the pieces of a side are worth in pawns.
@@ -109,37 +109,37 @@ pub(in crate::sim) fn material(position: &Position, color: Color) -> u32 {
 
 impl Round {
     /// Whether this player has been away for so long that his opponent may claim the game.
-    pub fn is_gone(&self, color: Color, now: Moment) -> bool {
+    pub fn is_gone(&self, color: Color, now: SimTime) -> bool {
         self.claimable_in(color, now) == Some(Duration::ZERO)
     }
 
-    fn claimable_in(&self, color: Color, now: Moment) -> Option<Duration> {
+    fn claimable_in(&self, color: Color, now: SimTime) -> Option<Duration> {
         let away = self.side(color).presence.away(now)?;
-        let mut patience = patience(
+        let mut claim_delay = claim_delay(
             self.quirks.claim_win,
             self.speed(),
             self.referee.game().position(),
             color,
         );
-        if self.side(color).face == Face::Anonymous {
-            patience = (patience / 2).max(LEAST_PATIENCE);
+        if self.side(color).account_kind == AccountKind::Anonymous {
+            claim_delay = (claim_delay / 2).max(MIN_CLAIM_DELAY);
         }
         self.referee
             .can_be_left()
-            .then(|| patience.saturating_sub(away))
+            .then(|| claim_delay.saturating_sub(away))
     }
 
     /// A player is there again. His opponent hears of it if he could have claimed the game; not of a bot.
-    pub fn comes(&mut self, color: Color) {
+    pub fn on_returned(&mut self, color: Color) {
         let is_bot = self.side(color).title == Some("BOT");
-        let was_given_up = self.sides[color.index()].presence.comes();
-        if was_given_up && !is_bot {
-            self.push_to(!color, &back_line());
+        let was_claimable = self.sides[color.index()].presence.on_returned();
+        if was_claimable && !is_bot {
+            self.push_to_player(!color, &returned_line());
         }
     }
 
     /// Tells the players every five seconds that their opponent is away.
-    pub fn watch_presence(&mut self, now: Moment) {
+    pub fn send_opponent_gone(&mut self, now: SimTime) {
         for color in COLORS {
             let Some(wait) = self.claimable_in(color, now) else {
                 continue;
@@ -148,17 +148,20 @@ impl Round {
             let left = self.referee.seconds_left(color, now).unwrap_or(0);
             let presence = &mut self.sides[color.index()].presence;
             let away = presence.away(now).unwrap_or_default();
-            if away <= TICK || now < presence.next_tick || left < (seconds + MARGIN) as i64 {
+            if away <= GONE_EVENT_INTERVAL
+                || now < presence.next_event
+                || left < (seconds + CLOCK_MARGIN_SECONDS) as i64
+            {
                 continue;
             }
-            presence.next_tick = now + TICK;
-            presence.given_up |= seconds == 0;
+            presence.next_event = now + GONE_EVENT_INTERVAL;
+            presence.claimable |= seconds == 0;
             let line = wire::line(&OpponentGone {
                 kind: "opponentGone",
                 gone: true,
                 claim_win_in_seconds: Some(seconds),
             });
-            self.push_to(!color, &line);
+            self.push_to_player(!color, &line);
         }
     }
 }

@@ -11,53 +11,55 @@ use crate::chess::Color;
 
 use crate::sim::Sim;
 use crate::sim::challenge::Challenge;
-use crate::sim::http::error::Failure;
+use crate::sim::http::error::ApiError;
 use crate::sim::http::limits::REMATCHES;
 use crate::sim::round::{Round, Setup, Source};
 use crate::sim::site::id::{GameId, UserId};
-use crate::sim::site::schedule::Errand;
-use crate::sim::site::state::{Notice, World};
-use crate::sim::site::time::Moment;
-use crate::sim::site::users::Face;
+use crate::sim::site::schedule::ScheduledAction;
+use crate::sim::site::state::{Notice, SiteState};
+use crate::sim::site::time::SimTime;
+use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::Variant;
 use crate::sim::wire;
 
 /// Who declines has peace for so long.
-const PEACE: Duration = Duration::from_secs(60);
+const DECLINED_COOLDOWN: Duration = Duration::from_secs(60);
 /// Offers are forgotten after this.
-const KEPT: Duration = Duration::from_secs(3_600);
+const OFFER_LIFETIME: Duration = Duration::from_secs(3_600);
 /// An answer through the API takes effect after this, so that it feels like a person's.
-const YES_AFTER: Duration = Duration::from_millis(100);
-const NO_AFTER: Duration = Duration::from_secs(1);
+const ACCEPT_DELAY: Duration = Duration::from_millis(100);
+const DECLINE_DELAY: Duration = Duration::from_secs(1);
 /// Rated games shorter than this look like cheating with the rating.
-const LEAST_RATED_PLIES: usize = 10;
+const MIN_RATED_PLIES: usize = 10;
 
 #[derive(Clone, Debug)]
 struct Offer {
     previous: GameId,
     from: UserId,
     to: UserId,
-    at: Moment,
+    at: SimTime,
 }
 
 /// What is offered, by the id of the next game, and what was declined.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Rematches {
     offers: HashMap<GameId, Offer>,
-    declined: HashMap<GameId, Moment>,
+    declined: HashMap<GameId, SimTime>,
     /// Chess960 games that repeat the position of the one before.
     repeated: HashSet<GameId>,
 }
 
 impl Rematches {
     /// Forgets what is over.
-    pub fn tidy(&mut self, now: Moment, is_kept: impl Fn(&GameId) -> bool) {
-        self.offers.retain(|_, offer| now.since(offer.at) < KEPT);
-        self.declined.retain(|_, at| now.since(*at) < PEACE);
+    pub fn remove_expired(&mut self, now: SimTime, is_kept: impl Fn(&GameId) -> bool) {
+        self.offers
+            .retain(|_, offer| now.since(offer.at) < OFFER_LIFETIME);
+        self.declined
+            .retain(|_, at| now.since(*at) < DECLINED_COOLDOWN);
         self.repeated.retain(is_kept);
     }
 
-    fn of_game(&self, previous: GameId) -> Option<(GameId, &Offer)> {
+    fn offer_after(&self, previous: GameId) -> Option<(GameId, &Offer)> {
         let mut offers = self.offers.iter();
         offers
             .find(|(_, offer)| offer.previous == previous)
@@ -66,8 +68,8 @@ impl Rematches {
 }
 
 impl Round {
-    fn may_be_repeated(&self) -> bool {
-        let boosted = self.rated && self.referee.plies() < LEAST_RATED_PLIES;
+    fn allows_rematch(&self) -> bool {
+        let boosted = self.rated && self.referee.plies() < MIN_RATED_PLIES;
         !self.referee.is_on()
             && !matches!(self.source, Source::Arena { .. })
             && !self.no_rematch
@@ -76,15 +78,15 @@ impl Round {
     }
 
     /// Colours change, except from a position against a bot, who is trained in it.
-    fn changes_colors(&self) -> bool {
+    fn swaps_colors(&self) -> bool {
         let bots = self.sides.iter().filter(|side| side.title == Some("BOT"));
         !(self.variant == Variant::FromPosition && bots.count() == 1)
     }
 
     /// The game after this one.
-    fn again(&self, id: GameId, keeps_position: bool) -> Setup {
+    fn next_setup(&self, id: GameId, keeps_position: bool) -> Setup {
         let mut users = self.sides.each_ref().map(|side| side.user.clone());
-        if self.changes_colors() {
+        if self.swaps_colors() {
             users.swap(0, 1);
         }
         Setup {
@@ -100,33 +102,33 @@ impl Round {
     }
 }
 
-impl World {
+impl SiteState {
     /// Offers a rematch, or takes the one that the opponent has offered. Tells the id of the next game.
     pub fn offer_rematch(
         &mut self,
         me: &UserId,
         game: GameId,
-        now: Moment,
-    ) -> Result<GameId, Failure> {
+        now: SimTime,
+    ) -> Result<GameId, ApiError> {
         const NO: &str = "There is no rematch of this game";
         let (round, color) = self.player_of(me, Some(game))?;
         let opponent = round.side(!color);
-        let (to, face) = (opponent.user.clone(), opponent.face);
-        if !round.may_be_repeated() {
-            return Err(Failure::bad(NO));
+        let (to, account_kind) = (opponent.user.clone(), opponent.account_kind);
+        if !round.allows_rematch() {
+            return Err(ApiError::bad_request(NO));
         }
-        if let Some((next, offer)) = self.rematches.of_game(game) {
+        if let Some((next, offer)) = self.rematches.offer_after(game) {
             if offer.to == *me {
-                self.take_rematch(me, next, now);
+                self.accept_rematch(me, next, now);
             }
             return Ok(next);
         }
         let declined = self.rematches.declined.get(&game);
-        if declined.is_some_and(|at| now.since(*at) < PEACE) {
-            return Err(Failure::bad("The rematch was declined"));
+        if declined.is_some_and(|at| now.since(*at) < DECLINED_COOLDOWN) {
+            return Err(ApiError::bad_request("The rematch was declined"));
         }
         self.limits.charge(&REMATCHES, me.as_str(), 1, now)?;
-        let next = self.fresh_id();
+        let next = self.new_id();
         let offer = Offer {
             previous: game,
             from: me.clone(),
@@ -134,22 +136,22 @@ impl World {
             at: now,
         };
         self.rematches.offers.insert(next, offer);
-        if matches!(face, Face::Ai(_)) {
-            self.take_rematch(&to, next, now);
+        if matches!(account_kind, AccountKind::Ai(_)) {
+            self.accept_rematch(&to, next, now);
         } else {
-            self.tell_of_rematch("challenge", next, now);
+            self.send_rematch_event("challenge", next, now);
             self.notify(&to, Notice::Challenged(next));
         }
         Ok(next)
     }
 
     /// Takes an own offer back. Tells whether there was one.
-    pub fn withdraw_rematch(&mut self, me: &UserId, game: GameId, now: Moment) -> bool {
-        let offer = self.rematches.of_game(game);
+    pub fn withdraw_rematch(&mut self, me: &UserId, game: GameId, now: SimTime) -> bool {
+        let offer = self.rematches.offer_after(game);
         let Some((next, _)) = offer.filter(|(_, offer)| offer.from == *me) else {
             return false;
         };
-        self.tell_of_rematch("challengeCanceled", next, now);
+        self.send_rematch_event("challengeCanceled", next, now);
         self.rematches.offers.remove(&next);
         true
     }
@@ -159,43 +161,49 @@ impl World {
         &mut self,
         me: &UserId,
         game: GameId,
-        now: Moment,
-    ) -> Result<GameId, Failure> {
+        now: SimTime,
+    ) -> Result<GameId, ApiError> {
         let (round, color) = self.player_of(me, Some(game))?;
-        if !round.may_be_repeated() {
-            return Err(Failure::bad("There is no rematch of this game"));
+        if !round.allows_rematch() {
+            return Err(ApiError::bad_request("There is no rematch of this game"));
         }
         let to = round.side(!color).user.clone();
-        self.may_play_bots(me, &to, now)?;
-        let id = self.fresh_id();
+        self.check_bot_games(me, &to, now)?;
+        let id = self.new_id();
         let challenge = self.rematch_challenge(game, (me, &to), id, now);
-        let challenge = challenge.ok_or_else(Failure::not_found)?;
+        let challenge = challenge.ok_or_else(ApiError::not_found)?;
         self.publish_challenge(challenge, now);
         Ok(id)
     }
 
     /// The challenged user answers an offer by its id. The answer takes effect a moment later.
-    pub fn answer_rematch(
+    pub fn respond_to_rematch(
         &mut self,
         me: &UserId,
         next: GameId,
         yes: bool,
-        now: Moment,
-    ) -> Result<(), Failure> {
+        now: SimTime,
+    ) -> Result<(), ApiError> {
         let offer = self.rematches.offers.get(&next);
         let offer = offer.filter(|offer| offer.to == *me);
-        let from = offer.ok_or_else(Failure::not_found)?.from.clone();
+        let from = offer.ok_or_else(ApiError::not_found)?.from.clone();
         if yes {
-            self.may_play_bots(me, &from, now)?;
-            self.later(now + YES_AFTER, Errand::AcceptRematch(me.clone(), next));
+            self.check_bot_games(me, &from, now)?;
+            self.schedule_action(
+                now + ACCEPT_DELAY,
+                ScheduledAction::AcceptRematch(me.clone(), next),
+            );
         } else {
-            self.later(now + NO_AFTER, Errand::DeclineRematch(me.clone(), next));
+            self.schedule_action(
+                now + DECLINE_DELAY,
+                ScheduledAction::DeclineRematch(me.clone(), next),
+            );
         }
         Ok(())
     }
 
     /// The rematch begins, if it is offered still.
-    pub fn take_rematch(&mut self, me: &UserId, next: GameId, now: Moment) {
+    pub fn accept_rematch(&mut self, me: &UserId, next: GameId, now: SimTime) {
         let offer = self.rematches.offers.get(&next);
         let Some(previous) = offer.filter(|offer| offer.to == *me).map(|o| o.previous) else {
             return;
@@ -206,15 +214,15 @@ impl World {
             return;
         };
         round.rematch = Some(next);
-        let setup = round.again(next, keeps_position);
+        let setup = round.next_setup(next, keeps_position);
         if keeps_position && setup.variant == Variant::Chess960 {
             self.rematches.repeated.insert(next);
         }
-        self.begin_round(setup, now);
+        self.start_round(setup, now);
     }
 
     /// The offer is gone, and nobody is told.
-    pub fn refuse_rematch(&mut self, me: &UserId, next: GameId, now: Moment) {
+    pub fn decline_rematch(&mut self, me: &UserId, next: GameId, now: SimTime) {
         let offer = self.rematches.offers.get(&next);
         if let Some(offer) = offer.filter(|offer| offer.to == *me) {
             self.rematches.declined.insert(offer.previous, now);
@@ -237,12 +245,12 @@ impl World {
         previous: GameId,
         (from, to): (&UserId, &UserId),
         id: GameId,
-        now: Moment,
+        now: SimTime,
     ) -> Option<Challenge> {
         let setup = self
             .rounds
             .get(&previous)?
-            .again(id, self.keeps_position(previous));
+            .next_setup(id, self.keeps_position(previous));
         let color = if setup.users[0] == *from {
             Color::White
         } else {
@@ -251,14 +259,14 @@ impl World {
         Some(Challenge::rematch(setup, previous, (from, to), color, now))
     }
 
-    fn tell_of_rematch(&self, kind: &'static str, next: GameId, now: Moment) {
+    fn send_rematch_event(&self, kind: &'static str, next: GameId, now: SimTime) {
         let Some(offer) = self.rematches.offers.get(&next) else {
             return;
         };
         let users = (&offer.from, &offer.to);
         if let Some(challenge) = self.rematch_challenge(offer.previous, users, next, now) {
             let event = self.challenge_event(kind, &challenge, Some(&offer.to), now);
-            self.tell(&offer.to, &wire::line(&event));
+            self.send_event(&offer.to, &wire::line(&event));
         }
     }
 }
@@ -270,14 +278,14 @@ impl Sim {
     /// # Errors
     /// The site's answer, when there is no rematch of this game now.
     pub fn offer_rematch(&self, user: &str, game: &str) -> Result<String, String> {
-        self.rematch_call(user, game, World::offer_rematch)
+        self.rematch_request(user, game, SiteState::offer_rematch)
     }
 
     /// Takes the offer back. Tells whether there was one.
     pub fn withdraw_rematch(&self, user: &str, game: &str) -> bool {
         let now = self.time().now();
         GameId::parse_any(game)
-            .is_some_and(|game| self.world().withdraw_rematch(&UserId::of(user), game, now))
+            .is_some_and(|game| self.state().withdraw_rematch(&UserId::of(user), game, now))
     }
 
     /// Makes an ordinary challenge to a rematch, as the web page of a finished game does; returns its id.
@@ -285,19 +293,19 @@ impl Sim {
     /// # Errors
     /// The site's answer, when there is no rematch of this game.
     pub fn challenge_to_rematch(&self, user: &str, game: &str) -> Result<String, String> {
-        self.rematch_call(user, game, World::challenge_to_rematch)
+        self.rematch_request(user, game, SiteState::challenge_to_rematch)
     }
 
-    fn rematch_call(
+    fn rematch_request(
         &self,
         user: &str,
         game: &str,
-        call: impl Fn(&mut World, &UserId, GameId, Moment) -> Result<GameId, Failure>,
+        call: impl Fn(&mut SiteState, &UserId, GameId, SimTime) -> Result<GameId, ApiError>,
     ) -> Result<String, String> {
         let now = self.time().now();
         GameId::parse_any(game)
-            .ok_or_else(Failure::not_found)
-            .and_then(|game| call(&mut self.world(), &UserId::of(user), game, now))
+            .ok_or_else(ApiError::not_found)
+            .and_then(|game| call(&mut self.state(), &UserId::of(user), game, now))
             .map(|id| id.to_string())
             .map_err(|failure| failure.text())
     }

@@ -9,59 +9,59 @@ use serde::Serialize;
 use crate::chess::{CastlingNotation, Color, Position};
 
 use crate::sim::faults::StreamFault;
-use crate::sim::http::error::Failure;
-use crate::sim::http::limits::Pass;
+use crate::sim::http::error::ApiError;
+use crate::sim::http::limits::Permit;
 use crate::sim::http::stream::Feed;
 use crate::sim::options::{TimeControl, clock_start};
-use crate::sim::round::export::{ClockInfo, DELAY, Player, shown_game};
+use crate::sim::round::export::{ClockInfo, Player, SPECTATOR_DELAY_PLIES, public_game};
 use crate::sim::round::view::board_and_turn;
 use crate::sim::round::{COLORS, Round, Side};
 use crate::sim::site::id::{GameId, UserId};
-use crate::sim::site::state::World;
-use crate::sim::site::users::Face;
+use crate::sim::site::state::SiteState;
+use crate::sim::site::users::AccountKind;
 use crate::sim::wire::{self, Ordered, StatusJson, VariantJson};
 
 /// Who watches one game, up to a ply. He counts against the limit of streams as long as he does.
-struct Spectator {
+struct GameSpectator {
     game: GameId,
     feed: Feed,
     shown: usize,
-    _pass: Pass,
+    _pass: Permit,
 }
 
 /// Which games somebody wants to hear of.
 #[derive(Clone, Debug)]
-pub(in crate::sim) enum Interest {
+pub(in crate::sim) enum WatchedGames {
     /// Those in which both players are of these.
     Users(HashSet<UserId>),
     Games(HashSet<GameId>),
 }
 
-struct Listener {
+struct ListSpectator {
     /// By which more games can be added.
     name: Option<String>,
-    interest: Interest,
+    watched: WatchedGames,
     feed: Feed,
-    _pass: Pass,
+    _pass: Permit,
 }
 
 /// All who watch.
 #[derive(Default)]
-pub(in crate::sim) struct Audience {
-    spectators: Vec<Spectator>,
-    listeners: Vec<Listener>,
+pub(in crate::sim) struct Spectators {
+    game_spectators: Vec<GameSpectator>,
+    list_spectators: Vec<ListSpectator>,
 }
 
-impl Audience {
+impl Spectators {
     /// The reader of a stream is gone.
-    pub fn leaves(&mut self, feed: &Feed) {
-        self.spectators.retain(|other| !other.feed.is(feed));
-        self.listeners.retain(|other| !other.feed.is(feed));
+    pub fn remove(&mut self, feed: &Feed) {
+        self.game_spectators.retain(|other| !other.feed.is(feed));
+        self.list_spectators.retain(|other| !other.feed.is(feed));
     }
 
     /// A game is gone: who watches it sees nothing more.
     pub fn end_game(&mut self, id: GameId) {
-        self.spectators.retain(|spectator| {
+        self.game_spectators.retain(|spectator| {
             if spectator.game == id {
                 spectator.feed.end();
             }
@@ -70,13 +70,13 @@ impl Audience {
     }
 
     /// Something happens to all their streams.
-    pub fn break_off(&self, how: StreamFault) {
-        self.feeds().for_each(|feed| feed.break_off(how));
+    pub fn inject_fault(&self, how: StreamFault) {
+        self.feeds().for_each(|feed| feed.inject_fault(how));
     }
 
     fn feeds(&self) -> impl Iterator<Item = &Feed> {
-        let spectators = self.spectators.iter().map(|spectator| &spectator.feed);
-        spectators.chain(self.listeners.iter().map(|listener| &listener.feed))
+        let spectators = self.game_spectators.iter().map(|spectator| &spectator.feed);
+        spectators.chain(self.list_spectators.iter().map(|spectator| &spectator.feed))
     }
 
     /// The site goes down.
@@ -85,8 +85,8 @@ impl Audience {
     }
 }
 
-impl Interest {
-    fn takes(&self, round: &Round) -> bool {
+impl WatchedGames {
+    fn contains(&self, round: &Round) -> bool {
         match self {
             Self::Users(users) => round.sides.iter().all(|side| users.contains(&side.user)),
             Self::Games(games) => games.contains(&round.id),
@@ -96,7 +96,7 @@ impl Interest {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Description {
+struct GameDescription {
     id: String,
     variant: VariantJson,
     speed: &'static str,
@@ -130,7 +130,7 @@ struct PlyJson {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct News {
+struct GameUpdate {
     id: String,
     rated: bool,
     variant: &'static str,
@@ -141,14 +141,14 @@ struct News {
     status_name: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     clock: Option<ClockInfo>,
-    players: Ordered<PlayerNews>,
+    players: Ordered<PlayerUpdate>,
     #[serde(skip_serializing_if = "Option::is_none")]
     winner: Option<&'static str>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct PlayerNews {
+struct PlayerUpdate {
     #[serde(skip_serializing_if = "Option::is_none")]
     user_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -157,9 +157,9 @@ struct PlayerNews {
     provisional: bool,
 }
 
-impl From<&Side> for PlayerNews {
+impl From<&Side> for PlayerUpdate {
     fn from(side: &Side) -> Self {
-        let known = side.face == Face::User;
+        let known = side.account_kind == AccountKind::User;
         Self {
             user_id: known.then(|| side.user.to_string()),
             rating: known.then_some(side.rating),
@@ -170,13 +170,17 @@ impl From<&Side> for PlayerNews {
 
 impl Round {
     /// Plies that outsiders see.
-    fn visible(&self) -> usize {
-        let delay = if self.referee.is_on() { DELAY } else { 0 };
+    fn visible_plies(&self) -> usize {
+        let delay = if self.referee.is_on() {
+            SPECTATOR_DELAY_PLIES
+        } else {
+            0
+        };
         self.referee.plies().saturating_sub(delay)
     }
 
-    fn description(&self) -> Bytes {
-        let game = shown_game(self);
+    fn description_line(&self) -> Bytes {
+        let game = public_game(self);
         let position = game.position();
         let ply = |position: &Position| {
             2 * (position.fullmove_number().max(1) as usize - 1)
@@ -184,7 +188,7 @@ impl Round {
         };
         let last = game.moves().last();
         let players = COLORS.map(|color| (color.key().to_owned(), self.side(color).into()));
-        wire::line(&Description {
+        wire::line(&GameDescription {
             id: self.id.to_string(),
             variant: VariantJson::full(self.variant),
             speed: self.speed().key(),
@@ -205,7 +209,7 @@ impl Round {
     }
 
     /// Lines with the positions from one ply up to another, each with the move that led to it and the seconds left.
-    fn plies(&self, from: usize, to: usize) -> Bytes {
+    fn ply_lines(&self, from: usize, to: usize) -> Bytes {
         let game = self.referee.game();
         let mut position = game.initial().clone();
         let mut left = match self.time_control {
@@ -240,10 +244,10 @@ impl Round {
         text.into()
     }
 
-    fn news(&self) -> Bytes {
+    fn update_line(&self) -> Bytes {
         let players = COLORS.map(|color| (color.key().to_owned(), self.side(color).into()));
         let status = self.referee.status();
-        wire::line(&News {
+        wire::line(&GameUpdate {
             id: self.id.to_string(),
             rated: self.rated,
             variant: self.variant.key(),
@@ -259,78 +263,78 @@ impl Round {
     }
 }
 
-impl World {
+impl SiteState {
     /// Watches one game: what it is, its positions so far and from now on, and at its end what it is once more.
-    pub fn watch(&mut self, id: Option<GameId>, pass: Pass) -> Result<Feed, Failure> {
+    pub fn watch_game(&mut self, id: Option<GameId>, permit: Permit) -> Result<Feed, ApiError> {
         let round = id.and_then(|id| self.rounds.get(&id));
-        let round = round.ok_or_else(Failure::not_found)?;
+        let round = round.ok_or_else(ApiError::not_found)?;
         let feed = Feed::default();
-        let visible = round.visible();
-        feed.push(round.description());
+        let visible = round.visible_plies();
+        feed.push(round.description_line());
         // All in one piece, since only so many pieces may wait.
-        feed.push(round.plies(0, visible));
+        feed.push(round.ply_lines(0, visible));
         if round.referee.is_on() {
-            self.audience.spectators.push(Spectator {
+            self.spectators.game_spectators.push(GameSpectator {
                 game: round.id,
                 feed: feed.clone(),
                 shown: visible,
-                _pass: pass,
+                _pass: permit,
             });
         } else {
-            feed.push(round.description());
+            feed.push(round.description_line());
             feed.end();
         }
         Ok(feed)
     }
 
     /// Hears of the beginnings and ends of games; on wish first of those that are on.
-    pub fn listen(
+    pub fn watch_games(
         &mut self,
-        interest: Interest,
+        watched: WatchedGames,
         name: Option<String>,
         with_current: bool,
-        pass: Pass,
+        permit: Permit,
     ) -> Feed {
         let feed = Feed::default();
         if with_current {
-            self.tell_current(&interest, &feed);
+            self.send_current_games(&watched, &feed);
         }
-        self.audience.listeners.push(Listener {
+        self.spectators.list_spectators.push(ListSpectator {
             name,
-            interest,
+            watched,
             feed: feed.clone(),
-            _pass: pass,
+            _pass: permit,
         });
         feed
     }
 
-    /// More games for the listeners of this name. Tells whether there are any.
-    pub fn listen_also(&mut self, name: &str, more: HashSet<GameId>) -> bool {
-        let mut audience = std::mem::take(&mut self.audience);
+    /// More games for the list_spectators of this name. Tells whether there are any.
+    pub fn add_watched_games(&mut self, name: &str, more: HashSet<GameId>) -> bool {
+        let mut spectators = std::mem::take(&mut self.spectators);
         let mut found = false;
-        for listener in &mut audience.listeners {
-            if let (true, Interest::Games(games)) = (
-                listener.name.as_deref() == Some(name),
-                &mut listener.interest,
+        for spectator in &mut spectators.list_spectators {
+            if let (true, WatchedGames::Games(games)) = (
+                spectator.name.as_deref() == Some(name),
+                &mut spectator.watched,
             ) {
                 found = true;
                 games.extend(more.iter().copied());
-                self.tell_current(&Interest::Games(more.clone()), &listener.feed);
+                self.send_current_games(&WatchedGames::Games(more.clone()), &spectator.feed);
             }
         }
-        self.audience = audience;
+        self.spectators = spectators;
         found
     }
 
-    fn tell_current(&self, interest: &Interest, feed: &Feed) {
+    fn send_current_games(&self, watched: &WatchedGames, feed: &Feed) {
         let rounds = self.rounds.values();
         let news = rounds
-            .filter(|round| match interest {
-                Interest::Users(_) => round.referee.is_on(),
-                Interest::Games(_) => true,
+            .filter(|round| match watched {
+                WatchedGames::Users(_) => round.referee.is_on(),
+                WatchedGames::Games(_) => true,
             })
-            .filter(|round| interest.takes(round))
-            .flat_map(|round| round.news().to_vec());
+            .filter(|round| watched.contains(round))
+            .flat_map(|round| round.update_line().to_vec());
         let news: Vec<u8> = news.collect();
         if !news.is_empty() {
             feed.push(news.into());
@@ -338,38 +342,38 @@ impl World {
     }
 
     /// A game has begun or ended: who is interested hears of it.
-    pub fn announce_round(&self, id: GameId) {
+    pub fn notify_list_spectators(&self, id: GameId) {
         let Some(round) = self.rounds.get(&id) else {
             return;
         };
-        let listeners = self.audience.listeners.iter();
-        for listener in listeners.filter(|listener| listener.interest.takes(round)) {
-            listener.feed.push(round.news());
+        let list_spectators = self.spectators.list_spectators.iter();
+        for spectator in list_spectators.filter(|spectator| spectator.watched.contains(round)) {
+            spectator.feed.push(round.update_line());
         }
     }
 
     /// Something happened in a game: spectators see what they may.
-    pub fn show_spectators(&mut self, id: GameId) {
+    pub fn update_game_spectators(&mut self, id: GameId) {
         let Some(round) = self.rounds.get(&id) else {
             return;
         };
-        let visible = round.visible();
+        let visible = round.visible_plies();
         let is_over = !round.referee.is_on();
-        let watching = self.audience.spectators.iter_mut();
+        let watching = self.spectators.game_spectators.iter_mut();
         for spectator in watching.filter(|spectator| spectator.game == id) {
             if visible > spectator.shown {
                 spectator
                     .feed
-                    .push(round.plies(spectator.shown + 1, visible));
+                    .push(round.ply_lines(spectator.shown + 1, visible));
             }
             // Moves that were taken back are shown no more, and those in their place are.
             spectator.shown = visible;
             if is_over {
-                spectator.feed.push(round.description());
+                spectator.feed.push(round.description_line());
             }
         }
         if is_over {
-            self.audience.end_game(id);
+            self.spectators.end_game(id);
         }
     }
 }

@@ -5,8 +5,8 @@ use crate::chess::{CastlingNotation, Color, Game, Position};
 use crate::sim::options::TimeControl;
 use crate::sim::referee::View;
 use crate::sim::round::{Round, Side};
-use crate::sim::site::time::Moment;
-use crate::sim::site::users::Face;
+use crate::sim::site::time::SimTime;
+use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::Variant;
 use crate::sim::wire::{
     self, ClockJson, Compat, GameEvent, GameFull, GamePlayer, GamePreview, GameState, Opponent,
@@ -21,7 +21,7 @@ impl Round {
         }
     }
 
-    pub fn preview(&self, color: Color, now: Moment) -> GamePreview {
+    pub fn preview(&self, color: Color, now: SimTime) -> GamePreview {
         let (mine, theirs) = (self.side(color), self.side(!color));
         let referee = &self.referee;
         let over = !referee.is_on();
@@ -59,11 +59,11 @@ impl Round {
         })
     }
 
-    pub fn event(&self, kind: &'static str, color: Color, now: Moment) -> GameEvent {
+    pub fn event(&self, kind: &'static str, color: Color, now: SimTime) -> GameEvent {
         let mut game = self.preview(color, now);
         game.compat = Some(Compat {
-            bot: self.side(color).title == Some("BOT") && self.suits_bots(),
-            board: self.suits_boards(),
+            bot: self.side(color).title == Some("BOT") && self.allows_bots(),
+            board: self.allows_boards(),
         });
         game.id = Some(self.id.to_string());
         GameEvent { kind, game }
@@ -73,16 +73,16 @@ impl Round {
     pub fn full_line(&self, view: &View) -> bytes::Bytes {
         let player = |color| {
             let side = self.side(color);
-            match side.face {
-                Face::User => GamePlayer::User {
+            match side.account_kind {
+                AccountKind::User => GamePlayer::User {
                     id: side.user.to_string(),
                     name: side.name.clone(),
                     title: wire::title(side.title, &self.quirks),
                     rating: side.rating,
                     provisional: side.provisional,
                 },
-                Face::Ai(ai_level) => GamePlayer::Ai { ai_level },
-                Face::Anonymous => GamePlayer::Anonymous {},
+                AccountKind::Ai(ai_level) => GamePlayer::Ai { ai_level },
+                AccountKind::Anonymous => GamePlayer::Anonymous {},
             }
         };
         let (clock, days_per_turn) = match self.time_control {
@@ -124,16 +124,16 @@ pub(in crate::sim) fn board_and_turn(position: &Position) -> String {
 impl Side {
     /// The name, or what stands for it where there is no account.
     pub fn shown_name(&self) -> String {
-        match self.face {
-            Face::User => self.name.clone(),
-            Face::Ai(level) => format!("Stockfish level {level}"),
-            Face::Anonymous => "Anon.".to_owned(),
+        match self.account_kind {
+            AccountKind::User => self.name.clone(),
+            AccountKind::Ai(level) => format!("Stockfish level {level}"),
+            AccountKind::Anonymous => "Anon.".to_owned(),
         }
     }
 
     /// As he is shown to the one he plays against.
     fn opponent(&self) -> Opponent {
-        let known = self.face == Face::User;
+        let known = self.account_kind == AccountKind::User;
         Opponent {
             id: known.then(|| self.user.to_string()),
             username: match self.title {
@@ -142,9 +142,9 @@ impl Side {
             },
             rating: known.then_some(self.rating),
             rating_diff: self.rating_diff,
-            ai: match self.face {
-                Face::Ai(level) => Some(level),
-                Face::User | Face::Anonymous => None,
+            ai: match self.account_kind {
+                AccountKind::Ai(level) => Some(level),
+                AccountKind::User | AccountKind::Anonymous => None,
             },
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::sim::site::id::UserId;
-use crate::sim::site::time::Moment;
+use crate::sim::site::time::SimTime;
 use crate::sim::wire::Ordered;
 
 /// A match of two users ends with a pause of this length.
@@ -29,15 +29,15 @@ impl Score {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Past {
+struct PairRecord {
     all: Score,
     latest_match: Score,
-    last: Moment,
+    last: SimTime,
 }
 
-/// The past of every pair, the smaller id first.
+/// The record of every pair, the smaller id first.
 #[derive(Debug, Default)]
-pub(in crate::sim) struct Pairs(HashMap<[UserId; 2], Past>);
+pub(in crate::sim) struct Crosstables(HashMap<[UserId; 2], PairRecord>);
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,35 +48,35 @@ pub(in crate::sim) struct Crosstable {
     matchup: Option<Box<Crosstable>>,
 }
 
-impl Pairs {
+impl Crosstables {
     /// One more game of these two, with the half points of each.
-    pub fn count(&mut self, users: &[UserId; 2], halves: [u32; 2], now: Moment) {
+    pub fn count(&mut self, users: &[UserId; 2], halves: [u32; 2], now: SimTime) {
         let (key, halves) = if users[0] <= users[1] {
             (users.clone(), halves)
         } else {
             ([users[1].clone(), users[0].clone()], [halves[1], halves[0]])
         };
-        let past = self.0.entry(key).or_insert(Past {
+        let record = self.0.entry(key).or_insert(PairRecord {
             all: Score::default(),
             latest_match: Score::default(),
             last: now,
         });
-        if now.since(past.last) > MATCH_PAUSE {
-            past.latest_match = Score::default();
+        if now.since(record.last) > MATCH_PAUSE {
+            record.latest_match = Score::default();
         }
-        past.last = now;
-        past.all.count(halves);
-        past.latest_match.count(halves);
+        record.last = now;
+        record.all.count(halves);
+        record.latest_match.count(halves);
     }
 
     /// The table of two users in the order in which they are asked for, on wish with their present match.
-    pub fn table(&self, users: &[UserId; 2], with_match: bool, now: Moment) -> Crosstable {
+    pub fn table(&self, users: &[UserId; 2], with_match: bool, now: SimTime) -> Crosstable {
         let swapped = users[0] > users[1];
         let mut key = users.clone();
         if swapped {
             key.swap(0, 1);
         }
-        let past = self.0.get(&key);
+        let record = self.0.get(&key);
         let table = |score: Score, matchup| {
             let mut halves = score.halves;
             if swapped {
@@ -93,10 +93,10 @@ impl Pairs {
                 matchup,
             }
         };
-        let present = past
-            .filter(|past| with_match && now.since(past.last) <= MATCH_PAUSE)
-            .map(|past| Box::new(table(past.latest_match, None)));
-        table(past.map(|past| past.all).unwrap_or_default(), present)
+        let present = record
+            .filter(|record| with_match && now.since(record.last) <= MATCH_PAUSE)
+            .map(|record| Box::new(table(record.latest_match, None)));
+        table(record.map(|record| record.all).unwrap_or_default(), present)
     }
 }
 
@@ -117,12 +117,12 @@ mod tests {
     fn points_are_counted_whoever_is_named_first() {
         let ids = |one: &str, other: &str| [UserId::of(one), UserId::of(other)];
         let day = 86_400_000;
-        let mut pairs = Pairs::default();
-        pairs.count(&ids("Zoe", "abe"), [2, 0], Moment(0));
-        pairs.count(&ids("abe", "Zoe"), [1, 1], Moment(1));
-        pairs.count(&ids("abe", "Zoe"), [0, 2], Moment(3 * day));
+        let mut crosstables = Crosstables::default();
+        crosstables.count(&ids("Zoe", "abe"), [2, 0], SimTime(0));
+        crosstables.count(&ids("abe", "Zoe"), [1, 1], SimTime(1));
+        crosstables.count(&ids("abe", "Zoe"), [0, 2], SimTime(3 * day));
         let table = |one, other, with, at| {
-            crate::sim::wire::json(&pairs.table(&ids(one, other), with, Moment(at)))
+            crate::sim::wire::json(&crosstables.table(&ids(one, other), with, SimTime(at)))
         };
         assert_eq!(
             table("zoe", "abe", false, 0),

@@ -8,17 +8,17 @@ const SCALE: f64 = 173.7178;
 /// How freely volatilities change.
 pub(in crate::sim) const TAU: f64 = 0.75;
 /// What a day without games adds to a deviation, in rating periods: from 60 to 110 takes a year.
-pub(in crate::sim) const PERIODS_PER_DAY: f64 = 0.21436;
+pub(in crate::sim) const RATING_PERIODS_PER_DAY: f64 = 0.21436;
 /// Where the iteration for the volatility stops.
-const CONVERGED: f64 = 1e-6;
+const CONVERGENCE_TOLERANCE: f64 = 1e-6;
 /// Enough for any input; the iteration usually takes six.
-const MOST_STEPS: usize = 1_000;
+const MAX_ITERATIONS: usize = 1_000;
 
-const RATINGS: RangeInclusive<f64> = 400.0..=4_000.0;
-const DEVIATIONS: RangeInclusive<f64> = 45.0..=500.0;
-const MOST_VOLATILITY: f64 = 0.1;
+const RATING_RANGE: RangeInclusive<f64> = 400.0..=4_000.0;
+const DEVIATION_RANGE: RangeInclusive<f64> = 45.0..=500.0;
+const MAX_VOLATILITY: f64 = 0.1;
 /// What one game can change.
-const MOST_GAIN: f64 = 700.0;
+const MAX_RATING_CHANGE: f64 = 700.0;
 
 /// How strong somebody is, how sure that is, and how steadily he plays.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +30,7 @@ pub(in crate::sim) struct Glicko {
 
 impl Glicko {
     /// Who has never played.
-    pub fn unknown(rating: f64) -> Self {
+    pub fn new_player(rating: f64) -> Self {
         Self {
             rating,
             deviation: 500.0,
@@ -40,12 +40,14 @@ impl Glicko {
 
     /// After one game of the site, so many days after the one before: each game is a rating of its own.
     pub fn after_game(self, opponent: Self, score: f64, days: f64) -> Self {
-        let raw = self.rated(TAU, &[(opponent, score)], PERIODS_PER_DAY * days);
-        let gain = (raw.rating - self.rating).clamp(-MOST_GAIN, MOST_GAIN);
+        let raw = self.rated(TAU, &[(opponent, score)], RATING_PERIODS_PER_DAY * days);
+        let gain = (raw.rating - self.rating).clamp(-MAX_RATING_CHANGE, MAX_RATING_CHANGE);
         Self {
-            rating: (self.rating + gain).clamp(*RATINGS.start(), *RATINGS.end()),
-            deviation: raw.deviation.clamp(*DEVIATIONS.start(), *DEVIATIONS.end()),
-            volatility: raw.volatility.min(MOST_VOLATILITY),
+            rating: (self.rating + gain).clamp(*RATING_RANGE.start(), *RATING_RANGE.end()),
+            deviation: raw
+                .deviation
+                .clamp(*DEVIATION_RANGE.start(), *DEVIATION_RANGE.end()),
+            volatility: raw.volatility.min(MAX_VOLATILITY),
         }
     }
 
@@ -102,12 +104,12 @@ fn new_volatility(tau: f64, phi: f64, sigma: f64, variance: f64, delta: f64) -> 
     let mut high = if excess > 0.0 {
         excess.ln()
     } else {
-        let mut below = (1..MOST_STEPS).map(|k| a - k as f64 * tau);
+        let mut below = (1..MAX_ITERATIONS).map(|k| a - k as f64 * tau);
         below.find(|x| f(*x) >= 0.0).unwrap_or(a)
     };
     let (mut f_low, mut f_high) = (f(low), f(high));
-    for _ in 0..MOST_STEPS {
-        if (high - low).abs() <= CONVERGED {
+    for _ in 0..MAX_ITERATIONS {
+        if (high - low).abs() <= CONVERGENCE_TOLERANCE {
             break;
         }
         let middle = low + (low - high) * f_low / (f_high - f_low);
@@ -154,7 +156,7 @@ mod tests {
 
     #[test]
     fn who_does_not_play_is_known_less_well() {
-        let after = player(1500.0, 60.0, 0.06).rated(TAU, &[], PERIODS_PER_DAY * 365.0);
+        let after = player(1500.0, 60.0, 0.06).rated(TAU, &[], RATING_PERIODS_PER_DAY * 365.0);
         assert_eq!(after.rating, 1500.0);
         near(after.deviation, 110.0, 1.0);
     }
@@ -162,7 +164,7 @@ mod tests {
     #[test]
     fn one_game_changes_the_sides_as_it_should() {
         let steady = player(1500.0, 45.0, 0.06);
-        let new = Glicko::unknown(1500.0);
+        let new = Glicko::new_player(1500.0);
         // (player, opponent, score, least and most gain)
         for (me, other, score, least, most) in [
             (steady, steady, 1.0, 4.0, 8.0),

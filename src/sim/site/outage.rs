@@ -7,35 +7,35 @@ use crate::sim::Sim;
 use crate::sim::faults::{Deed, Progress, Skew, StreamFault};
 use crate::sim::referee::{Centis, UNLIMITED_MILLIS, View};
 use crate::sim::round::COLORS;
-use crate::sim::site::state::World;
-use crate::sim::site::time::Moment;
+use crate::sim::site::state::SiteState;
+use crate::sim::site::time::SimTime;
 
 /// What the side to move and the other get when the site stops.
-const STOP_GIFTS: [Centis; 2] = [Centis(200), Centis(100)];
+const STOP_COMPENSATION: [Centis; 2] = [Centis(200), Centis(100)];
 /// What both get when it is there again.
-const START_GIFT: Centis = Centis(2_000);
+const START_COMPENSATION: Centis = Centis(2_000);
 
 /// How it stands with the site as a whole.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Outage {
     /// It is down until then.
-    back_at: Option<Moment>,
-    skew: Option<(Skew, Moment)>,
+    back_at: Option<SimTime>,
+    skew: Option<(Skew, SimTime)>,
 }
 
 impl Outage {
-    fn skew(&self, now: Moment) -> (i64, i64) {
+    fn skew(&self, now: SimTime) -> (i64, i64) {
         self.skew
             .map_or((0, 0), |(skew, since)| skew.after(now.since(since)))
     }
 
     /// What the site takes for the time.
-    pub fn date(&self, now: Moment) -> Moment {
-        Moment(now.0 + self.skew(now).0)
+    pub fn date(&self, now: SimTime) -> SimTime {
+        SimTime(now.0 + self.skew(now).0)
     }
 
     /// Clocks as the site shows them.
-    pub fn shown(&self, view: View, now: Moment) -> View {
+    pub fn skewed_view(&self, view: View, now: SimTime) -> View {
         let (_, clocks) = self.skew(now);
         if clocks == 0 {
             return view;
@@ -51,22 +51,22 @@ impl Outage {
     }
 }
 
-impl World {
+impl SiteState {
     /// The site stops, and comes back later.
-    fn go_down(&mut self, down: Duration, how: StreamFault, now: Moment) {
+    fn go_down(&mut self, down: Duration, how: StreamFault, now: SimTime) {
         for id in self.running.clone() {
-            self.give(id, now, |to_move| STOP_GIFTS[usize::from(!to_move)]);
+            self.give_time(id, now, |to_move| STOP_COMPENSATION[usize::from(!to_move)]);
         }
-        self.cut(None, None, [true; 2], how);
+        self.break_streams(None, None, [true; 2], how);
         for challenge in self.challenges.values() {
-            challenge.break_off(how);
+            challenge.inject_fault(how);
         }
-        self.audience.break_off(how);
+        self.spectators.inject_fault(how);
         self.outage.back_at = Some(now + down);
     }
 
     /// Whether the site is down. When its time has come it starts first.
-    pub fn is_down(&mut self, now: Moment) -> bool {
+    pub fn is_down(&mut self, now: SimTime) -> bool {
         let Some(back_at) = self.outage.back_at else {
             return false;
         };
@@ -74,34 +74,34 @@ impl World {
             return true;
         }
         self.outage.back_at = None;
-        self.limits.forget();
+        self.limits.clear();
         for id in self.running.clone() {
             if let Some(round) = self.rounds.get_mut(&id) {
                 round.referee.restarted(back_at);
             }
-            self.give(id, now, |_| START_GIFT);
+            self.give_time(id, now, |_| START_COMPENSATION);
         }
         false
     }
 
     /// Gives both sides time; the players see it at once or with the next state.
-    fn give(
+    fn give_time(
         &mut self,
         id: crate::sim::site::id::GameId,
-        now: Moment,
-        gift: impl Fn(bool) -> Centis,
+        now: SimTime,
+        bonus: impl Fn(bool) -> Centis,
     ) {
-        let pushes = self.quirks.gifts_push;
+        let is_pushed = self.quirks.gifts_push;
         // Nothing is asked for, so nothing is refused.
-        let _ = self.rule(
+        let _ = self.with_referee(
             id,
             |referee| {
                 let turn = referee.turn();
                 for color in COLORS {
-                    referee.grant(color, gift(color == turn));
+                    referee.grant(color, bonus(color == turn));
                 }
                 let mut ruling = referee.nothing();
-                if pushes {
+                if is_pushed {
                     ruling.shown.push(referee.view(now));
                 }
                 ruling
@@ -115,16 +115,16 @@ impl Sim {
     /// Restarts the site: all streams break in this way, everything is answered 502 until it is back, and players get a
     /// little time for it.
     pub fn restart(&self, down: Duration, how: StreamFault) {
-        self.world().go_down(down, how, self.time().now());
+        self.state().go_down(down, how, self.time().now());
     }
 
     /// Waits until the site is up, which it is only when it has started.
-    pub(in crate::sim) async fn up(&self) {
+    pub(in crate::sim) async fn wait_until_up(&self) {
         loop {
             let back_at = {
-                let mut world = self.world();
-                world.is_down(self.time().now());
-                world.outage.back_at
+                let mut state = self.state();
+                state.is_down(self.time().now());
+                state.outage.back_at
             };
             match back_at {
                 Some(moment) => self.time().sleep_until(moment).await,
@@ -134,54 +134,54 @@ impl Sim {
     }
 
     /// Carries out planted faults when their time comes, for ever.
-    pub(in crate::sim) async fn keep_fault_clock(&self) {
+    pub(in crate::sim) async fn run_site_faults(&self) {
         loop {
             let time = self.time().elapsed();
             let games = if self.faults().watches_plies() {
-                self.world().progress()
+                self.state().progress()
             } else {
                 Vec::new()
             };
-            for deed in self.faults().due(time, &games) {
-                self.carry_out(deed);
+            for action in self.faults().due(time, &games) {
+                self.apply_site_action(action);
             }
             let next = self.faults().next(time);
-            let alarm = async {
+            let timer = async {
                 match next {
                     Some(next) => self.time().sleep(next.saturating_sub(time)).await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
-                () = alarm => {}
+                () = timer => {}
                 () = self.faults().changed() => {}
-                () = self.0.moved.notified() => {}
+                () = self.0.game_changed.notified() => {}
             }
         }
     }
 
-    fn carry_out(&self, deed: Deed) {
-        tracing::debug!("planted: {deed:?}");
+    fn apply_site_action(&self, action: Deed) {
+        tracing::debug!("planted: {action:?}");
         let now = self.time().now();
-        let mut world = self.world();
-        match deed {
-            Deed::Restart { down, how } => world.go_down(down, how, now),
+        let mut state = self.state();
+        match action {
+            Deed::Restart { down, how } => state.go_down(down, how, now),
             Deed::Cut {
                 events,
                 games,
                 user,
                 game,
                 how,
-            } => world.cut(user.as_deref(), game.as_deref(), [events, games], how),
+            } => state.break_streams(user.as_deref(), game.as_deref(), [events, games], how),
             Deed::Pair { players, clock } => {
-                world.pair(players.each_ref().map(String::as_str), clock, &[], now);
+                state.pair(players.each_ref().map(String::as_str), clock, &[], now);
             }
-            Deed::Skew(skew) => world.outage.skew = skew.map(|skew| (skew, now)),
+            Deed::Skew(skew) => state.outage.skew = skew.map(|skew| (skew, now)),
             Deed::Castling(castling) => {
-                let castling = castling.unwrap_or(world.quirks.castling);
-                world.castling = castling;
-                for id in world.running.clone() {
-                    if let Some(round) = world.rounds.get_mut(&id) {
+                let castling = castling.unwrap_or(state.quirks.castling);
+                state.castling = castling;
+                for id in state.running.clone() {
+                    if let Some(round) = state.rounds.get_mut(&id) {
                         round.referee.spell_castling(castling);
                     }
                 }
@@ -190,7 +190,7 @@ impl Sim {
     }
 }
 
-impl World {
+impl SiteState {
     /// How far the games are that are on.
     fn progress(&self) -> Vec<Progress> {
         let rounds = self.running.iter().filter_map(|id| self.rounds.get(id));

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use crate::sim::site::id::UserId;
 
-/// The ties of one user to others.
+/// The relations of one user to others.
 #[derive(Clone, Debug, Default)]
-pub(in crate::sim) struct Ties {
+pub(in crate::sim) struct Relations {
     follows: BTreeSet<UserId>,
     blocks: BTreeSet<UserId>,
 }
 
-impl Ties {
+impl Relations {
     pub fn following(names: &[String]) -> Self {
         Self {
             follows: names.iter().map(|name| UserId::of(name)).collect(),
@@ -27,7 +27,7 @@ impl Ties {
         self.blocks.contains(other)
     }
 
-    pub fn followed(&self) -> impl Iterator<Item = &UserId> {
+    pub fn following_ids(&self) -> impl Iterator<Item = &UserId> {
         self.follows.iter()
     }
 

@@ -7,12 +7,12 @@ use tokio::sync::Notify;
 
 use crate::sim::Sim;
 use crate::sim::site::id::{GameId, UserId};
-use crate::sim::site::state::World;
-use crate::sim::site::time::Moment;
+use crate::sim::site::state::SiteState;
+use crate::sim::site::time::SimTime;
 
 /// Something that is to be done at its time.
 #[derive(Clone, Debug)]
-pub(in crate::sim) enum Errand {
+pub(in crate::sim) enum ScheduledAction {
     /// A challenge of somebody without an account reaches the one who is challenged.
     Announce(GameId),
     /// This user takes the rematch that would be this game.
@@ -22,33 +22,33 @@ pub(in crate::sim) enum Errand {
 
 /// What is still to be done.
 #[derive(Default)]
-pub(in crate::sim) struct Errands {
-    due: Vec<(Moment, Errand)>,
+pub(in crate::sim) struct Schedule {
+    actions: Vec<(SimTime, ScheduledAction)>,
     wake: Arc<Notify>,
 }
 
-impl World {
-    pub fn later(&mut self, at: Moment, errand: Errand) {
-        self.errands.due.push((at, errand));
-        self.errands.wake.notify_one();
+impl SiteState {
+    pub fn schedule_action(&mut self, at: SimTime, action: ScheduledAction) {
+        self.schedule.actions.push((at, action));
+        self.schedule.wake.notify_one();
     }
 
     /// Does what is due, in the order in which it was asked for.
-    pub fn run_errands(&mut self, now: Moment) {
+    pub fn run_scheduled_actions(&mut self, now: SimTime) {
         if self.is_down(now) {
             return;
         }
-        let due: Vec<Errand> = self
-            .errands
-            .due
+        let due: Vec<ScheduledAction> = self
+            .schedule
+            .actions
             .extract_if(.., |(at, _)| *at <= now)
-            .map(|(_, errand)| errand)
+            .map(|(_, action)| action)
             .collect();
-        for errand in due {
-            match errand {
-                Errand::Announce(id) => self.announce_challenge(id, now),
-                Errand::AcceptRematch(user, id) => self.take_rematch(&user, id, now),
-                Errand::DeclineRematch(user, id) => self.refuse_rematch(&user, id, now),
+        for action in due {
+            match action {
+                ScheduledAction::Announce(id) => self.announce_challenge(id, now),
+                ScheduledAction::AcceptRematch(user, id) => self.accept_rematch(&user, id, now),
+                ScheduledAction::DeclineRematch(user, id) => self.decline_rematch(&user, id, now),
             }
         }
     }
@@ -56,12 +56,12 @@ impl World {
 
 impl Sim {
     /// Waits until something is due, and the site is up to do it.
-    pub(in crate::sim) async fn errand_due(&self) {
+    pub(in crate::sim) async fn scheduled_action_due(&self) {
         loop {
             let (wake, next) = {
-                let world = self.world();
-                let next = world.errands.due.iter().map(|(at, _)| *at).min();
-                (world.errands.wake.clone(), next)
+                let state = self.state();
+                let next = state.schedule.actions.iter().map(|(at, _)| *at).min();
+                (state.schedule.wake.clone(), next)
             };
             let alarm = async {
                 match next {
@@ -70,7 +70,7 @@ impl Sim {
                 }
             };
             tokio::select! {
-                () = alarm => return self.up().await,
+                () = alarm => return self.wait_until_up().await,
                 () = wake.notified() => {}
             }
         }

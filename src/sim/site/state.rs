@@ -11,24 +11,24 @@ use tokio::sync::{Notify, mpsc, watch};
 use crate::sim::arena::Arenas;
 use crate::sim::challenge::Challenge;
 use crate::sim::faults::StreamFault;
-use crate::sim::http::error::Failure;
+use crate::sim::http::error::ApiError;
 use crate::sim::http::limits::Limits;
 use crate::sim::http::stream::{Feed, Topic};
 use crate::sim::options::NewUser;
 use crate::sim::quirks::{Castling, Quirks};
 use crate::sim::round::Round;
 use crate::sim::round::rematch::Rematches;
-use crate::sim::round::spectators::Audience;
-use crate::sim::site::crosstable::Pairs;
+use crate::sim::round::spectators::Spectators;
+use crate::sim::site::crosstable::Crosstables;
 use crate::sim::site::id::{ArenaId, GameId, UserId};
 use crate::sim::site::outage::Outage;
-use crate::sim::site::schedule::Errands;
+use crate::sim::site::schedule::Schedule;
 use crate::sim::site::team::{Team, TeamId};
-use crate::sim::site::time::Moment;
-use crate::sim::site::users::{Face, User};
+use crate::sim::site::time::SimTime;
+use crate::sim::site::users::{AccountKind, User};
 use crate::sim::sparring::GameSummary;
 use crate::sim::wire::{self, LightUser, Relation, UserJson};
-use crate::sim::{Census, SimOptions};
+use crate::sim::{SimOptions, SimStats};
 
 /// What a token stands for.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub(in crate::sim) enum Notice {
     /// Somebody challenges him.
     Challenged(GameId),
     /// His challenge came to nothing.
-    Refused(GameId),
+    ChallengeEnded(GameId),
     /// Something happened in his game, or it has begun.
     Game(GameId),
     /// An arena is announced, or he was taken out of it.
@@ -56,7 +56,7 @@ struct EventStream {
     feed: Feed,
 }
 
-pub(in crate::sim) struct World {
+pub(in crate::sim) struct SiteState {
     pub users: BTreeMap<UserId, User>,
     pub challenges: HashMap<GameId, Challenge>,
     /// Challenges that are created or offline, oldest first.
@@ -71,32 +71,32 @@ pub(in crate::sim) struct World {
     pub castling: Castling,
     pub outage: Outage,
     pub limits: Limits,
-    pub pairs: Pairs,
-    pub audience: Audience,
-    pub errands: Errands,
+    pub crosstables: Crosstables,
+    pub spectators: Spectators,
+    pub schedule: Schedule,
     pub rematches: Rematches,
     /// Where the site is, as `http://host:port`.
-    pub base: String,
+    pub base_url: String,
     pub arenas: Arenas,
     pub teams: BTreeMap<TeamId, Team>,
-    pub residents: HashMap<UserId, mpsc::UnboundedSender<Notice>>,
+    pub builtin_players: HashMap<UserId, mpsc::UnboundedSender<Notice>>,
     tokens: HashMap<String, Grant>,
     event_streams: Vec<EventStream>,
     finished: VecDeque<GameId>,
     kept_games: usize,
     finished_count: watch::Sender<usize>,
     /// Told whenever something is shown in a game.
-    pub moved: Arc<Notify>,
+    pub game_changed: Arc<Notify>,
 }
 
-impl World {
+impl SiteState {
     pub fn new(
         options: SimOptions,
         finished_count: watch::Sender<usize>,
-        moved: Arc<Notify>,
-        now: Moment,
+        game_changed: Arc<Notify>,
+        now: SimTime,
     ) -> Self {
-        let mut world = Self {
+        let mut state = Self {
             users: BTreeMap::new(),
             challenges: HashMap::new(),
             open_challenges: Vec::new(),
@@ -108,15 +108,15 @@ impl World {
             castling: options.quirks.castling,
             quirks: Arc::new(options.quirks),
             outage: Outage::default(),
-            moved,
-            pairs: Pairs::default(),
-            audience: Audience::default(),
-            errands: Errands::default(),
+            game_changed,
+            crosstables: Crosstables::default(),
+            spectators: Spectators::default(),
+            schedule: Schedule::default(),
             rematches: Rematches::default(),
-            base: "http://127.0.0.1".to_owned(),
+            base_url: "http://127.0.0.1".to_owned(),
             arenas: Arenas::default(),
             teams: BTreeMap::new(),
-            residents: HashMap::new(),
+            builtin_players: HashMap::new(),
             tokens: HashMap::new(),
             event_streams: Vec::new(),
             finished: VecDeque::new(),
@@ -124,13 +124,13 @@ impl World {
             finished_count,
         };
         for user in options.users {
-            world.add_user(user, now);
+            state.add_user(user, now);
         }
-        world
+        state
     }
 
     /// Makes the account if there is none of this name, with its personal token.
-    pub fn add_user(&mut self, user: NewUser, now: Moment) {
+    pub fn add_user(&mut self, user: NewUser, now: SimTime) {
         let id = UserId::of(&user.name);
         if self.users.contains_key(&id) {
             return;
@@ -144,15 +144,15 @@ impl World {
     }
 
     /// The account behind somebody who shows none: the site's own engine, or a guest. Nobody can find or use it.
-    pub fn add_faceless(&mut self, face: Face, now: Moment) -> UserId {
-        let name = match face {
-            Face::Ai(level) => format!("@ai{level}"),
-            Face::User | Face::Anonymous => format!("@guest{}", self.users.len()),
+    pub fn add_unlisted_user(&mut self, account_kind: AccountKind, now: SimTime) -> UserId {
+        let name = match account_kind {
+            AccountKind::Ai(level) => format!("@ai{level}"),
+            AccountKind::User | AccountKind::Anonymous => format!("@guest{}", self.users.len()),
         };
         let id = UserId::of(&name);
         self.users
             .entry(id.clone())
-            .or_insert_with(|| User::faceless(face, name, now));
+            .or_insert_with(|| User::unlisted(account_kind, name, now));
         id
     }
 
@@ -172,7 +172,7 @@ impl World {
     pub fn user_by_name(&self, name: &str) -> Option<&User> {
         self.users
             .get(&UserId::of(name))
-            .filter(|user| user.face == Face::User)
+            .filter(|user| user.account_kind == AccountKind::User)
     }
 
     pub fn user(&self, id: &UserId) -> &User {
@@ -184,7 +184,7 @@ impl World {
     }
 
     /// An id that no game and no challenge bears.
-    pub fn fresh_id(&mut self) -> GameId {
+    pub fn new_id(&mut self) -> GameId {
         loop {
             let id = GameId::random(&mut self.rng);
             if !self.rounds.contains_key(&id) && !self.challenges.contains_key(&id) {
@@ -195,7 +195,7 @@ impl World {
 
     /// Opens the event stream of a token and ends the one that it had. First come the games that are on, the most
     /// urgent first, then the challenges that wait for an answer.
-    pub fn open_events(&mut self, token: &str, user: &UserId, now: Moment) -> Feed {
+    pub fn open_event_stream(&mut self, token: &str, user: &UserId, now: SimTime) -> Feed {
         self.event_streams.retain(|old| {
             if old.token == token {
                 old.feed.end();
@@ -203,13 +203,13 @@ impl World {
             old.token != token
         });
         let feed = Feed::default();
-        for event in self.games_on(user, now) {
+        for event in self.ongoing_game_events(user, now) {
             feed.push(wire::line(&event));
         }
         for challenge in self.challenges_for_replay(user, now) {
             feed.push(wire::line(&challenge));
         }
-        self.user_mut(user).opens_stream(now);
+        self.user_mut(user).on_stream_opened(now);
         self.event_streams.push(EventStream {
             token: token.to_owned(),
             user: user.clone(),
@@ -219,7 +219,7 @@ impl World {
     }
 
     /// A line for every event stream of this user.
-    pub fn tell(&self, user: &UserId, line: &Bytes) {
+    pub fn send_event(&self, user: &UserId, line: &Bytes) {
         for stream in self
             .event_streams
             .iter()
@@ -230,14 +230,14 @@ impl World {
     }
 
     pub fn notify(&self, user: &UserId, notice: Notice) {
-        if let Some(resident) = self.residents.get(user) {
+        if let Some(resident) = self.builtin_players.get(user) {
             // A resident that is gone misses nothing.
             let _ = resident.send(notice);
         }
     }
 
     /// A stream had its keep-alive line; that is also when the site looks at clocks.
-    pub fn beat(&mut self, topic: &Topic, now: Moment) {
+    pub fn on_keep_alive(&mut self, topic: &Topic, now: SimTime) {
         match topic {
             Topic::Game { id, .. } if !self.is_down(now) => self.check_flag(*id, now),
             _ => {}
@@ -245,17 +245,19 @@ impl World {
     }
 
     /// The reader of a stream is gone.
-    pub fn left(&mut self, topic: &Topic, feed: &Feed, now: Moment) {
+    pub fn on_stream_closed(&mut self, topic: &Topic, feed: &Feed, now: SimTime) {
         match topic {
             Topic::Events { user } => {
                 self.event_streams.retain(|stream| !stream.feed.is(feed));
-                self.user_mut(user).closes_stream(now);
+                self.user_mut(user).on_stream_closed(now);
             }
-            Topic::Game { user, id, color } => self.leave_game(user, *id, *color, feed, now),
-            Topic::Audience => self.audience.leaves(feed),
+            Topic::Game { user, id, color } => {
+                self.on_game_stream_closed(user, *id, *color, feed, now)
+            }
+            Topic::Spectators => self.spectators.remove(feed),
             Topic::Challenge { id } => {
                 if let Some(challenge) = self.challenges.get_mut(id) {
-                    challenge.leave(now);
+                    challenge.on_stream_closed(now);
                 }
             }
         }
@@ -263,7 +265,7 @@ impl World {
 
     /// Something happens to open streams: those of this user or of all, those of this game or of all; to event streams
     /// and to game streams, as asked.
-    pub fn cut(
+    pub fn break_streams(
         &self,
         user: Option<&str>,
         game: Option<&str>,
@@ -278,20 +280,20 @@ impl World {
                 .iter()
                 .filter(|stream| meant(&stream.user))
             {
-                stream.feed.break_off(how);
+                stream.feed.inject_fault(how);
             }
         }
         let only = game.and_then(GameId::parse_any);
         for (id, round) in &self.rounds {
             if games && (game.is_none() || only == Some(*id)) {
-                round.cut(&meant, how);
+                round.break_streams(&meant, how);
             }
         }
     }
 
     /// Ends all streams, also those that are broken and silent.
     pub fn close(&self) {
-        self.audience.close();
+        self.spectators.close();
         for stream in &self.event_streams {
             stream.feed.close();
         }
@@ -317,20 +319,21 @@ impl World {
         let playing = user.playing.last().and_then(|id| self.rounds.get(id));
         let playing = playing.and_then(|round| {
             let color = round.color_of(&user.id)?.key();
-            Some(format!("{}/{}/{color}", self.base, round.id))
+            Some(format!("{}/{}/{color}", self.base_url, round.id))
         });
-        user.extended_json(&self.base, playing, relation)
+        user.extended_json(&self.base_url, playing, relation)
     }
 
     /// The housekeeping of every second.
-    pub fn tick(&mut self, now: Moment) {
+    pub fn tick(&mut self, now: SimTime) {
         if self.is_down(now) {
             return;
         }
         self.tick_challenges(now);
         let rounds = &self.rounds;
-        self.rematches.tidy(now, |id| rounds.contains_key(id));
-        self.limits.tidy(now);
+        self.rematches
+            .remove_expired(now, |id| rounds.contains_key(id));
+        self.limits.remove_expired(now);
         for id in self.running.clone() {
             self.tick_round(id, now);
         }
@@ -349,18 +352,18 @@ impl World {
         self.finished_count.send_modify(|count| *count += 1);
     }
 
-    pub fn census(&self) -> Census {
-        let watched = self.rounds.values().map(Round::watched);
-        Census {
+    pub fn stats(&self) -> SimStats {
+        let watched = self.rounds.values().map(Round::open_streams);
+        SimStats {
             accounts: self.users.len(),
             challenges: self.challenges.len(),
             games: self.rounds.len(),
-            games_on: self.running.len(),
+            ongoing_games: self.running.len(),
             streams: self.event_streams.len() + watched.sum::<usize>(),
         }
     }
 
-    pub fn summaries(&self, now: Moment) -> Vec<GameSummary> {
+    pub fn summaries(&self, now: SimTime) -> Vec<GameSummary> {
         self.finished
             .iter()
             .chain(&self.running)
@@ -370,7 +373,7 @@ impl World {
     }
 
     /// The games that are over without the first so many, and how many there were in all.
-    pub fn finished_after(&self, first: usize, now: Moment) -> (Vec<GameSummary>, usize) {
+    pub fn finished_after(&self, first: usize, now: SimTime) -> (Vec<GameSummary>, usize) {
         let total = *self.finished_count.borrow();
         let forgotten = total - self.finished.len();
         let kept = self.finished.iter().skip(first.saturating_sub(forgotten));
@@ -381,7 +384,7 @@ impl World {
     }
 
     /// The account behind a name in a request.
-    pub fn find_user(&self, name: &str) -> Result<&User, Failure> {
-        self.user_by_name(name).ok_or_else(Failure::not_found)
+    pub fn find_user(&self, name: &str) -> Result<&User, ApiError> {
+        self.user_by_name(name).ok_or_else(ApiError::not_found)
     }
 }

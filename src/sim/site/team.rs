@@ -7,11 +7,11 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::sim::arena::names;
-use crate::sim::http::error::Failure;
+use crate::sim::http::error::ApiError;
 use crate::sim::options::NewUser;
 use crate::sim::site::id::UserId;
-use crate::sim::site::state::World;
-use crate::sim::site::time::Moment;
+use crate::sim::site::state::SiteState;
+use crate::sim::site::time::SimTime;
 use crate::sim::sparring::read_words;
 use crate::sim::wire::{self, LightUser};
 
@@ -81,7 +81,7 @@ pub(in crate::sim) struct Team {
     by_message: bool,
     pub leader: Option<UserId>,
     /// With the time of joining.
-    pub members: BTreeMap<UserId, Moment>,
+    pub members: BTreeMap<UserId, SimTime>,
 }
 
 #[derive(Serialize)]
@@ -108,9 +108,9 @@ struct MemberJson<'a> {
     joined_team_at: &'a i64,
 }
 
-impl World {
+impl SiteState {
     /// Makes a team; its leader and members get accounts if they have none.
-    pub fn add_team(&mut self, team: NewTeam, now: Moment) {
+    pub fn add_team(&mut self, team: NewTeam, now: SimTime) {
         let id = TeamId::of(&team.name);
         let leader = team.leader.as_deref().map(UserId::of);
         let mut members = BTreeMap::new();
@@ -129,10 +129,10 @@ impl World {
         self.teams.insert(id, team);
     }
 
-    pub fn find_team(&self, id: &str) -> Result<&Team, Failure> {
+    pub fn find_team(&self, id: &str) -> Result<&Team, ApiError> {
         self.teams
             .get(&TeamId::of(id))
-            .ok_or_else(Failure::not_found)
+            .ok_or_else(ApiError::not_found)
     }
 
     pub fn is_member(&self, team: &TeamId, user: &UserId) -> bool {
@@ -147,32 +147,32 @@ impl World {
         id: &str,
         password: Option<&str>,
         message: Option<&str>,
-        now: Moment,
-    ) -> Result<(), Failure> {
+        now: SimTime,
+    ) -> Result<(), ApiError> {
         let team = self
             .teams
             .get_mut(&TeamId::of(id))
-            .ok_or_else(Failure::not_found)?;
+            .ok_or_else(ApiError::not_found)?;
         if team.members.contains_key(me) {
             return Ok(());
         }
         if team.password.is_some() && team.password.as_deref() != password {
-            return Err(Failure::new(403, "Incorrect password"));
+            return Err(ApiError::new(403, "Incorrect password"));
         }
         let long_enough = |text: &str| (30..=2_000).contains(&text.chars().count());
         if team.by_message && !message.is_some_and(long_enough) {
-            return Err(Failure::new(403, "This team requires a message"));
+            return Err(ApiError::new(403, "This team requires a message"));
         }
         team.members.insert(me.clone(), now);
         Ok(())
     }
 
     /// Who leaves a team leaves its arenas too.
-    pub fn quit_team(&mut self, me: &UserId, id: &str) -> Result<(), Failure> {
+    pub fn quit_team(&mut self, me: &UserId, id: &str) -> Result<(), ApiError> {
         let team = self
             .teams
             .get_mut(&TeamId::of(id))
-            .ok_or_else(Failure::not_found)?;
+            .ok_or_else(ApiError::not_found)?;
         team.members.remove(me);
         let id = team.id.clone();
         self.leave_arenas_of(&id, me);

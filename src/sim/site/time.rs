@@ -9,9 +9,9 @@ use tokio::time::Instant;
 
 /// A moment in the site's time: milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::sim) struct Moment(pub i64);
+pub(in crate::sim) struct SimTime(pub i64);
 
-impl Moment {
+impl SimTime {
     /// As in `2026-08-22T18:30:00.123Z`.
     pub fn iso(self) -> String {
         jiff::Timestamp::from_millisecond(self.0)
@@ -37,7 +37,7 @@ impl Moment {
 }
 
 // What is too far away is the end of time.
-impl Add<Duration> for Moment {
+impl Add<Duration> for SimTime {
     type Output = Self;
 
     fn add(self, duration: Duration) -> Self {
@@ -46,7 +46,7 @@ impl Add<Duration> for Moment {
     }
 }
 
-impl Sub<Duration> for Moment {
+impl Sub<Duration> for SimTime {
     type Output = Self;
 
     fn sub(self, duration: Duration) -> Self {
@@ -83,14 +83,14 @@ impl TimeSource {
         }
     }
 
-    pub fn now(&self) -> Moment {
+    pub fn now(&self) -> SimTime {
         let run = self.began.elapsed().as_secs_f64() * 1000.0 * self.speed;
-        Moment(self.epoch + run as i64 + self.skipped.load(Ordering::Acquire))
+        SimTime(self.epoch + run as i64 + self.skipped.load(Ordering::Acquire))
     }
 
     /// Since the start.
     pub fn elapsed(&self) -> Duration {
-        self.now().since(Moment(self.epoch))
+        self.now().since(SimTime(self.epoch))
     }
 
     /// Moves time forward at once; who waits is woken.
@@ -101,7 +101,7 @@ impl TimeSource {
     }
 
     /// Waits until the site's time has come to this moment.
-    pub async fn sleep_until(&self, moment: Moment) {
+    pub async fn sleep_until(&self, moment: SimTime) {
         if self.now() >= moment {
             return;
         }
@@ -127,7 +127,7 @@ impl TimeSource {
 }
 
 /// `250ms`, `1.5s`, `2m`, `1h` or `3d`.
-pub(in crate::sim) fn parse_span(text: &str) -> Result<Duration, String> {
+pub(in crate::sim) fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is no time: write 250ms, 1.5s, 2m, 1h or 3d");
     let unit = text
         .find(|c: char| c.is_ascii_alphabetic())
@@ -152,21 +152,21 @@ mod tests {
     #[test]
     fn spans_are_read_with_their_units() {
         for (text, millis) in [("250ms", 250), ("1.5s", 1_500), ("2m", 120_000), ("0s", 0)] {
-            assert_eq!(parse_span(text), Ok(Duration::from_millis(millis)));
+            assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)));
         }
         for text in ["", "7", "s", "3 weeks", "-1s", "1e400s", "NaNs"] {
-            assert!(parse_span(text).is_err(), "{text}");
+            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn no_moment_is_too_late() {
-        let late = Moment(i64::MAX - 1) + Duration::from_secs(60);
-        assert_eq!(late, Moment(i64::MAX));
+        let late = SimTime(i64::MAX - 1) + Duration::from_secs(60);
+        assert_eq!(late, SimTime(i64::MAX));
         assert_eq!(late + Duration::MAX, late);
-        assert_eq!(Moment(i64::MIN) - Duration::MAX, Moment(i64::MIN));
+        assert_eq!(SimTime(i64::MIN) - Duration::MAX, SimTime(i64::MIN));
         assert_eq!(
-            late.since(Moment(-1)),
+            late.since(SimTime(-1)),
             Duration::from_millis(i64::MAX as u64)
         );
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::sim::options::NewUser;
 use crate::sim::site::glicko::Glicko;
 use crate::sim::site::id::{GameId, UserId};
-use crate::sim::site::relations::Ties;
-use crate::sim::site::time::Moment;
+use crate::sim::site::relations::Relations;
+use crate::sim::site::time::SimTime;
 use crate::sim::site::variant::PERF_KEYS;
 use crate::sim::wire::{
     Count, Extended, Ordered, PlayTime, PlayingJson, Profile, RatingJson, Relation, UserJson,
@@ -15,9 +15,9 @@ use crate::sim::wire::{
 };
 
 /// Who has just gone counts as online for a moment.
-const LINGER: Duration = Duration::from_secs(10);
+const ONLINE_GRACE: Duration = Duration::from_secs(10);
 /// Ratings above this deviation are provisional.
-const PROVISIONAL: f64 = 110.0;
+const PROVISIONAL_DEVIATION: f64 = 110.0;
 
 /// One kind of rating of one account.
 #[derive(Clone, Debug)]
@@ -25,12 +25,12 @@ pub(in crate::sim) struct Rating {
     pub games: u32,
     glicko: Glicko,
     progress: i32,
-    played_at: Option<Moment>,
+    played_at: Option<SimTime>,
 }
 
 impl Rating {
     fn new(rating: u32, games: u32) -> Self {
-        let unknown = Glicko::unknown(f64::from(rating));
+        let unknown = Glicko::new_player(f64::from(rating));
         let known = Glicko {
             deviation: 60.0,
             volatility: 0.06,
@@ -49,11 +49,11 @@ impl Rating {
     }
 
     pub fn is_provisional(&self) -> bool {
-        self.glicko.deviation > PROVISIONAL
+        self.glicko.deviation > PROVISIONAL_DEVIATION
     }
 
     /// After a result of 0, 0.5 or 1 against this opponent.
-    pub fn after(&self, opponent: &Self, score: f64, now: Moment) -> Self {
+    pub fn after(&self, opponent: &Self, score: f64, now: SimTime) -> Self {
         let idle = self
             .played_at
             .map_or(Duration::ZERO, |last| now.since(last));
@@ -73,7 +73,7 @@ impl Rating {
 
 /// As whom a player shows himself to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sim) enum Face {
+pub(in crate::sim) enum AccountKind {
     /// With his account.
     User,
     /// The engine that the site lends out, at this level.
@@ -84,7 +84,7 @@ pub(in crate::sim) enum Face {
 
 /// How many games ended how.
 #[derive(Clone, Debug, Default)]
-pub(in crate::sim) struct Tally {
+pub(in crate::sim) struct GameCounts {
     pub all: u32,
     pub rated: u32,
     pub win: u32,
@@ -97,54 +97,54 @@ pub(in crate::sim) struct Tally {
 pub(in crate::sim) struct User {
     pub id: UserId,
     pub name: String,
-    pub face: Face,
+    pub account_kind: AccountKind,
     pub bot: bool,
     /// Of a human.
     title: Option<&'static str>,
     pub bio: Option<String>,
     pub takebacks: bool,
-    pub tally: Tally,
+    pub game_counts: GameCounts,
     pub playing: Vec<GameId>,
     pub play_time: Duration,
     /// Lives in this process and is always here.
-    pub sparring: bool,
+    pub always_online: bool,
     /// Sits at the site itself.
     pub browser: bool,
-    pub ties: Ties,
+    pub relations: Relations,
     /// Hears nothing of what is said in games.
     pub kid: bool,
     ratings: BTreeMap<&'static str, Rating>,
-    created_at: Moment,
-    seen_at: Moment,
+    created_at: SimTime,
+    seen_at: SimTime,
     streams: usize,
 }
 
 impl User {
-    pub fn new(user: NewUser, now: Moment) -> Self {
+    pub fn new(user: NewUser, now: SimTime) -> Self {
         let ratings = PERF_KEYS.map(|key| (key, Rating::new(user.rating, user.games)));
         Self {
             id: UserId::of(&user.name),
             name: user.name,
-            face: if user.guest {
-                Face::Anonymous
+            account_kind: if user.guest {
+                AccountKind::Anonymous
             } else {
-                Face::User
+                AccountKind::User
             },
             bot: user.bot,
             title: user.title,
             bio: user.bio,
             takebacks: user.takebacks,
-            tally: Tally {
+            game_counts: GameCounts {
                 all: user.games,
                 rated: user.games,
                 draw: user.games,
-                ..Tally::default()
+                ..GameCounts::default()
             },
             playing: Vec::new(),
             play_time: Duration::ZERO,
-            sparring: user.present,
+            always_online: user.present,
             browser: user.browser,
-            ties: Ties::following(&user.follows),
+            relations: Relations::following(&user.follows),
             kid: false,
             ratings: ratings.into(),
             created_at: now - Duration::from_secs(30 * 86_400),
@@ -154,10 +154,10 @@ impl User {
     }
 
     /// Who plays without showing an account; he is always here.
-    pub fn faceless(face: Face, name: String, now: Moment) -> Self {
+    pub fn unlisted(account_kind: AccountKind, name: String, now: SimTime) -> Self {
         Self {
-            face,
-            sparring: true,
+            account_kind,
+            always_online: true,
             ..Self::new(NewUser::human(name), now)
         }
     }
@@ -179,30 +179,30 @@ impl User {
     }
 
     pub fn follows(&self, other: &UserId) -> bool {
-        self.ties.follows(other)
+        self.relations.follows(other)
     }
 
-    pub fn opens_stream(&mut self, now: Moment) {
+    pub fn on_stream_opened(&mut self, now: SimTime) {
         self.streams += 1;
         self.seen_at = now;
     }
 
-    pub fn closes_stream(&mut self, now: Moment) {
+    pub fn on_stream_closed(&mut self, now: SimTime) {
         self.streams = self.streams.saturating_sub(1);
         self.seen_at = now;
     }
 
-    pub fn is_online(&self, now: Moment) -> bool {
-        self.sparring || self.streams > 0 || now.since(self.seen_at) < LINGER
+    pub fn is_online(&self, now: SimTime) -> bool {
+        self.always_online || self.streams > 0 || now.since(self.seen_at) < ONLINE_GRACE
     }
 
     /// Whether the list of bots that are online shows this account.
-    pub fn is_listed(&self, now: Moment) -> bool {
+    pub fn is_listed(&self, now: SimTime) -> bool {
         self.bot && self.bio.is_some() && self.is_online(now)
     }
 
     /// Makes it a bot account, which refuses takebacks from then on.
-    pub fn become_bot(&mut self) {
+    pub fn upgrade_to_bot(&mut self) {
         self.bot = true;
         self.takebacks = false;
     }
@@ -246,11 +246,11 @@ impl User {
                 url: format!("{base}/@/{}", self.name),
                 playing,
                 count: Count {
-                    all: self.tally.all,
-                    rated: self.tally.rated,
-                    draw: self.tally.draw,
-                    loss: self.tally.loss,
-                    win: self.tally.win,
+                    all: self.game_counts.all,
+                    rated: self.game_counts.rated,
+                    draw: self.game_counts.draw,
+                    loss: self.game_counts.loss,
+                    win: self.game_counts.win,
                     bookmark: 0,
                     playing: u32::try_from(self.playing.len()).unwrap_or(u32::MAX),
                     import: 0,
@@ -265,7 +265,7 @@ impl User {
     /// `playing` is what is told of the game that is on.
     pub fn status(
         &self,
-        now: Moment,
+        now: SimTime,
         with_signal: bool,
         with_game_ids: bool,
         playing: Option<PlayingJson>,

@@ -11,7 +11,7 @@ pub(in crate::sim) enum Variant {
 }
 
 /// Keys of the site's variants that are not played here.
-const ELSEWHERE: [&str; 7] = [
+const UNSUPPORTED_VARIANTS: [&str; 7] = [
     "crazyhouse",
     "antichess",
     "atomic",
@@ -28,7 +28,7 @@ impl Variant {
             "standard" => Ok(Self::Standard),
             "chess960" => Ok(Self::Chess960),
             "fromPosition" => Ok(Self::FromPosition),
-            _ if ELSEWHERE.contains(&key) => Err(format!(
+            _ if UNSUPPORTED_VARIANTS.contains(&key) => Err(format!(
                 "This simulator does not play {key}: only standard, chess960 and fromPosition"
             )),
             _ => Err("Invalid variant".to_owned()),

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::chess::Position;
 use crate::sim::Sim;
-use crate::sim::challenge::Wanted;
+use crate::sim::challenge::ChallengeConfig;
 use crate::sim::site::id::{GameId, UserId};
-use crate::sim::site::state::World;
-use crate::sim::site::time::Moment;
+use crate::sim::site::state::SiteState;
+use crate::sim::site::time::SimTime;
 use crate::sim::site::variant::Variant;
 
 use super::Plan;
@@ -28,16 +28,16 @@ pub(super) struct Challenger {
     plan: Plan,
     rng: fastrand::Rng,
     /// Challenges and games of the plan that are open, with the time of taking it back while it is a challenge.
-    open: HashMap<GameId, Option<Moment>>,
+    open: HashMap<GameId, Option<SimTime>>,
     /// Games that were begun, and challenges that may become some.
     sent: usize,
     /// All challenges.
     asked: usize,
-    not_before: Moment,
+    not_before: SimTime,
 }
 
 impl Challenger {
-    pub fn new(me: UserId, plan: Plan, rng: fastrand::Rng, now: Moment) -> Self {
+    pub fn new(me: UserId, plan: Plan, rng: fastrand::Rng, now: SimTime) -> Self {
         Self {
             me,
             plan,
@@ -50,7 +50,7 @@ impl Challenger {
     }
 
     /// When there is something to do next, if nothing happens before.
-    pub fn wakes_at(&self) -> Option<Moment> {
+    pub fn wakes_at(&self) -> Option<SimTime> {
         let impatient = self.open.values().flatten().min().copied();
         impatient.or_else(|| self.has_room().then_some(self.not_before))
     }
@@ -71,7 +71,7 @@ impl Challenger {
     }
 
     /// The challenge came to nothing.
-    pub fn is_refused(&mut self, id: GameId, now: Moment) {
+    pub fn is_refused(&mut self, id: GameId, now: SimTime) {
         if self.open.remove(&id).is_some() {
             self.sent -= 1;
             self.not_before = now + PAUSE;
@@ -81,7 +81,7 @@ impl Challenger {
     /// Takes back what nobody answers, and sends the next challenge when there is room for it.
     pub fn work(&mut self, sim: &Sim) {
         let now = sim.time().now();
-        let late = |until: &Option<Moment>| until.is_some_and(|until| until <= now);
+        let late = |until: &Option<SimTime>| until.is_some_and(|until| until <= now);
         let stale: Vec<GameId> = self
             .open
             .iter()
@@ -89,9 +89,9 @@ impl Challenger {
             .map(|(id, _)| *id)
             .collect();
         for id in stale {
-            let mut world = sim.world();
+            let mut state = sim.state();
             // If it was accepted just now, we hear of it.
-            if !world.rounds.contains_key(&id) && world.cancel(&self.me, id, None, now).is_err() {
+            if !state.rounds.contains_key(&id) && state.cancel(&self.me, id, None, now).is_err() {
                 self.is_refused(id, now);
             }
         }
@@ -102,14 +102,14 @@ impl Challenger {
         }
         self.not_before = now + GLANCE;
         for _ in 0..self.plan.burst.max(1) {
-            self.send(&mut sim.world(), now);
+            self.send(&mut sim.state(), now);
         }
     }
 
     /// Sends a challenge, though another one may wait.
-    fn send(&mut self, world: &mut World, now: Moment) {
+    fn send(&mut self, state: &mut SiteState, now: SimTime) {
         for (id, until) in &mut self.open {
-            if world.rounds.contains_key(id) {
+            if state.rounds.contains_key(id) {
                 *until = None;
             }
         }
@@ -119,7 +119,7 @@ impl Challenger {
             return;
         }
         let opponent = &self.plan.opponent;
-        let is_here = world
+        let is_here = state
             .user_by_name(opponent)
             .is_some_and(|user| user.is_online(now));
         if !is_here {
@@ -128,7 +128,7 @@ impl Challenger {
         let sent = next_challenge(&self.plan, self.sent)
             .ok_or_else(|| "it makes no sense".to_owned())
             .and_then(|wanted| {
-                world
+                state
                     .challenge(&self.me, opponent, wanted, now)
                     .map_err(|failure| failure.to_string())
             });
@@ -158,7 +158,7 @@ impl Challenger {
 }
 
 /// The challenge of this number, counted from 0.
-fn next_challenge(plan: &Plan, number: usize) -> Option<Wanted> {
+fn next_challenge(plan: &Plan, number: usize) -> Option<ChallengeConfig> {
     let mut variant = Variant::from_key(&plan.variant).ok()?;
     let start = match &plan.fen {
         Some(fen) => Some(Position::from_fen(fen).ok()?),
@@ -170,7 +170,7 @@ fn next_challenge(plan: &Plan, number: usize) -> Option<Wanted> {
     if variant == Variant::FromPosition && start.is_none() {
         return None;
     }
-    Some(Wanted {
+    Some(ChallengeConfig {
         variant,
         start,
         rated: plan.rated && variant != Variant::FromPosition,

@@ -10,7 +10,7 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 
 use crate::chess::Position;
 use crate::sim::options::check_name;
-use crate::sim::site::time::parse_span;
+use crate::sim::site::time::parse_duration;
 use crate::sim::site::variant::Variant;
 use crate::sim::{DeclineReason, TimeControl};
 
@@ -204,7 +204,7 @@ fn habits(keys: &Keys) -> Result<Habits, String> {
         Some(_) if keys.quits_at.is_none() => {
             return Err("`back-after` is for who leaves: add `quits-at`".to_owned());
         }
-        Some(text) => Some(parse_span(text).map_err(|error| format!("`back-after`: {error}"))?),
+        Some(text) => Some(parse_duration(text).map_err(|error| format!("`back-after`: {error}"))?),
         None => None,
     };
     let declines = match &keys.declines {
@@ -309,7 +309,7 @@ fn number(key: &str, value: Option<u64>, usual: usize, most: usize) -> Result<us
 /// `1s` or `200ms..1s`
 fn delay(text: &str) -> Result<RangeInclusive<Duration>, String> {
     let (least, most) = text.split_once("..").unwrap_or((text, text));
-    let span = |text| parse_span(text).map_err(|error| format!("`delay`: {error}"));
+    let span = |text| parse_duration(text).map_err(|error| format!("`delay`: {error}"));
     let (least, most) = (span(least)?, span(most)?);
     if least > most {
         return Err(format!("`delay`: {text} is the wrong way round"));

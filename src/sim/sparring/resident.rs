@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 use crate::sim::Sim;
 use crate::sim::options::NewUser;
 use crate::sim::site::id::{GameId, UserId};
-use crate::sim::site::state::{Notice, World};
-use crate::sim::site::time::Moment;
+use crate::sim::site::state::{Notice, SiteState};
+use crate::sim::site::time::SimTime;
 
 use super::Sparring;
 use super::challenger::Challenger;
@@ -32,9 +32,9 @@ pub(in crate::sim) struct Resident {
 
 impl Resident {
     /// Makes the account if there is none. Nothing when one of this name lives here already.
-    pub fn new(sparring: Sparring, world: &mut World, now: Moment) -> Option<Self> {
+    pub fn new(sparring: Sparring, state: &mut SiteState, now: SimTime) -> Option<Self> {
         let me = UserId::of(&sparring.name);
-        if world.residents.contains_key(&me) {
+        if state.builtin_players.contains_key(&me) {
             return None;
         }
         let account = if sparring.bot {
@@ -42,16 +42,16 @@ impl Resident {
         } else {
             NewUser::human(&sparring.name)
         };
-        world.add_user(account.rating(sparring.rating), now);
-        let user = world.user_mut(&me);
-        user.sparring = true;
+        state.add_user(account.rating(sparring.rating), now);
+        let user = state.user_mut(&me);
+        user.always_online = true;
         user.takebacks |= sparring.habits.minds_takebacks();
         let (sender, notices) = mpsc::unbounded_channel();
-        world.residents.insert(me.clone(), sender);
+        state.builtin_players.insert(me.clone(), sender);
         if sparring.arenas {
-            world.invite_to_all(&me, now);
+            state.invite_to_all(&me, now);
         }
-        let mut rng = fastrand::Rng::with_seed(world.seed ^ fingerprint(&sparring.name));
+        let mut rng = fastrand::Rng::with_seed(state.seed ^ fingerprint(&sparring.name));
         let plan = sparring.challenges.clone();
         Some(Self {
             challenger: plan.map(|plan| Challenger::new(me.clone(), plan, rng.fork(), now)),
@@ -73,7 +73,7 @@ impl Resident {
                 match wake {
                     Some(moment) => {
                         sim.time().sleep_until(moment).await;
-                        sim.up().await;
+                        sim.wait_until_up().await;
                     }
                     None => std::future::pending().await,
                 }
@@ -81,7 +81,7 @@ impl Resident {
             tokio::select! {
                 notice = self.notices.recv() => match notice {
                     Some(notice) => {
-                        sim.up().await;
+                        sim.wait_until_up().await;
                         self.hear(&sim, notice, &mut games);
                     }
                     None => return,
@@ -101,7 +101,7 @@ impl Resident {
     fn hear(&mut self, sim: &Sim, notice: Notice, games: &mut JoinSet<GameId>) {
         match notice {
             Notice::Challenged(id) => self.answer(sim, id),
-            Notice::Refused(id) => {
+            Notice::ChallengeEnded(id) => {
                 if let Some(challenger) = &mut self.challenger {
                     challenger.is_refused(id, sim.time().now());
                 }
@@ -113,7 +113,7 @@ impl Resident {
             Notice::Arena(id) => {
                 if self.sparring.arenas {
                     let now = sim.time().now();
-                    sim.world().invite(&self.me, id, now);
+                    sim.state().invite(&self.me, id, now);
                 }
             }
         }
@@ -123,10 +123,10 @@ impl Resident {
         let now = sim.time().now();
         let reasons = &self.sparring.habits.declines;
         let reason = reasons.get(self.declined % reasons.len().max(1)).copied();
-        let mut world = sim.world();
+        let mut state = sim.state();
         let answered = match reason {
-            None => world.accept(&self.me, id, now),
-            Some(reason) => world.decline(&self.me, id, reason, now),
+            None => state.accept(&self.me, id, now),
+            Some(reason) => state.decline(&self.me, id, reason, now),
         };
         // Otherwise it was taken back already.
         if answered.is_ok() {
@@ -136,8 +136,8 @@ impl Resident {
 
     fn sit_down(&mut self, sim: &Sim, id: GameId, games: &mut JoinSet<GameId>) {
         let color = {
-            let world = sim.world();
-            let round = world.rounds.get(&id);
+            let state = sim.state();
+            let round = state.rounds.get(&id);
             round
                 .filter(|round| round.referee.is_on())
                 .and_then(|round| round.color_of(&self.me))

@@ -72,7 +72,7 @@ impl Seat {
     /// Plays until the game is over.
     pub async fn play(mut self) -> GameId {
         loop {
-            self.sim.up().await;
+            self.sim.wait_until_up().await;
             let Some(mut sight) = self.look() else {
                 break;
             };
@@ -94,8 +94,8 @@ impl Seat {
 
     /// Nothing when the game is over.
     fn look(&self) -> Option<Sight> {
-        let world = self.sim.world();
-        let round = world.rounds.get(&self.id)?;
+        let state = self.sim.state();
+        let round = state.rounds.get(&self.id)?;
         let referee = &round.referee;
         let game = referee.game();
         let material = |color| material(game.position(), color);
@@ -119,8 +119,8 @@ impl Seat {
     async fn stay_away(&mut self, quit: Quit) {
         self.has_quit = true;
         let left_at = self.sim.time().now();
-        if let Some(round) = self.sim.world().rounds.get_mut(&self.id) {
-            round.sides[self.color.index()].presence.walks_out(left_at);
+        if let Some(round) = self.sim.state().rounds.get_mut(&self.id) {
+            round.sides[self.color.index()].presence.leave(left_at);
         }
         let sim = self.sim.clone();
         let back = async {
@@ -138,9 +138,9 @@ impl Seat {
                 }
             }
         }
-        self.sim.up().await;
-        if let Some(round) = self.sim.world().rounds.get_mut(&self.id) {
-            round.comes(self.color);
+        self.sim.wait_until_up().await;
+        if let Some(round) = self.sim.state().rounds.get_mut(&self.id) {
+            round.on_returned(self.color);
         }
     }
 
@@ -160,14 +160,14 @@ impl Seat {
     fn answer(&self, sight: &Sight) {
         let (color, habits) = (self.color, &self.sparring.habits);
         let now = self.sim.time().now();
-        let mut world = self.sim.world();
+        let mut state = self.sim.state();
         // In a game that has just ended both do nothing.
         if sight.draw_offered && habits.accepts_draws {
-            let _ = world.rule(self.id, |referee| referee.draw(color, true, now), now);
+            let _ = state.with_referee(self.id, |referee| referee.draw(color, true, now), now);
         }
         if sight.takeback_asked {
             let yes = habits.accepts_takebacks;
-            let _ = world.rule(self.id, |referee| referee.takeback(color, yes, now), now);
+            let _ = state.with_referee(self.id, |referee| referee.takeback(color, yes, now), now);
         }
     }
 
@@ -187,7 +187,7 @@ impl Seat {
                 Kind::Sleeper => None,
             };
             sim.time().sleep_until(ready).await;
-            sim.up().await;
+            sim.wait_until_up().await;
             mv
         };
         let mut thinking = pin!(thinking);
@@ -195,7 +195,7 @@ impl Seat {
             tokio::select! {
                 mv = &mut thinking => break mv,
                 () = self.nudge.notified() => {
-                    self.sim.up().await;
+                    self.sim.wait_until_up().await;
                     match self.look() {
                         Some(sight) if sight.plies == plies => self.answer(&sight),
                         _ => return,
@@ -220,8 +220,8 @@ impl Seat {
         let (id, color, habits) = (self.id, self.color, &self.sparring.habits);
         let resigns = self.is_lost(habits.resigns, behind, plies);
         let now = self.sim.time().now();
-        let mut world = self.sim.world();
-        let done = world.rule(
+        let mut state = self.sim.state();
+        let done = state.with_referee(
             id,
             |referee| {
                 if habits.aborts && referee.is_abortable() {
@@ -240,7 +240,7 @@ impl Seat {
             tracing::debug!("{} in {id}: {refusal}", self.me);
         } else if habits.begs_takebacks && plies > self.begged_at && rng.bool() {
             self.begged_at = plies;
-            let _ = world.rule(id, |referee| referee.takeback(color, true, now), now);
+            let _ = state.with_referee(id, |referee| referee.takeback(color, true, now), now);
         }
     }
 
@@ -250,9 +250,9 @@ impl Seat {
             return;
         }
         if let Some(line) = talk::line(&self.sparring.habits.chats, self.said) {
-            let mut world = self.sim.world();
+            let mut state = self.sim.state();
             for room in [Room::Player, Room::Spectator] {
-                world.say(&self.me, self.id, room, &line);
+                state.say(&self.me, self.id, room, &line);
             }
         }
         self.said += 1;
@@ -261,6 +261,6 @@ impl Seat {
     fn offer_rematch(&self) {
         let now = self.sim.time().now();
         // Not every game has one.
-        let _ = self.sim.world().offer_rematch(&self.me, self.id, now);
+        let _ = self.sim.state().offer_rematch(&self.me, self.id, now);
     }
 }

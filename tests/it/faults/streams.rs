@@ -145,7 +145,7 @@ fn f09_an_event_stream_that_ends_is_back_within_two_seconds() {
 #[test]
 fn f09_a_game_that_begins_while_the_event_stream_is_closed_is_played() {
     let site = Site::new([NewUser::bot("Patience")]);
-    site.sim.spar(Sparring::new("Patience", Kind::Random));
+    site.sim.add_player(Sparring::new("Patience", Kind::Random));
     let bot = Daemon::start(&site, "");
     let faults = site.sim.faults();
     faults.add(Rule {

@@ -19,7 +19,7 @@ async fn rehearsal(name: &str) -> Site {
     })
     .await;
     for sparring in script.sparring {
-        site.sim.spar(sparring);
+        site.sim.add_player(sparring);
     }
     site
 }

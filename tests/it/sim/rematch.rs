@@ -237,7 +237,7 @@ async fn offers_are_limited_with_limits_on() {
 #[tokio::test]
 async fn built_in_users_take_rematches() {
     let site = Site::start().await;
-    site.sim.spar(Sparring::new("Sam", Kind::Sleeper));
+    site.sim.add_player(Sparring::new("Sam", Kind::Sleeper));
     let mut events = site.stream("Anna", "/api/stream/event").await;
     let id = site
         .challenge("Anna", "Sam", &format!("{BLITZ}&color=white"))

@@ -22,9 +22,9 @@ async fn sparring_users_play_their_plan_to_the_end() {
         ..SimOptions::default()
     })
     .await;
-    site.sim.spar(Sparring::new("Greedy", Kind::Greedy));
+    site.sim.add_player(Sparring::new("Greedy", Kind::Greedy));
     site.sim
-        .spar(Sparring::new("Random", Kind::Random).challenging(plan("Greedy")));
+        .add_player(Sparring::new("Random", Kind::Random).challenging(plan("Greedy")));
     site.finished(3).await;
     let games = site.sim.games();
     assert_eq!(games.len(), 3);
@@ -42,7 +42,7 @@ async fn sparring_users_play_their_plan_to_the_end() {
 #[tokio::test]
 async fn a_sparring_user_answers_moves_and_waits_for_its_opponent_to_be_online() {
     let site = Site::start().await;
-    site.sim.spar(Sparring {
+    site.sim.add_player(Sparring {
         delay: Duration::ZERO..=Duration::ZERO,
         ..Sparring::new("Sparrow", Kind::Random).challenging(Plan {
             colors: vec![ColorChoice::White],
@@ -75,7 +75,7 @@ async fn a_sleeper_accepts_and_never_moves() {
         ..SimOptions::default()
     })
     .await;
-    site.sim.spar(Sparring::new("Sleepy", Kind::Sleeper));
+    site.sim.add_player(Sparring::new("Sleepy", Kind::Sleeper));
     let id = site
         .challenge(
             "Whitey",

@@ -1,19 +1,19 @@
 //! Calls about accounts and tokens.
 
-use super::{Answer, Asked, NDJSON, Reply};
+use super::{ApiRequest, ApiResult, NDJSON, Reply};
 use crate::sim::Sim;
-use crate::sim::http::error::Failure;
+use crate::sim::http::error::ApiError;
 use crate::sim::site::id::UserId;
-use crate::sim::site::users::Face;
+use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::Variant;
 use crate::sim::wire::{self, Ordered, PlayingJson, Relation, TokenInfo};
 
-pub(super) fn test_tokens(sim: &Sim, asked: &Asked<'_>) -> Reply {
-    let text = String::from_utf8_lossy(asked.body);
-    let world = sim.world();
+pub(super) fn test_tokens(sim: &Sim, request: &ApiRequest<'_>) -> Reply {
+    let text = String::from_utf8_lossy(request.body);
+    let state = sim.state();
     let tokens = text.trim().split(',').filter(|token| !token.is_empty());
     let known = tokens.take(1_000).map(|token| {
-        let info = world.grant(token).map(|grant| TokenInfo {
+        let info = state.grant(token).map(|grant| TokenInfo {
             user_id: grant.user.to_string(),
             scopes: grant.scopes.join(","),
             expires: None,
@@ -23,12 +23,12 @@ pub(super) fn test_tokens(sim: &Sim, asked: &Asked<'_>) -> Reply {
     Reply::json(&Ordered(known.collect()))
 }
 
-pub(super) fn bots_online(sim: &Sim, asked: &Asked<'_>) -> Reply {
+pub(super) fn bots_online(sim: &Sim, request: &ApiRequest<'_>) -> Reply {
     let now = sim.time().now();
-    let world = sim.world();
-    let bots = world.users.values().filter(|user| user.is_listed(now));
+    let state = sim.state();
+    let bots = state.users.values().filter(|user| user.is_listed(now));
     let lines = bots
-        .take(asked.number("nb", 100, 512))
+        .take(request.number("nb", 100, 512))
         .map(|user| wire::json(&user.json()) + "\n");
     Reply::Text {
         kind: NDJSON,
@@ -36,25 +36,25 @@ pub(super) fn bots_online(sim: &Sim, asked: &Asked<'_>) -> Reply {
     }
 }
 
-pub(super) fn users_status(sim: &Sim, asked: &Asked<'_>) -> Answer {
-    let ids = asked.params.get("ids").unwrap_or_default();
+pub(super) fn users_status(sim: &Sim, request: &ApiRequest<'_>) -> ApiResult {
+    let ids = request.params.get("ids").unwrap_or_default();
     let ids: Vec<&str> = ids
         .split(',')
         .map(str::trim)
         .filter(|id| !id.is_empty())
         .collect();
     if ids.is_empty() {
-        return Err(Failure::bad("No user ids provided"));
+        return Err(ApiError::bad_request("No user ids provided"));
     }
     let now = sim.time().now();
-    let world = sim.world();
-    let with = |name| asked.params.is_true(name);
+    let state = sim.state();
+    let with = |name| request.params.is_true(name);
     let statuses: Vec<_> = ids
         .into_iter()
         .take(100)
-        .filter_map(|id| world.user_by_name(id))
+        .filter_map(|id| state.user_by_name(id))
         .map(|user| {
-            let game = user.playing.last().and_then(|id| world.rounds.get(id));
+            let game = user.playing.last().and_then(|id| state.rounds.get(id));
             let playing = game.map(|round| match with("withGameMetas") {
                 false => PlayingJson::Yes(true),
                 true => PlayingJson::Game {
@@ -69,43 +69,43 @@ pub(super) fn users_status(sim: &Sim, asked: &Asked<'_>) -> Answer {
     Ok(Reply::json(&statuses))
 }
 
-pub(super) fn user(sim: &Sim, asked: &Asked<'_>, name: &str) -> Answer {
-    let world = sim.world();
-    let user = world.find_user(name)?;
+pub(super) fn user(sim: &Sim, request: &ApiRequest<'_>, name: &str) -> ApiResult {
+    let state = sim.state();
+    let user = state.find_user(name)?;
     // Who shows a token is told how he stands to this user; a bad one is as good as none.
-    let relation = world.authorize(asked.headers, &[]).ok().map(|me| {
-        let ties = &world.user(&me.user).ties;
+    let relation = state.authorize(request.headers, &[]).ok().map(|me| {
+        let relations = &state.user(&me.user).relations;
         Relation {
             followable: true,
-            following: ties.follows(&user.id),
-            blocking: ties.blocks(&user.id),
+            following: relations.follows(&user.id),
+            blocking: relations.blocks(&user.id),
         }
     });
-    Ok(Reply::json(&world.profile(user, relation)))
+    Ok(Reply::json(&state.profile(user, relation)))
 }
 
-pub(super) fn account(sim: &Sim, me: &UserId) -> Answer {
-    let world = sim.world();
-    if world.user(me).face != Face::User {
-        return Err(Failure::new(401, "No such user"));
+pub(super) fn account(sim: &Sim, me: &UserId) -> ApiResult {
+    let state = sim.state();
+    if state.user(me).account_kind != AccountKind::User {
+        return Err(ApiError::new(401, "No such user"));
     }
     let relation = Relation {
         followable: true,
         following: false,
         blocking: false,
     };
-    Ok(Reply::json(&world.profile(world.user(me), Some(relation))))
+    Ok(Reply::json(&state.profile(state.user(me), Some(relation))))
 }
 
-pub(super) fn upgrade(sim: &Sim, me: &UserId) -> Answer {
-    let mut world = sim.world();
-    let user = world.user_mut(me);
-    if user.tally.all > 0 || !user.playing.is_empty() {
-        return Err(Failure::bad(
+pub(super) fn upgrade(sim: &Sim, me: &UserId) -> ApiResult {
+    let mut state = sim.state();
+    let user = state.user_mut(me);
+    if user.game_counts.all > 0 || !user.playing.is_empty() {
+        return Err(ApiError::bad_request(
             "You already have games played. Make a new account.",
         ));
     }
-    user.become_bot();
-    world.leave_all_arenas(me);
+    user.upgrade_to_bot();
+    state.leave_all_arenas(me);
     Ok(Reply::ok())
 }

@@ -1,4 +1,4 @@
-//! What each call does. Checks come in the order in which the site makes them.
+//! What each route does. Checks come in the order in which the site makes them.
 
 mod account;
 mod challenge;
@@ -16,25 +16,25 @@ use axum::http::header::ACCEPT;
 
 use crate::sim::Sim;
 use crate::sim::http::auth::Caller;
-use crate::sim::http::error::Failure;
+use crate::sim::http::error::ApiError;
 use crate::sim::http::limits::{
-    ACCOUNT, CLOUD_EVALS, CROSSTABLES, DOWNLOADS, EVENT_STREAMS, FOLLOWS, Limit, Pass, TOKENS,
-    USERS,
+    ACCOUNT_READS, CLOUD_EVALS, CROSSTABLES, EVENT_STREAMS, FOLLOWS, GAME_EXPORTS, Limit,
+    PROFILE_READS, Permit, TOKEN_TESTS,
 };
 use crate::sim::http::params::Params;
-use crate::sim::http::route::personal::{Personal, Tie};
-use crate::sim::http::route::public::Lookup;
-use crate::sim::http::route::{Api, Call, ChallengeCall};
+use crate::sim::http::route::personal::{PersonalRoute, RelationChange};
+use crate::sim::http::route::public::PublicRoute;
+use crate::sim::http::route::{Api, ChallengeAction, Route};
 use crate::sim::http::stream::{Feed, Topic};
 use crate::sim::site::id::UserId;
-use crate::sim::site::state::World;
+use crate::sim::site::state::SiteState;
 use crate::sim::wire;
 
 const OK: &str = "{\"ok\":true}";
 const NDJSON: &str = "application/x-ndjson";
 
 /// A request beyond its address.
-pub(super) struct Asked<'a> {
+pub(super) struct ApiRequest<'a> {
     pub headers: &'a HeaderMap,
     pub params: Params,
     pub body: &'a [u8],
@@ -42,12 +42,12 @@ pub(super) struct Asked<'a> {
     pub address: String,
 }
 
-impl Asked<'_> {
+impl ApiRequest<'_> {
     /// The ids of a list in the body.
-    fn ids(&self, most: usize) -> Vec<String> {
+    fn ids(&self, max: usize) -> Vec<String> {
         let text = String::from_utf8_lossy(self.body);
         let ids = text.split(',').map(|id| id.trim().to_owned());
-        ids.filter(|id| !id.is_empty()).take(most).collect()
+        ids.filter(|id| !id.is_empty()).take(max).collect()
     }
 
     /// How many items the list in the body has, at least one.
@@ -66,14 +66,14 @@ impl Asked<'_> {
     }
 
     /// Who asks, where a token is welcome and none needed; a bad one is as good as none.
-    fn visitor(&self, world: &World) -> Option<UserId> {
-        let caller = world.authorize(self.headers, &[]).ok()?;
+    fn visitor(&self, state: &SiteState) -> Option<UserId> {
+        let caller = state.authorize(self.headers, &[]).ok()?;
         Some(caller.user)
     }
 
-    fn number(&self, name: &str, default: usize, most: usize) -> usize {
-        let asked = self.params.get(name).and_then(|text| text.parse().ok());
-        asked.unwrap_or(default).clamp(1, most)
+    fn number(&self, name: &str, default: usize, max: usize) -> usize {
+        let request = self.params.get(name).and_then(|text| text.parse().ok());
+        request.unwrap_or(default).clamp(1, max)
     }
 }
 
@@ -112,127 +112,138 @@ impl Reply {
     }
 }
 
-type Answer = Result<Reply, Failure>;
+type ApiResult = Result<Reply, ApiError>;
 
 /// The scopes of which a token needs one; an empty list: any token; `None`: no token.
-pub(super) fn accepted_scopes(call: &Call<'_>) -> Option<&'static [&'static str]> {
-    match call {
-        Call::Ping
-        | Call::TokenTest
-        | Call::BotsOnline
-        | Call::UsersStatus
-        | Call::User(_)
-        | Call::Export(_)
-        | Call::Unknown => None,
-        Call::Lookup(call) => call.scopes(),
-        Call::Personal(call) => Some(call.scopes()),
-        Call::Gathering(call) => call.scopes(),
-        Call::Account | Call::Playing => Some(&[]),
-        Call::Upgrade | Call::Game(Api::Bot, ..) => Some(&["bot:play"]),
-        Call::Game(Api::Board, ..) => Some(&["board:play"]),
-        Call::Events => Some(&["bot:play", "board:play", "challenge:read"]),
-        Call::ChallengeList | Call::Challenge(_, ChallengeCall::Show) => Some(&["challenge:read"]),
-        Call::AddTime(..) => Some(&["challenge:write"]),
+pub(super) fn accepted_scopes(route: &Route<'_>) -> Option<&'static [&'static str]> {
+    match route {
+        Route::Ping
+        | Route::TokenTest
+        | Route::BotsOnline
+        | Route::UsersStatus
+        | Route::User(_)
+        | Route::Export(_)
+        | Route::Unknown => None,
+        Route::Public(route) => route.scopes(),
+        Route::Personal(route) => Some(route.scopes()),
+        Route::Tournament(route) => route.scopes(),
+        Route::Account | Route::Playing => Some(&[]),
+        Route::Upgrade | Route::Game(Api::Bot, ..) => Some(&["bot:play"]),
+        Route::Game(Api::Board, ..) => Some(&["board:play"]),
+        Route::Events => Some(&["bot:play", "board:play", "challenge:read"]),
+        Route::ChallengeList | Route::Challenge(_, ChallengeAction::Show) => {
+            Some(&["challenge:read"])
+        }
+        Route::AddTime(..) => Some(&["challenge:write"]),
         // Their tokens are no condition, or parameters.
-        Call::OpenChallenge | Call::StartClocks(_) => None,
-        Call::ChallengeCreate(_) | Call::PlayEngine | Call::Challenge(..) => {
+        Route::OpenChallenge | Route::StartClocks(_) => None,
+        Route::ChallengeCreate(_) | Route::PlayEngine | Route::Challenge(..) => {
             Some(&["challenge:write", "bot:play", "board:play"])
         }
     }
 }
 
-/// What a call costs, of which limits, and whom: before anything of it is done.
+/// What a route costs, of which limits, and whom: before anything of it is done.
 pub(super) fn charge(
     sim: &Sim,
-    call: &Call<'_>,
-    asked: &Asked<'_>,
+    route: &Route<'_>,
+    request: &ApiRequest<'_>,
     caller: Option<&Caller>,
-) -> Result<(), Failure> {
+) -> Result<(), ApiError> {
     let now = sim.time().now();
     let charge = |limits: &[Limit], subject: &str, cost| {
-        let mut world = sim.world();
-        world.limits.charge_all(limits, subject, cost, now)
+        let mut state = sim.state();
+        state.limits.charge_all(limits, subject, cost, now)
     };
-    let from = &asked.address;
-    match (call, caller) {
-        (Call::Account, Some(me)) => charge(&[ACCOUNT], me.user.as_str(), 1)?,
-        (Call::Events, Some(me)) => charge(&[EVENT_STREAMS], &me.token, 1)?,
-        (Call::TokenTest, _) => charge(&[TOKENS], from, asked.listed())?,
-        (Call::User(_), _) => charge(&USERS, from, 1)?,
-        (Call::Personal(Personal::Relate(Tie::Follow, _)), Some(me)) => {
+    let from = &request.address;
+    match (route, caller) {
+        (Route::Account, Some(me)) => charge(&[ACCOUNT_READS], me.user.as_str(), 1)?,
+        (Route::Events, Some(me)) => charge(&[EVENT_STREAMS], &me.token, 1)?,
+        (Route::TokenTest, _) => charge(&[TOKEN_TESTS], from, request.listed())?,
+        (Route::User(_), _) => charge(&PROFILE_READS, from, 1)?,
+        (Route::Personal(PersonalRoute::Relate(RelationChange::Follow, _)), Some(me)) => {
             charge(&[FOLLOWS], me.user.as_str(), 1)?;
         }
-        (Call::Lookup(Lookup::Crosstable(..)), _) => charge(&[CROSSTABLES], from, 1)?,
-        (Call::Lookup(Lookup::CloudEval), _) => charge(&[CLOUD_EVALS], from, 1)?,
-        (Call::Lookup(Lookup::Users), _) => charge(&USERS, from, asked.listed().div_ceil(4))?,
+        (Route::Public(PublicRoute::Crosstable(..)), _) => charge(&[CROSSTABLES], from, 1)?,
+        (Route::Public(PublicRoute::CloudEval), _) => charge(&[CLOUD_EVALS], from, 1)?,
+        (Route::Public(PublicRoute::Users), _) => {
+            charge(&PROFILE_READS, from, request.listed().div_ceil(4))?
+        }
         _ => {}
     }
     Ok(())
 }
 
-/// Lets a call in of which only so many may run at once; it is over when what this gives is dropped.
-pub(super) fn enter(
+/// Lets a route in of which only so many may run at once; it is over when what this gives is dropped.
+pub(super) fn acquire(
     sim: &Sim,
-    call: &Call<'_>,
-    asked: &Asked<'_>,
-) -> Result<Option<Pass>, Failure> {
-    let crowd = match call {
-        Call::Lookup(Lookup::GamesOf(_) | Lookup::GamesByIds) => DOWNLOADS,
+    route: &Route<'_>,
+    request: &ApiRequest<'_>,
+) -> Result<Option<Permit>, ApiError> {
+    let limit = match route {
+        Route::Public(PublicRoute::GamesOf(_) | PublicRoute::GamesByIds) => GAME_EXPORTS,
         // Those who watch are let in where they take their seats.
         _ => return Ok(None),
     };
-    sim.world().limits.enter(crowd, &asked.address).map(Some)
+    sim.state()
+        .limits
+        .acquire(limit, &request.address)
+        .map(Some)
 }
 
-/// Answers a call. `caller` is there whenever the call needs a token.
+/// Answers a route. `caller` is there whenever the route needs a token.
 pub(super) async fn answer(
     sim: &Sim,
-    call: &Call<'_>,
-    asked: &Asked<'_>,
+    route: &Route<'_>,
+    request: &ApiRequest<'_>,
     caller: Option<&Caller>,
-) -> Answer {
-    match (call, caller) {
-        (Call::Ping, _) => Ok(Reply::Text {
+) -> ApiResult {
+    match (route, caller) {
+        (Route::Ping, _) => Ok(Reply::Text {
             kind: "text/plain; charset=utf-8",
             text: "pong".to_owned(),
         }),
-        (Call::TokenTest, _) => Ok(account::test_tokens(sim, asked)),
-        (Call::BotsOnline, _) => Ok(account::bots_online(sim, asked)),
-        (Call::UsersStatus, _) => account::users_status(sim, asked),
-        (Call::User(name), _) => account::user(sim, asked, name),
-        (Call::Export(id), _) => game::exported(sim, asked, id),
-        (Call::Account, Some(me)) => account::account(sim, &me.user),
-        (Call::Playing, Some(me)) => {
-            let most = asked.number("nb", 9, 50);
-            let playing = sim.world().now_playing(&me.user, most, sim.time().now());
+        (Route::TokenTest, _) => Ok(account::test_tokens(sim, request)),
+        (Route::BotsOnline, _) => Ok(account::bots_online(sim, request)),
+        (Route::UsersStatus, _) => account::users_status(sim, request),
+        (Route::User(name), _) => account::user(sim, request, name),
+        (Route::Export(id), _) => game::exported(sim, request, id),
+        (Route::Account, Some(me)) => account::account(sim, &me.user),
+        (Route::Playing, Some(me)) => {
+            let max = request.number("nb", 9, 50);
+            let playing = sim.state().now_playing(&me.user, max, sim.time().now());
             Ok(Reply::json(&playing))
         }
-        (Call::Upgrade, Some(me)) => account::upgrade(sim, &me.user),
-        (Call::Events, Some(me)) => {
+        (Route::Upgrade, Some(me)) => account::upgrade(sim, &me.user),
+        (Route::Events, Some(me)) => {
             let now = sim.time().now();
-            let feed = sim.world().open_events(&me.token, &me.user, now);
+            let feed = sim.state().open_event_stream(&me.token, &me.user, now);
             let user = me.user.clone();
             Ok(Reply::Stream {
                 topic: Topic::Events { user },
                 feed,
             })
         }
-        (Call::Game(api, id, call), Some(me)) => {
-            game::in_game(sim, asked, me, *api, id, *call).await
+        (Route::Game(api, id, route), Some(me)) => {
+            game::game_action(sim, request, me, *api, id, *route).await
         }
-        (Call::ChallengeList, Some(me)) => {
-            let list = sim.world().list_challenges(&me.user, sim.time().now());
+        (Route::ChallengeList, Some(me)) => {
+            let list = sim.state().list_challenges(&me.user, sim.time().now());
             Ok(Reply::json(&list))
         }
-        (Call::ChallengeCreate(name), Some(me)) => challenge::create(sim, asked, &me.user, name),
-        (Call::Challenge(id, call), Some(me)) => challenge::about(sim, asked, &me.user, *id, *call),
-        (Call::PlayEngine, Some(me)) => clocks::play_engine(sim, asked, &me.user),
-        (Call::OpenChallenge, _) => challenge::open(sim, asked),
-        (Call::StartClocks(id), _) => clocks::start_clocks(sim, asked, *id),
-        (Call::AddTime(id, seconds), Some(me)) => clocks::add_time(sim, &me.user, *id, *seconds),
-        (Call::Lookup(call), _) => public::look_up(sim, asked, *call),
-        (Call::Personal(call), Some(me)) => personal::about_me(sim, asked, me, *call),
-        (Call::Gathering(call), me) => tournament::gather(sim, asked, me.map(|me| &me.user), *call),
-        (Call::Unknown, _) | (_, None) => Err(Failure::no_page()),
+        (Route::ChallengeCreate(name), Some(me)) => challenge::create(sim, request, &me.user, name),
+        (Route::Challenge(id, route), Some(me)) => {
+            challenge::about(sim, request, &me.user, *id, *route)
+        }
+        (Route::PlayEngine, Some(me)) => clocks::play_engine(sim, request, &me.user),
+        (Route::OpenChallenge, _) => challenge::open(sim, request),
+        (Route::StartClocks(id), _) => clocks::start_clocks(sim, request, *id),
+        (Route::AddTime(id, seconds), Some(me)) => clocks::add_time(sim, &me.user, *id, *seconds),
+        (Route::Public(route), _) => public::public(sim, request, *route),
+        (Route::Personal(route), Some(me)) => personal::personal(sim, request, me, *route),
+        (Route::Tournament(route), me) => {
+            tournament::tournament(sim, request, me.map(|me| &me.user), *route)
+        }
+        (Route::Unknown, _) | (_, None) => Err(ApiError::unknown_path()),
     }
 }

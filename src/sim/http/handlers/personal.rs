@@ -2,68 +2,73 @@
 
 use serde_json::json;
 
-use super::{Answer, Asked, NDJSON, Reply};
+use super::{ApiRequest, ApiResult, NDJSON, Reply};
 use crate::sim::Sim;
 use crate::sim::http::auth::Caller;
-use crate::sim::http::error::Failure;
-use crate::sim::http::route::personal::{Personal, Tie};
+use crate::sim::http::error::ApiError;
+use crate::sim::http::route::personal::{PersonalRoute, RelationChange};
 use crate::sim::site::id::UserId;
 use crate::sim::site::users::User;
 use crate::sim::wire;
 
-pub(super) fn about_me(sim: &Sim, asked: &Asked<'_>, me: &Caller, call: Personal<'_>) -> Answer {
-    let mut world = sim.world();
-    match call {
-        Personal::Preferences => return Ok(Reply::Json(preferences(world.user(&me.user)))),
-        Personal::Email => {
+pub(super) fn personal(
+    sim: &Sim,
+    request: &ApiRequest<'_>,
+    me: &Caller,
+    route: PersonalRoute<'_>,
+) -> ApiResult {
+    let mut state = sim.state();
+    match route {
+        PersonalRoute::Preferences => return Ok(Reply::Json(preferences(state.user(&me.user)))),
+        PersonalRoute::Email => {
             let email = format!("{}@localhost", me.user);
             return Ok(Reply::json(&json!({ "email": email })));
         }
-        Personal::Kid => return Ok(Reply::json(&json!({ "kid": world.user(&me.user).kid }))),
-        Personal::SetKid => world.user_mut(&me.user).kid = asked.params.is_true("v"),
-        Personal::Revoke => {
-            world.revoke(&me.token);
+        PersonalRoute::Kid => return Ok(Reply::json(&json!({ "kid": state.user(&me.user).kid }))),
+        PersonalRoute::SetKid => state.user_mut(&me.user).kid = request.params.is_true("v"),
+        PersonalRoute::Revoke => {
+            state.revoke(&me.token);
             return Ok(Reply::Nothing);
         }
-        Personal::Inbox(name) => {
-            if asked.params.get("text").is_none() {
+        PersonalRoute::Inbox(name) => {
+            if request.params.get("text").is_none() {
                 let missing = [("text", "This field is required".to_owned())];
-                return Err(Failure::form(&missing));
+                return Err(ApiError::invalid_form(&missing));
             }
-            let other = world.find_user(name)?;
-            if other.ties.blocks(&me.user) {
-                return Err(Failure::bad("The message could not be sent"));
+            let other = state.find_user(name)?;
+            if other.relations.blocks(&me.user) {
+                return Err(ApiError::bad_request("The message could not be sent"));
             }
         }
-        Personal::Relate(tie, name) => {
-            let other = world.find_user(name)?.id.clone();
+        PersonalRoute::Relate(tie, name) => {
+            let other = state.find_user(name)?.id.clone();
             if other == me.user {
-                return Err(Failure::bad("Cannot do that to yourself"));
+                return Err(ApiError::bad_request("Cannot do that to yourself"));
             }
-            relate(world.user_mut(&me.user), tie, other);
+            relate(state.user_mut(&me.user), tie, other);
         }
-        Personal::Following => {
-            let followed = world.user(&me.user).ties.followed();
-            let lines = followed.filter_map(|id| world.users.get(id));
+        PersonalRoute::Following => {
+            let following_ids = state.user(&me.user).relations.following_ids();
+            let lines = following_ids.filter_map(|id| state.users.get(id));
             return Ok(Reply::Text {
                 kind: NDJSON,
                 text: lines.map(|user| wire::json(&user.json()) + "\n").collect(),
             });
         }
         // Nothing that happens here is news.
-        Personal::Timeline => return Ok(Reply::json(&json!({ "entries": [], "users": {} }))),
-        Personal::Seek if world.user(&me.user).bot => return Err(Failure::not_for_bots()),
-        Personal::Seek => return Err(Failure::bad("This simulator has no lobby")),
+        PersonalRoute::Timeline => return Ok(Reply::json(&json!({ "entries": [], "users": {} }))),
+        PersonalRoute::Seek if state.user(&me.user).bot => return Err(ApiError::not_for_bots()),
+        PersonalRoute::Seek => return Err(ApiError::bad_request("This simulator has no lobby")),
     }
     Ok(Reply::ok())
 }
 
-fn relate(user: &mut User, tie: Tie, other: UserId) {
+fn relate(user: &mut User, tie: RelationChange, other: UserId) {
     match tie {
-        Tie::Follow => user.ties.follow(other),
-        Tie::Unfollow => user.ties.unfollow(&other),
-        Tie::Block => user.ties.block(other),
-        Tie::Unblock => user.ties.unblock(&other),
+        RelationChange::Follow => user.relations.follow(other),
+        RelationChange::Unfollow => user.relations.unfollow(&other),
+        RelationChange::Block => user.relations.block(other),
+        RelationChange::Unblock => user.relations.unblock(&other),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::{Answer, NDJSON, Reply};
+use super::{ApiResult, NDJSON, Reply};
 use crate::chess::{CastlingNotation, Position};
-use crate::sim::http::error::Failure;
+use crate::sim::http::error::ApiError;
 use crate::sim::http::params::Params;
 use crate::sim::wire;
 
@@ -29,10 +29,10 @@ pub(super) fn explorer(kind: &str) -> Reply {
 }
 
 /// Says what the rules alone tell, and that the rest is unknown.
-pub(super) fn tablebase(params: &Params) -> Answer {
+pub(super) fn tablebase(params: &Params) -> ApiResult {
     let fen = params.get("fen").unwrap_or_default().replace('_', " ");
-    let position =
-        Position::from_fen(&fen).map_err(|error| Failure::bad(format!("Invalid FEN: {error}")))?;
+    let position = Position::from_fen(&fen)
+        .map_err(|error| ApiError::bad_request(format!("Invalid FEN: {error}")))?;
     let moves = position.legal_moves();
     let shown: Vec<_> = moves
         .iter()

@@ -1,68 +1,71 @@
 //! Calls about teams, and what little there is of swiss tournaments.
 
-use super::{Answer, Asked, Reply};
+use super::{ApiRequest, ApiResult, Reply};
 use crate::sim::Sim;
-use crate::sim::http::error::Failure;
-use crate::sim::http::route::tournament::TeamCall;
+use crate::sim::http::error::ApiError;
+use crate::sim::http::route::tournament::TeamAction;
 use crate::sim::site::id::UserId;
 use crate::sim::wire;
 
 /// Most arenas of a team that are listed.
-const MOST: usize = 100;
+const MAX_LINES: usize = 100;
 
 pub(super) fn about(
     sim: &Sim,
-    asked: &Asked<'_>,
+    request: &ApiRequest<'_>,
     me: Option<&UserId>,
     id: &str,
-    call: TeamCall,
-) -> Answer {
+    route: TeamAction,
+) -> ApiResult {
     let now = sim.time().now();
-    let mut world = sim.world();
-    match (call, me) {
-        (TeamCall::Join, Some(me)) => {
-            let (password, message) = (asked.params.get("password"), asked.params.get("message"));
-            world.join_team(me, id, password, message, now)?;
+    let mut state = sim.state();
+    match (route, me) {
+        (TeamAction::Join, Some(me)) => {
+            let (password, message) = (
+                request.params.get("password"),
+                request.params.get("message"),
+            );
+            state.join_team(me, id, password, message, now)?;
             Ok(Reply::ok())
         }
-        (TeamCall::Quit, Some(me)) => {
-            world.quit_team(me, id)?;
+        (TeamAction::Quit, Some(me)) => {
+            state.quit_team(me, id)?;
             Ok(Reply::ok())
         }
-        (TeamCall::Show, _) => {
-            let visitor = asked.visitor(&world);
-            let team = world.find_team(id)?;
-            Ok(Reply::json(&world.team_json(team, visitor.as_ref())))
+        (TeamAction::Show, _) => {
+            let visitor = request.visitor(&state);
+            let team = state.find_team(id)?;
+            Ok(Reply::json(&state.team_json(team, visitor.as_ref())))
         }
-        (TeamCall::Users, _) => Ok(Reply::lines(world.team_members(world.find_team(id)?))),
-        (TeamCall::Arenas, _) => {
-            let team = &world.find_team(id)?.id;
-            let arenas = world.arenas.iter().rev().filter(|arena| arena.is_of(team));
-            let lines = arenas.take(asked.number("max", MOST, MOST));
+        (TeamAction::Users, _) => Ok(Reply::lines(state.team_members(state.find_team(id)?))),
+        (TeamAction::Arenas, _) => {
+            let team = &state.find_team(id)?.id;
+            let arenas = state.arenas.iter().rev().filter(|arena| arena.is_of(team));
+            let lines = arenas.take(request.number("max", MAX_LINES, MAX_LINES));
             Ok(Reply::lines(
-                lines.map(|arena| wire::json(&world.listed(arena, now))),
+                lines.map(|arena| wire::json(&state.listed(arena, now))),
             ))
         }
-        (TeamCall::Join | TeamCall::Quit, None) => Err(Failure::no_page()),
+        (TeamAction::Join | TeamAction::Quit, None) => Err(ApiError::unknown_path()),
     }
 }
 
-pub(super) fn of_user(sim: &Sim, asked: &Asked<'_>, name: &str) -> Answer {
-    let world = sim.world();
-    let user = world.find_user(name)?.id.clone();
-    let visitor = asked.visitor(&world);
-    let teams = world.teams.values();
+pub(super) fn of_user(sim: &Sim, request: &ApiRequest<'_>, name: &str) -> ApiResult {
+    let state = sim.state();
+    let user = state.find_user(name)?.id.clone();
+    let visitor = request.visitor(&state);
+    let teams = state.teams.values();
     let teams: Vec<_> = teams
         .filter(|team| team.members.contains_key(&user))
-        .map(|team| world.team_json(team, visitor.as_ref()))
+        .map(|team| state.team_json(team, visitor.as_ref()))
         .collect();
     Ok(Reply::json(&teams))
 }
 
 /// There are no swiss tournaments here, and bots may not play in any.
-pub(super) fn swiss(sim: &Sim, me: &UserId) -> Answer {
-    if sim.world().user(me).bot {
-        return Err(Failure::not_for_bots());
+pub(super) fn swiss(sim: &Sim, me: &UserId) -> ApiResult {
+    if sim.state().user(me).bot {
+        return Err(ApiError::not_for_bots());
     }
-    Err(Failure::not_found())
+    Err(ApiError::not_found())
 }

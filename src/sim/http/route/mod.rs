@@ -7,14 +7,14 @@ pub(super) mod tournament;
 use axum::http::Method;
 
 use crate::sim::faults::Endpoint;
-use crate::sim::http::route::personal::Personal;
-use crate::sim::http::route::public::Lookup;
-use crate::sim::http::route::tournament::Gathering;
+use crate::sim::http::route::personal::PersonalRoute;
+use crate::sim::http::route::public::PublicRoute;
+use crate::sim::http::route::tournament::TournamentRoute;
 use crate::sim::site::id::GameId;
 
-/// A call, with the parts of its address.
+/// A route, with the parts of its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::sim) enum Call<'a> {
+pub(in crate::sim) enum Route<'a> {
     Account,
     Playing,
     TokenTest,
@@ -26,18 +26,18 @@ pub(in crate::sim) enum Call<'a> {
     Export(&'a str),
     Ping,
     /// Something in a game.
-    Game(Api, &'a str, GameCall<'a>),
+    Game(Api, &'a str, GameAction<'a>),
     ChallengeList,
     ChallengeCreate(&'a str),
-    Challenge(GameId, ChallengeCall),
+    Challenge(GameId, ChallengeAction),
     PlayEngine,
     OpenChallenge,
     StartClocks(GameId),
     /// Seconds for the opponent.
     AddTime(GameId, u32),
-    Lookup(Lookup<'a>),
-    Personal(Personal<'a>),
-    Gathering(Gathering<'a>),
+    Public(PublicRoute<'a>),
+    Personal(PersonalRoute<'a>),
+    Tournament(TournamentRoute<'a>),
     /// None of these.
     Unknown,
 }
@@ -60,7 +60,7 @@ impl Api {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sim) enum GameCall<'a> {
+pub(in crate::sim) enum GameAction<'a> {
     Stream,
     Move(&'a str),
     Say,
@@ -76,28 +76,28 @@ pub(in crate::sim) enum GameCall<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sim) enum ChallengeCall {
+pub(in crate::sim) enum ChallengeAction {
     Show,
     Accept,
     Decline,
     Cancel,
 }
 
-impl<'a> Call<'a> {
+impl<'a> Route<'a> {
     /// Reads method and path. A slash at the end does not matter.
     pub fn parse(method: &Method, path: &'a str) -> Self {
         let path = path.strip_suffix('/').unwrap_or(path);
         let parts: Vec<&str> = path.split('/').skip(1).collect();
         let get = matches!(*method, Method::GET | Method::HEAD);
         let post = *method == Method::POST;
-        if let Some(call) = Lookup::parse(get, post, &parts) {
-            return Self::Lookup(call);
+        if let Some(route) = PublicRoute::parse(get, post, &parts) {
+            return Self::Public(route);
         }
-        if let Some(call) = Personal::parse(method, &parts) {
-            return Self::Personal(call);
+        if let Some(route) = PersonalRoute::parse(method, &parts) {
+            return Self::Personal(route);
         }
-        if let Some(call) = Gathering::parse(get, post, &parts) {
-            return Self::Gathering(call);
+        if let Some(route) = TournamentRoute::parse(get, post, &parts) {
+            return Self::Tournament(route);
         }
         match parts[..] {
             ["__ping"] if get => Self::Ping,
@@ -112,14 +112,18 @@ impl<'a> Call<'a> {
                 ["users", "status"] if get => Self::UsersStatus,
                 ["user", name] if get => Self::User(name),
                 [door, "game", ref rest @ ..] => {
-                    let game = Api::named(door).zip(GameCall::parse(get, post, rest));
-                    game.map_or(Self::Unknown, |(api, (id, call))| Self::Game(api, id, call))
+                    let game = Api::named(door).zip(GameAction::parse(get, post, rest));
+                    game.map_or(Self::Unknown, |(api, (id, route))| {
+                        Self::Game(api, id, route)
+                    })
                 }
                 ["challenge"] if get => Self::ChallengeList,
-                ["challenge", id, "show"] if get => Self::challenge(id, ChallengeCall::Show),
-                ["challenge", id, "accept"] if post => Self::challenge(id, ChallengeCall::Accept),
-                ["challenge", id, "decline"] if post => Self::challenge(id, ChallengeCall::Decline),
-                ["challenge", id, "cancel"] if post => Self::challenge(id, ChallengeCall::Cancel),
+                ["challenge", id, "show"] if get => Self::challenge(id, ChallengeAction::Show),
+                ["challenge", id, "accept"] if post => Self::challenge(id, ChallengeAction::Accept),
+                ["challenge", id, "decline"] if post => {
+                    Self::challenge(id, ChallengeAction::Decline)
+                }
+                ["challenge", id, "cancel"] if post => Self::challenge(id, ChallengeAction::Cancel),
                 ["challenge", "ai"] if post => Self::PlayEngine,
                 ["challenge", "open"] if post => Self::OpenChallenge,
                 ["challenge", id, "start-clocks"] if post => {
@@ -136,15 +140,17 @@ impl<'a> Call<'a> {
     }
 
     /// These addresses take ids of exactly eight characters; others are unknown pages.
-    fn challenge(id: &str, call: ChallengeCall) -> Self {
-        GameId::parse(id).map_or(Self::Unknown, |id| Self::Challenge(id, call))
+    fn challenge(id: &str, route: ChallengeAction) -> Self {
+        GameId::parse(id).map_or(Self::Unknown, |id| Self::Challenge(id, route))
     }
 
     /// Its answer is a stream without end.
     pub fn is_stream(&self) -> bool {
         matches!(
             self,
-            Self::Events | Self::Game(_, _, GameCall::Stream) | Self::Lookup(Lookup::StreamGame(_))
+            Self::Events
+                | Self::Game(_, _, GameAction::Stream)
+                | Self::Public(PublicRoute::StreamGame(_))
         )
     }
 
@@ -160,35 +166,35 @@ impl<'a> Call<'a> {
             Self::User(_) => Endpoint::User,
             Self::Export(_) => Endpoint::Export,
             Self::Ping => Endpoint::Ping,
-            Self::Game(_, _, call) => match call {
-                GameCall::Stream => Endpoint::GameStream,
-                GameCall::Move(_) => Endpoint::Move,
-                GameCall::Say => Endpoint::Chat,
-                GameCall::ChatLog => Endpoint::ChatLog,
-                GameCall::Abort => Endpoint::Abort,
-                GameCall::Resign => Endpoint::Resign,
-                GameCall::Draw(_) => Endpoint::Draw,
-                GameCall::Takeback(_) => Endpoint::Takeback,
-                GameCall::ClaimVictory => Endpoint::ClaimVictory,
-                GameCall::ClaimDraw => Endpoint::ClaimDraw,
-                GameCall::Berserk => Endpoint::Berserk,
-                GameCall::Unknown => Endpoint::Other,
+            Self::Game(_, _, route) => match route {
+                GameAction::Stream => Endpoint::GameStream,
+                GameAction::Move(_) => Endpoint::Move,
+                GameAction::Say => Endpoint::Chat,
+                GameAction::ChatLog => Endpoint::ChatLog,
+                GameAction::Abort => Endpoint::Abort,
+                GameAction::Resign => Endpoint::Resign,
+                GameAction::Draw(_) => Endpoint::Draw,
+                GameAction::Takeback(_) => Endpoint::Takeback,
+                GameAction::ClaimVictory => Endpoint::ClaimVictory,
+                GameAction::ClaimDraw => Endpoint::ClaimDraw,
+                GameAction::Berserk => Endpoint::Berserk,
+                GameAction::Unknown => Endpoint::Other,
             },
             Self::ChallengeList => Endpoint::ChallengeList,
             Self::ChallengeCreate(_) => Endpoint::ChallengeCreate,
-            Self::Challenge(_, call) => match call {
-                ChallengeCall::Show => Endpoint::ChallengeShow,
-                ChallengeCall::Accept => Endpoint::ChallengeAccept,
-                ChallengeCall::Decline => Endpoint::ChallengeDecline,
-                ChallengeCall::Cancel => Endpoint::ChallengeCancel,
+            Self::Challenge(_, route) => match route {
+                ChallengeAction::Show => Endpoint::ChallengeShow,
+                ChallengeAction::Accept => Endpoint::ChallengeAccept,
+                ChallengeAction::Decline => Endpoint::ChallengeDecline,
+                ChallengeAction::Cancel => Endpoint::ChallengeCancel,
             },
             Self::PlayEngine => Endpoint::ChallengeAi,
             Self::OpenChallenge => Endpoint::ChallengeOpen,
             Self::StartClocks(_) => Endpoint::StartClocks,
             Self::AddTime(..) => Endpoint::AddTime,
-            Self::Lookup(call) => call.endpoint(),
+            Self::Public(route) => route.endpoint(),
             Self::Personal(_) => Endpoint::Personal,
-            Self::Gathering(call) => call.endpoint(),
+            Self::Tournament(route) => route.endpoint(),
             Self::Unknown => Endpoint::Other,
         }
     }
@@ -203,8 +209,8 @@ impl<'a> Call<'a> {
     }
 }
 
-impl<'a> GameCall<'a> {
-    /// The game and the call, from what follows the door.
+impl<'a> GameAction<'a> {
+    /// The game and the route, from what follows the door.
     fn parse(get: bool, post: bool, rest: &[&'a str]) -> Option<(&'a str, Self)> {
         match *rest {
             ["stream", id] if get => Some((id, Self::Stream)),
@@ -236,42 +242,51 @@ mod tests {
 
     #[test]
     fn addresses_are_understood() {
-        let post = |path| Call::parse(&Method::POST, path);
-        let get = |path| Call::parse(&Method::GET, path);
-        let game = |call| Call::Game(Api::Bot, "abcdefgh", call);
+        let post = |path| Route::parse(&Method::POST, path);
+        let get = |path| Route::parse(&Method::GET, path);
+        let game = |route| Route::Game(Api::Bot, "abcdefgh", route);
         assert_eq!(
             post("/api/bot/game/abcdefgh/move/e2e4"),
-            game(GameCall::Move("e2e4"))
+            game(GameAction::Move("e2e4"))
         );
         assert_eq!(
             post("/api/bot/game/abcdefgh/claim-victory/"),
-            game(GameCall::ClaimVictory)
+            game(GameAction::ClaimVictory)
         );
         assert_eq!(
             post("/api/bot/game/abcdefgh/dance"),
-            game(GameCall::Unknown)
+            game(GameAction::Unknown)
         );
-        assert_eq!(get("/api/bot/game/stream/abcdefgh"), game(GameCall::Stream));
-        assert_eq!(get("/api/bot/game/abcdefgh/chat"), game(GameCall::ChatLog));
+        assert_eq!(
+            get("/api/bot/game/stream/abcdefgh"),
+            game(GameAction::Stream)
+        );
+        assert_eq!(
+            get("/api/bot/game/abcdefgh/chat"),
+            game(GameAction::ChatLog)
+        );
         assert_eq!(
             post("/api/board/game/abcdefgh/resign"),
-            Call::Game(Api::Board, "abcdefgh", GameCall::Resign)
+            Route::Game(Api::Board, "abcdefgh", GameAction::Resign)
         );
-        assert_eq!(get("/api/bored/game/stream/abcdefgh"), Call::Unknown);
-        assert_eq!(post("/api/challenge/bobby"), Call::ChallengeCreate("bobby"));
+        assert_eq!(get("/api/bored/game/stream/abcdefgh"), Route::Unknown);
+        assert_eq!(
+            post("/api/challenge/bobby"),
+            Route::ChallengeCreate("bobby")
+        );
         assert_eq!(
             post("/api/challenge/tooshort/accept").endpoint(),
             Endpoint::ChallengeAccept
         );
-        assert_eq!(post("/api/challenge/short/accept"), Call::Unknown);
-        assert_eq!(get("/api/challenge/bobby"), Call::Unknown);
+        assert_eq!(post("/api/challenge/short/accept"), Route::Unknown);
+        assert_eq!(get("/api/challenge/bobby"), Route::Unknown);
         assert_eq!(
             post("/api/tournament/abcdefgh/join").endpoint(),
             Endpoint::ArenaJoin
         );
-        assert_eq!(get("/api/tournament/abcdefgh/join"), Call::Unknown);
-        assert_eq!(get("/api/tournament/short"), Call::Unknown);
+        assert_eq!(get("/api/tournament/abcdefgh/join"), Route::Unknown);
+        assert_eq!(get("/api/tournament/short"), Route::Unknown);
         assert_eq!(post("/team/bots/quit").endpoint(), Endpoint::TeamQuit);
-        assert_eq!(get("/"), Call::Unknown);
+        assert_eq!(get("/"), Route::Unknown);
     }
 }

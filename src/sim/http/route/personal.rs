@@ -1,8 +1,8 @@
 //! Calls about oneself: settings, messages, whom one follows and blocks.
 
-/// One such call.
+/// One such route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sim) enum Personal<'a> {
+pub(in crate::sim) enum PersonalRoute<'a> {
     Preferences,
     Email,
     Kid,
@@ -10,7 +10,7 @@ pub(in crate::sim) enum Personal<'a> {
     /// The token is given up.
     Revoke,
     Inbox(&'a str),
-    Relate(Tie, &'a str),
+    Relate(RelationChange, &'a str),
     Following,
     Timeline,
     /// A wish for a game against anybody, which is not for bots.
@@ -19,14 +19,14 @@ pub(in crate::sim) enum Personal<'a> {
 
 /// What becomes of how one user stands to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sim) enum Tie {
+pub(in crate::sim) enum RelationChange {
     Follow,
     Unfollow,
     Block,
     Unblock,
 }
 
-impl Tie {
+impl RelationChange {
     fn named(name: &str) -> Option<Self> {
         match name {
             "follow" => Some(Self::Follow),
@@ -38,9 +38,9 @@ impl Tie {
     }
 }
 
-impl<'a> Personal<'a> {
+impl<'a> PersonalRoute<'a> {
     pub fn parse(method: &axum::http::Method, parts: &[&'a str]) -> Option<Self> {
-        let call = match (method.as_str(), parts) {
+        let route = match (method.as_str(), parts) {
             ("GET" | "HEAD", ["api", "account", "preferences"]) => Self::Preferences,
             ("GET" | "HEAD", ["api", "account", "email"]) => Self::Email,
             ("GET" | "HEAD", ["api", "account", "kid"]) => Self::Kid,
@@ -48,12 +48,12 @@ impl<'a> Personal<'a> {
             ("DELETE", ["api", "token"]) => Self::Revoke,
             ("POST", ["inbox", name]) => Self::Inbox(name),
             ("GET" | "HEAD", ["api", "rel", "following"]) => Self::Following,
-            ("POST", ["api", "rel", tie, name]) => Self::Relate(Tie::named(tie)?, name),
+            ("POST", ["api", "rel", tie, name]) => Self::Relate(RelationChange::named(tie)?, name),
             ("GET" | "HEAD", ["api", "timeline"]) => Self::Timeline,
             ("POST", ["api", "board", "seek"]) => Self::Seek,
             _ => return None,
         };
-        Some(call)
+        Some(route)
     }
 
     /// As in [`accepted_scopes`](crate::sim::http::handlers::accepted_scopes).

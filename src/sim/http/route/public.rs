@@ -2,9 +2,9 @@
 
 use crate::sim::faults::Endpoint;
 
-/// One such call.
+/// One such route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sim) enum Lookup<'a> {
+pub(in crate::sim) enum PublicRoute<'a> {
     Users,
     Crosstable(&'a str, &'a str),
     /// The game that a user plays now, or has played last.
@@ -24,9 +24,9 @@ pub(in crate::sim) enum Lookup<'a> {
     Tablebase,
 }
 
-impl<'a> Lookup<'a> {
+impl<'a> PublicRoute<'a> {
     pub fn parse(get: bool, post: bool, parts: &[&'a str]) -> Option<Self> {
-        let call = match *parts {
+        let route = match *parts {
             ["api", "users"] if post => Self::Users,
             ["api", "crosstable", one, other] if get => Self::Crosstable(one, other),
             ["api", "user", name, "current-game"] if get => Self::CurrentGame(name),
@@ -42,7 +42,7 @@ impl<'a> Lookup<'a> {
             ["standard" | "atomic" | "antichess"] if get => Self::Tablebase,
             _ => return None,
         };
-        Some(call)
+        Some(route)
     }
 
     pub fn endpoint(self) -> Endpoint {

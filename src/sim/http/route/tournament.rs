@@ -3,15 +3,15 @@
 use crate::sim::faults::Endpoint;
 use crate::sim::site::id::ArenaId;
 
-/// One such call.
+/// One such route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sim) enum Gathering<'a> {
+pub(in crate::sim) enum TournamentRoute<'a> {
     ArenaList,
     ArenaCreate,
-    Arena(ArenaId, ArenaCall),
+    Arena(ArenaId, ArenaAction),
     ArenasCreatedBy(&'a str),
     ArenasPlayedBy(&'a str),
-    Team(&'a str, TeamCall),
+    Team(&'a str, TeamAction),
     TeamsOf(&'a str),
     SwissShow,
     /// To take part, or no longer.
@@ -19,7 +19,7 @@ pub(in crate::sim) enum Gathering<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sim) enum ArenaCall {
+pub(in crate::sim) enum ArenaAction {
     Show,
     Join,
     Withdraw,
@@ -29,7 +29,7 @@ pub(in crate::sim) enum ArenaCall {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sim) enum TeamCall {
+pub(in crate::sim) enum TeamAction {
     Show,
     Users,
     Arenas,
@@ -37,44 +37,44 @@ pub(in crate::sim) enum TeamCall {
     Quit,
 }
 
-impl<'a> Gathering<'a> {
+impl<'a> TournamentRoute<'a> {
     pub fn parse(get: bool, post: bool, parts: &[&'a str]) -> Option<Self> {
-        let call = match *parts {
+        let route = match *parts {
             ["api", "tournament"] if get => Self::ArenaList,
             ["api", "tournament"] if post => Self::ArenaCreate,
-            ["api", "tournament", id, ref call @ ..] => {
-                Self::Arena(ArenaId::parse(id)?, ArenaCall::parse(get, post, call)?)
+            ["api", "tournament", id, ref route @ ..] => {
+                Self::Arena(ArenaId::parse(id)?, ArenaAction::parse(get, post, route)?)
             }
             ["api", "user", name, "tournament", "created"] if get => Self::ArenasCreatedBy(name),
             ["api", "user", name, "tournament", "played"] if get => Self::ArenasPlayedBy(name),
             ["api", "team", "of", name] if get => Self::TeamsOf(name),
-            ["api", "team", id] if get => Self::Team(id, TeamCall::Show),
-            ["api", "team", id, "users"] if get => Self::Team(id, TeamCall::Users),
-            ["api", "team", id, "arena"] if get => Self::Team(id, TeamCall::Arenas),
-            ["team", id, "join"] if post => Self::Team(id, TeamCall::Join),
-            ["team", id, "quit"] if post => Self::Team(id, TeamCall::Quit),
+            ["api", "team", id] if get => Self::Team(id, TeamAction::Show),
+            ["api", "team", id, "users"] if get => Self::Team(id, TeamAction::Users),
+            ["api", "team", id, "arena"] if get => Self::Team(id, TeamAction::Arenas),
+            ["team", id, "join"] if post => Self::Team(id, TeamAction::Join),
+            ["team", id, "quit"] if post => Self::Team(id, TeamAction::Quit),
             ["api", "swiss", _] if get => Self::SwissShow,
             ["api", "swiss", _, "join" | "withdraw"] if post => Self::SwissEnter,
             _ => return None,
         };
-        Some(call)
+        Some(route)
     }
 
     pub fn endpoint(self) -> Endpoint {
         match self {
             Self::ArenaList => Endpoint::ArenaList,
             Self::ArenaCreate => Endpoint::ArenaCreate,
-            Self::Arena(_, call) => match call {
-                ArenaCall::Show => Endpoint::ArenaShow,
-                ArenaCall::Join => Endpoint::ArenaJoin,
-                ArenaCall::Withdraw => Endpoint::ArenaWithdraw,
-                ArenaCall::Results => Endpoint::ArenaResults,
-                ArenaCall::Games => Endpoint::ArenaGames,
-                ArenaCall::Teams => Endpoint::ArenaTeams,
+            Self::Arena(_, route) => match route {
+                ArenaAction::Show => Endpoint::ArenaShow,
+                ArenaAction::Join => Endpoint::ArenaJoin,
+                ArenaAction::Withdraw => Endpoint::ArenaWithdraw,
+                ArenaAction::Results => Endpoint::ArenaResults,
+                ArenaAction::Games => Endpoint::ArenaGames,
+                ArenaAction::Teams => Endpoint::ArenaTeams,
             },
             Self::ArenasCreatedBy(_) | Self::ArenasPlayedBy(_) => Endpoint::ArenasOfUser,
-            Self::Team(_, TeamCall::Join) => Endpoint::TeamJoin,
-            Self::Team(_, TeamCall::Quit) => Endpoint::TeamQuit,
+            Self::Team(_, TeamAction::Join) => Endpoint::TeamJoin,
+            Self::Team(_, TeamAction::Quit) => Endpoint::TeamQuit,
             Self::Team(..) | Self::TeamsOf(_) => Endpoint::Team,
             Self::SwissShow | Self::SwissEnter => Endpoint::Swiss,
         }
@@ -83,17 +83,17 @@ impl<'a> Gathering<'a> {
     /// As in [`accepted_scopes`](crate::sim::http::handlers::accepted_scopes).
     pub fn scopes(self) -> Option<&'static [&'static str]> {
         match self {
-            Self::Arena(_, ArenaCall::Join | ArenaCall::Withdraw) => {
+            Self::Arena(_, ArenaAction::Join | ArenaAction::Withdraw) => {
                 Some(&["tournament:write", "bot:play"])
             }
             Self::ArenaCreate | Self::SwissEnter => Some(&["tournament:write"]),
-            Self::Team(_, TeamCall::Join | TeamCall::Quit) => Some(&["team:write"]),
+            Self::Team(_, TeamAction::Join | TeamAction::Quit) => Some(&["team:write"]),
             _ => None,
         }
     }
 }
 
-impl ArenaCall {
+impl ArenaAction {
     fn parse(get: bool, post: bool, parts: &[&str]) -> Option<Self> {
         match *parts {
             [] if get => Some(Self::Show),

@@ -72,7 +72,7 @@ async fn sixteen_bots_play_an_arena_to_its_end() {
         },
     );
     for (name, kind) in [("Greedy", Kind::Greedy), ("Random", Kind::Random)] {
-        site.sim.spar(Sparring {
+        site.sim.add_player(Sparring {
             copies: 8,
             delay: Duration::ZERO..=Duration::from_millis(100),
             arenas: true,
