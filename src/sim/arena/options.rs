@@ -293,7 +293,7 @@ mod tests {
     fn what_makes_no_sense_is_refused_in_a_sentence() {
         for (text, part) in [
             ("X", "no name"),
-            ("Bots,clock=soon", "no time control"),
+            ("Bots,clock=soon", "not a time control"),
             ("Bots,clock=3+2", "in seconds"),
             ("Bots,clock=3d", "needs a clock"),
             ("Bots,minutes=ten", "`minutes`"),

@@ -201,7 +201,7 @@ fn who_errs_is_shown_where_and_what_there_is() {
         ("sped = 3", "`speed`"),
         ("speed = 0", "0.1 to 1000"),
         ("[quirks]\ncastles = 1", "`castling`"),
-        ("[[user]]\nname = 'a b'", "no user name"),
+        ("[[user]]\nname = 'a b'", "not a user name"),
         ("[[sparring]]\nname = 'Echo'\nkind = 'king'", "`greedy`"),
         ("speed = ", "line 1"),
     ] {
