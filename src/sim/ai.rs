@@ -9,9 +9,9 @@ use crate::chess::Color;
 use super::Sim;
 use super::challenge::Wanted;
 use super::id::{GameId, UserId};
+use super::players::{PlayerKind, PlayerOptions};
 use super::referee::Status;
 use super::round::{Round, Setup, Source};
-use super::sparring::{Kind, Sparring};
 use super::time::Moment;
 use super::users::Face;
 use super::wire::{StatusJson, VariantJson};
@@ -46,9 +46,9 @@ impl Sim {
         let id = self.world().add_faceless(Face::Ai(level), now);
         let nodes = NODES[usize::from(level.clamp(1, 8)) - 1];
         // One that lives here already stays.
-        self.spar(Sparring {
+        self.spar(PlayerOptions {
             delay: Duration::ZERO..=Duration::ZERO,
-            ..Sparring::new(id.as_str(), Kind::Engine { nodes })
+            ..PlayerOptions::new(id.as_str(), PlayerKind::Engine { nodes })
         });
         id
     }

@@ -171,7 +171,7 @@ impl From<&Side> for PlayerNews {
 impl Round {
     /// Plies that outsiders see.
     fn visible(&self) -> usize {
-        let delay = if self.referee.is_on() { DELAY } else { 0 };
+        let delay = if self.referee.is_running() { DELAY } else { 0 };
         self.referee.plies().saturating_sub(delay)
     }
 
@@ -269,7 +269,7 @@ impl World {
         feed.push(round.description());
         // All in one piece, since only so many pieces may wait.
         feed.push(round.plies(0, visible));
-        if round.referee.is_on() {
+        if round.referee.is_running() {
             self.audience.spectators.push(Spectator {
                 game: round.id,
                 feed: feed.clone(),
@@ -326,7 +326,7 @@ impl World {
         let rounds = self.rounds.values();
         let news = rounds
             .filter(|round| match interest {
-                Interest::Users(_) => round.referee.is_on(),
+                Interest::Users(_) => round.referee.is_running(),
                 Interest::Games(_) => true,
             })
             .filter(|round| interest.takes(round))
@@ -354,7 +354,7 @@ impl World {
             return;
         };
         let visible = round.visible();
-        let is_over = !round.referee.is_on();
+        let is_over = !round.referee.is_running();
         let watching = self.audience.spectators.iter_mut();
         for spectator in watching.filter(|spectator| spectator.game == id) {
             if visible > spectator.shown {

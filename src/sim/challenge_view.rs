@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::id::{GameId, UserId};
 use super::open::OpenJson;
 use super::options::TimeControl;
-use super::sparring::ColorChoice;
+use super::players::ColorChoice;
 use super::time::Moment;
 use super::users::Face;
 use super::variant::Speed;

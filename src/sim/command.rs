@@ -11,7 +11,8 @@ use tokio::net::TcpListener;
 use super::id::UserId;
 use super::script::check_speed;
 use super::{
-    ArenaOptions, NewTeam, NewUser, Quirk, Quirks, Script, ScriptError, Sim, SimOptions, Sparring,
+    ArenaOptions, NewTeam, NewUser, PlayerOptions, Quirk, Quirks, Script, ScriptError, Sim,
+    SimOptions,
 };
 use crate::plural;
 
@@ -27,7 +28,7 @@ pub struct SimArgs {
     /// ask every bot for takebacks, as if its preferences allowed it
     #[arg(long = "user", value_name = "NAME[:bot|:guest|:browser]")]
     pub users: Vec<NewUser>,
-    /// Hold an arena, as in `Friday,clock=60+0,minutes=10,starts=30s,bots,rated`; further keys: id, variant, position,
+    /// Hold an arena, as in `Friday,clock=60+0,minutes=10,starts-in=30s,bots,rated`; further keys: id, variant, position,
     /// password, team, teams, min-rating, max-rating, min-rated-games, allow, banned, berserkable, streakable, created-by
     #[arg(long = "arena", value_name = "NAME[,KEY=VALUE]...")]
     pub arenas: Vec<ArenaOptions>,
@@ -55,8 +56,8 @@ pub struct SimArgs {
     pub scripts: Vec<Scripted>,
     /// A user that plays by itself, for as many as you like: see the end of this help
     #[arg(long = "spar", value_name = "NAME[,KEY[=VALUE]]...")]
-    pub sparring: Vec<Sparring>,
-    /// Let sparring users choose as in another run with this seed; ids are those of that run, too
+    pub sparring: Vec<PlayerOptions>,
+    /// Let built-in players choose as in another run with this seed; ids are those of that run, too
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Print no line for every game that is over
@@ -108,8 +109,11 @@ fn each_once(asked: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewUser>> {
 }
 
 /// Those who are to be challenged and are nobody here.
-fn strangers<'a>(users: &[NewUser], sparring: &'a [Sparring]) -> BTreeSet<&'a str> {
-    let residents = sparring.iter().cloned().flat_map(Sparring::each);
+fn strangers<'a>(users: &[NewUser], sparring: &'a [PlayerOptions]) -> BTreeSet<&'a str> {
+    let residents = sparring
+        .iter()
+        .cloned()
+        .flat_map(PlayerOptions::expand_copies);
     let names = users.iter().map(|user| user.name.clone());
     let known: BTreeSet<UserId> = names
         .chain(residents.map(|resident| resident.name))
@@ -126,8 +130,8 @@ fn strangers<'a>(users: &[NewUser], sparring: &'a [Sparring]) -> BTreeSet<&'a st
 
 fn print_library() -> io::Result<()> {
     let mut out = io::stdout().lock();
-    for (name, about) in Script::library() {
-        writeln!(out, "{name:<4} {about}")?;
+    for (name, description) in Script::library() {
+        writeln!(out, "{name:<4} {description}")?;
     }
     out.flush()
 }
@@ -141,12 +145,12 @@ pub async fn run_command(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let mut script = Script::default();
-    let mut abouts = Vec::new();
+    let mut descriptions = Vec::new();
     for scripted in args.scripts {
         let Scripted::Script(next) = scripted else {
             return print_library();
         };
-        abouts.extend(next.about.clone());
+        descriptions.extend(next.description.clone());
         script.extend(*next);
     }
     let listener = TcpListener::bind(args.listen).await.map_err(|error| {
@@ -159,7 +163,7 @@ pub async fn run_command(
     let address = listener.local_addr()?;
     super::warn_if_reachable(address);
     let users = each_once(args.users.into_iter().chain(script.users))?;
-    let sparring: Vec<Sparring> = args.sparring.into_iter().chain(script.sparring).collect();
+    let sparring: Vec<PlayerOptions> = args.sparring.into_iter().chain(script.players).collect();
     let strangers = strangers(&users, &sparring);
     let names: Vec<(String, bool)> = users
         .iter()
@@ -206,7 +210,7 @@ pub async fn run_command(
         )?;
     }
     for (id, arena) in arenas {
-        let seconds = plural::count(arena.starts.as_secs(), "second", "seconds");
+        let seconds = plural::count(arena.starts_in.as_secs(), "second", "seconds");
         let name = &arena.name;
         writeln!(
             out,
@@ -220,8 +224,8 @@ pub async fn run_command(
     if limits {
         writeln!(out, "  calls are limited as on Lichess")?;
     }
-    for about in abouts {
-        writeln!(out, "  {about}")?;
+    for description in descriptions {
+        writeln!(out, "  {description}")?;
     }
     for stranger in strangers {
         writeln!(

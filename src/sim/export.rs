@@ -22,7 +22,7 @@ pub(super) const DELAY: usize = 3;
 
 pub(super) fn shown_game(round: &Round) -> Game {
     let mut game = round.referee.game().clone();
-    if round.referee.is_on() {
+    if round.referee.is_running() {
         game.truncate(game.moves().len().saturating_sub(DELAY));
     }
     game
@@ -247,7 +247,7 @@ pub(super) fn game_json(round: &Round, params: &Params, base: &str) -> GameJson 
         speed: round.speed().key(),
         perf: round.perf().key,
         created_at: round.created_at.0,
-        last_move_at: round.referee.moved_at().0,
+        last_move_at: round.referee.last_move_at().0,
         status: round.referee.status().name(),
         source: round.source.key(),
         tournament: round.source.arena().map(|id| id.to_string()),

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::referee::Refusal;
+use super::referee::GameError;
 
 /// What is wrong with a field of a form.
 pub(super) const REQUIRED: &str = "This field is required";
@@ -145,8 +145,8 @@ pub(super) fn proxy_page(status: u16) -> String {
     )
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
+impl From<GameError> for Failure {
+    fn from(refusal: GameError) -> Self {
         Self::bad(refusal.to_string())
     }
 }

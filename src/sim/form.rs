@@ -8,7 +8,7 @@ use super::body::Params;
 use super::challenge::Wanted;
 use super::failure::{Failure, INVALID, NOT_A_NUMBER, REQUIRED};
 use super::options::{DAYS, MOST_INCREMENT, TimeControl, is_limit};
-use super::sparring::ColorChoice;
+use super::players::ColorChoice;
 use super::time::Moment;
 use super::variant::{Speed, Variant};
 

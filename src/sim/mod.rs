@@ -1,10 +1,10 @@
-//! A Lichess on localhost: routes, referee and clocks, sparring users, faults.
+//! A Lichess on localhost: routes, referee and clocks, built-in players, faults.
 //!
 //! The simulator answers what the documented contract of the Bot API says, never what our own bot would like. Its wire
 //! types are its own, so that client and simulator are two independent readings of the same documents.
 //!
 //! The shape: one `World` behind one lock owns users, challenges, games and open streams. Everything that happens, over
-//! HTTP or from a sparring user, is a method call on it. The referee and the clock inside a game are pure. All timers
+//! HTTP or from a built-in player, is a method call on it. The referee and the clock inside a game are pure. All timers
 //! read one source of time, which can run faster than the wall.
 
 mod admission;
@@ -36,6 +36,7 @@ mod outage;
 mod pairing;
 mod pairs;
 mod personal;
+mod players;
 mod presence;
 mod quirks;
 mod referee;
@@ -46,7 +47,6 @@ mod script;
 mod selection;
 mod server;
 mod settlement;
-mod sparring;
 mod stream;
 mod team;
 mod ties;
@@ -60,13 +60,16 @@ mod world;
 pub use arena::ArenaOptions;
 pub use challenge::DeclineReason;
 pub use command::{SimArgs, run_command};
-pub use faults::{Endpoint, Fault, Faults, Latency, Rule, Skew, StreamFault, Visit};
+pub use faults::{Endpoint, Fault, FaultRule, Faults, Latency, RequestRecord, Skew, StreamFault};
 pub use options::{NewUser, SimOptions, TimeControl};
+pub use players::{
+    Behavior, ChallengePlan, ChatStyle, ColorChoice, Disconnect, GameSummary, PlayerKind,
+    PlayerOptions,
+};
 pub use quirks::{
     Absent, Castling, ChatLog, ClaimWin, Flags, Limiter, PlayingStatus, Quirk, Quirks,
 };
 pub use script::{Script, ScriptError};
-pub use sparring::{ColorChoice, GameSummary, Habits, Kind, Plan, Quit, Sparring, Talk};
 pub use team::NewTeam;
 
 use std::future::Future;
@@ -82,7 +85,7 @@ use tokio::task::JoinSet;
 use crate::serve::{self, Bounds};
 use connection::Doors;
 use id::UserId;
-use sparring::{Resident, Thinkers};
+use players::{BuiltinPlayer, SearchPool};
 use time::TimeSource;
 use world::World;
 
@@ -123,10 +126,10 @@ struct Shared {
     /// Something was shown in a game.
     moved: Arc<Notify>,
     finished: watch::Sender<usize>,
-    thinkers: Thinkers,
-    moving_in: mpsc::UnboundedSender<Resident>,
+    thinkers: SearchPool,
+    moving_in: mpsc::UnboundedSender<BuiltinPlayer>,
     /// Taken by whoever serves the site.
-    newcomers: Mutex<Option<mpsc::UnboundedReceiver<Resident>>>,
+    newcomers: Mutex<Option<mpsc::UnboundedReceiver<BuiltinPlayer>>>,
 }
 
 /// Says so in the log where others than this machine reach the site: everybody knows its tokens.
@@ -162,7 +165,7 @@ impl Sim {
             faults,
             moved,
             finished,
-            thinkers: Thinkers::default(),
+            thinkers: SearchPool::default(),
             moving_in,
             newcomers: Mutex::new(Some(newcomers)),
         }))
@@ -205,11 +208,11 @@ impl Sim {
                 () = &mut server => return Ok(()),
                 () = &mut faults => {}
                 Some(newcomer) = newcomers.recv() => {
-                    residents.spawn(newcomer.live(self.clone()));
+                    residents.spawn(newcomer.run(self.clone()));
                 }
                 Some(left) = residents.join_next() => {
                     if let Err(error) = left {
-                        tracing::error!("a sparring user is gone: {error}");
+                        tracing::error!("a built-in player is gone: {error}");
                     }
                 }
                 () = self.errand_due() => self.world().run_errands(self.time().now()),
@@ -260,9 +263,9 @@ impl Sim {
 
     /// Adds a built-in user that plays by itself while the site is served; makes the account if there is none. One that
     /// lives here already stays as he is.
-    pub fn spar(&self, sparring: Sparring) {
-        for each in sparring.each() {
-            let resident = Resident::new(each, &mut self.world(), self.time().now());
+    pub fn spar(&self, sparring: PlayerOptions) {
+        for options in sparring.expand_copies() {
+            let resident = BuiltinPlayer::new(options, &mut self.world(), self.time().now());
             if let Some(resident) = resident {
                 // Nobody receives any more when the site is no longer served.
                 let _ = self.0.moving_in.send(resident);
@@ -325,7 +328,7 @@ impl Sim {
         self.0.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn thinkers(&self) -> &Thinkers {
+    fn thinkers(&self) -> &SearchPool {
         &self.0.thinkers
     }
 }

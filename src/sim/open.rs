@@ -9,7 +9,7 @@ use crate::chess::Color;
 use super::challenge::{Challenge, ChallengeStatus, Wanted};
 use super::failure::Failure;
 use super::id::{GameId, UserId};
-use super::sparring::ColorChoice;
+use super::players::ColorChoice;
 use super::time::Moment;
 use super::users::Face;
 use super::variant::Speed;
@@ -143,11 +143,14 @@ impl World {
             self.end_challenge(id, ChallengeStatus::Canceled, "challengeCanceled", now);
             return Some(Ok(()));
         }
-        let round = self.rounds.get(&id).filter(|round| round.referee.is_on())?;
+        let round = self
+            .rounds
+            .get(&id)
+            .filter(|round| round.referee.is_running())?;
         if round.referee.plies() >= 2 {
             return Some(Err(Failure::bad("The game can no longer be aborted")));
         }
-        let called_off = self.rule(id, |referee| referee.call_off(now), now);
+        let called_off = self.rule(id, |referee| referee.abort_by_consent(now), now);
         Some(called_off.map_err(Failure::from))
     }
 }

@@ -3,17 +3,17 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::faults::Rule;
+use super::faults::FaultRule;
 use super::quirks::Quirks;
 
 /// How a simulator starts.
 #[derive(Clone, Debug)]
 pub struct SimOptions {
-    /// The accounts. Sparring users get theirs on their own.
+    /// The accounts. Built-in players get theirs on their own.
     pub users: Vec<NewUser>,
     /// How many times faster than the wall all clocks and timers run; 1.0 is real time.
     pub speed: f64,
-    /// Decides ids, colours and the choices of sparring users.
+    /// Decides ids, colours and the choices of built-in players.
     pub seed: u64,
     /// What differs between what is told of the site.
     pub quirks: Quirks,
@@ -24,7 +24,7 @@ pub struct SimOptions {
     /// Games that are kept when they are over, the latest ones.
     pub kept_games: usize,
     /// What goes wrong on purpose.
-    pub faults: Vec<Rule>,
+    pub faults: Vec<FaultRule>,
 }
 
 impl Default for SimOptions {

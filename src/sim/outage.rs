@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::Sim;
-use super::faults::{Deed, Progress, Skew, StreamFault};
-use super::referee::{Centis, UNLIMITED_MILLIS, View};
+use super::faults::{GameProgress, SiteAction, Skew, StreamFault};
+use super::referee::{Centis, StateSnapshot, UNLIMITED_MILLIS};
 use super::round::COLORS;
 use super::time::Moment;
 use super::world::World;
@@ -35,7 +35,7 @@ impl Outage {
     }
 
     /// Clocks as the site shows them.
-    pub fn shown(&self, view: View, now: Moment) -> View {
+    pub fn shown(&self, view: StateSnapshot, now: Moment) -> StateSnapshot {
         let (_, clocks) = self.skew(now);
         if clocks == 0 {
             return view;
@@ -44,7 +44,7 @@ impl Outage {
             UNLIMITED_MILLIS => millis,
             millis => (millis + clocks).max(0) / 10 * 10,
         };
-        View {
+        StateSnapshot {
             millis: view.millis.map(shift),
             ..view
         }
@@ -77,7 +77,7 @@ impl World {
         self.limits.forget();
         for id in self.running.clone() {
             if let Some(round) = self.rounds.get_mut(&id) {
-                round.referee.restarted(back_at);
+                round.referee.on_site_restart(back_at);
             }
             self.give(id, now, |_| START_GIFT);
         }
@@ -93,11 +93,11 @@ impl World {
             |referee| {
                 let turn = referee.turn();
                 for color in COLORS {
-                    referee.grant(color, gift(color == turn));
+                    referee.add_time(color, gift(color == turn));
                 }
-                let mut ruling = referee.nothing();
+                let mut ruling = referee.no_change();
                 if pushes {
-                    ruling.shown.push(referee.view(now));
+                    ruling.snapshots.push(referee.view(now));
                 }
                 ruling
             },
@@ -132,15 +132,15 @@ impl Sim {
     pub(super) async fn keep_fault_clock(&self) {
         loop {
             let time = self.time().elapsed();
-            let games = if self.faults().watches_plies() {
+            let games = if self.faults().waits_for_ply() {
                 self.world().progress()
             } else {
                 Vec::new()
             };
-            for deed in self.faults().due(time, &games) {
-                self.carry_out(deed);
+            for action in self.faults().due_actions(time, &games) {
+                self.carry_out(action);
             }
-            let next = self.faults().next(time);
+            let next = self.faults().next_due(time);
             let alarm = async {
                 match next {
                     Some(next) => self.time().sleep(next.saturating_sub(time)).await,
@@ -155,29 +155,29 @@ impl Sim {
         }
     }
 
-    fn carry_out(&self, deed: Deed) {
-        tracing::debug!("planted: {deed:?}");
+    fn carry_out(&self, action: SiteAction) {
+        tracing::debug!("scheduled fault: {action:?}");
         let now = self.time().now();
         let mut world = self.world();
-        match deed {
-            Deed::Restart { down, how } => world.go_down(down, how, now),
-            Deed::Cut {
+        match action {
+            SiteAction::Restart { downtime, streams } => world.go_down(downtime, streams, now),
+            SiteAction::BreakStreams {
                 events,
                 games,
                 user,
                 game,
-                how,
-            } => world.cut(user.as_deref(), game.as_deref(), [events, games], how),
-            Deed::Pair { players, clock } => {
+                fault,
+            } => world.cut(user.as_deref(), game.as_deref(), [events, games], fault),
+            SiteAction::Pair { players, clock } => {
                 world.pair(players.each_ref().map(String::as_str), clock, &[], now);
             }
-            Deed::Skew(skew) => world.outage.skew = skew.map(|skew| (skew, now)),
-            Deed::Castling(castling) => {
+            SiteAction::Skew(skew) => world.outage.skew = skew.map(|skew| (skew, now)),
+            SiteAction::Castling(castling) => {
                 let castling = castling.unwrap_or(world.quirks.castling);
                 world.castling = castling;
                 for id in world.running.clone() {
                     if let Some(round) = world.rounds.get_mut(&id) {
-                        round.referee.spell_castling(castling);
+                        round.referee.set_castling_notation(castling);
                     }
                 }
             }
@@ -187,10 +187,10 @@ impl Sim {
 
 impl World {
     /// How far the games are that are on.
-    fn progress(&self) -> Vec<Progress> {
+    fn progress(&self) -> Vec<GameProgress> {
         let rounds = self.running.iter().filter_map(|id| self.rounds.get(id));
         rounds
-            .map(|round| Progress {
+            .map(|round| GameProgress {
                 game: round.id.to_string(),
                 users: round.sides.each_ref().map(|side| side.user.to_string()),
                 plies: round.referee.plies(),

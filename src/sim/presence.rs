@@ -125,7 +125,7 @@ impl Round {
             patience = (patience / 2).max(LEAST_PATIENCE);
         }
         self.referee
-            .can_be_left()
+            .allows_claims()
             .then(|| patience.saturating_sub(away))
     }
 

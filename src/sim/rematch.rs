@@ -68,7 +68,7 @@ impl Rematches {
 impl Round {
     fn may_be_repeated(&self) -> bool {
         let boosted = self.rated && self.referee.plies() < LEAST_RATED_PLIES;
-        !self.referee.is_on()
+        !self.referee.is_running()
             && !matches!(self.source, Source::Arena { .. })
             && !self.no_rematch
             && !boosted
@@ -92,7 +92,7 @@ impl Round {
             users,
             source: self.source,
             variant: self.variant,
-            start: keeps_position.then(|| self.referee.terms().start.clone()),
+            start: keeps_position.then(|| self.referee.config().start.clone()),
             time_control: self.time_control,
             rated: self.rated,
             rules: Vec::new(),

@@ -7,14 +7,16 @@ use crate::chess::{Color, Position};
 
 use super::chat::Said;
 use super::failure::Failure;
-use super::faults::{StreamFault, shown_ply};
+use super::faults::{StreamFault, ply_of_line};
 use super::id::{ArenaId, GameId, Secrets, UserId};
 use super::limits::BOT_GAMES;
 use super::options::TimeControl;
+use super::players::GameSummary;
 use super::presence::Presence;
 use super::quirks::{PlayingStatus, Quirks};
-use super::referee::{ArenaTerms, Referee, Refusal, Ruling, Status, Terms, View};
-use super::sparring::GameSummary;
+use super::referee::{
+    ActionOutcome, ArenaGameConfig, GameConfig, GameError, Referee, StateSnapshot, Status,
+};
 use super::stream::{Feed, HEARTBEAT};
 use super::time::Moment;
 use super::users::Face;
@@ -208,7 +210,7 @@ impl Round {
 
     /// A planted fault holds back a move of this side. What is held back at the same time costs it only once.
     pub fn hold_up(&mut self, color: Color, from: Moment, until: Moment) {
-        if self.referee.is_on() && self.referee.turn() == color {
+        if self.referee.is_running() && self.referee.turn() == color {
             let (by, counted) = &mut self.held_up[color.index()];
             *by += until.since(from.max(*counted));
             *counted = until.max(*counted);
@@ -217,15 +219,15 @@ impl Round {
 
     /// A planted fault holds back a line from this side. Only that counts which shows that it is to move.
     pub fn hold_up_line(&mut self, color: Color, line: &[u8], from: Moment, until: Moment) {
-        if shown_ply(line) == Some(self.referee.plies()) {
+        if ply_of_line(line) == Some(self.referee.plies()) {
             self.hold_up(color, from, until);
         }
     }
 
     pub fn summary(&self, now: Moment) -> GameSummary {
         GameSummary {
-            left: COLORS.map(|color| self.referee.time_left(color, now)),
-            held_up: self.held_up.map(|(by, _)| by),
+            time_left: COLORS.map(|color| self.referee.time_left(color, now)),
+            fault_delay: self.held_up.map(|(by, _)| by),
             id: self.id.to_string(),
             white: self.side(Color::White).shown_name(),
             black: self.side(Color::Black).shown_name(),
@@ -289,15 +291,15 @@ impl World {
             }
         });
         let arena = match setup.source {
-            Source::Arena { berserkable, .. } => Some(ArenaTerms {
+            Source::Arena { berserkable, .. } => Some(ArenaGameConfig {
                 berserkable,
-                first_move: first_move(setup.variant, Speed::of(setup.time_control)),
-                told: self.quirks.expiration,
+                first_move_timeout: first_move(setup.variant, Speed::of(setup.time_control)),
+                shows_expiration: self.quirks.expiration,
             }),
             Source::Friend | Source::Ai | Source::Api => None,
         };
         let rule = |name: &str| setup.rules.contains(&name);
-        let terms = Terms {
+        let config = GameConfig {
             variant: setup.variant,
             start,
             time_control: setup.time_control,
@@ -321,7 +323,7 @@ impl World {
             source: setup.source,
             rated: setup.rated,
             created_at: now,
-            referee: Referee::new(terms, now),
+            referee: Referee::new(config, now),
             secrets: Secrets::random(&mut self.rng),
             variant: setup.variant,
             time_control: setup.time_control,
@@ -430,7 +432,7 @@ impl World {
         });
         let view = self.outage.shown(round.referee.view(now), now);
         feed.push(round.full_line(&view));
-        if round.referee.is_on() {
+        if round.referee.is_running() {
             round.watchers.push(Watcher {
                 user: user.clone(),
                 color,
@@ -467,31 +469,31 @@ impl World {
     pub fn rule(
         &mut self,
         id: GameId,
-        command: impl FnOnce(&mut Referee) -> Ruling,
+        command: impl FnOnce(&mut Referee) -> ActionOutcome,
         now: Moment,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), GameError> {
         let Some(round) = self.rounds.get_mut(&id) else {
             return Ok(());
         };
-        let was_on = round.referee.is_on();
-        let Ruling { shown, verdict } = command(&mut round.referee);
-        if !shown.is_empty() {
-            self.show(id, &shown, was_on, now);
+        let was_on = round.referee.is_running();
+        let ActionOutcome { snapshots, result } = command(&mut round.referee);
+        if !snapshots.is_empty() {
+            self.show(id, &snapshots, was_on, now);
         }
-        verdict
+        result
     }
 
-    fn show(&mut self, id: GameId, shown: &[View], was_on: bool, now: Moment) {
+    fn show(&mut self, id: GameId, snapshots: &[StateSnapshot], was_on: bool, now: Moment) {
         let Some(round) = self.rounds.get_mut(&id) else {
             return;
         };
-        for view in shown {
+        for view in snapshots {
             let view = self.outage.shown(view.clone(), now);
             round.push(&wire::line(&GameState::new(&view, &round.quirks)), |_| true);
         }
         self.moved.notify_one();
         let users = round.sides.each_ref().map(|side| side.user.clone());
-        if was_on && !round.referee.is_on() {
+        if was_on && !round.referee.is_running() {
             round.end_streams();
             self.finish_round(id, now);
         }
@@ -533,7 +535,7 @@ impl World {
         let (round, color) = self
             .player_of(me, Some(id))
             .map_err(|_| Failure::not_found())?;
-        if !round.referee.is_on() {
+        if !round.referee.is_running() {
             return Err(Failure::not_found());
         }
         if round.referee.is_abortable() {
@@ -545,7 +547,7 @@ impl World {
             Some(user) if user.as_ref() != Some(other) => {
                 Err(Failure::bad("Not the opponent token"))
             }
-            Some(_) => Ok(self.rule(id, |referee| referee.call_off(now), now)?),
+            Some(_) => Ok(self.rule(id, |referee| referee.abort_by_consent(now), now)?),
         }
     }
 
@@ -576,7 +578,7 @@ impl World {
         if now >= round.next_look && (resident || clockless) {
             round.next_look = now + HEARTBEAT;
             self.check_flag(id, now);
-            let _ = self.rule(id, |referee| referee.check_patience(now), now);
+            let _ = self.rule(id, |referee| referee.check_abandoned(now), now);
         }
     }
 

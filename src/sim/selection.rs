@@ -56,7 +56,7 @@ impl Selection {
         };
         let begun = round.created_at.0;
         let vs = self.vs.as_ref();
-        (if round.referee.is_on() {
+        (if round.referee.is_running() {
             self.ongoing
         } else {
             self.finished
@@ -87,6 +87,6 @@ impl World {
         let rounds = self.rounds.values();
         rounds
             .filter(|round| round.color_of(user).is_some())
-            .max_by_key(|round| (round.referee.is_on(), round.created_at))
+            .max_by_key(|round| (round.referee.is_running(), round.created_at))
     }
 }

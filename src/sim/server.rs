@@ -24,7 +24,7 @@ use super::body::Params;
 use super::call::Call;
 use super::connection::Connection;
 use super::failure::{self, Failure, proxy_page};
-use super::faults::{Circumstances, Endpoint, Fault, Struck, Troubles};
+use super::faults::{Endpoint, Fault, MatchedFaults, RequestContext, StreamFaults};
 use super::id::GameId;
 use super::limits::Pass;
 use super::routes::{self, Asked, Reply};
@@ -59,7 +59,7 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
     if parts.method == Method::OPTIONS {
         return preflight();
     }
-    let (mut struck, mover) = match come_in(sim, &parts, &connection) {
+    let (mut matched, mover) = match come_in(sim, &parts, &connection) {
         Ok(come) => come,
         Err(failure) => return refused(&failure),
     };
@@ -68,27 +68,27 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
         Ok(Err(_)) => return refused(&Failure::new(413, "Request body too large")),
         Err(_) => return refused(&Failure::new(408, "Request timeout")),
     };
-    let before = struck.delay();
+    let before = matched.delay();
     if let Some((id, color)) = mover
         && let Some(round) = sim.world().rounds.get_mut(&id)
     {
         let now = sim.time().now();
-        round.hold_up(color, now, now + before + struck.stall());
+        round.hold_up(color, now, now + before + matched.stall());
     }
     sim.time().sleep(before).await;
-    let after = struck.delay();
+    let after = matched.delay();
     let asked = Request::from_parts(parts, body);
-    let troubles = struck.troubles();
-    let done = answer(sim.clone(), asked, connection.clone(), troubles);
-    let response = match struck.fault {
+    let stream_faults = matched.take_stream_faults();
+    let done = answer(sim.clone(), asked, connection.clone(), stream_faults);
+    let response = match matched.fault {
         Some(Fault::Status {
             code,
             headers,
             body,
         }) => planted(code, &headers, &body),
         Some(Fault::Reset) => reset(&connection),
-        Some(Fault::Restart { down, how }) => {
-            sim.restart(down, how);
+        Some(Fault::Restart { downtime, streams }) => {
+            sim.restart(downtime, streams);
             refused(&Failure::proxy(502))
         }
         Some(Fault::Stall(wait)) => {
@@ -106,12 +106,12 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
                 .await
                 .unwrap_or_else(|_| refused(&Failure::proxy(502)))
         }
-        Some(Fault::AnswerLate(wait)) => {
+        Some(Fault::ResponseLate(wait)) => {
             let response = done.await;
             sim.time().sleep(wait).await;
             response
         }
-        Some(Fault::AnswerLost) => {
+        Some(Fault::ResponseLost) => {
             drop(done.await);
             reset(&connection)
         }
@@ -128,7 +128,7 @@ fn come_in(
     sim: &Sim,
     parts: &Parts,
     connection: &Connection,
-) -> Result<(Struck, Option<(GameId, Color)>), Failure> {
+) -> Result<(MatchedFaults, Option<(GameId, Color)>), Failure> {
     let time = sim.time();
     let path = percent_decoded(parts.uri.path());
     let call = Call::parse(&parts.method, &path);
@@ -155,14 +155,14 @@ fn come_in(
             mover,
         )
     };
-    let struck = sim.faults().strike(&Circumstances {
+    let matched = sim.faults().on_request(&RequestContext {
         endpoint: call.endpoint(),
         user: user.as_deref(),
         game: game.as_deref(),
         ply,
         time: time.elapsed(),
     });
-    Ok((struck, mover))
+    Ok((matched, mover))
 }
 
 /// The same answer, a few bytes at a time. A stream trickles by itself.
@@ -208,7 +208,7 @@ async fn answer(
     sim: Sim,
     request: Request<Bytes>,
     connection: Connection,
-    troubles: Troubles,
+    stream_faults: StreamFaults,
 ) -> Response {
     let sim = &sim;
     let (parts, body) = request.into_parts();
@@ -230,7 +230,7 @@ async fn answer(
         address: connection.address.to_string(),
     };
     let Some(accepted) = routes::accepted_scopes(call) else {
-        return admitted(sim, &parts, call, &asked, None, connection, troubles).await;
+        return admitted(sim, &parts, call, &asked, None, connection, stream_faults).await;
     };
     // Read now: the call may be the one that revokes the token.
     let held = bearer(&parts.headers)
@@ -239,7 +239,7 @@ async fn answer(
     let mut response = match caller {
         Ok(caller) => {
             let caller = Some(&caller);
-            admitted(sim, &parts, call, &asked, caller, connection, troubles).await
+            admitted(sim, &parts, call, &asked, caller, connection, stream_faults).await
         }
         Err(failure) => refused(&failure),
     };
@@ -257,7 +257,7 @@ async fn admitted(
     asked: &Asked<'_>,
     caller: Option<&Caller>,
     connection: Connection,
-    troubles: Troubles,
+    stream_faults: StreamFaults,
 ) -> Response {
     if let Err(failure) = routes::charge(sim, call, asked, caller) {
         return refused(&failure);
@@ -272,7 +272,7 @@ async fn admitted(
     };
     let response = match routes::answer(sim, call, asked, caller).await {
         Ok(Reply::Stream { topic, feed }) => {
-            let lines = Lines::new(sim.clone(), topic, feed, connection, troubles);
+            let lines = Lines::new(sim.clone(), topic, feed, connection, stream_faults);
             let mut response = with_type(lines.into_body(), "application/x-ndjson");
             response.headers_mut().insert(
                 HeaderName::from_static("x-accel-buffering"),

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use super::Sim;
 use super::connection::Connection;
-use super::faults::{self, StreamFault, Troubles};
+use super::faults::{self, StreamFault, StreamFaults};
 use super::id::{GameId, UserId};
 use super::time::Moment;
 use crate::chess::Color;
@@ -122,7 +122,7 @@ pub(super) struct Lines {
     rhythm: Duration,
     next_beat: Moment,
     /// What goes wrong on purpose.
-    troubles: Troubles,
+    faults: StreamFaults,
     /// Lines that are held back, with the time until which they are.
     held: VecDeque<(Moment, Bytes)>,
     /// Parts of a line that go out one by one.
@@ -145,7 +145,7 @@ impl Lines {
         topic: Topic,
         feed: Feed,
         connection: Connection,
-        troubles: Troubles,
+        faults: StreamFaults,
     ) -> Self {
         let rhythm = match topic {
             Topic::Challenge { .. } | Topic::Audience => SLOW_HEARTBEAT,
@@ -159,7 +159,7 @@ impl Lines {
             connection,
             rhythm,
             next_beat,
-            troubles,
+            faults,
             held: VecDeque::new(),
             pieces: VecDeque::new(),
             drip: None,
@@ -186,21 +186,21 @@ impl Lines {
         if closed {
             return Some(Next::End);
         }
-        let mut fault = fault.or_else(|| self.troubles.strike());
+        let mut fault = fault.or_else(|| self.faults.next_due());
         while let Some(how) = fault {
             match how {
                 StreamFault::Eof => return Some(Next::End),
                 StreamFault::Reset => return Some(Next::Reset),
-                StreamFault::Garbage => return Some(Next::Line(faults::garbage())),
+                StreamFault::Garbage => return Some(Next::Line(faults::garbage_line())),
                 StreamFault::Oversized(bytes) => {
-                    return Some(Next::Line(faults::oversized(bytes)));
+                    return Some(Next::Line(faults::oversized_line(bytes)));
                 }
                 StreamFault::Silence => self.silent = true,
                 StreamFault::Truncated => self.truncates = true,
                 StreamFault::DuplicateFinal => self.ends_twice = true,
                 StreamFault::Drip(pause) => self.drip = Some(pause),
             }
-            fault = self.troubles.strike();
+            fault = self.faults.next_due();
         }
         if self.silent {
             return None;
@@ -209,7 +209,7 @@ impl Lines {
             (Some(line), last) => (line, last),
             (None, _) => return Some(Next::End),
         };
-        self.troubles.passed(&line);
+        self.faults.on_line_sent(&line);
         if self.truncates {
             self.feed.end_now();
             self.held.clear();
@@ -223,7 +223,7 @@ impl Lines {
 
     /// The next line and whether it is the last; no line at the end of the stream.
     fn take_line(&mut self, now: Moment) -> Option<(Option<Bytes>, bool)> {
-        if self.troubles.delays() {
+        if self.faults.has_latency() {
             let (lines, ended) = {
                 let mut state = self.feed.state();
                 (std::mem::take(&mut state.lines), state.ended)
@@ -231,7 +231,7 @@ impl Lines {
             for line in lines {
                 // No line overtakes another.
                 let before = self.held.back().map_or(now, |(until, _)| *until);
-                let until = before.max(now + self.troubles.delay());
+                let until = before.max(now + self.faults.delay());
                 if let Topic::Game { id, color, .. } = self.topic
                     && let Some(round) = self.sim.world().rounds.get_mut(&id)
                 {

@@ -10,7 +10,7 @@ use super::arena::names;
 use super::failure::Failure;
 use super::id::UserId;
 use super::options::NewUser;
-use super::sparring::read_words;
+use super::players::parse_spec;
 use super::time::Moment;
 use super::wire::{self, LightUser};
 use super::world::World;
@@ -44,7 +44,7 @@ impl FromStr for NewTeam {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let team: Self = read_words(text)?;
+        let team: Self = parse_spec(text)?;
         if TeamId::of(&team.name).0.is_empty() {
             return Err(format!("`{}` is no name of a team", team.name));
         }

@@ -3,7 +3,7 @@
 use crate::chess::{CastlingNotation, Color, Game, Position};
 
 use super::options::TimeControl;
-use super::referee::View;
+use super::referee::StateSnapshot;
 use super::round::{Round, Side};
 use super::time::Moment;
 use super::users::Face;
@@ -17,14 +17,14 @@ impl Round {
     fn initial_fen(&self) -> String {
         match self.variant {
             Variant::Standard => "startpos".to_owned(),
-            Variant::Chess960 | Variant::FromPosition => self.referee.terms().start.fen(),
+            Variant::Chess960 | Variant::FromPosition => self.referee.config().start.fen(),
         }
     }
 
     pub fn preview(&self, color: Color, now: Moment) -> GamePreview {
         let (mine, theirs) = (self.side(color), self.side(!color));
         let referee = &self.referee;
-        let over = !referee.is_on();
+        let over = !referee.is_running();
         let game = referee.game();
         GamePreview {
             full_id: self.secrets.full_id(self.id, color),
@@ -70,7 +70,7 @@ impl Round {
     }
 
     /// The first line of its stream; `view` is how the game stands.
-    pub fn full_line(&self, view: &View) -> bytes::Bytes {
+    pub fn full_line(&self, view: &StateSnapshot) -> bytes::Bytes {
         let player = |color| {
             let side = self.side(color);
             match side.face {

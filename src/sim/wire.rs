@@ -10,7 +10,7 @@ use crate::chess::Color;
 use super::id::GameId;
 use super::open::OpenJson;
 use super::quirks::{Absent, Flags, Quirks};
-use super::referee::{Status, View};
+use super::referee::{StateSnapshot, Status};
 use super::variant::{Perf, Variant};
 
 /// One line of a stream, with its end.
@@ -178,7 +178,7 @@ impl GameState<'_> {
 }
 
 impl<'a> GameState<'a> {
-    pub fn new(view: &'a View, quirks: &Quirks) -> Self {
+    pub fn new(view: &'a StateSnapshot, quirks: &Quirks) -> Self {
         let flag = |set| (set || quirks.draw_flags == Flags::Shown).then_some(set);
         Self {
             kind: "gameState",

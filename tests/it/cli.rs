@@ -577,7 +577,7 @@ fn wrong_users_of_a_site_are_told_at_once() {
         (&["--spar", "Xa,challenges=Foo,clock=37+1"], "37+1"),
         (&["--spar", "Xa,challenges=Foo,clock=4d"], "4d"),
         (&["--spar", "Xa,kind=engine,nodes=0"], "nodes"),
-        (&["--spar", "Xa,rematches"], "human"),
+        (&["--spar", "Xa,offers-rematches"], "human"),
         (
             &["--arena", "Fri,clock=60+0,minutes=10,team=nope"],
             "no team",

@@ -6,7 +6,7 @@ use crate::sim::failure::Failure;
 use crate::sim::form;
 use crate::sim::id::{GameId, UserId};
 use crate::sim::limits::{AI_GAMES, SETUPS};
-use crate::sim::referee::{Centis, Refusal};
+use crate::sim::referee::{Centis, GameError};
 use crate::sim::round::{COLORS, Source};
 use crate::sim::users::Face;
 use crate::sim::wire;
@@ -77,7 +77,7 @@ pub(super) fn add_time(sim: &Sim, me: &UserId, id: GameId, seconds: u32) -> Answ
         .player_of(me, Some(id))
         .map_err(|_| Failure::not_found())?;
     if matches!(round.source, Source::Arena { .. }) {
-        return Err(Refusal::CannotGiveTime.into());
+        return Err(GameError::CannotGiveTime.into());
     }
     let gift = Centis::seconds(seconds.clamp(GIFTS.0, GIFTS.1));
     let is_pushed = world.quirks.add_time_push;
@@ -86,7 +86,7 @@ pub(super) fn add_time(sim: &Sim, me: &UserId, id: GameId, seconds: u32) -> Answ
         |referee| {
             let mut ruling = referee.give_time(color, gift, now);
             if !is_pushed {
-                ruling.shown.clear();
+                ruling.snapshots.clear();
             }
             ruling
         },

@@ -37,7 +37,11 @@ pub(super) fn about(
         (TeamCall::Users, _) => Ok(Reply::lines(world.team_members(world.find_team(id)?))),
         (TeamCall::Arenas, _) => {
             let team = &world.find_team(id)?.id;
-            let arenas = world.arenas.iter().rev().filter(|arena| arena.is_of(team));
+            let arenas = world
+                .arenas
+                .iter()
+                .rev()
+                .filter(|arena| arena.is_for_team(team));
             let lines = arenas.take(asked.number("max", MOST, MOST));
             Ok(Reply::lines(
                 lines.map(|arena| wire::json(&world.listed(arena, now))),

@@ -2,7 +2,7 @@
 
 use super::{Answer, Asked, NDJSON, Reply, team};
 use crate::sim::Sim;
-use crate::sim::arena::{Arena, Entry, arena_form};
+use crate::sim::arena::{Arena, JoinRequest, arena_form};
 use crate::sim::export;
 use crate::sim::failure::Failure;
 use crate::sim::gathering::{ArenaCall, Gathering};
@@ -106,9 +106,9 @@ fn about(
     }
 }
 
-fn entry(asked: &Asked<'_>) -> Entry {
+fn entry(asked: &Asked<'_>) -> JoinRequest {
     let text = |name| asked.params.get(name).map(str::to_owned);
-    Entry {
+    JoinRequest {
         password: text("password"),
         team: text("team"),
         pair_me_asap: asked.params.is_true("pairMeAsap"),
@@ -146,7 +146,7 @@ fn created_by(sim: &Sim, asked: &Asked<'_>, name: &str) -> Answer {
     let mine = arenas.filter(|arena| arena.created_by.as_ref() == Some(&user));
     let asked_for = |arena: &&Arena| match asked.params.get("status") {
         None => true,
-        Some(status) => status.parse() == Ok(arena.stage.id()),
+        Some(status) => status.parse() == Ok(arena.status.id()),
     };
     let nb = asked.number("nb", MOST, MOST);
     let lines = mine.filter(asked_for).take(nb);

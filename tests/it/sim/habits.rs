@@ -1,4 +1,4 @@
-//! What sparring users do beside moving, as their opponents see it.
+//! What built-in players do beside moving, as their opponents see it.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn site(speed: f64, users: &[&str]) -> Site {
     site
 }
 
-/// A game of Whitey's against a sparring user, who accepts by himself.
+/// A game of Whitey's against a built-in player, who accepts by himself.
 async fn game_with(site: &Site, user: &str, form: &str) -> (String, Lines) {
     let id = site
         .challenge("Whitey", user, &format!("color=white&{form}"))
@@ -76,7 +76,7 @@ fn any_move(moves: &str) -> String {
 
 #[tokio::test]
 async fn who_quits_is_counted_down_and_loses_to_a_claim() {
-    let site = site(50.0, &["Quitter,quits-at=2"]).await;
+    let site = site(50.0, &["Quitter,disconnects-at=2"]).await;
     let (id, mut stream) = game_with(&site, "Quitter", "clock.limit=900&clock.increment=0").await;
     site.play("Whitey", &id, "e2e4").await;
     plies(&mut stream, 2).await;
@@ -95,7 +95,11 @@ async fn who_quits_is_counted_down_and_loses_to_a_claim() {
 
 #[tokio::test]
 async fn who_comes_back_moves_on() {
-    let site = site(50.0, &["Waverer,human,quits-at=2,back-after=200s"]).await;
+    let site = site(
+        50.0,
+        &["Waverer,human,disconnects-at=2,reconnects-after=200s"],
+    )
+    .await;
     let (id, mut stream) = game_with(&site, "Waverer", "clock.limit=900&clock.increment=0").await;
     site.play("Whitey", &id, "e2e4").await;
     plies(&mut stream, 2).await;
@@ -107,7 +111,7 @@ async fn who_comes_back_moves_on() {
 
 #[tokio::test]
 async fn a_beggar_offers_a_draw_with_its_first_move_that_may() {
-    let site = site(50.0, &["Beggar,begs-draws"]).await;
+    let site = site(50.0, &["Beggar,offers-draws"]).await;
     let (id, mut stream) = game_with(&site, "Beggar", "clock.limit=600&clock.increment=0").await;
     site.play("Whitey", &id, "e2e4").await;
     let state = plies(&mut stream, 2).await;
@@ -135,7 +139,7 @@ async fn a_beggar_offers_a_draw_with_its_first_move_that_may() {
 async fn only_who_accepts_draws_takes_one() {
     let site = site(
         50.0,
-        &["Peaceful,kind=sleeper,accepts-draws", "Grim,kind=greedy"],
+        &["Peaceful,kind=idle,accepts-draws", "Grim,kind=greedy"],
     )
     .await;
     let (id, mut stream) = game_with(&site, "Grim", "clock.limit=600&clock.increment=0").await;
@@ -214,7 +218,7 @@ async fn a_chatter_s_control_characters_arrive_as_they_are() {
 
 #[tokio::test]
 async fn a_human_beggar_asks_for_takebacks_and_gets_them_from_a_human() {
-    let site = site(50.0, &["Sorry,human,begs-takebacks"]).await;
+    let site = site(50.0, &["Sorry,human,requests-takebacks"]).await;
     let id = site
         .challenge(
             "Anna",
@@ -354,7 +358,7 @@ async fn of_a_burst_only_the_last_challenge_stands() {
 
 #[tokio::test]
 async fn challenges_are_taken_back_and_come_again() {
-    let site = site(20.0, &["Moody,challenges=Whitey,cancels=2"]).await;
+    let site = site(20.0, &["Moody,challenges=Whitey,cancels-every=2"]).await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     let first = next(&mut events, "challenge").await;
     let path = format!("/api/challenge/{}/decline", text(&first["challenge"]["id"]));
@@ -381,7 +385,7 @@ async fn copies_challenge_at_once_under_names_of_their_own() {
 
 #[tokio::test]
 async fn a_rematcher_offers_another_game() {
-    let site = site(50.0, &["Again,human,rematches"]).await;
+    let site = site(50.0, &["Again,human,offers-rematches"]).await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     let (id, mut stream) = game_with(&site, "Again", "clock.limit=600&clock.increment=0").await;
     site.play("Whitey", &id, "e2e4").await;
@@ -399,7 +403,7 @@ async fn a_rematcher_offers_another_game() {
     while next(&mut events, "gameStart").await["game"]["id"] != *offer {}
 }
 
-/// The moves of three games between two sparring users.
+/// The moves of three games between two built-in players.
 async fn moves_with(seed: u64, users: &[&str]) -> Vec<String> {
     let site = Site::with(SimOptions {
         speed: 200.0,
@@ -427,7 +431,7 @@ async fn the_same_seed_plays_the_same_games() {
     ];
     let once = moves_with(1, &users).await;
     // Another one in the house changes nothing.
-    let company = [users[0], users[1], "Idle,kind=sleeper"];
+    let company = [users[0], users[1], "Idle,kind=idle"];
     assert_eq!(once, moves_with(1, &company).await);
     assert_ne!(once, moves_with(2, &users).await);
     assert_ne!(once[0], once[2]);

@@ -18,8 +18,8 @@ async fn rehearsal(name: &str) -> Site {
         ..SimOptions::default()
     })
     .await;
-    for sparring in script.sparring {
-        site.sim.spar(sparring);
+    for player in script.players {
+        site.sim.spar(player);
     }
     site
 }

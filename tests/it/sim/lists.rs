@@ -310,7 +310,7 @@ async fn counts_outlive_the_games() {
     })
     .await;
     let [mated, _] = two_games(&site).await;
-    // A thousand games are kept; sparring users would take long, aborted ones do not count.
+    // A thousand games are kept; built-in players would take long, aborted ones do not count.
     for _ in 0..1_000 {
         let id = site.challenge("Anna", "Carl", "color=white").await;
         site.ok("Carl", &format!("/api/challenge/{id}/accept"))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use knightwatch::chess::{CastlingNotation, Game, Position};
-use knightwatch::sim::{NewUser, SimOptions, Sparring};
+use knightwatch::sim::{NewUser, PlayerOptions, SimOptions};
 
 use super::site::{Lines, Site, text, until};
 
@@ -99,7 +99,7 @@ async fn what_is_over_is_forgotten() {
         "Wise,copies=10,kind=greedy,resigns=3,delay=1ms,challenges=Fool,clock=600+0,count=30",
     ];
     for user in users {
-        site.sim.spar(user.parse::<Sparring>().unwrap());
+        site.sim.spar(user.parse::<PlayerOptions>().unwrap());
     }
     let mut finished = site.sim.finished();
     let all = finished.wait_for(|count| *count == 300);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use knightwatch::sim::{
-    Castling, Endpoint, Fault, Quirks, Rule, SimOptions, Skew, StreamFault, TimeControl,
+    Castling, Endpoint, Fault, FaultRule, Quirks, SimOptions, Skew, StreamFault, TimeControl,
 };
 use reqwest::Method;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use super::site::{Site, text, until};
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 const DOWN: Duration = Duration::from_secs(30);
 
-async fn site(rule: Rule) -> Site {
+async fn site(rule: FaultRule) -> Site {
     Site::with(SimOptions {
         faults: vec![rule],
         ..SimOptions::default()
@@ -34,11 +34,11 @@ async fn until_up(site: &Site, up: bool) {
 async fn a_restart_cuts_all_streams_answers_502_and_gives_a_little_time() {
     for streams in [StreamFault::Eof, StreamFault::Reset] {
         let restart = Fault::Restart {
-            down: DOWN,
-            how: streams,
+            downtime: DOWN,
+            streams: streams,
         };
         let site = Site::with(SimOptions {
-            faults: vec![Rule::of(restart).at(Duration::from_secs(1_000))],
+            faults: vec![FaultRule::new(restart).at(Duration::from_secs(1_000))],
             ..SimOptions::default()
         })
         .await;
@@ -127,7 +127,7 @@ async fn who_could_not_move_because_of_a_restart_does_not_lose() {
 async fn built_in_users_do_nothing_while_the_site_is_down() {
     let site = Site::start().await;
     site.sim.restart(DOWN, StreamFault::Eof);
-    for user in ["Host,kind=sleeper", "Guest,challenges=Host"] {
+    for user in ["Host,kind=idle", "Guest,challenges=Host"] {
         site.sim.spar(user.parse().unwrap());
     }
     site.sim.advance(DOWN - Duration::from_secs(10));
@@ -166,10 +166,10 @@ async fn a_built_in_user_moves_only_when_the_site_has_started() {
 #[tokio::test]
 async fn a_call_can_bring_the_site_down() {
     let restart = Fault::Restart {
-        down: DOWN,
-        how: StreamFault::Eof,
+        downtime: DOWN,
+        streams: StreamFault::Eof,
     };
-    let site = site(Rule::on(Endpoint::Move, restart).nth(2)).await;
+    let site = site(FaultRule::on(Endpoint::Move, restart).nth(2)).await;
     let id = site.game(BLITZ).await;
     site.play("Whitey", &id, "e2e4").await;
     let path = format!("/api/bot/game/{id}/move/e7e5");
@@ -198,9 +198,9 @@ async fn clocks_are_off_as_planted() {
         date.to_datetime().unwrap()
     };
     let before = date().await;
-    site.sim.faults().add(Rule {
+    site.sim.faults().add(FaultRule {
         until: Some(Duration::from_secs(600)),
-        ..Rule::of(Fault::Skew(skew))
+        ..FaultRule::new(Fault::Skew(skew))
     });
     let moved = async || (date().await - before).total(jiff::Unit::Second).unwrap();
     until(async || moved().await < -3_500.0).await;
@@ -213,9 +213,9 @@ async fn clocks_are_off_as_planted() {
 #[tokio::test]
 async fn castling_changes_its_spelling_in_games_that_are_on() {
     let spelt = Fault::Castling(Castling::KingTakesRook);
-    let site = site(Rule {
+    let site = site(FaultRule {
         ply: Some(8),
-        ..Rule::of(spelt)
+        ..FaultRule::new(spelt)
     })
     .await;
     let id = site.game(BLITZ).await;
@@ -237,7 +237,7 @@ async fn two_are_paired_whom_nobody_asked() {
         players: ["Whitey".to_owned(), "Anna".to_owned()],
         clock: TimeControl::clock(180, 2),
     };
-    let site = site(Rule::of(pair).at(Duration::from_secs(100))).await;
+    let site = site(FaultRule::new(pair).at(Duration::from_secs(100))).await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     site.sim.advance(Duration::from_secs(100));
     let start = events.line().await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{Kind, SimOptions, Sparring};
+use knightwatch::sim::{PlayerKind, PlayerOptions, SimOptions};
 use serde_json::{Value, json};
 
 use super::site::{Lines, Site, text, until};
@@ -237,7 +237,7 @@ async fn offers_are_limited_with_limits_on() {
 #[tokio::test]
 async fn built_in_users_take_rematches() {
     let site = Site::start().await;
-    site.sim.spar(Sparring::new("Sam", Kind::Sleeper));
+    site.sim.spar(PlayerOptions::new("Sam", PlayerKind::Idle));
     let mut events = site.stream("Anna", "/api/stream/event").await;
     let id = site
         .challenge("Anna", "Sam", &format!("{BLITZ}&color=white"))

@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{ColorChoice, Kind, Plan, SimOptions, Sparring, TimeControl};
+use knightwatch::sim::{
+    ChallengePlan, ColorChoice, PlayerKind, PlayerOptions, SimOptions, TimeControl,
+};
 
 use super::site::{Site, text, until};
 
-fn plan(opponent: &str) -> Plan {
-    Plan {
+fn plan(opponent: &str) -> ChallengePlan {
+    ChallengePlan {
         colors: vec![ColorChoice::White, ColorChoice::Black],
         count: Some(3),
-        at_once: 2,
-        ..Plan::against(opponent, TimeControl::clock(60, 1))
+        concurrency: 2,
+        ..ChallengePlan::against(opponent, TimeControl::clock(60, 1))
     }
 }
 
@@ -22,9 +24,10 @@ async fn sparring_users_play_their_plan_to_the_end() {
         ..SimOptions::default()
     })
     .await;
-    site.sim.spar(Sparring::new("Greedy", Kind::Greedy));
     site.sim
-        .spar(Sparring::new("Random", Kind::Random).challenging(plan("Greedy")));
+        .spar(PlayerOptions::new("Greedy", PlayerKind::Greedy));
+    site.sim
+        .spar(PlayerOptions::new("Random", PlayerKind::Random).challenging(plan("Greedy")));
     site.finished(3).await;
     let games = site.sim.games();
     assert_eq!(games.len(), 3);
@@ -42,12 +45,12 @@ async fn sparring_users_play_their_plan_to_the_end() {
 #[tokio::test]
 async fn a_sparring_user_answers_moves_and_waits_for_its_opponent_to_be_online() {
     let site = Site::start().await;
-    site.sim.spar(Sparring {
+    site.sim.spar(PlayerOptions {
         delay: Duration::ZERO..=Duration::ZERO,
-        ..Sparring::new("Sparrow", Kind::Random).challenging(Plan {
+        ..PlayerOptions::new("Sparrow", PlayerKind::Random).challenging(ChallengePlan {
             colors: vec![ColorChoice::White],
             count: Some(1),
-            ..Plan::against("Blacky", TimeControl::clock(180, 0))
+            ..ChallengePlan::against("Blacky", TimeControl::clock(180, 0))
         })
     });
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -75,7 +78,8 @@ async fn a_sleeper_accepts_and_never_moves() {
         ..SimOptions::default()
     })
     .await;
-    site.sim.spar(Sparring::new("Sleepy", Kind::Sleeper));
+    site.sim
+        .spar(PlayerOptions::new("Sleepy", PlayerKind::Idle));
     let id = site
         .challenge(
             "Whitey",
