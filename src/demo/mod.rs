@@ -257,7 +257,7 @@ fn open_page(
         records: Some(records),
         play: Some(web::Play {
             user: GUEST.to_owned(),
-            site: sim.door_of(GUEST),
+            site: sim.router_as(GUEST),
         }),
         orders: Some(web::Orders {
             ends: (parts.metrics.clone(), helm).into(),
@@ -282,7 +282,7 @@ fn invite(sim: &Sim, games: Option<u32>) {
         if let Some(plan) = &mut partner.challenges {
             plan.count = share;
         }
-        sim.spar(partner);
+        sim.add_player(partner);
     }
 }
 

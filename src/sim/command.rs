@@ -8,13 +8,13 @@ use std::net::SocketAddr;
 use clap::Args;
 use tokio::net::TcpListener;
 
-use super::id::UserId;
 use super::script::check_speed;
 use super::{
     ArenaOptions, NewTeam, NewUser, PlayerOptions, Quirk, Quirks, Script, ScriptError, Sim,
     SimOptions,
 };
 use crate::plural;
+use crate::sim::site::id::UserId;
 
 /// What the command line says about a site.
 #[derive(Args, Clone, Debug)]
@@ -36,14 +36,14 @@ pub struct SimArgs {
     #[arg(long = "team", value_name = "NAME[,KEY=VALUE]...")]
     pub teams: Vec<NewTeam>,
     /// Let all clocks and timers of the server run this many times as fast, 0.1 to 1000: a minute on a player's clock
-    /// is over after 60/X seconds, keep-alive lines come every 7/X. Clients are not told [default: 1]
+    /// is over after 60/X seconds, keep-alive lines come every 7/X. Clients are not printed [default: 1]
     #[arg(long, value_name = "X", value_parser = speed)]
     pub speed: Option<f64>,
     /// Count calls as Lichess does and answer 429 when they are too many: 100 games a day between bots, 200 challenges,
     /// 30 event streams in ten minutes, ...
     #[arg(long)]
     pub limits: bool,
-    /// Answer with the HTML page of a proxy when more than N requests come from one address within a minute
+    /// ApiResult with the HTML page of a proxy when more than N requests come from one address within a minute
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub nginx_limit: Option<u32>,
     /// Switch something of which nobody is sure how Lichess does it, such as castling=e1h1; a wrong name tells which
@@ -55,8 +55,8 @@ pub struct SimArgs {
     #[arg(long = "faults", visible_alias = "script", value_name = "FILE|NAME", value_parser = scripted)]
     pub scripts: Vec<Scripted>,
     /// A user that plays by itself, for as many as you like: see the end of this help
-    #[arg(long = "spar", value_name = "NAME[,KEY[=VALUE]]...")]
-    pub sparring: Vec<PlayerOptions>,
+    #[arg(long = "player", value_name = "NAME[,KEY[=VALUE]]...")]
+    pub players: Vec<PlayerOptions>,
     /// Let built-in players choose as in another run with this seed; ids are those of that run, too
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -68,7 +68,7 @@ pub struct SimArgs {
 /// What `--faults` asks for.
 #[derive(Clone, Debug)]
 pub enum Scripted {
-    /// To be told what ships with the program.
+    /// To be printed what ships with the program.
     List,
     Script(Box<Script>),
 }
@@ -84,10 +84,10 @@ fn speed(text: &str) -> Result<f64, &'static str> {
     check_speed(text.parse().unwrap_or(f64::NAN))
 }
 
-/// The users, each name once: whoever is asked for twice has to be the same.
-fn each_once(asked: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewUser>> {
+/// The users, each name once: whoever is requested for twice has to be the same.
+fn unique_users(requested: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewUser>> {
     let mut users: Vec<NewUser> = Vec::new();
-    for user in asked {
+    for user in requested {
         let id = UserId::of(&user.name);
         match users.iter().find(|other| UserId::of(&other.name) == id) {
             None => users.push(user),
@@ -109,14 +109,14 @@ fn each_once(asked: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewUser>> {
 }
 
 /// Those who are to be challenged and are nobody here.
-fn strangers<'a>(users: &[NewUser], sparring: &'a [PlayerOptions]) -> BTreeSet<&'a str> {
-    let residents = sparring
+fn unknown_opponents<'a>(users: &[NewUser], sparring: &'a [PlayerOptions]) -> BTreeSet<&'a str> {
+    let builtin_players = sparring
         .iter()
         .cloned()
         .flat_map(PlayerOptions::expand_copies);
     let names = users.iter().map(|user| user.name.clone());
     let known: BTreeSet<UserId> = names
-        .chain(residents.map(|resident| resident.name))
+        .chain(builtin_players.map(|resident| resident.name))
         .map(|name| UserId::of(&name))
         .collect();
     let plans = sparring
@@ -162,14 +162,14 @@ pub async fn run_command(
     })?;
     let address = listener.local_addr()?;
     super::warn_if_reachable(address);
-    let users = each_once(args.users.into_iter().chain(script.users))?;
-    let sparring: Vec<PlayerOptions> = args.sparring.into_iter().chain(script.players).collect();
-    let strangers = strangers(&users, &sparring);
+    let users = unique_users(args.users.into_iter().chain(script.users))?;
+    let sparring: Vec<PlayerOptions> = args.players.into_iter().chain(script.players).collect();
+    let unknown_opponents = unknown_opponents(&users, &sparring);
     let names: Vec<(String, bool)> = users
         .iter()
         .map(|user| (user.name.clone(), user.bot))
         .collect();
-    let lonely = users.is_empty() && sparring.is_empty();
+    let is_empty = users.is_empty() && sparring.is_empty();
     let speed = args.speed.or(script.speed).unwrap_or(1.0);
     let limits = args.limits || script.limits.unwrap_or(false);
     let quirks = args.quirks.into_iter().map(|quirk| quirk.0);
@@ -189,20 +189,20 @@ pub async fn run_command(
         ..SimOptions::default()
     });
     for team in args.teams.into_iter().chain(script.teams) {
-        sim.team(team);
+        sim.add_team(team);
     }
     let mut arenas = Vec::new();
     for arena in args.arenas.iter().chain(&script.arenas) {
-        let id = sim.arena(arena).map_err(io::Error::other)?;
+        let id = sim.add_arena(arena).map_err(io::Error::other)?;
         arenas.push((id, arena));
     }
     let mut out = io::stdout().lock();
-    writeln!(out, "Lichess in a box on http://{address}")?;
+    writeln!(out, "Simulated Lichess on http://{address}")?;
     for (name, bot) in names {
         let title = if bot { "BOT " } else { "" };
         writeln!(out, "  {title}{name}  token {}", sim.token_of(&name))?;
     }
-    if lonely {
+    if is_empty {
         writeln!(
             out,
             "  nobody has an account here: name users, as in knightwatch sim --user MyBot:bot\n  \
@@ -227,36 +227,36 @@ pub async fn run_command(
     for description in descriptions {
         writeln!(out, "  {description}")?;
     }
-    for stranger in strangers {
+    for opponent in unknown_opponents {
         writeln!(
             out,
-            "  nobody here is called {stranger}, who is to be challenged"
+            "  nobody here is called {opponent}, who is to be challenged"
         )?;
     }
     out.flush()?;
     drop(out);
     for sparring in sparring {
-        sim.spar(sparring);
+        sim.add_player(sparring);
     }
-    let teller = async {
+    let printer = async {
         match args.quiet {
             true => pending().await,
-            false => tell(&sim).await,
+            false => print_finished_games(&sim).await,
         }
     };
     tokio::select! {
         served = sim.serve(listener, stop) => served,
-        error = teller => Err(error),
+        error = printer => Err(error),
     }
 }
 
 /// Prints a line for every game that is over, until that fails.
-async fn tell(sim: &Sim) -> io::Error {
-    let mut finished = sim.finished();
-    let mut told = 0;
+async fn print_finished_games(sim: &Sim) -> io::Error {
+    let mut finished = sim.finished_count();
+    let mut printed = 0;
     loop {
-        let (games, total) = sim.finished_after(told);
-        told = total;
+        let (games, total) = sim.finished_after(printed);
+        printed = total;
         let mut out = io::stdout().lock();
         for game in games {
             if let Err(error) = writeln!(out, "{game}") {
@@ -267,7 +267,7 @@ async fn tell(sim: &Sim) -> io::Error {
             return error;
         }
         drop(out);
-        if finished.wait_for(|count| *count > told).await.is_err() {
+        if finished.wait_for(|count| *count > printed).await.is_err() {
             return io::ErrorKind::BrokenPipe.into();
         }
     }

@@ -3,59 +3,23 @@
 //! The simulator answers what the documented contract of the Bot API says, never what our own bot would like. Its wire
 //! types are its own, so that client and simulator are two independent readings of the same documents.
 //!
-//! The shape: one `World` behind one lock owns users, challenges, games and open streams. Everything that happens, over
+//! The shape: one `SiteState` behind one lock owns users, challenges, games and open streams. Everything that happens, over
 //! HTTP or from a built-in player, is a method call on it. The referee and the clock inside a game are pure. All timers
 //! read one source of time, which can run faster than the wall.
 
-mod admission;
-mod ai;
 mod arena;
-mod audience;
-mod auth;
-mod body;
-mod call;
 mod challenge;
-mod challenge_view;
-mod chat;
 mod command;
-mod connection;
-mod door;
-mod errands;
-mod export;
-mod failure;
 mod faults;
-mod form;
-mod gathering;
-mod glicko;
-mod id;
-mod limits;
-mod lookup;
-mod open;
+mod http;
 mod options;
-mod outage;
-mod pairing;
-mod pairs;
-mod personal;
 mod players;
-mod presence;
 mod quirks;
 mod referee;
-mod rematch;
 mod round;
-mod routes;
 mod script;
-mod selection;
-mod server;
-mod settlement;
-mod stream;
-mod team;
-mod ties;
-mod time;
-mod users;
-mod variant;
-mod view;
+mod site;
 mod wire;
-mod world;
 
 pub use arena::ArenaOptions;
 pub use challenge::DeclineReason;
@@ -70,7 +34,7 @@ pub use quirks::{
     Absent, Castling, ChatLog, ClaimWin, Flags, Limiter, PlayingStatus, Quirk, Quirks,
 };
 pub use script::{Script, ScriptError};
-pub use team::NewTeam;
+pub use site::team::NewTeam;
 
 use std::future::Future;
 use std::io;
@@ -83,34 +47,35 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use crate::serve::{self, Bounds};
-use connection::Doors;
-use id::UserId;
+use http::connection::ConnectionListener;
+use http::{as_user, server};
 use players::{BuiltinPlayer, SearchPool};
-use time::TimeSource;
-use world::World;
+use site::id::UserId;
+use site::state::SiteState;
+use site::time::TimeSource;
 
 /// Who may connect: two thousand bots with two streams and a request each, with the times of the proxy in front of Lichess,
 /// on the wall.
-const BOUNDS: Bounds = Bounds {
+const CONNECTION_LIMITS: Bounds = Bounds {
     connections: 6_000,
     head: Duration::from_secs(60),
     stall: Duration::from_secs(60),
 };
 
 /// What open connections get to finish when the process ends: wall time, whatever time the site keeps.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Between two rounds of housekeeping, in the site's time.
-const HOUSEKEEPING: Duration = Duration::from_secs(1);
+const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How much of everything a site has in mind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Census {
+pub struct SimStats {
     pub accounts: usize,
     /// Those that are done with are kept for three hours of the site's time.
     pub challenges: usize,
     /// Those that are on, and those that are kept.
     pub games: usize,
-    pub games_on: usize,
+    pub ongoing_games: usize,
     /// Event and game streams that are open.
     pub streams: usize,
 }
@@ -121,15 +86,15 @@ pub struct Sim(Arc<Shared>);
 
 struct Shared {
     time: TimeSource,
-    world: Mutex<World>,
+    state: Mutex<SiteState>,
     faults: Faults,
     /// Something was shown in a game.
-    moved: Arc<Notify>,
+    game_changed: Arc<Notify>,
     finished: watch::Sender<usize>,
-    thinkers: SearchPool,
-    moving_in: mpsc::UnboundedSender<BuiltinPlayer>,
+    search_pool: SearchPool,
+    new_players: mpsc::UnboundedSender<BuiltinPlayer>,
     /// Taken by whoever serves the site.
-    newcomers: Mutex<Option<mpsc::UnboundedReceiver<BuiltinPlayer>>>,
+    new_players_rx: Mutex<Option<mpsc::UnboundedReceiver<BuiltinPlayer>>>,
 }
 
 /// Says so in the log where others than this machine reach the site: everybody knows its tokens.
@@ -152,22 +117,22 @@ impl Sim {
     pub fn new(options: SimOptions) -> Self {
         let time = TimeSource::new(options.speed);
         let finished = watch::Sender::new(0);
-        let moved = Arc::new(Notify::new());
+        let game_changed = Arc::new(Notify::new());
         let faults = Faults::new(options.seed);
         for rule in &options.faults {
             faults.add(rule.clone());
         }
-        let world = World::new(options, finished.clone(), moved.clone(), time.now());
-        let (moving_in, newcomers) = mpsc::unbounded_channel();
+        let state = SiteState::new(options, finished.clone(), game_changed.clone(), time.now());
+        let (new_players, new_players_rx) = mpsc::unbounded_channel();
         Self(Arc::new(Shared {
             time,
-            world: Mutex::new(world),
+            state: Mutex::new(state),
             faults,
-            moved,
+            game_changed,
             finished,
-            thinkers: SearchPool::default(),
-            moving_in,
-            newcomers: Mutex::new(Some(newcomers)),
+            search_pool: SearchPool::default(),
+            new_players,
+            new_players_rx: Mutex::new(Some(new_players_rx)),
         }))
     }
 
@@ -181,53 +146,58 @@ impl Sim {
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> io::Result<()> {
         let address = listener.local_addr()?;
-        let newcomers = self
+        let new_players_rx = self
             .0
-            .newcomers
+            .new_players_rx
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        let mut newcomers =
-            newcomers.ok_or_else(|| io::Error::other("this site is served only once"))?;
-        self.world().base = format!("http://{address}");
+        let mut new_players_rx =
+            new_players_rx.ok_or_else(|| io::Error::other("this site is served only once"))?;
+        self.state().base_url = format!("http://{address}");
 
         let (close, closing) = oneshot::channel::<()>();
         let app = server::router(self.clone());
-        let server = serve::serve(Doors(listener), app, BOUNDS, async {
-            // A sender that is gone means the same.
-            let _ = closing.await;
-        });
+        let server = serve::serve(
+            ConnectionListener(listener),
+            app,
+            CONNECTION_LIMITS,
+            async {
+                // A sender that is gone means the same.
+                let _ = closing.await;
+            },
+        );
         let mut server = std::pin::pin!(server);
         let mut stop = std::pin::pin!(stop);
-        let mut faults = std::pin::pin!(self.keep_fault_clock());
-        let mut residents = JoinSet::new();
-        let mut next_tick = self.time().now() + HOUSEKEEPING;
+        let mut faults = std::pin::pin!(self.run_site_faults());
+        let mut builtin_players = JoinSet::new();
+        let mut next_tick = self.time().now() + TICK_INTERVAL;
         loop {
             tokio::select! {
                 () = &mut stop => break,
                 () = &mut server => return Ok(()),
                 () = &mut faults => {}
-                Some(newcomer) = newcomers.recv() => {
-                    residents.spawn(newcomer.run(self.clone()));
+                Some(player) = new_players_rx.recv() => {
+                    builtin_players.spawn(player.run(self.clone()));
                 }
-                Some(left) = residents.join_next() => {
+                Some(left) = builtin_players.join_next() => {
                     if let Err(error) = left {
                         tracing::error!("a built-in player is gone: {error}");
                     }
                 }
-                () = self.errand_due() => self.world().run_errands(self.time().now()),
+                () = self.scheduled_action_due() => self.state().run_scheduled_actions(self.time().now()),
                 () = self.time().sleep_until(next_tick) => {
                     let now = self.time().now();
-                    next_tick = now + HOUSEKEEPING;
-                    self.world().tick(now);
+                    next_tick = now + TICK_INTERVAL;
+                    self.state().tick(now);
                 }
             }
         }
-        residents.shutdown().await;
-        self.world().close();
+        builtin_players.shutdown().await;
+        self.state().close();
         let _ = close.send(());
         // Who keeps his connection open all the same is cut off with the process.
-        let _ = tokio::time::timeout(FAREWELL, server).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, server).await;
         Ok(())
     }
 
@@ -237,16 +207,16 @@ impl Sim {
     }
 
     /// The API for a server of this process, on which every call is this user's.
-    pub fn door_of(&self, name: &str) -> axum::Router {
-        door::router(self.clone(), name)
+    pub fn router_as(&self, name: &str) -> axum::Router {
+        as_user::router(self.clone(), name)
     }
 
     /// Makes a further token for a user, with these scopes only. Without such a user nothing happens.
     pub fn add_token(&self, token: &str, name: &str, scopes: &[&str]) {
-        let mut world = self.world();
-        if let Some(id) = world.user_by_name(name).map(|user| user.id.clone()) {
+        let mut state = self.state();
+        if let Some(id) = state.user_by_name(name).map(|user| user.id.clone()) {
             let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
-            world.add_token(token.to_owned(), id, scopes);
+            state.add_token(token.to_owned(), id, scopes);
         }
     }
 
@@ -257,18 +227,19 @@ impl Sim {
 
     /// Breaks streams that are open now: those of this user, or of all; those of this game, or all and the event
     /// streams too.
-    pub fn cut(&self, user: Option<&str>, game: Option<&str>, how: StreamFault) {
-        self.world().cut(user, game, [game.is_none(), true], how);
+    pub fn break_streams(&self, user: Option<&str>, game: Option<&str>, how: StreamFault) {
+        self.state()
+            .break_streams(user, game, [game.is_none(), true], how);
     }
 
     /// Adds a built-in user that plays by itself while the site is served; makes the account if there is none. One that
     /// lives here already stays as he is.
-    pub fn spar(&self, sparring: PlayerOptions) {
+    pub fn add_player(&self, sparring: PlayerOptions) {
         for options in sparring.expand_copies() {
-            let resident = BuiltinPlayer::new(options, &mut self.world(), self.time().now());
+            let resident = BuiltinPlayer::new(options, &mut self.state(), self.time().now());
             if let Some(resident) = resident {
                 // Nobody receives any more when the site is no longer served.
-                let _ = self.0.moving_in.send(resident);
+                let _ = self.0.new_players.send(resident);
             }
         }
     }
@@ -277,36 +248,36 @@ impl Sim {
     ///
     /// # Errors
     /// A sentence that says why it makes no sense.
-    pub fn arena(&self, options: &ArenaOptions) -> Result<String, String> {
+    pub fn add_arena(&self, options: &ArenaOptions) -> Result<String, String> {
         let now = self.time().now();
-        let id = self.world().add_arena(options, now)?;
+        let id = self.state().add_arena(options, now)?;
         Ok(id.to_string())
     }
 
     /// Makes a team.
-    pub fn team(&self, team: NewTeam) {
+    pub fn add_team(&self, team: NewTeam) {
         let now = self.time().now();
-        self.world().add_team(team, now);
+        self.state().add_team(team, now);
     }
 
     /// How much there is of everything.
-    pub fn census(&self) -> Census {
-        self.world().census()
+    pub fn stats(&self) -> SimStats {
+        self.state().stats()
     }
 
     /// The games that are over, as many as are kept, and then those that are on.
     pub fn games(&self) -> Vec<GameSummary> {
-        self.world().summaries(self.time().now())
+        self.state().summaries(self.time().now())
     }
 
     /// The games that are over without the first so many of them, in the order in which they ended, and how many there
     /// were in all. Of those that are no longer kept none is shown.
     pub fn finished_after(&self, first: usize) -> (Vec<GameSummary>, usize) {
-        self.world().finished_after(first, self.time().now())
+        self.state().finished_after(first, self.time().now())
     }
 
     /// How many games are over, as it changes.
-    pub fn finished(&self) -> watch::Receiver<usize> {
+    pub fn finished_count(&self) -> watch::Receiver<usize> {
         self.0.finished.subscribe()
     }
 
@@ -324,11 +295,11 @@ impl Sim {
         &self.0.time
     }
 
-    fn world(&self) -> MutexGuard<'_, World> {
-        self.0.world.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, SiteState> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn thinkers(&self) -> &SearchPool {
-        &self.0.thinkers
+    fn search_pool(&self) -> &SearchPool {
+        &self.0.search_pool
     }
 }

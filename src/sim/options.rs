@@ -194,21 +194,23 @@ impl TimeControl {
     pub(super) fn is_offered(self) -> bool {
         match self {
             Self::Unlimited => true,
-            Self::Days(days) => DAYS.contains(&days),
+            Self::Days(days) => DAYS_PER_TURN.contains(&days),
             Self::Clock { limit, increment } => {
-                is_limit(limit) && increment <= MOST_INCREMENT && limit + increment > 0
+                is_initial_time(limit)
+                    && increment <= MAX_INCREMENT_SECONDS
+                    && limit + increment > 0
             }
         }
     }
 }
 
 /// The days for a move that the site has.
-pub(super) const DAYS: [u32; 7] = [1, 2, 3, 5, 7, 10, 14];
+pub(super) const DAYS_PER_TURN: [u32; 7] = [1, 2, 3, 5, 7, 10, 14];
 /// The most seconds that a move adds.
-pub(super) const MOST_INCREMENT: u32 = 60;
+pub(super) const MAX_INCREMENT_SECONDS: u32 = 60;
 
 /// Whether a clock may begin with so many seconds.
-pub(super) fn is_limit(seconds: u32) -> bool {
+pub(super) fn is_initial_time(seconds: u32) -> bool {
     matches!(seconds, 0 | 15 | 30 | 45 | 90) || (seconds.is_multiple_of(60) && seconds <= 10_800)
 }
 
@@ -228,7 +230,7 @@ impl FromStr for TimeControl {
             (None, Some((limit, increment))) => Self::clock(limit, increment),
             _ => {
                 return Err(format!(
-                    "`{text}` is no time control: SECONDS+SECONDS as in 60+1, DAYS as in 3d, or unlimited"
+                    "`{text}` is no time control: SECONDS+SECONDS as in 60+1, DAYS_PER_TURN as in 3d, or unlimited"
                 ));
             }
         };

@@ -7,11 +7,11 @@ use serde::{Serialize, Serializer};
 
 use crate::chess::Color;
 
-use super::id::GameId;
-use super::open::OpenJson;
 use super::quirks::{Absent, Flags, Quirks};
 use super::referee::{StateSnapshot, Status};
-use super::variant::{Perf, Variant};
+use crate::sim::challenge::open::OpenJson;
+use crate::sim::site::id::GameId;
+use crate::sim::site::variant::{Perf, Variant};
 
 /// One line of a stream, with its end.
 pub(super) fn line(value: &impl Serialize) -> bytes::Bytes {

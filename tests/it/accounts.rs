@@ -318,7 +318,7 @@ fn accounts_of_one_program_never_challenge_or_accept_each_other() {
         users: users.into(),
         ..SimOptions::default()
     });
-    site.sim.spar(PlayerOptions {
+    site.sim.add_player(PlayerOptions {
         delay: Duration::ZERO..=Duration::ZERO,
         behavior: Behavior {
             resigns_when_lost: Some(1),

@@ -95,13 +95,13 @@ impl Match {
                 count: Some(count),
                 ..ChallengePlan::against(BOT, TimeControl::clock(self.seconds, 0))
             };
-            site.sim.spar(PlayerOptions {
+            site.sim.add_player(PlayerOptions {
                 delay: Duration::from_millis(20)..=Duration::from_millis(120),
                 ..PlayerOptions::new(format!("Quickly{number}"), self.opponents).challenging(plan)
             });
         }
         let began = Instant::now();
-        let finished = site.sim.finished();
+        let finished = site.sim.finished_count();
         let mut tally = Tally::default();
         while *finished.borrow() < self.games {
             assert!(began.elapsed() < PATIENCE, "{} games", *finished.borrow());

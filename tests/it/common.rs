@@ -132,7 +132,9 @@ impl Site {
             noted.lock().unwrap().insert(name.to_owned());
             next.run(request)
         });
-        let app = Router::new().nest(path, self.sim.door_of(BOT)).layer(note);
+        let app = Router::new()
+            .nest(path, self.sim.router_as(BOT))
+            .layer(note);
         (format!("{}{path}", self.serve(app)), callers)
     }
 

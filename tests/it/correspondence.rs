@@ -52,7 +52,7 @@ fn dozens_of_games_without_a_clock_are_played_a_few_at_a_time() {
             count: Some(1),
             ..ChallengePlan::against(BOT, time)
         };
-        site.sim.spar(PlayerOptions {
+        site.sim.add_player(PlayerOptions {
             copies: GAMES / 2,
             delay: Duration::ZERO..=Duration::ZERO,
             ..PlayerOptions::new(name, PlayerKind::Random).challenging(plan)
@@ -60,7 +60,7 @@ fn dozens_of_games_without_a_clock_are_played_a_few_at_a_time() {
     }
     let mut streams = 0;
     wait("all games go on", || {
-        streams = streams.max(site.sim.census().streams);
+        streams = streams.max(site.sim.stats().streams);
         let games = site.sim.games();
         let moved = games.iter().filter(|game| game.plies >= 6).count();
         (moved == GAMES).then_some(())
@@ -79,7 +79,7 @@ fn a_game_that_rests_goes_on_after_a_crash_and_is_seen_to_its_end() {
     let act = |what: &str| act(&anna, &id, what);
     let rests = || {
         wait("the game rests", || {
-            (site.sim.census().streams == 1).then_some(())
+            (site.sim.stats().streams == 1).then_some(())
         });
     };
     act("move/e2e4");

@@ -102,7 +102,7 @@ fn kill(kills: usize, seed: u64) -> Cost {
     });
     let config = format!("games = {{ concurrency = {GAMES} }}");
     let mut bot = Daemon::start(&site, &config);
-    (0..GAMES).for_each(|number| site.sim.spar(partner(number)));
+    (0..GAMES).for_each(|number| site.sim.add_player(partner(number)));
     let mut cost = Cost::default();
     for _ in 0..kills {
         wait("eight games are on", || {

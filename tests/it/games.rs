@@ -86,7 +86,7 @@ fn moves_of_bot(game: &GameSummary) -> usize {
 fn a_whole_game_from_challenge_to_mate() {
     let site = Site::new([NewUser::human("Randy")]);
     let bot = Daemon::start(&site, "");
-    site.sim.spar(once("Randy", PlayerKind::Random));
+    site.sim.add_player(once("Randy", PlayerKind::Random));
     let game = bot_mates(&site);
     assert!(game.plies >= 8, "{game:?}");
     // Nothing was sent twice.
@@ -142,7 +142,7 @@ fn four_games_at_once() {
     let names = ["Anna", "Bert", "Carl", "Dora"];
     for name in names {
         // A move takes long enough that the games overlap.
-        site.sim.spar(PlayerOptions {
+        site.sim.add_player(PlayerOptions {
             delay: Duration::from_millis(300)..=Duration::from_millis(300),
             ..lost(name)
         });
@@ -180,7 +180,7 @@ fn a_challenge_beyond_the_places_is_for_later() {
 fn an_opponent_that_never_moves_is_not_waited_for() {
     let site = Site::new([NewUser::bot("Anna")]);
     let _bot = Daemon::start(&site, "games = { concurrency = 1, abort_after_s = 1 }");
-    site.sim.spar(once("Sleepy", PlayerKind::Idle));
+    site.sim.add_player(once("Sleepy", PlayerKind::Idle));
     let game = site.started(1).remove(0);
     assert_eq!(site.finished(&game.id).status, "aborted");
     // The place is free again.
@@ -198,7 +198,7 @@ fn place_is_free(player: &Player<'_>) {
 fn a_game_goes_on_after_a_crash() {
     let site = Site::new([]);
     let mut bot = Daemon::start(&site, "");
-    site.sim.spar(PlayerOptions {
+    site.sim.add_player(PlayerOptions {
         delay: Duration::from_millis(100)..=Duration::from_millis(100),
         ..once("Randy", PlayerKind::Random)
     });

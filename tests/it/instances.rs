@@ -160,7 +160,7 @@ fn an_older_instance_keeps_its_games_and_a_younger_one_leaves() {
         ..SimOptions::default()
     });
     let mut old = Daemon::start_with(&site, "", &["--time-scale", &SPEED.to_string()]);
-    site.sim.spar(
+    site.sim.add_player(
         PlayerOptions::new("Randy", PlayerKind::Random)
             .challenging(ChallengePlan::against(BOT, TimeControl::clock(300, 3))),
     );

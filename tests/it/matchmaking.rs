@@ -87,7 +87,7 @@ fn is_idle(bot: &Daemon, reason: &str) {
 #[test]
 fn an_idle_bot_plays_a_pair_with_both_colours_and_then_waits_for_its_time() {
     let site = Site::new([NewUser::human("Anna")]);
-    site.sim.spar(quick("Rival"));
+    site.sim.add_player(quick("Rival"));
     let bot = Daemon::start(&site, EAGER);
     let games = site.started(2);
     let ours = |game: &&GameSummary| game.white == BOT;
@@ -108,11 +108,11 @@ fn an_idle_bot_plays_a_pair_with_both_colours_and_then_waits_for_its_time() {
 #[test]
 fn who_declines_is_left_alone_over_a_restart_and_another_one_is_asked() {
     let site = Site::new([]);
-    site.sim.spar(grump("Grump", &["later"]));
+    site.sim.add_player(grump("Grump", &["later"]));
     let mut bot = Daemon::start(&site, EAGER);
     says(&bot, "Grump has declined (later)", 1);
     kept(&bot, ".answers.json", "grump");
-    site.sim.spar(quick("Rival"));
+    site.sim.add_player(quick("Rival"));
     restart(&mut bot);
     let game = site.started(1).remove(0);
     assert!(
@@ -129,7 +129,7 @@ fn a_reason_is_heeded_as_it_is_meant() {
         speed: 10.0,
         ..SimOptions::default()
     });
-    site.sim.spar(grump("Grump", &["casual", "noBot"]));
+    site.sim.add_player(grump("Grump", &["casual", "noBot"]));
     let config = "[matchmaking]\nenabled = true\nidle_s = 0\n\
                   [[matchmaking.profile]]\nclock = \"1+0\"\nweight = 1000000\n\
                   [[matchmaking.profile]]\nclock = \"1+0\"\nrated = false\n";
@@ -206,7 +206,7 @@ fn nobody_is_challenged_who_is_blocked_or_no_bot_or_too_far_away() {
 #[test]
 fn a_profile_says_what_is_played_and_its_weight_how_often() {
     let site = Site::new([]);
-    site.sim.spar(quick("Rival"));
+    site.sim.add_player(quick("Rival"));
     let config = "[matchmaking]\nenabled = true\nidle_s = 0\n\
                   [[matchmaking.profile]]\nclock = \"1+0\"\n\
                   [[matchmaking.profile]]\nweight = 1000000\nclock = \"2+1\"\nvariant = \"chess960\"\n\
@@ -226,7 +226,7 @@ fn those_who_fit_take_turns() {
     let site = Site::new([]);
     let names = ["Rival", "Partner", "Foe"];
     for name in names {
-        site.sim.spar(quick(name));
+        site.sim.add_player(quick(name));
     }
     let mut bot = Daemon::start(&site, &format!("{EAGER}color = \"white\"\n"));
     let mut met = BTreeSet::new();
@@ -429,7 +429,7 @@ fn a_deaf_moment_costs_no_challenge() {
     let patient = EAGER.replace("patience_s = 2", "patience_s = 30");
     let bot = Daemon::start(&site, &patient);
     says(&bot, "challenged Statue", 1);
-    site.sim.cut(Some(BOT), None, StreamFault::Reset);
+    site.sim.break_streams(Some(BOT), None, StreamFault::Reset);
     says(&bot, "online as", 2);
     assert_eq!(calls(&site.sim, Endpoint::ChallengeCancel), 0);
     assert!(!bot.log().contains("has not answered"));

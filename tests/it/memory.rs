@@ -31,7 +31,7 @@ fn many_games_at_once_stay_within_what_the_readme_says() {
     );
     let mut bot = Daemon::start(&site, &config);
     // Who moves at once leaves it to us to think, in all games at the same time.
-    site.sim.spar(PlayerOptions {
+    site.sim.add_player(PlayerOptions {
         copies: GAMES,
         delay: Duration::ZERO..=Duration::ZERO,
         ..PlayerOptions::new("Crowd", PlayerKind::Random)

@@ -70,7 +70,7 @@ fn status_tells_what_the_bot_does() {
     let socket = bot.socket();
     let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    site.sim.spar(opponent("Randy"));
+    site.sim.add_player(opponent("Randy"));
     let game = wait("a game with moves is seen", || {
         let status = parsed(&socket);
         let game = status["games"][0].clone();

@@ -162,7 +162,8 @@ fn somebody_is_challenged_when_the_operator_says_so() {
         speed: 10.0,
         ..SimOptions::default()
     });
-    site.sim.spar(PlayerOptions::new("Ann", PlayerKind::Random));
+    site.sim
+        .add_player(PlayerOptions::new("Ann", PlayerKind::Random));
     let bot = Daemon::start_with(&site, "", &["--time-scale", "10"]);
     for (arguments, why) in [
         (["challenge", "Ann", "3"], "minutes and seconds"),

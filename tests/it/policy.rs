@@ -416,7 +416,7 @@ fn a_rule_resigns_to_those_it_is_about() {
     let config = "[resign]\nenabled = false\nscore_cp = 300\ntheir_time_s = 0\n[[rule]]\nmatch = { rating = \"..1500\" }\nplay = { resign = true }\n";
     let _bot = Daemon::start(&site, config);
     for (name, rating) in [("Ann", 1500), ("Ben", 1501)] {
-        site.sim.spar(PlayerOptions {
+        site.sim.add_player(PlayerOptions {
             rating,
             ..a_rook_ahead(name)
         });
@@ -435,7 +435,7 @@ fn a_resignation_that_does_not_get_through_is_sent_again() {
     site.sim.faults().add(lost.from_user(BOT).nth(1));
     let config = "[resign]\nenabled = true\nscore_cp = 300\ntheir_time_s = 0\n";
     let _bot = Daemon::start(&site, config);
-    site.sim.spar(a_rook_ahead("Ann"));
+    site.sim.add_player(a_rook_ahead("Ann"));
     let [game] = &site.started(1)[..] else {
         panic!("one game");
     };

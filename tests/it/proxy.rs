@@ -119,7 +119,7 @@ fn after_a_restart_games_are_looked_for_once_whatever_pauses() {
 fn a_game_that_begins_while_lichess_limits_the_event_stream_is_played() {
     let site = Site::new([NewUser::bot("Patience")]);
     site.sim
-        .spar(PlayerOptions::new("Patience", PlayerKind::Random));
+        .add_player(PlayerOptions::new("Patience", PlayerKind::Random));
     let bot = Daemon::start(&site, "");
     let polled = r#"{"error":"Please don't poll this endpoint, it is intended to be streamed."}"#;
     let faults = site.sim.faults();

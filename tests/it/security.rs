@@ -58,7 +58,7 @@ fn control_sequences_of_others_reach_no_terminal() {
         .faults()
         .add(FaultRule::on(Endpoint::GameStream, garbage).times(1));
     let bot = Daemon::start(&site, "");
-    site.sim.spar(fiend());
+    site.sim.add_player(fiend());
     let game = site.started(1).remove(0);
     site.plies(&game.id, 6);
     for form in [None, Some("--json")] {
@@ -126,7 +126,7 @@ fn the_token_is_in_nothing_that_is_printed() {
         .stderr(out)
         .spawn();
     let mut bot = Killed(bot.unwrap());
-    site.sim.spar(fiend());
+    site.sim.add_player(fiend());
     wait("the bot has played for a while", || {
         let plies: usize = site.sim.games().iter().map(|game| game.plies).sum();
         (plies >= 30).then_some(())
@@ -135,7 +135,7 @@ fn the_token_is_in_nothing_that_is_printed() {
     let rejected = Fault::json(401, r#"{"error":"No such token"}"#);
     let rule = FaultRule::new(rejected).from_user(BOT);
     site.sim.faults().add(rule.times(usize::MAX));
-    site.sim.cut(Some(BOT), None, StreamFault::Eof);
+    site.sim.break_streams(Some(BOT), None, StreamFault::Eof);
     let ended = wait("the bot has ended", || bot.0.try_wait().unwrap());
     let printed = String::from_utf8_lossy(&fs::read(&printed).unwrap()).into_owned();
     assert_eq!(ended.code(), Some(77), "{printed}");

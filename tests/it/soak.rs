@@ -317,7 +317,7 @@ impl Storm {
             faults: weather(self.seed),
             ..SimOptions::default()
         });
-        let arena = site.sim.arena(&ArenaOptions {
+        let arena = site.sim.add_arena(&ArenaOptions {
             id: Some("stormy01".to_owned()),
             name: "Storm".to_owned(),
             clock: TimeControl::clock(60, 0),
@@ -340,12 +340,12 @@ impl Storm {
         );
         crowd(games, self.of_each, &mut rng)
             .into_iter()
-            .for_each(|sparring| site.sim.spar(sparring));
+            .for_each(|sparring| site.sim.add_player(sparring));
         let began = Instant::now();
         let pause = |rng: &mut fastrand::Rng| Duration::from_millis(rng.u64(4_000..15_000));
         let mut next_kill = began + pause(&mut rng);
         loop {
-            let over = site.sim.finished();
+            let over = site.sim.finished_count();
             let finished = *over.borrow();
             if finished >= games {
                 break;

@@ -238,7 +238,7 @@ fn start(faults: impl IntoIterator<Item = FaultRule>) -> (Site, Front, Daemon) {
 
 /// Plays the game and sees that the bot wins it on the board.
 fn wins(site: &Site) {
-    site.sim.spar(opponent(TimeControl::clock(60, 0)));
+    site.sim.add_player(opponent(TimeControl::clock(60, 0)));
     let game = site.finished(&site.started(1)[0].id);
     assert_eq!(game.status, "mate", "{game:?}");
     let winner = if game.result == "1-0" {
@@ -344,7 +344,7 @@ fn moves_that_fail_are_sent_again() {
 #[test]
 fn a_frozen_connection_of_streams_holds_no_move() {
     let (site, front, bot) = start([]);
-    site.sim.spar(opponent(TimeControl::clock(60, 0)));
+    site.sim.add_player(opponent(TimeControl::clock(60, 0)));
     let id = site.started(1)[0].id.clone();
     let plies = || site.game(&id).map_or(0, |game| game.plies);
     wait("some moves are made", || (plies() >= 6).then_some(()));
@@ -362,7 +362,7 @@ fn a_frozen_connection_of_streams_holds_no_move() {
 #[test]
 fn a_frozen_connection_of_streams_costs_no_game_with_a_short_clock() {
     let (site, front, bot) = start([]);
-    site.sim.spar(PlayerOptions {
+    site.sim.add_player(PlayerOptions {
         delay: Duration::from_secs(1)..=Duration::from_secs(1),
         ..opponent(TimeControl::clock(0, 3))
     });

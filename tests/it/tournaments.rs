@@ -25,7 +25,7 @@ fn arena(starts_s: u64) -> ArenaOptions {
 
 fn site(options: &ArenaOptions) -> Site {
     let site = Site::new([NewUser::bot("Ann"), NewUser::bot("Ben")]);
-    site.sim.arena(options).unwrap();
+    site.sim.add_arena(options).unwrap();
     site
 }
 
@@ -67,7 +67,7 @@ fn game_on(site: &Site) -> Option<GameSummary> {
 /// Somebody else who plays in all arenas, at random and so slowly that a game is seen while it is on.
 fn rival(site: &Site) {
     let delay = Duration::from_millis(10);
-    site.sim.spar(PlayerOptions {
+    site.sim.add_player(PlayerOptions {
         delay: delay..=delay,
         joins_arenas: true,
         ..PlayerOptions::new("Rival", PlayerKind::Random)
@@ -106,7 +106,7 @@ fn no_game_is_looked_for_that_would_last_into_an_arena() {
         present: true,
         ..NewUser::bot("Ann")
     }]);
-    site.sim.arena(&arena(600)).unwrap();
+    site.sim.add_arena(&arena(600)).unwrap();
     // 10+5 is reckoned with 800 seconds for each side.
     let eager =
         "[matchmaking]\nenabled = true\nidle_s = 0\n[[matchmaking.profile]]\nclock = \"10+5\"\n";
@@ -191,7 +191,7 @@ fn says_what_keeps_it_out() {
     });
     for (id, password) in [("private1", "secret"), ("private2", "secret")] {
         site.sim
-            .arena(&ArenaOptions {
+            .add_arena(&ArenaOptions {
                 id: Some(id.to_owned()),
                 password: Some(password.to_owned()),
                 ..arena(3_600)
@@ -286,7 +286,7 @@ fn follows_the_configuration_when_it_is_read_anew() {
         password: Some("secret".to_owned()),
         ..arena(3_600)
     };
-    site.sim.arena(&other).unwrap();
+    site.sim.add_arena(&other).unwrap();
     let bot = Daemon::start(
         &site,
         "[tournaments]\njoin = [\"rehearse\", \"another1:guess\"]\n",
@@ -314,7 +314,7 @@ fn says_at_the_end_how_it_did() {
         speed: 10.0,
         ..SimOptions::default()
     });
-    site.sim.arena(&arena(0)).unwrap();
+    site.sim.add_arena(&arena(0)).unwrap();
     rival(&site);
     let bot = Daemon::start_with(&site, ONE, &["--time-scale", "10"]);
     let pairing = leap(&site, "a pairing", || game_on(&site));
@@ -344,13 +344,13 @@ fn announce(site: &Site, id: &str, starts_s: u64, change: impl FnOnce(&mut Arena
         ..arena(starts_s)
     };
     change(&mut options);
-    site.sim.arena(&options).unwrap();
+    site.sim.add_arena(&options).unwrap();
 }
 
 #[test]
 fn finds_the_arenas_of_its_teams_and_joins_the_teams_if_told() {
     let site = Site::new([NewUser::bot("Ann")]);
-    site.sim.team(NewTeam {
+    site.sim.add_team(NewTeam {
         password: Some("sesame".to_owned()),
         leader: Some("Leader".to_owned()),
         ..NewTeam::new("Our Bots")
@@ -547,7 +547,7 @@ fn an_arena_goes_on_after_a_crash_in_the_middle_of_a_game() {
         seed: 14,
         ..SimOptions::default()
     });
-    site.sim.arena(&arena(0)).unwrap();
+    site.sim.add_arena(&arena(0)).unwrap();
     rival(&site);
     let mut bot = Daemon::start(&site, ONE);
     let first = leap(&site, "a pairing", || game_on(&site));

@@ -17,7 +17,7 @@ fn arenas_and_settings_are_told_as_they_are() {
         starts_in: Duration::from_secs(600),
         ..ArenaOptions::for_bots("Friday", TimeControl::clock(60, 0), 60)
     };
-    site.sim.arena(&options).unwrap();
+    site.sim.add_arena(&options).unwrap();
     let bot = Daemon::start(&site, "games = { concurrency = 2 }\n");
     let url = Url::of(&bot, 1);
     let mut page = url.events();

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::ArenaOptions;
 use crate::chess::Position;
-use crate::sim::body::{Params, is_yes};
-use crate::sim::failure::{Failure, INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::sim::http::error::{ApiError, INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::sim::http::params::{Params, is_yes};
 use crate::sim::options::TimeControl;
-use crate::sim::time::Moment;
-use crate::sim::variant::{Speed, Variant};
+use crate::sim::site::time::SimTime;
+use crate::sim::site::variant::{Speed, Variant};
 
 /// Minutes for a player.
 const CLOCK_TIMES: [f64; 23] = [
@@ -36,8 +36,8 @@ pub(in crate::sim) fn arena_form(
     params: &Params,
     creator: &str,
     leads: impl Fn(&str) -> bool,
-    now: Moment,
-) -> Result<ArenaOptions, Failure> {
+    now: SimTime,
+) -> Result<ArenaOptions, ApiError> {
     let mut form = Form {
         params,
         errors: Vec::new(),
@@ -80,7 +80,7 @@ pub(in crate::sim) fn arena_form(
     if form.errors.is_empty() {
         Ok(options)
     } else {
-        Err(Failure::fields(&form.errors))
+        Err(ApiError::invalid_fields(&form.errors))
     }
 }
 
@@ -145,7 +145,7 @@ impl Form<'_> {
     }
 
     /// At a date in milliseconds, or after some minutes.
-    fn starts_in(&mut self, now: Moment) -> Duration {
+    fn starts_in(&mut self, now: SimTime) -> Duration {
         let date: Option<i64> = self.number("startDate");
         let wait: Option<u32> = self.number("waitMinutes");
         if wait.is_some_and(|wait| !WAIT_MINUTES.contains(&wait)) {
@@ -156,11 +156,11 @@ impl Form<'_> {
                 self.wrong("startDate", "Must be in the future");
                 Duration::ZERO
             }
-            Some(date) if Moment(date) > now + MAX_START_DELAY => {
+            Some(date) if SimTime(date) > now + MAX_START_DELAY => {
                 self.wrong("startDate", INVALID);
                 Duration::ZERO
             }
-            Some(date) => Moment(date).since(now),
+            Some(date) => SimTime(date).since(now),
             None => Duration::from_secs(u64::from(wait.unwrap_or(DEFAULT_WAIT_MINUTES)) * 60),
         }
     }
@@ -230,10 +230,10 @@ mod tests {
 
     fn read(query: &str) -> Result<ArenaOptions, String> {
         let params = Params::read(query, "", b"").unwrap();
-        let now = Moment(1_700_000_000_000);
+        let now = SimTime(1_700_000_000_000);
         arena_form(&params, "Anna", |team| team == "mine", now).map_err(|failure| {
             match failure.body {
-                crate::sim::failure::Body::Json(text) => text,
+                crate::sim::http::error::ErrorBody::Json(text) => text,
                 _ => String::new(),
             }
         })

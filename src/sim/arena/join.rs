@@ -4,13 +4,13 @@ use aws_lc_rs::hmac;
 
 use super::options::Conditions;
 use super::{Arena, ArenaStatus, Player};
-use crate::sim::failure::Failure;
-use crate::sim::id::{ArenaId, UserId};
-use crate::sim::limits::FIRST_JOINS;
-use crate::sim::team::TeamId;
-use crate::sim::time::Moment;
-use crate::sim::users::User;
-use crate::sim::world::World;
+use crate::sim::http::error::ApiError;
+use crate::sim::http::limits::ARENA_FIRST_JOINS;
+use crate::sim::site::id::{ArenaId, UserId};
+use crate::sim::site::state::SiteState;
+use crate::sim::site::team::TeamId;
+use crate::sim::site::time::SimTime;
+use crate::sim::site::users::User;
 
 /// Who pauses among the first so many has to wait before he may come back.
 const LEADER_RANKS: usize = 7;
@@ -38,24 +38,24 @@ impl ConditionVerdict {
     }
 }
 
-impl World {
+impl SiteState {
     /// Somebody joins, or comes back.
     pub fn join_arena(
         &mut self,
         me: &UserId,
         id: ArenaId,
         entry: &JoinRequest,
-        now: Moment,
-    ) -> Result<(), Failure> {
-        let arena = self.arenas.get(id).ok_or_else(Failure::not_found)?;
+        now: SimTime,
+    ) -> Result<(), ApiError> {
+        let arena = self.arenas.get(id).ok_or_else(ApiError::not_found)?;
         if arena.status == ArenaStatus::Finished {
-            return Err(Failure::bad("This tournament no longer exists"));
+            return Err(ApiError::bad_request("This tournament no longer exists"));
         }
-        if arena.player(me).is_none() && !self.user(me).sparring {
+        if arena.player(me).is_none() && !self.user(me).always_online {
             let cost = if arena.created_by.is_some() { 2 } else { 1 };
             self.limits
-                .charge_all(&FIRST_JOINS, me.as_str(), cost, now)
-                .map_err(|_| Failure::bad("You are joining too many tournaments"))?;
+                .charge_all(&ARENA_FIRST_JOINS, me.as_str(), cost, now)
+                .map_err(|_| ApiError::bad_request("You are joining too many tournaments"))?;
         }
         let team = self.check_join(arena, me, entry, now)?;
         let user = self.user(me);
@@ -68,7 +68,7 @@ impl World {
         );
         newcomer.team = team;
         let Some(arena) = self.arenas.get_mut(id) else {
-            return Err(Failure::not_found());
+            return Err(ApiError::not_found());
         };
         arena
             .players
@@ -87,23 +87,23 @@ impl World {
         arena: &Arena,
         me: &UserId,
         entry: &JoinRequest,
-        now: Moment,
-    ) -> Result<Option<TeamId>, Failure> {
+        now: SimTime,
+    ) -> Result<Option<TeamId>, ApiError> {
         let config = &arena.config;
         let known = arena.player(me);
         let name = me.to_string();
         if config.conditions.banned.contains(&name) {
-            return Err(Failure::bad("You are not allowed to join arenas"));
+            return Err(ApiError::bad_request("You are not allowed to join arenas"));
         }
         if known.is_none()
             && let Some(code) = &config.password
             && !is_entry_code(code, &name, entry.password.as_deref().unwrap_or_default())
         {
-            return Err(Failure::bad("Wrong entry code"));
+            return Err(ApiError::bad_request("Wrong entry code"));
         }
         let verdicts = self.verdicts(arena, Some(me));
         if verdicts.iter().any(|verdict| verdict.refusal.is_some()) {
-            return Err(Failure::bad(&self.quirks.restriction));
+            return Err(ApiError::bad_request(&self.quirks.restriction));
         }
         if self
             .arenas
@@ -111,7 +111,7 @@ impl World {
             .left(me, config.estimate(), now)
             .is_some()
         {
-            return Err(Failure::bad("Your pause is not over yet"));
+            return Err(ApiError::bad_request("Your pause is not over yet"));
         }
         if config.team_battle.is_empty() {
             return Ok(None);
@@ -121,7 +121,7 @@ impl World {
             (Some(team), _) if config.team_battle.contains(&team) && self.is_member(&team, me) => {
                 Ok(Some(team))
             }
-            _ => Err(Failure::bad("Missing team")),
+            _ => Err(ApiError::bad_request("Missing team")),
         }
     }
 
@@ -164,8 +164,8 @@ impl World {
     }
 
     /// A user withdraws by himself. Among the leaders that is a pause after which he has to wait.
-    pub fn leave_arena(&mut self, me: &UserId, id: ArenaId, now: Moment) -> Result<(), Failure> {
-        let arena = self.arenas.get_mut(id).ok_or_else(Failure::not_found)?;
+    pub fn leave_arena(&mut self, me: &UserId, id: ArenaId, now: SimTime) -> Result<(), ApiError> {
+        let arena = self.arenas.get_mut(id).ok_or_else(ApiError::not_found)?;
         let leads = arena.status == ArenaStatus::Started
             && arena.rank(me).is_some_and(|rank| rank < LEADER_RANKS);
         arena.withdraw(me);
@@ -176,7 +176,7 @@ impl World {
     }
 
     /// A user who lives here joins an arena for bots. He needs nobody's leave: the door is opened for him.
-    pub fn join_as_builtin(&mut self, user: &UserId, id: ArenaId, now: Moment) {
+    pub fn join_as_builtin(&mut self, user: &UserId, id: ArenaId, now: SimTime) {
         let Some(arena) = self
             .arenas
             .get(id)
@@ -207,7 +207,7 @@ impl World {
     }
 
     /// The same for all that are not over.
-    pub fn join_all_as_builtin(&mut self, user: &UserId, now: Moment) {
+    pub fn join_all_as_builtin(&mut self, user: &UserId, now: SimTime) {
         let open = |arena: &&Arena| arena.status != ArenaStatus::Finished;
         let ids: Vec<ArenaId> = self
             .arenas
@@ -220,7 +220,7 @@ impl World {
         }
     }
 
-    pub fn pause_left(&self, arena: &Arena, me: &UserId, now: Moment) -> Option<i64> {
+    pub fn pause_left(&self, arena: &Arena, me: &UserId, now: SimTime) -> Option<i64> {
         self.arenas.pauses.left(me, arena.config.estimate(), now)
     }
 }
@@ -230,7 +230,7 @@ impl Conditions {
     fn of_rating(
         &self,
         user: Option<&User>,
-        perf: crate::sim::variant::Perf,
+        perf: crate::sim::site::variant::Perf,
     ) -> Vec<ConditionVerdict> {
         let rating = user.map(|user| user.rating(perf.key));
         let provisional = rating

@@ -1,7 +1,7 @@
 //! Arenas: tournaments without rounds, in which everybody who waits is paired again and again until time is up.
 //!
 //! What can be decided without the rest of the site is pure: points, pairing, waiting, pauses. The others are methods of
-//! the [`World`](super::world::World): who gets in, what the organizer does every few seconds, what is shown.
+//! the [`SiteState`](crate::sim::site::state::SiteState): who gets in, what the organizer does every few seconds, what is shown.
 
 mod form;
 mod join;
@@ -18,11 +18,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use super::id::{ArenaId, GameId, UserId};
-use super::team::TeamId;
-use super::time::Moment;
-use super::users::Rating;
-use super::variant::Perf;
+use crate::sim::site::id::{ArenaId, GameId, UserId};
+use crate::sim::site::team::TeamId;
+use crate::sim::site::time::SimTime;
+use crate::sim::site::users::Rating;
+use crate::sim::site::variant::Perf;
 
 pub use options::ArenaOptions;
 
@@ -126,7 +126,7 @@ pub(super) struct Arena {
     pub created_by: Option<UserId>,
     pub config: ArenaConfig,
     pub status: ArenaStatus,
-    pub starts_at: Moment,
+    pub starts_at: SimTime,
     players: BTreeMap<UserId, Player>,
     waiting: WaitingUsers,
     running: BTreeMap<GameId, Pairing>,
@@ -182,24 +182,24 @@ impl Arena {
         Perf::of(self.config.variant, self.config.speed())
     }
 
-    pub fn finishes_at(&self) -> Moment {
+    pub fn finishes_at(&self) -> SimTime {
         self.starts_at + Duration::from_secs(u64::from(self.config.minutes) * 60)
     }
 
-    fn seconds_until(moment: Moment, now: Moment) -> i64 {
+    fn seconds_until(moment: SimTime, now: SimTime) -> i64 {
         (moment.0.div_euclid(1_000) - now.0.div_euclid(1_000)).max(0)
     }
 
-    pub fn seconds_to_start(&self, now: Moment) -> i64 {
+    pub fn seconds_to_start(&self, now: SimTime) -> i64 {
         Self::seconds_until(self.starts_at, now)
     }
 
-    pub fn seconds_to_finish(&self, now: Moment) -> i64 {
+    pub fn seconds_to_finish(&self, now: SimTime) -> i64 {
         Self::seconds_until(self.finishes_at(), now)
     }
 
     /// Nobody is paired any more: half the time of a player before the end, but half a minute to two minutes.
-    pub fn pairings_closed(&self, now: Moment) -> bool {
+    pub fn pairings_closed(&self, now: SimTime) -> bool {
         let margin = (i64::from(self.config.limit) / 2).clamp(30, 120);
         self.seconds_to_finish(now) < margin
     }

@@ -9,9 +9,9 @@ use serde::{Deserialize, Deserializer};
 use crate::chess::Position;
 use crate::sim::options::{TimeControl, clock_estimate};
 use crate::sim::players::parse_spec;
-use crate::sim::team::TeamId;
-use crate::sim::time::parse_span;
-use crate::sim::variant::{Speed, Variant};
+use crate::sim::site::team::TeamId;
+use crate::sim::site::time::parse_duration;
+use crate::sim::site::variant::{Speed, Variant};
 
 /// An arena to be held.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -239,7 +239,7 @@ fn clock_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TimeControl,
 
 fn span_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
-    parse_span(&text).map_err(D::Error::custom)
+    parse_duration(&text).map_err(D::Error::custom)
 }
 
 /// One name, or several.

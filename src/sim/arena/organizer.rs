@@ -6,13 +6,13 @@ use super::waiting_users::wave_length;
 use super::{Arena, ArenaStatus, Pairing, Player, WaitingUsers};
 use crate::chess::Color;
 use crate::sim::arena::ArenaOptions;
-use crate::sim::id::{ArenaId, GameId, UserId};
 use crate::sim::options::NewUser;
 use crate::sim::referee::Status;
 use crate::sim::round::{COLORS, Round, Setup, Source};
-use crate::sim::team::TeamId;
-use crate::sim::time::Moment;
-use crate::sim::world::{Notice, World};
+use crate::sim::site::id::{ArenaId, GameId, UserId};
+use crate::sim::site::state::{Notice, SiteState};
+use crate::sim::site::team::TeamId;
+use crate::sim::site::time::SimTime;
 
 /// The organizer looks at every arena after so many seconds, at those with 50 players and more every other second, at
 /// those with a thousand every second.
@@ -24,12 +24,12 @@ const SMALL_PLAYERS: usize = 30;
 /// For so many seconds an arena has just begun.
 const OPENING_SECONDS: i64 = 15;
 
-impl World {
+impl SiteState {
     /// Announces an arena.
     ///
     /// # Errors
     /// Why it makes no sense.
-    pub fn add_arena(&mut self, options: &ArenaOptions, now: Moment) -> Result<ArenaId, String> {
+    pub fn add_arena(&mut self, options: &ArenaOptions, now: SimTime) -> Result<ArenaId, String> {
         let config = options.config()?;
         let id = match &options.id {
             None => loop {
@@ -66,14 +66,14 @@ impl World {
             totals: Default::default(),
             paired_once: false,
         });
-        for user in self.residents.keys() {
+        for user in self.builtin_players.keys() {
             self.notify(user, Notice::Arena(id));
         }
         Ok(id)
     }
 
     /// The organizer's second.
-    pub fn tick_arenas(&mut self, now: Moment) {
+    pub fn tick_arenas(&mut self, now: SimTime) {
         let second = now.0.div_euclid(1_000);
         let last = std::mem::replace(&mut self.arenas.second, second);
         // Time may run in leaps, so what is due is what came by since.
@@ -95,7 +95,7 @@ impl World {
         }
     }
 
-    fn organize(&mut self, id: ArenaId, now: Moment) {
+    fn organize(&mut self, id: ArenaId, now: SimTime) {
         let Some(arena) = self.arenas.get_mut(id) else {
             return;
         };
@@ -108,8 +108,8 @@ impl World {
         }
     }
 
-    fn begin_pairing(&mut self, id: ArenaId, users: [UserId; 2], now: Moment) {
-        let game = self.fresh_id();
+    fn begin_pairing(&mut self, id: ArenaId, users: [UserId; 2], now: SimTime) {
+        let game = self.new_id();
         let Some(arena) = self.arenas.get_mut(id) else {
             return;
         };
@@ -140,7 +140,7 @@ impl World {
             rated: config.rated,
             rules: Vec::new(),
         };
-        self.begin_round(setup, now);
+        self.start_round(setup, now);
     }
 
     /// A game of an arena is over: it counts unless the arena is over too, or it was called off.
@@ -211,7 +211,7 @@ impl World {
     }
 
     /// A human goes berserk. It is refused without an arena that has it, to bots, twice, and once both have moved.
-    pub fn berserk(&mut self, me: &UserId, game: GameId, now: Moment) -> bool {
+    pub fn berserk(&mut self, me: &UserId, game: GameId, now: SimTime) -> bool {
         let found = self.rounds.get(&game).and_then(|round| {
             let Source::Arena {
                 id,
@@ -227,7 +227,7 @@ impl World {
             return false;
         };
         let granted = self
-            .rule(game, |referee| referee.berserk(color, now), now)
+            .with_referee(game, |referee| referee.berserk(color, now), now)
             .is_ok();
         if granted
             && let Some(arena) = self.arenas.get_mut(id)
@@ -257,7 +257,7 @@ impl Arena {
     }
 
     /// Whom the organizer pairs now, White first.
-    fn next_pairs(&mut self, rng: &mut fastrand::Rng, now: Moment) -> Vec<[UserId; 2]> {
+    fn next_pairs(&mut self, rng: &mut fastrand::Rng, now: SimTime) -> Vec<[UserId; 2]> {
         let active = self.active();
         if self.players.len() < 2
             || self.pairings_closed(now)
@@ -287,7 +287,7 @@ impl Arena {
     }
 
     /// In an arena for bots all who are there and do not play in it wait, whether their programs run or not.
-    fn enqueue_idle_bots(&mut self, now: Moment) {
+    fn enqueue_idle_bots(&mut self, now: SimTime) {
         if !self.config.conditions.bots {
             return;
         }

@@ -1,7 +1,7 @@
 //! Who plays whom in a wave, and with which colour: players close in rank, nobody twice in a row against the same
 //! opponent, colours in turn.
 
-use crate::sim::id::UserId;
+use crate::sim::site::id::UserId;
 
 /// Games in a row with one colour after which two such players are not paired.
 const MAX_COLOR_STREAK: i32 = 3;

@@ -9,11 +9,11 @@ use super::wire::{
 };
 use super::{Arena, ArenaStatus, Pairing, Player};
 use crate::chess::Color;
-use crate::sim::id::UserId;
-use crate::sim::time::Moment;
-use crate::sim::view::board_and_turn;
+use crate::sim::round::view::board_and_turn;
+use crate::sim::site::id::UserId;
+use crate::sim::site::state::SiteState;
+use crate::sim::site::time::SimTime;
 use crate::sim::wire::{self, Ordered, VariantJson};
-use crate::sim::world::World;
 
 /// Players on one page of a standing.
 const PAGE_SIZE: usize = 10;
@@ -103,8 +103,8 @@ impl Arena {
     }
 }
 
-impl World {
-    pub fn listed(&self, arena: &Arena, now: Moment) -> ArenaListItem {
+impl SiteState {
+    pub fn listed(&self, arena: &Arena, now: SimTime) -> ArenaListItem {
         let config = &arena.config;
         let conditions = &config.conditions;
         let created = arena.status == ArenaStatus::Created;
@@ -139,7 +139,7 @@ impl World {
     }
 
     /// All arenas: those to come in the order in which they begin, those that are over from the latest on.
-    pub fn arena_lists(&self, now: Moment) -> ArenaLists {
+    pub fn arena_lists(&self, now: SimTime) -> ArenaLists {
         let with_status = |status| {
             let mut arenas: Vec<&Arena> = self
                 .arenas
@@ -170,7 +170,7 @@ impl World {
         arena: &Arena,
         page: Option<usize>,
         me: Option<&UserId>,
-        now: Moment,
+        now: SimTime,
     ) -> ArenaJson {
         let config = &arena.config;
         let conditions = &config.conditions;
@@ -270,7 +270,7 @@ impl World {
             .collect()
     }
 
-    fn my_standing(&self, arena: &Arena, me: &UserId, now: Moment) -> Option<Me> {
+    fn my_standing(&self, arena: &Arena, me: &UserId, now: SimTime) -> Option<Me> {
         let rank = arena.rank(me)?;
         let game = arena.game_of(me).and_then(|id| self.rounds.get(&id));
         Some(Me {
@@ -334,7 +334,7 @@ impl World {
     }
 
     /// The game with the best placed player.
-    fn featured(&self, arena: &Arena, ranking: &[&Player], now: Moment) -> Option<Featured> {
+    fn featured(&self, arena: &Arena, ranking: &[&Player], now: SimTime) -> Option<Featured> {
         let (round, pairing) = ranking.iter().find_map(|player| {
             let id = arena.game_of(&player.user)?;
             Some((self.rounds.get(&id)?, arena.running.get(&id)?))
@@ -437,7 +437,7 @@ impl World {
     }
 
     /// The arenas that a user has played in, the latest first.
-    pub fn arenas_played(&self, user: &UserId, now: Moment) -> Vec<PlayedArena> {
+    pub fn arenas_played(&self, user: &UserId, now: SimTime) -> Vec<PlayedArena> {
         let finished = self
             .arenas
             .iter()
@@ -463,7 +463,7 @@ impl World {
 }
 
 fn featured_side(
-    world: &World,
+    state: &SiteState,
     arena: &Arena,
     ranking: &[&Player],
     pairing: &Pairing,
@@ -472,7 +472,7 @@ fn featured_side(
     let user = &pairing.users[at];
     let rank = ranking.iter().position(|player| player.user == *user);
     FeaturedSide {
-        user: world.light_user(user),
+        user: state.light_user(user),
         rank: rank.unwrap_or(0) + 1,
         rating: arena.player(user).map_or(0, |player| player.rating),
         berserk: pairing.berserk[at],

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::sim::id::UserId;
-use crate::sim::time::Moment;
+use crate::sim::site::id::UserId;
+use crate::sim::site::time::SimTime;
 
 /// Who asks for a game through the API waits for it so long.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(70);
@@ -14,13 +14,13 @@ const MAX_WAITING_USERS: usize = 100;
 /// The waiting pool of one arena.
 #[derive(Clone, Debug, Default)]
 pub struct WaitingUsers {
-    asked: BTreeMap<UserId, Moment>,
-    since: BTreeMap<UserId, Moment>,
+    asked: BTreeMap<UserId, SimTime>,
+    since: BTreeMap<UserId, SimTime>,
 }
 
 impl WaitingUsers {
     /// Somebody wants to be paired; the next wave counts him from when it looks.
-    pub fn add(&mut self, user: UserId, now: Moment) {
+    pub fn add(&mut self, user: UserId, now: SimTime) {
         self.asked.insert(user, now);
     }
 
@@ -31,7 +31,7 @@ impl WaitingUsers {
     }
 
     /// The organizer looks who is there.
-    pub fn update(&mut self, now: Moment) {
+    pub fn update(&mut self, now: SimTime) {
         self.asked
             .retain(|_, asked| now.since(*asked) < REQUEST_TIMEOUT);
         self.since.retain(|user, _| self.asked.contains_key(user));
@@ -60,8 +60,8 @@ impl WaitingUsers {
     }
 
     /// At least two have waited for a whole wave.
-    pub fn is_wave_complete(&self, wave: Duration, now: Moment) -> bool {
-        let long_enough = |since: &&Moment| now.since(**since) > wave;
+    pub fn is_wave_complete(&self, wave: Duration, now: SimTime) -> bool {
+        let long_enough = |since: &&SimTime| now.since(**since) > wave;
         self.len() > MAX_WAITING_USERS || self.since.values().filter(long_enough).count() > 1
     }
 }
@@ -80,8 +80,8 @@ mod tests {
     use super::*;
     use crate::sim::options::clock_estimate;
 
-    fn at(seconds: i64) -> Moment {
-        Moment(seconds * 1_000)
+    fn at(seconds: i64) -> SimTime {
+        SimTime(seconds * 1_000)
     }
 
     #[test]

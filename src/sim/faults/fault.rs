@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sim::failure::proxy_page;
+use crate::sim::http::error::proxy_page;
 use crate::sim::options::TimeControl;
 use crate::sim::quirks::Castling;
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::sim::failure::proxy_page;
+use crate::sim::http::error::proxy_page;
 use crate::sim::options::{TimeControl, check_name};
 use crate::sim::quirks::Castling;
-use crate::sim::time::parse_span;
+use crate::sim::site::time::parse_duration;
 
 use super::{Endpoint, Fault, FaultRule, Latency, Skew, StreamFault};
 
@@ -137,7 +137,7 @@ impl TryFrom<String> for RawDuration {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let duration = parse_span(&text)?;
+        let duration = parse_duration(&text)?;
         if duration > MAX_DURATION {
             return Err(format!("`{text}` is too long"));
         }
@@ -219,11 +219,11 @@ impl FaultRule {
         }
         match &self.fault {
             Fault::Stream { .. } => {
-                let opens_stream = matches!(
+                let on_stream_opened = matches!(
                     self.endpoint,
                     Some(Endpoint::EventStream | Endpoint::GameStream | Endpoint::ChallengeCreate)
                 );
-                if self.endpoint.is_some() && !opens_stream {
+                if self.endpoint.is_some() && !on_stream_opened {
                     return invalid(
                         "this is a stream fault: `endpoint` must be event-stream, game-stream or challenge-create",
                     );

@@ -9,10 +9,10 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
 use crate::sim::Sim;
-use crate::sim::id::{GameId, UserId};
 use crate::sim::options::NewUser;
-use crate::sim::time::Moment;
-use crate::sim::world::{Notice, World};
+use crate::sim::site::id::{GameId, UserId};
+use crate::sim::site::state::{Notice, SiteState};
+use crate::sim::site::time::SimTime;
 
 use super::PlayerOptions;
 use super::challenger::Challenger;
@@ -32,9 +32,9 @@ pub(in crate::sim) struct BuiltinPlayer {
 
 impl BuiltinPlayer {
     /// Creates the account if there is none. `None` if a built-in player of this name exists.
-    pub fn new(options: PlayerOptions, world: &mut World, now: Moment) -> Option<Self> {
+    pub fn new(options: PlayerOptions, state: &mut SiteState, now: SimTime) -> Option<Self> {
         let me = UserId::of(&options.name);
-        if world.residents.contains_key(&me) {
+        if state.builtin_players.contains_key(&me) {
             return None;
         }
         let account = if options.bot {
@@ -42,16 +42,16 @@ impl BuiltinPlayer {
         } else {
             NewUser::human(&options.name)
         };
-        world.add_user(account.rating(options.rating), now);
-        let user = world.user_mut(&me);
-        user.sparring = true;
+        state.add_user(account.rating(options.rating), now);
+        let user = state.user_mut(&me);
+        user.always_online = true;
         user.takebacks |= options.behavior.allows_takebacks();
         let (sender, notices) = mpsc::unbounded_channel();
-        world.residents.insert(me.clone(), sender);
+        state.builtin_players.insert(me.clone(), sender);
         if options.joins_arenas {
-            world.join_all_as_builtin(&me, now);
+            state.join_all_as_builtin(&me, now);
         }
-        let mut rng = fastrand::Rng::with_seed(world.seed ^ name_hash(&options.name));
+        let mut rng = fastrand::Rng::with_seed(state.seed ^ name_hash(&options.name));
         let plan = options.challenges.clone();
         Some(Self {
             challenger: plan.map(|plan| Challenger::new(me.clone(), plan, rng.fork(), now)),
@@ -73,7 +73,7 @@ impl BuiltinPlayer {
                 match wakeup {
                     Some(moment) => {
                         sim.time().sleep_until(moment).await;
-                        sim.up().await;
+                        sim.wait_until_up().await;
                     }
                     None => std::future::pending().await,
                 }
@@ -81,7 +81,7 @@ impl BuiltinPlayer {
             tokio::select! {
                 notice = self.notices.recv() => match notice {
                     Some(notice) => {
-                        sim.up().await;
+                        sim.wait_until_up().await;
                         self.on_notice(&sim, notice, &mut tasks);
                     }
                     None => return,
@@ -101,7 +101,7 @@ impl BuiltinPlayer {
     fn on_notice(&mut self, sim: &Sim, notice: Notice, tasks: &mut JoinSet<GameId>) {
         match notice {
             Notice::Challenged(id) => self.answer_challenge(sim, id),
-            Notice::Refused(id) => {
+            Notice::ChallengeEnded(id) => {
                 if let Some(challenger) = &mut self.challenger {
                     challenger.on_declined(id, sim.time().now());
                 }
@@ -113,7 +113,7 @@ impl BuiltinPlayer {
             Notice::Arena(id) => {
                 if self.options.joins_arenas {
                     let now = sim.time().now();
-                    sim.world().join_as_builtin(&self.me, id, now);
+                    sim.state().join_as_builtin(&self.me, id, now);
                 }
             }
         }
@@ -123,10 +123,10 @@ impl BuiltinPlayer {
         let now = sim.time().now();
         let reasons = &self.options.behavior.decline_reasons;
         let reason = reasons.get(self.answered % reasons.len().max(1)).copied();
-        let mut world = sim.world();
+        let mut state = sim.state();
         let answered = match reason {
-            None => world.accept(&self.me, id, now),
-            Some(reason) => world.decline(&self.me, id, reason, now),
+            None => state.accept(&self.me, id, now),
+            Some(reason) => state.decline(&self.me, id, reason, now),
         };
         // Otherwise it was already cancelled.
         if answered.is_ok() {
@@ -136,8 +136,8 @@ impl BuiltinPlayer {
 
     fn start_game(&mut self, sim: &Sim, id: GameId, tasks: &mut JoinSet<GameId>) {
         let color = {
-            let world = sim.world();
-            let round = world.rounds.get(&id);
+            let state = sim.state();
+            let round = state.rounds.get(&id);
             round
                 .filter(|round| round.referee.is_running())
                 .and_then(|round| round.color_of(&self.me))

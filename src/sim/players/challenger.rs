@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::chess::Position;
 use crate::sim::Sim;
-use crate::sim::challenge::Wanted;
-use crate::sim::id::{GameId, UserId};
-use crate::sim::time::Moment;
-use crate::sim::variant::Variant;
-use crate::sim::world::World;
+use crate::sim::challenge::ChallengeConfig;
+use crate::sim::site::id::{GameId, UserId};
+use crate::sim::site::state::SiteState;
+use crate::sim::site::time::SimTime;
+use crate::sim::site::variant::Variant;
 
 use super::ChallengePlan;
 
@@ -27,16 +27,16 @@ pub(super) struct Challenger {
     plan: ChallengePlan,
     rng: fastrand::Rng,
     /// Pending challenges, each with the time of its cancellation, and running games, with `None`.
-    open: HashMap<GameId, Option<Moment>>,
+    open: HashMap<GameId, Option<SimTime>>,
     /// Started games and pending challenges.
     started: usize,
     /// All challenges sent.
     sent: usize,
-    not_before: Moment,
+    not_before: SimTime,
 }
 
 impl Challenger {
-    pub fn new(me: UserId, plan: ChallengePlan, rng: fastrand::Rng, now: Moment) -> Self {
+    pub fn new(me: UserId, plan: ChallengePlan, rng: fastrand::Rng, now: SimTime) -> Self {
         Self {
             me,
             plan,
@@ -49,7 +49,7 @@ impl Challenger {
     }
 
     /// The time of the next [`run`](Self::run) without an event before it.
-    pub fn next_wakeup(&self) -> Option<Moment> {
+    pub fn next_wakeup(&self) -> Option<SimTime> {
         let next_cancel = self.open.values().flatten().min().copied();
         next_cancel.or_else(|| self.has_room().then_some(self.not_before))
     }
@@ -70,7 +70,7 @@ impl Challenger {
     }
 
     /// The challenge was declined, cancelled or has expired.
-    pub fn on_declined(&mut self, id: GameId, now: Moment) {
+    pub fn on_declined(&mut self, id: GameId, now: SimTime) {
         if self.open.remove(&id).is_some() {
             self.started -= 1;
             self.not_before = now + RETRY_INTERVAL;
@@ -80,7 +80,7 @@ impl Challenger {
     /// Cancels unanswered challenges, and sends the next one if there is room for it.
     pub fn run(&mut self, sim: &Sim) {
         let now = sim.time().now();
-        let is_due = |until: &Option<Moment>| until.is_some_and(|until| until <= now);
+        let is_due = |until: &Option<SimTime>| until.is_some_and(|until| until <= now);
         let stale: Vec<GameId> = self
             .open
             .iter()
@@ -88,9 +88,9 @@ impl Challenger {
             .map(|(id, _)| *id)
             .collect();
         for id in stale {
-            let mut world = sim.world();
+            let mut state = sim.state();
             // If it was accepted just now, a notice follows.
-            if !world.rounds.contains_key(&id) && world.cancel(&self.me, id, None, now).is_err() {
+            if !state.rounds.contains_key(&id) && state.cancel(&self.me, id, None, now).is_err() {
                 self.on_declined(id, now);
             }
         }
@@ -101,14 +101,14 @@ impl Challenger {
         }
         self.not_before = now + POLL_INTERVAL;
         for _ in 0..self.plan.burst.max(1) {
-            self.send(&mut sim.world(), now);
+            self.send(&mut sim.state(), now);
         }
     }
 
     /// Sends a challenge, even if another one is pending.
-    fn send(&mut self, world: &mut World, now: Moment) {
+    fn send(&mut self, state: &mut SiteState, now: SimTime) {
         for (id, until) in &mut self.open {
-            if world.rounds.contains_key(id) {
+            if state.rounds.contains_key(id) {
                 *until = None;
             }
         }
@@ -118,7 +118,7 @@ impl Challenger {
             return;
         }
         let opponent = &self.plan.opponent;
-        let is_online = world
+        let is_online = state
             .user_by_name(opponent)
             .is_some_and(|user| user.is_online(now));
         if !is_online {
@@ -127,7 +127,7 @@ impl Challenger {
         let sent = next_challenge(&self.plan, self.started)
             .ok_or_else(|| "invalid challenge plan".to_owned())
             .and_then(|wanted| {
-                world
+                state
                     .challenge(&self.me, opponent, wanted, now)
                     .map_err(|failure| failure.to_string())
             });
@@ -164,7 +164,7 @@ impl Challenger {
 }
 
 /// The challenge with this number, counted from 0. `None` if the plan is invalid.
-fn next_challenge(plan: &ChallengePlan, number: usize) -> Option<Wanted> {
+fn next_challenge(plan: &ChallengePlan, number: usize) -> Option<ChallengeConfig> {
     let mut variant = Variant::from_key(&plan.variant).ok()?;
     let start = match &plan.fen {
         Some(fen) => Some(Position::from_fen(fen).ok()?),
@@ -176,7 +176,7 @@ fn next_challenge(plan: &ChallengePlan, number: usize) -> Option<Wanted> {
     if variant == Variant::FromPosition && start.is_none() {
         return None;
     }
-    Some(Wanted {
+    Some(ChallengeConfig {
         variant,
         start,
         rated: plan.rated && variant != Variant::FromPosition,

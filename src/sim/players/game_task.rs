@@ -8,9 +8,9 @@ use tokio::sync::Notify;
 
 use crate::chess::{CastlingNotation, Color, Game, Move};
 use crate::sim::Sim;
-use crate::sim::chat::Room;
-use crate::sim::id::{GameId, UserId};
-use crate::sim::presence::material;
+use crate::sim::round::chat::Room;
+use crate::sim::round::presence::material;
+use crate::sim::site::id::{GameId, UserId};
 
 use super::chat;
 use super::move_choice::choose_move;
@@ -71,7 +71,7 @@ impl GameTask {
     /// Plays until the game is over.
     pub async fn run(mut self) -> GameId {
         loop {
-            self.sim.up().await;
+            self.sim.wait_until_up().await;
             let Some(mut view) = self.view() else {
                 break;
             };
@@ -93,8 +93,8 @@ impl GameTask {
 
     /// `None` if the game is over.
     fn view(&self) -> Option<GameView> {
-        let world = self.sim.world();
-        let round = world.rounds.get(&self.id)?;
+        let state = self.sim.state();
+        let round = state.rounds.get(&self.id)?;
         let referee = &round.referee;
         let game = referee.game();
         let material = |color| material(game.position(), color);
@@ -118,8 +118,8 @@ impl GameTask {
     async fn disconnect(&mut self, disconnect: Disconnect) {
         self.has_disconnected = true;
         let left_at = self.sim.time().now();
-        if let Some(round) = self.sim.world().rounds.get_mut(&self.id) {
-            round.sides[self.color.index()].presence.walks_out(left_at);
+        if let Some(round) = self.sim.state().rounds.get_mut(&self.id) {
+            round.sides[self.color.index()].presence.leave(left_at);
         }
         let sim = self.sim.clone();
         let reconnect = async {
@@ -137,9 +137,9 @@ impl GameTask {
                 }
             }
         }
-        self.sim.up().await;
-        if let Some(round) = self.sim.world().rounds.get_mut(&self.id) {
-            round.comes(self.color);
+        self.sim.wait_until_up().await;
+        if let Some(round) = self.sim.state().rounds.get_mut(&self.id) {
+            round.on_returned(self.color);
         }
     }
 
@@ -163,14 +163,14 @@ impl GameTask {
     fn answer_offers(&self, view: &GameView) {
         let (color, behavior) = (self.color, &self.options.behavior);
         let now = self.sim.time().now();
-        let mut world = self.sim.world();
+        let mut state = self.sim.state();
         // Both are no-ops if the game has just ended.
         if view.draw_offered && behavior.accepts_draws {
-            let _ = world.rule(self.id, |referee| referee.draw(color, true, now), now);
+            let _ = state.with_referee(self.id, |referee| referee.draw(color, true, now), now);
         }
         if view.takeback_proposed {
             let yes = behavior.accepts_takebacks;
-            let _ = world.rule(self.id, |referee| referee.takeback(color, yes, now), now);
+            let _ = state.with_referee(self.id, |referee| referee.takeback(color, yes, now), now);
         }
     }
 
@@ -185,14 +185,14 @@ impl GameTask {
         let mut choice = rng.fork();
         let search = async {
             let mv = match kind {
-                PlayerKind::Engine { nodes } => sim.thinkers().best_move(game, nodes).await,
+                PlayerKind::Engine { nodes } => sim.search_pool().best_move(game, nodes).await,
                 PlayerKind::Random | PlayerKind::Greedy => {
                     choose_move(kind, game.position(), &mut choice)
                 }
                 PlayerKind::Idle => None,
             };
             sim.time().sleep_until(ready).await;
-            sim.up().await;
+            sim.wait_until_up().await;
             mv
         };
         let mut search = pin!(search);
@@ -200,7 +200,7 @@ impl GameTask {
             tokio::select! {
                 mv = &mut search => break mv,
                 () = self.changed.notified() => {
-                    self.sim.up().await;
+                    self.sim.wait_until_up().await;
                     match self.view() {
                         Some(view) if view.plies == plies => self.answer_offers(&view),
                         _ => return,
@@ -225,8 +225,8 @@ impl GameTask {
         let (id, color, behavior) = (self.id, self.color, &self.options.behavior);
         let resigns = self.is_lost(behavior.resigns_when_lost, deficit, plies);
         let now = self.sim.time().now();
-        let mut world = self.sim.world();
-        let done = world.rule(
+        let mut state = self.sim.state();
+        let done = state.with_referee(
             id,
             |referee| {
                 if behavior.aborts && referee.is_abortable() {
@@ -245,7 +245,7 @@ impl GameTask {
             tracing::debug!("{} in {id}: {refusal}", self.me);
         } else if behavior.requests_takebacks && plies > self.last_takeback_ply && rng.bool() {
             self.last_takeback_ply = plies;
-            let _ = world.rule(id, |referee| referee.takeback(color, true, now), now);
+            let _ = state.with_referee(id, |referee| referee.takeback(color, true, now), now);
         }
     }
 
@@ -255,9 +255,9 @@ impl GameTask {
             return;
         }
         if let Some(line) = chat::message(&self.options.behavior.chats, self.chat_turns) {
-            let mut world = self.sim.world();
+            let mut state = self.sim.state();
             for room in [Room::Player, Room::Spectator] {
-                world.say(&self.me, self.id, room, &line);
+                state.say(&self.me, self.id, room, &line);
             }
         }
         self.chat_turns += 1;
@@ -266,6 +266,6 @@ impl GameTask {
     fn offer_rematch(&self) {
         let now = self.sim.time().now();
         // Not every game allows a rematch.
-        let _ = self.sim.world().offer_rematch(&self.me, self.id, now);
+        let _ = self.sim.state().offer_rematch(&self.me, self.id, now);
     }
 }

@@ -10,8 +10,8 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 
 use crate::chess::Position;
 use crate::sim::options::check_name;
-use crate::sim::time::parse_span;
-use crate::sim::variant::Variant;
+use crate::sim::site::time::parse_duration;
+use crate::sim::site::variant::Variant;
 use crate::sim::{DeclineReason, TimeControl};
 
 use super::{
@@ -208,7 +208,7 @@ fn behavior(raw: &RawPlayer) -> Result<Behavior, String> {
             return Err("`reconnects-after` needs `disconnects-at`".to_owned());
         }
         Some(text) => {
-            Some(parse_span(text).map_err(|error| format!("`reconnects-after`: {error}"))?)
+            Some(parse_duration(text).map_err(|error| format!("`reconnects-after`: {error}"))?)
         }
         None => None,
     };
@@ -315,7 +315,7 @@ fn number(key: &str, value: Option<u64>, default: usize, max: usize) -> Result<u
 /// `1s` or `200ms..1s`
 fn parse_delay(text: &str) -> Result<RangeInclusive<Duration>, String> {
     let (min, max) = text.split_once("..").unwrap_or((text, text));
-    let span = |text| parse_span(text).map_err(|error| format!("`delay`: {error}"));
+    let span = |text| parse_duration(text).map_err(|error| format!("`delay`: {error}"));
     let (min, max) = (span(min)?, span(max)?);
     if min > max {
         return Err(format!("`delay`: {text} ends before it begins"));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::chess::Color;
-use crate::sim::time::Moment;
+use crate::sim::site::time::SimTime;
 
 use super::Referee;
 use super::clock::Timing;
@@ -24,7 +24,7 @@ pub struct ArenaGameConfig {
 
 impl Referee {
     /// Until both have moved in an arena: how long the side to move has been idle, and how long it may be.
-    pub(super) fn expiration(&self, now: Moment) -> Option<Expiration> {
+    pub(super) fn expiration(&self, now: SimTime) -> Option<Expiration> {
         let arena = self.config.arena.filter(|arena| arena.shows_expiration)?;
         (self.is_running() && self.plies() < 2).then(|| Expiration {
             idle: now.since(self.last_move_at),
@@ -33,7 +33,7 @@ impl Referee {
     }
 
     /// The site looks whether somebody has not made his first move in time.
-    pub fn check_first_move(&mut self, now: Moment) -> ActionOutcome {
+    pub fn check_first_move(&mut self, now: SimTime) -> ActionOutcome {
         let mut snapshots = Vec::new();
         let late = self.config.arena.is_some_and(|arena| {
             now.since(self.last_move_at) >= arena.first_move_timeout + FIRST_MOVE_CHECK_DELAY
@@ -46,7 +46,7 @@ impl Referee {
     }
 
     /// A player gives up half of his time and all increments for a point more. Nobody is shown anything.
-    pub fn berserk(&mut self, color: Color, now: Moment) -> ActionOutcome {
+    pub fn berserk(&mut self, color: Color, now: SimTime) -> ActionOutcome {
         let allowed = self.config.arena.is_some_and(|arena| arena.berserkable);
         let in_time = self.is_running() && self.plies() < 2;
         let accepted = match &mut self.timing {
@@ -68,7 +68,7 @@ mod tests {
     use crate::sim::options::TimeControl;
     use crate::sim::quirks::Castling;
     use crate::sim::referee::GameConfig;
-    use crate::sim::variant::Variant;
+    use crate::sim::site::variant::Variant;
 
     fn game(limit: u32, increment: u32, berserkable: bool) -> Referee {
         let config = GameConfig {
@@ -88,11 +88,11 @@ mod tests {
                 shows_expiration: true,
             }),
         };
-        Referee::new(config, Moment(0))
+        Referee::new(config, SimTime(0))
     }
 
-    fn at(seconds: u64) -> Moment {
-        Moment(0) + Duration::from_secs(seconds)
+    fn at(seconds: u64) -> SimTime {
+        SimTime(0) + Duration::from_secs(seconds)
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::chess::Color;
 
 use crate::sim::options::clock_start;
-use crate::sim::time::Moment;
+use crate::sim::site::time::SimTime;
 
 /// Hundredths of a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +42,7 @@ pub enum Timing {
 
 impl Timing {
     /// Milliseconds that this side has left.
-    pub fn remaining_millis(&self, color: Color, now: Moment) -> i64 {
+    pub fn remaining_millis(&self, color: Color, now: SimTime) -> i64 {
         match self {
             Self::Clock(clock) => clock.remaining(color, now).millis(),
             Self::Days(days) => days.remaining_millis(color, now),
@@ -59,7 +59,7 @@ impl Timing {
     }
 
     /// Whether the side to move has no time left.
-    pub fn is_flagged(&self, now: Moment) -> bool {
+    pub fn is_flagged(&self, now: SimTime) -> bool {
         match self {
             Self::Clock(clock) => clock.is_flagged(now),
             Self::Days(days) => days.remaining_millis(days.turn, now) == 0,
@@ -68,7 +68,7 @@ impl Timing {
     }
 
     /// The game is over without a further move.
-    pub fn stop(&mut self, now: Moment) {
+    pub fn stop(&mut self, now: SimTime) {
         match self {
             Self::Clock(clock) => clock.stop(now),
             Self::Days(days) => days.stopped = days.stopped.or(Some(now)),
@@ -84,7 +84,7 @@ pub struct Clock {
     remaining: [Centis; 2],
     increment: Centis,
     turn: Color,
-    running: Option<Moment>,
+    running: Option<SimTime>,
     berserk: [bool; 2],
 }
 
@@ -107,7 +107,7 @@ impl Clock {
         self.initial
     }
 
-    pub fn remaining(&self, color: Color, now: Moment) -> Centis {
+    pub fn remaining(&self, color: Color, now: SimTime) -> Centis {
         let left = self.remaining[color.index()];
         match self.running {
             Some(since) if color == self.turn => {
@@ -121,12 +121,12 @@ impl Clock {
         self.running.is_some()
     }
 
-    pub fn is_flagged(&self, now: Moment) -> bool {
+    pub fn is_flagged(&self, now: SimTime) -> bool {
         self.running.is_some() && self.remaining(self.turn, now) == Centis(0)
     }
 
     /// The side to move has moved. The move that ends the game earns no increment and stops the clock.
-    pub fn press(&mut self, now: Moment, game_continues: bool) {
+    pub fn press(&mut self, now: SimTime, game_continues: bool) {
         if self.running.is_some() {
             let left = &mut self.remaining[self.turn.index()];
             left.0 -= self
@@ -143,7 +143,7 @@ impl Clock {
 
     /// This side gives up half of its time and all increments, once; `false`: it cannot. With a long increment the time
     /// stays, for it would be nearly all.
-    pub fn berserk(&mut self, color: Color, now: Moment) -> bool {
+    pub fn berserk(&mut self, color: Color, now: SimTime) -> bool {
         let configured = self.initial;
         if std::mem::replace(&mut self.berserk[color.index()], true) {
             return false;
@@ -156,7 +156,7 @@ impl Clock {
     }
 
     /// The clock of the side to move begins to run.
-    pub fn start(&mut self, now: Moment) {
+    pub fn start(&mut self, now: SimTime) {
         self.running = Some(now);
     }
 
@@ -165,13 +165,13 @@ impl Clock {
         self.remaining[color.index()].0 += gift.0;
     }
 
-    pub fn stop(&mut self, now: Moment) {
+    pub fn stop(&mut self, now: SimTime) {
         self.remaining[self.turn.index()] = self.remaining(self.turn, now);
         self.running = None;
     }
 
     /// After a takeback: this side is to move again with what it had then, and the clock runs from now.
-    pub fn rewind(&mut self, turn: Color, had: Centis, now: Moment) {
+    pub fn rewind(&mut self, turn: Color, had: Centis, now: SimTime) {
         self.stop(now);
         self.turn = turn;
         self.remaining[turn.index()] = had;
@@ -184,12 +184,12 @@ impl Clock {
 pub struct CorrespondenceClock {
     allowance: Duration,
     turn: Color,
-    since: Moment,
-    stopped: Option<Moment>,
+    since: SimTime,
+    stopped: Option<SimTime>,
 }
 
 impl CorrespondenceClock {
-    pub fn new(days: u32, turn: Color, now: Moment) -> Self {
+    pub fn new(days: u32, turn: Color, now: SimTime) -> Self {
         Self {
             allowance: Duration::from_secs(u64::from(days) * 86_400),
             turn,
@@ -198,7 +198,7 @@ impl CorrespondenceClock {
         }
     }
 
-    pub fn remaining_millis(&self, color: Color, now: Moment) -> i64 {
+    pub fn remaining_millis(&self, color: Color, now: SimTime) -> i64 {
         let spent = if color == self.turn {
             self.stopped.unwrap_or(now).since(self.since)
         } else {
@@ -208,7 +208,7 @@ impl CorrespondenceClock {
     }
 
     /// It is this side's turn from now on.
-    pub fn set_turn(&mut self, turn: Color, now: Moment) {
+    pub fn set_turn(&mut self, turn: Color, now: SimTime) {
         self.turn = turn;
         self.since = now;
     }
@@ -218,8 +218,8 @@ impl CorrespondenceClock {
 mod tests {
     use super::*;
 
-    fn at(millis: i64) -> Moment {
-        Moment(1_000_000 + millis)
+    fn at(millis: i64) -> SimTime {
+        SimTime(1_000_000 + millis)
     }
 
     /// A clock after the two free plies, with White to move since `at(0)`.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::chess::Color;
-use crate::sim::time::Moment;
+use crate::sim::site::time::SimTime;
 
 use super::clock::{Centis, Timing};
 use super::{ActionOutcome, GameError, Referee};
@@ -13,7 +13,7 @@ const GIVE_TIME_CEILING: Duration = Duration::from_secs(2 * 3_600);
 
 impl Referee {
     /// The clock of the side to move runs from now on, also before the second ply. Nobody is shown anything.
-    pub fn start_clock(&mut self, now: Moment) {
+    pub fn start_clock(&mut self, now: SimTime) {
         if let (true, Timing::Clock(clock)) = (self.is_running(), &mut self.timing)
             && !clock.is_running()
         {
@@ -22,7 +22,7 @@ impl Referee {
     }
 
     /// A player gives his opponent time; in a correspondence game all the time for his move again.
-    pub fn give_time(&mut self, color: Color, gift: Centis, now: Moment) -> ActionOutcome {
+    pub fn give_time(&mut self, color: Color, gift: Centis, now: SimTime) -> ActionOutcome {
         if !self.is_running() {
             return ActionOutcome::rejected(GameError::CannotGiveTime);
         }
@@ -42,7 +42,7 @@ impl Referee {
     }
 
     /// The site was down and is back: who could not move because of that does not lose.
-    pub fn on_site_restart(&mut self, at: Moment) {
+    pub fn on_site_restart(&mut self, at: SimTime) {
         self.restarted_at = Some(at);
     }
 

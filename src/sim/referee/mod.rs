@@ -17,8 +17,8 @@ use crate::chess::{CastlingNotation, Color, Ending, Game, Move, Position};
 
 use crate::sim::options::TimeControl;
 use crate::sim::quirks::Castling;
-use crate::sim::time::Moment;
-use crate::sim::variant::Variant;
+use crate::sim::site::time::SimTime;
+use crate::sim::site::variant::Variant;
 
 pub use arena::ArenaGameConfig;
 pub use clock::{Centis, UNLIMITED_MILLIS};
@@ -61,7 +61,7 @@ pub struct GameConfig {
 struct TakebackState {
     proposed: [bool; 2],
     declined: [u32; 2],
-    last_declined: [Option<Moment>; 2],
+    last_declined: [Option<SimTime>; 2],
 }
 
 /// The referee of one game.
@@ -78,13 +78,13 @@ pub struct Referee {
     draw_offers: [bool; 2],
     last_draw_offer: [Option<usize>; 2],
     takeback: TakebackState,
-    last_move_at: Moment,
+    last_move_at: SimTime,
     /// When the site was started again since the game began.
-    restarted_at: Option<Moment>,
+    restarted_at: Option<SimTime>,
 }
 
 impl Referee {
-    pub fn new(config: GameConfig, now: Moment) -> Self {
+    pub fn new(config: GameConfig, now: SimTime) -> Self {
         let turn = config.start.turn();
         let timing = match config.time_control {
             TimeControl::Clock { limit, increment } => {
@@ -138,7 +138,7 @@ impl Referee {
         self.game.moves().len()
     }
 
-    pub fn last_move_at(&self) -> Moment {
+    pub fn last_move_at(&self) -> SimTime {
         self.last_move_at
     }
 
@@ -148,19 +148,19 @@ impl Referee {
     }
 
     /// Seconds that this side has left; nothing in unlimited games.
-    pub fn seconds_left(&self, color: Color, now: Moment) -> Option<i64> {
+    pub fn seconds_left(&self, color: Color, now: SimTime) -> Option<i64> {
         self.time_left(color, now)
             .and_then(|left| i64::try_from(left.as_secs()).ok())
     }
 
     /// What this side has left; nothing in unlimited games.
-    pub fn time_left(&self, color: Color, now: Moment) -> Option<Duration> {
+    pub fn time_left(&self, color: Color, now: SimTime) -> Option<Duration> {
         let millis = self.timing.remaining_millis(color, now);
         (millis != UNLIMITED_MILLIS)
             .then(|| Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
     }
 
-    pub fn view(&self, now: Moment) -> StateSnapshot {
+    pub fn view(&self, now: SimTime) -> StateSnapshot {
         StateSnapshot {
             moves: self.moves.clone(),
             millis: [Color::White, Color::Black]
@@ -180,7 +180,7 @@ impl Referee {
         color: Color,
         uci: &str,
         offering_draw: bool,
-        now: Moment,
+        now: SimTime,
     ) -> ActionOutcome {
         let Some(move_text) = MoveText::parse(uci) else {
             return ActionOutcome::rejected(GameError::InvalidUci(uci.to_owned()));
@@ -213,7 +213,7 @@ impl Referee {
         ActionOutcome::accepted(snapshots)
     }
 
-    fn make(&mut self, mv: Move, color: Color, now: Moment, snapshots: &mut Vec<StateSnapshot>) {
+    fn make(&mut self, mv: Move, color: Color, now: SimTime, snapshots: &mut Vec<StateSnapshot>) {
         self.apply(mv, color, now);
         let Some(ending) = self.game.ending() else {
             snapshots.push(self.view(now));
@@ -237,7 +237,7 @@ impl Referee {
         }
     }
 
-    fn apply(&mut self, mv: Move, color: Color, now: Moment) {
+    fn apply(&mut self, mv: Move, color: Color, now: SimTime) {
         if !self.moves.is_empty() {
             self.moves.push(' ');
         }
@@ -261,7 +261,7 @@ impl Referee {
 
     /// What a move answers without a word: the opponent's draw offer dies unseen, a takeback proposal dies visibly, a
     /// third repetition ends the game when a bot plays.
-    fn after_move(&mut self, color: Color, now: Moment, snapshots: &mut Vec<StateSnapshot>) {
+    fn after_move(&mut self, color: Color, now: SimTime, snapshots: &mut Vec<StateSnapshot>) {
         self.draw_offers[(!color).index()] = false;
         if self.takeback.proposed != [false; 2] {
             self.takeback.proposed = [false; 2];
@@ -272,7 +272,7 @@ impl Referee {
         }
     }
 
-    fn is_automatic_draw(&self, now: Moment) -> bool {
+    fn is_automatic_draw(&self, now: SimTime) -> bool {
         let short_of_time = |color| {
             matches!(self.timing, Timing::Clock(_))
                 && self.timing.remaining_millis(color, now) < 30_000
@@ -294,7 +294,7 @@ impl Referee {
             && self.config.arena.is_none()
     }
 
-    pub fn abort(&mut self, now: Moment) -> ActionOutcome {
+    pub fn abort(&mut self, now: SimTime) -> ActionOutcome {
         if !self.is_abortable() {
             return ActionOutcome::rejected(GameError::CannotAbort);
         }
@@ -304,7 +304,7 @@ impl Referee {
     }
 
     /// Both players call the game off, whatever has been played.
-    pub fn abort_by_consent(&mut self, now: Moment) -> ActionOutcome {
+    pub fn abort_by_consent(&mut self, now: SimTime) -> ActionOutcome {
         let mut snapshots = Vec::new();
         if self.is_running() {
             self.finish(Status::Aborted, None, now, &mut snapshots);
@@ -313,7 +313,7 @@ impl Referee {
     }
 
     /// Before the second ply this aborts, where a game can be aborted.
-    pub fn resign(&mut self, color: Color, now: Moment) -> ActionOutcome {
+    pub fn resign(&mut self, color: Color, now: SimTime) -> ActionOutcome {
         if self.is_abortable() {
             return self.abort(now);
         }
@@ -326,11 +326,11 @@ impl Referee {
     }
 
     /// Offers, accepts, claims or declines; without effect where none of these is possible.
-    pub fn draw(&mut self, color: Color, yes: bool, now: Moment) -> ActionOutcome {
+    pub fn draw(&mut self, color: Color, yes: bool, now: SimTime) -> ActionOutcome {
         ActionOutcome::accepted(self.answer_draw(color, yes, now))
     }
 
-    fn answer_draw(&mut self, color: Color, yes: bool, now: Moment) -> Vec<StateSnapshot> {
+    fn answer_draw(&mut self, color: Color, yes: bool, now: SimTime) -> Vec<StateSnapshot> {
         let mut snapshots = Vec::new();
         if !yes {
             if self.is_running() {
@@ -374,11 +374,11 @@ impl Referee {
     }
 
     /// Proposes, accepts, withdraws or declines; without effect where none of these is possible.
-    pub fn takeback(&mut self, color: Color, yes: bool, now: Moment) -> ActionOutcome {
+    pub fn takeback(&mut self, color: Color, yes: bool, now: SimTime) -> ActionOutcome {
         ActionOutcome::accepted(self.answer_takeback(color, yes, now))
     }
 
-    fn answer_takeback(&mut self, color: Color, yes: bool, now: Moment) -> Vec<StateSnapshot> {
+    fn answer_takeback(&mut self, color: Color, yes: bool, now: SimTime) -> Vec<StateSnapshot> {
         let (mine, theirs) = (color.index(), (!color).index());
         if !self.is_running() || !(self.config.takebacks || self.config.ai) {
             return Vec::new();
@@ -413,13 +413,13 @@ impl Referee {
     }
 
     /// Each refusal makes the next question wait longer.
-    fn can_propose_takeback_again(&self, color: Color, now: Moment) -> bool {
+    fn can_propose_takeback_again(&self, color: Color, now: SimTime) -> bool {
         let declines = u64::from(self.takeback.declined[color.index()]);
         let pause = Duration::from_secs(10 * declines * declines);
         self.takeback.last_declined[color.index()].is_none_or(|last| now.since(last) >= pause)
     }
 
-    fn take_back(&mut self, plies: usize, now: Moment) {
+    fn take_back(&mut self, plies: usize, now: SimTime) {
         let keep = self.plies().saturating_sub(plies);
         self.game.truncate(keep);
         let end = self
@@ -452,7 +452,7 @@ impl Referee {
         &mut self,
         color: Color,
         opponent_gone: bool,
-        now: Moment,
+        now: SimTime,
     ) -> ActionOutcome {
         if !self.allows_claims() || self.turn() == color {
             return ActionOutcome::accepted(Vec::new());
@@ -475,7 +475,7 @@ impl Referee {
     }
 
     /// Claims a draw because the opponent left. Unlike the win it is refused on one's own turn.
-    pub fn claim_draw(&mut self, color: Color, opponent_gone: bool, now: Moment) -> ActionOutcome {
+    pub fn claim_draw(&mut self, color: Color, opponent_gone: bool, now: SimTime) -> ActionOutcome {
         if !self.is_drawable() {
             return ActionOutcome::accepted(Vec::new());
         }
@@ -497,7 +497,7 @@ impl Referee {
     }
 
     /// Somebody looks whether a flag has fallen.
-    pub fn check_flag(&mut self, now: Moment) -> ActionOutcome {
+    pub fn check_flag(&mut self, now: SimTime) -> ActionOutcome {
         let mut snapshots = Vec::new();
         if self.is_running() && self.timing.is_flagged(now) {
             self.flag(now, &mut snapshots);
@@ -506,7 +506,7 @@ impl Referee {
     }
 
     /// The slow housekeeping: unlimited games in which nothing has moved for weeks.
-    pub fn check_abandoned(&mut self, now: Moment) -> ActionOutcome {
+    pub fn check_abandoned(&mut self, now: SimTime) -> ActionOutcome {
         let forgotten = self.is_running()
             && matches!(self.timing, Timing::Unlimited)
             && now.since(self.last_move_at) > UNLIMITED_GAME_TIMEOUT;
@@ -535,7 +535,7 @@ impl Referee {
         self.moves = moves.join(" ");
     }
 
-    fn flag(&mut self, now: Moment, snapshots: &mut Vec<StateSnapshot>) {
+    fn flag(&mut self, now: SimTime, snapshots: &mut Vec<StateSnapshot>) {
         let excused = self.restarted_at.is_some_and(|restart| {
             self.last_move_at < restart && now.since(restart) < RESTART_GRACE_PERIOD
         });
@@ -556,7 +556,7 @@ impl Referee {
         &mut self,
         status: Status,
         winner: Option<Color>,
-        now: Moment,
+        now: SimTime,
         snapshots: &mut Vec<StateSnapshot>,
     ) {
         self.timing.stop(now);

@@ -3,7 +3,7 @@
 use crate::chess::{CastlingNotation, File, Move, Position, Role, Square};
 
 use super::outcome::GameError;
-use crate::sim::variant::Variant;
+use crate::sim::site::variant::Variant;
 
 /// A move as it was written, before anybody looked at the board.
 pub enum MoveText {

@@ -4,7 +4,7 @@ use crate::chess::Square;
 
 use super::*;
 
-const START: Moment = Moment(1_000_000);
+const START: SimTime = SimTime(1_000_000);
 const MINUTE: TimeControl = TimeControl::Clock {
     limit: 60,
     increment: 1,
@@ -35,7 +35,7 @@ fn from(fen: &str) -> Referee {
     Referee::new(config, START)
 }
 
-fn at(seconds: u64) -> Moment {
+fn at(seconds: u64) -> SimTime {
     START + Duration::from_secs(seconds)
 }
 

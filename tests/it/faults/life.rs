@@ -27,7 +27,7 @@ fn stage(script: &str, speed: f64, delay: Option<RangeInclusive<Duration>>) -> S
         if let Some(delay) = &delay {
             player.delay = delay.clone();
         }
-        site.sim.spar(player);
+        site.sim.add_player(player);
     }
     site
 }
@@ -132,7 +132,7 @@ fn f15_a_pending_challenge_delays_nothing() {
 fn f16_games_are_played_out_within_the_grace() {
     let site = Site::new([NewUser::bot("Anna")]);
     let mut bot = Daemon::start(&site, "");
-    site.sim.spar(PlayerOptions {
+    site.sim.add_player(PlayerOptions {
         delay: ms(200)..=ms(200),
         ..lost("Randy")
     });

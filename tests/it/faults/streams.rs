@@ -149,7 +149,7 @@ fn f09_an_event_stream_that_ends_is_back_within_two_seconds() {
 fn f09_a_game_that_begins_while_the_event_stream_is_closed_is_played() {
     let site = Site::new([NewUser::bot("Patience")]);
     site.sim
-        .spar(PlayerOptions::new("Patience", PlayerKind::Random));
+        .add_player(PlayerOptions::new("Patience", PlayerKind::Random));
     let bot = Daemon::start(&site, "");
     let faults = site.sim.faults();
     faults.add(FaultRule {

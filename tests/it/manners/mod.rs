@@ -132,7 +132,7 @@ fn a_level_ending_is_offered_as_a_draw() {
     let site = site(&[]);
     let bot = Daemon::start(&site, "draw = { min_move = 1, moves = 1, max_win = 30 }\n");
     let kind = PlayerKind::Engine { nodes: 500 };
-    site.sim.spar(PlayerOptions {
+    site.sim.add_player(PlayerOptions {
         behavior: Behavior {
             accepts_draws: true,
             ..Behavior::default()
@@ -213,7 +213,7 @@ fn lost_games_are_resigned_to_bots_and_played_out_with_people() {
     let kind = PlayerKind::Engine { nodes: 3_000 };
     for (name, bot) in [("Robot", true), ("Person", false)] {
         let rook_up = "8/8/8/4k3/8/8/8/R3K3 w - - 0 1";
-        site.sim.spar(PlayerOptions {
+        site.sim.add_player(PlayerOptions {
             bot,
             ..challenger(name, kind, rook_up, 30)
         });
@@ -290,7 +290,7 @@ fn who_leaves_loses_by_a_claim_unless_nobody_could_mate_him() {
     ] {
         let site = site(&[]);
         let _bot = Daemon::start(&site, "");
-        site.sim.spar(PlayerOptions {
+        site.sim.add_player(PlayerOptions {
             behavior: Behavior {
                 disconnects: Some(Disconnect {
                     at_ply: 2,

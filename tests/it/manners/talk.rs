@@ -78,7 +78,7 @@ fn commands_are_answered_in_their_room_and_not_too_often() {
         say(&anna, &id, text);
         hear(&anna, &id, "player", answer);
     }
-    site.sim.heckle("Zoe", &id, "!eval");
+    site.sim.say_as_spectator("Zoe", &id, "!eval");
     let eval = hear(&anna, &id, "spectator", "");
     assert!(
         eval.contains(" for me, ") && eval.ends_with(" plies deep."),
@@ -90,7 +90,7 @@ fn commands_are_answered_in_their_room_and_not_too_often() {
     say(&anna, &id, "!depth");
     say(&anna, &id, "!bogus");
     say(&anna, &id, "What do you think?");
-    site.sim.heckle("Zoe", &id, "!bogus");
+    site.sim.say_as_spectator("Zoe", &id, "!bogus");
     hear(&anna, &id, "spectator", "I do not know !bogus.");
     act(&anna, &id, "resign");
     hear(&anna, &id, "player", "Thank you for the game");

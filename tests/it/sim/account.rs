@@ -136,7 +136,7 @@ async fn bots_are_online_while_a_stream_is_open() {
         (400, "No user ids provided".into())
     );
     drop(events);
-    until(async || site.sim.census().streams == 0).await;
+    until(async || site.sim.stats().streams == 0).await;
     site.sim.advance(std::time::Duration::from_secs(11));
     assert!(names().await.is_empty());
 }

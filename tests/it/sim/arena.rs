@@ -26,7 +26,7 @@ pub fn later(name: &str) -> ArenaOptions {
 }
 
 pub fn hold(sim: &Sim, options: &ArenaOptions) -> String {
-    sim.arena(options).unwrap()
+    sim.add_arena(options).unwrap()
 }
 
 /// Lets time leap until the condition gives something.
@@ -264,7 +264,7 @@ async fn every_refusal_has_its_sentence() {
         ),
     ] {
         let site = Site::start().await;
-        site.sim.team(team.clone());
+        site.sim.add_team(team.clone());
         hold(&site.sim, &options);
         assert_eq!(
             join(&site, "Whitey", form).await,
@@ -363,12 +363,12 @@ async fn a_human_creates_an_arena_with_the_site_s_form() {
 #[tokio::test]
 async fn teams_let_in_who_knows_the_password_or_writes_a_message() {
     let site = Site::start().await;
-    site.sim.team(NewTeam {
+    site.sim.add_team(NewTeam {
         password: Some("secret".to_owned()),
         leader: Some("Anna".to_owned()),
         ..NewTeam::new("The Bots")
     });
-    site.sim.team(NewTeam {
+    site.sim.add_team(NewTeam {
         by_message: true,
         ..NewTeam::new("Talkers")
     });

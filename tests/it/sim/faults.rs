@@ -126,11 +126,12 @@ async fn open_streams_can_be_cut() {
     game.line().await;
     other.line().await;
     events.line().await;
-    site.sim.cut(Some("Whitey"), Some(&id), StreamFault::Eof);
+    site.sim
+        .break_streams(Some("Whitey"), Some(&id), StreamFault::Eof);
     assert_eq!(game.next().await, None);
     site.play("Whitey", &id, "e2e4").await;
     other.state().await;
-    site.sim.cut(None, None, StreamFault::Reset);
+    site.sim.break_streams(None, None, StreamFault::Reset);
     assert!(other.try_raw().await.is_err());
     assert!(events.try_raw().await.is_err());
 }

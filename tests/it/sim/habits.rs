@@ -18,7 +18,7 @@ async fn site(speed: f64, users: &[&str]) -> Site {
     })
     .await;
     for user in users {
-        site.sim.spar(user.parse().unwrap());
+        site.sim.add_player(user.parse().unwrap());
     }
     site
 }
@@ -412,7 +412,7 @@ async fn moves_with(seed: u64, users: &[&str]) -> Vec<String> {
     })
     .await;
     for user in users {
-        site.sim.spar(user.parse().unwrap());
+        site.sim.add_player(user.parse().unwrap());
     }
     site.finished(3).await;
     let mut games = Vec::new();

@@ -19,7 +19,7 @@ async fn rehearsal(name: &str) -> Site {
     })
     .await;
     for player in script.players {
-        site.sim.spar(player);
+        site.sim.add_player(player);
     }
     site
 }

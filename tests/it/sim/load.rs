@@ -81,7 +81,7 @@ async fn fifty_games_at_once_lose_nothing() {
             .iter()
             .all(|game| game.status == "resign" && game.plies == PLIES)
     );
-    until(async || site.sim.census().streams == 0).await;
+    until(async || site.sim.stats().streams == 0).await;
 }
 
 #[tokio::test]
@@ -93,24 +93,24 @@ async fn what_is_over_is_forgotten() {
         ..SimOptions::default()
     })
     .await;
-    let accounts = site.sim.census().accounts;
+    let accounts = site.sim.stats().accounts;
     let users = [
         "Fool,resigns=3,delay=1ms",
         "Wise,copies=10,kind=greedy,resigns=3,delay=1ms,challenges=Fool,clock=600+0,count=30",
     ];
     for user in users {
-        site.sim.spar(user.parse::<PlayerOptions>().unwrap());
+        site.sim.add_player(user.parse::<PlayerOptions>().unwrap());
     }
-    let mut finished = site.sim.finished();
+    let mut finished = site.sim.finished_count();
     let all = finished.wait_for(|count| *count == 300);
     tokio::time::timeout(Duration::from_secs(120), all)
         .await
         .unwrap()
         .unwrap();
-    let left = site.sim.census();
-    assert_eq!((left.games, left.games_on, left.streams), (100, 0, 0));
+    let left = site.sim.stats();
+    assert_eq!((left.games, left.ongoing_games, left.streams), (100, 0, 0));
     assert_eq!(left.accounts, accounts + 11);
     assert!(left.challenges < 600, "{left:?}");
     site.sim.advance(Duration::from_secs(3 * 3_600));
-    until(async || site.sim.census().challenges == 0).await;
+    until(async || site.sim.stats().challenges == 0).await;
 }

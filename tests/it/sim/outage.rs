@@ -128,26 +128,26 @@ async fn built_in_users_do_nothing_while_the_site_is_down() {
     let site = Site::start().await;
     site.sim.restart(DOWN, StreamFault::Eof);
     for user in ["Host,kind=idle", "Guest,challenges=Host"] {
-        site.sim.spar(user.parse().unwrap());
+        site.sim.add_player(user.parse().unwrap());
     }
     site.sim.advance(DOWN - Duration::from_secs(10));
     // To all who could, now is the time; a call that is answered comes behind them.
     for _ in 0..10 {
         assert_eq!(site.get("", "/__ping").await.0, 502);
     }
-    let census = site.sim.census();
+    let census = site.sim.stats();
     assert_eq!((census.challenges, census.games), (0, 0));
     site.sim.advance(Duration::from_secs(10));
-    until(async || site.sim.census().games_on == 1).await;
+    until(async || site.sim.stats().ongoing_games == 1).await;
 }
 
 #[tokio::test]
 async fn a_built_in_user_moves_only_when_the_site_has_started() {
     let site = Site::start().await;
-    site.sim.spar("Slow,delay=100s".parse().unwrap());
+    site.sim.add_player("Slow,delay=100s".parse().unwrap());
     let form = "color=white&clock.limit=60&clock.increment=0";
     let id = site.challenge("Whitey", "Slow", form).await;
-    until(async || site.sim.census().games_on == 1).await;
+    until(async || site.sim.stats().ongoing_games == 1).await;
     let plies = || site.sim.games()[0].plies;
     site.play("Whitey", &id, "e2e4").await;
     // He thinks about the answer.

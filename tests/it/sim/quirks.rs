@@ -135,7 +135,7 @@ async fn patience_with_who_has_left_begins_with_30_or_with_40_seconds() {
         let blacky = site.game_stream("Blacky", &id).await;
         let claim = format!("/api/bot/game/{id}/claim-victory");
         drop(blacky);
-        until(async || site.sim.census().streams == 0).await;
+        until(async || site.sim.stats().streams == 0).await;
         site.sim.advance(Duration::from_secs(seconds - 5));
         let (early, _) = site.post("Whitey", &claim, "").await;
         site.sim.advance(Duration::from_secs(6));

@@ -237,7 +237,8 @@ async fn offers_are_limited_with_limits_on() {
 #[tokio::test]
 async fn built_in_users_take_rematches() {
     let site = Site::start().await;
-    site.sim.spar(PlayerOptions::new("Sam", PlayerKind::Idle));
+    site.sim
+        .add_player(PlayerOptions::new("Sam", PlayerKind::Idle));
     let mut events = site.stream("Anna", "/api/stream/event").await;
     let id = site
         .challenge("Anna", "Sam", &format!("{BLITZ}&color=white"))

@@ -157,7 +157,7 @@ impl Site {
 
     /// Waits until this many games are over.
     pub async fn finished(&self, games: usize) {
-        let mut finished = self.sim.finished();
+        let mut finished = self.sim.finished_count();
         let all = finished.wait_for(|count| *count == games);
         tokio::time::timeout(Duration::from_secs(60), all)
             .await

@@ -25,9 +25,9 @@ async fn sparring_users_play_their_plan_to_the_end() {
     })
     .await;
     site.sim
-        .spar(PlayerOptions::new("Greedy", PlayerKind::Greedy));
+        .add_player(PlayerOptions::new("Greedy", PlayerKind::Greedy));
     site.sim
-        .spar(PlayerOptions::new("Random", PlayerKind::Random).challenging(plan("Greedy")));
+        .add_player(PlayerOptions::new("Random", PlayerKind::Random).challenging(plan("Greedy")));
     site.finished(3).await;
     let games = site.sim.games();
     assert_eq!(games.len(), 3);
@@ -45,7 +45,7 @@ async fn sparring_users_play_their_plan_to_the_end() {
 #[tokio::test]
 async fn a_sparring_user_answers_moves_and_waits_for_its_opponent_to_be_online() {
     let site = Site::start().await;
-    site.sim.spar(PlayerOptions {
+    site.sim.add_player(PlayerOptions {
         delay: Duration::ZERO..=Duration::ZERO,
         ..PlayerOptions::new("Sparrow", PlayerKind::Random).challenging(ChallengePlan {
             colors: vec![ColorChoice::White],
@@ -79,7 +79,7 @@ async fn a_sleeper_accepts_and_never_moves() {
     })
     .await;
     site.sim
-        .spar(PlayerOptions::new("Sleepy", PlayerKind::Idle));
+        .add_player(PlayerOptions::new("Sleepy", PlayerKind::Idle));
     let id = site
         .challenge(
             "Whitey",

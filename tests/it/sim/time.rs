@@ -132,7 +132,7 @@ async fn who_sits_at_a_game_that_is_deleted_gets_up() {
     let site = Site::start().await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     let sleepy = "Sleepy,kind=idle,challenges=Whitey,color=white,clock=180+0";
-    site.sim.spar(sleepy.parse().unwrap());
+    site.sim.add_player(sleepy.parse().unwrap());
     let mut challenge = async || loop {
         let event = events.line().await;
         if event["type"] == "challenge" {

@@ -75,7 +75,7 @@ async fn sixteen_bots_play_an_arena_to_its_end() {
         ("Greedy", PlayerKind::Greedy),
         ("Random", PlayerKind::Random),
     ] {
-        site.sim.spar(PlayerOptions {
+        site.sim.add_player(PlayerOptions {
             copies: 8,
             delay: Duration::ZERO..=Duration::from_millis(100),
             joins_arenas: true,
