@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
 use knightwatch::chess::{CastlingNotation, Game, Position};
-use knightwatch::sim::{NewUser, Sim, SimOptions, Sparring};
+use knightwatch::sim::{NewUser, PlayerOptions, Sim, SimOptions};
 use reqwest::{Client, Response};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
 /// After so many plies White resigns.
 const PLIES: usize = 60;
-/// Sparring users that challenge one another in the second part.
+/// Built-in players that challenge one another in the second part.
 const CHALLENGERS: usize = 40;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -259,7 +259,7 @@ async fn marathon(games: usize) -> Outcome<()> {
     let challenger = format!(
         "Wise,copies={CHALLENGERS},resigns=5,delay=200ms..1s,challenges=Fool,clock=10800+60,count={share}"
     );
-    sim.add_player(challenger.parse::<Sparring>()?);
+    sim.add_player(challenger.parse::<PlayerOptions>()?);
     let mut finished = sim.finished_count();
     let began = Instant::now();
     for mark in [games / 20, games / 4, games / 2, games] {

@@ -10,7 +10,8 @@ use tokio::net::TcpListener;
 
 use super::script::check_speed;
 use super::{
-    ArenaOptions, NewTeam, NewUser, Quirk, Quirks, Script, ScriptError, Sim, SimOptions, Sparring,
+    ArenaOptions, NewTeam, NewUser, PlayerOptions, Quirk, Quirks, Script, ScriptError, Sim,
+    SimOptions,
 };
 use crate::plural;
 use crate::sim::site::id::UserId;
@@ -55,8 +56,8 @@ pub struct SimArgs {
     pub scripts: Vec<FaultsArg>,
     /// Add a built-in player; may be repeated. The keys are listed at the end of this help
     #[arg(long = "player", value_name = "NAME[,KEY[=VALUE]]...")]
-    pub players: Vec<Sparring>,
-    /// Repeat the choices of built-in players and the ids of another run with this seed
+    pub players: Vec<PlayerOptions>,
+    /// Let built-in players choose as in another run with this seed; ids are those of that run, too
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Do not print a line for each finished game
@@ -108,8 +109,11 @@ fn unique_users(requested: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewU
 }
 
 /// Returns the opponents of built-in players that are not users of the site.
-fn unknown_opponents<'a>(users: &[NewUser], sparring: &'a [Sparring]) -> BTreeSet<&'a str> {
-    let builtin_players = sparring.iter().cloned().flat_map(Sparring::each);
+fn unknown_opponents<'a>(users: &[NewUser], sparring: &'a [PlayerOptions]) -> BTreeSet<&'a str> {
+    let builtin_players = sparring
+        .iter()
+        .cloned()
+        .flat_map(PlayerOptions::expand_copies);
     let names = users.iter().map(|user| user.name.clone());
     let known: BTreeSet<UserId> = names
         .chain(builtin_players.map(|resident| resident.name))
@@ -126,8 +130,8 @@ fn unknown_opponents<'a>(users: &[NewUser], sparring: &'a [Sparring]) -> BTreeSe
 
 fn print_library() -> io::Result<()> {
     let mut out = io::stdout().lock();
-    for (name, about) in Script::library() {
-        writeln!(out, "{name:<4} {about}")?;
+    for (name, description) in Script::library() {
+        writeln!(out, "{name:<4} {description}")?;
     }
     out.flush()
 }
@@ -146,7 +150,7 @@ pub async fn run_command(
         let FaultsArg::Script(next) = faults_arg else {
             return print_library();
         };
-        descriptions.extend(next.about.clone());
+        descriptions.extend(next.description.clone());
         script.extend(*next);
     }
     let listener = TcpListener::bind(args.listen).await.map_err(|error| {
@@ -159,7 +163,7 @@ pub async fn run_command(
     let address = listener.local_addr()?;
     super::warn_if_reachable(address);
     let users = unique_users(args.users.into_iter().chain(script.users))?;
-    let sparring: Vec<Sparring> = args.players.into_iter().chain(script.sparring).collect();
+    let sparring: Vec<PlayerOptions> = args.players.into_iter().chain(script.players).collect();
     let unknown_opponents = unknown_opponents(&users, &sparring);
     let names: Vec<(String, bool)> = users
         .iter()
@@ -206,7 +210,7 @@ pub async fn run_command(
         )?;
     }
     for (id, arena) in arenas {
-        let seconds = plural::count(arena.starts.as_secs(), "second", "seconds");
+        let seconds = plural::count(arena.starts_in.as_secs(), "second", "seconds");
         let name = &arena.name;
         writeln!(
             out,

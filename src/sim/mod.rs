@@ -13,25 +13,28 @@ mod command;
 mod faults;
 mod http;
 mod options;
+mod players;
 mod quirks;
 mod referee;
 mod round;
 mod script;
 mod site;
-mod sparring;
 mod wire;
 
 pub use arena::ArenaOptions;
 pub use challenge::DeclineReason;
 pub use command::{SimArgs, run_command};
-pub use faults::{Endpoint, Fault, Faults, Latency, Rule, Skew, StreamFault, Visit};
+pub use faults::{Endpoint, Fault, FaultRule, Faults, Latency, RequestRecord, Skew, StreamFault};
 pub use options::{NewUser, SimOptions, TimeControl};
+pub use players::{
+    Behavior, ChallengePlan, ChatStyle, ColorChoice, Disconnect, GameSummary, PlayerKind,
+    PlayerOptions,
+};
 pub use quirks::{
     Absent, Castling, ChatLog, ClaimWin, Flags, Limiter, PlayingStatus, Quirk, Quirks,
 };
 pub use script::{Script, ScriptError};
 pub use site::team::NewTeam;
-pub use sparring::{ColorChoice, GameSummary, Habits, Kind, Plan, Quit, Sparring, Talk};
 
 use std::future::Future;
 use std::io;
@@ -46,10 +49,10 @@ use tokio::task::JoinSet;
 use crate::serve::{self, Bounds};
 use http::connection::ConnectionListener;
 use http::{as_user, server};
+use players::{BuiltinPlayer, SearchPool};
 use site::id::UserId;
 use site::state::SiteState;
 use site::time::TimeSource;
-use sparring::{Resident, Thinkers};
 
 /// Limits of connections: enough for two thousand bots with two streams and a request each. The timeouts are those of
 /// the proxy in front of Lichess, in wall time.
@@ -88,10 +91,10 @@ struct Shared {
     /// Notified at every change of a game.
     game_changed: Arc<Notify>,
     finished: watch::Sender<usize>,
-    thinkers: Thinkers,
-    new_players: mpsc::UnboundedSender<Resident>,
+    search_pool: SearchPool,
+    new_players: mpsc::UnboundedSender<BuiltinPlayer>,
     /// Taken by [`Sim::serve`].
-    new_players_rx: Mutex<Option<mpsc::UnboundedReceiver<Resident>>>,
+    new_players_rx: Mutex<Option<mpsc::UnboundedReceiver<BuiltinPlayer>>>,
 }
 
 /// Logs a warning if other machines can reach the site, because its tokens can be guessed.
@@ -127,7 +130,7 @@ impl Sim {
             faults,
             game_changed,
             finished,
-            thinkers: Thinkers::default(),
+            search_pool: SearchPool::default(),
             new_players,
             new_players_rx: Mutex::new(Some(new_players_rx)),
         }))
@@ -175,11 +178,11 @@ impl Sim {
                 () = &mut server => return Ok(()),
                 () = &mut faults => {}
                 Some(player) = new_players_rx.recv() => {
-                    builtin_players.spawn(player.live(self.clone()));
+                    builtin_players.spawn(player.run(self.clone()));
                 }
                 Some(left) = builtin_players.join_next() => {
                     if let Err(error) = left {
-                        tracing::error!("a built-in player failed and stopped: {error}");
+                        tracing::error!("a built-in player is gone: {error}");
                     }
                 }
                 () = self.scheduled_action_due() => self.state().run_scheduled_actions(self.time().now()),
@@ -231,9 +234,9 @@ impl Sim {
 
     /// Adds a built-in player, which plays while the site is served. The account is created if needed. Does nothing if
     /// the player exists.
-    pub fn add_player(&self, sparring: Sparring) {
-        for each in sparring.each() {
-            let resident = Resident::new(each, &mut self.state(), self.time().now());
+    pub fn add_player(&self, sparring: PlayerOptions) {
+        for options in sparring.expand_copies() {
+            let resident = BuiltinPlayer::new(options, &mut self.state(), self.time().now());
             if let Some(resident) = resident {
                 // The receiver is gone once the site is no longer served.
                 let _ = self.0.new_players.send(resident);
@@ -296,7 +299,7 @@ impl Sim {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn thinkers(&self) -> &Thinkers {
-        &self.0.thinkers
+    fn search_pool(&self) -> &SearchPool {
+        &self.0.search_pool
     }
 }

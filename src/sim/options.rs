@@ -3,13 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::faults::Rule;
+use super::faults::FaultRule;
 use super::quirks::Quirks;
 
 /// Options of a simulator.
 #[derive(Clone, Debug)]
 pub struct SimOptions {
-    /// Accounts. Those of built-in players are created automatically.
+    /// The accounts. Built-in players get theirs on their own.
     pub users: Vec<NewUser>,
     /// Speed of all clocks and timers relative to wall time; 1.0 is real time.
     pub speed: f64,
@@ -24,7 +24,7 @@ pub struct SimOptions {
     /// Maximum number of archived games; the oldest are dropped first.
     pub kept_games: usize,
     /// Faults to inject.
-    pub faults: Vec<Rule>,
+    pub faults: Vec<FaultRule>,
 }
 
 impl Default for SimOptions {

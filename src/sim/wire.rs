@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use crate::chess::Color;
 
 use super::quirks::{Absent, Flags, Quirks};
-use super::referee::{Status, View};
+use super::referee::{StateSnapshot, Status};
 use crate::sim::challenge::open::OpenJson;
 use crate::sim::site::id::GameId;
 use crate::sim::site::variant::{Perf, Variant};
@@ -178,7 +178,7 @@ impl GameState<'_> {
 }
 
 impl<'a> GameState<'a> {
-    pub fn new(view: &'a View, quirks: &Quirks) -> Self {
+    pub fn new(view: &'a StateSnapshot, quirks: &Quirks) -> Self {
         let flag = |set| (set || quirks.draw_flags == Flags::Shown).then_some(set);
         Self {
             kind: "gameState",

@@ -580,7 +580,7 @@ fn wrong_users_of_a_site_are_told_at_once() {
         (&["--player", "Xa,challenges=Foo,clock=37+1"], "37+1"),
         (&["--player", "Xa,challenges=Foo,clock=4d"], "4d"),
         (&["--player", "Xa,kind=engine,nodes=0"], "nodes"),
-        (&["--player", "Xa,rematches"], "human"),
+        (&["--player", "Xa,offers-rematches"], "human"),
         (
             &["--arena", "Fri,clock=60+0,minutes=10,team=nope"],
             "no team",

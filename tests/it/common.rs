@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{self, Next};
-use knightwatch::sim::{Endpoint, GameSummary, NewUser, Sim, SimOptions, Visit};
+use knightwatch::sim::{Endpoint, GameSummary, NewUser, RequestRecord, Sim, SimOptions};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -192,10 +192,10 @@ pub const SLOW: [(&str, &str); 3] = [
 ];
 
 /// What this account has called.
-pub fn visits_of(site: &Site, name: &str, endpoint: Endpoint) -> Vec<Visit> {
-    let mut visits = site.sim.faults().visits(endpoint);
-    visits.retain(|visit| visit.user.as_deref() == Some(&name.to_lowercase()));
-    visits
+pub fn requests_of(site: &Site, name: &str, endpoint: Endpoint) -> Vec<RequestRecord> {
+    let mut requests = site.sim.faults().requests(endpoint);
+    requests.retain(|request| request.user.as_deref() == Some(&name.to_lowercase()));
+    requests
 }
 
 /// An account that the test itself plays, over plain HTTP.
@@ -475,7 +475,7 @@ impl Daemon {
         })
     }
 
-    /// Resident memory of the program, in MiB.
+    /// BuiltinPlayer memory of the program, in MiB.
     pub fn memory_mib(&self) -> u64 {
         self.memory("VmRSS:")
     }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{Endpoint, Kind, NewUser, Plan, SimOptions, Sparring, TimeControl};
+use knightwatch::sim::{
+    ChallengePlan, Endpoint, NewUser, PlayerKind, PlayerOptions, SimOptions, TimeControl,
+};
 
-use crate::common::{BOT, Daemon, Site, scale_from_now, visits_of, wait};
+use crate::common::{BOT, Daemon, Site, requests_of, scale_from_now, wait};
 use crate::manners::act;
 
 /// How many times faster than the wall the site and the bot run.
@@ -46,14 +48,14 @@ fn dozens_of_games_without_a_clock_are_played_a_few_at_a_time() {
         (TimeControl::Days(1), "Daily"),
         (TimeControl::Unlimited, "Patient"),
     ] {
-        let plan = Plan {
+        let plan = ChallengePlan {
             count: Some(1),
-            ..Plan::against(BOT, time)
+            ..ChallengePlan::against(BOT, time)
         };
-        site.sim.add_player(Sparring {
+        site.sim.add_player(PlayerOptions {
             copies: GAMES / 2,
             delay: Duration::ZERO..=Duration::ZERO,
-            ..Sparring::new(name, Kind::Random).challenging(plan)
+            ..PlayerOptions::new(name, PlayerKind::Random).challenging(plan)
         });
     }
     let mut streams = 0;
@@ -137,7 +139,7 @@ fn the_most_urgent_is_thought_about_first_and_for_as_long_as_is_set() {
     for id in [&fortnight, &day, &week, &three] {
         site.plies(id, 2);
     }
-    let moves = visits_of(&site, BOT, Endpoint::Move);
+    let moves = requests_of(&site, BOT, Endpoint::Move);
     let games: Vec<_> = moves
         .iter()
         .filter_map(|visit| visit.game.clone())

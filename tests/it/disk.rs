@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use knightwatch::sim::{GameSummary, Kind, NewUser, Plan, Sparring, TimeControl};
+use knightwatch::sim::{
+    ChallengePlan, GameSummary, NewUser, PlayerKind, PlayerOptions, TimeControl,
+};
 
 use crate::common::{BOT, Daemon, Site, skip, wait};
 
@@ -103,11 +105,11 @@ impl Drop for Disk {
 }
 
 /// Somebody who moves at once and never stops playing.
-pub fn partner() -> Sparring {
-    Sparring {
+pub fn partner() -> PlayerOptions {
+    PlayerOptions {
         delay: Duration::from_millis(20)..=Duration::from_millis(20),
-        ..Sparring::new("Randy", Kind::Random)
-            .challenging(Plan::against(BOT, TimeControl::clock(30, 1)))
+        ..PlayerOptions::new("Randy", PlayerKind::Random)
+            .challenging(ChallengePlan::against(BOT, TimeControl::clock(30, 1)))
     }
 }
 

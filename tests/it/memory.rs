@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{Kind, NewUser, Plan, Sparring, TimeControl};
+use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeControl};
 
 use crate::common::{BOT, Daemon, Site, wait};
 
@@ -31,11 +31,11 @@ fn many_games_at_once_stay_within_what_the_readme_says() {
     );
     let mut bot = Daemon::start(&site, &config);
     // Who moves at once leaves it to us to think, in all games at the same time.
-    site.sim.add_player(Sparring {
+    site.sim.add_player(PlayerOptions {
         copies: GAMES,
         delay: Duration::ZERO..=Duration::ZERO,
-        ..Sparring::new("Crowd", Kind::Random)
-            .challenging(Plan::against(BOT, TimeControl::clock(60, 1)))
+        ..PlayerOptions::new("Crowd", PlayerKind::Random)
+            .challenging(ChallengePlan::against(BOT, TimeControl::clock(60, 1)))
     });
     wait("all games have gone on for a while", || {
         let games = site.sim.games();

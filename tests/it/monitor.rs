@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use knightwatch::sim::{Kind, NewUser, Plan, Sparring, TimeControl};
+use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeControl};
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Site, wait};
@@ -52,12 +52,12 @@ fn get(address: &str, path: &str, host: &str) -> (String, String) {
     (head.lines().next().unwrap().to_owned(), body.to_owned())
 }
 
-fn opponent(name: &str) -> Sparring {
-    Sparring {
+fn opponent(name: &str) -> PlayerOptions {
+    PlayerOptions {
         delay: Duration::from_millis(50)..=Duration::from_millis(50),
-        ..Sparring::new(name, Kind::Random).challenging(Plan {
+        ..PlayerOptions::new(name, PlayerKind::Random).challenging(ChallengePlan {
             count: Some(1),
-            ..Plan::against(BOT, TimeControl::clock(60, 0))
+            ..ChallengePlan::against(BOT, TimeControl::clock(60, 0))
         })
     }
 }

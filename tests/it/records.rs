@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use knightwatch::chess::pgn;
-use knightwatch::sim::{GameSummary, NewUser, Sparring};
+use knightwatch::sim::{GameSummary, NewUser, PlayerOptions};
 use knightwatch::store::{Filter, Outcome, Page, Played, Reader, Record};
 use rusqlite::Connection;
 use serde_json::Value;
@@ -305,7 +305,7 @@ fn kills_at_any_moment_leave_a_sound_file() {
     let file = file(&site, &bot.state());
     for number in 0..4 {
         let partner = partner();
-        site.sim.add_player(Sparring {
+        site.sim.add_player(PlayerOptions {
             name: format!("Randy{number}"),
             ..partner
         });

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use knightwatch::sim::{Endpoint, Fault, Rule, StreamFault};
+use knightwatch::sim::{Endpoint, Fault, FaultRule, StreamFault};
 use tempfile::TempDir;
 
 use crate::common::{BOT, Daemon, Killed, Site, skip, wait};
@@ -102,11 +102,13 @@ fn what_is_kept_is_written_when_there_are_no_more_threads() {
     bot.allow_memory(STACK / 2);
     // By then a thread that has nothing to do would have ended.
     let end = Fault::Stream {
-        after: 0,
-        how: StreamFault::Eof,
+        after_lines: 0,
+        fault: StreamFault::Eof,
     };
     let later = site.sim.elapsed() + Duration::from_secs(12);
-    let rule = Rule::on(Endpoint::EventStream, end).of_user(BOT).at(later);
+    let rule = FaultRule::on(Endpoint::EventStream, end)
+        .from_user(BOT)
+        .at(later);
     site.sim.faults().add(rule);
     credits(2);
 }

@@ -14,7 +14,7 @@ fn arenas_and_settings_are_told_as_they_are() {
     let site = Site::new([NewUser::human("Anna")]);
     let options = ArenaOptions {
         id: Some("rehearse".to_owned()),
-        starts: Duration::from_secs(600),
+        starts_in: Duration::from_secs(600),
         ..ArenaOptions::for_bots("Friday", TimeControl::clock(60, 0), 60)
     };
     site.sim.add_arena(&options).unwrap();

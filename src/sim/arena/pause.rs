@@ -7,7 +7,7 @@ use crate::sim::site::id::UserId;
 use crate::sim::site::time::SimTime;
 
 /// After this without a pause all is forgotten.
-const MEMORY: Duration = Duration::from_secs(20 * 60);
+const RESET_AFTER: Duration = Duration::from_secs(20 * 60);
 
 /// The pauses of everybody, in all arenas together.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,8 @@ struct Pause {
 
 impl Pauses {
     pub fn add(&mut self, user: &UserId, now: SimTime) {
-        self.0.retain(|_, pause| now.since(pause.since) < MEMORY);
+        self.0
+            .retain(|_, pause| now.since(pause.since) < RESET_AFTER);
         let count = self.0.get(user).map_or(0, |pause| pause.count) + 1;
         self.0.insert(user.clone(), Pause { count, since: now });
     }
@@ -31,7 +32,7 @@ impl Pauses {
         let pause = self
             .0
             .get(user)
-            .filter(|pause| now.since(pause.since) < MEMORY)?;
+            .filter(|pause| now.since(pause.since) < RESET_AFTER)?;
         let left = pause.since.0 / 1_000 - now.0 / 1_000 + delay(pause.count, estimate);
         // The last second is given.
         (left > 1).then_some(left)

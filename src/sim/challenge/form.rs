@@ -8,9 +8,9 @@ use crate::sim::challenge::ChallengeConfig;
 use crate::sim::http::error::{ApiError, INVALID, NOT_A_NUMBER, REQUIRED};
 use crate::sim::http::params::Params;
 use crate::sim::options::{DAYS_PER_TURN, MAX_INCREMENT_SECONDS, TimeControl, is_initial_time};
+use crate::sim::players::ColorChoice;
 use crate::sim::site::time::SimTime;
 use crate::sim::site::variant::{Speed, Variant};
-use crate::sim::sparring::ColorChoice;
 
 const RULES: [&str; 5] = [
     "noAbort",

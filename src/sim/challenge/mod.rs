@@ -15,6 +15,7 @@ use crate::sim::faults::StreamFault;
 use crate::sim::http::error::ApiError;
 use crate::sim::http::stream::Feed;
 use crate::sim::options::TimeControl;
+use crate::sim::players::ColorChoice;
 use crate::sim::round::{Setup, Source};
 use crate::sim::site::id::{GameId, UserId};
 use crate::sim::site::schedule::ScheduledAction;
@@ -22,7 +23,6 @@ use crate::sim::site::state::{Notice, SiteState};
 use crate::sim::site::time::SimTime;
 use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::{Perf, Speed, Variant};
-use crate::sim::sparring::ColorChoice;
 use crate::sim::wire;
 
 /// Time after which a real-time challenge goes offline unless its challenger is seen.

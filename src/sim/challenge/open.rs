@@ -8,12 +8,12 @@ use crate::chess::Color;
 
 use crate::sim::challenge::{Challenge, ChallengeConfig, ChallengeStatus};
 use crate::sim::http::error::ApiError;
+use crate::sim::players::ColorChoice;
 use crate::sim::site::id::{GameId, UserId};
 use crate::sim::site::state::SiteState;
 use crate::sim::site::time::SimTime;
 use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::Speed;
-use crate::sim::sparring::ColorChoice;
 use crate::sim::wire::ChallengeJson;
 
 /// Default lifetime of an open challenge.
@@ -151,13 +151,16 @@ impl SiteState {
             self.end_challenge(id, ChallengeStatus::Canceled, "challengeCanceled", now);
             return Some(Ok(()));
         }
-        let round = self.rounds.get(&id).filter(|round| round.referee.is_on())?;
+        let round = self
+            .rounds
+            .get(&id)
+            .filter(|round| round.referee.is_running())?;
         if round.referee.plies() >= 2 {
             return Some(Err(ApiError::bad_request(
                 "The game can no longer be aborted",
             )));
         }
-        let called_off = self.with_referee(id, |referee| referee.call_off(now), now);
+        let called_off = self.with_referee(id, |referee| referee.abort_by_consent(now), now);
         Some(called_off.map_err(ApiError::from))
     }
 }

@@ -6,12 +6,12 @@ use crate::sim::challenge::open::OpenJson;
 use crate::sim::challenge::{Challenge, ChallengeStatus};
 use crate::sim::http::error::ApiError;
 use crate::sim::options::TimeControl;
+use crate::sim::players::ColorChoice;
 use crate::sim::site::id::{GameId, UserId};
 use crate::sim::site::state::SiteState;
 use crate::sim::site::time::SimTime;
 use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::Speed;
-use crate::sim::sparring::ColorChoice;
 use crate::sim::wire::{
     self, ChallengeEvent, ChallengeJson, ChallengeList, ChallengeUser, Compat, PerfJson,
     TimeControlJson, VariantJson,

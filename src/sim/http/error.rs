@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::sim::referee::Refusal;
+use crate::sim::referee::GameError;
 
 /// Errors of a form field.
 pub(in crate::sim) const REQUIRED: &str = "This field is required";
@@ -145,8 +145,8 @@ pub(in crate::sim) fn proxy_page(status: u16) -> String {
     )
 }
 
-impl From<Refusal> for ApiError {
-    fn from(refusal: Refusal) -> Self {
+impl From<GameError> for ApiError {
+    fn from(refusal: GameError) -> Self {
         Self::bad_request(refusal.to_string())
     }
 }

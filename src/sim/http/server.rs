@@ -19,7 +19,7 @@ use http_body::{Body as _, Frame, SizeHint};
 use crate::chess::Color;
 
 use crate::sim::Sim;
-use crate::sim::faults::{Circumstances, Endpoint, Fault, Struck, Troubles};
+use crate::sim::faults::{Endpoint, Fault, MatchedFaults, RequestContext, StreamFaults};
 use crate::sim::http::auth::{Caller, bearer};
 use crate::sim::http::connection::Connection;
 use crate::sim::http::error::{self, ApiError, proxy_page};
@@ -78,7 +78,7 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
     sim.time().sleep(delay_before).await;
     let delay_after = matched.delay();
     let request = Request::from_parts(parts, body);
-    let stream_faults = matched.troubles();
+    let stream_faults = matched.take_stream_faults();
     let response = answer(sim.clone(), request, connection.clone(), stream_faults);
     let response = match matched.fault {
         Some(Fault::Status {
@@ -87,8 +87,8 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
             body,
         }) => fault_response(code, &headers, &body),
         Some(Fault::Reset) => reset(&connection),
-        Some(Fault::Restart { down, how }) => {
-            sim.restart(down, how);
+        Some(Fault::Restart { downtime, streams }) => {
+            sim.restart(downtime, streams);
             error_response(&ApiError::proxy(502))
         }
         Some(Fault::Stall(wait)) => {
@@ -106,12 +106,12 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
                 .await
                 .unwrap_or_else(|_| error_response(&ApiError::proxy(502)))
         }
-        Some(Fault::AnswerLate(wait)) => {
+        Some(Fault::ResponseLate(wait)) => {
             let response = response.await;
             sim.time().sleep(wait).await;
             response
         }
-        Some(Fault::AnswerLost) => {
+        Some(Fault::ResponseLost) => {
             drop(response.await);
             reset(&connection)
         }
@@ -128,7 +128,7 @@ fn match_faults(
     sim: &Sim,
     parts: &Parts,
     connection: &Connection,
-) -> Result<(Struck, Option<(GameId, Color)>), ApiError> {
+) -> Result<(MatchedFaults, Option<(GameId, Color)>), ApiError> {
     let time = sim.time();
     let path = percent_decoded(parts.uri.path());
     let route = Route::parse(&parts.method, &path);
@@ -155,7 +155,7 @@ fn match_faults(
             mover,
         )
     };
-    let matched = sim.faults().strike(&Circumstances {
+    let matched = sim.faults().on_request(&RequestContext {
         endpoint: route.endpoint(),
         user: user.as_deref(),
         game: game.as_deref(),
@@ -208,7 +208,7 @@ async fn answer(
     sim: Sim,
     request: Request<Bytes>,
     connection: Connection,
-    stream_faults: Troubles,
+    stream_faults: StreamFaults,
 ) -> Response {
     let sim = &sim;
     let (parts, body) = request.into_parts();
@@ -275,7 +275,7 @@ async fn answer_authorized(
     request: &ApiRequest<'_>,
     caller: Option<&Caller>,
     connection: Connection,
-    stream_faults: Troubles,
+    stream_faults: StreamFaults,
 ) -> Response {
     if let Err(error) = handlers::charge(sim, route, request, caller) {
         return error_response(&error);

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::chess::Color;
 use crate::sim::Sim;
-use crate::sim::faults::{self, StreamFault, Troubles};
+use crate::sim::faults::{self, StreamFault, StreamFaults};
 use crate::sim::http::connection::Connection;
 use crate::sim::site::id::{GameId, UserId};
 use crate::sim::site::time::SimTime;
@@ -122,7 +122,7 @@ pub(in crate::sim) struct StreamBody {
     keep_alive_interval: Duration,
     next_keep_alive: SimTime,
     /// Faults to inject.
-    troubles: Troubles,
+    faults: StreamFaults,
     /// Delayed lines with the time at which they are sent.
     delayed: VecDeque<(SimTime, Bytes)>,
     /// Parts of lines to be sent one by one.
@@ -145,7 +145,7 @@ impl StreamBody {
         topic: Topic,
         feed: Feed,
         connection: Connection,
-        troubles: Troubles,
+        faults: StreamFaults,
     ) -> Self {
         let keep_alive_interval = match topic {
             Topic::Challenge { .. } | Topic::Spectators => SLOW_KEEP_ALIVE_INTERVAL,
@@ -159,7 +159,7 @@ impl StreamBody {
             connection,
             keep_alive_interval,
             next_keep_alive,
-            troubles,
+            faults,
             delayed: VecDeque::new(),
             pieces: VecDeque::new(),
             drip: None,
@@ -186,21 +186,21 @@ impl StreamBody {
         if closed {
             return Some(Output::End);
         }
-        let mut fault = fault.or_else(|| self.troubles.strike());
+        let mut fault = fault.or_else(|| self.faults.next_due());
         while let Some(how) = fault {
             match how {
                 StreamFault::Eof => return Some(Output::End),
                 StreamFault::Reset => return Some(Output::Reset),
-                StreamFault::Garbage => return Some(Output::Line(faults::garbage())),
+                StreamFault::Garbage => return Some(Output::Line(faults::garbage_line())),
                 StreamFault::Oversized(bytes) => {
-                    return Some(Output::Line(faults::oversized(bytes)));
+                    return Some(Output::Line(faults::oversized_line(bytes)));
                 }
                 StreamFault::Silence => self.is_silent = true,
                 StreamFault::Truncated => self.truncates_next = true,
                 StreamFault::DuplicateFinal => self.duplicates_last = true,
                 StreamFault::Drip(pause) => self.drip = Some(pause),
             }
-            fault = self.troubles.strike();
+            fault = self.faults.next_due();
         }
         if self.is_silent {
             return None;
@@ -209,7 +209,7 @@ impl StreamBody {
             (Some(line), last) => (line, last),
             (None, _) => return Some(Output::End),
         };
-        self.troubles.passed(&line);
+        self.faults.on_line_sent(&line);
         if self.truncates_next {
             self.feed.end_now();
             self.delayed.clear();
@@ -223,7 +223,7 @@ impl StreamBody {
 
     /// Takes the next line and whether it is the last one; no line at the end of the stream.
     fn take_line(&mut self, now: SimTime) -> Option<(Option<Bytes>, bool)> {
-        if self.troubles.delays() {
+        if self.faults.has_latency() {
             let (lines, ended) = {
                 let mut state = self.feed.state();
                 (std::mem::take(&mut state.lines), state.ended)
@@ -231,7 +231,7 @@ impl StreamBody {
             for line in lines {
                 // Lines keep their order.
                 let before = self.delayed.back().map_or(now, |(until, _)| *until);
-                let until = before.max(now + self.troubles.delay());
+                let until = before.max(now + self.faults.delay());
                 if let Topic::Game { id, color, .. } = self.topic
                     && let Some(round) = self.sim.state().rounds.get_mut(&id)
                 {

@@ -8,13 +8,13 @@ use crate::chess::Color;
 
 use crate::sim::Sim;
 use crate::sim::challenge::ChallengeConfig;
+use crate::sim::players::{PlayerKind, PlayerOptions};
 use crate::sim::referee::Status;
 use crate::sim::round::{Round, Setup, Source};
 use crate::sim::site::id::{GameId, UserId};
 use crate::sim::site::state::SiteState;
 use crate::sim::site::time::SimTime;
 use crate::sim::site::users::AccountKind;
-use crate::sim::sparring::{Kind, Sparring};
 use crate::sim::wire::{StatusJson, VariantJson};
 
 /// Nodes per move at each level.
@@ -46,9 +46,9 @@ impl Sim {
         let id = self.state().add_unlisted_user(AccountKind::Ai(level), now);
         let nodes = NODES_PER_LEVEL[usize::from(level.clamp(1, 8)) - 1];
         // Does nothing if the player exists.
-        self.add_player(Sparring {
+        self.add_player(PlayerOptions {
             delay: Duration::ZERO..=Duration::ZERO,
-            ..Sparring::new(id.as_str(), Kind::Engine { nodes })
+            ..PlayerOptions::new(id.as_str(), PlayerKind::Engine { nodes })
         });
         id
     }

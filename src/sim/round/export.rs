@@ -22,7 +22,7 @@ pub(in crate::sim) const SPECTATOR_DELAY_PLIES: usize = 3;
 
 pub(in crate::sim) fn public_game(round: &Round) -> Game {
     let mut game = round.referee.game().clone();
-    if round.referee.is_on() {
+    if round.referee.is_running() {
         game.truncate(game.moves().len().saturating_sub(SPECTATOR_DELAY_PLIES));
     }
     game
@@ -249,7 +249,7 @@ pub(in crate::sim) fn game_json(round: &Round, params: &Params, base: &str) -> G
         speed: round.speed().key(),
         perf: round.perf().key,
         created_at: round.created_at.0,
-        last_move_at: round.referee.moved_at().0,
+        last_move_at: round.referee.last_move_at().0,
         status: round.referee.status().name(),
         source: round.source.key(),
         tournament: round.source.arena().map(|id| id.to_string()),

@@ -56,7 +56,7 @@ impl GameFilter {
         };
         let created_at = round.created_at.0;
         let opponent = self.opponent.as_ref();
-        (if round.referee.is_on() {
+        (if round.referee.is_running() {
             self.ongoing
         } else {
             self.finished
@@ -87,6 +87,6 @@ impl SiteState {
         let rounds = self.rounds.values();
         rounds
             .filter(|round| round.color_of(user).is_some())
-            .max_by_key(|round| (round.referee.is_on(), round.created_at))
+            .max_by_key(|round| (round.referee.is_running(), round.created_at))
     }
 }

@@ -16,13 +16,16 @@ use std::time::Duration;
 
 use crate::chess::{Color, Position};
 
-use crate::sim::faults::{StreamFault, shown_ply};
+use crate::sim::faults::{StreamFault, ply_of_line};
 use crate::sim::http::error::ApiError;
 use crate::sim::http::limits::BOT_GAMES;
 use crate::sim::http::stream::{Feed, KEEP_ALIVE_INTERVAL};
 use crate::sim::options::TimeControl;
+use crate::sim::players::GameSummary;
 use crate::sim::quirks::{PlayingStatus, Quirks};
-use crate::sim::referee::{ArenaTerms, Referee, Refusal, Ruling, Status, Terms, View};
+use crate::sim::referee::{
+    ActionOutcome, ArenaGameConfig, GameConfig, GameError, Referee, StateSnapshot, Status,
+};
 use crate::sim::round::chat::ChatMessage;
 use crate::sim::round::presence::Presence;
 use crate::sim::site::id::{ArenaId, GameId, Secrets, UserId};
@@ -30,7 +33,6 @@ use crate::sim::site::state::{Notice, SiteState};
 use crate::sim::site::time::SimTime;
 use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::{Perf, Speed, Variant};
-use crate::sim::sparring::GameSummary;
 use crate::sim::wire::{self, GameEvent, GameState, NowPlaying, StatusOrName};
 
 /// Time after which a game without moves is deleted.
@@ -222,7 +224,7 @@ impl Round {
 
     /// Counts clock time that a fault costs this side by delaying its move. Overlapping delays count once.
     pub fn add_fault_delay(&mut self, color: Color, from: SimTime, until: SimTime) {
-        if self.referee.is_on() && self.referee.turn() == color {
+        if self.referee.is_running() && self.referee.turn() == color {
             let (by, counted) = &mut self.fault_delays[color.index()];
             *by += until.since(from.max(*counted));
             *counted = until.max(*counted);
@@ -231,15 +233,15 @@ impl Round {
 
     /// Counts clock time that a fault costs this side by delaying a stream line, if that line shows that it is to move.
     pub fn add_line_delay(&mut self, color: Color, line: &[u8], from: SimTime, until: SimTime) {
-        if shown_ply(line) == Some(self.referee.plies()) {
+        if ply_of_line(line) == Some(self.referee.plies()) {
             self.add_fault_delay(color, from, until);
         }
     }
 
     pub fn summary(&self, now: SimTime) -> GameSummary {
         GameSummary {
-            left: COLORS.map(|color| self.referee.time_left(color, now)),
-            held_up: self.fault_delays.map(|(by, _)| by),
+            time_left: COLORS.map(|color| self.referee.time_left(color, now)),
+            fault_delay: self.fault_delays.map(|(by, _)| by),
             id: self.id.to_string(),
             white: self.side(Color::White).shown_name(),
             black: self.side(Color::Black).shown_name(),
@@ -303,15 +305,15 @@ impl SiteState {
             }
         });
         let arena = match setup.source {
-            Source::Arena { berserkable, .. } => Some(ArenaTerms {
+            Source::Arena { berserkable, .. } => Some(ArenaGameConfig {
                 berserkable,
-                first_move: first_move_time(setup.variant, Speed::of(setup.time_control)),
-                told: self.quirks.expiration,
+                first_move_timeout: first_move_time(setup.variant, Speed::of(setup.time_control)),
+                shows_expiration: self.quirks.expiration,
             }),
             Source::Friend | Source::Ai | Source::Api => None,
         };
         let rule = |name: &str| setup.rules.contains(&name);
-        let terms = Terms {
+        let config = GameConfig {
             variant: setup.variant,
             start,
             time_control: setup.time_control,
@@ -335,7 +337,7 @@ impl SiteState {
             source: setup.source,
             rated: setup.rated,
             created_at: now,
-            referee: Referee::new(terms, now),
+            referee: Referee::new(config, now),
             secrets: Secrets::random(&mut self.rng),
             variant: setup.variant,
             time_control: setup.time_control,
@@ -449,7 +451,7 @@ impl SiteState {
         });
         let view = self.outage.skewed_view(round.referee.view(now), now);
         feed.push(round.full_line(&view));
-        if round.referee.is_on() {
+        if round.referee.is_running() {
             round.player_streams.push(PlayerStream {
                 user: user.clone(),
                 color,
@@ -490,31 +492,31 @@ impl SiteState {
     pub fn with_referee(
         &mut self,
         id: GameId,
-        command: impl FnOnce(&mut Referee) -> Ruling,
+        command: impl FnOnce(&mut Referee) -> ActionOutcome,
         now: SimTime,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), GameError> {
         let Some(round) = self.rounds.get_mut(&id) else {
             return Ok(());
         };
-        let was_on = round.referee.is_on();
-        let Ruling { shown, verdict } = command(&mut round.referee);
-        if !shown.is_empty() {
-            self.broadcast(id, &shown, was_on, now);
+        let was_on = round.referee.is_running();
+        let ActionOutcome { snapshots, result } = command(&mut round.referee);
+        if !snapshots.is_empty() {
+            self.broadcast(id, &snapshots, was_on, now);
         }
-        verdict
+        result
     }
 
-    fn broadcast(&mut self, id: GameId, shown: &[View], was_on: bool, now: SimTime) {
+    fn broadcast(&mut self, id: GameId, snapshots: &[StateSnapshot], was_on: bool, now: SimTime) {
         let Some(round) = self.rounds.get_mut(&id) else {
             return;
         };
-        for view in shown {
+        for view in snapshots {
             let view = self.outage.skewed_view(view.clone(), now);
             round.push(&wire::line(&GameState::new(&view, &round.quirks)), |_| true);
         }
         self.game_changed.notify_one();
         let users = round.sides.each_ref().map(|side| side.user.clone());
-        if was_on && !round.referee.is_on() {
+        if was_on && !round.referee.is_running() {
             round.end_streams();
             self.finish_round(id, now);
         }
@@ -556,7 +558,7 @@ impl SiteState {
         let (round, color) = self
             .player_of(me, Some(id))
             .map_err(|_| ApiError::not_found())?;
-        if !round.referee.is_on() {
+        if !round.referee.is_running() {
             return Err(ApiError::not_found());
         }
         if round.referee.is_abortable() {
@@ -568,7 +570,7 @@ impl SiteState {
             Some(user) if user.as_ref() != Some(other) => {
                 Err(ApiError::bad_request("Not the opponent token"))
             }
-            Some(_) => Ok(self.with_referee(id, |referee| referee.call_off(now), now)?),
+            Some(_) => Ok(self.with_referee(id, |referee| referee.abort_by_consent(now), now)?),
         }
     }
 
@@ -600,7 +602,7 @@ impl SiteState {
         if now >= round.next_flag_check && (has_builtin_player || clockless) {
             round.next_flag_check = now + KEEP_ALIVE_INTERVAL;
             self.check_flag(id, now);
-            let _ = self.with_referee(id, |referee| referee.check_patience(now), now);
+            let _ = self.with_referee(id, |referee| referee.check_abandoned(now), now);
         }
     }
 

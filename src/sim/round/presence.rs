@@ -125,7 +125,7 @@ impl Round {
             claim_delay = (claim_delay / 2).max(MIN_CLAIM_DELAY);
         }
         self.referee
-            .can_be_left()
+            .allows_claims()
             .then(|| claim_delay.saturating_sub(away))
     }
 

@@ -70,7 +70,7 @@ impl Rematches {
 impl Round {
     fn allows_rematch(&self) -> bool {
         let is_too_short = self.rated && self.referee.plies() < MIN_RATED_PLIES;
-        !self.referee.is_on()
+        !self.referee.is_running()
             && !matches!(self.source, Source::Arena { .. })
             && !self.no_rematch
             && !is_too_short
@@ -94,7 +94,7 @@ impl Round {
             users,
             source: self.source,
             variant: self.variant,
-            start: keeps_position.then(|| self.referee.terms().start.clone()),
+            start: keeps_position.then(|| self.referee.config().start.clone()),
             time_control: self.time_control,
             rated: self.rated,
             rules: Vec::new(),

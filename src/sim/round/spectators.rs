@@ -171,7 +171,7 @@ impl From<&Side> for PlayerUpdate {
 impl Round {
     /// Plies shown to spectators.
     fn visible_plies(&self) -> usize {
-        let delay = if self.referee.is_on() {
+        let delay = if self.referee.is_running() {
             SPECTATOR_DELAY_PLIES
         } else {
             0
@@ -274,7 +274,7 @@ impl SiteState {
         feed.push(round.description_line());
         // One chunk for all positions because the queue is bounded.
         feed.push(round.ply_lines(0, visible));
-        if round.referee.is_on() {
+        if round.referee.is_running() {
             self.spectators.game_spectators.push(GameSpectator {
                 game: round.id,
                 feed: feed.clone(),
@@ -331,7 +331,7 @@ impl SiteState {
         let rounds = self.rounds.values();
         let news = rounds
             .filter(|round| match watched {
-                WatchedGames::Users(_) => round.referee.is_on(),
+                WatchedGames::Users(_) => round.referee.is_running(),
                 WatchedGames::Games(_) => true,
             })
             .filter(|round| watched.contains(round))
@@ -359,7 +359,7 @@ impl SiteState {
             return;
         };
         let visible = round.visible_plies();
-        let is_over = !round.referee.is_on();
+        let is_over = !round.referee.is_running();
         let watching = self.spectators.game_spectators.iter_mut();
         for spectator in watching.filter(|spectator| spectator.game == id) {
             if visible > spectator.shown {

@@ -3,7 +3,7 @@
 use crate::chess::{CastlingNotation, Color, Game, Position};
 
 use crate::sim::options::TimeControl;
-use crate::sim::referee::View;
+use crate::sim::referee::StateSnapshot;
 use crate::sim::round::{Round, Side};
 use crate::sim::site::time::SimTime;
 use crate::sim::site::users::AccountKind;
@@ -17,14 +17,14 @@ impl Round {
     fn initial_fen(&self) -> String {
         match self.variant {
             Variant::Standard => "startpos".to_owned(),
-            Variant::Chess960 | Variant::FromPosition => self.referee.terms().start.fen(),
+            Variant::Chess960 | Variant::FromPosition => self.referee.config().start.fen(),
         }
     }
 
     pub fn preview(&self, color: Color, now: SimTime) -> GamePreview {
         let (mine, theirs) = (self.side(color), self.side(!color));
         let referee = &self.referee;
-        let over = !referee.is_on();
+        let over = !referee.is_running();
         let game = referee.game();
         GamePreview {
             full_id: self.secrets.full_id(self.id, color),
@@ -70,7 +70,7 @@ impl Round {
     }
 
     /// First line of a game stream; `view` is the current state.
-    pub fn full_line(&self, view: &View) -> bytes::Bytes {
+    pub fn full_line(&self, view: &StateSnapshot) -> bytes::Bytes {
         let player = |color| {
             let side = self.side(color);
             match side.account_kind {

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use crate::sim::Sim;
-use crate::sim::faults::{Deed, Progress, Skew, StreamFault};
-use crate::sim::referee::{Centis, UNLIMITED_MILLIS, View};
+use crate::sim::faults::{GameProgress, SiteAction, Skew, StreamFault};
+use crate::sim::referee::{Centis, StateSnapshot, UNLIMITED_MILLIS};
 use crate::sim::round::COLORS;
 use crate::sim::site::state::SiteState;
 use crate::sim::site::time::SimTime;
@@ -35,7 +35,7 @@ impl Outage {
     }
 
     /// Applies the skew to the clocks of a game.
-    pub fn skewed_view(&self, view: View, now: SimTime) -> View {
+    pub fn skewed_view(&self, view: StateSnapshot, now: SimTime) -> StateSnapshot {
         let (_, clocks) = self.skew(now);
         if clocks == 0 {
             return view;
@@ -44,7 +44,7 @@ impl Outage {
             UNLIMITED_MILLIS => millis,
             millis => (millis + clocks).max(0) / 10 * 10,
         };
-        View {
+        StateSnapshot {
             millis: view.millis.map(shift),
             ..view
         }
@@ -77,7 +77,7 @@ impl SiteState {
         self.limits.clear();
         for id in self.running.clone() {
             if let Some(round) = self.rounds.get_mut(&id) {
-                round.referee.restarted(back_at);
+                round.referee.on_site_restart(back_at);
             }
             self.give_time(id, now, |_| START_COMPENSATION);
         }
@@ -98,11 +98,11 @@ impl SiteState {
             |referee| {
                 let turn = referee.turn();
                 for color in COLORS {
-                    referee.grant(color, bonus(color == turn));
+                    referee.add_time(color, bonus(color == turn));
                 }
-                let mut ruling = referee.nothing();
+                let mut ruling = referee.no_change();
                 if is_pushed {
-                    ruling.shown.push(referee.view(now));
+                    ruling.snapshots.push(referee.view(now));
                 }
                 ruling
             },
@@ -137,15 +137,15 @@ impl Sim {
     pub(in crate::sim) async fn run_site_faults(&self) {
         loop {
             let time = self.time().elapsed();
-            let games = if self.faults().watches_plies() {
+            let games = if self.faults().waits_for_ply() {
                 self.state().progress()
             } else {
                 Vec::new()
             };
-            for action in self.faults().due(time, &games) {
+            for action in self.faults().due_actions(time, &games) {
                 self.apply_site_action(action);
             }
-            let next = self.faults().next(time);
+            let next = self.faults().next_due(time);
             let timer = async {
                 match next {
                     Some(next) => self.time().sleep(next.saturating_sub(time)).await,
@@ -160,29 +160,29 @@ impl Sim {
         }
     }
 
-    fn apply_site_action(&self, action: Deed) {
-        tracing::debug!("applying fault: {action:?}");
+    fn apply_site_action(&self, action: SiteAction) {
+        tracing::debug!("scheduled fault: {action:?}");
         let now = self.time().now();
         let mut state = self.state();
         match action {
-            Deed::Restart { down, how } => state.go_down(down, how, now),
-            Deed::Cut {
+            SiteAction::Restart { downtime, streams } => state.go_down(downtime, streams, now),
+            SiteAction::BreakStreams {
                 events,
                 games,
                 user,
                 game,
-                how,
-            } => state.break_streams(user.as_deref(), game.as_deref(), [events, games], how),
-            Deed::Pair { players, clock } => {
+                fault,
+            } => state.break_streams(user.as_deref(), game.as_deref(), [events, games], fault),
+            SiteAction::Pair { players, clock } => {
                 state.pair(players.each_ref().map(String::as_str), clock, &[], now);
             }
-            Deed::Skew(skew) => state.outage.skew = skew.map(|skew| (skew, now)),
-            Deed::Castling(castling) => {
+            SiteAction::Skew(skew) => state.outage.skew = skew.map(|skew| (skew, now)),
+            SiteAction::Castling(castling) => {
                 let castling = castling.unwrap_or(state.quirks.castling);
                 state.castling = castling;
                 for id in state.running.clone() {
                     if let Some(round) = state.rounds.get_mut(&id) {
-                        round.referee.spell_castling(castling);
+                        round.referee.set_castling_notation(castling);
                     }
                 }
             }
@@ -192,10 +192,10 @@ impl Sim {
 
 impl SiteState {
     /// Progress of the ongoing games.
-    fn progress(&self) -> Vec<Progress> {
+    fn progress(&self) -> Vec<GameProgress> {
         let rounds = self.running.iter().filter_map(|id| self.rounds.get(id));
         rounds
-            .map(|round| Progress {
+            .map(|round| GameProgress {
                 game: round.id.to_string(),
                 users: round.sides.each_ref().map(|side| side.user.to_string()),
                 plies: round.referee.plies(),

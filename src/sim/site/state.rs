@@ -16,6 +16,7 @@ use crate::sim::http::error::ApiError;
 use crate::sim::http::limits::Limits;
 use crate::sim::http::stream::{Feed, Topic};
 use crate::sim::options::NewUser;
+use crate::sim::players::GameSummary;
 use crate::sim::quirks::{Castling, Quirks};
 use crate::sim::round::Round;
 use crate::sim::round::rematch::Rematches;
@@ -27,7 +28,6 @@ use crate::sim::site::schedule::Schedule;
 use crate::sim::site::team::{Team, TeamId};
 use crate::sim::site::time::SimTime;
 use crate::sim::site::users::{AccountKind, User};
-use crate::sim::sparring::GameSummary;
 use crate::sim::wire::{self, LightUser, Relation, UserJson};
 use crate::sim::{SimOptions, SimStats};
 

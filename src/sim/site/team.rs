@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::sim::arena::names;
 use crate::sim::http::error::ApiError;
 use crate::sim::options::NewUser;
+use crate::sim::players::parse_spec;
 use crate::sim::site::id::UserId;
 use crate::sim::site::state::SiteState;
 use crate::sim::site::time::SimTime;
-use crate::sim::sparring::read_words;
 use crate::sim::wire::{self, LightUser};
 
 /// Options of a new team.
@@ -44,7 +44,7 @@ impl FromStr for NewTeam {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let team: Self = read_words(text)?;
+        let team: Self = parse_spec(text)?;
         if TeamId::of(&team.name).0.is_empty() {
             return Err(format!(
                 "`{}` is not a team name: it needs at least one letter or digit",

@@ -6,10 +6,11 @@ mod talk;
 use std::time::Duration;
 
 use knightwatch::sim::{
-    ColorChoice, Endpoint, Habits, Kind, NewUser, Plan, Quit, SimOptions, Sparring, TimeControl,
+    Behavior, ChallengePlan, ColorChoice, Disconnect, Endpoint, NewUser, PlayerKind, PlayerOptions,
+    SimOptions, TimeControl,
 };
 
-use crate::common::{BOT, Daemon, Player, Site, visits_of, wait};
+use crate::common::{BOT, Daemon, Player, Site, requests_of, wait};
 
 /// A clock of a person, with which the test's slowness costs nothing.
 pub const CLOCK: [(&str, &str); 2] = [("clock.limit", "10800"), ("clock.increment", "0")];
@@ -58,7 +59,7 @@ fn from_position(player: &Player<'_>, fen: &str) -> String {
 
 /// How often the bot has called this.
 fn called(site: &Site, endpoint: Endpoint) -> usize {
-    visits_of(site, BOT, endpoint).len()
+    requests_of(site, BOT, endpoint).len()
 }
 
 /// Waits until the bot has called this so often.
@@ -69,18 +70,18 @@ fn calls(site: &Site, endpoint: Endpoint, count: usize) {
     );
 }
 
-/// A sparring user who challenges the bot to one game from this position, in which he has White.
-fn challenger(name: &str, kind: Kind, fen: &str, seconds: u32) -> Sparring {
-    let plan = Plan {
+/// A built-in player who challenges the bot to one game from this position, in which he has White.
+fn challenger(name: &str, kind: PlayerKind, fen: &str, seconds: u32) -> PlayerOptions {
+    let plan = ChallengePlan {
         variant: "fromPosition".to_owned(),
         fen: Some(fen.to_owned()),
         colors: vec![ColorChoice::White],
         count: Some(1),
-        ..Plan::against(BOT, TimeControl::clock(seconds, 0))
+        ..ChallengePlan::against(BOT, TimeControl::clock(seconds, 0))
     };
-    Sparring {
+    PlayerOptions {
         delay: Duration::ZERO..=Duration::ZERO,
-        ..Sparring::new(name, kind).challenging(plan)
+        ..PlayerOptions::new(name, kind).challenging(plan)
     }
 }
 
@@ -130,11 +131,11 @@ fn a_draw_that_a_bot_offers_is_weighed_after_his_move() {
 fn a_level_ending_is_offered_as_a_draw() {
     let site = site(&[]);
     let bot = Daemon::start(&site, "draw = { min_move = 1, moves = 1, max_win = 30 }\n");
-    let kind = Kind::Engine { nodes: 500 };
-    site.sim.add_player(Sparring {
-        habits: Habits {
+    let kind = PlayerKind::Engine { nodes: 500 };
+    site.sim.add_player(PlayerOptions {
+        behavior: Behavior {
             accepts_draws: true,
-            ..Habits::default()
+            ..Behavior::default()
         },
         ..challenger("Tired", kind, DEAD, 30)
     });
@@ -209,10 +210,10 @@ fn lost_games_are_resigned_to_bots_and_played_out_with_people() {
         "[resign]\nscore_cp = 300\nmoves = 2\ntheir_time_s = 0\n",
     );
     // A rook ahead, and it takes some moves to mate with it.
-    let kind = Kind::Engine { nodes: 3_000 };
+    let kind = PlayerKind::Engine { nodes: 3_000 };
     for (name, bot) in [("Robot", true), ("Person", false)] {
         let rook_up = "8/8/8/4k3/8/8/8/R3K3 w - - 0 1";
-        site.sim.add_player(Sparring {
+        site.sim.add_player(PlayerOptions {
             bot,
             ..challenger(name, kind, rook_up, 30)
         });
@@ -289,15 +290,15 @@ fn who_leaves_loses_by_a_claim_unless_nobody_could_mate_him() {
     ] {
         let site = site(&[]);
         let _bot = Daemon::start(&site, "");
-        site.sim.add_player(Sparring {
-            habits: Habits {
-                quits: Some(Quit {
+        site.sim.add_player(PlayerOptions {
+            behavior: Behavior {
+                disconnects: Some(Disconnect {
                     at_ply: 2,
-                    back_after: None,
+                    reconnect_after: None,
                 }),
-                ..Habits::default()
+                ..Behavior::default()
             },
-            ..challenger("Quitter", Kind::Random, fen, 180)
+            ..challenger("Quitter", PlayerKind::Random, fen, 180)
         });
         let game = site.started(1).remove(0);
         site.plies(&game.id, 2);

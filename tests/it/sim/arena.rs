@@ -20,7 +20,7 @@ pub const BULLET: TimeControl = TimeControl::Clock {
 pub fn later(name: &str) -> ArenaOptions {
     ArenaOptions {
         id: Some("rehearse".to_owned()),
-        starts: Duration::from_secs(3_600),
+        starts_in: Duration::from_secs(3_600),
         ..ArenaOptions::for_bots(name, BULLET, 30)
     }
 }

@@ -18,8 +18,8 @@ async fn site_with_script(name: &str) -> Site {
         ..SimOptions::default()
     })
     .await;
-    for sparring in script.sparring {
-        site.sim.add_player(sparring);
+    for player in script.players {
+        site.sim.add_player(player);
     }
     site
 }

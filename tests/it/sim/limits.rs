@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{Endpoint, Fault, NewUser, Rule, SimOptions};
+use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, SimOptions};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -144,15 +144,15 @@ async fn polling_refused_with_hint() {
 #[tokio::test]
 async fn exports_limited_concurrently() {
     let site = limited().await;
-    let late = Fault::AnswerLate(Duration::from_secs(60));
+    let late = Fault::ResponseLate(Duration::from_secs(60));
     site.sim
         .faults()
-        .add(Rule::on(Endpoint::Games, late).times(2));
+        .add(FaultRule::on(Endpoint::Games, late).times(2));
     let path = "/api/games/user/Whitey";
     let first = async { tokio::join!(site.get("", path), site.get("", path)) };
     let then = async {
         // Until both have started; the first two are late.
-        until(async || site.sim.faults().calls(Endpoint::Games) == 2).await;
+        until(async || site.sim.faults().request_count(Endpoint::Games) == 2).await;
         until(async || site.get("", path).await.0 != 200).await;
         let busy = json!({ "error": "Please only run 2 request(s) at a time" });
         assert_eq!(site.get("", path).await, (429, busy));

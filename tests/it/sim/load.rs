@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use knightwatch::chess::{CastlingNotation, Game, Position};
-use knightwatch::sim::{NewUser, SimOptions, Sparring};
+use knightwatch::sim::{NewUser, PlayerOptions, SimOptions};
 
 use super::site::{Lines, Site, text, until};
 
@@ -99,7 +99,7 @@ async fn finished_objects_removed() {
         "Wise,copies=10,kind=greedy,resigns=3,delay=1ms,challenges=Fool,clock=600+0,count=30",
     ];
     for user in users {
-        site.sim.add_player(user.parse::<Sparring>().unwrap());
+        site.sim.add_player(user.parse::<PlayerOptions>().unwrap());
     }
     let mut finished = site.sim.finished_count();
     let all = finished.wait_for(|count| *count == 300);

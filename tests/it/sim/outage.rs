@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use knightwatch::sim::{
-    Castling, Endpoint, Fault, Quirks, Rule, SimOptions, Skew, StreamFault, TimeControl,
+    Castling, Endpoint, Fault, FaultRule, Quirks, SimOptions, Skew, StreamFault, TimeControl,
 };
 use reqwest::Method;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use super::site::{Site, text, until};
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 const DOWN: Duration = Duration::from_secs(30);
 
-async fn site(rule: Rule) -> Site {
+async fn site(rule: FaultRule) -> Site {
     Site::with(SimOptions {
         faults: vec![rule],
         ..SimOptions::default()
@@ -34,11 +34,11 @@ async fn until_up(site: &Site, up: bool) {
 async fn restart_ends_streams_answers_502_and_adds_time() {
     for streams in [StreamFault::Eof, StreamFault::Reset] {
         let restart = Fault::Restart {
-            down: DOWN,
-            how: streams,
+            downtime: DOWN,
+            streams: streams,
         };
         let site = Site::with(SimOptions {
-            faults: vec![Rule::of(restart).at(Duration::from_secs(1_000))],
+            faults: vec![FaultRule::new(restart).at(Duration::from_secs(1_000))],
             ..SimOptions::default()
         })
         .await;
@@ -127,7 +127,7 @@ async fn restart_during_turn_does_not_lose_on_time() {
 async fn builtin_players_idle_while_site_is_down() {
     let site = Site::start().await;
     site.sim.restart(DOWN, StreamFault::Eof);
-    for user in ["Host,kind=sleeper", "Guest,challenges=Host"] {
+    for user in ["Host,kind=idle", "Guest,challenges=Host"] {
         site.sim.add_player(user.parse().unwrap());
     }
     site.sim.advance(DOWN - Duration::from_secs(10));
@@ -135,8 +135,8 @@ async fn builtin_players_idle_while_site_is_down() {
     for _ in 0..10 {
         assert_eq!(site.get("", "/__ping").await.0, 502);
     }
-    let census = site.sim.stats();
-    assert_eq!((census.challenges, census.games), (0, 0));
+    let stats = site.sim.stats();
+    assert_eq!((stats.challenges, stats.games), (0, 0));
     site.sim.advance(Duration::from_secs(10));
     until(async || site.sim.stats().ongoing_games == 1).await;
 }
@@ -166,10 +166,10 @@ async fn builtin_player_moves_after_restart() {
 #[tokio::test]
 async fn request_fault_restarts_site() {
     let restart = Fault::Restart {
-        down: DOWN,
-        how: StreamFault::Eof,
+        downtime: DOWN,
+        streams: StreamFault::Eof,
     };
-    let site = site(Rule::on(Endpoint::Move, restart).nth(2)).await;
+    let site = site(FaultRule::on(Endpoint::Move, restart).nth(2)).await;
     let id = site.game(BLITZ).await;
     site.play("Whitey", &id, "e2e4").await;
     let path = format!("/api/bot/game/{id}/move/e7e5");
@@ -198,9 +198,9 @@ async fn clock_skew_applied() {
         date.to_datetime().unwrap()
     };
     let before = date().await;
-    site.sim.faults().add(Rule {
+    site.sim.faults().add(FaultRule {
         until: Some(Duration::from_secs(600)),
-        ..Rule::of(Fault::Skew(skew))
+        ..FaultRule::new(Fault::Skew(skew))
     });
     let moved = async || (date().await - before).total(jiff::Unit::Second).unwrap();
     until(async || moved().await < -3_500.0).await;
@@ -213,9 +213,9 @@ async fn clock_skew_applied() {
 #[tokio::test]
 async fn castling_notation_changes_in_ongoing_games() {
     let spelt = Fault::Castling(Castling::KingTakesRook);
-    let site = site(Rule {
+    let site = site(FaultRule {
         ply: Some(8),
-        ..Rule::of(spelt)
+        ..FaultRule::new(spelt)
     })
     .await;
     let id = site.game(BLITZ).await;
@@ -237,7 +237,7 @@ async fn pairing_fault_starts_game() {
         players: ["Whitey".to_owned(), "Anna".to_owned()],
         clock: TimeControl::clock(180, 2),
     };
-    let site = site(Rule::of(pair).at(Duration::from_secs(100))).await;
+    let site = site(FaultRule::new(pair).at(Duration::from_secs(100))).await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     site.sim.advance(Duration::from_secs(100));
     let start = events.line().await;

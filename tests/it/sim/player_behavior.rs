@@ -76,7 +76,7 @@ fn any_move(moves: &str) -> String {
 
 #[tokio::test]
 async fn player_disconnected_loses_to_claim() {
-    let site = site(50.0, &["Quitter,quits-at=2"]).await;
+    let site = site(50.0, &["Quitter,disconnects-at=2"]).await;
     let (id, mut stream) = game_with(&site, "Quitter", "clock.limit=900&clock.increment=0").await;
     site.play("Whitey", &id, "e2e4").await;
     plies(&mut stream, 2).await;
@@ -95,7 +95,11 @@ async fn player_disconnected_loses_to_claim() {
 
 #[tokio::test]
 async fn player_reconnected_continues() {
-    let site = site(50.0, &["Waverer,human,quits-at=2,back-after=200s"]).await;
+    let site = site(
+        50.0,
+        &["Waverer,human,disconnects-at=2,reconnects-after=200s"],
+    )
+    .await;
     let (id, mut stream) = game_with(&site, "Waverer", "clock.limit=900&clock.increment=0").await;
     site.play("Whitey", &id, "e2e4").await;
     plies(&mut stream, 2).await;
@@ -107,7 +111,7 @@ async fn player_reconnected_continues() {
 
 #[tokio::test]
 async fn player_offers_draw_when_first_allowed() {
-    let site = site(50.0, &["Beggar,begs-draws"]).await;
+    let site = site(50.0, &["Beggar,offers-draws"]).await;
     let (id, mut stream) = game_with(&site, "Beggar", "clock.limit=600&clock.increment=0").await;
     site.play("Whitey", &id, "e2e4").await;
     let state = plies(&mut stream, 2).await;
@@ -135,7 +139,7 @@ async fn player_offers_draw_when_first_allowed() {
 async fn player_accepts_draw_only_if_configured() {
     let site = site(
         50.0,
-        &["Peaceful,kind=sleeper,accepts-draws", "Grim,kind=greedy"],
+        &["Peaceful,kind=idle,accepts-draws", "Grim,kind=greedy"],
     )
     .await;
     let (id, mut stream) = game_with(&site, "Grim", "clock.limit=600&clock.increment=0").await;
@@ -214,7 +218,7 @@ async fn player_chat_control_characters_kept() {
 
 #[tokio::test]
 async fn player_takeback_requests_granted_by_human() {
-    let site = site(50.0, &["Sorry,human,begs-takebacks"]).await;
+    let site = site(50.0, &["Sorry,human,requests-takebacks"]).await;
     let id = site
         .challenge(
             "Anna",
@@ -354,7 +358,7 @@ async fn player_burst_leaves_last_challenge() {
 
 #[tokio::test]
 async fn player_cancels_and_repeats_challenges() {
-    let site = site(20.0, &["Moody,challenges=Whitey,cancels=2"]).await;
+    let site = site(20.0, &["Moody,challenges=Whitey,cancels-every=2"]).await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     let first = next(&mut events, "challenge").await;
     let path = format!("/api/challenge/{}/decline", text(&first["challenge"]["id"]));
@@ -381,7 +385,7 @@ async fn player_copies_challenge_concurrently() {
 
 #[tokio::test]
 async fn player_offers_rematch() {
-    let site = site(50.0, &["Again,human,rematches"]).await;
+    let site = site(50.0, &["Again,human,offers-rematches"]).await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     let (id, mut stream) = game_with(&site, "Again", "clock.limit=600&clock.increment=0").await;
     site.play("Whitey", &id, "e2e4").await;
@@ -427,7 +431,7 @@ async fn players_same_seed_repeats_games() {
     ];
     let once = moves_with(1, &users).await;
     // Another player changes nothing.
-    let company = [users[0], users[1], "Idle,kind=sleeper"];
+    let company = [users[0], users[1], "Idle,kind=idle"];
     assert_eq!(once, moves_with(1, &company).await);
     assert_ne!(once, moves_with(2, &users).await);
     assert_ne!(once[0], once[2]);

@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{ColorChoice, Kind, Plan, SimOptions, Sparring, TimeControl};
+use knightwatch::sim::{
+    ChallengePlan, ColorChoice, PlayerKind, PlayerOptions, SimOptions, TimeControl,
+};
 
 use super::site::{Site, text, until};
 
-fn plan(opponent: &str) -> Plan {
-    Plan {
+fn plan(opponent: &str) -> ChallengePlan {
+    ChallengePlan {
         colors: vec![ColorChoice::White, ColorChoice::Black],
         count: Some(3),
-        at_once: 2,
-        ..Plan::against(opponent, TimeControl::clock(60, 1))
+        concurrency: 2,
+        ..ChallengePlan::against(opponent, TimeControl::clock(60, 1))
     }
 }
 
@@ -22,9 +24,10 @@ async fn players_complete_their_challenge_plan() {
         ..SimOptions::default()
     })
     .await;
-    site.sim.add_player(Sparring::new("Greedy", Kind::Greedy));
     site.sim
-        .add_player(Sparring::new("Random", Kind::Random).challenging(plan("Greedy")));
+        .add_player(PlayerOptions::new("Greedy", PlayerKind::Greedy));
+    site.sim
+        .add_player(PlayerOptions::new("Random", PlayerKind::Random).challenging(plan("Greedy")));
     site.finished(3).await;
     let games = site.sim.games();
     assert_eq!(games.len(), 3);
@@ -42,12 +45,12 @@ async fn players_complete_their_challenge_plan() {
 #[tokio::test]
 async fn player_waits_for_opponent_to_be_online() {
     let site = Site::start().await;
-    site.sim.add_player(Sparring {
+    site.sim.add_player(PlayerOptions {
         delay: Duration::ZERO..=Duration::ZERO,
-        ..Sparring::new("Sparrow", Kind::Random).challenging(Plan {
+        ..PlayerOptions::new("Sparrow", PlayerKind::Random).challenging(ChallengePlan {
             colors: vec![ColorChoice::White],
             count: Some(1),
-            ..Plan::against("Blacky", TimeControl::clock(180, 0))
+            ..ChallengePlan::against("Blacky", TimeControl::clock(180, 0))
         })
     });
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -75,7 +78,8 @@ async fn idle_player_accepts_and_never_moves() {
         ..SimOptions::default()
     })
     .await;
-    site.sim.add_player(Sparring::new("Sleepy", Kind::Sleeper));
+    site.sim
+        .add_player(PlayerOptions::new("Sleepy", PlayerKind::Idle));
     let id = site
         .challenge(
             "Whitey",
@@ -83,7 +87,7 @@ async fn idle_player_accepts_and_never_moves() {
             "color=white&clock.limit=15&clock.increment=1",
         )
         .await;
-    // The sleeper accepts on its own.
+    // The idle player accepts automatically.
     let path = format!("/api/challenge/{id}/show");
     until(async || site.get("Whitey", &path).await.1["status"] == "accepted").await;
     let mut stream = site.game_stream("Whitey", &id).await;

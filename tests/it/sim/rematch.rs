@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{Kind, SimOptions, Sparring};
+use knightwatch::sim::{PlayerKind, PlayerOptions, SimOptions};
 use serde_json::{Value, json};
 
 use super::site::{Lines, Site, text, until};
@@ -237,7 +237,8 @@ async fn rematch_offers_rate_limited() {
 #[tokio::test]
 async fn builtin_players_accept_rematches() {
     let site = Site::start().await;
-    site.sim.add_player(Sparring::new("Sam", Kind::Sleeper));
+    site.sim
+        .add_player(PlayerOptions::new("Sam", PlayerKind::Idle));
     let mut events = site.stream("Anna", "/api/stream/event").await;
     let id = site
         .challenge("Anna", "Sam", &format!("{BLITZ}&color=white"))

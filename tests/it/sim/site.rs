@@ -109,7 +109,7 @@ impl Site {
 
     /// Sends a request and disconnects once it has arrived.
     pub async fn send_and_disconnect(&self, request: reqwest::RequestBuilder, endpoint: Endpoint) {
-        let calls = || self.sim.faults().calls(endpoint);
+        let calls = || self.sim.faults().request_count(endpoint);
         let before = calls();
         tokio::select! {
             answer = request.send() => panic!("it is answered: {answer:?}"),

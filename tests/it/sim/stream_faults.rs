@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use knightwatch::sim::{Endpoint, Fault, Latency, Rule, SimOptions, StreamFault};
+use knightwatch::sim::{Endpoint, Fault, FaultRule, Latency, SimOptions, StreamFault};
 use reqwest::Method;
 
 use super::site::{Lines, Site, text};
@@ -13,8 +13,13 @@ const BLITZ: &str = "clock.limit=180&clock.increment=2";
 async fn site_with_stream_fault(how: StreamFault) -> (Site, String) {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
-    let fault = Fault::Stream { after: 1, how };
-    site.sim.faults().add(Rule::on(Endpoint::GameStream, fault));
+    let fault = Fault::Stream {
+        after_lines: 1,
+        fault: how,
+    };
+    site.sim
+        .faults()
+        .add(FaultRule::on(Endpoint::GameStream, fault));
     (site, id)
 }
 
@@ -93,7 +98,9 @@ async fn drip_slows_streams_and_responses() {
     assert!(String::from_utf8(state).unwrap().contains("e2e4"));
 
     let drip = Fault::Drip(Duration::from_millis(2));
-    site.sim.faults().add(Rule::on(Endpoint::Account, drip));
+    site.sim
+        .faults()
+        .add(FaultRule::on(Endpoint::Account, drip));
     let began = Instant::now();
     let (status, account) = site.get("Whitey", "/api/account").await;
     assert_eq!((status, account["id"].as_str()), (200, Some("whitey")));
@@ -105,21 +112,23 @@ async fn drip_slows_streams_and_responses() {
 async fn drip_combines_with_other_faults() {
     // The last state comes twice, both times complete.
     let drip = StreamFault::Drip(Duration::from_millis(1));
-    let carrying_both = async |how| {
+    let site_with_both_faults = async |how| {
         let (site, id) = site_with_stream_fault(how).await;
         let fault = Fault::Stream {
-            after: 1,
-            how: drip,
+            after_lines: 1,
+            fault: drip,
         };
-        site.sim.faults().add(Rule::on(Endpoint::GameStream, fault));
+        site.sim
+            .faults()
+            .add(FaultRule::on(Endpoint::GameStream, fault));
         (site, id)
     };
-    let (site, id) = carrying_both(StreamFault::DuplicateFinal).await;
+    let (site, id) = site_with_both_faults(StreamFault::DuplicateFinal).await;
     let states = statuses_of_a_short_game(&site, &id).await;
     assert_eq!(states, ["started", "started", "resign", "resign"]);
 
     // Nothing follows half a line, though more happens during the drip.
-    let (site, id) = carrying_both(StreamFault::Truncated).await;
+    let (site, id) = site_with_both_faults(StreamFault::Truncated).await;
     let path = format!("/api/bot/game/stream/{id}");
     let stream = site.request(Method::GET, "Whitey", &path).send().await;
     let mut stream = stream.unwrap();
@@ -162,20 +171,20 @@ async fn fault_delays_overlapping_counted_once() {
     site.play("Whitey", &id, "e2e4").await;
     let minute = Duration::from_secs(60);
     let slow = Fault::Latency(Latency {
-        least: minute,
+        min: minute,
         jitter: Duration::ZERO,
     });
-    let rule = Rule::on(Endpoint::GameStream, slow).times(usize::MAX);
+    let rule = FaultRule::on(Endpoint::GameStream, slow).times(usize::MAX);
     site.sim.faults().add(rule);
     let (mut stream, _) = slow_stream(&site, &id, minute).await;
-    let held_up = || site.sim.games()[0].held_up[0];
-    let before = held_up();
+    let fault_delay = || site.sim.games()[0].fault_delay[0];
+    let before = fault_delay();
     site.play("Blacky", &id, "e7e5").await;
     // A second line that shows White to move, in flight at the same time as the first.
     site.post("Blacky", &format!("/api/bot/game/{id}/draw/yes"), "")
         .await;
     stream.quiet(Duration::from_millis(50)).await;
-    let by = held_up() - before;
+    let by = fault_delay() - before;
     assert!(by >= minute && by < minute + minute / 2, "{by:?}");
 }
 
@@ -183,11 +192,11 @@ async fn fault_delays_overlapping_counted_once() {
 async fn latency_keeps_order() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
-    let rule = |endpoint, [least, jitter]: [Duration; 2]| {
-        Rule::on(endpoint, Fault::Latency(Latency { least, jitter })).times(usize::MAX)
+    let rule = |endpoint, [min, jitter]: [Duration; 2]| {
+        FaultRule::on(endpoint, Fault::Latency(Latency { min, jitter })).times(usize::MAX)
     };
     let times = [150, 100].map(Duration::from_millis);
-    let moves = rule(Endpoint::Move, times).of_user("Whitey");
+    let moves = rule(Endpoint::Move, times).from_user("Whitey");
     site.sim.faults().add(moves);
     let began = Instant::now();
     site.play("Whitey", &id, "e2e4").await;
@@ -217,7 +226,7 @@ async fn applied_late_works_after_client_disconnects() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let late = Fault::AppliedLate(Duration::from_secs(60));
-    site.sim.faults().add(Rule::on(Endpoint::Move, late));
+    site.sim.faults().add(FaultRule::on(Endpoint::Move, late));
     let path = format!("/api/bot/game/{id}/move/e2e4");
     let request = site.request(Method::POST, "Whitey", &path);
     site.send_and_disconnect(request, Endpoint::Move).await;
@@ -230,21 +239,21 @@ async fn applied_late_works_after_client_disconnects() {
 
 #[tokio::test]
 async fn stream_faults_triggered_by_time_and_ply() {
-    let eof = |endpoint| Rule {
+    let eof = |endpoint| FaultRule {
         endpoint: Some(endpoint),
-        ..Rule::of(Fault::Stream {
-            after: 0,
-            how: StreamFault::Eof,
+        ..FaultRule::new(Fault::Stream {
+            after_lines: 0,
+            fault: StreamFault::Eof,
         })
     };
     let site = Site::with(SimOptions {
         faults: vec![
             eof(Endpoint::EventStream).at(Duration::from_secs(600)),
-            Rule {
+            FaultRule {
                 ply: Some(2),
-                ..eof(Endpoint::EventStream).of_user("Blacky")
+                ..eof(Endpoint::EventStream).from_user("Blacky")
             },
-            Rule {
+            FaultRule {
                 ply: Some(3),
                 ..eof(Endpoint::GameStream)
             },
@@ -278,10 +287,12 @@ async fn stream_reset_is_tcp_reset() {
 
     let site = Site::start().await;
     let fault = Fault::Stream {
-        after: 1,
-        how: StreamFault::Reset,
+        after_lines: 1,
+        fault: StreamFault::Reset,
     };
-    site.sim.faults().add(Rule::on(Endpoint::GameStream, fault));
+    site.sim
+        .faults()
+        .add(FaultRule::on(Endpoint::GameStream, fault));
     let id = site.game(BLITZ).await;
     let host = site.base.strip_prefix("http://").unwrap();
     let mut socket = tokio::net::TcpStream::connect(host).await.unwrap();

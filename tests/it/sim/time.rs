@@ -131,7 +131,7 @@ async fn clockless_game_without_first_move_lost() {
 async fn deleted_game_released_by_builtin_player() {
     let site = Site::start().await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
-    let sleepy = "Sleepy,kind=sleeper,challenges=Whitey,color=white,clock=180+0";
+    let sleepy = "Sleepy,kind=idle,challenges=Whitey,color=white,clock=180+0";
     site.sim.add_player(sleepy.parse().unwrap());
     let mut challenge = async || loop {
         let event = events.line().await;

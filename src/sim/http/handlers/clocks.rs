@@ -5,7 +5,7 @@ use crate::sim::Sim;
 use crate::sim::challenge::form;
 use crate::sim::http::error::ApiError;
 use crate::sim::http::limits::{AI_GAMES, GAME_SETUPS};
-use crate::sim::referee::{Centis, Refusal};
+use crate::sim::referee::{Centis, GameError};
 use crate::sim::round::{COLORS, Source};
 use crate::sim::site::id::{GameId, UserId};
 use crate::sim::site::users::AccountKind;
@@ -79,7 +79,7 @@ pub(super) fn add_time(sim: &Sim, me: &UserId, id: GameId, seconds: u32) -> ApiR
         .player_of(me, Some(id))
         .map_err(|_| ApiError::not_found())?;
     if matches!(round.source, Source::Arena { .. }) {
-        return Err(Refusal::CannotGiveTime.into());
+        return Err(GameError::CannotGiveTime.into());
     }
     let time = Centis::seconds(seconds.clamp(ADD_TIME_SECONDS.0, ADD_TIME_SECONDS.1));
     let is_pushed = state.quirks.add_time_push;
@@ -88,7 +88,7 @@ pub(super) fn add_time(sim: &Sim, me: &UserId, id: GameId, seconds: u32) -> ApiR
         |referee| {
             let mut ruling = referee.give_time(color, time, now);
             if !is_pushed {
-                ruling.shown.clear();
+                ruling.snapshots.clear();
             }
             ruling
         },

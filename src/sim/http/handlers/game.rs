@@ -126,7 +126,7 @@ pub(super) async fn claim(sim: &Sim, me: &Caller, id: GameId, victory: bool) -> 
         let (round, color) = state.player_of(&me.user, Some(id))?;
         let gone = round.is_gone(!color, now);
         let waits = if victory {
-            round.referee.can_be_left() && round.referee.turn() != color
+            round.referee.allows_claims() && round.referee.turn() != color
         } else {
             round.referee.is_drawable()
         };

@@ -40,7 +40,11 @@ pub(super) fn handle(
         (TeamAction::Users, _) => Ok(Reply::lines(state.team_members(state.find_team(id)?))),
         (TeamAction::Arenas, _) => {
             let team = &state.find_team(id)?.id;
-            let arenas = state.arenas.iter().rev().filter(|arena| arena.is_of(team));
+            let arenas = state
+                .arenas
+                .iter()
+                .rev()
+                .filter(|arena| arena.is_for_team(team));
             let lines = arenas.take(request.number("max", MAX_LINES, MAX_LINES));
             Ok(Reply::lines(
                 lines.map(|arena| wire::json(&state.listed(arena, now))),

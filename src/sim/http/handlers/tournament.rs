@@ -2,7 +2,7 @@
 
 use super::{ApiRequest, ApiResult, NDJSON, Reply, team};
 use crate::sim::Sim;
-use crate::sim::arena::{Arena, Entry, arena_form};
+use crate::sim::arena::{Arena, JoinRequest, arena_form};
 use crate::sim::http::error::ApiError;
 use crate::sim::http::limits::ARENA_JOINS;
 use crate::sim::http::route::tournament::{ArenaAction, TournamentRoute};
@@ -119,9 +119,9 @@ fn act(
     }
 }
 
-fn entry(request: &ApiRequest<'_>) -> Entry {
+fn entry(request: &ApiRequest<'_>) -> JoinRequest {
     let text = |name| request.params.get(name).map(str::to_owned);
-    Entry {
+    JoinRequest {
         password: text("password"),
         team: text("team"),
         pair_me_asap: request.params.is_true("pairMeAsap"),
@@ -161,7 +161,7 @@ fn created_by(sim: &Sim, request: &ApiRequest<'_>, name: &str) -> ApiResult {
     let mine = arenas.filter(|arena| arena.created_by.as_ref() == Some(&user));
     let asked_for = |arena: &&Arena| match request.params.get("status") {
         None => true,
-        Some(status) => status.parse() == Ok(arena.stage.id()),
+        Some(status) => status.parse() == Ok(arena.status.id()),
     };
     let nb = request.number("nb", MAX_LINES, MAX_LINES);
     let lines = mine.filter(asked_for).take(nb);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use knightwatch::sim::{ArenaOptions, Kind, SimOptions, Sparring};
+use knightwatch::sim::{ArenaOptions, PlayerKind, PlayerOptions, SimOptions};
 use serde_json::Value;
 
 use super::{BULLET, hold, ndjson};
@@ -65,18 +65,21 @@ async fn arena_sixteen_bots_play_to_end() {
     let id = hold(
         &site.sim,
         &ArenaOptions {
-            starts: Duration::from_secs(10),
+            starts_in: Duration::from_secs(10),
             rated: true,
             password: Some("residents know it".to_owned()),
             ..ArenaOptions::for_bots("Sixteen", BULLET, 5)
         },
     );
-    for (name, kind) in [("Greedy", Kind::Greedy), ("Random", Kind::Random)] {
-        site.sim.add_player(Sparring {
+    for (name, kind) in [
+        ("Greedy", PlayerKind::Greedy),
+        ("Random", PlayerKind::Random),
+    ] {
+        site.sim.add_player(PlayerOptions {
             copies: 8,
             delay: Duration::ZERO..=Duration::from_millis(100),
-            arenas: true,
-            ..Sparring::new(name, kind)
+            joins_arenas: true,
+            ..PlayerOptions::new(name, kind)
         });
     }
     let path = format!("/api/tournament/{id}");

@@ -12,7 +12,7 @@ use crate::sim::site::{Lines, Site};
 fn now(bots: bool, clock: TimeControl) -> ArenaOptions {
     ArenaOptions {
         id: Some("rehearse".to_owned()),
-        starts: Duration::ZERO,
+        starts_in: Duration::ZERO,
         bots,
         ..ArenaOptions::for_bots("Friday", clock, 30)
     }

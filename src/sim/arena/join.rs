@@ -3,7 +3,7 @@
 use aws_lc_rs::hmac;
 
 use super::options::Conditions;
-use super::{Arena, Player, Stage};
+use super::{Arena, ArenaStatus, Player};
 use crate::sim::http::error::ApiError;
 use crate::sim::http::limits::ARENA_FIRST_JOINS;
 use crate::sim::site::id::{ArenaId, UserId};
@@ -13,23 +13,23 @@ use crate::sim::site::time::SimTime;
 use crate::sim::site::users::User;
 
 /// Who pauses among the first so many has to wait before he may come back.
-const LEADERS: usize = 7;
+const LEADER_RANKS: usize = 7;
 
 /// What somebody says when he joins.
 #[derive(Clone, Debug, Default)]
-pub(in crate::sim) struct Entry {
+pub(in crate::sim) struct JoinRequest {
     pub password: Option<String>,
     pub team: Option<String>,
     pub pair_me_asap: bool,
 }
 
 /// One condition of an arena, and what speaks against this user; nothing when he may enter.
-pub(super) struct Verdict {
+pub(super) struct ConditionVerdict {
     pub condition: String,
     pub refusal: Option<String>,
 }
 
-impl Verdict {
+impl ConditionVerdict {
     fn new(condition: impl Into<String>, refusal: Option<String>) -> Self {
         Self {
             condition: condition.into(),
@@ -44,11 +44,11 @@ impl SiteState {
         &mut self,
         me: &UserId,
         id: ArenaId,
-        entry: &Entry,
+        entry: &JoinRequest,
         now: SimTime,
     ) -> Result<(), ApiError> {
         let arena = self.arenas.get(id).ok_or_else(ApiError::not_found)?;
-        if arena.stage == Stage::Finished {
+        if arena.status == ArenaStatus::Finished {
             return Err(ApiError::bad_request("This tournament no longer exists"));
         }
         if arena.player(me).is_none() && !self.user(me).always_online {
@@ -57,7 +57,7 @@ impl SiteState {
                 .charge_all(&ARENA_FIRST_JOINS, me.as_str(), cost, now)
                 .map_err(|_| ApiError::bad_request("You are joining too many tournaments"))?;
         }
-        let team = self.may_enter(arena, me, entry, now)?;
+        let team = self.check_join(arena, me, entry, now)?;
         let user = self.user(me);
         let bot = user.bot;
         let mut newcomer = Player::new(
@@ -76,28 +76,28 @@ impl SiteState {
             .and_modify(|player| player.withdrawn = false)
             .or_insert(newcomer);
         if entry.pair_me_asap && !arena.is_playing(me) {
-            arena.waiting.ask(me.clone(), now);
+            arena.waiting.add(me.clone(), now);
         }
         Ok(())
     }
 
     /// The checks in the order of the site; for which team he plays, in a battle.
-    fn may_enter(
+    fn check_join(
         &self,
         arena: &Arena,
         me: &UserId,
-        entry: &Entry,
+        entry: &JoinRequest,
         now: SimTime,
     ) -> Result<Option<TeamId>, ApiError> {
-        let charter = &arena.charter;
+        let config = &arena.config;
         let known = arena.player(me);
         let name = me.to_string();
-        if charter.conditions.banned.contains(&name) {
+        if config.conditions.banned.contains(&name) {
             return Err(ApiError::bad_request("You are not allowed to join arenas"));
         }
         if known.is_none()
-            && let Some(code) = &charter.password
-            && !opens(code, &name, entry.password.as_deref().unwrap_or_default())
+            && let Some(code) = &config.password
+            && !is_entry_code(code, &name, entry.password.as_deref().unwrap_or_default())
         {
             return Err(ApiError::bad_request("Wrong entry code"));
         }
@@ -108,17 +108,17 @@ impl SiteState {
         if self
             .arenas
             .pauses
-            .left(me, charter.estimate(), now)
+            .left(me, config.estimate(), now)
             .is_some()
         {
             return Err(ApiError::bad_request("Your pause is not over yet"));
         }
-        if charter.battle.is_empty() {
+        if config.team_battle.is_empty() {
             return Ok(None);
         }
         match (entry.team.as_deref().map(TeamId::of), known) {
             (None, Some(known)) => Ok(known.team.clone()),
-            (Some(team), _) if charter.battle.contains(&team) && self.is_member(&team, me) => {
+            (Some(team), _) if config.team_battle.contains(&team) && self.is_member(&team, me) => {
                 Ok(Some(team))
             }
             _ => Err(ApiError::bad_request("Missing team")),
@@ -126,11 +126,11 @@ impl SiteState {
     }
 
     /// The conditions of an arena, judged for this user; for nobody all are fulfilled.
-    pub(super) fn verdicts(&self, arena: &Arena, me: Option<&UserId>) -> Vec<Verdict> {
+    pub(super) fn verdicts(&self, arena: &Arena, me: Option<&UserId>) -> Vec<ConditionVerdict> {
         let user = me.map(|me| self.user(me));
         let returns =
-            me.is_some_and(|me| arena.stage == Stage::Started && arena.player(me).is_some());
-        let conditions = &arena.charter.conditions;
+            me.is_some_and(|me| arena.status == ArenaStatus::Started && arena.player(me).is_some());
+        let conditions = &arena.config.conditions;
         let mut verdicts = Vec::new();
         if !returns {
             verdicts.extend(conditions.of_rating(user, arena.perf()));
@@ -140,7 +140,7 @@ impl SiteState {
         if let Some(team) = &conditions.team {
             let name = self.teams.get(team).map_or("", |team| &team.name);
             let missing = me.is_some_and(|me| !self.is_member(team, me));
-            verdicts.push(Verdict::new(
+            verdicts.push(ConditionVerdict::new(
                 format!("Must be in team {name}"),
                 missing.then(|| format!("You are not in the team {name}")),
             ));
@@ -148,17 +148,17 @@ impl SiteState {
         if !conditions.allow.is_empty() {
             let missing =
                 !returns && me.is_some_and(|me| !conditions.allow.contains(&me.to_string()));
-            verdicts.push(Verdict::new(
+            verdicts.push(ConditionVerdict::new(
                 "Fixed line-up",
                 missing.then(|| "Your name is not in the tournament line-up.".to_owned()),
             ));
         }
         if conditions.bots {
-            verdicts.push(Verdict::new("Bot players are allowed", None));
+            verdicts.push(ConditionVerdict::new("Bot players are allowed", None));
         } else if let Some(user) = user {
             const NO_BOTS: &str = "Bot players are not allowed";
             let refusal = (user.bot && !returns).then(|| NO_BOTS.to_owned());
-            verdicts.push(Verdict::new(NO_BOTS, refusal));
+            verdicts.push(ConditionVerdict::new(NO_BOTS, refusal));
         }
         verdicts
     }
@@ -166,8 +166,8 @@ impl SiteState {
     /// A user withdraws by himself. Among the leaders that is a pause after which he has to wait.
     pub fn leave_arena(&mut self, me: &UserId, id: ArenaId, now: SimTime) -> Result<(), ApiError> {
         let arena = self.arenas.get_mut(id).ok_or_else(ApiError::not_found)?;
-        let leads =
-            arena.stage == Stage::Started && arena.rank(me).is_some_and(|rank| rank < LEADERS);
+        let leads = arena.status == ArenaStatus::Started
+            && arena.rank(me).is_some_and(|rank| rank < LEADER_RANKS);
         arena.withdraw(me);
         if leads {
             self.arenas.pauses.add(me, now);
@@ -176,26 +176,26 @@ impl SiteState {
     }
 
     /// A user who lives here joins an arena for bots. He needs nobody's leave: the door is opened for him.
-    pub fn invite(&mut self, user: &UserId, id: ArenaId, now: SimTime) {
+    pub fn join_as_builtin(&mut self, user: &UserId, id: ArenaId, now: SimTime) {
         let Some(arena) = self
             .arenas
             .get(id)
-            .filter(|arena| arena.charter.conditions.bots)
+            .filter(|arena| arena.config.conditions.bots)
         else {
             return;
         };
-        let entry = Entry {
-            password: arena.charter.password.clone(),
-            team: arena.charter.battle.first().map(TeamId::to_string),
+        let entry = JoinRequest {
+            password: arena.config.password.clone(),
+            team: arena.config.team_battle.first().map(TeamId::to_string),
             pair_me_asap: true,
         };
         for team in arena
-            .charter
+            .config
             .conditions
             .team
             .clone()
             .iter()
-            .chain(&arena.charter.battle.clone())
+            .chain(&arena.config.team_battle.clone())
         {
             if let Some(team) = self.teams.get_mut(team) {
                 team.members.entry(user.clone()).or_insert(now);
@@ -207,8 +207,8 @@ impl SiteState {
     }
 
     /// The same for all that are not over.
-    pub fn invite_to_all(&mut self, user: &UserId, now: SimTime) {
-        let open = |arena: &&Arena| arena.stage != Stage::Finished;
+    pub fn join_all_as_builtin(&mut self, user: &UserId, now: SimTime) {
+        let open = |arena: &&Arena| arena.status != ArenaStatus::Finished;
         let ids: Vec<ArenaId> = self
             .arenas
             .iter()
@@ -216,12 +216,12 @@ impl SiteState {
             .map(|arena| arena.id)
             .collect();
         for id in ids {
-            self.invite(user, id, now);
+            self.join_as_builtin(user, id, now);
         }
     }
 
     pub fn pause_left(&self, arena: &Arena, me: &UserId, now: SimTime) -> Option<i64> {
-        self.arenas.pauses.left(me, arena.charter.estimate(), now)
+        self.arenas.pauses.left(me, arena.config.estimate(), now)
     }
 }
 
@@ -231,7 +231,7 @@ impl Conditions {
         &self,
         user: Option<&User>,
         perf: crate::sim::site::variant::Perf,
-    ) -> Vec<Verdict> {
+    ) -> Vec<ConditionVerdict> {
         let rating = user.map(|user| user.rating(perf.key));
         let provisional = rating
             .filter(|rating| rating.is_provisional())
@@ -247,7 +247,7 @@ impl Conditions {
                         .checked_sub(rating.games)
                         .filter(|missing| *missing > 0)
                 });
-            verdicts.push(Verdict::new(
+            verdicts.push(ConditionVerdict::new(
                 format!("≥ {least} {} rated games", perf.name),
                 missing.map(|missing| {
                     format!("You need to play {missing} more {} rated games", perf.name)
@@ -258,7 +258,7 @@ impl Conditions {
             let high = rating
                 .map(|rating| rating.value())
                 .filter(|value| i64::from(*value) > i64::from(most));
-            verdicts.push(Verdict::new(
+            verdicts.push(ConditionVerdict::new(
                 format!("Rated ≤ {most} in {} for the last week", perf.name),
                 provisional
                     .clone()
@@ -270,7 +270,7 @@ impl Conditions {
             let low = rating
                 .map(|rating| rating.value())
                 .filter(|value| i64::from(*value) < i64::from(least));
-            verdicts.push(Verdict::new(
+            verdicts.push(ConditionVerdict::new(
                 format!("Rated ≥ {least} in {}", perf.name),
                 provisional
                     .or(low.map(|value| format!("Your {} rating ({value}) is too low", perf.name))),
@@ -281,7 +281,7 @@ impl Conditions {
 }
 
 /// The code itself, or what it makes of the user's id.
-fn opens(code: &str, user: &str, said: &str) -> bool {
+fn is_entry_code(code: &str, user: &str, said: &str) -> bool {
     said == code || said == personal_code(code, user)
 }
 
@@ -303,10 +303,10 @@ mod tests {
     fn codes_are_plain_or_personal() {
         // Computed with another program: printf mybot | openssl dgst -sha256 -hmac secret
         let personal = "17d5c7a6ca9cc78be2d1e143ae581f6f93a283ba90dc28154a19f425023ab24b";
-        assert!(opens("secret", "mybot", "secret"));
-        assert!(opens("secret", "mybot", personal));
-        assert!(!opens("secret", "other", personal));
-        assert!(!opens("secret", "mybot", ""));
-        assert!(!opens("secret", "mybot", "Secret"));
+        assert!(is_entry_code("secret", "mybot", "secret"));
+        assert!(is_entry_code("secret", "mybot", personal));
+        assert!(!is_entry_code("secret", "other", personal));
+        assert!(!is_entry_code("secret", "mybot", ""));
+        assert!(!is_entry_code("secret", "mybot", "Secret"));
     }
 }

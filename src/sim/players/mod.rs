@@ -1,16 +1,16 @@
-//! Users that play by themselves.
+//! Built-in players.
 //!
-//! A [`Kind`] chooses the moves; [`Habits`] are what else a user does, good and bad, and go together with any kind. All
-//! choices follow the seed of the site and the user's name: against the same opponent's choices they are the same.
+//! A [`PlayerKind`] chooses the moves; [`Behavior`] covers everything else and combines with any kind. All random choices
+//! follow the seed of the site and the player's name, so the same opponent moves get the same replies.
 
+mod behavior;
+mod builtin;
 mod challenger;
-mod choice;
-mod habits;
-mod keys;
-mod resident;
-mod seat;
-mod talk;
-mod words;
+mod chat;
+mod game_task;
+mod move_choice;
+mod raw;
+mod spec;
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -20,37 +20,36 @@ use serde::Deserialize;
 
 use super::TimeControl;
 
-pub use habits::{Habits, Quit, Talk};
+pub use behavior::{Behavior, ChatStyle, Disconnect};
 
-pub(super) use choice::Thinkers;
-pub(super) use resident::Resident;
-pub(super) use words::read as read_words;
+pub(super) use builtin::BuiltinPlayer;
+pub(super) use move_choice::SearchPool;
+pub(super) use spec::parse_spec;
 
-/// What a sparring user is like.
+/// Options of a built-in player.
 ///
-/// It can be read from a text as on the command line, `NAME,key=value,key,...`, and from a table of the same keys.
+/// Parsed from text as on the command line, `NAME,key=value,key,...`, or deserialized from a table with the same keys.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "keys::Keys")]
-pub struct Sparring {
+#[serde(try_from = "raw::RawPlayer")]
+pub struct PlayerOptions {
     pub name: String,
-    /// How many of them there are. More than one bear their number behind the name.
+    /// Number of accounts. With more than one, each name gets its number appended.
     pub copies: usize,
-    /// Has the BOT title; otherwise it is a human to all appearances.
+    /// Has the BOT title; otherwise it looks like a human.
     pub bot: bool,
     pub rating: u32,
-    pub kind: Kind,
-    /// What a move takes, in the site's time.
+    pub kind: PlayerKind,
+    /// Simulated time per move.
     pub delay: RangeInclusive<Duration>,
-    pub habits: Habits,
-    /// Whom it challenges, and to what.
-    pub challenges: Option<Plan>,
-    /// Takes part in every arena for bots.
-    pub arenas: bool,
+    pub behavior: Behavior,
+    pub challenges: Option<ChallengePlan>,
+    /// Joins every arena that admits bots.
+    pub joins_arenas: bool,
 }
 
-impl Sparring {
-    /// A bot that accepts every challenge, moves after 200 to 300 ms and plays on to the end.
-    pub fn new(name: impl Into<String>, kind: Kind) -> Self {
+impl PlayerOptions {
+    /// A bot that accepts every challenge, moves after 200 to 300 ms and never resigns.
+    pub fn new(name: impl Into<String>, kind: PlayerKind) -> Self {
         Self {
             name: name.into(),
             copies: 1,
@@ -58,21 +57,21 @@ impl Sparring {
             rating: 1500,
             kind,
             delay: Duration::from_millis(200)..=Duration::from_millis(300),
-            habits: Habits::default(),
+            behavior: Behavior::default(),
             challenges: None,
-            arenas: false,
+            joins_arenas: false,
         }
     }
 
-    pub fn challenging(self, plan: Plan) -> Self {
+    pub fn challenging(self, plan: ChallengePlan) -> Self {
         Self {
             challenges: Some(plan),
             ..self
         }
     }
 
-    /// Each of its copies as a user of his own.
-    pub(super) fn each(self) -> Vec<Self> {
+    /// The options of each copy.
+    pub(super) fn expand_copies(self) -> Vec<Self> {
         if self.copies <= 1 {
             return vec![self];
         }
@@ -86,44 +85,44 @@ impl Sparring {
     }
 }
 
-/// How a sparring user chooses its moves.
+/// Move choice of a built-in player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Any legal move.
+pub enum PlayerKind {
+    /// Random legal moves.
     Random,
-    /// Mates, else takes the most valuable piece, else checks, else any legal move.
+    /// Mates, else captures the most valuable piece, else gives check, else moves at random.
     Greedy,
-    /// Our own engine with this many nodes for a move.
+    /// The engine with this many nodes per move.
     Engine { nodes: u64 },
     /// Never moves.
-    Sleeper,
+    Idle,
 }
 
-/// The challenges that a sparring user sends.
+/// Challenges that a built-in player sends.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct ChallengePlan {
     pub opponent: String,
-    /// Taken in turn.
+    /// Used in turn.
     pub time_controls: Vec<TimeControl>,
-    /// The challenger's colour, taken in turn.
+    /// The challenger's colour, used in turn.
     pub colors: Vec<ColorChoice>,
     pub rated: bool,
     /// `standard`, `chess960` or `fromPosition`.
     pub variant: String,
     /// Start position for `fromPosition` and `chess960`.
     pub fen: Option<String>,
-    /// Games in total; `None`: for ever.
+    /// Games in total; `None`: unlimited.
     pub count: Option<usize>,
-    /// Games and open challenges at once.
-    pub at_once: usize,
-    /// Challenges that are sent in one go. Each replaces the one before it, unless that was accepted at once.
+    /// Maximum number of simultaneous games and pending challenges.
+    pub concurrency: usize,
+    /// Challenges sent at once. Each replaces the one before it, unless that was accepted immediately.
     pub burst: usize,
-    /// Takes back every so-manieth challenge before long; `None`: none.
-    pub cancels: Option<usize>,
+    /// Cancels every Nth challenge within a second; `None`: none.
+    pub cancel_every: Option<usize>,
 }
 
-impl Plan {
-    /// Casual standard games without end, one at a time, random colours.
+impl ChallengePlan {
+    /// Casual standard games, unlimited, one at a time, with random colours.
     pub fn against(opponent: impl Into<String>, time_control: TimeControl) -> Self {
         Self {
             opponent: opponent.into(),
@@ -133,14 +132,14 @@ impl Plan {
             variant: "standard".to_owned(),
             fen: None,
             count: None,
-            at_once: 1,
+            concurrency: 1,
             burst: 1,
-            cancels: None,
+            cancel_every: None,
         }
     }
 }
 
-/// Which colour a challenger asks for.
+/// Colour requested by a challenger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColorChoice {
@@ -149,7 +148,7 @@ pub enum ColorChoice {
     Random,
 }
 
-/// A game in one line.
+/// Summary of a game.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GameSummary {
     pub id: String,
@@ -159,14 +158,14 @@ pub struct GameSummary {
     pub time_control: TimeControl,
     pub rated: bool,
     pub plies: usize,
-    /// Lichess's word for how it stands: `started`, `mate`, `resign`, `outoftime`, ...
+    /// Lichess's status name: `started`, `mate`, `resign`, `outoftime`, ...
     pub status: &'static str,
-    /// `1-0`, `0-1`, `1/2-1/2`; `*` while it goes on or when it was aborted.
+    /// `1-0`, `0-1`, `1/2-1/2`; `*` for running and aborted games.
     pub result: &'static str,
-    /// What White and Black have on their clocks; `None` in unlimited games.
-    pub left: [Option<Duration>; 2],
-    /// How much of their clocks planted faults have taken from White and Black, by holding back lines and moves.
-    pub held_up: [Duration; 2],
+    /// Remaining time of White and Black; `None` in unlimited games.
+    pub time_left: [Option<Duration>; 2],
+    /// Clock time that White and Black lost to injected delays of lines and moves.
+    pub fault_delay: [Duration; 2],
 }
 
 /// `aBcDeFgH  Rookie - MyBot  0-1 mate  43 plies  60+0`

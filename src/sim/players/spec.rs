@@ -1,6 +1,6 @@
-//! A sparring user in one word of the command line: `NAME,key=value,key,...`.
+//! Parser of `NAME,key=value,key,...` specs on the command line.
 //!
-//! It is read into the same keys as a table of a file. A key alone says yes, a key that comes again makes a list.
+//! Deserializes into the same types as a TOML table. A key without a value is `true`; a repeated key is a list.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -10,47 +10,51 @@ use serde::de::value::{Error, MapDeserializer, SeqDeserializer, StrDeserializer}
 use serde::de::{Deserializer, Error as _, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::Sparring;
+use super::PlayerOptions;
 use crate::spelling;
 
-impl FromStr for Sparring {
+impl FromStr for PlayerOptions {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        read(text)
+        parse_spec(text)
     }
 }
 
-/// Reads whatever has a name and keys.
-pub(in crate::sim) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    let mut words = text.split(',').map(str::trim);
-    let name = words.next().unwrap_or_default();
+/// Deserializes a spec into a type with a `name` and further keys.
+///
+/// # Errors
+/// A missing name, unknown keys or invalid values, with the key.
+pub(in crate::sim) fn parse_spec<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let mut items = text.split(',').map(str::trim);
+    let name = items.next().unwrap_or_default();
     if name.is_empty() || name.contains('=') {
         return Err("a name comes first, as in NAME,key=value".to_owned());
     }
-    let mut values: Vec<(&str, Word<'_>)> = vec![("name", Word::named("name", Some(name)))];
-    for word in words.filter(|word| !word.is_empty()) {
-        let (key, value) = match word.split_once('=') {
+    let mut values: Vec<(&str, SpecValue<'_>)> =
+        vec![("name", SpecValue::named("name", Some(name)))];
+    for item in items.filter(|item| !item.is_empty()) {
+        let (key, value) = match item.split_once('=') {
             Some((key, value)) => (key.trim(), Some(value.trim())),
-            None => (word, None),
+            None => (item, None),
         };
         match values.iter_mut().find(|(known, _)| *known == key) {
             Some((_, known)) => known.values.extend(value),
-            None => values.push((key, Word::named(key, value))),
+            None => values.push((key, SpecValue::named(key, value))),
         }
     }
     let map = MapDeserializer::new(values.into_iter());
     T::deserialize(map).map_err(|error: Error| spelling::suggest(&error.to_string()))
 }
 
-/// What stands behind a key.
-struct Word<'a> {
+/// The value of a key.
+struct SpecValue<'a> {
     key: &'a str,
-    /// None: the key alone; more than one: a list.
+    /// Empty for a key without a value; several for a repeated key.
     values: Vec<&'a str>,
 }
 
-impl<'a> Word<'a> {
+impl<'a> SpecValue<'a> {
     fn named(key: &'a str, value: Option<&'a str>) -> Self {
         Self {
             key,
@@ -58,7 +62,7 @@ impl<'a> Word<'a> {
         }
     }
 
-    fn wrong(&self, why: impl Display) -> Error {
+    fn error(&self, why: impl Display) -> Error {
         Error::custom(format_args!("`{}`: {why}", self.key))
     }
 
@@ -66,14 +70,14 @@ impl<'a> Word<'a> {
         match self.values[..] {
             [one] => one
                 .parse()
-                .map_err(|_| self.wrong(format_args!("`{one}` is not {what}"))),
-            [] => Err(self.wrong(format_args!("wants {what}"))),
-            _ => Err(self.wrong("comes more than once")),
+                .map_err(|_| self.error(format_args!("`{one}` is not {what}"))),
+            [] => Err(self.error(format_args!("needs {what}"))),
+            _ => Err(self.error("is given more than once")),
         }
     }
 }
 
-impl<'de> IntoDeserializer<'de, Error> for Word<'_> {
+impl<'de> IntoDeserializer<'de, Error> for SpecValue<'_> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -81,7 +85,7 @@ impl<'de> IntoDeserializer<'de, Error> for Word<'_> {
     }
 }
 
-impl<'de> Deserializer<'de> for Word<'_> {
+impl<'de> Deserializer<'de> for SpecValue<'_> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -113,14 +117,14 @@ impl<'de> Deserializer<'de> for Word<'_> {
 
     fn deserialize_enum<V: Visitor<'de>>(
         self,
-        name: &'static str,
+        type_name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let word: String = self.parsed(&format!("one of {}", variants.join(", ")))?;
-        StrDeserializer::<Error>::new(&word)
-            .deserialize_enum(name, variants, visitor)
-            .map_err(|error| self.wrong(error))
+        let name: String = self.parsed(&format!("one of {}", variants.join(", ")))?;
+        StrDeserializer::<Error>::new(&name)
+            .deserialize_enum(type_name, variants, visitor)
+            .map_err(|error| self.error(error))
     }
 
     forward_to_deserialize_any! {
@@ -133,29 +137,29 @@ impl<'de> Deserializer<'de> for Word<'_> {
 mod tests {
     use std::time::Duration;
 
-    use super::super::{ColorChoice, Kind, Quit, Talk};
+    use super::super::{ChatStyle, ColorChoice, Disconnect, PlayerKind};
     use super::*;
     use crate::sim::TimeControl;
 
-    fn refused(text: &str) -> String {
-        text.parse::<Sparring>().unwrap_err()
+    fn error_of(text: &str) -> String {
+        text.parse::<PlayerOptions>().unwrap_err()
     }
 
     #[test]
-    fn a_challenger_in_one_word() {
-        let echo: Sparring = "Echo,kind=engine,nodes=500,rating=1800,challenges=123,clock=60+0,clock=3d,count=10,\
-                              at-once=2,color=white,rated,burst=4,cancels=3,begs-draws,delay=200ms..1s"
+    fn spec_parses_challenger() {
+        let echo: PlayerOptions = "Echo,kind=engine,nodes=500,rating=1800,challenges=123,clock=60+0,clock=3d,count=10,\
+                              concurrency=2,color=white,rated,burst=4,cancels-every=3,offers-draws,delay=200ms..1s"
             .parse()
             .unwrap();
         assert_eq!(
             (echo.name.as_str(), echo.kind),
-            ("Echo", Kind::Engine { nodes: 500 })
+            ("Echo", PlayerKind::Engine { nodes: 500 })
         );
         assert_eq!(
             echo.delay,
             Duration::from_millis(200)..=Duration::from_secs(1)
         );
-        assert!(echo.bot && echo.habits.begs_draws && !echo.habits.aborts);
+        assert!(echo.bot && echo.behavior.offers_draws && !echo.behavior.aborts);
         let plan = echo.challenges.unwrap();
         assert_eq!(
             plan.time_controls,
@@ -165,34 +169,40 @@ mod tests {
             (plan.opponent.as_str(), plan.rated, plan.count),
             ("123", true, Some(10))
         );
-        assert_eq!((plan.at_once, plan.burst, plan.cancels), (2, 4, Some(3)));
+        assert_eq!(
+            (plan.concurrency, plan.burst, plan.cancel_every),
+            (2, 4, Some(3))
+        );
         assert_eq!(plan.colors, [ColorChoice::White]);
     }
 
     #[test]
-    fn habits_in_one_word() {
-        let user: Sparring = "Nuisance,human,quits-at=12,back-after=30s,stalls-when-lost,resigns=5,declines=tooFast,\
+    fn spec_parses_behavior() {
+        let user: PlayerOptions = "Nuisance,human,disconnects-at=12,reconnects-after=30s,stalls-when-lost,resigns=5,declines=tooFast,\
                               declines=noBot,chats=links,chats=long"
             .parse()
             .unwrap();
-        let habits = user.habits;
-        assert!(!user.bot && user.kind == Kind::Random);
+        let behavior = user.behavior;
+        assert!(!user.bot && user.kind == PlayerKind::Random);
         assert_eq!(
-            habits.quits,
-            Some(Quit {
+            behavior.disconnects,
+            Some(Disconnect {
                 at_ply: 12,
-                back_after: Some(Duration::from_secs(30))
+                reconnect_after: Some(Duration::from_secs(30))
             })
         );
-        assert_eq!((habits.stalls, habits.resigns), (Some(9), Some(5)));
-        assert_eq!(habits.declines.len(), 2);
-        assert_eq!(habits.chats, [Talk::Links, Talk::Long]);
-        let all: Sparring = "Nay,declines".parse().unwrap();
-        assert_eq!(all.habits.declines.len(), 11);
+        assert_eq!(
+            (behavior.stalls_when_lost, behavior.resigns_when_lost),
+            (Some(9), Some(5))
+        );
+        assert_eq!(behavior.decline_reasons.len(), 2);
+        assert_eq!(behavior.chats, [ChatStyle::Links, ChatStyle::Long]);
+        let all: PlayerOptions = "Nay,declines".parse().unwrap();
+        assert_eq!(all.behavior.decline_reasons.len(), 11);
     }
 
     #[test]
-    fn the_same_keys_in_a_table() {
+    fn spec_and_table_are_equivalent() {
         let table = r#"
             name = "Echo"
             kind = "engine"
@@ -204,15 +214,15 @@ mod tests {
             clock = ["60+0", "30+1"]
             color = "black"
         "#;
-        let word = "Echo,kind=engine,nodes=500,stalls-when-lost=5,chats,delay=1s,challenges=MyBot,clock=60+0,\
+        let spec = "Echo,kind=engine,nodes=500,stalls-when-lost=5,chats,delay=1s,challenges=MyBot,clock=60+0,\
                     clock=30+1,color=black";
-        let read: Sparring = toml::from_str(table).unwrap();
-        assert_eq!(read, word.parse().unwrap());
+        let read: PlayerOptions = toml::from_str(table).unwrap();
+        assert_eq!(read, spec.parse().unwrap());
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_its_key() {
-        let unknown = refused("Echo,speed=3");
+    fn spec_error_names_key() {
+        let unknown = error_of("Echo,speed=3");
         assert!(
             unknown.contains("`speed`") && unknown.contains("`stalls-when-lost`"),
             "{unknown}"
@@ -221,13 +231,10 @@ mod tests {
         for (text, meant) in [
             ("Echo,kidn=engine", "`kind`?"),
             ("Echo,kind=engin", "`engine`?"),
-            ("Echo,begs_draw", "`begs-draws`?"),
+            ("Echo,offers_draw", "`offers-draws`?"),
         ] {
-            let refused = refused(text);
-            assert!(
-                refused.contains(&format!("did you mean {meant}")),
-                "{refused}"
-            );
+            let error = error_of(text);
+            assert!(error.contains(&format!("did you mean {meant}")), "{error}");
         }
         for (text, why) in [
             ("kind=random", "a name comes first"),
@@ -236,7 +243,7 @@ mod tests {
             ("Echo,nodes=5", "kind=engine"),
             ("Echo,rating=high", "`rating`"),
             ("Echo,rating=1,rating=2", "`rating`"),
-            ("Echo,clock=60+0", "add `challenges`"),
+            ("Echo,clock=60+0", "needs `challenges`"),
             ("Echo,challenges=MyBot,clock=60", "`clock`"),
             ("Echo,challenges=MyBot,color=red", "`color`"),
             ("Echo,challenges=MyBot,count=0", "`count`"),
@@ -248,13 +255,13 @@ mod tests {
             ("Echo,challenges=MyBot,fen=8/8", "`fen`"),
             ("Echo,delay=1s..200ms", "`delay`"),
             ("Echo,delay=1", "`delay`"),
-            ("Echo,back-after=1s", "`quits-at`"),
+            ("Echo,reconnects-after=1s", "`disconnects-at`"),
             ("Echo,declines=mood", "tooFast"),
             ("Echo,chats=loud", "`chats`"),
             ("Echo,resigns=often", "`resigns`"),
             ("Echo,human=maybe", "`human`"),
         ] {
-            assert!(refused(text).contains(why), "{text}: {}", refused(text));
+            assert!(error_of(text).contains(why), "{text}: {}", error_of(text));
         }
     }
 }

@@ -55,7 +55,7 @@ impl Status {
 
 /// Why a request was refused. Its text is the one of the site.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum GameError {
     InvalidUci(String),
     NotYourTurn,
     NoPiece(Square),
@@ -70,7 +70,7 @@ pub enum Refusal {
     CannotGiveTime,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for GameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InvalidUci(text) => write!(f, "Invalid UCI: {text}"),
@@ -91,7 +91,7 @@ impl fmt::Display for Refusal {
 
 /// What a watcher is shown: the changing part of a game at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
+pub struct StateSnapshot {
     pub moves: String,
     pub millis: [i64; 2],
     pub increment: i64,
@@ -112,23 +112,23 @@ pub struct Expiration {
 
 /// The answer to a command: what watchers are shown, in order, and whether the asker gets what he wanted.
 #[derive(Clone, Debug)]
-pub struct Ruling {
-    pub shown: Vec<View>,
-    pub verdict: Result<(), Refusal>,
+pub struct ActionOutcome {
+    pub snapshots: Vec<StateSnapshot>,
+    pub result: Result<(), GameError>,
 }
 
-impl Ruling {
-    pub fn granted(shown: Vec<View>) -> Self {
+impl ActionOutcome {
+    pub fn accepted(snapshots: Vec<StateSnapshot>) -> Self {
         Self {
-            shown,
-            verdict: Ok(()),
+            snapshots,
+            result: Ok(()),
         }
     }
 
-    pub fn refused(refusal: Refusal) -> Self {
+    pub fn rejected(refusal: GameError) -> Self {
         Self {
-            shown: Vec::new(),
-            verdict: Err(refusal),
+            snapshots: Vec::new(),
+            result: Err(refusal),
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::chess::{CastlingNotation, File, Move, Position, Role, Square};
 
-use super::ruling::Refusal;
+use super::outcome::GameError;
 use crate::sim::site::variant::Variant;
 
 /// A move as it was written, before anybody looked at the board.
-pub enum Wish {
+pub enum MoveText {
     Move {
         from: Square,
         to: Square,
@@ -15,7 +15,7 @@ pub enum Wish {
     Drop(String),
 }
 
-impl Wish {
+impl MoveText {
     /// Reads the form alone; `None` when it has none.
     pub fn parse(text: &str) -> Option<Self> {
         if !text.is_ascii() {
@@ -43,18 +43,18 @@ impl Wish {
 
     /// The legal move that is meant. Standard games take both spellings of castling, Chess960 only the king that takes
     /// his rook, games from a position both where king and rook stand as at home.
-    pub fn find(&self, position: &Position, variant: Variant) -> Result<Move, Refusal> {
+    pub fn resolve(&self, position: &Position, variant: Variant) -> Result<Move, GameError> {
         let (from, to, promotion) = match self {
-            Self::Drop(text) => return Err(Refusal::IllegalDrop(text.clone())),
+            Self::Drop(text) => return Err(GameError::IllegalDrop(text.clone())),
             Self::Move {
                 from,
                 to,
                 promotion,
             } => (*from, *to, *promotion),
         };
-        let piece = position.piece_at(from).ok_or(Refusal::NoPiece(from))?;
+        let piece = position.piece_at(from).ok_or(GameError::NoPiece(from))?;
         if piece.color != position.turn() {
-            return Err(Refusal::NotMyPiece(from));
+            return Err(GameError::NotMyPiece(from));
         }
         let moves = position.legal_moves();
         let found = moves.iter().copied().find(|mv| {
@@ -62,17 +62,18 @@ impl Wish {
                 return false;
             }
             if mv.is_castle() {
-                return promotion.is_none() && (mv.to() == to || may_be_short(*mv, variant, to));
+                return promotion.is_none()
+                    && (mv.to() == to || is_king_move_spelling(*mv, variant, to));
             }
             let wanted = promotion.or(mv.is_promotion().then_some(Role::Queen));
             mv.to() == to && mv.promotion() == wanted
         });
-        found.ok_or(Refusal::Illegal(from, to))
+        found.ok_or(GameError::Illegal(from, to))
     }
 }
 
 /// Whether castling may be written as the king's move, and that is what is written.
-fn may_be_short(castle: Move, variant: Variant, to: Square) -> bool {
+fn is_king_move_spelling(castle: Move, variant: Variant, to: Square) -> bool {
     variant != Variant::Chess960
         && castle.from().file() == File::E
         && matches!(castle.to().file(), File::A | File::H)

@@ -1,4 +1,4 @@
-//! How a sparring user chooses its moves.
+//! Move choice of built-in players.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,36 +7,36 @@ use tokio::sync::Semaphore;
 use crate::chess::{Game, Move, Position, Role};
 use crate::engine::{Limits, Setting, Solo};
 
-use super::Kind;
+use super::PlayerKind;
 
-/// Searches with fewer nodes fill no more than this table, in MiB.
-const TABLE: usize = 1;
+/// Enough for searches with few nodes.
+const TABLE_MIB: usize = 1;
 
-/// Who thinks for the sparring users that play with our engine. Every search begins with an empty memory, so that its
-/// answer depends on nothing but the game and the nodes.
-pub(in crate::sim) struct Thinkers {
+/// Engine searches of built-in players. Every search starts with an empty transposition table, so the result depends only
+/// on the game and the number of nodes.
+pub(in crate::sim) struct SearchPool {
     idle: Mutex<Vec<Solo>>,
-    /// As many as think at once.
-    seats: Semaphore,
+    /// One permit per core.
+    permits: Semaphore,
 }
 
-impl Default for Thinkers {
+impl Default for SearchPool {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             idle: Mutex::default(),
-            seats: Semaphore::new(cores),
+            permits: Semaphore::new(cores),
         }
     }
 }
 
-impl Thinkers {
-    /// The engine's move after so many nodes; without any legal move there is none.
-    pub async fn think(&self, game: Game, nodes: u64) -> Option<Move> {
-        let _seat = self.seats.acquire().await.ok()?;
+impl SearchPool {
+    /// The engine's move after this many nodes; `None` without legal moves.
+    pub async fn best_move(&self, game: Game, nodes: u64) -> Option<Move> {
+        let _permit = self.permits.acquire().await.ok()?;
         let idle = self.idle().pop();
         let search = move || {
-            let mut solo = idle.unwrap_or_else(|| Solo::new(TABLE, &Setting::default()));
+            let mut solo = idle.unwrap_or_else(|| Solo::new(TABLE_MIB, &Setting::default()));
             solo.new_game();
             let limits = Limits {
                 nodes: Some(nodes),
@@ -55,47 +55,51 @@ impl Thinkers {
     }
 }
 
-/// The move of a user who does not search.
-pub(super) fn choose(kind: Kind, position: &Position, rng: &mut fastrand::Rng) -> Option<Move> {
+/// The move of a player that does not search.
+pub(super) fn choose_move(
+    kind: PlayerKind,
+    position: &Position,
+    rng: &mut fastrand::Rng,
+) -> Option<Move> {
     let moves = position.legal_moves();
-    if kind != Kind::Greedy {
+    if kind != PlayerKind::Greedy {
         return rng.choice(moves.iter().copied());
     }
-    let best = moves.iter().map(|mv| greed(position, *mv)).max()?;
-    let tempting: Vec<Move> = moves
+    let best = moves.iter().map(|mv| greedy_score(position, *mv)).max()?;
+    let candidates: Vec<Move> = moves
         .iter()
         .copied()
-        .filter(|mv| greed(position, *mv) == best)
+        .filter(|mv| greedy_score(position, *mv) == best)
         .collect();
-    rng.choice(tempting)
+    rng.choice(candidates)
 }
 
-/// How much a greedy user wants a move.
-fn greed(position: &Position, mv: Move) -> u32 {
+/// Value of a move for a greedy player.
+fn greedy_score(position: &Position, mv: Move) -> u32 {
     const MATE: u32 = 1_000;
-    let worth = |role| match role {
+    let value = |role| match role {
         Role::Pawn => 10,
         Role::Knight | Role::Bishop => 30,
         Role::Rook => 50,
         Role::Queen => 90,
         Role::King => 0,
     };
-    let taken = if mv.is_castle() {
+    let captured = if mv.is_castle() {
         0
     } else if mv.is_capture() {
         position
             .piece_at(mv.to())
-            .map_or(worth(Role::Pawn), |piece| worth(piece.role))
+            .map_or(value(Role::Pawn), |piece| value(piece.role))
     } else {
         0
     };
-    let promoted = mv.promotion().map_or(0, worth);
+    let promoted = mv.promotion().map_or(0, value);
     let after = position.after(mv);
     let check = u32::from(after.in_check());
     if check == 1 && !after.has_legal_move() {
         MATE
     } else {
-        taken + promoted + check
+        captured + promoted + check
     }
 }
 
@@ -105,12 +109,17 @@ mod tests {
 
     fn greedy(fen: &str) -> String {
         let position = Position::from_fen(fen).unwrap();
-        let mv = choose(Kind::Greedy, &position, &mut fastrand::Rng::with_seed(7)).unwrap();
+        let mv = choose_move(
+            PlayerKind::Greedy,
+            &position,
+            &mut fastrand::Rng::with_seed(7),
+        )
+        .unwrap();
         position.san(mv)
     }
 
     #[test]
-    fn the_greedy_mate_take_and_check_in_this_order() {
+    fn greedy_prefers_mate_then_capture_then_check() {
         assert_eq!(greedy("q5k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1"), "Rxa8#");
         assert_eq!(greedy("6k1/5ppp/8/8/8/1q6/P4PPP/R5K1 w - - 0 1"), "axb3");
         assert_eq!(greedy("4k3/8/8/8/8/8/8/K6R w - - 0 1"), "Rh8+");
@@ -118,13 +127,13 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_makes_the_same_moves() {
+    fn random_moves_follow_seed() {
         let moves = |seed| {
             let mut rng = fastrand::Rng::with_seed(seed);
             let mut position = Position::startpos();
             (0..30)
                 .map(|_| {
-                    let mv = choose(Kind::Random, &position, &mut rng).unwrap();
+                    let mv = choose_move(PlayerKind::Random, &position, &mut rng).unwrap();
                     position.play(mv);
                     mv
                 })

@@ -7,20 +7,20 @@ use crate::sim::site::id::UserId;
 use crate::sim::site::time::SimTime;
 
 /// Who asks for a game through the API waits for it so long.
-const ASKED: Duration = Duration::from_secs(70);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(70);
 /// With more than so many nobody waits any longer.
-const CROWD: usize = 100;
+const MAX_WAITING_USERS: usize = 100;
 
 /// The waiting pool of one arena.
 #[derive(Clone, Debug, Default)]
-pub struct Waiting {
+pub struct WaitingUsers {
     asked: BTreeMap<UserId, SimTime>,
     since: BTreeMap<UserId, SimTime>,
 }
 
-impl Waiting {
+impl WaitingUsers {
     /// Somebody wants to be paired; the next wave counts him from when it looks.
-    pub fn ask(&mut self, user: UserId, now: SimTime) {
+    pub fn add(&mut self, user: UserId, now: SimTime) {
         self.asked.insert(user, now);
     }
 
@@ -31,8 +31,9 @@ impl Waiting {
     }
 
     /// The organizer looks who is there.
-    pub fn look(&mut self, now: SimTime) {
-        self.asked.retain(|_, asked| now.since(*asked) < ASKED);
+    pub fn update(&mut self, now: SimTime) {
+        self.asked
+            .retain(|_, asked| now.since(*asked) < REQUEST_TIMEOUT);
         self.since.retain(|user, _| self.asked.contains_key(user));
         for user in self.asked.keys() {
             self.since.entry(user.clone()).or_insert(now);
@@ -59,14 +60,14 @@ impl Waiting {
     }
 
     /// At least two have waited for a whole wave.
-    pub fn have_waited_enough(&self, wave: Duration, now: SimTime) -> bool {
+    pub fn is_wave_complete(&self, wave: Duration, now: SimTime) -> bool {
         let long_enough = |since: &&SimTime| now.since(**since) > wave;
-        self.len() > CROWD || self.since.values().filter(long_enough).count() > 1
+        self.len() > MAX_WAITING_USERS || self.since.values().filter(long_enough).count() > 1
     }
 }
 
 /// How long a wave waits for more players: `estimate` is the length of a game, limit + 40 increments, in seconds.
-pub fn wave(estimate: u32) -> Duration {
+pub fn wave_length(estimate: u32) -> Duration {
     Duration::from_secs(match estimate {
         0..30 => 8,
         30..60 => 10,
@@ -97,7 +98,7 @@ mod tests {
             (1_800, 20, 50),
         ] {
             assert_eq!(
-                wave(clock_estimate(limit, increment)),
+                wave_length(clock_estimate(limit, increment)),
                 Duration::from_secs(seconds),
                 "{limit}+{increment}"
             );
@@ -106,10 +107,10 @@ mod tests {
 
     #[test]
     fn who_came_last_is_the_odd_one() {
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingUsers::default();
         for (second, name) in [(0, "zoe"), (1, "adam"), (2, "mia")] {
-            waiting.ask(UserId::of(name), at(second));
-            waiting.look(at(second));
+            waiting.add(UserId::of(name), at(second));
+            waiting.update(at(second));
         }
         let even: Vec<String> = waiting.even().iter().map(UserId::to_string).collect();
         assert_eq!(even, ["adam", "zoe"]);
@@ -119,24 +120,24 @@ mod tests {
 
     #[test]
     fn a_wish_lasts_for_seventy_seconds() {
-        let mut waiting = Waiting::default();
-        waiting.ask(UserId::of("adam"), at(0));
-        waiting.ask(UserId::of("zoe"), at(30));
-        waiting.look(at(31));
+        let mut waiting = WaitingUsers::default();
+        waiting.add(UserId::of("adam"), at(0));
+        waiting.add(UserId::of("zoe"), at(30));
+        waiting.update(at(31));
         assert_eq!(waiting.len(), 2);
-        waiting.look(at(70));
+        waiting.update(at(70));
         assert_eq!(waiting.all(), [UserId::of("zoe")]);
     }
 
     #[test]
     fn two_must_have_waited_for_a_whole_wave() {
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingUsers::default();
         let wave = Duration::from_secs(15);
         for (second, name) in [(0, "a"), (5, "b"), (20, "c")] {
-            waiting.ask(UserId::of(name), at(second));
-            waiting.look(at(second));
+            waiting.add(UserId::of(name), at(second));
+            waiting.update(at(second));
         }
-        assert!(!waiting.have_waited_enough(wave, at(20)));
-        assert!(waiting.have_waited_enough(wave, at(21)));
+        assert!(!waiting.is_wave_complete(wave, at(20)));
+        assert!(waiting.is_wave_complete(wave, at(21)));
     }
 }
