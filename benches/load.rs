@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
 use knightwatch::chess::{CastlingNotation, Game, Position};
-use knightwatch::sim::{NewUser, Sim, SimOptions, Sparring};
+use knightwatch::sim::{NewUser, PlayerOptions, Sim, SimOptions};
 use reqwest::{Client, Response};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
 /// After so many plies White resigns.
 const PLIES: usize = 60;
-/// Sparring users that challenge one another in the second part.
+/// Built-in players that challenge one another in the second part.
 const CHALLENGERS: usize = 40;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -68,7 +68,7 @@ async fn crowd(games: usize) -> Outcome<()> {
     });
     let times = try_join_all(tasks).await?;
     let took = began.elapsed().as_secs_f64();
-    let unfinished = sim.census().games_on;
+    let unfinished = sim.stats().ongoing_games;
     let moves: usize = sim.games().iter().map(|game| game.plies).sum();
     println!(
         "{games} games at once: {moves} moves in {took:.1} s, {:.0} in a second; {unfinished} unfinished",
@@ -254,13 +254,13 @@ async fn marathon(games: usize) -> Outcome<()> {
     })
     .await?;
     println!("{games} games between built-in users, {CHALLENGERS} at once");
-    sim.spar("Fool,resigns=5,delay=200ms..1s".parse()?);
+    sim.add_player("Fool,resigns=5,delay=200ms..1s".parse()?);
     let share = games.div_ceil(CHALLENGERS);
     let challenger = format!(
         "Wise,copies={CHALLENGERS},resigns=5,delay=200ms..1s,challenges=Fool,clock=10800+60,count={share}"
     );
-    sim.spar(challenger.parse::<Sparring>()?);
-    let mut finished = sim.finished();
+    sim.add_player(challenger.parse::<PlayerOptions>()?);
+    let mut finished = sim.finished_count();
     let began = Instant::now();
     for mark in [games / 20, games / 4, games / 2, games] {
         finished.wait_for(|count| *count >= mark).await?;
@@ -268,7 +268,7 @@ async fn marathon(games: usize) -> Outcome<()> {
         println!(
             "  after {mark} games, {took:.1} s: {:.1} MiB resident; {:?}",
             resident_mib(),
-            sim.census()
+            sim.stats()
         );
     }
     Ok(())

@@ -25,7 +25,8 @@ use crate::events::{Bus, Event, RecvError};
 use crate::lichess::Token;
 use crate::plural;
 use crate::sim::{
-    self, ColorChoice, Habits, Kind, NewUser, Plan, Sim, SimOptions, Sparring, TimeControl,
+    self, Behavior, ChallengePlan, ColorChoice, NewUser, PlayerKind, PlayerOptions, Sim,
+    SimOptions, TimeControl,
 };
 use crate::store::{self, Recorder};
 use crate::web::{self, Page};
@@ -256,7 +257,7 @@ fn open_page(
         records: Some(records),
         play: Some(web::Play {
             user: GUEST.to_owned(),
-            site: sim.door_of(GUEST),
+            site: sim.router_as(GUEST),
         }),
         orders: Some(web::Orders {
             ends: (parts.metrics.clone(), helm).into(),
@@ -281,52 +282,52 @@ fn invite(sim: &Sim, games: Option<u32>) {
         if let Some(plan) = &mut partner.challenges {
             plan.count = share;
         }
-        sim.spar(partner);
+        sim.add_player(partner);
     }
 }
 
 /// Who plays against us, the quickest first.
-fn partners() -> Vec<Sparring> {
-    let plan = |time_controls: &[(u32, u32)], colors: &[ColorChoice]| Plan {
+fn partners() -> Vec<PlayerOptions> {
+    let plan = |time_controls: &[(u32, u32)], colors: &[ColorChoice]| ChallengePlan {
         time_controls: time_controls
             .iter()
             .map(|&(limit, increment)| TimeControl::clock(limit, increment))
             .collect(),
         colors: colors.to_vec(),
         rated: true,
-        ..Plan::against(NAME, TimeControl::clock(60, 0))
+        ..ChallengePlan::against(NAME, TimeControl::clock(60, 0))
     };
     let alternate = [ColorChoice::White, ColorChoice::Black];
     let turned = [ColorChoice::Black, ColorChoice::White];
-    let sparring = |name: &str, rating, kind, delay, plan| Sparring {
+    let sparring = |name: &str, rating, kind, delay, plan| PlayerOptions {
         rating,
         delay: Duration::from_millis(delay)..=Duration::from_millis(delay + delay / 2),
-        ..Sparring::new(name, kind).challenging(plan)
+        ..PlayerOptions::new(name, kind).challenging(plan)
     };
     vec![
         sparring(
             "Rookie",
             800,
-            Kind::Random,
+            PlayerKind::Random,
             300,
             plan(&[(30, 0), (30, 1)], &alternate),
         ),
         sparring(
             "Magpie",
             1200,
-            Kind::Greedy,
+            PlayerKind::Greedy,
             400,
             plan(&[(60, 0), (30, 1)], &turned),
         ),
-        Sparring {
-            habits: Habits {
-                resigns: Some(9),
-                ..Habits::default()
+        PlayerOptions {
+            behavior: Behavior {
+                resigns_when_lost: Some(9),
+                ..Behavior::default()
             },
             ..sparring(
                 "Echo",
                 1900,
-                Kind::Engine { nodes: 2_000 },
+                PlayerKind::Engine { nodes: 2_000 },
                 300,
                 plan(&[(60, 0), (60, 1), (120, 1)], &alternate),
             )
@@ -334,9 +335,9 @@ fn partners() -> Vec<Sparring> {
         sparring(
             "Shuffle",
             1500,
-            Kind::Engine { nodes: 200 },
+            PlayerKind::Engine { nodes: 200 },
             300,
-            Plan {
+            ChallengePlan {
                 variant: "chess960".to_owned(),
                 ..plan(&[(60, 0)], &turned)
             },

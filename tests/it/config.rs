@@ -491,7 +491,7 @@ fn accounts_are_checked_key_by_key() {
                 [[account.rule]]\nmatch = { bots = true }\naccept = true\n\n\
                 [[account]]\nname = \"ONE\"\ntoken_file = \"three\"\ngames = { concurrency = 0 }\n\n\
                 [[account]]\nname = \"f o\"\n\n[[account]]\ntoken_file = \"five\"\n\n\
-                [[account]]\nname = \"six\"\ntoken_file = \"six\"\ndraw = { max_win = 50 }\n";
+                [[account]]\nname = \"six\"\ntoken_file = \"six\"\ndraw = { max_win_percent = 50 }\n";
     insta::assert_snapshot!(complaint(text, &[("LICHESS_TOKEN_SIX", "lip_six")], &[]));
     insta::assert_snapshot!(complaint(
         "account = 1\n",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{Kind, NewUser, Plan, Sparring, TimeControl};
+use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeControl};
 
 use crate::common::{BOT, Daemon, Site, wait};
 
@@ -30,12 +30,12 @@ fn memory_of_many_games_is_within_the_promise() {
         "games = {{ concurrency = {GAMES} }}\n[engine]\nhash_mib = {HASH_MIB}\nthreads = 2\n"
     );
     let mut bot = Daemon::start(&site, &config);
-    // The opponents reply at once, so that the bot thinks in all games at the same time.
-    site.sim.spar(Sparring {
+    // Who moves at once leaves it to us to think, in all games at the same time.
+    site.sim.add_player(PlayerOptions {
         copies: GAMES,
         delay: Duration::ZERO..=Duration::ZERO,
-        ..Sparring::new("Crowd", Kind::Random)
-            .challenging(Plan::against(BOT, TimeControl::clock(60, 1)))
+        ..PlayerOptions::new("Crowd", PlayerKind::Random)
+            .challenging(ChallengePlan::against(BOT, TimeControl::clock(60, 1)))
     });
     wait("all games have gone on for a while", || {
         let games = site.sim.games();

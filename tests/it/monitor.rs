@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use knightwatch::sim::{Kind, NewUser, Plan, Sparring, TimeControl};
+use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeControl};
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Site, wait};
@@ -52,12 +52,12 @@ fn get(address: &str, path: &str, host: &str) -> (String, String) {
     (head.lines().next().unwrap().to_owned(), body.to_owned())
 }
 
-fn opponent(name: &str) -> Sparring {
-    Sparring {
+fn opponent(name: &str) -> PlayerOptions {
+    PlayerOptions {
         delay: Duration::from_millis(50)..=Duration::from_millis(50),
-        ..Sparring::new(name, Kind::Random).challenging(Plan {
+        ..PlayerOptions::new(name, PlayerKind::Random).challenging(ChallengePlan {
             count: Some(1),
-            ..Plan::against(BOT, TimeControl::clock(60, 0))
+            ..ChallengePlan::against(BOT, TimeControl::clock(60, 0))
         })
     }
 }
@@ -70,7 +70,7 @@ fn status_tells_what_the_bot_does() {
     let socket = bot.socket();
     let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    site.sim.spar(opponent("Randy"));
+    site.sim.add_player(opponent("Randy"));
     let game = wait("a game with moves is seen", || {
         let status = parsed(&socket);
         let game = status["games"][0].clone();

@@ -5,11 +5,13 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use knightwatch::sim::{Endpoint, Fault, Kind, NewUser, Rule, SimOptions, Sparring};
+use knightwatch::sim::{
+    Endpoint, Fault, FaultRule, NewUser, PlayerKind, PlayerOptions, SimOptions,
+};
 use knightwatch::store::{Page, Reader};
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Killed, Player, SLOW, Site, visits_of, wait};
+use crate::common::{BOT, Daemon, Killed, Player, SLOW, Site, requests_of, wait};
 
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 const RATED: [(&str, &str); 3] = [BLITZ[0], BLITZ[1], ("rated", "true")];
@@ -172,7 +174,8 @@ fn somebody_is_challenged_when_the_operator_says_so() {
         speed: 10.0,
         ..SimOptions::default()
     });
-    site.sim.spar(Sparring::new("Ann", Kind::Random));
+    site.sim
+        .add_player(PlayerOptions::new("Ann", PlayerKind::Random));
     let bot = Daemon::start_with(&site, "", &["--time-scale", "10"]);
     for (arguments, why) in [
         (["challenge", BOT, "3+2"], "that is us"),
@@ -367,9 +370,9 @@ fn a_challenge_that_lichess_does_not_take_is_not_tried_again() {
     let site = site();
     let mut bot = Daemon::start(&site, "");
     let limit = r#"{"error":"Too many requests","ratelimit":{"key":"challenge.create.user","seconds":3600}}"#;
-    let rule = Rule::on(Endpoint::ChallengeCreate, Fault::json(429, limit)).of_user(BOT);
+    let rule = FaultRule::on(Endpoint::ChallengeCreate, Fault::json(429, limit)).from_user(BOT);
     site.sim.faults().add(rule);
-    let calls = || site.sim.faults().calls(Endpoint::ChallengeCreate);
+    let calls = || site.sim.faults().request_count(Endpoint::ChallengeCreate);
     assert!(refused(&bot, &["challenge", "Anna", "3+2"]).contains("429"));
     for life in 1..=2 {
         let why = refused(&bot, &["challenge", "Anna", "3+2"]);
@@ -557,8 +560,8 @@ fn without_a_bot_an_order_says_so() {
 #[test]
 fn a_challenge_whose_answer_is_lost_is_looked_after_and_not_left_behind() {
     let site = site();
-    let lost = Rule::on(Endpoint::ChallengeCreate, Fault::AnswerLost);
-    site.sim.faults().add(lost.of_user(BOT));
+    let lost = FaultRule::on(Endpoint::ChallengeCreate, Fault::ResponseLost);
+    site.sim.faults().add(lost.from_user(BOT));
     let mut bot = Daemon::start(&site, "");
     // Which comes first, the loss or the event stream's word, is not for us to say.
     order(&bot, &["challenge", "Rival", "3+2"]);
@@ -636,7 +639,7 @@ fn a_reload_without_the_configuration_changes_nothing() {
         .spawn();
     let _bot = Killed(bot.unwrap());
     wait("the bot is online", || {
-        let streams = visits_of(&site, BOT, Endpoint::EventStream);
+        let streams = requests_of(&site, BOT, Endpoint::EventStream);
         (socket.exists() && !streams.is_empty()).then_some(())
     });
     let anna = site.player("Anna");

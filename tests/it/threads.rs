@@ -4,7 +4,7 @@ use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use knightwatch::sim::{Endpoint, Fault, Rule, StreamFault};
+use knightwatch::sim::{Endpoint, Fault, FaultRule, StreamFault};
 use tempfile::TempDir;
 
 use crate::common::{BOT, Daemon, Killed, Site, skip, wait};
@@ -108,11 +108,13 @@ fn state_is_saved_without_new_threads() {
     bot.allow_memory(STACK_BYTES / 2);
     // By then an idle thread would have ended.
     let end = Fault::Stream {
-        after: 0,
-        how: StreamFault::Eof,
+        after_lines: 0,
+        fault: StreamFault::Eof,
     };
     let later = site.sim.elapsed() + Duration::from_secs(12);
-    let rule = Rule::on(Endpoint::EventStream, end).of_user(BOT).at(later);
+    let rule = FaultRule::on(Endpoint::EventStream, end)
+        .from_user(BOT)
+        .at(later);
     site.sim.faults().add(rule);
     credits(2);
 }

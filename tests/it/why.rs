@@ -14,10 +14,10 @@ fn arenas_and_settings_are_told_as_they_are() {
     let site = Site::new([NewUser::human("Anna")]);
     let options = ArenaOptions {
         id: Some("rehearse".to_owned()),
-        starts: Duration::from_secs(600),
+        starts_in: Duration::from_secs(600),
         ..ArenaOptions::for_bots("Friday", TimeControl::clock(60, 0), 60)
     };
-    site.sim.arena(&options).unwrap();
+    site.sim.add_arena(&options).unwrap();
     let bot = Daemon::start(&site, "games = { concurrency = 2 }\n");
     let url = Url::of(&bot, 1);
     let mut page = url.events();
@@ -52,7 +52,7 @@ fn arenas_and_settings_are_told_as_they_are() {
 #[test]
 fn a_draw_that_we_offer_is_told_and_can_be_taken() {
     let site = Site::new([NewUser::human("Anna")]);
-    let settings = "draw = { min_move = 1, min_level_moves = 1, max_win = 30 }\n";
+    let settings = "draw = { min_move = 1, min_level_moves = 1, max_win_percent = 30 }\n";
     let bot = Daemon::start(&site, settings);
     let mut page = Url::of(&bot, 1).events();
     let anna = site.player("Anna");

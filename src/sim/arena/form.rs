@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::ArenaOptions;
 use crate::chess::Position;
-use crate::sim::body::{Params, is_yes};
-use crate::sim::failure::{Failure, INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::sim::http::error::{ApiError, INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::sim::http::params::{Params, is_yes};
 use crate::sim::options::TimeControl;
-use crate::sim::time::Moment;
-use crate::sim::variant::{Speed, Variant};
+use crate::sim::site::time::SimTime;
+use crate::sim::site::variant::{Speed, Variant};
 
 /// Minutes for a player.
 const CLOCK_TIMES: [f64; 23] = [
@@ -23,10 +23,10 @@ const MINUTES: [u32; 28] = [
     330, 360, 420, 480, 540, 600, 720,
 ];
 /// The farthest that an arena can be planned ahead.
-const LATEST: Duration = Duration::from_secs(365 * 86_400);
+const MAX_START_DELAY: Duration = Duration::from_secs(365 * 86_400);
 /// Minutes until it begins.
-const WAITS: [u32; 10] = [1, 2, 3, 5, 10, 15, 20, 30, 45, 60];
-const USUAL_WAIT: u32 = 5;
+const WAIT_MINUTES: [u32; 10] = [1, 2, 3, 5, 10, 15, 20, 30, 45, 60];
+const DEFAULT_WAIT_MINUTES: u32 = 5;
 
 /// Reads the form of a user who leads these teams.
 ///
@@ -36,8 +36,8 @@ pub(in crate::sim) fn arena_form(
     params: &Params,
     creator: &str,
     leads: impl Fn(&str) -> bool,
-    now: Moment,
-) -> Result<ArenaOptions, Failure> {
+    now: SimTime,
+) -> Result<ArenaOptions, ApiError> {
     let mut form = Form {
         params,
         errors: Vec::new(),
@@ -45,13 +45,13 @@ pub(in crate::sim) fn arena_form(
     let usual = ArenaOptions::default();
     let name = form.name(creator);
     let clock = form.clock();
-    let (minutes, starts) = (form.minutes(), form.starts(now));
+    let (minutes, starts_in) = (form.minutes(), form.starts_in(now));
     let variant = form.variant();
     let options = ArenaOptions {
         name,
         clock,
         minutes,
-        starts,
+        starts_in,
         variant,
         position: form.position(),
         rated: form.flag("rated", true),
@@ -80,7 +80,7 @@ pub(in crate::sim) fn arena_form(
     if form.errors.is_empty() {
         Ok(options)
     } else {
-        Err(Failure::fields(&form.errors))
+        Err(ApiError::invalid_fields(&form.errors))
     }
 }
 
@@ -145,10 +145,10 @@ impl Form<'_> {
     }
 
     /// At a date in milliseconds, or after some minutes.
-    fn starts(&mut self, now: Moment) -> Duration {
+    fn starts_in(&mut self, now: SimTime) -> Duration {
         let date: Option<i64> = self.number("startDate");
         let wait: Option<u32> = self.number("waitMinutes");
-        if wait.is_some_and(|wait| !WAITS.contains(&wait)) {
+        if wait.is_some_and(|wait| !WAIT_MINUTES.contains(&wait)) {
             self.wrong("waitMinutes", INVALID);
         }
         match date {
@@ -156,12 +156,12 @@ impl Form<'_> {
                 self.wrong("startDate", "Must be in the future");
                 Duration::ZERO
             }
-            Some(date) if Moment(date) > now + LATEST => {
+            Some(date) if SimTime(date) > now + MAX_START_DELAY => {
                 self.wrong("startDate", INVALID);
                 Duration::ZERO
             }
-            Some(date) => Moment(date).since(now),
-            None => Duration::from_secs(u64::from(wait.unwrap_or(USUAL_WAIT)) * 60),
+            Some(date) => SimTime(date).since(now),
+            None => Duration::from_secs(u64::from(wait.unwrap_or(DEFAULT_WAIT_MINUTES)) * 60),
         }
     }
 
@@ -230,10 +230,10 @@ mod tests {
 
     fn read(query: &str) -> Result<ArenaOptions, String> {
         let params = Params::read(query, "", b"").unwrap();
-        let now = Moment(1_700_000_000_000);
+        let now = SimTime(1_700_000_000_000);
         arena_form(&params, "Anna", |team| team == "mine", now).map_err(|failure| {
             match failure.body {
-                crate::sim::failure::Body::Json(text) => text,
+                crate::sim::http::error::ErrorBody::Json(text) => text,
                 _ => String::new(),
             }
         })
@@ -248,15 +248,18 @@ mod tests {
         .unwrap();
         assert_eq!(options.clock, TimeControl::clock(90, 1));
         assert_eq!(
-            (options.minutes, options.starts),
+            (options.minutes, options.starts_in),
             (20, Duration::from_secs(60))
         );
         assert!(options.bots && !options.rated && options.streakable);
         assert_eq!(options.team.as_deref(), Some("mine"));
         assert_eq!(options.min_rating, Some(1400));
-        assert!(options.charter().is_ok());
+        assert!(options.config().is_ok());
         let plain = read("clockTime=3&clockIncrement=0&minutes=45").unwrap();
-        assert_eq!((plain.name.as_str(), plain.starts.as_secs()), ("Anna", 300));
+        assert_eq!(
+            (plain.name.as_str(), plain.starts_in.as_secs()),
+            ("Anna", 300)
+        );
         assert!(plain.rated && !plain.bots);
     }
 

@@ -1,43 +1,43 @@
 //! Arenas: tournaments without rounds, in which everybody who waits is paired again and again until time is up.
 //!
 //! What can be decided without the rest of the site is pure: points, pairing, waiting, pauses. The others are methods of
-//! the [`World`](super::world::World): who gets in, what the organizer does every few seconds, what is shown.
+//! the [`SiteState`](crate::sim::site::state::SiteState): who gets in, what the organizer does every few seconds, what is shown.
 
-mod entry;
 mod form;
+mod join;
 mod options;
 mod organizer;
 mod pairing;
 mod pause;
 mod scoring;
 mod view;
-mod waiting;
+mod waiting_users;
 mod wire;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use super::id::{ArenaId, GameId, UserId};
-use super::team::TeamId;
-use super::time::Moment;
-use super::users::Rating;
-use super::variant::Perf;
+use crate::sim::site::id::{ArenaId, GameId, UserId};
+use crate::sim::site::team::TeamId;
+use crate::sim::site::time::SimTime;
+use crate::sim::site::users::Rating;
+use crate::sim::site::variant::Perf;
 
 pub use options::ArenaOptions;
 
-pub(super) use entry::Entry;
 pub(super) use form::arena_form;
+pub(super) use join::JoinRequest;
 pub(super) use options::names;
 
-use options::Charter;
+use options::ArenaConfig;
 use pairing::Colors;
 use pause::Pauses;
 use scoring::Sheet;
-use waiting::Waiting;
+use waiting_users::WaitingUsers;
 
 /// Finished arenas that are kept.
-const ARCHIVE: usize = 100;
+const MAX_FINISHED_ARENAS: usize = 100;
 
 /// The arenas of a site.
 #[derive(Default)]
@@ -70,9 +70,9 @@ impl Arenas {
 
     /// The archive makes place for what has just ended.
     fn forget_oldest(&mut self) {
-        let finished = |arena: &&Arena| arena.stage == Stage::Finished;
+        let finished = |arena: &&Arena| arena.status == ArenaStatus::Finished;
         let oldest = self.iter().find(finished).map(|arena| arena.id);
-        if self.iter().filter(finished).count() > ARCHIVE
+        if self.iter().filter(finished).count() > MAX_FINISHED_ARENAS
             && let Some(oldest) = oldest
         {
             self.remove(oldest);
@@ -87,13 +87,13 @@ impl Arenas {
 
 /// How far an arena is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum ArenaStatus {
     Created,
     Started,
     Finished,
 }
 
-impl Stage {
+impl ArenaStatus {
     pub fn id(self) -> u8 {
         match self {
             Self::Created => 10,
@@ -124,11 +124,11 @@ struct Totals {
 pub(super) struct Arena {
     pub id: ArenaId,
     pub created_by: Option<UserId>,
-    pub charter: Charter,
-    pub stage: Stage,
-    pub starts_at: Moment,
+    pub config: ArenaConfig,
+    pub status: ArenaStatus,
+    pub starts_at: SimTime,
     players: BTreeMap<UserId, Player>,
-    waiting: Waiting,
+    waiting: WaitingUsers,
     running: BTreeMap<GameId, Pairing>,
     /// In the order in which they ended.
     games: Vec<GameId>,
@@ -179,28 +179,28 @@ impl Player {
 
 impl Arena {
     pub fn perf(&self) -> Perf {
-        Perf::of(self.charter.variant, self.charter.speed())
+        Perf::of(self.config.variant, self.config.speed())
     }
 
-    pub fn finishes_at(&self) -> Moment {
-        self.starts_at + Duration::from_secs(u64::from(self.charter.minutes) * 60)
+    pub fn finishes_at(&self) -> SimTime {
+        self.starts_at + Duration::from_secs(u64::from(self.config.minutes) * 60)
     }
 
-    fn seconds_until(moment: Moment, now: Moment) -> i64 {
+    fn seconds_until(moment: SimTime, now: SimTime) -> i64 {
         (moment.0.div_euclid(1_000) - now.0.div_euclid(1_000)).max(0)
     }
 
-    pub fn seconds_to_start(&self, now: Moment) -> i64 {
+    pub fn seconds_to_start(&self, now: SimTime) -> i64 {
         Self::seconds_until(self.starts_at, now)
     }
 
-    pub fn seconds_to_finish(&self, now: Moment) -> i64 {
+    pub fn seconds_to_finish(&self, now: SimTime) -> i64 {
         Self::seconds_until(self.finishes_at(), now)
     }
 
     /// Nobody is paired any more: half the time of a player before the end, but half a minute to two minutes.
-    pub fn pairings_closed(&self, now: Moment) -> bool {
-        let margin = (i64::from(self.charter.limit) / 2).clamp(30, 120);
+    pub fn pairings_closed(&self, now: SimTime) -> bool {
+        let margin = (i64::from(self.config.limit) / 2).clamp(30, 120);
         self.seconds_to_finish(now) < margin
     }
 
@@ -250,7 +250,7 @@ impl Arena {
     }
 
     /// Whether it is for members of this team, or a battle in which the team fights.
-    pub fn is_of(&self, team: &TeamId) -> bool {
-        self.charter.conditions.team.as_ref() == Some(team) || self.charter.battle.contains(team)
+    pub fn is_for_team(&self, team: &TeamId) -> bool {
+        self.config.conditions.team.as_ref() == Some(team) || self.config.team_battle.contains(team)
     }
 }

@@ -8,10 +8,10 @@ use serde::{Deserialize, Deserializer};
 
 use crate::chess::Position;
 use crate::sim::options::{TimeControl, clock_estimate};
-use crate::sim::sparring::read_words;
-use crate::sim::team::TeamId;
-use crate::sim::time::parse_span;
-use crate::sim::variant::{Speed, Variant};
+use crate::sim::players::parse_spec;
+use crate::sim::site::team::TeamId;
+use crate::sim::site::time::parse_duration;
+use crate::sim::site::variant::{Speed, Variant};
 
 /// An arena to be held.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -28,7 +28,7 @@ pub struct ArenaOptions {
     pub minutes: u32,
     /// How long until it begins: `30s`, `5m`, `1h`.
     #[serde(deserialize_with = "span_text")]
-    pub starts: Duration,
+    pub starts_in: Duration,
     /// `standard` or `chess960`.
     pub variant: String,
     /// All games start here; they are not rated then.
@@ -67,7 +67,7 @@ impl Default for ArenaOptions {
             name: "Rehearsal".to_owned(),
             clock: TimeControl::clock(180, 2),
             minutes: 45,
-            starts: Duration::from_secs(60),
+            starts_in: Duration::from_secs(60),
             variant: "standard".to_owned(),
             position: None,
             rated: false,
@@ -103,7 +103,7 @@ impl ArenaOptions {
 
 /// What was agreed on, checked.
 #[derive(Clone, Debug)]
-pub(in crate::sim) struct Charter {
+pub(in crate::sim) struct ArenaConfig {
     pub name: String,
     /// Seconds.
     pub limit: u32,
@@ -115,7 +115,7 @@ pub(in crate::sim) struct Charter {
     pub berserkable: bool,
     pub streakable: bool,
     pub password: Option<String>,
-    pub battle: Vec<TeamId>,
+    pub team_battle: Vec<TeamId>,
     pub conditions: Conditions,
     pub description: Option<String>,
 }
@@ -132,7 +132,7 @@ pub(in crate::sim) struct Conditions {
     pub banned: Vec<String>,
 }
 
-impl Charter {
+impl ArenaConfig {
     pub fn time_control(&self) -> TimeControl {
         TimeControl::clock(self.limit, self.increment)
     }
@@ -157,7 +157,7 @@ impl Charter {
 
 impl ArenaOptions {
     /// What speaks against it, in a sentence.
-    pub(in crate::sim) fn charter(&self) -> Result<Charter, String> {
+    pub(in crate::sim) fn config(&self) -> Result<ArenaConfig, String> {
         let TimeControl::Clock { limit, increment } = self.clock else {
             return Err("an arena needs a clock".to_owned());
         };
@@ -191,7 +191,7 @@ impl ArenaOptions {
             Some(fen) => Some(Position::from_fen(fen).map_err(|why| format!("{fen}: {why}"))?),
         };
         let start = start.filter(|start| *start != Position::startpos());
-        Ok(Charter {
+        Ok(ArenaConfig {
             name: name.to_owned(),
             limit,
             increment,
@@ -206,7 +206,7 @@ impl ArenaOptions {
             berserkable: self.berserkable && increment * 60 <= limit * 2,
             streakable: self.streakable,
             password: self.password.clone(),
-            battle: self.teams.iter().map(|name| TeamId::of(name)).collect(),
+            team_battle: self.teams.iter().map(|name| TeamId::of(name)).collect(),
             conditions: Conditions {
                 bots: self.bots,
                 team: self.team.as_deref().map(TeamId::of),
@@ -221,13 +221,13 @@ impl ArenaOptions {
     }
 }
 
-/// `NAME,clock=60+0,minutes=10,starts=30s,bots,rated,...`, as on the command line.
+/// `NAME,clock=60+0,minutes=10,starts-in=30s,bots,rated,...`, as on the command line.
 impl FromStr for ArenaOptions {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let options: Self = read_words(text)?;
-        options.charter()?;
+        let options: Self = parse_spec(text)?;
+        options.config()?;
         Ok(options)
     }
 }
@@ -239,7 +239,7 @@ fn clock_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TimeControl,
 
 fn span_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
-    parse_span(&text).map_err(D::Error::custom)
+    parse_duration(&text).map_err(D::Error::custom)
 }
 
 /// One name, or several.
@@ -265,11 +265,11 @@ mod tests {
     #[test]
     fn an_arena_in_one_line() {
         let options: ArenaOptions =
-            "Friday Bots,clock=30+1,minutes=10,starts=5m,bots,rated,password=x,teams=a,teams=b,min-rating=1200"
+            "Friday Bots,clock=30+1,minutes=10,starts-in=5m,bots,rated,password=x,teams=a,teams=b,min-rating=1200"
                 .parse()
                 .unwrap();
         let expected = ArenaOptions {
-            starts: Duration::from_secs(300),
+            starts_in: Duration::from_secs(300),
             rated: true,
             password: Some("x".to_owned()),
             teams: vec!["a".to_owned(), "b".to_owned()],
@@ -281,9 +281,9 @@ mod tests {
 
     #[test]
     fn the_same_in_a_script() {
-        let text = "name = \"Friday Bots\"\nclock = \"30+1\"\nminutes = 10\nstarts = \"5m\"\nbots = true\nallow = [\"A\"]";
+        let text = "name = \"Friday Bots\"\nclock = \"30+1\"\nminutes = 10\nstarts-in = \"5m\"\nbots = true\nallow = [\"A\"]";
         let options: ArenaOptions = toml::from_str(text).unwrap();
-        let line = "Friday Bots,clock=30+1,minutes=10,starts=5m,bots,allow=A";
+        let line = "Friday Bots,clock=30+1,minutes=10,starts-in=5m,bots,allow=A";
         assert_eq!(options, line.parse().unwrap());
         assert!(toml::from_str::<ArenaOptions>("nmae = \"x\"").is_err());
         assert!(toml::from_str::<ArenaOptions>("clock = \"fast\"").is_err());
@@ -293,12 +293,12 @@ mod tests {
     fn what_makes_no_sense_is_refused_in_a_sentence() {
         for (text, part) in [
             ("X", "no name"),
-            ("Bots,clock=soon", "no time control"),
+            ("Bots,clock=soon", "not a time control"),
             ("Bots,clock=3+2", "in seconds"),
             ("Bots,clock=3d", "needs a clock"),
             ("Bots,minutes=ten", "`minutes`"),
             ("Bots,minutes=0", "at least a minute"),
-            ("Bots,starts=soon", "no time"),
+            ("Bots,starts-in=soon", "no time"),
             ("Bots,bots=perhaps", "`bots`"),
             ("Bots,speed=9", "`speed`"),
             ("Bots,clock", "`clock`"),
@@ -314,12 +314,12 @@ mod tests {
 
     #[test]
     fn positions_are_never_rated_and_long_increments_never_berserked() {
-        let charter = |text: &str| text.parse::<ArenaOptions>().unwrap().charter().unwrap();
-        let from = charter("Bots,rated,position=4k3/8/8/8/8/8/4P3/4K3 w - - 0 1");
+        let config = |text: &str| text.parse::<ArenaOptions>().unwrap().config().unwrap();
+        let from = config("Bots,rated,position=4k3/8/8/8/8/8/4P3/4K3 w - - 0 1");
         assert!(!from.rated);
         assert_eq!(from.game_variant(), Variant::FromPosition);
-        assert!(charter("Bots,clock=180+2").berserkable);
-        assert!(charter("Bots,clock=60+2").berserkable);
-        assert!(!charter("Bots,clock=60+3").berserkable);
+        assert!(config("Bots,clock=180+2").berserkable);
+        assert!(config("Bots,clock=60+2").berserkable);
+        assert!(!config("Bots,clock=60+3").berserkable);
     }
 }

@@ -1,36 +1,36 @@
 //! What the site does in an arena by itself: it begins, pairs, counts, ends.
 
 use super::pairing::{Candidate, Wave, pair};
-use super::scoring::{Outcome, Played, performance};
-use super::waiting::wave;
-use super::{Arena, Pairing, Player, Stage, Waiting};
+use super::scoring::{Outcome, PlayedGame, performance};
+use super::waiting_users::wave_length;
+use super::{Arena, ArenaStatus, Pairing, Player, WaitingUsers};
 use crate::chess::Color;
 use crate::sim::arena::ArenaOptions;
-use crate::sim::id::{ArenaId, GameId, UserId};
 use crate::sim::options::NewUser;
 use crate::sim::referee::Status;
 use crate::sim::round::{COLORS, Round, Setup, Source};
-use crate::sim::team::TeamId;
-use crate::sim::time::Moment;
-use crate::sim::world::{Notice, World};
+use crate::sim::site::id::{ArenaId, GameId, UserId};
+use crate::sim::site::state::{Notice, SiteState};
+use crate::sim::site::team::TeamId;
+use crate::sim::site::time::SimTime;
 
 /// The organizer looks at every arena after so many seconds, at those with 50 players and more every other second, at
 /// those with a thousand every second.
-const ROUND_TRIP: i64 = 15;
-const DECENT: usize = 50;
-const MASSIVE: usize = 1_000;
+const ORGANIZE_INTERVAL_SECONDS: i64 = 15;
+const MEDIUM_PLAYERS: usize = 50;
+const LARGE_PLAYERS: usize = 1_000;
 /// An arena with fewer players does not let most of them wait for the rest.
-const SMALL: usize = 30;
+const SMALL_PLAYERS: usize = 30;
 /// For so many seconds an arena has just begun.
-const OPENING: i64 = 15;
+const OPENING_SECONDS: i64 = 15;
 
-impl World {
+impl SiteState {
     /// Announces an arena.
     ///
     /// # Errors
     /// Why it makes no sense.
-    pub fn add_arena(&mut self, options: &ArenaOptions, now: Moment) -> Result<ArenaId, String> {
-        let charter = options.charter()?;
+    pub fn add_arena(&mut self, options: &ArenaOptions, now: SimTime) -> Result<ArenaId, String> {
+        let config = options.config()?;
         let id = match &options.id {
             None => loop {
                 let id = ArenaId::random(&mut self.rng);
@@ -44,7 +44,7 @@ impl World {
         if self.arenas.get(id).is_some() {
             return Err(format!("there is an arena {id} already"));
         }
-        for team in charter.conditions.team.iter().chain(&charter.battle) {
+        for team in config.conditions.team.iter().chain(&config.team_battle) {
             if !self.teams.contains_key(team) {
                 return Err(format!("there is no team `{team}`"));
             }
@@ -56,24 +56,24 @@ impl World {
         self.arenas.insert(Arena {
             id,
             created_by,
-            charter,
-            stage: Stage::Created,
-            starts_at: now + options.starts,
+            config,
+            status: ArenaStatus::Created,
+            starts_at: now + options.starts_in,
             players: Default::default(),
-            waiting: Waiting::default(),
+            waiting: WaitingUsers::default(),
             running: Default::default(),
             games: Vec::new(),
             totals: Default::default(),
             paired_once: false,
         });
-        for user in self.residents.keys() {
+        for user in self.builtin_players.keys() {
             self.notify(user, Notice::Arena(id));
         }
         Ok(id)
     }
 
     /// The organizer's second.
-    pub fn tick_arenas(&mut self, now: Moment) {
+    pub fn tick_arenas(&mut self, now: SimTime) {
         let second = now.0.div_euclid(1_000);
         let last = std::mem::replace(&mut self.arenas.second, second);
         // Time may run in leaps, so what is due is what came by since.
@@ -82,18 +82,20 @@ impl World {
             let Some(arena) = self.arenas.get_mut(id) else {
                 continue;
             };
-            if arena.stage == Stage::Created && now >= arena.starts_at {
-                arena.stage = Stage::Started;
+            if arena.status == ArenaStatus::Created && now >= arena.starts_at {
+                arena.status = ArenaStatus::Started;
             }
             let players = arena.players.len();
-            let due = every(ROUND_TRIP) || (every(2) && players >= DECENT) || players >= MASSIVE;
-            if arena.stage == Stage::Started && due {
+            let due = every(ORGANIZE_INTERVAL_SECONDS)
+                || (every(2) && players >= MEDIUM_PLAYERS)
+                || players >= LARGE_PLAYERS;
+            if arena.status == ArenaStatus::Started && due {
                 self.organize(id, now);
             }
         }
     }
 
-    fn organize(&mut self, id: ArenaId, now: Moment) {
+    fn organize(&mut self, id: ArenaId, now: SimTime) {
         let Some(arena) = self.arenas.get_mut(id) else {
             return;
         };
@@ -106,8 +108,8 @@ impl World {
         }
     }
 
-    fn begin_pairing(&mut self, id: ArenaId, users: [UserId; 2], now: Moment) {
-        let game = self.fresh_id();
+    fn begin_pairing(&mut self, id: ArenaId, users: [UserId; 2], now: SimTime) {
+        let game = self.new_id();
         let Some(arena) = self.arenas.get_mut(id) else {
             return;
         };
@@ -123,22 +125,22 @@ impl World {
             berserk: [false; 2],
         };
         arena.running.insert(game, pairing);
-        let charter = &arena.charter;
+        let config = &arena.config;
         let setup = Setup {
             id: game,
             users,
             source: Source::Arena {
                 id,
-                bots: charter.conditions.bots,
-                berserkable: charter.berserkable,
+                bots: config.conditions.bots,
+                berserkable: config.berserkable,
             },
-            variant: charter.game_variant(),
-            start: charter.start.clone(),
-            time_control: charter.time_control(),
-            rated: charter.rated,
+            variant: config.game_variant(),
+            start: config.start.clone(),
+            time_control: config.time_control(),
+            rated: config.rated,
             rules: Vec::new(),
         };
-        self.begin_round(setup, now);
+        self.start_round(setup, now);
     }
 
     /// A game of an arena is over: it counts unless the arena is over too, or it was called off.
@@ -183,9 +185,9 @@ impl World {
             self.arenas.remove(id);
             return;
         }
-        arena.stage = Stage::Finished;
+        arena.status = ArenaStatus::Finished;
         arena.running.clear();
-        arena.waiting = Waiting::default();
+        arena.waiting = WaitingUsers::default();
         for player in arena.players.values_mut() {
             player.withdrawn = false;
         }
@@ -195,7 +197,7 @@ impl World {
     /// Who leaves a team is taken out of what is only for its members.
     pub fn leave_arenas_of(&mut self, team: &TeamId, user: &UserId) {
         for arena in self.arenas.all.values_mut() {
-            if arena.charter.conditions.team.as_ref() == Some(team) {
+            if arena.config.conditions.team.as_ref() == Some(team) {
                 arena.withdraw(user);
             }
         }
@@ -209,7 +211,7 @@ impl World {
     }
 
     /// A human goes berserk. It is refused without an arena that has it, to bots, twice, and once both have moved.
-    pub fn berserk(&mut self, me: &UserId, game: GameId, now: Moment) -> bool {
+    pub fn berserk(&mut self, me: &UserId, game: GameId, now: SimTime) -> bool {
         let found = self.rounds.get(&game).and_then(|round| {
             let Source::Arena {
                 id,
@@ -225,7 +227,7 @@ impl World {
             return false;
         };
         let granted = self
-            .rule(game, |referee| referee.berserk(color, now), now)
+            .with_referee(game, |referee| referee.berserk(color, now), now)
             .is_ok();
         if granted
             && let Some(arena) = self.arenas.get_mut(id)
@@ -241,52 +243,52 @@ impl Arena {
     /// Before it has begun, who withdraws is no player any more.
     pub(super) fn withdraw(&mut self, user: &UserId) {
         self.waiting.remove(user);
-        match self.stage {
-            Stage::Created => {
+        match self.status {
+            ArenaStatus::Created => {
                 self.players.remove(user);
             }
-            Stage::Started => {
+            ArenaStatus::Started => {
                 if let Some(player) = self.players.get_mut(user) {
                     player.withdrawn = true;
                 }
             }
-            Stage::Finished => {}
+            ArenaStatus::Finished => {}
         }
     }
 
     /// Whom the organizer pairs now, White first.
-    fn next_pairs(&mut self, rng: &mut fastrand::Rng, now: Moment) -> Vec<[UserId; 2]> {
+    fn next_pairs(&mut self, rng: &mut fastrand::Rng, now: SimTime) -> Vec<[UserId; 2]> {
         let active = self.active();
         if self.players.len() < 2
             || self.pairings_closed(now)
-            || (self.players.len() < SMALL && active < 2)
+            || (self.players.len() < SMALL_PLAYERS && active < 2)
         {
             return Vec::new();
         }
-        self.call_idle_bots(now);
-        self.waiting.look(now);
+        self.enqueue_idle_bots(now);
+        self.waiting.update(now);
         let waiting = self.waiting.len();
-        let most_wait = self.players.len() < SMALL && active * 2 <= waiting * 3;
-        let wave_length = wave(self.charter.estimate());
+        let most_wait = self.players.len() < SMALL_PLAYERS && active * 2 <= waiting * 3;
+        let wave_length = wave_length(self.config.estimate());
         let ready =
-            !self.paired_once || self.waiting.have_waited_enough(wave_length, now) || most_wait;
+            !self.paired_once || self.waiting.is_wave_complete(wave_length, now) || most_wait;
         if waiting < 2 || !ready {
             return Vec::new();
         }
         let wave = Wave {
-            opening: (now.0 - self.starts_at.0) / 1_000 < OPENING,
-            only_two: self.players.len() < SMALL && active == 2,
+            opening: (now.0 - self.starts_at.0) / 1_000 < OPENING_SECONDS,
+            only_two: self.players.len() < SMALL_PLAYERS && active == 2,
         };
-        let pairs = self.pair_these(&self.waiting.even(), wave, rng);
+        let pairs = self.pair_users(&self.waiting.even(), wave, rng);
         if pairs.is_empty() && waiting % 2 == 1 {
-            return self.pair_these(&self.waiting.all(), wave, rng);
+            return self.pair_users(&self.waiting.all(), wave, rng);
         }
         pairs
     }
 
     /// In an arena for bots all who are there and do not play in it wait, whether their programs run or not.
-    fn call_idle_bots(&mut self, now: Moment) {
-        if !self.charter.conditions.bots {
+    fn enqueue_idle_bots(&mut self, now: SimTime) {
+        if !self.config.conditions.bots {
             return;
         }
         let idle: Vec<UserId> = self
@@ -296,11 +298,11 @@ impl Arena {
             .map(|player| player.user.clone())
             .collect();
         for user in idle {
-            self.waiting.ask(user, now);
+            self.waiting.add(user, now);
         }
     }
 
-    fn pair_these(
+    fn pair_users(
         &self,
         users: &[UserId],
         wave: Wave,
@@ -340,12 +342,12 @@ impl Arena {
             let Some(player) = self.players.get_mut(&pairing.users[color.index()]) else {
                 continue;
             };
-            let played = Played {
+            let played = PlayedGame {
                 outcome,
                 plies,
                 berserk: pairing.berserk[color.index()],
             };
-            player.sheet.add(played, self.charter.streakable);
+            player.sheet.add(played, self.config.streakable);
             player.performance = Some(performance(
                 player.performance,
                 player.sheet.games(),

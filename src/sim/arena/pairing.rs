@@ -1,12 +1,12 @@
 //! Who plays whom in a wave, and with which colour: players close in rank, nobody twice in a row against the same
 //! opponent, colours in turn.
 
-use crate::sim::id::UserId;
+use crate::sim::site::id::UserId;
 
 /// Games in a row with one colour after which two such players are not paired.
-const MOST_IN_A_ROW: i32 = 3;
+const MAX_COLOR_STREAK: i32 = 3;
 /// Rounds of improvement over all pairs; they stop earlier when nothing changes any more.
-const ROUNDS: usize = 20;
+const MAX_IMPROVEMENT_ROUNDS: usize = 20;
 
 /// Which colours a player had: games in a row with the same one (above zero: White), and how many more White than Black.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,9 +27,9 @@ impl Colors {
     }
 
     /// Not when both have had the same colour too often in a row.
-    fn may_meet(self, other: Self) -> bool {
-        (self.run > -MOST_IN_A_ROW || other.run > -MOST_IN_A_ROW)
-            && (self.run < MOST_IN_A_ROW || other.run < MOST_IN_A_ROW)
+    fn can_be_paired(self, other: Self) -> bool {
+        (self.run > -MAX_COLOR_STREAK || other.run > -MAX_COLOR_STREAK)
+            && (self.run < MAX_COLOR_STREAK || other.run < MAX_COLOR_STREAK)
     }
 }
 
@@ -89,7 +89,7 @@ struct Matching<'a> {
     only_two: bool,
     last_rank: usize,
     pairs: Vec<[usize; 2]>,
-    alone: Vec<usize>,
+    unpaired: Vec<usize>,
 }
 
 impl<'a> Matching<'a> {
@@ -100,7 +100,7 @@ impl<'a> Matching<'a> {
             only_two,
             last_rank: last_rank.unwrap_or(0).max(1),
             pairs: Vec::new(),
-            alone: Vec::new(),
+            unpaired: Vec::new(),
         };
         let mut open = ranked;
         while !open.is_empty() {
@@ -110,10 +110,10 @@ impl<'a> Matching<'a> {
                 .min();
             match nearest {
                 Some((_, at)) => matching.pairs.push([first, open.remove(at)]),
-                None => matching.alone.push(first),
+                None => matching.unpaired.push(first),
             }
         }
-        matching.place_the_lonely();
+        matching.pair_leftovers();
         matching.improve();
         matching
     }
@@ -127,7 +127,7 @@ impl<'a> Matching<'a> {
         let again =
             a.last_opponent.as_ref() == Some(&b.user) || b.last_opponent.as_ref() == Some(&a.user);
         let team_mates = a.team.is_some() && a.team == b.team;
-        if again || team_mates || !a.colors.may_meet(b.colors) {
+        if again || team_mates || !a.colors.can_be_paired(b.colors) {
             return None;
         }
         // Places weigh the more the higher they are.
@@ -137,11 +137,11 @@ impl<'a> Matching<'a> {
     }
 
     /// Two who may not meet break up a pair whose partners they may meet.
-    fn place_the_lonely(&mut self) {
+    fn pair_leftovers(&mut self) {
         'again: loop {
-            for i in 0..self.alone.len() {
-                for j in i + 1..self.alone.len() {
-                    let (u, v) = (self.alone[i], self.alone[j]);
+            for i in 0..self.unpaired.len() {
+                for j in i + 1..self.unpaired.len() {
+                    let (u, v) = (self.unpaired[i], self.unpaired[j]);
                     for at in 0..self.pairs.len() {
                         let [a, b] = self.pairs[at];
                         let fits = |x, y| self.cost(u, x).is_some() && self.cost(v, y).is_some();
@@ -154,7 +154,7 @@ impl<'a> Matching<'a> {
                         };
                         self.pairs[at] = new[0];
                         self.pairs.push(new[1]);
-                        self.alone.retain(|other| *other != u && *other != v);
+                        self.unpaired.retain(|other| *other != u && *other != v);
                         continue 'again;
                     }
                 }
@@ -165,7 +165,7 @@ impl<'a> Matching<'a> {
 
     /// Two pairs swap partners when that brings everybody closer together.
     fn improve(&mut self) {
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_IMPROVEMENT_ROUNDS {
             let mut changed = false;
             for i in 0..self.pairs.len() {
                 for j in i + 1..self.pairs.len() {

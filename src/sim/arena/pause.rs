@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::sim::id::UserId;
-use crate::sim::time::Moment;
+use crate::sim::site::id::UserId;
+use crate::sim::site::time::SimTime;
 
 /// After this without a pause all is forgotten.
-const MEMORY: Duration = Duration::from_secs(20 * 60);
+const RESET_AFTER: Duration = Duration::from_secs(20 * 60);
 
 /// The pauses of everybody, in all arenas together.
 #[derive(Clone, Debug, Default)]
@@ -16,22 +16,23 @@ pub struct Pauses(HashMap<UserId, Pause>);
 #[derive(Clone, Copy, Debug)]
 struct Pause {
     count: u32,
-    since: Moment,
+    since: SimTime,
 }
 
 impl Pauses {
-    pub fn add(&mut self, user: &UserId, now: Moment) {
-        self.0.retain(|_, pause| now.since(pause.since) < MEMORY);
+    pub fn add(&mut self, user: &UserId, now: SimTime) {
+        self.0
+            .retain(|_, pause| now.since(pause.since) < RESET_AFTER);
         let count = self.0.get(user).map_or(0, |pause| pause.count) + 1;
         self.0.insert(user.clone(), Pause { count, since: now });
     }
 
     /// Seconds until this user may join an arena with games of this estimated length; `None`: he may at once.
-    pub fn left(&self, user: &UserId, estimate: u32, now: Moment) -> Option<i64> {
+    pub fn left(&self, user: &UserId, estimate: u32, now: SimTime) -> Option<i64> {
         let pause = self
             .0
             .get(user)
-            .filter(|pause| now.since(pause.since) < MEMORY)?;
+            .filter(|pause| now.since(pause.since) < RESET_AFTER)?;
         let left = pause.since.0 / 1_000 - now.0 / 1_000 + delay(pause.count, estimate);
         // The last second is given.
         (left > 1).then_some(left)
@@ -68,7 +69,7 @@ mod tests {
     #[test]
     fn a_pause_is_over_and_forgotten_in_time() {
         let user = UserId::of("adam");
-        let at = |seconds: i64| Moment(seconds * 1_000);
+        let at = |seconds: i64| SimTime(seconds * 1_000);
         let mut pauses = Pauses::default();
         assert_eq!(pauses.left(&user, 300, at(0)), None);
         pauses.add(&user, at(0));

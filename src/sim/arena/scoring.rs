@@ -3,7 +3,7 @@
 
 /// A game that counts for a player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Played {
+pub struct PlayedGame {
     pub outcome: Outcome,
     pub plies: usize,
     /// This player went berserk in it.
@@ -18,53 +18,59 @@ pub enum Outcome {
 }
 
 /// A draw before this ply is worth nothing.
-const QUICK_DRAW: usize = 20;
+const MIN_DRAW_PLIES: usize = 20;
 /// A draw that follows a draw counts only from this ply on.
-const LONG_GAME: usize = 60;
+const MIN_SECOND_DRAW_PLIES: usize = 60;
 /// Berserking earns its point from this ply on.
-const BERSERK_PLIES: usize = 14;
+const MIN_BERSERK_PLIES: usize = 14;
 
 #[derive(Clone, Copy, Debug)]
-struct Line {
-    played: Played,
+struct ScoredGame {
+    played: PlayedGame,
     points: u32,
 }
 
 /// All games of one player in one arena.
 #[derive(Clone, Debug, Default)]
 pub struct Sheet {
-    lines: Vec<Line>,
+    games: Vec<ScoredGame>,
     total: u32,
 }
 
 impl Sheet {
     /// Adds a game; without `streaks` nobody ever is on fire.
-    pub fn add(&mut self, played: Played, streaks: bool) {
+    pub fn add(&mut self, played: PlayedGame, streaks: bool) {
         let fire = streaks && self.is_on_fire();
         let double = if fire { 2 } else { 1 };
         let points = match played.outcome {
-            Outcome::Win => 2 * double + u32::from(played.berserk && played.plies >= BERSERK_PLIES),
-            Outcome::Draw if played.plies < QUICK_DRAW => 0,
-            Outcome::Draw if !fire && played.plies < LONG_GAME && self.drew_since_last_win() => 0,
+            Outcome::Win => {
+                2 * double + u32::from(played.berserk && played.plies >= MIN_BERSERK_PLIES)
+            }
+            Outcome::Draw if played.plies < MIN_DRAW_PLIES => 0,
+            Outcome::Draw
+                if !fire && played.plies < MIN_SECOND_DRAW_PLIES && self.drew_since_last_win() =>
+            {
+                0
+            }
             Outcome::Draw => double,
             Outcome::Loss => 0,
         };
-        self.lines.push(Line { played, points });
+        self.games.push(ScoredGame { played, points });
         self.total += points;
     }
 
     /// The last two games were won.
     pub fn is_on_fire(&self) -> bool {
-        let mut latest = self.lines.iter().rev().map(|line| line.played.outcome);
+        let mut latest = self.games.iter().rev().map(|game| game.played.outcome);
         latest.next() == Some(Outcome::Win) && latest.next() == Some(Outcome::Win)
     }
 
     /// Losses do not end a streak of draws, wins do.
     fn drew_since_last_win(&self) -> bool {
-        self.lines
+        self.games
             .iter()
             .rev()
-            .map(|line| line.played.outcome)
+            .map(|game| game.played.outcome)
             .find(|outcome| *outcome != Outcome::Loss)
             == Some(Outcome::Draw)
     }
@@ -74,21 +80,21 @@ impl Sheet {
     }
 
     pub fn games(&self) -> usize {
-        self.lines.len()
+        self.games.len()
     }
 
     pub fn wins(&self) -> usize {
-        let is_win = |line: &&Line| line.played.outcome == Outcome::Win;
-        self.lines.iter().filter(is_win).count()
+        let is_win = |game: &&ScoredGame| game.played.outcome == Outcome::Win;
+        self.games.iter().filter(is_win).count()
     }
 
     pub fn berserks(&self) -> usize {
-        self.lines.iter().filter(|line| line.played.berserk).count()
+        self.games.iter().filter(|game| game.played.berserk).count()
     }
 
     /// One digit for each game, the latest first.
     pub fn digits(&self) -> String {
-        let points = self.lines.iter().rev().map(|line| line.points);
+        let points = self.games.iter().rev().map(|game| game.points);
         points
             .filter_map(|points| char::from_digit(points, 10))
             .collect()
@@ -128,7 +134,7 @@ mod tests {
                 _ => unreachable!(),
             };
             sheet.add(
-                Played {
+                PlayedGame {
                     outcome,
                     plies,
                     berserk,

@@ -46,7 +46,7 @@ pub(super) struct Battle {
 /// A line in a list of arenas.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::sim) struct Listed {
+pub(in crate::sim) struct ArenaListItem {
     pub(super) id: String,
     pub(super) created_by: String,
     pub(super) system: &'static str,
@@ -83,15 +83,15 @@ pub(in crate::sim) struct Listed {
 }
 
 #[derive(Serialize)]
-pub(in crate::sim) struct Lists {
-    pub(super) created: Vec<Listed>,
-    pub(super) started: Vec<Listed>,
-    pub(super) finished: Vec<Listed>,
+pub(in crate::sim) struct ArenaLists {
+    pub(super) created: Vec<ArenaListItem>,
+    pub(super) started: Vec<ArenaListItem>,
+    pub(super) finished: Vec<ArenaListItem>,
 }
 
 #[derive(Serialize)]
 pub(in crate::sim) struct PlayedArena {
-    pub(super) tournament: Listed,
+    pub(super) tournament: ArenaListItem,
     pub(super) player: PlayedAs,
 }
 
@@ -281,7 +281,7 @@ pub(in crate::sim) struct TeamStanding {
 /// The page of an arena.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::sim) struct Full {
+pub(in crate::sim) struct ArenaJson {
     pub(super) nb_players: usize,
     pub(super) duels: Vec<Duel>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::chess::Color;
 
 use crate::sim::options::clock_start;
-use crate::sim::time::Moment;
+use crate::sim::site::time::SimTime;
 
 /// Hundredths of a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,13 +36,13 @@ pub const UNLIMITED_MILLIS: i64 = 2_147_483_647;
 #[derive(Clone, Debug)]
 pub enum Timing {
     Clock(Clock),
-    Days(DayClock),
+    Days(CorrespondenceClock),
     Unlimited,
 }
 
 impl Timing {
     /// Milliseconds that this side has left.
-    pub fn remaining_millis(&self, color: Color, now: Moment) -> i64 {
+    pub fn remaining_millis(&self, color: Color, now: SimTime) -> i64 {
         match self {
             Self::Clock(clock) => clock.remaining(color, now).millis(),
             Self::Days(days) => days.remaining_millis(color, now),
@@ -59,16 +59,16 @@ impl Timing {
     }
 
     /// Whether the side to move has no time left.
-    pub fn flagged(&self, now: Moment) -> bool {
+    pub fn is_flagged(&self, now: SimTime) -> bool {
         match self {
-            Self::Clock(clock) => clock.flagged(now),
+            Self::Clock(clock) => clock.is_flagged(now),
             Self::Days(days) => days.remaining_millis(days.turn, now) == 0,
             Self::Unlimited => false,
         }
     }
 
     /// The game is over without a further move.
-    pub fn stop(&mut self, now: Moment) {
+    pub fn stop(&mut self, now: SimTime) {
         match self {
             Self::Clock(clock) => clock.stop(now),
             Self::Days(days) => days.stopped = days.stopped.or(Some(now)),
@@ -84,7 +84,7 @@ pub struct Clock {
     remaining: [Centis; 2],
     increment: Centis,
     turn: Color,
-    running: Option<Moment>,
+    running: Option<SimTime>,
     berserk: [bool; 2],
 }
 
@@ -107,7 +107,7 @@ impl Clock {
         self.initial
     }
 
-    pub fn remaining(&self, color: Color, now: Moment) -> Centis {
+    pub fn remaining(&self, color: Color, now: SimTime) -> Centis {
         let left = self.remaining[color.index()];
         match self.running {
             Some(since) if color == self.turn => {
@@ -121,29 +121,29 @@ impl Clock {
         self.running.is_some()
     }
 
-    pub fn flagged(&self, now: Moment) -> bool {
+    pub fn is_flagged(&self, now: SimTime) -> bool {
         self.running.is_some() && self.remaining(self.turn, now) == Centis(0)
     }
 
     /// The side to move has moved. The move that ends the game earns no increment and stops the clock.
-    pub fn press(&mut self, now: Moment, game_goes_on: bool) {
+    pub fn press(&mut self, now: SimTime, game_continues: bool) {
         if self.running.is_some() {
             let left = &mut self.remaining[self.turn.index()];
             left.0 -= self
                 .running
                 .map_or(0, |since| Centis::of(now.since(since)).0);
             left.0 = left.0.max(0);
-            if game_goes_on && !self.berserk[self.turn.index()] {
+            if game_continues && !self.berserk[self.turn.index()] {
                 left.0 += self.increment.0;
             }
-            self.running = game_goes_on.then_some(now);
+            self.running = game_continues.then_some(now);
         }
         self.turn = !self.turn;
     }
 
     /// This side gives up half of its time and all increments, once; `false`: it cannot. With a long increment the time
     /// stays, for it would be nearly all.
-    pub fn berserk(&mut self, color: Color, now: Moment) -> bool {
+    pub fn berserk(&mut self, color: Color, now: SimTime) -> bool {
         let configured = self.initial;
         if std::mem::replace(&mut self.berserk[color.index()], true) {
             return false;
@@ -156,22 +156,22 @@ impl Clock {
     }
 
     /// The clock of the side to move begins to run.
-    pub fn start(&mut self, now: Moment) {
+    pub fn start(&mut self, now: SimTime) {
         self.running = Some(now);
     }
 
     /// This side gets time.
-    pub fn grant(&mut self, color: Color, gift: Centis) {
+    pub fn add_time(&mut self, color: Color, gift: Centis) {
         self.remaining[color.index()].0 += gift.0;
     }
 
-    pub fn stop(&mut self, now: Moment) {
+    pub fn stop(&mut self, now: SimTime) {
         self.remaining[self.turn.index()] = self.remaining(self.turn, now);
         self.running = None;
     }
 
     /// After a takeback: this side is to move again with what it had then, and the clock runs from now.
-    pub fn rewind(&mut self, turn: Color, had: Centis, now: Moment) {
+    pub fn rewind(&mut self, turn: Color, had: Centis, now: SimTime) {
         self.stop(now);
         self.turn = turn;
         self.remaining[turn.index()] = had;
@@ -181,15 +181,15 @@ impl Clock {
 
 /// A clock of days for each move. The side that waits always has its full allowance.
 #[derive(Clone, Debug)]
-pub struct DayClock {
+pub struct CorrespondenceClock {
     allowance: Duration,
     turn: Color,
-    since: Moment,
-    stopped: Option<Moment>,
+    since: SimTime,
+    stopped: Option<SimTime>,
 }
 
-impl DayClock {
-    pub fn new(days: u32, turn: Color, now: Moment) -> Self {
+impl CorrespondenceClock {
+    pub fn new(days: u32, turn: Color, now: SimTime) -> Self {
         Self {
             allowance: Duration::from_secs(u64::from(days) * 86_400),
             turn,
@@ -198,7 +198,7 @@ impl DayClock {
         }
     }
 
-    pub fn remaining_millis(&self, color: Color, now: Moment) -> i64 {
+    pub fn remaining_millis(&self, color: Color, now: SimTime) -> i64 {
         let spent = if color == self.turn {
             self.stopped.unwrap_or(now).since(self.since)
         } else {
@@ -208,7 +208,7 @@ impl DayClock {
     }
 
     /// It is this side's turn from now on.
-    pub fn turn_to(&mut self, turn: Color, now: Moment) {
+    pub fn set_turn(&mut self, turn: Color, now: SimTime) {
         self.turn = turn;
         self.since = now;
     }
@@ -218,8 +218,8 @@ impl DayClock {
 mod tests {
     use super::*;
 
-    fn at(millis: i64) -> Moment {
-        Moment(1_000_000 + millis)
+    fn at(millis: i64) -> SimTime {
+        SimTime(1_000_000 + millis)
     }
 
     /// A clock after the two free plies, with White to move since `at(0)`.
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn first_plies_are_free() {
         let mut clock = Clock::new(60, 5, Color::White);
-        assert!(!clock.flagged(at(3_600_000)));
+        assert!(!clock.is_flagged(at(3_600_000)));
         clock.press(at(50_000), true);
         clock.press(at(100_000), true);
         for color in [Color::White, Color::Black] {
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn a_move_costs_its_time_and_earns_the_increment() {
         // (limit, increment, milliseconds thought, goes on, left)
-        for (limit, increment, thought, goes_on, left) in [
+        for (limit, increment, thought, continues, left) in [
             (180, 2, 2_690, true, 179_310),
             (180, 0, 0, true, 180_000),
             (180, 2, 2_694, true, 179_310),
@@ -272,12 +272,12 @@ mod tests {
             (1, 0, 999, true, 0),
         ] {
             let mut clock = running(limit, increment);
-            clock.press(at(thought), goes_on);
+            clock.press(at(thought), continues);
             assert_eq!(
                 clock.remaining(Color::White, at(thought + 5_000)).millis(),
                 left
             );
-            let black = if goes_on { 5_000 } else { 0 };
+            let black = if continues { 5_000 } else { 0 };
             assert_eq!(
                 clock.remaining(Color::Black, at(thought + 5_000)).millis(),
                 i64::from(limit) * 1_000 - black.min(i64::from(limit) * 1_000)
@@ -288,8 +288,8 @@ mod tests {
     #[test]
     fn the_flag_falls_when_nothing_is_left() {
         let clock = running(10, 0);
-        assert!(!clock.flagged(at(9_990)));
-        assert!(clock.flagged(at(10_000)));
+        assert!(!clock.is_flagged(at(9_990)));
+        assert!(clock.is_flagged(at(10_000)));
         assert_eq!(clock.remaining(Color::White, at(60_000)).millis(), 0);
     }
 
@@ -298,19 +298,19 @@ mod tests {
         let mut timing = Timing::Clock(running(10, 0));
         timing.stop(at(4_000));
         assert_eq!(timing.remaining_millis(Color::White, at(99_000)), 6_000);
-        assert!(!timing.flagged(at(99_000)));
+        assert!(!timing.is_flagged(at(99_000)));
     }
 
     #[test]
     fn days_are_counted_for_the_side_to_move_alone() {
-        let mut days = DayClock::new(3, Color::White, at(0));
+        let mut days = CorrespondenceClock::new(3, Color::White, at(0));
         let day = 86_400_000;
         let now = at(day);
         assert_eq!(days.remaining_millis(Color::White, now), 2 * day);
         assert_eq!(days.remaining_millis(Color::Black, now), 3 * day);
-        days.turn_to(Color::Black, now);
+        days.set_turn(Color::Black, now);
         assert_eq!(days.remaining_millis(Color::White, at(2 * day)), 3 * day);
         assert_eq!(days.remaining_millis(Color::Black, at(2 * day)), 2 * day);
-        assert!(Timing::Days(days).flagged(at(5 * day)));
+        assert!(Timing::Days(days).is_flagged(at(5 * day)));
     }
 }

@@ -5,11 +5,11 @@
 
 mod arena;
 mod clock;
-mod hands;
-mod ruling;
+mod clock_admin;
+mod move_text;
+mod outcome;
 #[cfg(test)]
 mod tests;
-mod wish;
 
 use std::time::Duration;
 
@@ -17,29 +17,29 @@ use crate::chess::{CastlingNotation, Color, Game, Move, Position, Termination};
 
 use crate::sim::options::TimeControl;
 use crate::sim::quirks::Castling;
-use crate::sim::time::Moment;
-use crate::sim::variant::Variant;
+use crate::sim::site::time::SimTime;
+use crate::sim::site::variant::Variant;
 
-pub use arena::ArenaTerms;
+pub use arena::ArenaGameConfig;
 pub use clock::{Centis, UNLIMITED_MILLIS};
-pub use ruling::{Refusal, Ruling, Status, View};
+pub use outcome::{ActionOutcome, GameError, StateSnapshot, Status};
 
-use clock::{Clock, DayClock, Timing};
-use wish::Wish;
+use clock::{Clock, CorrespondenceClock, Timing};
+use move_text::MoveText;
 
 /// A game that reaches this ply is drawn.
 const MAX_PLY: usize = 600;
 /// Nobody may offer a second draw within so many plies.
-const DRAW_OFFER_PAUSE: usize = 20;
+const DRAW_OFFER_INTERVAL: usize = 20;
 /// An unlimited game in which nothing moves for so long is lost for the side to move.
-const UNLIMITED_PATIENCE: Duration = Duration::from_secs(21 * 86_400);
+const UNLIMITED_GAME_TIMEOUT: Duration = Duration::from_secs(21 * 86_400);
 
 /// So long after a restart of the site nobody loses on time a game that was last moved in before it.
-const RESTART_EXCUSE: Duration = Duration::from_secs(120);
+const RESTART_GRACE_PERIOD: Duration = Duration::from_secs(120);
 
 /// What is agreed before the first move.
 #[derive(Clone, Debug)]
-pub struct Terms {
+pub struct GameConfig {
     pub variant: Variant,
     pub start: Position,
     pub time_control: TimeControl,
@@ -54,63 +54,63 @@ pub struct Terms {
     pub no_claim_win: bool,
     pub castling: Castling,
     /// The game belongs to an arena: nobody can abort it, and it can be resigned from the first move on.
-    pub arena: Option<ArenaTerms>,
+    pub arena: Option<ArenaGameConfig>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct TakebackTalk {
+struct TakebackState {
     proposed: [bool; 2],
     declined: [u32; 2],
-    last_declined: [Option<Moment>; 2],
+    last_declined: [Option<SimTime>; 2],
 }
 
 /// The referee of one game.
 #[derive(Clone, Debug)]
 pub struct Referee {
-    terms: Terms,
+    config: GameConfig,
     game: Game,
     moves: String,
     timing: Timing,
     /// What the mover had left after each ply, for takebacks and for the PGN.
-    left: Vec<Centis>,
+    clock_history: Vec<Centis>,
     status: Status,
     winner: Option<Color>,
     draw_offers: [bool; 2],
     last_draw_offer: [Option<usize>; 2],
-    takeback: TakebackTalk,
-    moved_at: Moment,
+    takeback: TakebackState,
+    last_move_at: SimTime,
     /// When the site was started again since the game began.
-    restarted_at: Option<Moment>,
+    restarted_at: Option<SimTime>,
 }
 
 impl Referee {
-    pub fn new(terms: Terms, now: Moment) -> Self {
-        let turn = terms.start.turn();
-        let timing = match terms.time_control {
+    pub fn new(config: GameConfig, now: SimTime) -> Self {
+        let turn = config.start.turn();
+        let timing = match config.time_control {
             TimeControl::Clock { limit, increment } => {
                 Timing::Clock(Clock::new(limit, increment, turn))
             }
-            TimeControl::Days(days) => Timing::Days(DayClock::new(days, turn, now)),
+            TimeControl::Days(days) => Timing::Days(CorrespondenceClock::new(days, turn, now)),
             TimeControl::Unlimited => Timing::Unlimited,
         };
         Self {
-            game: Game::new(terms.start.clone()),
-            terms,
+            game: Game::new(config.start.clone()),
+            config,
             moves: String::new(),
             timing,
-            left: Vec::new(),
+            clock_history: Vec::new(),
             status: Status::Started,
             winner: None,
             draw_offers: [false; 2],
             last_draw_offer: [None; 2],
-            takeback: TakebackTalk::default(),
-            moved_at: now,
+            takeback: TakebackState::default(),
+            last_move_at: now,
             restarted_at: None,
         }
     }
 
-    pub fn terms(&self) -> &Terms {
-        &self.terms
+    pub fn config(&self) -> &GameConfig {
+        &self.config
     }
 
     pub fn game(&self) -> &Game {
@@ -125,7 +125,7 @@ impl Referee {
         self.winner
     }
 
-    pub fn is_on(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         self.status == Status::Started
     }
 
@@ -138,30 +138,30 @@ impl Referee {
         self.game.moves().len()
     }
 
-    pub fn moved_at(&self) -> Moment {
-        self.moved_at
+    pub fn last_move_at(&self) -> SimTime {
+        self.last_move_at
     }
 
     /// What the mover had left after each ply, in hundredths of a second; empty without a real-time clock.
     pub fn clock_history(&self) -> &[Centis] {
-        &self.left
+        &self.clock_history
     }
 
     /// Seconds that this side has left; nothing in unlimited games.
-    pub fn seconds_left(&self, color: Color, now: Moment) -> Option<i64> {
+    pub fn seconds_left(&self, color: Color, now: SimTime) -> Option<i64> {
         self.time_left(color, now)
             .and_then(|left| i64::try_from(left.as_secs()).ok())
     }
 
     /// What this side has left; nothing in unlimited games.
-    pub fn time_left(&self, color: Color, now: Moment) -> Option<Duration> {
+    pub fn time_left(&self, color: Color, now: SimTime) -> Option<Duration> {
         let millis = self.timing.remaining_millis(color, now);
         (millis != UNLIMITED_MILLIS)
             .then(|| Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
     }
 
-    pub fn view(&self, now: Moment) -> View {
-        View {
+    pub fn view(&self, now: SimTime) -> StateSnapshot {
+        StateSnapshot {
             moves: self.moves.clone(),
             millis: [Color::White, Color::Black]
                 .map(|color| self.timing.remaining_millis(color, now)),
@@ -175,43 +175,49 @@ impl Referee {
     }
 
     /// A player sends a move. A move that comes too late is no error: the game is over by time then.
-    pub fn play(&mut self, color: Color, uci: &str, offering_draw: bool, now: Moment) -> Ruling {
-        let Some(wish) = Wish::parse(uci) else {
-            return Ruling::refused(Refusal::InvalidUci(uci.to_owned()));
+    pub fn play(
+        &mut self,
+        color: Color,
+        uci: &str,
+        offering_draw: bool,
+        now: SimTime,
+    ) -> ActionOutcome {
+        let Some(move_text) = MoveText::parse(uci) else {
+            return ActionOutcome::rejected(GameError::InvalidUci(uci.to_owned()));
         };
-        if !self.is_on() || self.turn() != color {
-            return Ruling::refused(Refusal::NotYourTurn);
+        if !self.is_running() || self.turn() != color {
+            return ActionOutcome::rejected(GameError::NotYourTurn);
         }
-        let mut shown = Vec::new();
+        let mut snapshots = Vec::new();
         // The offer is heard before the move is played; it may already end the game.
         if offering_draw {
-            shown = self.answer_draw(color, true, now);
-            if !self.is_on() {
-                return Ruling::granted(shown);
+            snapshots = self.answer_draw(color, true, now);
+            if !self.is_running() {
+                return ActionOutcome::accepted(snapshots);
             }
         }
         if self.absolute_ply() >= MAX_PLY {
-            self.finish(Status::Draw, None, now, &mut shown);
-            return Ruling::granted(shown);
+            self.finish(Status::Draw, None, now, &mut snapshots);
+            return ActionOutcome::accepted(snapshots);
         }
-        match wish.find(self.game.position(), self.terms.variant) {
+        match move_text.resolve(self.game.position(), self.config.variant) {
             Err(refusal) => {
-                return Ruling {
-                    shown,
-                    verdict: Err(refusal),
+                return ActionOutcome {
+                    snapshots,
+                    result: Err(refusal),
                 };
             }
-            Ok(_) if self.timing.flagged(now) => self.out_of_time(now, &mut shown),
-            Ok(mv) => self.make(mv, color, now, &mut shown),
+            Ok(_) if self.timing.is_flagged(now) => self.flag(now, &mut snapshots),
+            Ok(mv) => self.make(mv, color, now, &mut snapshots),
         }
-        Ruling::granted(shown)
+        ActionOutcome::accepted(snapshots)
     }
 
-    fn make(&mut self, mv: Move, color: Color, now: Moment, shown: &mut Vec<View>) {
+    fn make(&mut self, mv: Move, color: Color, now: SimTime, snapshots: &mut Vec<StateSnapshot>) {
         self.apply(mv, color, now);
         let Some(ending) = self.game.termination() else {
-            shown.push(self.view(now));
-            self.after_move(color, now, shown);
+            snapshots.push(self.view(now));
+            self.after_move(color, now, snapshots);
             return;
         };
         let (status, winner) = match ending {
@@ -221,133 +227,136 @@ impl Referee {
             | Termination::FiftyMoves
             | Termination::FivefoldRepetition => (Status::Draw, None),
         };
-        self.finish(status, winner, now, shown);
+        self.finish(status, winner, now, snapshots);
     }
 
     fn notation(&self) -> CastlingNotation {
-        match (self.terms.variant, self.terms.castling) {
+        match (self.config.variant, self.config.castling) {
             (Variant::Standard, Castling::KingMoves) => CastlingNotation::Standard,
             _ => CastlingNotation::KingTakesRook,
         }
     }
 
-    fn apply(&mut self, mv: Move, color: Color, now: Moment) {
+    fn apply(&mut self, mv: Move, color: Color, now: SimTime) {
         if !self.moves.is_empty() {
             self.moves.push(' ');
         }
         self.moves.push_str(&mv.uci(self.notation()).to_string());
         self.game.play(mv);
-        self.moved_at = now;
-        let goes_on = self.game.termination().is_none();
+        self.last_move_at = now;
+        let continues = self.game.termination().is_none();
         let plies = self.plies();
         match &mut self.timing {
             Timing::Clock(clock) => {
-                clock.press(now, goes_on);
-                if plies == 2 && goes_on {
+                clock.press(now, continues);
+                if plies == 2 && continues {
                     clock.start(now);
                 }
-                self.left.push(clock.remaining(color, now));
+                self.clock_history.push(clock.remaining(color, now));
             }
-            Timing::Days(days) => days.turn_to(!color, now),
+            Timing::Days(days) => days.set_turn(!color, now),
             Timing::Unlimited => {}
         }
     }
 
     /// What a move answers without a word: the opponent's draw offer dies unseen, a takeback proposal dies visibly, a
     /// third repetition ends the game when a bot plays.
-    fn after_move(&mut self, color: Color, now: Moment, shown: &mut Vec<View>) {
+    fn after_move(&mut self, color: Color, now: SimTime, snapshots: &mut Vec<StateSnapshot>) {
         self.draw_offers[(!color).index()] = false;
         if self.takeback.proposed != [false; 2] {
             self.takeback.proposed = [false; 2];
-            shown.push(self.view(now));
+            snapshots.push(self.view(now));
         }
-        if self.game.repetitions() >= 3 && self.draws_by_itself(now) {
-            self.finish(Status::Draw, None, now, shown);
+        if self.game.repetitions() >= 3 && self.is_automatic_draw(now) {
+            self.finish(Status::Draw, None, now, snapshots);
         }
     }
 
-    fn draws_by_itself(&self, now: Moment) -> bool {
+    fn is_automatic_draw(&self, now: SimTime) -> bool {
         let short_of_time = |color| {
             matches!(self.timing, Timing::Clock(_))
                 && self.timing.remaining_millis(color, now) < 30_000
         };
         let offered = |color: Color| {
             self.last_draw_offer[color.index()]
-                .is_some_and(|ply| ply + DRAW_OFFER_PAUSE >= self.plies())
+                .is_some_and(|ply| ply + DRAW_OFFER_INTERVAL >= self.plies())
         };
-        self.terms.bot_plays
+        self.config.bot_plays
             || [Color::White, Color::Black]
                 .into_iter()
                 .any(|color| short_of_time(color) || offered(color))
     }
 
     pub fn is_abortable(&self) -> bool {
-        self.is_on() && self.plies() < 2 && !self.terms.no_abort && self.terms.arena.is_none()
+        self.is_running()
+            && self.plies() < 2
+            && !self.config.no_abort
+            && self.config.arena.is_none()
     }
 
-    pub fn abort(&mut self, now: Moment) -> Ruling {
+    pub fn abort(&mut self, now: SimTime) -> ActionOutcome {
         if !self.is_abortable() {
-            return Ruling::refused(Refusal::CannotAbort);
+            return ActionOutcome::rejected(GameError::CannotAbort);
         }
-        let mut shown = Vec::new();
-        self.finish(Status::Aborted, None, now, &mut shown);
-        Ruling::granted(shown)
+        let mut snapshots = Vec::new();
+        self.finish(Status::Aborted, None, now, &mut snapshots);
+        ActionOutcome::accepted(snapshots)
     }
 
     /// Both players call the game off, whatever has been played.
-    pub fn call_off(&mut self, now: Moment) -> Ruling {
-        let mut shown = Vec::new();
-        if self.is_on() {
-            self.finish(Status::Aborted, None, now, &mut shown);
+    pub fn abort_by_consent(&mut self, now: SimTime) -> ActionOutcome {
+        let mut snapshots = Vec::new();
+        if self.is_running() {
+            self.finish(Status::Aborted, None, now, &mut snapshots);
         }
-        Ruling::granted(shown)
+        ActionOutcome::accepted(snapshots)
     }
 
     /// Before the second ply this aborts, where a game can be aborted.
-    pub fn resign(&mut self, color: Color, now: Moment) -> Ruling {
+    pub fn resign(&mut self, color: Color, now: SimTime) -> ActionOutcome {
         if self.is_abortable() {
             return self.abort(now);
         }
-        if !self.is_on() || (self.plies() < 2 && self.terms.arena.is_none()) {
-            return Ruling::refused(Refusal::CannotResign);
+        if !self.is_running() || (self.plies() < 2 && self.config.arena.is_none()) {
+            return ActionOutcome::rejected(GameError::CannotResign);
         }
-        let mut shown = Vec::new();
-        self.finish(Status::Resign, Some(!color), now, &mut shown);
-        Ruling::granted(shown)
+        let mut snapshots = Vec::new();
+        self.finish(Status::Resign, Some(!color), now, &mut snapshots);
+        ActionOutcome::accepted(snapshots)
     }
 
     /// Offers, accepts, claims or declines; without effect where none of these is possible.
-    pub fn draw(&mut self, color: Color, yes: bool, now: Moment) -> Ruling {
-        Ruling::granted(self.answer_draw(color, yes, now))
+    pub fn draw(&mut self, color: Color, yes: bool, now: SimTime) -> ActionOutcome {
+        ActionOutcome::accepted(self.answer_draw(color, yes, now))
     }
 
-    fn answer_draw(&mut self, color: Color, yes: bool, now: Moment) -> Vec<View> {
-        let mut shown = Vec::new();
+    fn answer_draw(&mut self, color: Color, yes: bool, now: SimTime) -> Vec<StateSnapshot> {
+        let mut snapshots = Vec::new();
         if !yes {
-            if self.is_on() {
+            if self.is_running() {
                 // Nobody is told.
                 self.draw_offers[(!color).index()] = false;
             }
-            return shown;
+            return snapshots;
         }
         if !self.is_drawable() {
-            return shown;
+            return snapshots;
         }
         let plies = self.plies();
         if self.game.repetitions() >= 3 || self.draw_offers[(!color).index()] {
-            self.finish(Status::Draw, None, now, &mut shown);
+            self.finish(Status::Draw, None, now, &mut snapshots);
         } else if !self.game.position().has_mating_material(!color) {
-            self.finish(Status::InsufficientMaterialClaim, None, now, &mut shown);
-        } else if !self.terms.ai
+            self.finish(Status::InsufficientMaterialClaim, None, now, &mut snapshots);
+        } else if !self.config.ai
             && !self.draw_offers[color.index()]
             && self.last_draw_offer[color.index()]
-                .is_none_or(|last| last + DRAW_OFFER_PAUSE < plies)
+                .is_none_or(|last| last + DRAW_OFFER_INTERVAL < plies)
         {
             self.draw_offers[color.index()] = true;
             self.last_draw_offer[color.index()] = Some(plies);
-            shown.push(self.view(now));
+            snapshots.push(self.view(now));
         }
-        shown
+        snapshots
     }
 
     /// Whether this side's draw offer stands.
@@ -356,25 +365,25 @@ impl Referee {
     }
 
     /// Whether this side's question for a takeback stands.
-    pub fn asks_takeback(&self, color: Color) -> bool {
+    pub fn proposes_takeback(&self, color: Color) -> bool {
         self.takeback.proposed[color.index()]
     }
 
     pub fn is_drawable(&self) -> bool {
-        self.is_on() && self.plies() >= 2 && !(self.terms.no_early_draw && self.plies() < 60)
+        self.is_running() && self.plies() >= 2 && !(self.config.no_early_draw && self.plies() < 60)
     }
 
     /// Proposes, accepts, withdraws or declines; without effect where none of these is possible.
-    pub fn takeback(&mut self, color: Color, yes: bool, now: Moment) -> Ruling {
-        Ruling::granted(self.answer_takeback(color, yes, now))
+    pub fn takeback(&mut self, color: Color, yes: bool, now: SimTime) -> ActionOutcome {
+        ActionOutcome::accepted(self.answer_takeback(color, yes, now))
     }
 
-    fn answer_takeback(&mut self, color: Color, yes: bool, now: Moment) -> Vec<View> {
+    fn answer_takeback(&mut self, color: Color, yes: bool, now: SimTime) -> Vec<StateSnapshot> {
         let (mine, theirs) = (color.index(), (!color).index());
-        if !self.is_on() || !(self.terms.takebacks || self.terms.ai) {
+        if !self.is_running() || !(self.config.takebacks || self.config.ai) {
             return Vec::new();
         }
-        if self.terms.ai {
+        if self.config.ai {
             if !yes || self.plies() < 2 {
                 return Vec::new();
             }
@@ -387,7 +396,9 @@ impl Referee {
             self.takeback.proposed[mine],
         ) {
             (true, true, _) => self.take_back(if self.turn() == color { 1 } else { 2 }, now),
-            (true, false, false) if self.plies() >= 2 && self.may_ask_again(color, now) => {
+            (true, false, false)
+                if self.plies() >= 2 && self.can_propose_takeback_again(color, now) =>
+            {
                 self.takeback.proposed[mine] = true;
             }
             (false, _, true) => self.takeback.proposed[mine] = false,
@@ -402,13 +413,13 @@ impl Referee {
     }
 
     /// Each refusal makes the next question wait longer.
-    fn may_ask_again(&self, color: Color, now: Moment) -> bool {
-        let refusals = u64::from(self.takeback.declined[color.index()]);
-        let pause = Duration::from_secs(10 * refusals * refusals);
+    fn can_propose_takeback_again(&self, color: Color, now: SimTime) -> bool {
+        let declines = u64::from(self.takeback.declined[color.index()]);
+        let pause = Duration::from_secs(10 * declines * declines);
         self.takeback.last_declined[color.index()].is_none_or(|last| now.since(last) >= pause)
     }
 
-    fn take_back(&mut self, plies: usize, now: Moment) {
+    fn take_back(&mut self, plies: usize, now: SimTime) {
         let keep = self.plies().saturating_sub(plies);
         self.game.truncate(keep);
         let end = self
@@ -418,92 +429,102 @@ impl Referee {
             .nth(keep.wrapping_sub(1))
             .unwrap_or(0);
         self.moves.truncate(end);
-        self.left.truncate(keep);
+        self.clock_history.truncate(keep);
         self.takeback.proposed = [false; 2];
         self.draw_offers = [false; 2];
-        self.moved_at = now;
+        self.last_move_at = now;
         let turn = self.turn();
         match &mut self.timing {
             Timing::Clock(clock) => {
                 // His previous move is two plies before the one he makes now.
-                let had = keep.checked_sub(2).map(|ply| self.left[ply]);
+                let had = keep.checked_sub(2).map(|ply| self.clock_history[ply]);
                 let had = had.unwrap_or_else(|| clock.initial());
                 clock.rewind(turn, had, now);
             }
-            Timing::Days(days) => days.turn_to(turn, now),
+            Timing::Days(days) => days.set_turn(turn, now),
             Timing::Unlimited => {}
         }
     }
 
-    /// Claims the win because the opponent left. Asked at the wrong time it does nothing; `gone` says whether he has
+    /// Claims the win because the opponent left. Asked at the wrong time it does nothing; `opponent_gone` says whether he has
     /// been away for long enough. Who cannot mate gets a draw and is refused nevertheless.
-    pub fn claim_victory(&mut self, color: Color, gone: bool, now: Moment) -> Ruling {
-        if !self.can_be_left() || self.turn() == color {
-            return Ruling::granted(Vec::new());
+    pub fn claim_victory(
+        &mut self,
+        color: Color,
+        opponent_gone: bool,
+        now: SimTime,
+    ) -> ActionOutcome {
+        if !self.allows_claims() || self.turn() == color {
+            return ActionOutcome::accepted(Vec::new());
         }
-        if !gone {
-            return Ruling::refused(Refusal::CannotClaimVictory);
+        if !opponent_gone {
+            return ActionOutcome::rejected(GameError::CannotClaimVictory);
         }
-        let mut shown = Vec::new();
+        let mut snapshots = Vec::new();
         let can_win = self.game.position().has_mating_material(color);
-        self.finish(Status::Timeout, can_win.then_some(color), now, &mut shown);
-        Ruling {
-            shown,
-            verdict: can_win.then_some(()).ok_or(Refusal::CannotClaimVictory),
+        self.finish(
+            Status::Timeout,
+            can_win.then_some(color),
+            now,
+            &mut snapshots,
+        );
+        ActionOutcome {
+            snapshots,
+            result: can_win.then_some(()).ok_or(GameError::CannotClaimVictory),
         }
     }
 
     /// Claims a draw because the opponent left. Unlike the win it is refused on one's own turn.
-    pub fn claim_draw(&mut self, color: Color, gone: bool, now: Moment) -> Ruling {
+    pub fn claim_draw(&mut self, color: Color, opponent_gone: bool, now: SimTime) -> ActionOutcome {
         if !self.is_drawable() {
-            return Ruling::granted(Vec::new());
+            return ActionOutcome::accepted(Vec::new());
         }
-        if !self.can_be_left() || self.turn() == color || !gone {
-            return Ruling::refused(Refusal::CannotClaimDraw);
+        if !self.allows_claims() || self.turn() == color || !opponent_gone {
+            return ActionOutcome::rejected(GameError::CannotClaimDraw);
         }
-        let mut shown = Vec::new();
-        self.finish(Status::Timeout, None, now, &mut shown);
-        Ruling::granted(shown)
+        let mut snapshots = Vec::new();
+        self.finish(Status::Timeout, None, now, &mut snapshots);
+        ActionOutcome::accepted(snapshots)
     }
 
     /// Whether leaving this game can cost it: a real-time game in which both have moved.
-    pub fn can_be_left(&self) -> bool {
-        self.is_on()
+    pub fn allows_claims(&self) -> bool {
+        self.is_running()
             && self.plies() >= 2
             && matches!(self.timing, Timing::Clock(_))
-            && !self.terms.no_claim_win
-            && !self.terms.ai
+            && !self.config.no_claim_win
+            && !self.config.ai
     }
 
     /// Somebody looks whether a flag has fallen.
-    pub fn check_flag(&mut self, now: Moment) -> Ruling {
-        let mut shown = Vec::new();
-        if self.is_on() && self.timing.flagged(now) {
-            self.out_of_time(now, &mut shown);
+    pub fn check_flag(&mut self, now: SimTime) -> ActionOutcome {
+        let mut snapshots = Vec::new();
+        if self.is_running() && self.timing.is_flagged(now) {
+            self.flag(now, &mut snapshots);
         }
-        Ruling::granted(shown)
+        ActionOutcome::accepted(snapshots)
     }
 
     /// The slow housekeeping: unlimited games in which nothing has moved for weeks.
-    pub fn check_patience(&mut self, now: Moment) -> Ruling {
-        let forgotten = self.is_on()
+    pub fn check_abandoned(&mut self, now: SimTime) -> ActionOutcome {
+        let forgotten = self.is_running()
             && matches!(self.timing, Timing::Unlimited)
-            && now.since(self.moved_at) > UNLIMITED_PATIENCE;
+            && now.since(self.last_move_at) > UNLIMITED_GAME_TIMEOUT;
         if forgotten {
             self.resign(self.turn(), now)
         } else {
-            Ruling::granted(Vec::new())
+            ActionOutcome::accepted(Vec::new())
         }
     }
 
     /// Nothing happens.
-    pub fn nothing(&self) -> Ruling {
-        Ruling::granted(Vec::new())
+    pub fn no_change(&self) -> ActionOutcome {
+        ActionOutcome::accepted(Vec::new())
     }
 
     /// From now on castling is spelt in this way, also in the moves that were made.
-    pub fn spell_castling(&mut self, castling: Castling) {
-        self.terms.castling = castling;
+    pub fn set_castling_notation(&mut self, castling: Castling) {
+        self.config.castling = castling;
         let notation = self.notation();
         let moves: Vec<String> = self
             .game
@@ -514,20 +535,20 @@ impl Referee {
         self.moves = moves.join(" ");
     }
 
-    fn out_of_time(&mut self, now: Moment, shown: &mut Vec<View>) {
-        let excused = self
-            .restarted_at
-            .is_some_and(|restart| self.moved_at < restart && now.since(restart) < RESTART_EXCUSE);
+    fn flag(&mut self, now: SimTime, snapshots: &mut Vec<StateSnapshot>) {
+        let excused = self.restarted_at.is_some_and(|restart| {
+            self.last_move_at < restart && now.since(restart) < RESTART_GRACE_PERIOD
+        });
         if excused {
-            self.finish(Status::Aborted, None, now, shown);
+            self.finish(Status::Aborted, None, now, snapshots);
             return;
         }
         let winner = !self.turn();
         if self.draw_offers[winner.index()] {
-            self.finish(Status::Draw, None, now, shown);
+            self.finish(Status::Draw, None, now, snapshots);
         } else {
             let can_win = self.game.position().has_mating_material(winner);
-            self.finish(Status::OutOfTime, can_win.then_some(winner), now, shown);
+            self.finish(Status::OutOfTime, can_win.then_some(winner), now, snapshots);
         }
     }
 
@@ -535,18 +556,18 @@ impl Referee {
         &mut self,
         status: Status,
         winner: Option<Color>,
-        now: Moment,
-        shown: &mut Vec<View>,
+        now: SimTime,
+        snapshots: &mut Vec<StateSnapshot>,
     ) {
         self.timing.stop(now);
         self.takeback.proposed = [false; 2];
         self.status = status;
         self.winner = winner;
-        shown.push(self.view(now));
+        snapshots.push(self.view(now));
     }
 
     fn absolute_ply(&self) -> usize {
-        let start = &self.terms.start;
+        let start = &self.config.start;
         let before = 2 * (start.fullmove_number().max(1) as usize - 1)
             + usize::from(start.turn() == Color::Black);
         before + self.plies()

@@ -3,16 +3,16 @@
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-use knightwatch::sim::{Endpoint, Fault, NewUser, Rule, Script, SimOptions, Sparring};
+use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, PlayerOptions, Script, SimOptions};
 
 use super::{CLOCK, ms, seconds, within};
-use crate::common::{BOT, Daemon, Site, scale_from_now, visits_of, wait};
+use crate::common::{BOT, Daemon, Site, requests_of, scale_from_now, wait};
 use crate::games::{bot_mates, lost};
 
 /// Whom these scripts are for.
 const TESTER: &str = "Tester";
 
-/// A site as the script describes it, with the bot and Anna beside; its sparring users move as fast as this.
+/// A site as the script describes it, with the bot and Anna beside; its built-in players move as fast as this.
 fn stage(script: &str, speed: f64, delay: Option<RangeInclusive<Duration>>) -> Site {
     let script = Script::load(script).unwrap();
     let mut users = script.users;
@@ -23,11 +23,11 @@ fn stage(script: &str, speed: f64, delay: Option<RangeInclusive<Duration>>) -> S
         speed,
         ..SimOptions::default()
     });
-    for mut sparring in script.sparring {
+    for mut player in script.players {
         if let Some(delay) = &delay {
-            sparring.delay = delay.clone();
+            player.delay = delay.clone();
         }
-        site.sim.spar(sparring);
+        site.sim.add_player(player);
     }
     site
 }
@@ -71,7 +71,7 @@ fn panics(nodes: &str) -> Vec<Duration> {
         let panics = bot.log().matches("on purpose, as a rehearsal").count();
         (panics >= 8).then_some(())
     });
-    let visits = visits_of(&site, TESTER, Endpoint::Move);
+    let visits = requests_of(&site, TESTER, Endpoint::Move);
     visits
         .windows(2)
         .map(|pair| pair[1].at - pair[0].at)
@@ -105,7 +105,7 @@ fn f15_a_pending_challenge_delays_nothing() {
     let stall = Fault::Stall(seconds(600));
     site.sim
         .faults()
-        .add(Rule::on(Endpoint::ChallengeAccept, stall).of_user(TESTER));
+        .add(FaultRule::on(Endpoint::ChallengeAccept, stall).from_user(TESTER));
     let _bot = tester(&site, 1.0, "", &[]);
     challenge_statue(&site, TESTER, "false");
     let form = [CLOCK[0], CLOCK[1], ("color", "white")];
@@ -114,12 +114,12 @@ fn f15_a_pending_challenge_delays_nothing() {
         .post(&format!("/api/challenge/{TESTER}"), &form);
     assert_eq!(status, 200);
     wait("our yes hangs", || {
-        visits_of(&site, TESTER, Endpoint::ChallengeAccept).pop()
+        requests_of(&site, TESTER, Endpoint::ChallengeAccept).pop()
     });
     site.sim.advance(seconds(30));
     let began = site.sim.elapsed();
     let moved = wait("we have moved", || {
-        visits_of(&site, TESTER, Endpoint::Move).first().cloned()
+        requests_of(&site, TESTER, Endpoint::Move).first().cloned()
     });
     within(
         seconds(2),
@@ -132,7 +132,7 @@ fn f15_a_pending_challenge_delays_nothing() {
 fn f16_games_are_played_out_within_the_grace() {
     let site = Site::new([NewUser::bot("Anna")]);
     let mut bot = Daemon::start(&site, "");
-    site.sim.spar(Sparring {
+    site.sim.add_player(PlayerOptions {
         delay: ms(200)..=ms(200),
         ..lost("Randy")
     });

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use knightwatch::book;
 use knightwatch::chess::{Game, Position};
-use knightwatch::sim::{Endpoint, NewUser, Rule, Script, SimOptions, Visit};
+use knightwatch::sim::{Endpoint, FaultRule, NewUser, RequestRecord, Script, SimOptions};
 use tempfile::NamedTempFile;
 
-use crate::common::{BOT, Daemon, Site, visits_of};
+use crate::common::{BOT, Daemon, Site, requests_of};
 use crate::docs::numbered_tests;
 
 /// How many faults the library has.
@@ -66,7 +66,7 @@ struct Setting<'a> {
     /// Of the library.
     script: &'a str,
     /// Beside those of the script.
-    faults: Vec<Rule>,
+    faults: Vec<FaultRule>,
     bot_is_white: bool,
     /// How many times faster than the wall the site and the bot run.
     speed: f64,
@@ -150,14 +150,14 @@ impl ByHeart {
     }
 
     /// What the bot has called.
-    fn visits(&self, endpoint: Endpoint) -> Vec<Visit> {
-        visits_of(&self.site, BOT, endpoint)
+    fn visits(&self, endpoint: Endpoint) -> Vec<RequestRecord> {
+        requests_of(&self.site, BOT, endpoint)
     }
 
     /// When the move came to the site that stands on the board as this ply.
     fn made(&self, ply: usize) -> Duration {
-        let visits = self.site.sim.faults().visits(Endpoint::Move);
-        let mut made = visits.iter().filter(|visit| !visit.struck);
+        let visits = self.site.sim.faults().requests(Endpoint::Move);
+        let mut made = visits.iter().filter(|visit| !visit.faulted);
         made.nth(ply - 1).expect("the move was made").at
     }
 
@@ -165,7 +165,7 @@ impl ByHeart {
     fn resent(&self) -> Vec<Duration> {
         let visits = self.visits(Endpoint::Move);
         let gap = |at: usize| {
-            let is_first = visits[at].struck && !(at > 0 && visits[at - 1].struck);
+            let is_first = visits[at].faulted && !(at > 0 && visits[at - 1].faulted);
             is_first.then(|| visits[at + 1].at - visits[at].at)
         };
         (0..visits.len() - 1).filter_map(gap).collect()

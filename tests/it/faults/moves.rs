@@ -1,15 +1,15 @@
 //! What happens to a move on its way, and to what is said beside it.
 
-use knightwatch::sim::{Endpoint, Fault, Rule};
+use knightwatch::sim::{Endpoint, Fault, FaultRule};
 
 use super::{ByHeart, Setting, decided, ms, seconds, waits, within};
 use crate::common::wait;
 
 /// This happens to every second move of the bot, some times.
-fn often(fault: &Fault, first: usize, times: usize) -> Vec<Rule> {
+fn often(fault: &Fault, first: usize, times: usize) -> Vec<FaultRule> {
     let rule = |number| {
-        Rule::on(Endpoint::Move, fault.clone())
-            .of_user(crate::common::BOT)
+        FaultRule::on(Endpoint::Move, fault.clone())
+            .from_user(crate::common::BOT)
             .nth(first + 2 * number)
     };
     (0..times).map(rule).collect()
@@ -174,7 +174,7 @@ fn f05_chat_that_is_refused_is_nothing_to_the_game() {
     wait("the greeting was refused", || {
         game.visits(Endpoint::Chat)
             .first()
-            .filter(|visit| visit.struck)
+            .filter(|visit| visit.faulted)
             .cloned()
     });
     // Every move once, and none after its turn.

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use knightwatch::sim::{
-    Endpoint, Fault, Kind, NewUser, Rule, Script, SimOptions, Sparring, StreamFault, TimeControl,
+    Endpoint, Fault, FaultRule, NewUser, PlayerKind, PlayerOptions, Script, SimOptions,
+    StreamFault, TimeControl,
 };
 
 use super::{ByHeart, CLOCK, Setting, decided, ms, seconds, waits, within};
-use crate::common::{BOT, Daemon, Site, visits_of, wait};
+use crate::common::{BOT, Daemon, Site, requests_of, wait};
 
 /// How long the bot allows itself until it opens a game's stream again.
 fn before_opening_again(game: &ByHeart) -> Vec<Duration> {
@@ -32,18 +33,20 @@ fn f06_a_game_stream_that_ends_is_back_within_half_a_second() {
 #[test]
 fn f06_a_429_on_a_game_stream_waits_for_no_longer_than_our_clock_can_bear() {
     let end = Fault::Stream {
-        after: 6,
-        how: StreamFault::Eof,
+        after_lines: 6,
+        fault: StreamFault::Eof,
     };
     // Turned away twice by a proxy, after which one stays away for a minute if there is no hurry.
     let turned_away = |nth| {
-        Rule::on(Endpoint::GameStream, Fault::html(429))
-            .of_user(BOT)
+        FaultRule::on(Endpoint::GameStream, Fault::html(429))
+            .from_user(BOT)
             .nth(nth)
     };
     let game = ByHeart::begin(Setting {
         faults: vec![
-            Rule::on(Endpoint::GameStream, end).of_user(BOT).nth(1),
+            FaultRule::on(Endpoint::GameStream, end)
+                .from_user(BOT)
+                .nth(1),
             turned_away(2),
             turned_away(3),
         ],
@@ -124,7 +127,7 @@ fn rehearse(script: &str, speed: f64) -> (Site, Daemon) {
 
 /// Turns the site's clock to the next fault of the script; gives how long it took until the bot had its stream again.
 fn away(site: &Site, by: Duration) -> Duration {
-    let opened = || visits_of(site, BOT, Endpoint::EventStream);
+    let opened = || requests_of(site, BOT, Endpoint::EventStream);
     let before = opened().len();
     site.sim.advance(by);
     let cut = site.sim.elapsed();
@@ -145,21 +148,22 @@ fn f09_an_event_stream_that_ends_is_back_within_two_seconds() {
 #[test]
 fn f09_a_game_that_begins_while_the_event_stream_is_closed_is_played() {
     let site = Site::new([NewUser::bot("Patience")]);
-    site.sim.spar(Sparring::new("Patience", Kind::Random));
+    site.sim
+        .add_player(PlayerOptions::new("Patience", PlayerKind::Random));
     let bot = Daemon::start(&site, "");
     let faults = site.sim.faults();
-    faults.add(Rule {
+    faults.add(FaultRule {
         endpoint: Some(Endpoint::EventStream),
         times: usize::MAX,
-        ..Rule::of(Fault::html(502))
+        ..FaultRule::new(Fault::html(502))
     });
-    let soon = |wait, fault| Rule {
+    let soon = |wait, fault| FaultRule {
         at: Some(site.sim.elapsed() + wait),
-        ..Rule::of(fault)
+        ..FaultRule::new(fault)
     };
     let cut = Fault::Stream {
-        after: 0,
-        how: StreamFault::Reset,
+        after_lines: 0,
+        fault: StreamFault::Reset,
     };
     faults.add(soon(ms(1), cut));
     wait("the event stream is closed", || {
@@ -237,7 +241,7 @@ fn f12_a_token_that_is_refused_ends_the_bot_which_says_so() {
 fn f12_a_single_401_ends_nothing() {
     let no = Fault::json(401, r#"{"error":"No such token"}"#);
     let game = ByHeart::begin(Setting {
-        faults: vec![Rule::on(Endpoint::Move, no).of_user(BOT).nth(3)],
+        faults: vec![FaultRule::on(Endpoint::Move, no).from_user(BOT).nth(3)],
         speed: 4.0,
         ..Setting::of("")
     });
