@@ -1,4 +1,4 @@
-//! `knightwatch sim`: the site alone, for any client.
+//! Command `knightwatch sim`: serves a simulated site for any client.
 
 use std::collections::BTreeSet;
 use std::future::{Future, pending};
@@ -16,67 +16,67 @@ use super::{
 use crate::plural;
 use crate::sim::site::id::UserId;
 
-/// What the command line says about a site.
+/// Arguments of the command.
 #[derive(Args, Clone, Debug)]
 pub struct SimArgs {
-    /// Where to listen; port 0 takes a free one
+    /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9663")]
     pub listen: SocketAddr,
-    /// A user of the server, a bot with `:bot`; its token is `lip_` and the name in lower case. With `:guest` somebody
-    /// without an account, who plays through the Board API with his token as a visitor does in his browser; with `:browser`
-    /// a human who is always there without a stream, as on the page of a bot that runs with `daemon.guest`, and who can
-    /// ask every bot for takebacks, as if its preferences allowed it
+    /// Add a user, a bot with `:bot`; the token is `lip_` and the name in lower case. `:guest` is a player without an
+    /// account, who plays through the Board API with the token as a visitor does in their browser; `:browser` is a
+    /// human who is always online without a stream, as on the page of a bot with `daemon.guest`, and to whom every bot
+    /// accepts takeback proposals
     #[arg(long = "user", value_name = "NAME[:bot|:guest|:browser]")]
     pub users: Vec<NewUser>,
-    /// Hold an arena, as in `Friday,clock=60+0,minutes=10,starts-in=30s,bots,rated`; further keys: id, variant, position,
-    /// password, team, teams, min-rating, max-rating, min-rated-games, allow, banned, berserkable, streakable, created-by
+    /// Create an arena, as in `Friday,clock=60+0,minutes=10,starts=30s,bots,rated`; further keys: id, variant,
+    /// position, password, team, teams, min-rating, max-rating, min-rated-games, allow, banned, berserkable,
+    /// streakable, created-by
     #[arg(long = "arena", value_name = "NAME[,KEY=VALUE]...")]
     pub arenas: Vec<ArenaOptions>,
-    /// A team, as in `The Bots,password=secret,leader=NAME,members=A,members=B,by-message`
+    /// Create a team, as in `The Bots,password=secret,leader=NAME,members=A,members=B,by-message`
     #[arg(long = "team", value_name = "NAME[,KEY=VALUE]...")]
     pub teams: Vec<NewTeam>,
-    /// Let all clocks and timers of the server run this many times as fast, 0.1 to 1000: a minute on a player's clock
-    /// is over after 60/X seconds, keep-alive lines come every 7/X. Clients are not printed [default: 1]
+    /// Speed up all clocks and timers of the server by this factor, 0.1 to 1000: a minute on a player's clock lasts
+    /// 60/X seconds, keep-alive lines come every 7/X. Clients are not informed [default: 1]
     #[arg(long, value_name = "X", value_parser = speed)]
     pub speed: Option<f64>,
-    /// Count calls as Lichess does and answer 429 when they are too many: 100 games a day between bots, 200 challenges,
-    /// 30 event streams in ten minutes, ...
+    /// Apply Lichess's rate limits and answer 429 above them: 100 games a day between bots, 200 challenges, 30 event
+    /// streams in ten minutes, ...
     #[arg(long)]
     pub limits: bool,
-    /// ApiResult with the HTML page of a proxy when more than N requests come from one address within a minute
+    /// Answer with the HTML page of a proxy above N requests per minute from one address
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub nginx_limit: Option<u32>,
-    /// Switch something of which nobody is sure how Lichess does it, such as castling=e1h1; a wrong name tells which
-    /// there are
+    /// Change behavior of Lichess that is not settled, such as castling=e1h1; an unknown name lists all names
     #[arg(long = "quirk", value_name = "NAME[=VALUE]")]
     pub quirks: Vec<Quirk>,
-    /// Let things go wrong as a script says, and take users and settings from it: a file, or one of F1 to F17; `list`
-    /// tells what these are
-    #[arg(long = "faults", visible_alias = "script", value_name = "FILE|NAME", value_parser = scripted)]
-    pub scripts: Vec<Scripted>,
-    /// A user that plays by itself, for as many as you like: see the end of this help
+    /// Inject faults from a script and take users and settings from it: a file, or one of F1 to F17; `list` describes
+    /// them
+    #[arg(long = "faults", visible_alias = "script", value_name = "FILE|NAME", value_parser = faults_arg)]
+    pub scripts: Vec<FaultsArg>,
+    /// Add a built-in player; may be repeated. The keys are listed at the end of this help
     #[arg(long = "player", value_name = "NAME[,KEY[=VALUE]]...")]
     pub players: Vec<PlayerOptions>,
     /// Let built-in players choose as in another run with this seed; ids are those of that run, too
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Print no line for every game that is over
+    /// Do not print a line for each finished game
     #[arg(long)]
     pub quiet: bool,
 }
 
-/// What `--faults` asks for.
+/// Value of `--faults`.
 #[derive(Clone, Debug)]
-pub enum Scripted {
-    /// To be printed what ships with the program.
+pub enum FaultsArg {
+    /// List the scripts of the library.
     List,
     Script(Box<Script>),
 }
 
-fn scripted(name: &str) -> Result<Scripted, ScriptError> {
+fn faults_arg(name: &str) -> Result<FaultsArg, ScriptError> {
     match name {
-        "list" => Ok(Scripted::List),
-        name => Ok(Scripted::Script(Box::new(Script::load(name)?))),
+        "list" => Ok(FaultsArg::List),
+        name => Ok(FaultsArg::Script(Box::new(Script::load(name)?))),
     }
 }
 
@@ -84,7 +84,7 @@ fn speed(text: &str) -> Result<f64, &'static str> {
     check_speed(text.parse().unwrap_or(f64::NAN))
 }
 
-/// The users, each name once: whoever is requested for twice has to be the same.
+/// Returns the users without duplicates. Users of the same name must be of the same kind.
 fn unique_users(requested: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewUser>> {
     let mut users: Vec<NewUser> = Vec::new();
     for user in requested {
@@ -98,7 +98,7 @@ fn unique_users(requested: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewU
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidInput,
                     format!(
-                        "there are two users {} and {} of different kinds; names are the same in upper and lower case",
+                        "users {} and {} have the same name but different kinds; case does not matter in names",
                         other.name, user.name
                     ),
                 ));
@@ -108,7 +108,7 @@ fn unique_users(requested: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewU
     Ok(users)
 }
 
-/// Those who are to be challenged and are nobody here.
+/// Returns the opponents of built-in players that are not users of the site.
 fn unknown_opponents<'a>(users: &[NewUser], sparring: &'a [PlayerOptions]) -> BTreeSet<&'a str> {
     let builtin_players = sparring
         .iter()
@@ -136,18 +136,18 @@ fn print_library() -> io::Result<()> {
     out.flush()
 }
 
-/// Serves a site with these users until `stop` is done, and says at the start where it is and who has which token.
+/// Serves a site with these users until `stop` completes. Prints its address and the users' tokens first.
 ///
 /// # Errors
-/// When the address cannot be bound or nothing can be printed.
+/// If the address cannot be bound, an option is invalid, or output fails.
 pub async fn run_command(
     args: SimArgs,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let mut script = Script::default();
     let mut descriptions = Vec::new();
-    for scripted in args.scripts {
-        let Scripted::Script(next) = scripted else {
+    for faults_arg in args.scripts {
+        let FaultsArg::Script(next) = faults_arg else {
             return print_library();
         };
         descriptions.extend(next.description.clone());
@@ -155,7 +155,7 @@ pub async fn run_command(
     }
     let listener = TcpListener::bind(args.listen).await.map_err(|error| {
         let text = format!(
-            "cannot serve on {}, try --listen 127.0.0.1:0: {error}",
+            "cannot listen on {}, try --listen 127.0.0.1:0: {error}",
             args.listen
         );
         io::Error::new(error.kind(), text)
@@ -176,7 +176,7 @@ pub async fn run_command(
     let sim = Sim::new(SimOptions {
         users,
         speed,
-        // No id is ever given twice, not even after a restart.
+        // Ids are not reused, even after a restart.
         seed: args
             .seed
             .or(script.seed)
@@ -205,7 +205,7 @@ pub async fn run_command(
     if is_empty {
         writeln!(
             out,
-            "  nobody has an account here: name users, as in knightwatch sim --user MyBot:bot\n  \
+            "  there are no users: add some, as in knightwatch sim --user MyBot:bot\n  \
              MyBot then plays with LICHESS_TOKEN=lip_mybot knightwatch run --set lichess.url=http://{address}"
         )?;
     }
@@ -222,7 +222,7 @@ pub async fn run_command(
         writeln!(out, "  all clocks and timers run {speed} times as fast")?;
     }
     if limits {
-        writeln!(out, "  calls are limited as on Lichess")?;
+        writeln!(out, "  rate limits are those of Lichess")?;
     }
     for description in descriptions {
         writeln!(out, "  {description}")?;
@@ -230,7 +230,7 @@ pub async fn run_command(
     for opponent in unknown_opponents {
         writeln!(
             out,
-            "  nobody here is called {opponent}, who is to be challenged"
+            "  {opponent}, who is to be challenged, is not a user of this site"
         )?;
     }
     out.flush()?;
@@ -250,7 +250,7 @@ pub async fn run_command(
     }
 }
 
-/// Prints a line for every game that is over, until that fails.
+/// Prints a line for each finished game until printing fails.
 async fn print_finished_games(sim: &Sim) -> io::Error {
     let mut finished = sim.finished_count();
     let mut printed = 0;

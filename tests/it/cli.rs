@@ -573,7 +573,10 @@ fn a_typo_gets_a_suggestion() {
 #[test]
 fn wrong_users_of_a_site_are_told_at_once() {
     for (arguments, word) in [
-        (&["--user", "Foo", "--user", "foo:bot"][..], "two users"),
+        (
+            &["--user", "Foo", "--user", "foo:bot"][..],
+            "different kinds",
+        ),
         (&["--player", "Xa,challenges=Foo,clock=37+1"], "37+1"),
         (&["--player", "Xa,challenges=Foo,clock=4d"], "4d"),
         (&["--player", "Xa,kind=engine,nodes=0"], "nodes"),

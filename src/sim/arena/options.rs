@@ -297,7 +297,7 @@ mod tests {
     fn arena_options_errors_name_problem() {
         for (text, part) in [
             ("X", "not a valid name"),
-            ("Bots,clock=soon", "no time control"),
+            ("Bots,clock=soon", "not a time control"),
             ("Bots,clock=3+2", "in seconds"),
             ("Bots,clock=3d", "needs a clock"),
             ("Bots,minutes=ten", "`minutes`"),

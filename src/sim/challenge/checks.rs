@@ -1,4 +1,4 @@
-//! Who may challenge whom: the checks behind the form, in the order in which the site makes them.
+//! Checks of a new challenge beyond its form, in the order in which Lichess makes them.
 
 use crate::sim::challenge::ChallengeConfig;
 use crate::sim::http::error::ApiError;
@@ -9,11 +9,11 @@ use crate::sim::site::state::SiteState;
 use crate::sim::site::time::SimTime;
 use crate::sim::site::variant::Speed;
 
-/// Who plays so many games is not challenged to a real-time one.
+/// A user with this many ongoing games cannot play further real-time games.
 const MAX_ONGOING_GAMES: usize = 200;
 
 impl SiteState {
-    /// Whether this user may challenge the other one to that.
+    /// Returns an error if this user may not challenge the other one with these options.
     pub fn check_challenge(
         &mut self,
         me: &UserId,
@@ -47,8 +47,8 @@ impl SiteState {
             let text = format!("You cannot challenge {}.", other.name);
             return Err(ApiError::bad_request(text));
         }
-        let too_fast = Speed::of(config.time_control) == Speed::UltraBullet;
-        if too_fast && (mine.bot || other.bot) {
+        let is_too_fast = Speed::of(config.time_control) == Speed::UltraBullet;
+        if is_too_fast && (mine.bot || other.bot) {
             return Err(ApiError::bad_request(
                 "Bots cannot play UltraBullet. Choose a slower time control.",
             ));
@@ -64,8 +64,7 @@ impl SiteState {
         Ok(())
     }
 
-    /// Whether two bots may still play each other today: neither of them more than a hundred games. For anybody else
-    /// there is no such limit.
+    /// Returns an error if both are bots and one of them has played the daily limit of games against bots.
     pub fn check_bot_games(
         &mut self,
         me: &UserId,

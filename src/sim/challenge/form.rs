@@ -1,4 +1,4 @@
-//! The form of a new challenge.
+//! Forms of new challenges and of games against the AI.
 
 use std::time::Duration;
 
@@ -20,15 +20,15 @@ const RULES: [&str; 5] = [
     "noEarlyDraw",
 ];
 
-/// The longest that a challenge to whoever comes waits.
+/// Maximum lifetime of an open challenge.
 const MAX_OPEN_LIFETIME: Duration = Duration::from_secs(14 * 86_400);
 
 type Errors = Vec<(&'static str, String)>;
 
-/// Reads the form.
+/// Parses the form of a challenge.
 ///
 /// # Errors
-/// All fields that are wrong, at once.
+/// Lists all invalid fields.
 pub(in crate::sim) fn challenge_config(params: &Params) -> Result<ChallengeConfig, ApiError> {
     let mut errors = Errors::new();
     let variant = variant(params, &mut errors);
@@ -62,7 +62,7 @@ pub(in crate::sim) fn challenge_config(params: &Params) -> Result<ChallengeConfi
     })
 }
 
-/// What cannot be rated is made casual without a word.
+/// Returns whether the game can be rated. Otherwise the challenge becomes casual without an error.
 fn may_be_rated(variant: Variant, time_control: TimeControl) -> bool {
     match (variant, time_control) {
         (Variant::Standard, _) => true,
@@ -73,27 +73,27 @@ fn may_be_rated(variant: Variant, time_control: TimeControl) -> bool {
     }
 }
 
-/// The variant with its start position. A position makes a standard game one from a position, unless it is the usual
-/// one; Chess960 takes only its own start positions and draws one otherwise.
+/// Returns the variant with its starting position. A custom position turns a standard game into one from a position.
+/// Chess960 accepts only its own starting positions and otherwise gets a random one.
 fn start(variant: Variant, fen: Option<&str>) -> Result<(Variant, Option<Position>), &'static str> {
-    const BAD: &str = "invalidFen";
+    const INVALID_FEN: &str = "invalidFen";
     match (variant, fen) {
         (Variant::Standard | Variant::Chess960, None) => Ok((variant, None)),
-        (Variant::FromPosition, None) => Err(BAD),
+        (Variant::FromPosition, None) => Err(INVALID_FEN),
         (Variant::Chess960, Some(fen)) => {
-            let asked = Position::from_fen(fen).map_err(|_| BAD)?;
+            let requested = Position::from_fen(fen).map_err(|_| INVALID_FEN)?;
             let start = (0..960)
                 .filter_map(Position::chess960_start)
-                .find(|start| *start == asked);
+                .find(|start| *start == requested);
             Ok((variant, start))
         }
         (Variant::Standard | Variant::FromPosition, Some(fen)) => {
-            let start = Position::from_fen(fen).map_err(|_| BAD)?;
+            let start = Position::from_fen(fen).map_err(|_| INVALID_FEN)?;
             if start == Position::startpos() {
                 return Ok((Variant::Standard, None));
             }
             if !start.has_legal_move() || start.insufficient_material() {
-                return Err(BAD);
+                return Err(INVALID_FEN);
             }
             Ok((Variant::FromPosition, Some(start)))
         }
@@ -151,7 +151,7 @@ fn number(params: &Params, name: &'static str, errors: &mut Errors) -> Option<u3
         .ok()
 }
 
-/// Who may come to a challenge to whoever comes, and for how long it waits.
+/// Restrictions and expiry of an open challenge.
 pub(in crate::sim) struct OpenChallengeConfig {
     pub players: Option<[String; 2]>,
     pub expires_at: SimTime,
@@ -194,7 +194,7 @@ pub(in crate::sim) fn open_config(
     })
 }
 
-/// The strength that is wished of the site's engine.
+/// Parses the level of the AI, 1 to 8.
 pub(in crate::sim) fn level(params: &Params) -> Result<u8, ApiError> {
     let mut errors = Errors::new();
     let level = number(params, "level", &mut errors);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn time_controls() {
+    fn form_parses_time_controls() {
         for (query, expected) in [
             (
                 "clock.limit=180&clock.increment=2",
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_decide_the_variant() {
+    fn form_variant_from_position() {
         let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1".replace(' ', "+");
         let other = "4k3/8/8/8/8/8/4P3/4K3 b - - 0 1".replace(' ', "+");
         let variant = |query: String| read(&query).map(|config| config.variant);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_rated_is_casual() {
+    fn form_unratable_game_becomes_casual() {
         let rated = |query| read(query).unwrap().rated;
         assert!(rated("rated=true"));
         assert!(rated(

@@ -1,4 +1,4 @@
-//! Challenges: from the wish to the game, or to nothing.
+//! Challenges: creation, events, acceptance, decline and expiry.
 
 pub(super) mod checks;
 pub(super) mod form;
@@ -25,12 +25,12 @@ use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::{Perf, Speed, Variant};
 use crate::sim::wire;
 
-/// A real-time challenge whose challenger is not seen for so long goes offline.
+/// Time after which a real-time challenge goes offline unless its challenger is seen.
 const OFFLINE_AFTER: Duration = Duration::from_secs(20);
-/// A challenge that waits is forgotten after this, one that is done with sooner.
+/// Lifetime of open and of closed challenges.
 const OPEN_LIFETIME: Duration = Duration::from_secs(14 * 86_400);
 const CLOSED_LIFETIME: Duration = Duration::from_secs(3 * 3_600);
-/// Somebody without an account is heard of this much later.
+/// Delay after which a challenge from an anonymous player is announced.
 const ANONYMOUS_DELAY: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,13 +53,13 @@ impl ChallengeStatus {
         }
     }
 
-    /// It can still become a game.
+    /// Returns whether it can still be accepted.
     pub fn is_active(self) -> bool {
         matches!(self, Self::Created | Self::Offline)
     }
 }
 
-/// Why a challenge is declined: the key in a request, and the text.
+/// Reason for declining a challenge: the key in a request and the text for the challenger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeclineReason {
     pub key: &'static str,
@@ -82,7 +82,7 @@ const REASONS: [(&str, DeclineReason); 11] = [
 ];
 
 impl DeclineReason {
-    /// Case does not matter; what is not known is the generic reason.
+    /// Parses a key, ignoring case; an unknown key is the generic reason.
     pub fn from_key(key: &str) -> Self {
         REASONS
             .iter()
@@ -90,13 +90,13 @@ impl DeclineReason {
             .map_or(REASONS[0].1, |(_, reason)| *reason)
     }
 
-    /// All that there are.
+    /// All reasons.
     pub fn all() -> impl Iterator<Item = Self> {
         REASONS.iter().map(|(_, reason)| *reason)
     }
 }
 
-/// The key of a reason, in any case; others are refused.
+/// Parses a key, ignoring case; unknown keys are errors.
 impl FromStr for DeclineReason {
     type Err = String;
 
@@ -106,41 +106,41 @@ impl FromStr for DeclineReason {
             .find(|(name, _)| name.eq_ignore_ascii_case(text));
         known.map(|(_, reason)| *reason).ok_or_else(|| {
             let names = REASONS.map(|(name, _)| name).join(", ");
-            format!("`{text}` is no reason to decline: {names}")
+            format!("`{text}` is not a decline reason: expected one of {names}")
         })
     }
 }
 
-/// What a challenger wants, checked.
+/// Validated options of a new challenge.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct ChallengeConfig {
     pub variant: Variant,
-    /// Where a game from a position begins, or which Chess960 position was asked for.
+    /// Starting position of a game from a custom position, or the requested Chess960 position.
     pub start: Option<Position>,
     pub rated: bool,
     pub time_control: TimeControl,
     pub color: ColorChoice,
     pub rules: Vec<&'static str>,
     pub keep_alive: bool,
-    /// It is void unless the one who is challenged follows the challenger.
+    /// The challenge is only created if the recipient follows the challenger.
     pub only_if_followed: bool,
 }
 
 #[derive(Clone)]
 pub(in crate::sim) struct Challenge {
     pub id: GameId,
-    /// Nobody yet in a challenge to whoever comes.
+    /// `None` in an open challenge that nobody has joined.
     pub challenger: Option<UserId>,
     pub dest: Option<UserId>,
     pub open: Option<OpenChallenge>,
-    /// The game after which it asks for another one.
+    /// Id of the game that it is a rematch of.
     pub rematch_of: Option<GameId>,
     pub variant: Variant,
     pub start: Option<Position>,
     pub rated: bool,
     pub time_control: TimeControl,
     pub rules: Vec<&'static str>,
-    /// The challenger's colour.
+    /// Color of the challenger.
     pub final_color: Color,
     pub color: ColorChoice,
     pub status: ChallengeStatus,
@@ -148,12 +148,12 @@ pub(in crate::sim) struct Challenge {
     pub created_at: SimTime,
     seen_at: SimTime,
     changed_at: SimTime,
-    /// The challenger's own stream on this challenge, while it is open.
+    /// The challenger's keep-alive stream, while it is open.
     stream: Option<Feed>,
 }
 
 impl Challenge {
-    /// A challenge of nobody to nobody.
+    /// Creates a challenge without challenger and recipient.
     pub fn new(id: GameId, config: ChallengeConfig, final_color: Color, now: SimTime) -> Self {
         Self {
             id,
@@ -177,7 +177,7 @@ impl Challenge {
         }
     }
 
-    /// A challenge to one more game; the challenger has this colour in it.
+    /// Creates a challenge to a rematch; `color` is the challenger's.
     pub fn rematch(
         setup: Setup,
         previous: GameId,
@@ -214,7 +214,7 @@ impl Challenge {
         self.dest.as_ref() == Some(user)
     }
 
-    /// The first of two who come to a challenge to whoever comes.
+    /// Joins an open challenge as the first of its two players.
     pub fn join_first(&mut self, user: UserId, color: Option<Color>) {
         self.challenger = Some(user);
         if let Some(color) = color {
@@ -234,7 +234,7 @@ impl Challenge {
         Perf::of(self.variant, self.speed())
     }
 
-    /// The game that it becomes.
+    /// Options of the game that it becomes.
     fn setup(&self) -> Option<Setup> {
         let mut users = [self.challenger.clone()?, self.dest.clone()?];
         if self.final_color == Color::Black {
@@ -256,21 +256,21 @@ impl Challenge {
         matches!(self.time_control, TimeControl::Clock { .. })
     }
 
-    /// The stream on this challenge was closed by its reader.
+    /// Handles the keep-alive stream being closed by its reader.
     pub fn on_stream_closed(&mut self, now: SimTime) {
         if self.stream.take().is_some() {
             self.seen_at = now;
         }
     }
 
-    /// Breaks the stream on this challenge.
+    /// Applies a fault to the keep-alive stream.
     pub fn inject_fault(&self, how: StreamFault) {
         if let Some(feed) = &self.stream {
             feed.inject_fault(how);
         }
     }
 
-    /// Ends the stream on this challenge.
+    /// Ends the keep-alive stream.
     pub fn close(&self) {
         if let Some(feed) = &self.stream {
             feed.end();
@@ -282,7 +282,7 @@ impl Challenge {
         self.changed_at = now;
     }
 
-    /// Tells the stream on this challenge what became of it.
+    /// Ends the keep-alive stream with the outcome.
     fn finish_stream(&mut self, how: &str) {
         if let Some(feed) = self.stream.take() {
             feed.push(format!("{{\"done\":\"{how}\"}}\n").into());
@@ -292,7 +292,7 @@ impl Challenge {
 }
 
 impl SiteState {
-    /// Creates a challenge, with the stream on it if one was asked for.
+    /// Creates a challenge, with a keep-alive stream if requested.
     pub fn challenge(
         &mut self,
         me: &UserId,
@@ -315,7 +315,7 @@ impl SiteState {
             dest: Some(dest),
             ..Challenge::new(id, config, final_color, now)
         };
-        // Nobody without an account has a rating.
+        // Anonymous players have no rating.
         challenge.rated &= self.user(me).account_kind == AccountKind::User;
         let feed = keep_alive.then(Feed::default);
         if let Some(feed) = &feed {
@@ -328,7 +328,8 @@ impl SiteState {
         Ok((id, feed))
     }
 
-    /// A challenge is known from now on, and its two users are told; of one without an account the other hears later.
+    /// Stores a challenge and sends the events to its two users. The recipient of a challenge from an anonymous player
+    /// is informed later.
     pub fn publish_challenge(&mut self, challenge: Challenge, now: SimTime) {
         let id = challenge.id;
         let challenger = challenge.challenger.clone();
@@ -345,7 +346,7 @@ impl SiteState {
         }
     }
 
-    /// The one who is challenged hears of it, if it still stands.
+    /// Informs the recipient, if the challenge is still active.
     pub fn announce_challenge(&mut self, id: GameId, now: SimTime) {
         let challenge = self.challenges.get(&id);
         let challenge = challenge.filter(|challenge| challenge.status.is_active());
@@ -362,7 +363,7 @@ impl SiteState {
         }
     }
 
-    /// The colour that is asked for, or one by lot.
+    /// Returns the requested color, or a random one.
     pub fn resolve_color(&mut self, color: ColorChoice) -> Color {
         match color {
             ColorChoice::White => Color::White,
@@ -372,7 +373,7 @@ impl SiteState {
         }
     }
 
-    /// Two people have one challenge in one direction: an older one that still waits is cancelled, and nobody is told.
+    /// Cancels the challenger's older challenge to the same user, without an event. Only one can be pending.
     fn replace_challenge(&mut self, me: &UserId, dest: &UserId, now: SimTime) {
         let older = self.open_challenges.iter().copied().find(|id| {
             self.challenges.get(id).is_some_and(|old| {
@@ -395,12 +396,12 @@ impl SiteState {
         }
     }
 
-    /// The challenged user takes it: the game begins.
+    /// Accepts a challenge and starts the game.
     pub fn accept(&mut self, me: &UserId, id: GameId, now: SimTime) -> Result<(), ApiError> {
         self.accept_as(me, id, None, now)
     }
 
-    /// The same with the colour that the user would have, which matters in challenges to whoever comes.
+    /// Accepts a challenge with a preferred color, which is only used for open challenges.
     pub fn accept_as(
         &mut self,
         me: &UserId,
@@ -445,7 +446,7 @@ impl SiteState {
         Ok(())
     }
 
-    /// The challenge becomes a game.
+    /// Starts the game of an accepted challenge.
     pub fn start_challenged_game(&mut self, id: GameId, now: SimTime) {
         let Some(setup) = self.challenges.get(&id).and_then(Challenge::setup) else {
             return;
@@ -457,7 +458,7 @@ impl SiteState {
         }
     }
 
-    /// The challenged user does not want it.
+    /// Declines a challenge.
     pub fn decline(
         &mut self,
         me: &UserId,
@@ -478,8 +479,8 @@ impl SiteState {
         Ok(())
     }
 
-    /// The challenger takes it back, the challenged user declines it in this way, a game that grew from it is aborted.
-    /// `opponent` is who owns the token that came with the request, if there was one.
+    /// Cancels a challenge: a challenger cancels, a recipient declines, a game that was created from it is aborted.
+    /// `opponent` is the owner of the `opponentToken` in the request, if there was one.
     pub fn cancel(
         &mut self,
         me: &UserId,
@@ -532,7 +533,7 @@ impl SiteState {
         }
     }
 
-    /// Lets real-time challenges of absent challengers go offline, and forgets what is old.
+    /// Sets real-time challenges of absent challengers offline and removes expired ones.
     pub fn tick_challenges(&mut self, now: SimTime) {
         for id in &self.open_challenges {
             let Some(challenge) = self.challenges.get_mut(id) else {

@@ -1,4 +1,4 @@
-//! Challenges to whoever comes first: the first two who accept play.
+//! Open challenges: the first two users who accept play.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::Speed;
 use crate::sim::wire::ChallengeJson;
 
-/// How long such a challenge waits, unless it says otherwise.
+/// Default lifetime of an open challenge.
 pub(in crate::sim) const DEFAULT_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
-/// For so long the site remembers who made it, and lets him end it or the game that it became.
+/// Time in which the creator can cancel the challenge or abort its game.
 const CREATOR_RIGHTS_FOR: Duration = Duration::from_secs(3_600);
 
 const NOT_FOR_YOU: &str = "The challenge is not for you to accept.";
 
-/// What is special about such a challenge.
+/// Properties of an open challenge.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct OpenChallenge {
     pub creator: Option<UserId>,
-    /// The only two who may play, White first.
+    /// If set, the only two users who may play, White first.
     pub players: Option<[UserId; 2]>,
     pub expires_at: SimTime,
 }
@@ -48,7 +48,7 @@ impl From<&OpenChallenge> for OpenJson {
     }
 }
 
-/// The challenge with the addresses at which it is taken with either colour.
+/// Open challenge with the URLs for joining as White or Black.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::sim) struct OpenChallengeJson {
@@ -79,12 +79,12 @@ impl SiteState {
         }
     }
 
-    /// Somebody comes: the first takes a seat, with the second the game begins.
+    /// Joins an open challenge. The game starts with the second player.
     pub fn join_open(
         &mut self,
         me: &UserId,
         id: GameId,
-        asked: Option<Color>,
+        requested: Option<Color>,
         now: SimTime,
     ) -> Result<(), ApiError> {
         let challenge = self.challenges.get(&id).ok_or_else(ApiError::not_found)?;
@@ -96,14 +96,14 @@ impl SiteState {
         }
         let players = challenge.open.as_ref().and_then(|o| o.players.as_ref());
         let seat = players.map(|players| players.iter().position(|player| player == me));
-        let is_nobody = challenge.rated && user.account_kind != AccountKind::User;
-        if seat == Some(None) || is_nobody {
+        let is_unrated_user = challenge.rated && user.account_kind != AccountKind::User;
+        if seat == Some(None) || is_unrated_user {
             return Err(ApiError::bad_request(NOT_FOR_YOU));
         }
         let color = match seat.flatten() {
             Some(0) => Some(Color::White),
             Some(_) => Some(Color::Black),
-            None => asked,
+            None => requested,
         };
         match challenge.challenger.clone() {
             None => {
@@ -133,8 +133,8 @@ impl SiteState {
         }
     }
 
-    /// Who made an open challenge ends it, or aborts the game that it has become, within the hour. `None` when it is not
-    /// his, or too late.
+    /// Cancels an open challenge, or aborts its game, for its creator within an hour. Returns `None` if the caller is
+    /// not the creator or it is too late.
     pub fn cancel_open(
         &mut self,
         me: &UserId,

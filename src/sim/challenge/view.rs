@@ -1,4 +1,4 @@
-//! A challenge as its users are shown it.
+//! Views of a challenge for its users.
 
 use crate::chess::Position;
 
@@ -17,11 +17,11 @@ use crate::sim::wire::{
     TimeControlJson, VariantJson,
 };
 
-/// Most challenges that a new event stream is told of.
+/// Maximum number of challenges sent to a new event stream.
 const MAX_REPLAYED: usize = 50;
 
 impl SiteState {
-    /// The challenge as one of its two users sees it.
+    /// Challenge as seen by one of its users.
     pub fn show_challenge(
         &self,
         me: &UserId,
@@ -36,7 +36,7 @@ impl SiteState {
         Ok(shown)
     }
 
-    /// What waits for an answer, in both directions; what is offline is not listed.
+    /// Pending challenges in both directions, without offline ones.
     pub fn list_challenges(&self, me: &UserId, now: SimTime) -> ChallengeList {
         let created = || {
             self.open_challenges
@@ -66,8 +66,8 @@ impl SiteState {
         shown
     }
 
-    /// What a new event stream is told: incoming challenges, oldest first, real-time ones before the others when there are
-    /// more than five; without `compat`.
+    /// Events for a new event stream: incoming challenges, oldest first; if there are more than five, real-time ones
+    /// first. They have no `compat`.
     pub fn challenges_for_replay(&self, me: &UserId, now: SimTime) -> Vec<ChallengeEvent> {
         let mut incoming: Vec<&Challenge> = self
             .open_challenges

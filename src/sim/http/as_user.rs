@@ -1,4 +1,4 @@
-//! The site as one of its users has it in a browser on this machine: every call comes in his name.
+//! The API as one of its users: every request is authenticated as them.
 
 use std::future::Future;
 
@@ -13,11 +13,11 @@ use crate::sim::Sim;
 use crate::sim::http::connection::Connection;
 use crate::sim::http::server;
 
-/// The whole API, for a server to be mounted in. Whatever name a call gives itself, it is that user's; what breaks
-/// connections on purpose does not reach it.
+/// The whole API, to be mounted in another server. Credentials of the request are replaced by the user's; connection
+/// faults do not apply.
 pub(in crate::sim) fn router(sim: Sim, name: &str) -> Router {
     let token = format!("Bearer {}", sim.token_of(name));
-    // A name is made of letters, digits, `_` and `-`, so this is always a header.
+    // User names consist of letters, digits, `_` and `-`, so this is a valid header value.
     let token = HeaderValue::try_from(token).ok();
     server::router(sim).layer(middleware::from_fn(move |request: Request, next: Next| {
         authenticate_as(token.clone(), request, next)
@@ -31,10 +31,10 @@ fn authenticate_as(
 ) -> impl Future<Output = Response> {
     let headers = request.headers_mut();
     headers.remove(AUTHORIZATION);
-    // A browser's could name somebody else by chance.
+    // A browser's `User-Agent` could match another user's name.
     headers.remove(USER_AGENT);
     headers.extend(token.map(|token| (AUTHORIZATION, token)));
-    let inside = ConnectInfo(Connection::in_process());
-    request.extensions_mut().insert(inside);
+    let connection = ConnectInfo(Connection::in_process());
+    request.extensions_mut().insert(connection);
     next.run(request)
 }

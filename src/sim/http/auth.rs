@@ -1,4 +1,4 @@
-//! Who calls, and whether he may.
+//! Authentication of requests.
 
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, USER_AGENT};
@@ -7,7 +7,7 @@ use crate::sim::http::error::ApiError;
 use crate::sim::site::id::UserId;
 use crate::sim::site::state::SiteState;
 
-/// A caller whose token is good.
+/// User, token and `User-Agent` of an authenticated request.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct Caller {
     pub user: UserId,
@@ -22,25 +22,25 @@ fn header(headers: &HeaderMap, name: impl axum::http::header::AsHeaderName) -> &
         .unwrap_or_default()
 }
 
-/// The token of a request, which may be anything.
+/// Returns the bearer token of a request, unchecked.
 pub(in crate::sim) fn bearer(headers: &HeaderMap) -> Option<&str> {
     header(headers, AUTHORIZATION).strip_prefix("Bearer ")
 }
 
 impl SiteState {
-    /// Checks the token, then its scopes (one of those accepted; none accepted: any token will do), then that the
-    /// User-Agent names nobody else.
+    /// Checks the token, then that it has one of the accepted scopes (an empty list accepts any token), then that the
+    /// `User-Agent` does not name another user.
     pub fn authorize(&self, headers: &HeaderMap, accepted: &[&str]) -> Result<Caller, ApiError> {
         let token =
             bearer(headers).ok_or_else(|| ApiError::new(401, "Missing authorization header"))?;
         let grant = self
             .grant(token)
             .ok_or_else(|| ApiError::new(401, "No such token"))?;
-        let enough = accepted.is_empty()
+        let has_scope = accepted.is_empty()
             || accepted
                 .iter()
-                .any(|scope| grant.scopes.iter().any(|held| held == scope));
-        if !enough {
+                .any(|scope| grant.scopes.iter().any(|granted| granted == scope));
+        if !has_scope {
             return Err(ApiError::new(
                 403,
                 &format!("Missing scope: {}", accepted.join(" || ")),
@@ -61,7 +61,7 @@ impl SiteState {
     }
 }
 
-/// The name that a User-Agent gives, as the site finds it: `(?:user|as):\s?([\w\-]{3,31})`.
+/// Returns the user name in a `User-Agent`, matched as Lichess does: `(?:user|as):\s?([\w\-]{3,31})`.
 fn named_user(user_agent: &str) -> Option<&str> {
     let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
     let bytes = user_agent.as_bytes();
@@ -69,7 +69,7 @@ fn named_user(user_agent: &str) -> Option<&str> {
         let rest = user_agent.get(at..)?;
         let rest = rest.strip_prefix("user:").or(rest.strip_prefix("as:"))?;
         let named = rest.strip_prefix(|c: char| c.is_ascii_whitespace());
-        // The blank is optional, so a name may also begin where it would be; it never does.
+        // The space is optional in the pattern, but a name never begins with one.
         let name = named.unwrap_or(rest);
         let length = name.bytes().take_while(|b| is_name(*b)).count().min(31);
         (length >= 3).then(|| &name[..length])
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_user_agent_may_name_its_user() {
+    fn user_agent_names_its_user() {
         for (agent, name) in [
             ("knightwatch/0.1 user:MyBot", Some("MyBot")),
             ("lichess-bot/1.2 user:?", None),

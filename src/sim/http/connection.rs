@@ -12,16 +12,17 @@ use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A handle with which a request can break the connection on which it came.
+/// Handle with which a request can reset its connection.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct Connection {
-    /// Where it comes from.
+    /// IP address of the client.
     pub address: IpAddr,
     reset_requested: Arc<AtomicBool>,
 }
 
 impl Connection {
-    /// Of a call that comes from this process, over no connection at all: there is nothing to break.
+    /// Returns the handle of a request made inside this process. It has no connection, so [`reset`](Self::reset) has no
+    /// effect.
     pub fn in_process() -> Self {
         Self {
             address: Ipv4Addr::LOCALHOST.into(),
@@ -29,13 +30,13 @@ impl Connection {
         }
     }
 
-    /// The next thing that is written, be it an answer or a line of a stream, becomes a TCP reset.
+    /// Resets the TCP connection at the next write.
     pub fn reset(&self) {
         self.reset_requested.store(true, Ordering::Release);
     }
 }
 
-/// The listener: hands out connections with their handles.
+/// Listener that returns each connection with its handle.
 pub(in crate::sim) struct ConnectionListener(pub TcpListener);
 
 impl Listener for ConnectionListener {
@@ -47,9 +48,9 @@ impl Listener for ConnectionListener {
             match self.0.accept().await {
                 Ok((stream, peer)) => return ConnectionStream::new(stream, peer),
                 Err(error) => {
-                    // Out of file descriptors, mostly: wait until some connection closes. This is about the machine and
-                    // not about the site, so it is wall time.
-                    tracing::warn!("cannot accept a connection: {error}");
+                    // Usually out of file descriptors: wait until a connection closes. The wait is wall time because
+                    // the limit is the machine's, not the site's.
+                    tracing::warn!("cannot accept a connection, trying again in 100 ms: {error}");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
@@ -64,7 +65,7 @@ impl Listener for ConnectionListener {
     }
 }
 
-/// The bytes of one connection.
+/// Byte stream of one connection.
 pub(in crate::sim) struct ConnectionStream {
     stream: TcpStream,
     connection: Connection,
@@ -72,7 +73,7 @@ pub(in crate::sim) struct ConnectionStream {
 
 impl ConnectionStream {
     fn new(stream: TcpStream, peer: SocketAddr) -> (Self, Connection) {
-        // Every line has to leave at once; without it lines wait for the peer's acknowledgement.
+        // Without it, lines would wait for the peer's acknowledgement.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!("{peer}: cannot set TCP_NODELAY: {error}");
         }
@@ -89,7 +90,7 @@ impl ConnectionStream {
 
     fn check(&self) -> io::Result<()> {
         if self.connection.reset_requested.load(Ordering::Acquire) {
-            // Closing a socket that does not linger sends a reset instead of a proper end.
+            // Closing a socket with zero linger sends a reset instead of a FIN.
             self.stream.set_zero_linger()?;
             return Err(io::ErrorKind::ConnectionReset.into());
         }
@@ -99,9 +100,9 @@ impl ConnectionStream {
 
 impl Drop for ConnectionStream {
     fn drop(&mut self) {
-        // The server may close a connection whose body has failed without looking at it again.
+        // The server may close a connection whose body has failed without polling it again.
         if self.connection.reset_requested.load(Ordering::Acquire) {
-            // Without it the reset becomes an ordinary end, which is the worst that can happen.
+            // On failure the reset becomes an ordinary close; nothing else can be done.
             let _ = self.stream.set_zero_linger();
         }
     }

@@ -1,4 +1,4 @@
-//! Answers that say no, in the shapes in which the site says it.
+//! Error responses in the formats of Lichess.
 
 use axum::http::StatusCode;
 use std::fmt;
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::sim::referee::GameError;
 
-/// What is wrong with a field of a form.
+/// Errors of a form field.
 pub(in crate::sim) const REQUIRED: &str = "This field is required";
 pub(in crate::sim) const INVALID: &str = "Invalid value";
 pub(in crate::sim) const NOT_A_NUMBER: &str = "Numeric value expected";
 
-/// A status and a body.
+/// Error response: status and body.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct ApiError {
     pub status: u16,
@@ -22,13 +22,13 @@ pub(in crate::sim) struct ApiError {
 #[derive(Clone, Debug)]
 pub(in crate::sim) enum ErrorBody {
     Json(String),
-    /// The site's page for addresses that it does not know.
+    /// The site's HTML page for unknown paths.
     NotFoundPage,
-    /// The bare page of the proxy in front of the site.
+    /// The HTML page of the proxy in front of the site.
     ProxyPage,
 }
 
-/// As an operator reads it.
+/// The message in the body, else the status.
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.body {
@@ -65,7 +65,7 @@ impl ApiError {
         Self::new(403, "This API endpoint is not for Bot accounts.")
     }
 
-    /// `{"error":"text","ratelimit":{"key":"key","seconds":N}}`: a limit that names itself.
+    /// `{"error":"text","ratelimit":{"key":"key","seconds":N}}`: a rate limit that is named in the response.
     pub fn rate_limited(status: u16, text: &str, key: &str, seconds: u64) -> Self {
         let ratelimit = format!("{{\"key\":{},\"seconds\":{seconds}}}", json!(key));
         Self {
@@ -77,12 +77,12 @@ impl ApiError {
         }
     }
 
-    /// Too many of these run already.
+    /// Too many concurrent requests of this kind.
     pub fn too_many_at_once(most: usize) -> Self {
         Self::new(429, &format!("Please only run {most} request(s) at a time"))
     }
 
-    /// The proxy in front of the site answers for it, and not in JSON.
+    /// HTML response of the proxy in front of the site.
     pub fn proxy(status: u16) -> Self {
         Self {
             status,
@@ -90,7 +90,7 @@ impl ApiError {
         }
     }
 
-    /// No API here: the catch-all answers, and not in JSON.
+    /// Unknown path: the site answers with an HTML page.
     pub fn unknown_path() -> Self {
         Self {
             status: 404,
@@ -98,15 +98,15 @@ impl ApiError {
         }
     }
 
-    /// The errors of a form: `{"error":{"field":["text"]}}`
+    /// Field errors of a form: `{"error":{"field":["text"]}}`.
     pub fn invalid_fields(errors: &[(&str, String)]) -> Self {
         Self {
             status: 400,
-            body: ErrorBody::Json(format!("{{\"error\":{{{}}}}}", listed(errors))),
+            body: ErrorBody::Json(format!("{{\"error\":{{{}}}}}", field_list(errors))),
         }
     }
 
-    /// What it says, without its wrapping where it has one.
+    /// The error message, or the whole body if it has none.
     pub fn text(&self) -> String {
         let ErrorBody::Json(text) = &self.body else {
             return format!("status {}", self.status);
@@ -116,10 +116,10 @@ impl ApiError {
         error.unwrap_or_else(|| text.clone())
     }
 
-    /// The errors of a form twice, as the site sends them for challenges and chat:
-    /// `{"field":["text"],"error":{"field":["text"]}}`
+    /// Field errors of a challenge or chat form, which Lichess sends twice:
+    /// `{"field":["text"],"error":{"field":["text"]}}`.
     pub fn invalid_form(errors: &[(&str, String)]) -> Self {
-        let fields = listed(errors);
+        let fields = field_list(errors);
         Self {
             status: 400,
             body: ErrorBody::Json(format!("{{{fields},\"error\":{{{fields}}}}}")),
@@ -128,13 +128,13 @@ impl ApiError {
 }
 
 /// `"field":["text"],...`
-fn listed(errors: &[(&str, String)]) -> String {
+fn field_list(errors: &[(&str, String)]) -> String {
     let fields = errors.iter();
     let fields = fields.map(|(field, text)| format!("{}:{}", json!(field), json!([text])));
     fields.collect::<Vec<_>>().join(",")
 }
 
-/// The page of the proxy for a status.
+/// HTML page of the proxy for a status.
 pub(in crate::sim) fn proxy_page(status: u16) -> String {
     let code = StatusCode::from_u16(status).ok();
     let reason = code.and_then(|code| code.canonical_reason());

@@ -1,6 +1,7 @@
-//! How often somebody may ask for something, as the site counts it, and what it message to who asks more often.
+//! Rate limits as Lichess counts them, and the responses to clients that exceed them.
 //!
-//! The arithmetic is pure and told what time it is. Which call is counted against which limit stands beside the routes.
+//! All functions take the current time as an argument. The endpoints' limits are assigned in the
+//! [handlers](crate::sim::http::handlers).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,14 +14,14 @@ use crate::sim::site::time::SimTime;
 const MINUTE: u64 = 60;
 const DAY: u64 = 24 * 3_600;
 
-/// So many credits for each user, token or address in a window of time.
+/// Credits per user, token or address within a time window.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct Limit {
-    /// What it is called in a `ratelimit` object, and by what it is told from the others.
+    /// Key in a `ratelimit` object; unique.
     pub key: &'static str,
     pub credits: u32,
     pub window: Duration,
-    /// What is said to who exceeds it.
+    /// Error message when it is exceeded.
     message: &'static str,
 }
 
@@ -39,17 +40,17 @@ impl Limit {
     }
 }
 
-// Figures: Lichess's own, as read in its source (Limiters, BotLimit).
+// Source of the figures: `Limiters` and `BotLimit` in lila.
 
-/// Challenges of one user: the fast one is charged even when the slow one refuses.
+/// Challenges created by one user. The fast limit is charged even if the slow one refuses.
 pub(in crate::sim) const CHALLENGES: [Limit; 2] = [
     Limit::new("challenge.create.user.fast", 25, MINUTE),
     Limit::new("challenge.create.user.slow", 200, DAY),
 ];
-/// Challenges from one address.
+/// Challenges created from one address.
 pub(in crate::sim) const CHALLENGES_PER_ADDRESS: Limit =
     Limit::new("challenge.create.ip", 500, 10 * MINUTE);
-/// Games of a bot against other bots.
+/// Games of one bot against other bots.
 pub(in crate::sim) const BOT_GAMES: Limit = Limit::new("bot.vsBot.day", 100, DAY);
 pub(in crate::sim) const EVENT_STREAMS: Limit = Limit::new("event.stream", 30, 10 * MINUTE)
     .with_message(
@@ -61,21 +62,21 @@ pub(in crate::sim) const ACCOUNT_READS: Limit = Limit::new("api.account", 30, 5 
         "Please don't poll this endpoint. Stream \
      https://lichess.org/api#tag/Board/operation/apiStreamEvent instead.",
     );
-/// Profiles that are read from one address, a fast and a slow limit.
+/// Profiles read from one address.
 pub(in crate::sim) const PROFILE_READS: [Limit; 2] = [
     Limit::new("api.users.fast", 2_000, 10 * MINUTE),
     Limit::new("api.users.slow", 30_000, DAY),
 ];
 pub(in crate::sim) const TOKEN_TESTS: Limit = Limit::new("api.token.test", 10_000, 10 * MINUTE);
 
-/// Joining arenas and coming back to them.
+/// Requests to join an arena, rejoining included.
 pub(in crate::sim) const ARENA_JOINS: Limit = Limit::new("tournament.join", 30, 10 * MINUTE);
-/// Arenas that somebody joins for the first time; those that users hold cost two.
+/// Arenas joined for the first time; user-created arenas cost 2.
 pub(in crate::sim) const ARENA_FIRST_JOINS: [Limit; 2] = [
     Limit::new("tournament.user.join.fast", 8, 3_600),
     Limit::new("tournament.user.join.slow", 30, DAY),
 ];
-/// Games against the site's engine: of one bot, and of anybody from one address.
+/// Games of one bot against the AI.
 pub(in crate::sim) const AI_GAMES: Limit = Limit::new("setup.post.bot.ai", 20, DAY);
 pub(in crate::sim) const GAME_SETUPS: Limit = Limit::new("setup.post", 5, MINUTE);
 pub(in crate::sim) const REMATCHES: Limit = Limit::new("rematch", 2, MINUTE);
@@ -84,7 +85,7 @@ pub(in crate::sim) const CROSSTABLES: Limit = Limit::new("crosstable", 30, 10 * 
 pub(in crate::sim) const CLOUD_EVALS: Limit = Limit::new("cloudEval", 3_000, DAY);
 pub(in crate::sim) const FOLLOWS: Limit = Limit::new("follow", 150, 3 * DAY);
 
-/// So many calls of a kind may run at once for one address.
+/// Concurrent requests of one kind per address.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct ConcurrencyLimit {
     kind: &'static str,
@@ -101,7 +102,7 @@ pub(in crate::sim) const WATCHED_GAMES: ConcurrencyLimit = ConcurrencyLimit::new
 pub(in crate::sim) const WATCHED_LISTS: ConcurrencyLimit = ConcurrencyLimit::new("stream.games", 4);
 pub(in crate::sim) const GAME_EXPORTS: ConcurrencyLimit = ConcurrencyLimit::new("games.export", 2);
 
-/// A refusal, and how long it will last.
+/// An exceeded limit and the time until it allows another request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) struct Exceeded {
     pub limit: &'static str,
@@ -115,12 +116,12 @@ impl From<Exceeded> for ApiError {
     }
 }
 
-/// What one subject has usage of one limit.
+/// Usage of one limit by one subject.
 #[derive(Clone, Debug)]
 enum Usage {
-    /// A window that the first charge opens, and that ends as a whole.
+    /// One window, opened by the first charge, that ends as a whole.
     Fixed { ends: SimTime, credits: u32 },
-    /// Every charge ends by itself.
+    /// Each charge expires on its own.
     Rolling(Vec<(SimTime, u32)>),
 }
 
@@ -135,7 +136,7 @@ impl Usage {
         }
     }
 
-    /// Lets go what is over. Tells whether nothing is left.
+    /// Removes expired charges. Returns whether none is left.
     fn expire(&mut self, now: SimTime) -> bool {
         match self {
             Self::Fixed { ends, .. } => *ends <= now,
@@ -146,9 +147,9 @@ impl Usage {
         }
     }
 
-    /// How long the limit is exceeded still; nothing when it is not. It is not as long as fewer credits are usage than
-    /// there are, so that the last charge may go beyond.
-    fn exceeded(&mut self, limit: &Limit, now: SimTime) -> Option<Duration> {
+    /// Returns how long the limit stays exceeded, if it is. A limit is exceeded once all its credits are used, so the
+    /// last charge may go beyond it.
+    fn time_exceeded(&mut self, limit: &Limit, now: SimTime) -> Option<Duration> {
         if self.expire(now) {
             return None;
         }
@@ -159,7 +160,7 @@ impl Usage {
                 if usage < limit.credits {
                     return None;
                 }
-                // The oldest comes first, and it may not be the only one that has to go.
+                // Charges are sorted by age; several may have to expire.
                 charges.iter().find_map(|(ends, cost)| {
                     usage -= cost;
                     (usage < limit.credits).then_some(ends.since(now))
@@ -180,18 +181,18 @@ impl Usage {
     }
 }
 
-/// All that is counted enabled a site.
+/// All usage counts of a site.
 pub(in crate::sim) struct Limits {
     enabled: bool,
     limiter: Limiter,
     usage: HashMap<(&'static str, String), Usage>,
     running: HashMap<(&'static str, String), Arc<()>>,
-    /// Requests in a minute from one address before the proxy in front of the site refuses them.
+    /// Requests per minute and address that the proxy in front of the site lets through.
     proxy: Option<Limit>,
 }
 
 impl Limits {
-    /// When `enabled` is not set, everything passes.
+    /// Without `enabled`, everything but the proxy's limit is allowed.
     pub fn new(enabled: bool, limiter: Limiter, per_minute: Option<u32>) -> Self {
         Self {
             enabled,
@@ -202,7 +203,7 @@ impl Limits {
         }
     }
 
-    /// What costs nothing always passes, a refused call is not charged.
+    /// Charges a limit unless it is exceeded. A cost of 0 is always allowed.
     pub fn charge(
         &mut self,
         limit: &Limit,
@@ -217,7 +218,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Charges one limit after the other up to the first that refuses.
+    /// Charges limits in order up to the first that is exceeded.
     pub fn charge_all(
         &mut self,
         limits: &[Limit],
@@ -230,7 +231,7 @@ impl Limits {
             .try_for_each(|limit| self.charge(limit, subject, cost, now))
     }
 
-    /// Whether the next charge would permit.
+    /// Returns an error if the limit is exceeded, without charging it.
     pub fn check(&mut self, limit: &Limit, subject: &str, now: SimTime) -> Result<(), Exceeded> {
         if !self.enabled {
             return Ok(());
@@ -240,7 +241,7 @@ impl Limits {
 
     fn exceeded_by(&mut self, limit: &Limit, subject: &str, now: SimTime) -> Result<(), Exceeded> {
         let usage = self.usage.get_mut(&(limit.key, subject.to_owned()));
-        match usage.and_then(|usage| usage.exceeded(limit, now)) {
+        match usage.and_then(|usage| usage.time_exceeded(limit, now)) {
             None => Ok(()),
             Some(wait) => Err(Exceeded {
                 limit: limit.key,
@@ -250,7 +251,7 @@ impl Limits {
         }
     }
 
-    /// Charges without asking.
+    /// Charges a limit even if it is exceeded.
     pub fn count(&mut self, limit: &Limit, subject: &str, cost: u32, now: SimTime) {
         if self.enabled {
             self.add(limit, subject, cost, now);
@@ -264,7 +265,7 @@ impl Limits {
             .charge(limit, cost, now);
     }
 
-    /// Counts a request at the proxy in front of the site, whatever it asks for; tells whether it may permit.
+    /// Counts a request at the proxy in front of the site. Returns whether it may pass.
     pub fn passes_proxy(&mut self, address: &str, now: SimTime) -> bool {
         let Some(limit) = self.proxy else {
             return true;
@@ -276,11 +277,11 @@ impl Limits {
         passes
     }
 
-    /// Lets a call run beside others of its kind, if there are not too many.
+    /// Takes a permit for one more concurrent request.
     pub fn acquire(&mut self, crowd: ConcurrencyLimit, subject: &str) -> Result<Permit, ApiError> {
         let key = (crowd.kind, subject.to_owned());
         let running = self.running.entry(key).or_default();
-        // One is ours.
+        // One reference is held by the map.
         if self.enabled && Arc::strong_count(running) > crowd.max {
             return Err(ApiError::too_many_at_once(crowd.max));
         }
@@ -289,20 +290,20 @@ impl Limits {
         })
     }
 
-    /// Forgets what is over.
+    /// Removes expired charges and unused counters.
     pub fn remove_expired(&mut self, now: SimTime) {
         self.usage.retain(|_, usage| !usage.expire(now));
         self.running
             .retain(|_, running| Arc::strong_count(running) > 1);
     }
 
-    /// The counts live in memory: a restart of the site forgets them.
+    /// Clears all counts, as a restart of the site does.
     pub fn clear(&mut self) {
         self.usage.clear();
     }
 }
 
-/// A call that runs; it is counted as long as this is kept.
+/// A running request, counted until this is dropped.
 #[derive(Debug)]
 pub(in crate::sim) struct Permit {
     _running: Arc<()>,
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn fact_24_a_call_passes_while_credits_are_left_and_then_adds_its_cost() {
+    fn fact_24_limit_allows_while_credits_are_left() {
         let mut limits = limits(Limiter::Fixed);
         assert!(limits.charge(&LIMIT, "a", 24, at(0)).is_ok());
         assert!(limits.charge(&LIMIT, "a", 5, at(1)).is_ok(), "24 of 25");
@@ -340,14 +341,14 @@ mod tests {
     }
 
     #[test]
-    fn fact_24_the_window_begins_with_the_first_charge_and_ends_as_a_whole() {
+    fn fact_24_fixed_window_starts_with_first_charge() {
         let mut limits = limits(Limiter::Fixed);
         for second in 10..35 {
             assert!(limits.charge(&LIMIT, "a", 1, at(second)).is_ok());
         }
         let refused = limits.charge(&LIMIT, "a", 1, at(69)).unwrap_err();
         assert_eq!(refused.wait, Duration::from_secs(1));
-        // All of it is back at once; what was refused was not charged and did not make it longer.
+        // The whole window ends at once. Refused requests were not charged and did not extend it.
         for _ in 0..25 {
             assert!(limits.charge(&LIMIT, "a", 1, at(70)).is_ok());
         }
@@ -356,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn fact_24_of_two_limits_the_fast_one_is_charged_when_the_slow_one_refuses() {
+    fn fact_24_fast_limit_charged_when_slow_refuses() {
         const SLOW: Limit = Limit::new("slow", 1, 1_000);
         const FAST: Limit = Limit::new("fast", 2, 10);
         let mut limits = limits(Limiter::Fixed);
@@ -372,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_rolling_window_every_charge_ends_by_itself() {
+    fn rolling_window_charges_expire_separately() {
         let mut limits = limits(Limiter::Rolling);
         assert!(limits.charge(&LIMIT, "a", 20, at(0)).is_ok());
         assert!(limits.charge(&LIMIT, "a", 20, at(50)).is_ok());
@@ -383,13 +384,13 @@ mod tests {
     }
 
     #[test]
-    fn in_a_rolling_window_several_charges_may_have_to_end() {
+    fn rolling_window_waits_for_several_charges() {
         let mut limits = limits(Limiter::Rolling);
         for (cost, second) in [(24, 0), (20, 10), (5, 59)] {
             let _ = limits.charge(&LIMIT, "a", cost, at(second));
         }
         limits.count(&LIMIT, "a", 10, at(59));
-        // 24, 20 and 10: with the first gone it is 30 still.
+        // 24, 20 and 10 credits: without the first, 30 are still used.
         let refused = limits.charge(&LIMIT, "a", 1, at(59)).unwrap_err();
         assert_eq!(refused.wait, Duration::from_secs(11));
         assert!(limits.charge(&LIMIT, "a", 1, at(69)).is_err());
@@ -397,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_run_at_once_are_counted_until_they_end() {
+    fn concurrency_limit_counts_running_requests() {
         let mut limits = limits(Limiter::Fixed);
         let mut acquire = |subject| limits.acquire(GAME_EXPORTS, subject);
         let passes = [(); 2].map(|()| acquire("a").unwrap());
@@ -410,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn without_limits_everything_passes_and_nothing_is_kept() {
+    fn limits_disabled_allow_everything() {
         let mut limits = Limits::new(false, Limiter::Fixed, None);
         for _ in 0..100 {
             assert!(limits.charge(&LIMIT, "a", 1, START).is_ok());

@@ -1,27 +1,27 @@
-//! The parameters of a request, wherever they stand: query, form, JSON or multipart body, merged.
+//! Request parameters, merged from the query and a form, JSON or multipart body.
 
 use serde_json::Value;
 
-/// Names with their texts. A name of the body goes before the same name of the query.
+/// Names and values. A parameter of the body precedes one of the same name in the query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::sim) struct Params(Vec<(String, String)>);
 
 impl Params {
-    /// `None` for a JSON body that is no JSON.
+    /// Parses query and body. Returns `None` if a JSON body is malformed.
     pub fn read(query: &str, content_type: &str, body: &[u8]) -> Option<Self> {
         let kind = content_type.split(';').next().unwrap_or_default().trim();
         let mut pairs = match kind.to_ascii_lowercase().as_str() {
             "application/json" => json_pairs(body)?,
             "multipart/form-data" => multipart_pairs(content_type, body),
             "text/plain" => Vec::new(),
-            // A form is also what comes without saying what it is.
+            // A body without a content type is parsed as a form.
             _ => form_pairs(body),
         };
         pairs.extend(form_pairs(query.as_bytes()));
         Some(Self(pairs))
     }
 
-    /// The text of a parameter; one without text is absent.
+    /// Value of a parameter; an empty value counts as absent.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0
             .iter()
@@ -30,13 +30,13 @@ impl Params {
             .filter(|value| !value.is_empty())
     }
 
-    /// Whether a parameter says yes.
+    /// Returns whether a boolean parameter is set.
     pub fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(is_yes)
     }
 }
 
-/// What the site takes for yes; everything else is no.
+/// Returns whether Lichess reads this value as true.
 pub(in crate::sim) fn is_yes(text: &str) -> bool {
     matches!(text, "1" | "true" | "True" | "on" | "yes")
 }
@@ -54,7 +54,7 @@ fn json_pairs(body: &[u8]) -> Option<Vec<(String, String)>> {
     Some(pairs)
 }
 
-/// Objects become dotted names; null is absent.
+/// Flattens objects to dotted names; null is omitted.
 fn flatten(name: String, value: Value, pairs: &mut Vec<(String, String)>) {
     match value {
         Value::Null => {}
@@ -79,7 +79,7 @@ fn flatten(name: String, value: Value, pairs: &mut Vec<(String, String)>) {
     }
 }
 
-/// The text fields of a multipart body. Files have no business here and are read as text.
+/// Fields of a multipart body. Files are read as text.
 fn multipart_pairs(content_type: &str, body: &[u8]) -> Vec<(String, String)> {
     let Some(boundary) = attribute(content_type, "boundary") else {
         return Vec::new();
@@ -101,7 +101,7 @@ fn multipart_pairs(content_type: &str, body: &[u8]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The value of `name=value` or `name="value"` in a header.
+/// Returns the value of `name=value` or `name="value"` in a header.
 fn attribute<'a>(header: &'a str, name: &str) -> Option<&'a str> {
     header.split(';').skip(1).find_map(|part| {
         let (key, value) = part.trim().split_once('=')?;
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_parameters_in_every_kind_of_body() {
+    fn params_equal_in_every_body_type() {
         let multipart = "--XX\r\nContent-Disposition: form-data; name=\"clock.limit\"\r\n\r\n180\r\n\
              --XX\r\nContent-Disposition: form-data; name=\"rated\"\r\n\r\ntrue\r\n--XX--\r\n";
         let form = "application/x-www-form-urlencoded";
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_no_parameter() {
+    fn params_malformed_body_ignored() {
         assert_eq!(Params::read("", "application/json", b"{\"rated\":"), None);
         for content_type in ["multipart/form-data", "text/plain", ""] {
             let params = Params::read("", content_type, b"\xff\xfe{{").unwrap();

@@ -1,4 +1,4 @@
-//! From a request to an answer: parameters, faults, headers. What is request for is decided in [`routes`](crate::sim::http::handlers).
+//! Request pipeline: parameters, authentication, faults and headers around the [handlers](crate::sim::http::handlers).
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -30,10 +30,10 @@ use crate::sim::http::route::Route;
 use crate::sim::http::stream::{StreamBody, pieces};
 use crate::sim::site::id::GameId;
 
-/// More than any request has to say.
+/// Maximum size of a request body.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 
-/// The time for the body of a request, on the wall: as of the proxy in front of Lichess.
+/// Time for receiving a request body, in wall time. The proxy in front of Lichess has the same limit.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(in crate::sim) fn router(sim: Sim) -> Router {
@@ -54,13 +54,13 @@ async fn handle(
     response
 }
 
-/// The answer of the site, or what goes wrong instead.
+/// Handles a request, or applies the fault that matches it.
 async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) -> Response {
     if parts.method == Method::OPTIONS {
         return preflight();
     }
     let (mut matched, mover) = match match_faults(sim, &parts, &connection) {
-        Ok(come) => come,
+        Ok(matched) => matched,
         Err(error) => return error_response(&error),
     };
     let body = match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY_BYTES)).await {
@@ -68,18 +68,18 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
         Ok(Err(_)) => return error_response(&ApiError::new(413, "Request body too large")),
         Err(_) => return error_response(&ApiError::new(408, "Request timeout")),
     };
-    let before = matched.delay();
+    let delay_before = matched.delay();
     if let Some((id, color)) = mover
         && let Some(round) = sim.state().rounds.get_mut(&id)
     {
         let now = sim.time().now();
-        round.add_fault_delay(color, now, now + before + matched.stall());
+        round.add_fault_delay(color, now, now + delay_before + matched.stall());
     }
-    sim.time().sleep(before).await;
-    let after = matched.delay();
+    sim.time().sleep(delay_before).await;
+    let delay_after = matched.delay();
     let request = Request::from_parts(parts, body);
     let stream_faults = matched.take_stream_faults();
-    let done = answer(sim.clone(), request, connection.clone(), stream_faults);
+    let response = answer(sim.clone(), request, connection.clone(), stream_faults);
     let response = match matched.fault {
         Some(Fault::Status {
             code,
@@ -93,37 +93,37 @@ async fn respond(sim: &Sim, parts: Parts, body: Body, connection: Connection) ->
         }
         Some(Fault::Stall(wait)) => {
             sim.time().sleep(wait).await;
-            done.await
+            response.await
         }
         Some(Fault::AppliedLate(wait)) => {
-            // It is done whether or not anybody waits for it, and nobody waits for longer than that.
-            let late = sim.clone();
+            // The request is applied even if the client disconnects before.
+            let delayed_sim = sim.clone();
             let applied = tokio::spawn(async move {
-                late.time().sleep(wait).await;
-                done.await
+                delayed_sim.time().sleep(wait).await;
+                response.await
             });
             applied
                 .await
                 .unwrap_or_else(|_| error_response(&ApiError::proxy(502)))
         }
         Some(Fault::ResponseLate(wait)) => {
-            let response = done.await;
+            let response = response.await;
             sim.time().sleep(wait).await;
             response
         }
         Some(Fault::ResponseLost) => {
-            drop(done.await);
+            drop(response.await);
             reset(&connection)
         }
-        Some(Fault::Drip(pause)) => drip_body(sim, done.await, pause).await,
-        _ => done.await,
+        Some(Fault::Drip(pause)) => drip_body(sim, response.await, pause).await,
+        _ => response.await,
     };
-    sim.time().sleep(after).await;
+    sim.time().sleep(delay_after).await;
     response
 }
 
-/// What stands before the site: the proxy, then the faults that are fault_response. This is the one place where they are looked
-/// up for calls. For a move, says also of which game and side it is.
+/// Runs the checks before the site is reached: the proxy, an outage, then the faults that match. Request faults are
+/// matched only here. For a move, also returns its game and side.
 fn match_faults(
     sim: &Sim,
     parts: &Parts,
@@ -165,7 +165,7 @@ fn match_faults(
     Ok((matched, mover))
 }
 
-/// The same answer, a few bytes at a time. A stream trickles by itself.
+/// Sends the same response a few bytes at a time. Streams do so themselves.
 async fn drip_body(sim: &Sim, response: Response, pause: Duration) -> Response {
     if response.body().size_hint().exact().is_none() {
         return response;
@@ -203,7 +203,7 @@ fn fault_response(code: u16, headers: &[(String, String)], body: &str) -> Respon
     response
 }
 
-/// What the site itself answers.
+/// Parses and authenticates a request and handles it.
 async fn answer(
     sim: Sim,
     request: Request<Bytes>,
@@ -241,8 +241,8 @@ async fn answer(
         )
         .await;
     };
-    // Read now: the route may be the one that revokes the token.
-    let held = bearer(&parts.headers)
+    // Read before the request is handled, which may revoke the token.
+    let token_scopes = bearer(&parts.headers)
         .and_then(|token| sim.state().grant(token).map(|grant| grant.scopes.clone()));
     let caller = sim.state().authorize(&parts.headers, accepted);
     let mut response = match caller {
@@ -262,12 +262,12 @@ async fn answer(
         Err(error) => error_response(&error),
     };
     if response.status() != StatusCode::UNAUTHORIZED {
-        add_scope_headers(&mut response, &held.unwrap_or_default(), accepted);
+        add_scope_headers(&mut response, &token_scopes.unwrap_or_default(), accepted);
     }
     response
 }
 
-/// The answer to somebody who may route.
+/// Handles an authorized request.
 async fn answer_authorized(
     sim: &Sim,
     parts: &Parts,
@@ -281,14 +281,14 @@ async fn answer_authorized(
         return error_response(&error);
     }
     if parts.method == Method::HEAD && route.is_stream() {
-        // To open it would end the stream that is open.
+        // Opening the stream would end the one that is open.
         return with_type(Body::empty(), "application/x-ndjson");
     }
     let permit = match handlers::acquire(sim, route, request) {
         Ok(permit) => permit,
         Err(error) => return error_response(&error),
     };
-    let response = match handlers::answer(sim, route, request, caller).await {
+    let response = match handlers::handle(sim, route, request, caller).await {
         Ok(Reply::Stream { topic, feed }) => {
             let body = StreamBody::new(sim.clone(), topic, feed, connection, stream_faults);
             let mut response = with_type(body.into_body(), "application/x-ndjson");
@@ -303,7 +303,7 @@ async fn answer_authorized(
             *response.status_mut() = StatusCode::CREATED;
             response
         }
-        Ok(Reply::Nothing) => {
+        Ok(Reply::NoContent) => {
             let mut response = Response::new(Body::empty());
             *response.status_mut() = StatusCode::NO_CONTENT;
             response
@@ -323,7 +323,7 @@ async fn answer_authorized(
     }
 }
 
-/// A body during whose transfer its route counts as running.
+/// Response body that holds the permit of its request until it is sent.
 struct PermitBody {
     body: Body,
     _pass: Permit,
@@ -349,9 +349,9 @@ impl http_body::Body for PermitBody {
     }
 }
 
-fn add_scope_headers(response: &mut Response, held: &[String], accepted: &[&str]) {
+fn add_scope_headers(response: &mut Response, token_scopes: &[String], accepted: &[&str]) {
     for (name, scopes) in [
-        ("x-oauth-scopes", held.join(", ")),
+        ("x-oauth-scopes", token_scopes.join(", ")),
         ("x-accepted-oauth-scopes", accepted.join(", ")),
     ] {
         if let Ok(value) = HeaderValue::from_str(&scopes) {
@@ -362,7 +362,7 @@ fn add_scope_headers(response: &mut Response, held: &[String], accepted: &[&str]
     }
 }
 
-/// What a browser asks before it lets a page of another site route.
+/// CORS preflight response.
 fn preflight() -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -409,7 +409,7 @@ fn error_response(error: &ApiError) -> Response {
     response
 }
 
-/// `N%40f3` is `N@f3`. What is not properly encoded stays as it is.
+/// Decodes `N%40f3` to `N@f3`. Invalid escapes are kept.
 fn percent_decoded(path: &str) -> String {
     let mut decoded = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -430,7 +430,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_two_digits_are_an_escape() {
+    fn percent_decoding_needs_two_hex_digits() {
         for (path, expected) in [
             ("N%40f3", "N@f3"),
             ("%2b%2B", "++"),

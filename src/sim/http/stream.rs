@@ -1,4 +1,4 @@
-//! Streams of lines: a short queue on the writing side, chunks and keep-alive lines on the reading side.
+//! NDJSON streams: a bounded queue on the writing side, chunks and keep-alive lines on the reading side.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,20 +16,20 @@ use crate::sim::http::connection::Connection;
 use crate::sim::site::id::{GameId, UserId};
 use crate::sim::site::time::SimTime;
 
-/// StreamBody that wait for a slow reader; a further one pushes the oldest out.
+/// Lines queued for a slow reader; a further line drops the oldest.
 const MAX_QUEUED_LINES: usize = 32;
-/// Between the empty lines of event and game streams.
+/// Interval of keep-alive lines on event and game streams.
 pub(in crate::sim) const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(7);
-/// Between the empty lines of other streams.
+/// Interval of keep-alive lines on other streams.
 pub(in crate::sim) const SLOW_KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(50);
 
-/// Bytes of a line that trickle out together.
+/// Chunk size of dripped lines.
 const DRIP_CHUNK_BYTES: usize = 8;
 
-/// Wall time that written lines need to leave, with much to spare.
+/// Wall time for written lines to leave the socket, with a wide margin.
 const FLUSH_TIME: Duration = Duration::from_millis(20);
 
-/// The writing side of a stream. Clones write to the same stream.
+/// Writing side of a stream. Clones write to the same stream.
 #[derive(Clone, Default)]
 pub(in crate::sim) struct Feed(Arc<Inner>);
 
@@ -65,26 +65,26 @@ impl Feed {
         self.0.wake.notify_one();
     }
 
-    /// After the lines that wait, the stream ends; further ones are too late.
+    /// Ends the stream after the queued lines; further lines are dropped.
     pub fn end(&self) {
         self.state().ended = true;
         self.0.wake.notify_one();
     }
 
-    /// The lines that wait are not sent any more.
+    /// Ends the stream and drops the queued lines.
     fn end_now(&self) {
         let mut state = self.state();
         state.ended = true;
         state.lines.clear();
     }
 
-    /// Something goes wrong with the stream now.
+    /// Applies a fault to the stream now.
     pub fn inject_fault(&self, how: StreamFault) {
         self.state().fault = Some(how);
         self.0.wake.notify_one();
     }
 
-    /// The site goes down: nothing more comes, not even out of a is_silent stream.
+    /// Closes the stream at once, even a silent one.
     pub fn close(&self) {
         self.state().closed = true;
         self.0.wake.notify_one();
@@ -95,7 +95,7 @@ impl Feed {
     }
 }
 
-/// What a stream is about.
+/// Subject of a stream.
 #[derive(Clone, Debug)]
 pub(in crate::sim) enum Topic {
     Events {
@@ -109,11 +109,11 @@ pub(in crate::sim) enum Topic {
     Challenge {
         id: GameId,
     },
-    /// Games of others.
+    /// Games watched by spectators.
     Spectators,
 }
 
-/// The reading side: what the connection writes out.
+/// Reading side of a stream: the body of the response.
 pub(in crate::sim) struct StreamBody {
     sim: Sim,
     topic: Topic,
@@ -121,11 +121,11 @@ pub(in crate::sim) struct StreamBody {
     connection: Connection,
     keep_alive_interval: Duration,
     next_keep_alive: SimTime,
-    /// What goes wrong on purpose.
+    /// Faults to inject.
     faults: StreamFaults,
-    /// StreamBody that are delayed back, with the time until which they are.
+    /// Delayed lines with the time at which they are sent.
     delayed: VecDeque<(SimTime, Bytes)>,
-    /// Parts of a line that go out one by one.
+    /// Parts of lines to be sent one by one.
     pieces: VecDeque<Bytes>,
     drip: Option<Duration>,
     is_silent: bool,
@@ -169,7 +169,7 @@ impl StreamBody {
         }
     }
 
-    /// One chunk for each line.
+    /// Response body with one chunk per line.
     pub fn into_body(self) -> Body {
         Body::from_stream(futures::stream::unfold(self, |mut lines| async move {
             let item = lines.next().await?;
@@ -177,7 +177,7 @@ impl StreamBody {
         }))
     }
 
-    /// What can go out now.
+    /// Takes what can be sent now.
     fn take_output(&mut self, now: SimTime) -> Option<Output> {
         let (closed, fault) = {
             let mut state = self.feed.state();
@@ -221,7 +221,7 @@ impl StreamBody {
         Some(Output::Line(line))
     }
 
-    /// The next line and whether it is the last; no line at the end of the stream.
+    /// Takes the next line and whether it is the last one; no line at the end of the stream.
     fn take_line(&mut self, now: SimTime) -> Option<(Option<Bytes>, bool)> {
         if self.faults.has_latency() {
             let (lines, ended) = {
@@ -229,7 +229,7 @@ impl StreamBody {
                 (std::mem::take(&mut state.lines), state.ended)
             };
             for line in lines {
-                // No line overtakes another.
+                // Lines keep their order.
                 let before = self.delayed.back().map_or(now, |(until, _)| *until);
                 let until = before.max(now + self.faults.delay());
                 if let Topic::Game { id, color, .. } = self.topic
@@ -266,7 +266,7 @@ impl StreamBody {
             let now = self.sim.time().now();
             match self.take_output(now) {
                 Some(Output::Line(line)) if self.drip.is_some() => {
-                    // The same line may be waiting for its second time.
+                    // The line may be queued a second time (`duplicate-final`).
                     let again = std::mem::take(&mut self.pieces);
                     let lines = [line].into_iter().chain(again);
                     self.pieces = lines.flat_map(|line| pieces(&line)).collect();
@@ -275,8 +275,8 @@ impl StreamBody {
                 Some(Output::Line(line)) => return Some(Ok(line)),
                 Some(Output::End) => return None,
                 Some(Output::Reset) => {
-                    // The lines before it are let out first; they leave while nothing new is take_output. This is about the
-                    // socket and not about the site, so it is wall time.
+                    // Send the lines before the reset first. This waits for the socket and not for the site, so it is
+                    // wall time.
                     tokio::time::sleep(FLUSH_TIME).await;
                     self.connection.reset();
                     return Some(Err(io::ErrorKind::ConnectionReset.into()));
@@ -288,13 +288,13 @@ impl StreamBody {
                 None => {}
             }
             let delayed = self.delayed.front().map(|(until, _)| *until);
-            let alarm = delayed.map_or(self.next_keep_alive, |until| {
+            let wake_at = delayed.map_or(self.next_keep_alive, |until| {
                 until.min(self.next_keep_alive)
             });
             let sim = self.sim.clone();
             tokio::select! {
                 () = self.feed.0.wake.notified() => {}
-                () = sim.time().sleep_until(alarm) => {
+                () = sim.time().sleep_until(wake_at) => {
                     let now = sim.time().now();
                     if now < self.next_keep_alive {
                         continue;
@@ -310,7 +310,7 @@ impl StreamBody {
     }
 }
 
-/// A few bytes at a time.
+/// Splits a text into chunks of a few bytes.
 pub(in crate::sim) fn pieces(text: &Bytes) -> impl Iterator<Item = Bytes> + use<> {
     let text = text.clone();
     (0..text.len())

@@ -238,7 +238,7 @@ mod tests {
         }
         for (text, why) in [
             ("kind=random", "a name comes first"),
-            ("A,kind=random", "no user name"),
+            ("A,kind=random", "not a user name"),
             ("Echo,kind=king", "`king`"),
             ("Echo,nodes=5", "kind=engine"),
             ("Echo,rating=high", "`rating`"),

@@ -1,4 +1,4 @@
-//! Games against the engine that the site lends out.
+//! Games against the AI of the site.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::sim::site::time::SimTime;
 use crate::sim::site::users::AccountKind;
 use crate::sim::wire::{StatusJson, VariantJson};
 
-/// Nodes for a move at each level.
+/// Nodes per move at each level.
 const NODES_PER_LEVEL: [u64; 8] = [8, 40, 150, 500, 1_500, 5_000, 15_000, 50_000];
 
-/// The answer to who wishes for such a game.
+/// Response to `POST /api/challenge/ai`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::sim) struct AiGame {
@@ -34,18 +34,18 @@ pub(in crate::sim) struct AiGame {
     fen: String,
     turns: usize,
     status: StatusJson,
-    /// Whose turn it is.
+    /// Side to move.
     player: &'static str,
     full_id: String,
 }
 
 impl Sim {
-    /// The engine of this level, which moves in as soon as somebody wants to play it.
+    /// Returns the AI player of this level, which is added when it is first needed.
     pub(in crate::sim) fn add_ai_player(&self, level: u8) -> UserId {
         let now = self.time().now();
         let id = self.state().add_unlisted_user(AccountKind::Ai(level), now);
         let nodes = NODES_PER_LEVEL[usize::from(level.clamp(1, 8)) - 1];
-        // One that lives here already stays.
+        // Does nothing if the player exists.
         self.add_player(PlayerOptions {
             delay: Duration::ZERO..=Duration::ZERO,
             ..PlayerOptions::new(id.as_str(), PlayerKind::Engine { nodes })
@@ -55,7 +55,7 @@ impl Sim {
 }
 
 impl SiteState {
-    /// A game against an engine begins.
+    /// Starts a game against the AI.
     pub fn start_ai_game(
         &mut self,
         me: &UserId,
@@ -86,7 +86,7 @@ impl SiteState {
 }
 
 impl Round {
-    /// As it is shown to the one who wished for it.
+    /// Game as shown to the user who created it.
     pub fn ai_game(&self, me: &UserId) -> Option<AiGame> {
         let color = self.color_of(me)?;
         let position = self.referee.game().position();

@@ -1,4 +1,4 @@
-//! Games that somebody else arranges.
+//! Games started by a third party (bulk pairing).
 
 use crate::sim::Sim;
 use crate::sim::options::TimeControl;
@@ -9,8 +9,8 @@ use crate::sim::site::time::SimTime;
 use crate::sim::site::variant::Variant;
 
 impl SiteState {
-    /// Lets two users play whom nobody asked, White first: a casual game begins, and they learn of it by its start
-    /// alone. Nothing happens when they are not both here.
+    /// Starts a casual game between two users, White first, without a challenge. Returns `None` if one of them does not
+    /// exist.
     pub fn pair(
         &mut self,
         players: [&str; 2],
@@ -20,7 +20,7 @@ impl SiteState {
     ) -> Option<GameId> {
         let known = players.map(|name| self.user_by_name(name).map(|user| user.id.clone()));
         let [Some(white), Some(black)] = known else {
-            tracing::warn!("nobody is paired: {players:?} are not both here");
+            tracing::warn!("no game was started: {players:?} do not both exist");
             return None;
         };
         let id = self.new_id();
@@ -40,8 +40,8 @@ impl SiteState {
 }
 
 impl Sim {
-    /// Pairs two users, White first, as an organiser who holds the tokens of both does. Tells the id of the game, or
-    /// nothing when they are not both here.
+    /// Starts a casual game between two users, White first, as an organizer with both tokens can. Returns the game id,
+    /// or `None` if one of the users does not exist.
     pub fn pair(
         &self,
         players: [&str; 2],

@@ -1,4 +1,4 @@
-//! What is said in a game.
+//! Chat of a game.
 
 use crate::sim::Sim;
 use crate::sim::round::COLORS;
@@ -7,7 +7,7 @@ use crate::sim::site::state::SiteState;
 use crate::sim::site::users::AccountKind;
 use crate::sim::wire::{self, ChatEntry, ChatLine};
 
-/// Which of the two chats of a game.
+/// Chat room of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum Room {
     Player,
@@ -30,7 +30,7 @@ pub(in crate::sim) struct ChatMessage {
 }
 
 impl SiteState {
-    /// Somebody says something. Links of bots vanish without a word.
+    /// Posts a chat line. Lines of bots that contain links are dropped silently, as on Lichess.
     pub fn say(&mut self, user: &UserId, id: GameId, room: Room, text: &str) {
         let (name, bot) = {
             let user = self.user(user);
@@ -46,12 +46,12 @@ impl SiteState {
         let Some(round) = self.rounds.get(&id) else {
             return;
         };
-        // Nobody talks to an engine, and who is kept from chats neither speaks nor hears.
+        // Games against the AI have no chat, and kid mode disables it.
         if self.user(user).kid || (room == Room::Player && !round.has_chat()) {
             return;
         }
         let players = COLORS.map(|color| self.user(&round.side(color).user));
-        let hears = players.map(|player| !player.kid && (room == Room::Player || player.bot));
+        let receives = players.map(|player| !player.kid && (room == Room::Player || player.bot));
         let name = match (self.user(user).account_kind, round.color_of(user)) {
             (AccountKind::User, _) | (_, None) => name,
             (_, Some(color)) => color.key().to_owned(),
@@ -65,7 +65,7 @@ impl SiteState {
             username: &name,
             text,
         });
-        round.push(&line, |stream| hears[stream.color.index()]);
+        round.push(&line, |stream| receives[stream.color.index()]);
         round.chat.push(ChatMessage {
             room,
             name,
@@ -73,24 +73,23 @@ impl SiteState {
         });
     }
 
-    /// What was said in one of the rooms of a game.
+    /// Messages in one room of a game.
     pub fn chat_log(&self, id: GameId, room: Room) -> Vec<ChatEntry<'_>> {
         self.rounds
             .get(&id)
             .iter()
             .flat_map(|round| &round.chat)
-            .filter(|said| said.room == room)
-            .map(|said| ChatEntry {
-                text: &said.text,
-                user: &said.name,
+            .filter(|message| message.room == room)
+            .map(|message| ChatEntry {
+                text: &message.text,
+                user: &message.name,
             })
             .collect()
     }
 }
 
 impl Sim {
-    /// Somebody in the spectators says something, as people do on the web page of a game. Without such a user or such a game
-    /// nothing happens.
+    /// Posts a line in the spectator chat. Does nothing if there is no such user or game.
     pub fn say_as_spectator(&self, user: &str, game: &str, text: &str) {
         let mut state = self.state();
         let user = state.user_by_name(user).map(|user| user.id.clone());

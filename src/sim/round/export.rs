@@ -1,4 +1,4 @@
-//! Games for the archive: PGN and JSON. A game that is on is shown three plies late.
+//! Export of games as PGN and JSON. Ongoing games are shown three plies late.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::Variant;
 use crate::sim::wire::Ordered;
 
-/// Plies that outsiders see later.
+/// Delay of the public view of ongoing games, in plies.
 pub(in crate::sim) const SPECTATOR_DELAY_PLIES: usize = 3;
 
 pub(in crate::sim) fn public_game(round: &Round) -> Game {
@@ -28,7 +28,7 @@ pub(in crate::sim) fn public_game(round: &Round) -> Game {
     game
 }
 
-/// Whether a part is wanted; what is not said is as given.
+/// Returns a boolean parameter, or its default if it is absent.
 fn flag_or(params: &Params, name: &str, default: bool) -> bool {
     params
         .get(name)
@@ -66,7 +66,7 @@ pub(in crate::sim) fn pgn(round: &Round, params: &Params, base: &str) -> String 
     };
     match flag_or(params, "tags", true) {
         true => text,
-        // The seven tags are always written, filled in or not.
+        // The writer always adds the seven standard tags.
         false => match text.split_once("\n\n") {
             Some((_, moves)) => moves.to_owned(),
             None => text,
@@ -198,7 +198,7 @@ impl ClockInfo {
     }
 }
 
-/// A game as JSON.
+/// Exported game.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::sim) struct GameJson {

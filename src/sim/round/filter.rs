@@ -1,4 +1,4 @@
-//! Which of a user's games somebody wants to see.
+//! Filter for the games of a user.
 
 use crate::chess::Color;
 
@@ -7,7 +7,7 @@ use crate::sim::round::Round;
 use crate::sim::site::id::UserId;
 use crate::sim::site::state::SiteState;
 
-/// What a request asks for; what it does not say does not matter.
+/// Filter from request parameters; absent parameters match every game.
 pub(in crate::sim) struct GameFilter {
     user: UserId,
     opponent: Option<UserId>,
@@ -15,7 +15,7 @@ pub(in crate::sim) struct GameFilter {
     until: Option<i64>,
     rated: Option<bool>,
     color: Option<Color>,
-    /// Keys of ratings; empty: all.
+    /// Perf keys; empty matches all.
     perfs: Vec<String>,
     ongoing: bool,
     finished: bool,
@@ -54,21 +54,21 @@ impl GameFilter {
         let Some(color) = round.color_of(&self.user) else {
             return false;
         };
-        let begun = round.created_at.0;
+        let created_at = round.created_at.0;
         let opponent = self.opponent.as_ref();
         (if round.referee.is_running() {
             self.ongoing
         } else {
             self.finished
         }) && opponent.is_none_or(|other| round.side(!color).user == *other)
-            && self.since.is_none_or(|since| begun >= since)
-            && self.until.is_none_or(|until| begun <= until)
+            && self.since.is_none_or(|since| created_at >= since)
+            && self.until.is_none_or(|until| created_at <= until)
             && self.rated.is_none_or(|rated| round.rated == rated)
             && self.color.is_none_or(|wanted| wanted == color)
             && (self.perfs.is_empty() || self.perfs.iter().any(|key| key == round.perf().key))
     }
 
-    /// The games that are meant, the latest first unless the request wants it otherwise.
+    /// Returns the matching games, latest first unless the request asks otherwise.
     pub fn apply<'a>(&self, state: &'a SiteState) -> Vec<&'a Round> {
         let rounds = state.rounds.values();
         let mut matching: Vec<&Round> = rounds.filter(|round| self.matches(round)).collect();
@@ -82,7 +82,7 @@ impl GameFilter {
 }
 
 impl SiteState {
-    /// The game that this user plays now, or else the one that he has played last.
+    /// Returns the user's ongoing game, else their last one.
     pub fn latest_round(&self, user: &UserId) -> Option<&Round> {
         let rounds = self.rounds.values();
         rounds

@@ -1,4 +1,4 @@
-//! A game on the site: its players, its referee, who watches it, what is said in it.
+//! Games: players, referee, streams and chat.
 
 pub(super) mod ai;
 mod bulk_pairing;
@@ -33,28 +33,27 @@ use crate::sim::site::state::{Notice, SiteState};
 use crate::sim::site::time::SimTime;
 use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::{Perf, Speed, Variant};
-use crate::sim::wire::{self, GameEvent, GameState, NowPlaying, StatusShown};
+use crate::sim::wire::{self, GameEvent, GameState, NowPlaying, StatusOrName};
 
-/// A game in which nobody has moved is deleted after this.
+/// Time after which a game without moves is deleted.
 const UNPLAYED_GAME_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 
 pub(in crate::sim) const COLORS: [Color; 2] = [Color::White, Color::Black];
 
-/// Where a game comes from.
+/// Origin of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum Source {
-    /// A challenge.
     Friend,
-    /// The site's own engine was challenged.
+    /// A challenge to the AI.
     Ai,
-    /// Somebody paired two others.
+    /// Bulk pairing.
     Api,
-    /// A tournament.
+    /// An arena.
     Arena {
         id: ArenaId,
-        /// Bots may take part.
+        /// Bots are allowed in the arena.
         bots: bool,
-        /// Humans may go berserk.
+        /// Berserk is allowed.
         berserkable: bool,
     },
 }
@@ -77,21 +76,21 @@ impl Source {
     }
 }
 
-/// A game that is about to begin.
+/// Options of a new game.
 pub(in crate::sim) struct Setup {
     pub id: GameId,
     /// White and Black.
     pub users: [UserId; 2],
     pub source: Source,
     pub variant: Variant,
-    /// Where it starts; a Chess960 game without it gets a position by lot.
+    /// Starting position. A Chess960 game without one gets a random one.
     pub start: Option<Position>,
     pub time_control: TimeControl,
     pub rated: bool,
     pub rules: Vec<&'static str>,
 }
 
-/// One of the two who play.
+/// One player of a game.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct Side {
     pub user: UserId,
@@ -125,9 +124,9 @@ pub(in crate::sim) struct Round {
     player_streams: Vec<PlayerStream>,
     pub chat: Vec<ChatMessage>,
     pub no_rematch: bool,
-    /// How much of the players' clocks planted faults have taken, and until when that is counted.
+    /// Per player: clock time lost to faults, and the time until which it has been counted.
     fault_delays: [(Duration, SimTime); 2],
-    /// The game after this one.
+    /// Id of the rematch.
     pub rematch: Option<GameId>,
     next_flag_check: SimTime,
 }
@@ -151,27 +150,27 @@ impl Round {
             .find(|color| self.side(*color).user == *user)
     }
 
-    /// Whether its players can talk to each other.
+    /// Returns whether the game has a player chat.
     pub fn has_chat(&self) -> bool {
         !matches!(self.source, Source::Ai | Source::Arena { .. })
     }
 
-    /// Bots may play it through the API.
+    /// Returns whether the game can be played through the Bot API.
     pub fn allows_bots(&self) -> bool {
-        let welcome = match self.source {
+        let bots_allowed = match self.source {
             Source::Arena { bots, .. } => bots,
             Source::Friend | Source::Ai | Source::Api => true,
         };
-        welcome && self.speed() >= Speed::Bullet
+        bots_allowed && self.speed() >= Speed::Bullet
     }
 
-    /// Humans may play it through the API.
+    /// Returns whether the game can be played through the Board API.
     pub fn allows_boards(&self) -> bool {
-        let least = match self.source {
+        let min_speed = match self.source {
             Source::Friend | Source::Ai | Source::Api => Speed::Blitz,
             Source::Arena { .. } => Speed::Rapid,
         };
-        self.speed() >= least
+        self.speed() >= min_speed
     }
 
     pub fn push(&self, line: &bytes::Bytes, to: impl Fn(&PlayerStream) -> bool) {
@@ -180,28 +179,28 @@ impl Round {
         }
     }
 
-    /// Streams that are open on it.
+    /// Number of open player streams.
     pub fn open_streams(&self) -> usize {
         self.player_streams.len()
     }
 
-    /// Tells one side something about the other.
+    /// Sends a line to the streams of one side.
     pub fn push_to_player(&self, color: Color, line: &bytes::Bytes) {
         self.push(line, |stream| stream.color == color);
     }
 
-    /// Breaks the streams of these users.
-    pub fn break_streams(&self, meant: &dyn Fn(&UserId) -> bool, how: StreamFault) {
+    /// Applies a fault to the streams of these users.
+    pub fn break_streams(&self, matches: &dyn Fn(&UserId) -> bool, how: StreamFault) {
         for stream in self
             .player_streams
             .iter()
-            .filter(|stream| meant(&stream.user))
+            .filter(|stream| matches(&stream.user))
         {
             stream.feed.inject_fault(how);
         }
     }
 
-    /// Ends all streams, also silent ones.
+    /// Closes all streams, including silent ones.
     pub fn close(&self) {
         for stream in &self.player_streams {
             stream.feed.close();
@@ -223,7 +222,7 @@ impl Round {
         }
     }
 
-    /// A planted fault holds back a move of this side. What is held back at the same time costs it only once.
+    /// Counts clock time that a fault costs this side by delaying its move. Overlapping delays count once.
     pub fn add_fault_delay(&mut self, color: Color, from: SimTime, until: SimTime) {
         if self.referee.is_running() && self.referee.turn() == color {
             let (by, counted) = &mut self.fault_delays[color.index()];
@@ -232,7 +231,7 @@ impl Round {
         }
     }
 
-    /// A planted fault holds back a line from this side. Only that counts which shows that it is to move.
+    /// Counts clock time that a fault costs this side by delaying a stream line, if that line shows that it is to move.
     pub fn add_line_delay(&mut self, color: Color, line: &[u8], from: SimTime, until: SimTime) {
         if ply_of_line(line) == Some(self.referee.plies()) {
             self.add_fault_delay(color, from, until);
@@ -256,7 +255,7 @@ impl Round {
     }
 }
 
-/// How long a player in a tournament has for his first move.
+/// Time for the first move in an arena game.
 fn first_move_time(variant: Variant, speed: Speed) -> Duration {
     let seconds = match speed {
         Speed::UltraBullet => 11,
@@ -273,13 +272,13 @@ fn first_move_time(variant: Variant, speed: Speed) -> Duration {
 }
 
 impl SiteState {
-    /// Whether the players let themselves be asked for takebacks. Who plays in a browser may ask any bot.
+    /// Returns whether takebacks can be proposed: both players allow them, or one plays in a browser.
     fn allows_takebacks(&self, users: &[UserId; 2]) -> bool {
         let mut users = users.iter().map(|id| self.user(id));
         users.clone().any(|user| user.browser) || users.all(|user| user.takebacks)
     }
 
-    /// A game begins; both players are told.
+    /// Starts a game and notifies both players.
     pub fn start_round(&mut self, setup: Setup, now: SimTime) {
         let start = match (setup.variant, setup.start) {
             (_, Some(start)) => start,
@@ -365,7 +364,7 @@ impl SiteState {
         }
     }
 
-    /// The games of this user that are on, the most urgent first.
+    /// Ongoing games of this user, most urgent first.
     fn rounds_by_urgency(&self, user: &UserId, now: SimTime) -> Vec<(&Round, Color)> {
         let mut rounds: Vec<(&Round, Color)> = self
             .user(user)
@@ -381,7 +380,7 @@ impl SiteState {
         rounds
     }
 
-    /// What a new event stream is told about games.
+    /// `gameStart` events of the ongoing games, for a new event stream.
     pub fn ongoing_game_events(&self, user: &UserId, now: SimTime) -> Vec<GameEvent> {
         self.rounds_by_urgency(user, now)
             .into_iter()
@@ -389,7 +388,7 @@ impl SiteState {
             .collect()
     }
 
-    pub fn now_playing(&self, user: &UserId, most: usize, now: SimTime) -> NowPlaying {
+    pub fn now_playing(&self, user: &UserId, max: usize, now: SimTime) -> NowPlaying {
         let rounds = self.rounds_by_urgency(user, now);
         NowPlaying {
             nb_my_turn: self.quirks.nb_my_turn.then(|| {
@@ -398,13 +397,13 @@ impl SiteState {
             }),
             now_playing: rounds
                 .iter()
-                .take(most)
+                .take(max)
                 .map(|(round, color)| {
                     let mut preview = round.preview(*color, now);
                     let status = round.referee.status();
                     preview.status = match self.quirks.playing_status {
                         PlayingStatus::Object => preview.status,
-                        PlayingStatus::String => Some(StatusShown::Name(status.name())),
+                        PlayingStatus::String => Some(StatusOrName::Name(status.name())),
                         PlayingStatus::Absent => None,
                     };
                     preview
@@ -413,7 +412,7 @@ impl SiteState {
         }
     }
 
-    /// The game and the colour of this player in it.
+    /// Returns the game and the color of this player in it.
     pub fn player_of(
         &self,
         user: &UserId,
@@ -428,7 +427,8 @@ impl SiteState {
         Ok((round, color))
     }
 
-    /// Opens a player's stream and ends the one with the same User-Agent. A game that is over is shown and that is all.
+    /// Opens a player's game stream and ends their previous one with the same `User-Agent`. The stream of a finished
+    /// game ends after its first line.
     pub fn open_game_stream(
         &mut self,
         user: &UserId,
@@ -465,7 +465,7 @@ impl SiteState {
         Ok((feed, color))
     }
 
-    /// The reader of a game stream is gone.
+    /// Handles a game stream that was closed by its reader.
     pub fn on_game_stream_closed(
         &mut self,
         user: &UserId,
@@ -488,7 +488,7 @@ impl SiteState {
         }
     }
 
-    /// Lets the referee decide something, and tells everybody what came of it.
+    /// Runs a command of the referee and broadcasts the resulting states.
     pub fn with_referee(
         &mut self,
         id: GameId,
@@ -546,8 +546,8 @@ impl SiteState {
         self.archive(id);
     }
 
-    /// Cancelling a challenge that has become a game aborts the game: at once while that is possible, else with the
-    /// consent of the opponent, proven by his token.
+    /// Cancels a challenge that has become a game by aborting the game: without consent while the game is abortable,
+    /// afterwards with the opponent's token as consent.
     pub fn cancel_round(
         &mut self,
         me: &UserId,
@@ -574,13 +574,13 @@ impl SiteState {
         }
     }
 
-    /// Looks whether a flag has fallen.
+    /// Ends the game if the side to move is out of time.
     pub fn check_flag(&mut self, id: GameId, now: SimTime) {
-        // Nothing is asked for, so nothing is refused.
+        // There is no request that could be refused.
         let _ = self.with_referee(id, |referee| referee.check_flag(now), now);
     }
 
-    /// The housekeeping of one game.
+    /// Periodic work on one game.
     pub fn tick_round(&mut self, id: GameId, now: SimTime) {
         let Some(round) = self.rounds.get_mut(&id) else {
             return;
@@ -597,16 +597,16 @@ impl SiteState {
             let _ = self.with_referee(id, |referee| referee.check_first_move(now), now);
             return;
         }
-        // Who sits at the board himself keeps an eye on the clock as his stream would.
-        let resident = round.sides.iter().any(|side| side.presence.is_resident());
-        if now >= round.next_flag_check && (resident || clockless) {
+        // Built-in players have no stream whose keep-alive lines would trigger the check.
+        let has_builtin_player = round.sides.iter().any(|side| side.presence.is_builtin());
+        if now >= round.next_flag_check && (has_builtin_player || clockless) {
             round.next_flag_check = now + KEEP_ALIVE_INTERVAL;
             self.check_flag(id, now);
             let _ = self.with_referee(id, |referee| referee.check_abandoned(now), now);
         }
     }
 
-    /// A game that was never played leaves no trace. No line says so; who sits at it in this process gets up.
+    /// Deletes a game that was never played. Its streams end without a further line; built-in players are notified.
     fn delete_round(&mut self, id: GameId) {
         let Some(mut round) = self.rounds.remove(&id) else {
             return;

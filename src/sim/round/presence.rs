@@ -1,4 +1,4 @@
-//! Whether a player is there, and when his opponent may claim the game because he is not.
+//! Presence of players in a game, and claims of a win when the opponent has left.
 
 use std::time::Duration;
 
@@ -11,63 +11,63 @@ use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::Speed;
 use crate::sim::wire::{self, OpponentGone};
 
-/// The least that anybody may be away.
+/// Minimum absence before a game can be claimed.
 const MIN_CLAIM_DELAY: Duration = Duration::from_secs(10);
-/// How often the opponent of somebody who left is told.
+/// Interval of `opponentGone` events.
 const GONE_EVENT_INTERVAL: Duration = Duration::from_secs(5);
-/// What somebody who left must have more on his clock than the time until he can be claimed.
+/// No `opponentGone` is sent unless the absent player's clock exceeds the time to the claim by this many seconds.
 const CLOCK_MARGIN_SECONDS: u64 = 3;
 
-/// One player's presence in one game.
+/// Presence of one player in one game.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct Presence {
-    resident: bool,
+    is_builtin: bool,
     away_since: Option<SimTime>,
     claimable: bool,
     next_event: SimTime,
 }
 
 impl Presence {
-    /// Who lives in this process is always there; the others are away until they open a stream.
-    pub fn new(resident: bool, now: SimTime) -> Self {
+    /// Built-in players are always present; others are absent until they open a stream.
+    pub fn new(is_builtin: bool, now: SimTime) -> Self {
         Self {
-            resident,
-            away_since: (!resident).then_some(now),
+            is_builtin,
+            away_since: (!is_builtin).then_some(now),
             claimable: false,
             next_event: now,
         }
     }
 
-    pub fn is_resident(&self) -> bool {
-        self.resident
+    pub fn is_builtin(&self) -> bool {
+        self.is_builtin
     }
 
-    /// He opens a stream; tells whether the opponent could have claimed the game.
+    /// Marks the player as present. Returns whether the opponent could have claimed the game.
     pub fn on_returned(&mut self) -> bool {
         self.away_since = None;
         std::mem::take(&mut self.claimable)
     }
 
-    /// He closed his last stream.
+    /// Marks the player as absent after their last stream was closed. Built-in players stay present.
     pub fn on_left(&mut self, now: SimTime) {
-        if !self.resident && self.away_since.is_none() {
+        if !self.is_builtin && self.away_since.is_none() {
             self.away_since = Some(now);
             self.next_event = now;
         }
     }
 
-    /// He leaves the game, wherever he lives.
+    /// Marks the player as absent, also a built-in one.
     pub fn leave(&mut self, now: SimTime) {
         self.away_since = Some(now);
         self.next_event = now;
     }
 
-    fn away(&self, now: SimTime) -> Option<Duration> {
+    fn absent_for(&self, now: SimTime) -> Option<Duration> {
         Some(now.since(self.away_since?))
     }
 }
 
-/// `gone:false`
+/// `opponentGone` event with `gone: false`.
 fn returned_line() -> bytes::Bytes {
     wire::line(&OpponentGone {
         kind: "opponentGone",
@@ -76,7 +76,7 @@ fn returned_line() -> bytes::Bytes {
     })
 }
 
-/// How long a player may be away: less of it when he is four points of material behind.
+/// Absence after which the game can be claimed. It is shorter if the player is four pawns of material behind.
 fn claim_delay(claim_win: ClaimWin, speed: Speed, position: &Position, color: Color) -> Duration {
     let (base, factors, share) = match claim_win {
         ClaimWin::Thirty => (30, [1, 2, 4, 10], 2),
@@ -93,7 +93,7 @@ fn claim_delay(claim_win: ClaimWin, speed: Speed, position: &Position, color: Co
     Duration::from_secs(seconds).max(MIN_CLAIM_DELAY)
 }
 
-/// What the pieces of a side are worth in pawns.
+/// Material of a side, in pawns.
 pub(in crate::sim) fn material(position: &Position, color: Color) -> u32 {
     [
         (Role::Pawn, 1),
@@ -108,13 +108,13 @@ pub(in crate::sim) fn material(position: &Position, color: Color) -> u32 {
 }
 
 impl Round {
-    /// Whether this player has been away for so long that his opponent may claim the game.
+    /// Returns whether the opponent may claim the game because this player left.
     pub fn is_gone(&self, color: Color, now: SimTime) -> bool {
         self.claimable_in(color, now) == Some(Duration::ZERO)
     }
 
     fn claimable_in(&self, color: Color, now: SimTime) -> Option<Duration> {
-        let away = self.side(color).presence.away(now)?;
+        let away = self.side(color).presence.absent_for(now)?;
         let mut claim_delay = claim_delay(
             self.quirks.claim_win,
             self.speed(),
@@ -129,7 +129,8 @@ impl Round {
             .then(|| claim_delay.saturating_sub(away))
     }
 
-    /// A player is there again. His opponent hears of it if he could have claimed the game; not of a bot.
+    /// Handles the return of a player. The opponent is informed if they could have claimed the game, unless the player
+    /// is a bot.
     pub fn on_returned(&mut self, color: Color) {
         let is_bot = self.side(color).title == Some("BOT");
         let was_claimable = self.sides[color.index()].presence.on_returned();
@@ -138,7 +139,7 @@ impl Round {
         }
     }
 
-    /// Tells the players every five seconds that their opponent is away.
+    /// Sends `opponentGone` events every five seconds.
     pub fn send_opponent_gone(&mut self, now: SimTime) {
         for color in COLORS {
             let Some(wait) = self.claimable_in(color, now) else {
@@ -147,7 +148,7 @@ impl Round {
             let seconds = wait.as_millis().div_ceil(1_000) as u64;
             let left = self.referee.seconds_left(color, now).unwrap_or(0);
             let presence = &mut self.sides[color.index()].presence;
-            let away = presence.away(now).unwrap_or_default();
+            let away = presence.absent_for(now).unwrap_or_default();
             if away <= GONE_EVENT_INTERVAL
                 || now < presence.next_event
                 || left < (seconds + CLOCK_MARGIN_SECONDS) as i64

@@ -1,8 +1,8 @@
-//! One more game of the same two.
+//! Rematches.
 //!
-//! The button in a game makes an offer that exists only here: it is in no list, and is gone when the site is. It reaches
-//! the opponent as a challenge with the id of the game that it would become. The web page of a game can also make an
-//! ordinary challenge of it.
+//! The rematch button of a finished game makes an offer that is not a regular challenge: it is in no list and is lost
+//! at a restart of the site. The opponent receives it as a challenge with the id of the next game. The web page of a
+//! game can also create a regular challenge to a rematch.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -22,14 +22,14 @@ use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::Variant;
 use crate::sim::wire;
 
-/// Who declines has peace for so long.
+/// Time after a decline in which no further rematch can be offered.
 const DECLINED_COOLDOWN: Duration = Duration::from_secs(60);
-/// Offers are forgotten after this.
+/// Time after which offers expire.
 const OFFER_LIFETIME: Duration = Duration::from_secs(3_600);
-/// An answer through the API takes effect after this, so that it feels like a person's.
+/// Delays of the response to an offer through the API, which Lichess adds.
 const ACCEPT_DELAY: Duration = Duration::from_millis(100);
 const DECLINE_DELAY: Duration = Duration::from_secs(1);
-/// Rated games shorter than this look like cheating with the rating.
+/// Minimum number of plies of a rated game for a rematch; shorter games could be used to manipulate ratings.
 const MIN_RATED_PLIES: usize = 10;
 
 #[derive(Clone, Debug)]
@@ -40,17 +40,17 @@ struct Offer {
     at: SimTime,
 }
 
-/// What is offered, by the id of the next game, and what was declined.
+/// Offers by the id of the next game, and recent declines.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Rematches {
     offers: HashMap<GameId, Offer>,
     declined: HashMap<GameId, SimTime>,
-    /// Chess960 games that repeat the position of the one before.
+    /// Chess960 games with the same starting position as the game before.
     repeated: HashSet<GameId>,
 }
 
 impl Rematches {
-    /// Forgets what is over.
+    /// Removes expired offers and declines, and games that are no longer stored.
     pub fn remove_expired(&mut self, now: SimTime, is_kept: impl Fn(&GameId) -> bool) {
         self.offers
             .retain(|_, offer| now.since(offer.at) < OFFER_LIFETIME);
@@ -69,21 +69,21 @@ impl Rematches {
 
 impl Round {
     fn allows_rematch(&self) -> bool {
-        let boosted = self.rated && self.referee.plies() < MIN_RATED_PLIES;
+        let is_too_short = self.rated && self.referee.plies() < MIN_RATED_PLIES;
         !self.referee.is_running()
             && !matches!(self.source, Source::Arena { .. })
             && !self.no_rematch
-            && !boosted
+            && !is_too_short
             && self.rematch.is_none()
     }
 
-    /// Colours change, except from a position against a bot, who is trained in it.
+    /// Colors are swapped, except from a custom position against a bot.
     fn swaps_colors(&self) -> bool {
         let bots = self.sides.iter().filter(|side| side.title == Some("BOT"));
         !(self.variant == Variant::FromPosition && bots.count() == 1)
     }
 
-    /// The game after this one.
+    /// Options of the rematch.
     fn next_setup(&self, id: GameId, keeps_position: bool) -> Setup {
         let mut users = self.sides.each_ref().map(|side| side.user.clone());
         if self.swaps_colors() {
@@ -103,19 +103,19 @@ impl Round {
 }
 
 impl SiteState {
-    /// Offers a rematch, or takes the one that the opponent has offered. Tells the id of the next game.
+    /// Offers a rematch, or accepts the opponent's offer. Returns the id of the next game.
     pub fn offer_rematch(
         &mut self,
         me: &UserId,
         game: GameId,
         now: SimTime,
     ) -> Result<GameId, ApiError> {
-        const NO: &str = "There is no rematch of this game";
+        const UNAVAILABLE: &str = "There is no rematch of this game";
         let (round, color) = self.player_of(me, Some(game))?;
         let opponent = round.side(!color);
         let (to, account_kind) = (opponent.user.clone(), opponent.account_kind);
         if !round.allows_rematch() {
-            return Err(ApiError::bad_request(NO));
+            return Err(ApiError::bad_request(UNAVAILABLE));
         }
         if let Some((next, offer)) = self.rematches.offer_after(game) {
             if offer.to == *me {
@@ -145,7 +145,7 @@ impl SiteState {
         Ok(next)
     }
 
-    /// Takes an own offer back. Tells whether there was one.
+    /// Withdraws the user's own offer. Returns whether there was one.
     pub fn withdraw_rematch(&mut self, me: &UserId, game: GameId, now: SimTime) -> bool {
         let offer = self.rematches.offer_after(game);
         let Some((next, _)) = offer.filter(|(_, offer)| offer.from == *me) else {
@@ -156,7 +156,7 @@ impl SiteState {
         true
     }
 
-    /// An ordinary challenge to a rematch, as the web page of a game makes it.
+    /// Creates a regular challenge to a rematch, as the web page of a game does.
     pub fn challenge_to_rematch(
         &mut self,
         me: &UserId,
@@ -176,7 +176,7 @@ impl SiteState {
         Ok(id)
     }
 
-    /// The challenged user answers an offer by its id. The answer takes effect a moment later.
+    /// Responds to an offer. The response takes effect after a delay.
     pub fn respond_to_rematch(
         &mut self,
         me: &UserId,
@@ -202,7 +202,7 @@ impl SiteState {
         Ok(())
     }
 
-    /// The rematch begins, if it is offered still.
+    /// Starts the rematch if it is still offered.
     pub fn accept_rematch(&mut self, me: &UserId, next: GameId, now: SimTime) {
         let offer = self.rematches.offers.get(&next);
         let Some(previous) = offer.filter(|offer| offer.to == *me).map(|o| o.previous) else {
@@ -221,7 +221,7 @@ impl SiteState {
         self.start_round(setup, now);
     }
 
-    /// The offer is gone, and nobody is told.
+    /// Removes the offer. No event is sent.
     pub fn decline_rematch(&mut self, me: &UserId, next: GameId, now: SimTime) {
         let offer = self.rematches.offers.get(&next);
         if let Some(offer) = offer.filter(|offer| offer.to == *me) {
@@ -230,7 +230,8 @@ impl SiteState {
         }
     }
 
-    /// A position given is kept for ever, one drawn for a second game.
+    /// Returns whether the rematch has the same starting position: always with a custom position, once with a Chess960
+    /// position.
     fn keeps_position(&self, previous: GameId) -> bool {
         let variant = self.rounds.get(&previous).map(|round| round.variant);
         match variant {
@@ -272,26 +273,26 @@ impl SiteState {
 }
 
 impl Sim {
-    /// Offers a rematch as the button in a finished game does, or takes the one that the opponent has offered. The
-    /// opponent gets it as a challenge with the id that is returned; so does a built-in user.
+    /// Offers a rematch as the button of a finished game does, or accepts the opponent's offer. The opponent receives a
+    /// challenge with the returned id.
     ///
     /// # Errors
-    /// The site's answer, when there is no rematch of this game now.
+    /// The site's error message if no rematch can be offered now.
     pub fn offer_rematch(&self, user: &str, game: &str) -> Result<String, String> {
         self.rematch_request(user, game, SiteState::offer_rematch)
     }
 
-    /// Takes the offer back. Tells whether there was one.
+    /// Withdraws the offer. Returns whether there was one.
     pub fn withdraw_rematch(&self, user: &str, game: &str) -> bool {
         let now = self.time().now();
         GameId::parse_any(game)
             .is_some_and(|game| self.state().withdraw_rematch(&UserId::of(user), game, now))
     }
 
-    /// Makes an ordinary challenge to a rematch, as the web page of a finished game does; returns its id.
+    /// Creates a regular challenge to a rematch, as the web page of a finished game does. Returns its id.
     ///
     /// # Errors
-    /// The site's answer, when there is no rematch of this game.
+    /// The site's error message if no rematch of this game is possible.
     pub fn challenge_to_rematch(&self, user: &str, game: &str) -> Result<String, String> {
         self.rematch_request(user, game, SiteState::challenge_to_rematch)
     }
@@ -300,12 +301,12 @@ impl Sim {
         &self,
         user: &str,
         game: &str,
-        call: impl Fn(&mut SiteState, &UserId, GameId, SimTime) -> Result<GameId, ApiError>,
+        request: impl Fn(&mut SiteState, &UserId, GameId, SimTime) -> Result<GameId, ApiError>,
     ) -> Result<String, String> {
         let now = self.time().now();
         GameId::parse_any(game)
             .ok_or_else(ApiError::not_found)
-            .and_then(|game| call(&mut self.state(), &UserId::of(user), game, now))
+            .and_then(|game| request(&mut self.state(), &UserId::of(user), game, now))
             .map(|id| id.to_string())
             .map_err(|failure| failure.text())
     }

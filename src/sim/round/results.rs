@@ -1,4 +1,4 @@
-//! What a game that is over leaves in the accounts.
+//! Results of finished games: game counts, ratings and crosstables.
 
 use crate::sim::round::{COLORS, Round};
 use crate::sim::site::state::SiteState;
@@ -6,7 +6,7 @@ use crate::sim::site::time::SimTime;
 use crate::sim::site::users::AccountKind;
 
 impl SiteState {
-    /// Counts the game for both players, and rates it if it is rated.
+    /// Counts a finished game for both players, and rates it if it is rated.
     pub fn record_result(&mut self, round: &mut Round, now: SimTime) {
         let key = round.perf().key;
         let winner = round.referee.winner();

@@ -1,4 +1,4 @@
-//! Who watches without playing: one game move by move, or the beginnings and ends of many.
+//! Spectator streams: the moves of one game, or the starts and ends of many.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -21,7 +21,7 @@ use crate::sim::site::state::SiteState;
 use crate::sim::site::users::AccountKind;
 use crate::sim::wire::{self, Ordered, StatusJson, VariantJson};
 
-/// Who watches one game, up to a ply. He counts against the limit of streams as long as he does.
+/// Stream of the moves of one game. It holds a permit while it is open.
 struct GameSpectator {
     game: GameId,
     feed: Feed,
@@ -29,23 +29,23 @@ struct GameSpectator {
     _pass: Permit,
 }
 
-/// Which games somebody wants to hear of.
+/// Games watched by a stream.
 #[derive(Clone, Debug)]
 pub(in crate::sim) enum WatchedGames {
-    /// Those in which both players are of these.
+    /// Games between two of these users.
     Users(HashSet<UserId>),
     Games(HashSet<GameId>),
 }
 
 struct ListSpectator {
-    /// By which more games can be added.
+    /// Stream id chosen by the client, under which games can be added.
     name: Option<String>,
     watched: WatchedGames,
     feed: Feed,
     _pass: Permit,
 }
 
-/// All who watch.
+/// All spectator streams.
 #[derive(Default)]
 pub(in crate::sim) struct Spectators {
     game_spectators: Vec<GameSpectator>,
@@ -53,13 +53,13 @@ pub(in crate::sim) struct Spectators {
 }
 
 impl Spectators {
-    /// The reader of a stream is gone.
+    /// Removes a stream that was closed by its reader.
     pub fn remove(&mut self, feed: &Feed) {
         self.game_spectators.retain(|other| !other.feed.is(feed));
         self.list_spectators.retain(|other| !other.feed.is(feed));
     }
 
-    /// A game is gone: who watches it sees nothing more.
+    /// Ends the streams of a game.
     pub fn end_game(&mut self, id: GameId) {
         self.game_spectators.retain(|spectator| {
             if spectator.game == id {
@@ -69,7 +69,7 @@ impl Spectators {
         });
     }
 
-    /// Something happens to all their streams.
+    /// Applies a fault to all streams.
     pub fn inject_fault(&self, how: StreamFault) {
         self.feeds().for_each(|feed| feed.inject_fault(how));
     }
@@ -79,7 +79,7 @@ impl Spectators {
         spectators.chain(self.list_spectators.iter().map(|spectator| &spectator.feed))
     }
 
-    /// The site goes down.
+    /// Closes all streams.
     pub fn close(&self) {
         self.feeds().for_each(Feed::close);
     }
@@ -169,7 +169,7 @@ impl From<&Side> for PlayerUpdate {
 }
 
 impl Round {
-    /// Plies that outsiders see.
+    /// Plies shown to spectators.
     fn visible_plies(&self) -> usize {
         let delay = if self.referee.is_running() {
             SPECTATOR_DELAY_PLIES
@@ -208,7 +208,7 @@ impl Round {
         })
     }
 
-    /// Lines with the positions from one ply up to another, each with the move that led to it and the seconds left.
+    /// Lines with the positions of a range of plies, each with its last move and the clocks in seconds.
     fn ply_lines(&self, from: usize, to: usize) -> Bytes {
         let game = self.referee.game();
         let mut position = game.initial().clone();
@@ -237,7 +237,7 @@ impl Round {
                     wc: left[0],
                     bc: left[1],
                 };
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = writeln!(text, "{}", wire::json(&shown));
             }
         }
@@ -264,14 +264,15 @@ impl Round {
 }
 
 impl SiteState {
-    /// Watches one game: what it is, its positions so far and from now on, and at its end what it is once more.
+    /// Opens a stream of one game: its description, the positions so far and from then on, and the description again at
+    /// the end.
     pub fn watch_game(&mut self, id: Option<GameId>, permit: Permit) -> Result<Feed, ApiError> {
         let round = id.and_then(|id| self.rounds.get(&id));
         let round = round.ok_or_else(ApiError::not_found)?;
         let feed = Feed::default();
         let visible = round.visible_plies();
         feed.push(round.description_line());
-        // All in one piece, since only so many pieces may wait.
+        // One chunk for all positions because the queue is bounded.
         feed.push(round.ply_lines(0, visible));
         if round.referee.is_running() {
             self.spectators.game_spectators.push(GameSpectator {
@@ -287,7 +288,7 @@ impl SiteState {
         Ok(feed)
     }
 
-    /// Hears of the beginnings and ends of games; on wish first of those that are on.
+    /// Opens a stream of the starts and ends of games, optionally preceded by the current ones.
     pub fn watch_games(
         &mut self,
         watched: WatchedGames,
@@ -308,7 +309,7 @@ impl SiteState {
         feed
     }
 
-    /// More games for the list_spectators of this name. Tells whether there are any.
+    /// Adds games to the streams with this id. Returns whether there are any.
     pub fn add_watched_games(&mut self, name: &str, more: HashSet<GameId>) -> bool {
         let mut spectators = std::mem::take(&mut self.spectators);
         let mut found = false;
@@ -341,7 +342,7 @@ impl SiteState {
         }
     }
 
-    /// A game has begun or ended: who is interested hears of it.
+    /// Sends the start or end of a game to the list streams that watch it.
     pub fn notify_list_spectators(&self, id: GameId) {
         let Some(round) = self.rounds.get(&id) else {
             return;
@@ -352,7 +353,7 @@ impl SiteState {
         }
     }
 
-    /// Something happened in a game: spectators see what they may.
+    /// Sends new positions to the spectators of a game.
     pub fn update_game_spectators(&mut self, id: GameId) {
         let Some(round) = self.rounds.get(&id) else {
             return;
@@ -366,7 +367,7 @@ impl SiteState {
                     .feed
                     .push(round.ply_lines(spectator.shown + 1, visible));
             }
-            // Moves that were taken back are shown no more, and those in their place are.
+            // After a takeback, only the new moves are sent.
             spectator.shown = visible;
             if is_over {
                 spectator.feed.push(round.description_line());

@@ -1,4 +1,4 @@
-//! A game as its players are shown it.
+//! Views of a game for its players.
 
 use crate::chess::{CastlingNotation, Color, Game, Position};
 
@@ -10,7 +10,7 @@ use crate::sim::site::users::AccountKind;
 use crate::sim::site::variant::Variant;
 use crate::sim::wire::{
     self, ClockJson, Compat, GameEvent, GameFull, GamePlayer, GamePreview, GameState, Opponent,
-    PerfJson, StatusShown, VariantJson,
+    PerfJson, StatusOrName, VariantJson,
 };
 
 impl Round {
@@ -33,7 +33,7 @@ impl Round {
             color: color.key(),
             last_move: self.last_move(),
             source: self.source.key(),
-            status: Some(StatusShown::Full(referee.status().into())),
+            status: Some(StatusOrName::Full(referee.status().into())),
             variant: VariantJson::brief(self.variant),
             speed: self.speed().key(),
             perf: self.perf().key,
@@ -51,7 +51,7 @@ impl Round {
         }
     }
 
-    /// Where a board would show it; castling as the king's move.
+    /// Last move in UCI, with castling as the king's move (`e1g1`).
     pub fn last_move(&self) -> String {
         let moves = self.referee.game().moves();
         moves.last().map_or_else(String::new, |mv| {
@@ -69,7 +69,7 @@ impl Round {
         GameEvent { kind, game }
     }
 
-    /// The first line of its stream; `view` is how the game stands.
+    /// First line of a game stream; `view` is the current state.
     pub fn full_line(&self, view: &StateSnapshot) -> bytes::Bytes {
         let player = |color| {
             let side = self.side(color);
@@ -115,14 +115,14 @@ impl Round {
     }
 }
 
-/// The first two fields of a FEN.
+/// Returns the first two fields of the FEN.
 pub(in crate::sim) fn board_and_turn(position: &Position) -> String {
     let fen = position.fen();
     fen.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }
 
 impl Side {
-    /// The name, or what stands for it where there is no account.
+    /// Displayed name; a placeholder for players without an account.
     pub fn shown_name(&self) -> String {
         match self.account_kind {
             AccountKind::User => self.name.clone(),
@@ -131,7 +131,7 @@ impl Side {
         }
     }
 
-    /// As he is shown to the one he plays against.
+    /// Player as shown to the opponent.
     fn opponent(&self) -> Opponent {
         let known = self.account_kind == AccountKind::User;
         Opponent {

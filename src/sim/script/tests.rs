@@ -201,7 +201,7 @@ fn script_error_shows_place_and_choices() {
         ("sped = 3", "`speed`"),
         ("speed = 0", "0.1 to 1000"),
         ("[quirks]\ncastles = 1", "`castling`"),
-        ("[[user]]\nname = 'a b'", "no user name"),
+        ("[[user]]\nname = 'a b'", "not a user name"),
         ("[[player]]\nname = 'Echo'\nkind = 'king'", "`greedy`"),
         ("speed = ", "line 1"),
     ] {

@@ -1,4 +1,4 @@
-//! How two users have fared against each other, also in games that are kept no more.
+//! Crosstables: results between two users, including games that are no longer stored.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use crate::sim::site::id::UserId;
 use crate::sim::site::time::SimTime;
 use crate::sim::wire::Ordered;
 
-/// A match of two users ends with a pause of this length.
+/// A match between two users ends after a pause of this length.
 const MATCH_PAUSE: Duration = Duration::from_secs(24 * 3_600);
 
-/// Half points of both sides and games.
+/// Half points of both sides and number of games.
 #[derive(Clone, Copy, Debug, Default)]
 struct Score {
     halves: [u32; 2],
@@ -35,7 +35,7 @@ struct PairRecord {
     last: SimTime,
 }
 
-/// The record of every pair, the smaller id first.
+/// Results of each pair of users, with the smaller id first.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Crosstables(HashMap<[UserId; 2], PairRecord>);
 
@@ -49,7 +49,7 @@ pub(in crate::sim) struct Crosstable {
 }
 
 impl Crosstables {
-    /// One more game of these two, with the half points of each.
+    /// Adds a game of these two users with the half points of each.
     pub fn count(&mut self, users: &[UserId; 2], halves: [u32; 2], now: SimTime) {
         let (key, halves) = if users[0] <= users[1] {
             (users.clone(), halves)
@@ -69,7 +69,7 @@ impl Crosstables {
         record.latest_match.count(halves);
     }
 
-    /// The table of two users in the order in which they are asked for, on wish with their present match.
+    /// Returns the crosstable of two users in the given order, optionally with their current match.
     pub fn table(&self, users: &[UserId; 2], with_match: bool, now: SimTime) -> Crosstable {
         let swapped = users[0] > users[1];
         let mut key = users.clone();
@@ -93,14 +93,17 @@ impl Crosstables {
                 matchup,
             }
         };
-        let present = record
+        let current_match = record
             .filter(|record| with_match && now.since(record.last) <= MATCH_PAUSE)
             .map(|record| Box::new(table(record.latest_match, None)));
-        table(record.map(|record| record.all).unwrap_or_default(), present)
+        table(
+            record.map(|record| record.all).unwrap_or_default(),
+            current_match,
+        )
     }
 }
 
-/// `2` or `2.5`
+/// Formats half points as `2` or `2.5`.
 fn points_of(halves: u32) -> serde_json::Number {
     if halves.is_multiple_of(2) {
         (halves / 2).into()
@@ -114,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_are_counted_whoever_is_named_first() {
+    fn crosstable_points_independent_of_user_order() {
         let ids = |one: &str, other: &str| [UserId::of(one), UserId::of(other)];
         let day = 86_400_000;
         let mut crosstables = Crosstables::default();

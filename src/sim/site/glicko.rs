@@ -1,26 +1,26 @@
-//! Glicko-2, as Mark Glickman describes it ("Example of the Glicko-2 system", 2013), with the constants of Lichess.
+//! Glicko-2 as in Mark Glickman's "Example of the Glicko-2 system" (2013), with the constants of Lichess.
 
 use std::f64::consts::PI;
 use std::ops::RangeInclusive;
 
-/// Between the scale of the ratings and that of the formulas.
+/// Factor between rating points and the internal scale.
 const SCALE: f64 = 173.7178;
-/// How freely volatilities change.
+/// System constant tau, which constrains changes of the volatility.
 pub(in crate::sim) const TAU: f64 = 0.75;
-/// What a day without games adds to a deviation, in rating periods: from 60 to 110 takes a year.
+/// Rating periods per day. With this value a deviation grows from 60 to 110 in a year without games.
 pub(in crate::sim) const RATING_PERIODS_PER_DAY: f64 = 0.21436;
-/// Where the iteration for the volatility stops.
+/// Convergence tolerance of the volatility iteration.
 const CONVERGENCE_TOLERANCE: f64 = 1e-6;
-/// Enough for any input; the iteration usually takes six.
+/// Sufficient for any input; the iteration usually takes six steps.
 const MAX_ITERATIONS: usize = 1_000;
 
 const RATING_RANGE: RangeInclusive<f64> = 400.0..=4_000.0;
 const DEVIATION_RANGE: RangeInclusive<f64> = 45.0..=500.0;
 const MAX_VOLATILITY: f64 = 0.1;
-/// What one game can change.
+/// Maximum rating change by one game.
 const MAX_RATING_CHANGE: f64 = 700.0;
 
-/// How strong somebody is, how sure that is, and how steadily he plays.
+/// Rating, rating deviation and volatility.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::sim) struct Glicko {
     pub rating: f64,
@@ -29,8 +29,8 @@ pub(in crate::sim) struct Glicko {
 }
 
 impl Glicko {
-    /// Who has never played.
-    pub fn new_player(rating: f64) -> Self {
+    /// Rating of a player without games.
+    pub fn initial(rating: f64) -> Self {
         Self {
             rating,
             deviation: 500.0,
@@ -38,7 +38,7 @@ impl Glicko {
         }
     }
 
-    /// After one game of the site, so many days after the one before: each game is a rating of its own.
+    /// Returns the rating after one game, `days` after the previous one. Each game is a rating period of its own.
     pub fn after_game(self, opponent: Self, score: f64, days: f64) -> Self {
         let raw = self.rated(TAU, &[(opponent, score)], RATING_PERIODS_PER_DAY * days);
         let gain = (raw.rating - self.rating).clamp(-MAX_RATING_CHANGE, MAX_RATING_CHANGE);
@@ -51,13 +51,13 @@ impl Glicko {
         }
     }
 
-    /// After these opponents with the scores (0, 0.5 or 1) against them, `periods` rating periods later. The numbers
-    /// of the steps are those of the paper.
+    /// Returns the rating after these results (opponent and score of 0, 0.5 or 1), `periods` rating periods later. The
+    /// step numbers are those of the paper.
     pub fn rated(self, tau: f64, results: &[(Self, f64)], periods: f64) -> Self {
         // Step 2.
         let mu = (self.rating - 1_500.0) / SCALE;
         let phi = self.deviation / SCALE;
-        // Step 3: how much these games tell; step 4: how much better he was than expected.
+        // Step 3: estimated variance; step 4: improvement over the expected score.
         let (mut precision, mut surplus) = (0.0, 0.0);
         for (opponent, score) in results {
             let their_phi = opponent.deviation / SCALE;
@@ -142,7 +142,7 @@ mod tests {
 
     /// The worked example of the paper: a win, then two losses, with tau 0.5.
     #[test]
-    fn the_example_of_the_paper() {
+    fn glicko_matches_paper_example() {
         let results = [
             (player(1400.0, 30.0, 0.06), 1.0),
             (player(1550.0, 100.0, 0.06), 0.0),
@@ -155,16 +155,16 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_play_is_known_less_well() {
+    fn glicko_deviation_grows_without_games() {
         let after = player(1500.0, 60.0, 0.06).rated(TAU, &[], RATING_PERIODS_PER_DAY * 365.0);
         assert_eq!(after.rating, 1500.0);
         near(after.deviation, 110.0, 1.0);
     }
 
     #[test]
-    fn one_game_changes_the_sides_as_it_should() {
+    fn glicko_one_game_changes_rating_as_expected() {
         let steady = player(1500.0, 45.0, 0.06);
-        let new = Glicko::new_player(1500.0);
+        let new = Glicko::initial(1500.0);
         // (player, opponent, score, least and most gain)
         for (me, other, score, least, most) in [
             (steady, steady, 1.0, 4.0, 8.0),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_stays_within_bounds() {
+    fn glicko_extremes_stay_within_range() {
         let strong = player(4_000.0, 45.0, 0.1);
         let mut weak = player(400.0, 500.0, 0.1);
         let mut best = strong;

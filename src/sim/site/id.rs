@@ -1,10 +1,10 @@
-//! Names of things.
+//! Identifiers of games, arenas and users.
 
 use std::fmt;
 
 use crate::chess::Color;
 
-/// Eight letters and digits: a game, and the challenge that it grew from.
+/// Id of a game and of the challenge that it was created from: eight letters and digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::sim) struct GameId([u8; 8]);
 
@@ -13,7 +13,7 @@ impl GameId {
         Self(std::array::from_fn(|_| rng.alphanumeric() as u8))
     }
 
-    /// Eight word characters, nothing else.
+    /// Parses an id of exactly eight word characters.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes: [u8; 8] = text.as_bytes().try_into().ok()?;
         bytes
@@ -22,7 +22,7 @@ impl GameId {
             .then_some(Self(bytes))
     }
 
-    /// The short id, or the full one: a player's secret follows.
+    /// Parses a short id, or a full id of twelve characters whose last four identify the player.
     pub fn parse_any(text: &str) -> Option<Self> {
         match text.len() {
             12 => Self::parse(text.get(..8)?),
@@ -37,7 +37,7 @@ impl fmt::Display for GameId {
     }
 }
 
-/// An arena; its id looks like that of a game.
+/// Id of an arena; it has the form of a game id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::sim) struct ArenaId(GameId);
 
@@ -57,7 +57,7 @@ impl fmt::Display for ArenaId {
     }
 }
 
-/// What each player's full id has behind the game's.
+/// Suffixes of the two players' full ids of a game.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct Secrets([[u8; 4]; 2]);
 
@@ -75,7 +75,7 @@ impl Secrets {
     }
 }
 
-/// The lower-cased name.
+/// Id of a user: the name in lower case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::sim) struct UserId(String);
 

@@ -1,5 +1,5 @@
-//! What happens to a whole site: restarts, clocks that are not right, another spelling of moves; and the clock by which
-//! planted faults come.
+//! Faults of the whole site: restarts, skewed clocks and another notation of castling, and the task that applies timed
+//! faults.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use crate::sim::round::COLORS;
 use crate::sim::site::state::SiteState;
 use crate::sim::site::time::SimTime;
 
-/// What the side to move and the other get when the site stops.
+/// Clock compensation of the side to move and of the other side when the site stops.
 const STOP_COMPENSATION: [Centis; 2] = [Centis(200), Centis(100)];
-/// What both get when it is there again.
+/// Clock compensation of both sides when the site is up again.
 const START_COMPENSATION: Centis = Centis(2_000);
 
-/// How it stands with the site as a whole.
+/// Outage and clock skew of the site.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Outage {
-    /// It is down until then.
+    /// End of the current outage.
     back_at: Option<SimTime>,
     skew: Option<(Skew, SimTime)>,
 }
@@ -29,12 +29,12 @@ impl Outage {
             .map_or((0, 0), |(skew, since)| skew.after(now.since(since)))
     }
 
-    /// What the site takes for the time.
+    /// Time that the site reports.
     pub fn date(&self, now: SimTime) -> SimTime {
         SimTime(now.0 + self.skew(now).0)
     }
 
-    /// Clocks as the site shows them.
+    /// Applies the skew to the clocks of a game.
     pub fn skewed_view(&self, view: StateSnapshot, now: SimTime) -> StateSnapshot {
         let (_, clocks) = self.skew(now);
         if clocks == 0 {
@@ -52,7 +52,7 @@ impl Outage {
 }
 
 impl SiteState {
-    /// The site stops, and comes back later.
+    /// Stops the site for a while.
     fn go_down(&mut self, down: Duration, how: StreamFault, now: SimTime) {
         for id in self.running.clone() {
             self.give_time(id, now, |to_move| STOP_COMPENSATION[usize::from(!to_move)]);
@@ -65,7 +65,7 @@ impl SiteState {
         self.outage.back_at = Some(now + down);
     }
 
-    /// Whether the site is down. When its time has come it starts first.
+    /// Returns whether the site is down. Starts it first if its outage is over.
     pub fn is_down(&mut self, now: SimTime) -> bool {
         let Some(back_at) = self.outage.back_at else {
             return false;
@@ -84,7 +84,7 @@ impl SiteState {
         false
     }
 
-    /// Gives both sides time; the players see it at once or with the next state.
+    /// Adds time to both clocks; the players see it at once or with the next state.
     fn give_time(
         &mut self,
         id: crate::sim::site::id::GameId,
@@ -92,7 +92,7 @@ impl SiteState {
         bonus: impl Fn(bool) -> Centis,
     ) {
         let is_pushed = self.quirks.gifts_push;
-        // Nothing is asked for, so nothing is refused.
+        // There is no request that could be refused.
         let _ = self.with_referee(
             id,
             |referee| {
@@ -112,13 +112,13 @@ impl SiteState {
 }
 
 impl Sim {
-    /// Restarts the site: all streams break in this way, everything is answered 502 until it is back, and players get a
-    /// little time for it.
+    /// Restarts the site: all streams break with this fault, requests are answered with 502 until it is up again, and
+    /// players are compensated with some time.
     pub fn restart(&self, down: Duration, how: StreamFault) {
         self.state().go_down(down, how, self.time().now());
     }
 
-    /// Waits until the site is up, which it is only when it has started.
+    /// Waits until the site is up. Starts it if its outage is over.
     pub(in crate::sim) async fn wait_until_up(&self) {
         loop {
             let back_at = {
@@ -133,7 +133,7 @@ impl Sim {
         }
     }
 
-    /// Carries out planted faults when their time comes, for ever.
+    /// Applies timed faults when they are due. Never returns.
     pub(in crate::sim) async fn run_site_faults(&self) {
         loop {
             let time = self.time().elapsed();
@@ -191,7 +191,7 @@ impl Sim {
 }
 
 impl SiteState {
-    /// How far the games are that are on.
+    /// Progress of the ongoing games.
     fn progress(&self) -> Vec<GameProgress> {
         let rounds = self.running.iter().filter_map(|id| self.rounds.get(id));
         rounds

@@ -1,10 +1,10 @@
-//! Whom somebody follows and whom he blocks.
+//! Follows and blocks between users.
 
 use std::collections::BTreeSet;
 
 use crate::sim::site::id::UserId;
 
-/// The relations of one user to others.
+/// Users whom one user follows and blocks.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sim) struct Relations {
     follows: BTreeSet<UserId>,
@@ -40,7 +40,7 @@ impl Relations {
         self.follows.remove(other);
     }
 
-    /// Nobody follows whom he blocks.
+    /// Blocks a user, which also unfollows them.
     pub fn block(&mut self, other: UserId) {
         self.follows.remove(&other);
         self.blocks.insert(other);

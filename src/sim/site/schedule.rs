@@ -1,4 +1,4 @@
-//! What the site does of its own accord a moment later.
+//! Delayed actions of the site itself.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use crate::sim::site::id::{GameId, UserId};
 use crate::sim::site::state::SiteState;
 use crate::sim::site::time::SimTime;
 
-/// Something that is to be done at its time.
+/// Action to be run at a given time.
 #[derive(Clone, Debug)]
 pub(in crate::sim) enum ScheduledAction {
-    /// A challenge of somebody without an account reaches the one who is challenged.
+    /// Announces a challenge from an anonymous player to its recipient.
     Announce(GameId),
-    /// This user takes the rematch that would be this game.
+    /// This user accepts the rematch with this game id.
     AcceptRematch(UserId, GameId),
     DeclineRematch(UserId, GameId),
 }
 
-/// What is still to be done.
+/// Actions that are not due yet.
 #[derive(Default)]
 pub(in crate::sim) struct Schedule {
     actions: Vec<(SimTime, ScheduledAction)>,
@@ -33,7 +33,7 @@ impl SiteState {
         self.schedule.wake.notify_one();
     }
 
-    /// Does what is due, in the order in which it was asked for.
+    /// Runs due actions in the order in which they were scheduled.
     pub fn run_scheduled_actions(&mut self, now: SimTime) {
         if self.is_down(now) {
             return;
@@ -55,7 +55,7 @@ impl SiteState {
 }
 
 impl Sim {
-    /// Waits until something is due, and the site is up to do it.
+    /// Waits until an action is due and the site is up.
     pub(in crate::sim) async fn scheduled_action_due(&self) {
         loop {
             let (wake, next) = {
@@ -63,14 +63,14 @@ impl Sim {
                 let next = state.schedule.actions.iter().map(|(at, _)| *at).min();
                 (state.schedule.wake.clone(), next)
             };
-            let alarm = async {
+            let timer = async {
                 match next {
                     Some(at) => self.time().sleep_until(at).await,
                     None => pending().await,
                 }
             };
             tokio::select! {
-                () = alarm => return self.wait_until_up().await,
+                () = timer => return self.wait_until_up().await,
                 () = wake.notified() => {}
             }
         }

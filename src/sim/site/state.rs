@@ -1,6 +1,7 @@
-//! Everything that the site knows, behind one lock: accounts, tokens, challenges, games, open streams.
+//! State of the site, behind one lock: accounts, tokens, challenges, games and open streams.
 //!
-//! Its methods are spread over the files of their subjects. None of them waits; each is told what time it is.
+//! The methods of [`SiteState`] are defined next to their subjects. None of them blocks; each takes the current time as
+//! an argument.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -30,23 +31,23 @@ use crate::sim::site::users::{AccountKind, User};
 use crate::sim::wire::{self, LightUser, Relation, UserJson};
 use crate::sim::{SimOptions, SimStats};
 
-/// What a token stands for.
+/// User and scopes of a token.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct Grant {
     pub user: UserId,
     pub scopes: Vec<String>,
 }
 
-/// What a user who lives in this process is told.
+/// Notification to a built-in player.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) enum Notice {
-    /// Somebody challenges him.
+    /// The player was challenged.
     Challenged(GameId),
-    /// His challenge came to nothing.
+    /// The player's challenge was declined or canceled.
     ChallengeEnded(GameId),
-    /// Something happened in his game, or it has begun.
+    /// The player's game started or changed.
     Game(GameId),
-    /// An arena is announced, or he was taken out of it.
+    /// An arena was announced, or the player was removed from it.
     Arena(ArenaId),
 }
 
@@ -59,15 +60,15 @@ struct EventStream {
 pub(in crate::sim) struct SiteState {
     pub users: BTreeMap<UserId, User>,
     pub challenges: HashMap<GameId, Challenge>,
-    /// Challenges that are created or offline, oldest first.
+    /// Challenges in the state `created` or `offline`, oldest first.
     pub open_challenges: Vec<GameId>,
     pub rounds: HashMap<GameId, Round>,
-    /// Games that are on.
+    /// Ongoing games.
     pub running: Vec<GameId>,
     pub rng: fastrand::Rng,
     pub seed: u64,
     pub quirks: Arc<Quirks>,
-    /// How castling is spelt now.
+    /// Current notation of castling moves.
     pub castling: Castling,
     pub outage: Outage,
     pub limits: Limits,
@@ -75,7 +76,7 @@ pub(in crate::sim) struct SiteState {
     pub spectators: Spectators,
     pub schedule: Schedule,
     pub rematches: Rematches,
-    /// Where the site is, as `http://host:port`.
+    /// Address of the site as `http://host:port`.
     pub base_url: String,
     pub arenas: Arenas,
     pub teams: BTreeMap<TeamId, Team>,
@@ -85,7 +86,7 @@ pub(in crate::sim) struct SiteState {
     finished: VecDeque<GameId>,
     kept_games: usize,
     finished_count: watch::Sender<usize>,
-    /// Told whenever something is shown in a game.
+    /// Notified at every change of a game.
     pub game_changed: Arc<Notify>,
 }
 
@@ -129,7 +130,7 @@ impl SiteState {
         state
     }
 
-    /// Makes the account if there is none of this name, with its personal token.
+    /// Creates an account with its personal token, unless the name is taken.
     pub fn add_user(&mut self, user: NewUser, now: SimTime) {
         let id = UserId::of(&user.name);
         if self.users.contains_key(&id) {
@@ -143,7 +144,7 @@ impl SiteState {
         self.users.insert(id, User::new(user, now));
     }
 
-    /// The account behind somebody who shows none: the site's own engine, or a guest. Nobody can find or use it.
+    /// Adds the user behind the AI or an anonymous player. They cannot be found by name.
     pub fn add_unlisted_user(&mut self, account_kind: AccountKind, now: SimTime) -> UserId {
         let name = match account_kind {
             AccountKind::Ai(level) => format!("@ai{level}"),
@@ -160,7 +161,7 @@ impl SiteState {
         self.tokens.insert(token, Grant { user, scopes });
     }
 
-    /// The token is good for nothing from now on.
+    /// Invalidates a token.
     pub fn revoke(&mut self, token: &str) {
         self.tokens.remove(token);
     }
@@ -183,7 +184,7 @@ impl SiteState {
         self.users.get_mut(id).expect("accounts are never deleted")
     }
 
-    /// An id that no game and no challenge bears.
+    /// Returns an id that no game or challenge has.
     pub fn new_id(&mut self) -> GameId {
         loop {
             let id = GameId::random(&mut self.rng);
@@ -193,8 +194,8 @@ impl SiteState {
         }
     }
 
-    /// Opens the event stream of a token and ends the one that it had. First come the games that are on, the most
-    /// urgent first, then the challenges that wait for an answer.
+    /// Opens the event stream of a token and ends its previous one. The stream starts with the ongoing games, most
+    /// urgent first, and the incoming challenges.
     pub fn open_event_stream(&mut self, token: &str, user: &UserId, now: SimTime) -> Feed {
         self.event_streams.retain(|old| {
             if old.token == token {
@@ -218,7 +219,7 @@ impl SiteState {
         feed
     }
 
-    /// A line for every event stream of this user.
+    /// Sends a line to every event stream of this user.
     pub fn send_event(&self, user: &UserId, line: &Bytes) {
         for stream in self
             .event_streams
@@ -231,12 +232,12 @@ impl SiteState {
 
     pub fn notify(&self, user: &UserId, notice: Notice) {
         if let Some(resident) = self.builtin_players.get(user) {
-            // A resident that is gone misses nothing.
+            // The player may have stopped.
             let _ = resident.send(notice);
         }
     }
 
-    /// A stream had its keep-alive line; that is also when the site looks at clocks.
+    /// Handles a keep-alive line of a stream. Lichess checks the clock of the game at that time.
     pub fn on_keep_alive(&mut self, topic: &Topic, now: SimTime) {
         match topic {
             Topic::Game { id, .. } if !self.is_down(now) => self.check_flag(*id, now),
@@ -244,7 +245,7 @@ impl SiteState {
         }
     }
 
-    /// The reader of a stream is gone.
+    /// Handles a stream that was closed by its reader.
     pub fn on_stream_closed(&mut self, topic: &Topic, feed: &Feed, now: SimTime) {
         match topic {
             Topic::Events { user } => {
@@ -263,8 +264,8 @@ impl SiteState {
         }
     }
 
-    /// Something happens to open streams: those of this user or of all, those of this game or of all; to event streams
-    /// and to game streams, as asked.
+    /// Applies a fault to open streams of this user or of all, in this game or in all, to event streams and game
+    /// streams as selected.
     pub fn break_streams(
         &self,
         user: Option<&str>,
@@ -273,12 +274,12 @@ impl SiteState {
         how: StreamFault,
     ) {
         let user = user.map(UserId::of);
-        let meant = |id: &UserId| user.as_ref().is_none_or(|user| user == id);
+        let matches = |id: &UserId| user.as_ref().is_none_or(|user| user == id);
         if events {
             for stream in self
                 .event_streams
                 .iter()
-                .filter(|stream| meant(&stream.user))
+                .filter(|stream| matches(&stream.user))
             {
                 stream.feed.inject_fault(how);
             }
@@ -286,12 +287,12 @@ impl SiteState {
         let only = game.and_then(GameId::parse_any);
         for (id, round) in &self.rounds {
             if games && (game.is_none() || only == Some(*id)) {
-                round.break_streams(&meant, how);
+                round.break_streams(&matches, how);
             }
         }
     }
 
-    /// Ends all streams, also those that are broken and silent.
+    /// Closes all streams, including broken and silent ones.
     pub fn close(&self) {
         self.spectators.close();
         for stream in &self.event_streams {
@@ -314,7 +315,7 @@ impl SiteState {
         }
     }
 
-    /// The page of an account.
+    /// Profile of a user.
     pub fn profile(&self, user: &User, relation: Option<Relation>) -> UserJson {
         let playing = user.playing.last().and_then(|id| self.rounds.get(id));
         let playing = playing.and_then(|round| {
@@ -324,7 +325,7 @@ impl SiteState {
         user.extended_json(&self.base_url, playing, relation)
     }
 
-    /// The housekeeping of every second.
+    /// Periodic work, once per second of the site's time.
     pub fn tick(&mut self, now: SimTime) {
         if self.is_down(now) {
             return;
@@ -340,7 +341,7 @@ impl SiteState {
         self.tick_arenas(now);
     }
 
-    /// A game is over: it goes to the archive, where the oldest makes place.
+    /// Archives a finished game and drops the oldest archived game if there are too many.
     pub fn archive(&mut self, id: GameId) {
         self.running.retain(|other| *other != id);
         self.finished.push_back(id);
@@ -372,18 +373,18 @@ impl SiteState {
             .collect()
     }
 
-    /// The games that are over without the first so many, and how many there were in all.
+    /// Returns the archived games after the first `first` ones, and how many games have finished in total.
     pub fn finished_after(&self, first: usize, now: SimTime) -> (Vec<GameSummary>, usize) {
         let total = *self.finished_count.borrow();
-        let forgotten = total - self.finished.len();
-        let kept = self.finished.iter().skip(first.saturating_sub(forgotten));
+        let dropped = total - self.finished.len();
+        let kept = self.finished.iter().skip(first.saturating_sub(dropped));
         let games = kept
             .filter_map(|id| self.rounds.get(id))
             .map(|round| round.summary(now));
         (games.collect(), total)
     }
 
-    /// The account behind a name in a request.
+    /// Finds the user named in a request.
     pub fn find_user(&self, name: &str) -> Result<&User, ApiError> {
         self.user_by_name(name).ok_or_else(ApiError::not_found)
     }

@@ -1,4 +1,4 @@
-//! Teams: who is in them, and how one gets in.
+//! Teams and their members.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,16 +15,16 @@ use crate::sim::site::state::SiteState;
 use crate::sim::site::time::SimTime;
 use crate::sim::wire::{self, LightUser};
 
-/// A team to be made.
+/// Options of a new team.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NewTeam {
     pub name: String,
-    /// Who wants to be in it has to know it.
+    /// Password required to join.
     pub password: Option<String>,
-    /// Who wants to be in it has to write a message, and is let in without anybody reading it.
+    /// Requires a message to join; the request is accepted automatically.
     pub by_message: bool,
-    /// May hold arenas for the team alone; a member.
+    /// Name of the leader, who is a member and may create arenas restricted to the team.
     pub leader: Option<String>,
     #[serde(deserialize_with = "names")]
     pub members: Vec<String>,
@@ -39,20 +39,23 @@ impl NewTeam {
     }
 }
 
-/// `NAME,password=..,leader=NAME,members=A,members=B`, as on the command line.
+/// Parses `NAME,password=..,leader=NAME,members=A,members=B` as on the command line.
 impl FromStr for NewTeam {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let team: Self = parse_spec(text)?;
         if TeamId::of(&team.name).0.is_empty() {
-            return Err(format!("`{}` is no name of a team", team.name));
+            return Err(format!(
+                "`{}` is not a team name: it needs at least one letter or digit",
+                team.name
+            ));
         }
         Ok(team)
     }
 }
 
-/// The name in small letters and dashes.
+/// Id of a team: the words of its name in lower case, joined by hyphens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::sim) struct TeamId(String);
 
@@ -80,7 +83,7 @@ pub(in crate::sim) struct Team {
     pub password: Option<String>,
     by_message: bool,
     pub leader: Option<UserId>,
-    /// With the time of joining.
+    /// Members with the time at which they joined.
     pub members: BTreeMap<UserId, SimTime>,
 }
 
@@ -109,7 +112,7 @@ struct MemberJson<'a> {
 }
 
 impl SiteState {
-    /// Makes a team; its leader and members get accounts if they have none.
+    /// Creates a team. Accounts of leader and members are created if missing.
     pub fn add_team(&mut self, team: NewTeam, now: SimTime) {
         let id = TeamId::of(&team.name);
         let leader = team.leader.as_deref().map(UserId::of);
@@ -167,7 +170,7 @@ impl SiteState {
         Ok(())
     }
 
-    /// Who leaves a team leaves its arenas too.
+    /// Leaves a team and its arenas.
     pub fn quit_team(&mut self, me: &UserId, id: &str) -> Result<(), ApiError> {
         let team = self
             .teams
@@ -194,7 +197,7 @@ impl SiteState {
         }
     }
 
-    /// One line for each member, who came first first.
+    /// One JSON line per member, in order of joining.
     pub fn team_members(&self, team: &Team) -> Vec<String> {
         let mut members: Vec<_> = team.members.iter().collect();
         members.sort_by_key(|(_, since)| **since);
@@ -215,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_team_in_one_line() {
+    fn new_team_parses_from_option() {
         let team: NewTeam = "The Bots!,password=x,leader=Ann,members=B1,members=B2,by-message"
             .parse()
             .unwrap();

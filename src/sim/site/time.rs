@@ -1,4 +1,4 @@
-//! The one source of time of a site. All clocks and timers read it, so all of them run faster together.
+//! Time of the simulated site, which may run faster than wall time. All clocks and timers of the site use it.
 
 use std::ops::{Add, Sub};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -7,36 +7,36 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// A moment in the site's time: milliseconds since 1970.
+/// Point in the site's time, in milliseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sim) struct SimTime(pub i64);
 
 impl SimTime {
-    /// As in `2026-08-22T18:30:00.123Z`.
+    /// Formats as `2026-08-22T18:30:00.123Z`.
     pub fn iso(self) -> String {
         jiff::Timestamp::from_millisecond(self.0)
             .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
             .to_string()
     }
 
-    /// As in `2026-08-22T18:30:00Z`.
+    /// Formats as `2026-08-22T18:30:00Z`.
     pub fn iso_seconds(self) -> String {
         Self(self.0 - self.0.rem_euclid(1_000)).iso()
     }
 
-    /// As in `Sat, 22 Aug 2026 18:30:00 GMT`.
+    /// Formats as `Sat, 22 Aug 2026 18:30:00 GMT`.
     pub fn http_date(self) -> String {
         let at = jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
         at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
     }
 
-    /// What passed since an earlier moment; zero when it is not earlier.
+    /// Duration since an earlier point; zero if it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 }
 
-// What is too far away is the end of time.
+// Additions and subtractions saturate.
 impl Add<Duration> for SimTime {
     type Output = Self;
 
@@ -55,7 +55,7 @@ impl Sub<Duration> for SimTime {
     }
 }
 
-/// Reads the site's time and waits in it.
+/// Clock of the site.
 pub(in crate::sim) struct TimeSource {
     began: Instant,
     epoch: i64,
@@ -65,7 +65,7 @@ pub(in crate::sim) struct TimeSource {
 }
 
 impl TimeSource {
-    /// Starts at the wall's time and runs `speed` times as fast.
+    /// Starts at the current wall time and runs `speed` times as fast.
     pub fn new(speed: f64) -> Self {
         let epoch = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
@@ -88,19 +88,19 @@ impl TimeSource {
         SimTime(self.epoch + run as i64 + self.skipped.load(Ordering::Acquire))
     }
 
-    /// Since the start.
+    /// Time since the start.
     pub fn elapsed(&self) -> Duration {
         self.now().since(SimTime(self.epoch))
     }
 
-    /// Moves time forward at once; who waits is woken.
+    /// Advances the time at once and wakes sleepers.
     pub fn advance(&self, by: Duration) {
         let by = i64::try_from(by.as_millis()).unwrap_or(0);
         self.skipped.fetch_add(by, Ordering::AcqRel);
         self.skips.send_replace(());
     }
 
-    /// Waits until the site's time has come to this moment.
+    /// Sleeps until this time of the site.
     pub async fn sleep_until(&self, moment: SimTime) {
         if self.now() >= moment {
             return;
@@ -111,7 +111,7 @@ impl TimeSource {
             if now >= moment {
                 return;
             }
-            // One millisecond more, since both conversions round down.
+            // One millisecond more because both conversions round down.
             let wall = moment.since(now).as_secs_f64() / self.speed + 0.001 / self.speed;
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_secs_f64(wall)) => {}
@@ -120,18 +120,18 @@ impl TimeSource {
         }
     }
 
-    /// Waits this long in the site's time.
+    /// Sleeps for this duration of the site's time.
     pub async fn sleep(&self, duration: Duration) {
         self.sleep_until(self.now() + duration).await;
     }
 }
 
-/// `250ms`, `1.5s`, `2m`, `1h` or `3d`.
+/// Parses `250ms`, `1.5s`, `2m`, `1h` or `3d`.
 pub(in crate::sim) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no time: write 250ms, 1.5s, 2m, 1h or 3d");
+    let error = || format!("`{text}` is not a duration: write 250ms, 1.5s, 2m, 1h or 3d");
     let unit = text
         .find(|c: char| c.is_ascii_alphabetic())
-        .ok_or_else(wrong)?;
+        .ok_or_else(error)?;
     let (number, unit) = text.split_at(unit);
     let factor = match unit {
         "ms" => 0.001,
@@ -139,10 +139,10 @@ pub(in crate::sim) fn parse_duration(text: &str) -> Result<Duration, String> {
         "m" => 60.0,
         "h" => 3_600.0,
         "d" => 86_400.0,
-        _ => return Err(wrong()),
+        _ => return Err(error()),
     };
-    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(number * factor).map_err(|_| wrong())
+    let number: f64 = number.trim().parse().map_err(|_| error())?;
+    Duration::try_from_secs_f64(number * factor).map_err(|_| error())
 }
 
 #[cfg(test)]
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_read_with_their_units() {
+    fn durations_parse_with_units() {
         for (text, millis) in [("250ms", 250), ("1.5s", 1_500), ("2m", 120_000), ("0s", 0)] {
             assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)));
         }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn no_moment_is_too_late() {
+    fn sim_time_arithmetic_saturates() {
         let late = SimTime(i64::MAX - 1) + Duration::from_secs(60);
         assert_eq!(late, SimTime(i64::MAX));
         assert_eq!(late + Duration::MAX, late);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn runs_as_many_times_faster_as_asked() {
+    async fn time_source_runs_at_speed() {
         let time = TimeSource::new(1_000.0);
         let start = time.now();
         let wall = Instant::now();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn advancing_wakes_who_waits() {
+    async fn time_source_advance_wakes_sleepers() {
         let time = TimeSource::new(1.0);
         let waiting = time.sleep(Duration::from_secs(3600));
         let skipping = async { time.advance(Duration::from_secs(3601)) };

@@ -1,4 +1,4 @@
-//! Accounts: who they are, how they are rated, whether they are here.
+//! Accounts: profile, ratings and presence.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::sim::wire::{
     UserStatus,
 };
 
-/// Who has just gone counts as online for a moment.
+/// Time for which a user counts as online after their last stream was closed.
 const ONLINE_GRACE: Duration = Duration::from_secs(10);
-/// Ratings above this deviation are provisional.
+/// Ratings with a deviation above this are provisional.
 const PROVISIONAL_DEVIATION: f64 = 110.0;
 
-/// One kind of rating of one account.
+/// Rating of one account in one perf.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct Rating {
     pub games: u32,
@@ -30,15 +30,15 @@ pub(in crate::sim) struct Rating {
 
 impl Rating {
     fn new(rating: u32, games: u32) -> Self {
-        let unknown = Glicko::new_player(f64::from(rating));
-        let known = Glicko {
+        let initial = Glicko::initial(f64::from(rating));
+        let established = Glicko {
             deviation: 60.0,
             volatility: 0.06,
-            ..unknown
+            ..initial
         };
         Self {
             games,
-            glicko: if games == 0 { unknown } else { known },
+            glicko: if games == 0 { initial } else { established },
             progress: 0,
             played_at: None,
         }
@@ -52,7 +52,7 @@ impl Rating {
         self.glicko.deviation > PROVISIONAL_DEVIATION
     }
 
-    /// After a result of 0, 0.5 or 1 against this opponent.
+    /// Returns the rating after a game against this opponent with a score of 0, 0.5 or 1.
     pub fn after(&self, opponent: &Self, score: f64, now: SimTime) -> Self {
         let idle = self
             .played_at
@@ -71,18 +71,18 @@ impl Rating {
     }
 }
 
-/// As whom a player shows himself to others.
+/// Kind of player behind a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum AccountKind {
-    /// With his account.
+    /// A registered user.
     User,
-    /// The engine that the site lends out, at this level.
+    /// The AI of the site at this level, 1 to 8.
     Ai(u8),
-    /// Somebody without an account.
+    /// A player without an account.
     Anonymous,
 }
 
-/// How many games ended how.
+/// Numbers of games by result.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sim) struct GameCounts {
     pub all: u32,
@@ -99,19 +99,19 @@ pub(in crate::sim) struct User {
     pub name: String,
     pub account_kind: AccountKind,
     pub bot: bool,
-    /// Of a human.
+    /// Title of a human.
     title: Option<&'static str>,
     pub bio: Option<String>,
     pub takebacks: bool,
     pub game_counts: GameCounts,
     pub playing: Vec<GameId>,
     pub play_time: Duration,
-    /// Lives in this process and is always here.
+    /// Runs in this process or was declared always present.
     pub always_online: bool,
-    /// Sits at the site itself.
+    /// Plays on the web site rather than through a board.
     pub browser: bool,
     pub relations: Relations,
-    /// Hears nothing of what is said in games.
+    /// Kid mode: sends and receives no chat.
     pub kid: bool,
     ratings: BTreeMap<&'static str, Rating>,
     created_at: SimTime,
@@ -153,7 +153,7 @@ impl User {
         }
     }
 
-    /// Who plays without showing an account; he is always here.
+    /// Creates the user behind an AI or anonymous player, who is always online.
     pub fn unlisted(account_kind: AccountKind, name: String, now: SimTime) -> Self {
         Self {
             account_kind,
@@ -196,12 +196,12 @@ impl User {
         self.always_online || self.streams > 0 || now.since(self.seen_at) < ONLINE_GRACE
     }
 
-    /// Whether the list of bots that are online shows this account.
+    /// Returns whether the user appears in the list of online bots.
     pub fn is_listed(&self, now: SimTime) -> bool {
         self.bot && self.bio.is_some() && self.is_online(now)
     }
 
-    /// Makes it a bot account, which refuses takebacks from then on.
+    /// Turns the account into a bot account, which refuses takebacks from then on.
     pub fn upgrade_to_bot(&mut self) {
         self.bot = true;
         self.takebacks = false;
@@ -234,7 +234,7 @@ impl User {
         }
     }
 
-    /// With the links and counts of a profile page; `playing` is the address of the game that is on.
+    /// Adds links and counts of a profile; `playing` is the URL of the current game.
     pub fn extended_json(
         &self,
         base: &str,
@@ -262,7 +262,7 @@ impl User {
         }
     }
 
-    /// `playing` is what is told of the game that is on.
+    /// `playing` describes the current game.
     pub fn status(
         &self,
         now: SimTime,

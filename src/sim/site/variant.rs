@@ -1,8 +1,8 @@
-//! Variants, speeds and the ratings that belong to them, with the site's words.
+//! Variants, speeds and perfs with the names used by Lichess.
 
 use crate::sim::options::{TimeControl, clock_estimate};
 
-/// The variants that this site plays.
+/// Variants supported by the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum Variant {
     Standard,
@@ -10,7 +10,7 @@ pub(in crate::sim) enum Variant {
     FromPosition,
 }
 
-/// Keys of the site's variants that are not played here.
+/// Keys of Lichess variants that the simulator does not support.
 const UNSUPPORTED_VARIANTS: [&str; 7] = [
     "crazyhouse",
     "antichess",
@@ -22,7 +22,11 @@ const UNSUPPORTED_VARIANTS: [&str; 7] = [
 ];
 
 impl Variant {
-    /// `Err` tells why it cannot be had: it is one of the site's that are not played here, or none at all.
+    /// Parses a variant key.
+    ///
+    /// # Errors
+    ///
+    /// The message for the client: the variant is not supported here, or unknown.
     pub fn from_key(key: &str) -> Result<Self, String> {
         match key {
             "standard" => Ok(Self::Standard),
@@ -60,7 +64,7 @@ impl Variant {
     }
 }
 
-/// How fast a game is, by its estimated length: limit + 40 increments, in seconds.
+/// Speed of a game by its estimated duration: limit + 40 increments, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sim) enum Speed {
     UltraBullet,
@@ -98,7 +102,7 @@ impl Speed {
     }
 }
 
-/// A kind of rating: key, name and the code point of its icon.
+/// Rating category: key, name and code point of its icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) struct Perf {
     pub key: &'static str,
@@ -121,7 +125,7 @@ impl Perf {
     }
 }
 
-/// The keys of all ratings that an account shows.
+/// Keys of all perfs of an account.
 pub(in crate::sim) const PERF_KEYS: [&str; 14] = [
     "ultraBullet",
     "bullet",
@@ -140,7 +144,7 @@ pub(in crate::sim) const PERF_KEYS: [&str; 14] = [
 ];
 
 impl TimeControl {
-    /// As the site shows it: `3+2`, `½+0`, `1.5+1`.
+    /// Formats the clock as Lichess does: `3+2`, `½+0`, `1.5+1`.
     pub(in crate::sim) fn show(self) -> Option<String> {
         let Self::Clock { limit, increment } = self else {
             return None;
@@ -161,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn speeds_follow_the_estimate() {
+    fn speed_from_estimated_duration() {
         for (limit, increment, speed) in [
             (15, 0, Speed::UltraBullet),
             (30, 0, Speed::Bullet),
@@ -181,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn time_controls_are_shown_as_on_the_site() {
+    fn time_control_formats_as_on_lichess() {
         let show = |limit, increment| TimeControl::clock(limit, increment).show().unwrap();
         assert_eq!(show(15, 0), "¼+0");
         assert_eq!(show(30, 1), "½+1");

@@ -1,4 +1,4 @@
-//! Faults on purpose.
+//! Injected faults.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::site::{Site, text, until};
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
 #[tokio::test]
-async fn a_planted_status_answers_instead_of_the_site() {
+async fn fault_status_replaces_response() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let limited = Fault::json(429, r#"{"error":"Too many requests. Try again later."}"#);
@@ -35,7 +35,7 @@ async fn a_planted_status_answers_instead_of_the_site() {
 }
 
 #[tokio::test]
-async fn a_reset_does_nothing_and_a_lost_answer_does_it_all_the_same() {
+async fn fault_reset_before_or_after_request_applied() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let path = format!("/api/bot/game/{id}/move/e2e4");
@@ -50,7 +50,7 @@ async fn a_reset_does_nothing_and_a_lost_answer_does_it_all_the_same() {
 }
 
 #[tokio::test]
-async fn stalls_come_before_and_late_answers_after_the_deed() {
+async fn fault_stall_before_and_late_response_after_request() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let wait = Duration::from_secs(60);
@@ -80,7 +80,7 @@ async fn stalls_come_before_and_late_answers_after_the_deed() {
 }
 
 #[tokio::test]
-async fn streams_break_after_so_many_lines() {
+async fn fault_breaks_stream_after_lines() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let plant = |how| {
@@ -117,7 +117,7 @@ async fn streams_break_after_so_many_lines() {
 }
 
 #[tokio::test]
-async fn open_streams_can_be_cut() {
+async fn open_streams_broken_by_command() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let mut game = site.game_stream("Whitey", &id).await;

@@ -1,4 +1,4 @@
-//! Calls about accounts and tokens.
+//! Handlers for accounts and tokens.
 
 use super::{ApiRequest, ApiResult, NDJSON, Reply};
 use crate::sim::Sim;
@@ -72,7 +72,7 @@ pub(super) fn users_status(sim: &Sim, request: &ApiRequest<'_>) -> ApiResult {
 pub(super) fn user(sim: &Sim, request: &ApiRequest<'_>, name: &str) -> ApiResult {
     let state = sim.state();
     let user = state.find_user(name)?;
-    // Who shows a token is told how he stands to this user; a bad one is as good as none.
+    // A valid token adds the caller's relation to this user; an invalid one is ignored.
     let relation = state.authorize(request.headers, &[]).ok().map(|me| {
         let relations = &state.user(&me.user).relations;
         Relation {

@@ -1,4 +1,4 @@
-//! Calls about challenges.
+//! Handlers for challenges.
 
 use super::{ApiRequest, ApiResult, Reply};
 use crate::chess::Color;
@@ -30,7 +30,7 @@ pub(super) fn create(sim: &Sim, request: &ApiRequest<'_>, me: &UserId, name: &st
     }
 }
 
-/// A challenge to whoever comes; with a token the site remembers whose it is.
+/// Creates an open challenge. With a token, the creator is remembered.
 pub(super) fn open(sim: &Sim, request: &ApiRequest<'_>) -> ApiResult {
     let now = sim.time().now();
     let mut state = sim.state();
@@ -64,16 +64,16 @@ pub(super) fn open(sim: &Sim, request: &ApiRequest<'_>) -> ApiResult {
     Ok(Reply::json(&state.open_challenge(config, open, now)))
 }
 
-pub(super) fn about(
+pub(super) fn act(
     sim: &Sim,
     request: &ApiRequest<'_>,
     me: &UserId,
     id: GameId,
-    route: ChallengeAction,
+    action: ChallengeAction,
 ) -> ApiResult {
     let now = sim.time().now();
     let mut state = sim.state();
-    match route {
+    match action {
         ChallengeAction::Show => return Ok(Reply::json(&state.show_challenge(me, id, now)?)),
         ChallengeAction::Accept => {
             let color = match request.params.get("color") {

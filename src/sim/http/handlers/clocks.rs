@@ -1,4 +1,4 @@
-//! Games against the site's engine, and hands on the clocks of other games.
+//! Handlers for games against the AI and for changes to clocks.
 
 use super::{ApiRequest, ApiResult, Reply};
 use crate::sim::Sim;
@@ -11,7 +11,7 @@ use crate::sim::site::id::{GameId, UserId};
 use crate::sim::site::users::AccountKind;
 use crate::sim::wire;
 
-/// What a time of time may be, in seconds; others become the nearest of these.
+/// Range of seconds that can be added; other values are clamped.
 const ADD_TIME_SECONDS: (u32, u32) = (5, 60);
 
 pub(super) fn play_engine(sim: &Sim, request: &ApiRequest<'_>, me: &UserId) -> ApiResult {
@@ -34,7 +34,7 @@ pub(super) fn play_engine(sim: &Sim, request: &ApiRequest<'_>, me: &UserId) -> A
     Ok(Reply::Created(wire::json(&game)))
 }
 
-/// Who organised a game starts its clock, with the tokens of both players.
+/// Starts the clocks of a game with the tokens of both players.
 pub(super) fn start_clocks(sim: &Sim, request: &ApiRequest<'_>, id: GameId) -> ApiResult {
     const SCOPE: &str = "challenge:write";
     let now = sim.time().now();
@@ -59,7 +59,7 @@ pub(super) fn start_clocks(sim: &Sim, request: &ApiRequest<'_>, id: GameId) -> A
         _ => {}
     }
     let round = state.rounds.get_mut(&id).ok_or_else(ApiError::not_found)?;
-    // An engine has no token.
+    // The AI has no token.
     let all_agree = COLORS.into_iter().all(|color| {
         let side = round.side(color);
         matches!(side.account_kind, AccountKind::Ai(_)) || users.contains(&side.user)

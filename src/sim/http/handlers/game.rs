@@ -1,4 +1,4 @@
-//! Calls about one game: what its players do in it, and how it is read afterwards.
+//! Handlers for one game: the players' actions and the export.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ use crate::sim::site::state::SiteState;
 use crate::sim::site::users::AccountKind;
 use crate::sim::wire;
 
-/// A claim is looked at after this.
+/// Delay before a claim is evaluated.
 const CLAIM_DELAY: Duration = Duration::from_millis(500);
-/// A move against the site's engine is played after this.
+/// Delay of a move against the AI.
 const ENGINE_MOVE_DELAY: Duration = Duration::from_millis(500);
-/// Longest chat line, in characters.
+/// Maximum length of a chat line, in characters.
 const MAX_CHAT_CHARS: usize = 140;
 
-pub(super) fn exported(sim: &Sim, request: &ApiRequest<'_>, id: &str) -> ApiResult {
+pub(super) fn export(sim: &Sim, request: &ApiRequest<'_>, id: &str) -> ApiResult {
     let state = sim.state();
     let round = GameId::parse_any(id)
         .and_then(|id| state.rounds.get(&id))
@@ -33,22 +33,22 @@ pub(super) fn exported(sim: &Sim, request: &ApiRequest<'_>, id: &str) -> ApiResu
     Ok(game_reply(round, request, &state.base_url))
 }
 
-pub(super) async fn game_action(
+pub(super) async fn act(
     sim: &Sim,
     request: &ApiRequest<'_>,
     me: &Caller,
     api: Api,
     id: &str,
-    route: GameAction<'_>,
+    action: GameAction<'_>,
 ) -> ApiResult {
-    let (id, color, waits) = {
+    let (id, color, is_ai_move) = {
         let state = sim.state();
         let is_bot = state.user(&me.user).bot;
         if api == Api::Board && is_bot {
             return Err(ApiError::not_for_bots());
         }
         let (round, color) = state.player_of(&me.user, GameId::parse_any(id))?;
-        // A browser is no board, be it a visitor's or that of somebody with an account, and plays at any speed.
+        // Players in a browser, with or without an account, are not restricted to the speeds of boards.
         let is_board =
             round.side(color).account_kind == AccountKind::User && !state.user(&me.user).browser;
         match api {
@@ -69,17 +69,17 @@ pub(super) async fn game_action(
                 ));
             }
             Api::Bot | Api::Board => {
-                let is_move = matches!(route, GameAction::Move(_));
+                let is_move = matches!(action, GameAction::Move(_));
                 (round.id, color, is_move && round.source == Source::Ai)
             }
         }
     };
-    if waits {
+    if is_ai_move {
         sim.time().sleep(ENGINE_MOVE_DELAY).await;
     }
     let now = sim.time().now();
     let mut state = sim.state();
-    match route {
+    match action {
         GameAction::Stream => {
             let (feed, color) = state.open_game_stream(&me.user, id, &me.user_agent, now)?;
             let user = me.user.clone();
@@ -108,7 +108,7 @@ pub(super) async fn game_action(
         }
         GameAction::ClaimVictory | GameAction::ClaimDraw => {
             drop(state);
-            return claim(sim, me, id, route == GameAction::ClaimVictory).await;
+            return claim(sim, me, id, action == GameAction::ClaimVictory).await;
         }
         GameAction::Berserk if state.berserk(&me.user, id, now) => {}
         GameAction::Berserk => return Err(ApiError::bad_request("Cannot berserk")),
@@ -117,7 +117,8 @@ pub(super) async fn game_action(
     Ok(Reply::ok())
 }
 
-/// Claims win or draw because the opponent left. What cannot be claimed at all is answered at once, the rest later.
+/// Claims the win or a draw because the opponent left. A claim that is impossible by the rules is refused at once, any
+/// other is answered after a delay.
 pub(super) async fn claim(sim: &Sim, me: &Caller, id: GameId, victory: bool) -> ApiResult {
     let now = sim.time().now();
     let (verdict, waits) = {

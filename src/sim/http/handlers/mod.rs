@@ -1,10 +1,9 @@
-//! What each route does. Checks come in the order in which the site makes them.
+//! Request handlers. Checks run in the order in which Lichess makes them.
 
 mod account;
 mod challenge;
 mod clocks;
 mod game;
-
 mod personal;
 mod public;
 mod stubs;
@@ -33,30 +32,30 @@ use crate::sim::wire;
 const OK: &str = "{\"ok\":true}";
 const NDJSON: &str = "application/x-ndjson";
 
-/// A request beyond its address.
+/// Headers, parameters and body of a request.
 pub(super) struct ApiRequest<'a> {
     pub headers: &'a HeaderMap,
     pub params: Params,
     pub body: &'a [u8],
-    /// Where the request comes from.
+    /// IP address of the client.
     pub address: String,
 }
 
 impl ApiRequest<'_> {
-    /// The ids of a list in the body.
+    /// Comma-separated ids in the body, at most `max`.
     fn ids(&self, max: usize) -> Vec<String> {
         let text = String::from_utf8_lossy(self.body);
         let ids = text.split(',').map(|id| id.trim().to_owned());
         ids.filter(|id| !id.is_empty()).take(max).collect()
     }
 
-    /// How many items the list in the body has, at least one.
-    fn listed(&self) -> u32 {
+    /// Number of items in the comma-separated body, at least 1.
+    fn item_count(&self) -> u32 {
         let commas = self.body.iter().filter(|byte| **byte == b',').count();
         u32::try_from(commas).map_or(u32::MAX, |commas| commas + 1)
     }
 
-    /// Whether the answer is wanted in this form.
+    /// Returns whether the `Accept` header starts with this media type.
     fn accepts(&self, kind: &str) -> bool {
         let accept = self
             .headers
@@ -65,8 +64,8 @@ impl ApiRequest<'_> {
         accept.is_some_and(|accept| accept.starts_with(kind))
     }
 
-    /// Who asks, where a token is welcome and none needed; a bad one is as good as none.
-    fn visitor(&self, state: &SiteState) -> Option<UserId> {
+    /// The caller if a valid token was sent; for endpoints that do not need one.
+    fn optional_caller(&self, state: &SiteState) -> Option<UserId> {
         let caller = state.authorize(self.headers, &[]).ok()?;
         Some(caller.user)
     }
@@ -77,13 +76,13 @@ impl ApiRequest<'_> {
     }
 }
 
-/// A good answer.
+/// A successful response.
 pub(super) enum Reply {
     Json(String),
     /// 201
     Created(String),
     /// 204
-    Nothing,
+    NoContent,
     Text {
         kind: &'static str,
         text: String,
@@ -103,7 +102,7 @@ impl Reply {
         Self::Json(wire::json(value))
     }
 
-    /// One line for each.
+    /// NDJSON response with one line per item.
     fn lines(lines: impl IntoIterator<Item = String>) -> Self {
         Self::Text {
             kind: NDJSON,
@@ -114,7 +113,7 @@ impl Reply {
 
 type ApiResult = Result<Reply, ApiError>;
 
-/// The scopes of which a token needs one; an empty list: any token; `None`: no token.
+/// Scopes of which the token needs one. An empty list accepts any token; `None` needs no token.
 pub(super) fn accepted_scopes(route: &Route<'_>) -> Option<&'static [&'static str]> {
     match route {
         Route::Ping
@@ -135,7 +134,7 @@ pub(super) fn accepted_scopes(route: &Route<'_>) -> Option<&'static [&'static st
             Some(&["challenge:read"])
         }
         Route::AddTime(..) => Some(&["challenge:write"]),
-        // Their tokens are no condition, or parameters.
+        // Tokens are optional here, or are passed as parameters.
         Route::OpenChallenge | Route::StartClocks(_) => None,
         Route::ChallengeCreate(_) | Route::PlayEngine | Route::Challenge(..) => {
             Some(&["challenge:write", "bot:play", "board:play"])
@@ -143,7 +142,7 @@ pub(super) fn accepted_scopes(route: &Route<'_>) -> Option<&'static [&'static st
     }
 }
 
-/// What a route costs, of which limits, and whom: before anything of it is done.
+/// Charges the rate limits of an endpoint before the request is handled.
 pub(super) fn charge(
     sim: &Sim,
     route: &Route<'_>,
@@ -155,26 +154,27 @@ pub(super) fn charge(
         let mut state = sim.state();
         state.limits.charge_all(limits, subject, cost, now)
     };
-    let from = &request.address;
+    let address = &request.address;
     match (route, caller) {
         (Route::Account, Some(me)) => charge(&[ACCOUNT_READS], me.user.as_str(), 1)?,
         (Route::Events, Some(me)) => charge(&[EVENT_STREAMS], &me.token, 1)?,
-        (Route::TokenTest, _) => charge(&[TOKEN_TESTS], from, request.listed())?,
-        (Route::User(_), _) => charge(&PROFILE_READS, from, 1)?,
-        (Route::Personal(PersonalRoute::Relate(RelationChange::Follow, _)), Some(me)) => {
+        (Route::TokenTest, _) => charge(&[TOKEN_TESTS], address, request.item_count())?,
+        (Route::User(_), _) => charge(&PROFILE_READS, address, 1)?,
+        (Route::Personal(PersonalRoute::SetRelation(RelationChange::Follow, _)), Some(me)) => {
             charge(&[FOLLOWS], me.user.as_str(), 1)?;
         }
-        (Route::Public(PublicRoute::Crosstable(..)), _) => charge(&[CROSSTABLES], from, 1)?,
-        (Route::Public(PublicRoute::CloudEval), _) => charge(&[CLOUD_EVALS], from, 1)?,
+        (Route::Public(PublicRoute::Crosstable(..)), _) => charge(&[CROSSTABLES], address, 1)?,
+        (Route::Public(PublicRoute::CloudEval), _) => charge(&[CLOUD_EVALS], address, 1)?,
         (Route::Public(PublicRoute::Users), _) => {
-            charge(&PROFILE_READS, from, request.listed().div_ceil(4))?
+            charge(&PROFILE_READS, address, request.item_count().div_ceil(4))?
         }
         _ => {}
     }
     Ok(())
 }
 
-/// Lets a route in of which only so many may run at once; it is over when what this gives is dropped.
+/// Takes a permit if the endpoint limits concurrent requests. The request counts as running until the permit is
+/// dropped.
 pub(super) fn acquire(
     sim: &Sim,
     route: &Route<'_>,
@@ -182,7 +182,7 @@ pub(super) fn acquire(
 ) -> Result<Option<Permit>, ApiError> {
     let limit = match route {
         Route::Public(PublicRoute::GamesOf(_) | PublicRoute::GamesByIds) => GAME_EXPORTS,
-        // Those who watch are let in where they take their seats.
+        // Spectator streams take their permits in their handlers.
         _ => return Ok(None),
     };
     sim.state()
@@ -191,8 +191,8 @@ pub(super) fn acquire(
         .map(Some)
 }
 
-/// Answers a route. `caller` is there whenever the route needs a token.
-pub(super) async fn answer(
+/// Handles a request. `caller` is set whenever the endpoint needs a token.
+pub(in crate::sim) async fn handle(
     sim: &Sim,
     route: &Route<'_>,
     request: &ApiRequest<'_>,
@@ -207,7 +207,7 @@ pub(super) async fn answer(
         (Route::BotsOnline, _) => Ok(account::bots_online(sim, request)),
         (Route::UsersStatus, _) => account::users_status(sim, request),
         (Route::User(name), _) => account::user(sim, request, name),
-        (Route::Export(id), _) => game::exported(sim, request, id),
+        (Route::Export(id), _) => game::export(sim, request, id),
         (Route::Account, Some(me)) => account::account(sim, &me.user),
         (Route::Playing, Some(me)) => {
             let max = request.number("nb", 9, 50);
@@ -224,25 +224,25 @@ pub(super) async fn answer(
                 feed,
             })
         }
-        (Route::Game(api, id, route), Some(me)) => {
-            game::game_action(sim, request, me, *api, id, *route).await
+        (Route::Game(api, id, action), Some(me)) => {
+            game::act(sim, request, me, *api, id, *action).await
         }
         (Route::ChallengeList, Some(me)) => {
             let list = sim.state().list_challenges(&me.user, sim.time().now());
             Ok(Reply::json(&list))
         }
         (Route::ChallengeCreate(name), Some(me)) => challenge::create(sim, request, &me.user, name),
-        (Route::Challenge(id, route), Some(me)) => {
-            challenge::about(sim, request, &me.user, *id, *route)
+        (Route::Challenge(id, action), Some(me)) => {
+            challenge::act(sim, request, &me.user, *id, *action)
         }
         (Route::PlayEngine, Some(me)) => clocks::play_engine(sim, request, &me.user),
         (Route::OpenChallenge, _) => challenge::open(sim, request),
         (Route::StartClocks(id), _) => clocks::start_clocks(sim, request, *id),
         (Route::AddTime(id, seconds), Some(me)) => clocks::add_time(sim, &me.user, *id, *seconds),
-        (Route::Public(route), _) => public::public(sim, request, *route),
-        (Route::Personal(route), Some(me)) => personal::personal(sim, request, me, *route),
+        (Route::Public(route), _) => public::handle(sim, request, *route),
+        (Route::Personal(route), Some(me)) => personal::handle(sim, request, me, *route),
         (Route::Tournament(route), me) => {
-            tournament::tournament(sim, request, me.map(|me| &me.user), *route)
+            tournament::handle(sim, request, me.map(|me| &me.user), *route)
         }
         (Route::Unknown, _) | (_, None) => Err(ApiError::unknown_path()),
     }

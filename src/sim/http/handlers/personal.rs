@@ -1,4 +1,4 @@
-//! Calls about oneself: settings, messages, whom one follows and blocks.
+//! Handlers for the caller's own account: settings, messages, follows and blocks.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::sim::site::id::UserId;
 use crate::sim::site::users::User;
 use crate::sim::wire;
 
-pub(super) fn personal(
+pub(super) fn handle(
     sim: &Sim,
     request: &ApiRequest<'_>,
     me: &Caller,
@@ -28,7 +28,7 @@ pub(super) fn personal(
         PersonalRoute::SetKid => state.user_mut(&me.user).kid = request.params.is_true("v"),
         PersonalRoute::Revoke => {
             state.revoke(&me.token);
-            return Ok(Reply::Nothing);
+            return Ok(Reply::NoContent);
         }
         PersonalRoute::Inbox(name) => {
             if request.params.get("text").is_none() {
@@ -40,12 +40,12 @@ pub(super) fn personal(
                 return Err(ApiError::bad_request("The message could not be sent"));
             }
         }
-        PersonalRoute::Relate(tie, name) => {
+        PersonalRoute::SetRelation(change, name) => {
             let other = state.find_user(name)?.id.clone();
             if other == me.user {
                 return Err(ApiError::bad_request("Cannot do that to yourself"));
             }
-            relate(state.user_mut(&me.user), tie, other);
+            set_relation(state.user_mut(&me.user), change, other);
         }
         PersonalRoute::Following => {
             let following_ids = state.user(&me.user).relations.following_ids();
@@ -55,7 +55,6 @@ pub(super) fn personal(
                 text: lines.map(|user| wire::json(&user.json()) + "\n").collect(),
             });
         }
-        // Nothing that happens here is news.
         PersonalRoute::Timeline => return Ok(Reply::json(&json!({ "entries": [], "users": {} }))),
         PersonalRoute::Seek if state.user(&me.user).bot => return Err(ApiError::not_for_bots()),
         PersonalRoute::Seek => return Err(ApiError::bad_request("This simulator has no lobby")),
@@ -63,8 +62,8 @@ pub(super) fn personal(
     Ok(Reply::ok())
 }
 
-fn relate(user: &mut User, tie: RelationChange, other: UserId) {
-    match tie {
+fn set_relation(user: &mut User, change: RelationChange, other: UserId) {
+    match change {
         RelationChange::Follow => user.relations.follow(other),
         RelationChange::Unfollow => user.relations.unfollow(&other),
         RelationChange::Block => user.relations.block(other),
@@ -72,7 +71,7 @@ fn relate(user: &mut User, tie: RelationChange, other: UserId) {
     }
 }
 
-/// Settings as they are when nobody has touched them. A bot takes no takebacks and no time.
+/// Default preferences. Bots refuse takebacks and added time.
 fn preferences(user: &User) -> String {
     let (takeback, moretime) = if user.takebacks { (3, 3) } else { (1, 1) };
     let prefs = json!({

@@ -1,4 +1,4 @@
-//! Calls that read what everybody may know.
+//! Handlers for public, read-only data.
 
 use std::collections::HashSet;
 
@@ -17,10 +17,10 @@ use crate::sim::round::spectators::WatchedGames;
 use crate::sim::site::id::{GameId, UserId};
 use crate::sim::wire;
 
-/// Longest lists in a request.
+/// Maximum number of ids in a request.
 const MAX_IDS: usize = 300;
 
-pub(super) fn public(sim: &Sim, request: &ApiRequest<'_>, route: PublicRoute<'_>) -> ApiResult {
+pub(super) fn handle(sim: &Sim, request: &ApiRequest<'_>, route: PublicRoute<'_>) -> ApiResult {
     let now = sim.time().now();
     let mut state = sim.state();
     match route {
@@ -122,7 +122,7 @@ fn game_ids(request: &ApiRequest<'_>) -> HashSet<GameId> {
     ids.iter().filter_map(|id| GameId::parse_any(id)).collect()
 }
 
-/// A game in JSON for who asks for it, in PGN for everybody else.
+/// One game: as JSON if the client accepts it, else as PGN.
 pub(super) fn game_reply(round: &Round, request: &ApiRequest<'_>, base: &str) -> Reply {
     if request.accepts("application/json") {
         return Reply::json(&export::game_json(round, &request.params, base));

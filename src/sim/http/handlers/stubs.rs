@@ -1,4 +1,4 @@
-//! The services beside the site: they are there, and know nothing.
+//! Stubs of the opening explorer and the tablebase, which answer without data.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::sim::http::error::ApiError;
 use crate::sim::http::params::Params;
 use crate::sim::wire;
 
-/// No game was ever played from there.
+/// Explorer response without games.
 pub(super) fn explorer(kind: &str) -> Reply {
     let empty = json!({ "white": 0, "draws": 0, "black": 0, "moves": [], "opening": null });
     let with = |lists: &[&str]| {
@@ -28,7 +28,7 @@ pub(super) fn explorer(kind: &str) -> Reply {
     }
 }
 
-/// Says what the rules alone tell, and that the rest is unknown.
+/// Tablebase response with what follows from the rules alone; everything else is unknown.
 pub(super) fn tablebase(params: &Params) -> ApiResult {
     let fen = params.get("fen").unwrap_or_default().replace('_', " ");
     let position = Position::from_fen(&fen)

@@ -1,4 +1,4 @@
-//! Calls about teams, and what little there is of swiss tournaments.
+//! Handlers for teams and Swiss tournaments.
 
 use super::{ApiRequest, ApiResult, Reply};
 use crate::sim::Sim;
@@ -7,19 +7,19 @@ use crate::sim::http::route::tournament::TeamAction;
 use crate::sim::site::id::UserId;
 use crate::sim::wire;
 
-/// Most arenas of a team that are listed.
+/// Maximum number of listed arenas of a team.
 const MAX_LINES: usize = 100;
 
-pub(super) fn about(
+pub(super) fn handle(
     sim: &Sim,
     request: &ApiRequest<'_>,
     me: Option<&UserId>,
     id: &str,
-    route: TeamAction,
+    action: TeamAction,
 ) -> ApiResult {
     let now = sim.time().now();
     let mut state = sim.state();
-    match (route, me) {
+    match (action, me) {
         (TeamAction::Join, Some(me)) => {
             let (password, message) = (
                 request.params.get("password"),
@@ -33,9 +33,9 @@ pub(super) fn about(
             Ok(Reply::ok())
         }
         (TeamAction::Show, _) => {
-            let visitor = request.visitor(&state);
+            let caller = request.optional_caller(&state);
             let team = state.find_team(id)?;
-            Ok(Reply::json(&state.team_json(team, visitor.as_ref())))
+            Ok(Reply::json(&state.team_json(team, caller.as_ref())))
         }
         (TeamAction::Users, _) => Ok(Reply::lines(state.team_members(state.find_team(id)?))),
         (TeamAction::Arenas, _) => {
@@ -57,16 +57,16 @@ pub(super) fn about(
 pub(super) fn of_user(sim: &Sim, request: &ApiRequest<'_>, name: &str) -> ApiResult {
     let state = sim.state();
     let user = state.find_user(name)?.id.clone();
-    let visitor = request.visitor(&state);
+    let caller = request.optional_caller(&state);
     let teams = state.teams.values();
     let teams: Vec<_> = teams
         .filter(|team| team.members.contains_key(&user))
-        .map(|team| state.team_json(team, visitor.as_ref()))
+        .map(|team| state.team_json(team, caller.as_ref()))
         .collect();
     Ok(Reply::json(&teams))
 }
 
-/// There are no swiss tournaments here, and bots may not play in any.
+/// There are no Swiss tournaments in the simulator, and bots may not join any.
 pub(super) fn swiss(sim: &Sim, me: &UserId) -> ApiResult {
     if sim.state().user(me).bot {
         return Err(ApiError::not_for_bots());

@@ -1,4 +1,4 @@
-//! Calls about arenas.
+//! Handlers for arenas.
 
 use super::{ApiRequest, ApiResult, NDJSON, Reply, team};
 use crate::sim::Sim;
@@ -13,11 +13,11 @@ use crate::sim::site::state::SiteState;
 use crate::sim::site::time::SimTime;
 use crate::sim::wire;
 
-/// Most lines of a list.
+/// Maximum number of lines of a list.
 const MAX_LINES: usize = 10_000;
 
-/// `me` is there whenever the route needs a token.
-pub(super) fn tournament(
+/// `me` is set whenever the endpoint needs a token.
+pub(super) fn handle(
     sim: &Sim,
     request: &ApiRequest<'_>,
     me: Option<&UserId>,
@@ -26,10 +26,10 @@ pub(super) fn tournament(
     match (route, me) {
         (TournamentRoute::ArenaList, _) => Ok(list(sim)),
         (TournamentRoute::ArenaCreate, Some(me)) => create(sim, request, me),
-        (TournamentRoute::Arena(id, route), _) => about(sim, request, me, id, route),
+        (TournamentRoute::Arena(id, action), _) => act(sim, request, me, id, action),
         (TournamentRoute::ArenasCreatedBy(name), _) => created_by(sim, request, name),
         (TournamentRoute::ArenasPlayedBy(name), _) => played_by(sim, request, name),
-        (TournamentRoute::Team(id, route), _) => team::about(sim, request, me, id, route),
+        (TournamentRoute::Team(id, action), _) => team::handle(sim, request, me, id, action),
         (TournamentRoute::TeamsOf(name), _) => team::of_user(sim, request, name),
         (TournamentRoute::SwissShow, _) => Err(ApiError::not_found()),
         (TournamentRoute::SwissEnter, Some(me)) => team::swiss(sim, me),
@@ -78,7 +78,7 @@ fn shown(
     Ok(Reply::json(&state.arena_json(arena, page, me, now)))
 }
 
-fn about(
+fn act(
     sim: &Sim,
     request: &ApiRequest<'_>,
     me: Option<&UserId>,
@@ -98,7 +98,13 @@ fn about(
     }
     let arena = state.arenas.get(id).ok_or_else(ApiError::not_found)?;
     match route {
-        ArenaAction::Show => shown(&state, request, request.visitor(&state).as_ref(), id, now),
+        ArenaAction::Show => shown(
+            &state,
+            request,
+            request.optional_caller(&state).as_ref(),
+            id,
+            now,
+        ),
         ArenaAction::Results => {
             let nb = request.number("nb", MAX_LINES, MAX_LINES);
             let sheet = request.params.is_true("sheet");
@@ -122,7 +128,7 @@ fn entry(request: &ApiRequest<'_>) -> JoinRequest {
     }
 }
 
-/// All games, or those of one player, that the site still has.
+/// All games that are still stored, or those of one player.
 fn games(state: &SiteState, request: &ApiRequest<'_>, arena: &Arena) -> Reply {
     let player = request.params.get("player").map(UserId::of);
     let of_player = |round: &&Round| {

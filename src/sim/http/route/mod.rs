@@ -1,4 +1,4 @@
-//! Requests by their address: which endpoint is meant.
+//! Routing of requests by method and path.
 
 pub(super) mod personal;
 pub(super) mod public;
@@ -12,7 +12,7 @@ use crate::sim::http::route::public::PublicRoute;
 use crate::sim::http::route::tournament::TournamentRoute;
 use crate::sim::site::id::GameId;
 
-/// A route, with the parts of its address.
+/// Endpoint of a request with the parameters of its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum Route<'a> {
     Account,
@@ -25,7 +25,7 @@ pub(in crate::sim) enum Route<'a> {
     User(&'a str),
     Export(&'a str),
     Ping,
-    /// Something in a game.
+    /// A call on one game of the Bot or Board API.
     Game(Api, &'a str, GameAction<'a>),
     ChallengeList,
     ChallengeCreate(&'a str),
@@ -33,16 +33,16 @@ pub(in crate::sim) enum Route<'a> {
     PlayEngine,
     OpenChallenge,
     StartClocks(GameId),
-    /// Seconds for the opponent.
+    /// Gives the opponent this many seconds.
     AddTime(GameId, u32),
     Public(PublicRoute<'a>),
     Personal(PersonalRoute<'a>),
     Tournament(TournamentRoute<'a>),
-    /// None of these.
+    /// No known endpoint.
     Unknown,
 }
 
-/// The two doors to a game: bots come through one, humans and their boards through the other.
+/// API through which a game is played: `/api/bot` for bots, `/api/board` for humans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum Api {
     Bot,
@@ -50,7 +50,7 @@ pub(in crate::sim) enum Api {
 }
 
 impl Api {
-    fn named(name: &str) -> Option<Self> {
+    fn from_path(name: &str) -> Option<Self> {
         match name {
             "bot" => Some(Self::Bot),
             "board" => Some(Self::Board),
@@ -84,7 +84,7 @@ pub(in crate::sim) enum ChallengeAction {
 }
 
 impl<'a> Route<'a> {
-    /// Reads method and path. A slash at the end does not matter.
+    /// Parses method and path. A trailing slash is ignored.
     pub fn parse(method: &Method, path: &'a str) -> Self {
         let path = path.strip_suffix('/').unwrap_or(path);
         let parts: Vec<&str> = path.split('/').skip(1).collect();
@@ -111,10 +111,10 @@ impl<'a> Route<'a> {
                 ["bot", "online"] if get => Self::BotsOnline,
                 ["users", "status"] if get => Self::UsersStatus,
                 ["user", name] if get => Self::User(name),
-                [door, "game", ref rest @ ..] => {
-                    let game = Api::named(door).zip(GameAction::parse(get, post, rest));
-                    game.map_or(Self::Unknown, |(api, (id, route))| {
-                        Self::Game(api, id, route)
+                [api, "game", ref rest @ ..] => {
+                    let game = Api::from_path(api).zip(GameAction::parse(get, post, rest));
+                    game.map_or(Self::Unknown, |(api, (id, action))| {
+                        Self::Game(api, id, action)
                     })
                 }
                 ["challenge"] if get => Self::ChallengeList,
@@ -139,12 +139,12 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// These addresses take ids of exactly eight characters; others are unknown pages.
-    fn challenge(id: &str, route: ChallengeAction) -> Self {
-        GameId::parse(id).map_or(Self::Unknown, |id| Self::Challenge(id, route))
+    /// Challenge endpoints accept only ids of exactly eight characters; any other id is an unknown path.
+    fn challenge(id: &str, action: ChallengeAction) -> Self {
+        GameId::parse(id).map_or(Self::Unknown, |id| Self::Challenge(id, action))
     }
 
-    /// Its answer is a stream without end.
+    /// Returns whether the response is an unbounded stream.
     pub fn is_stream(&self) -> bool {
         matches!(
             self,
@@ -166,7 +166,7 @@ impl<'a> Route<'a> {
             Self::User(_) => Endpoint::User,
             Self::Export(_) => Endpoint::Export,
             Self::Ping => Endpoint::Ping,
-            Self::Game(_, _, route) => match route {
+            Self::Game(_, _, action) => match action {
                 GameAction::Stream => Endpoint::GameStream,
                 GameAction::Move(_) => Endpoint::Move,
                 GameAction::Say => Endpoint::Chat,
@@ -182,7 +182,7 @@ impl<'a> Route<'a> {
             },
             Self::ChallengeList => Endpoint::ChallengeList,
             Self::ChallengeCreate(_) => Endpoint::ChallengeCreate,
-            Self::Challenge(_, route) => match route {
+            Self::Challenge(_, action) => match action {
                 ChallengeAction::Show => Endpoint::ChallengeShow,
                 ChallengeAction::Accept => Endpoint::ChallengeAccept,
                 ChallengeAction::Decline => Endpoint::ChallengeDecline,
@@ -199,7 +199,7 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// The game or challenge that is meant.
+    /// Id of the game or challenge in the path.
     pub fn id(&self) -> Option<GameId> {
         match self {
             Self::Game(_, id, _) | Self::Export(id) => GameId::parse_any(id),
@@ -210,18 +210,18 @@ impl<'a> Route<'a> {
 }
 
 impl<'a> GameAction<'a> {
-    /// The game and the route, from what follows the door.
+    /// Parses what follows `/api/bot/game` or `/api/board/game` into game id and action.
     fn parse(get: bool, post: bool, rest: &[&'a str]) -> Option<(&'a str, Self)> {
         match *rest {
             ["stream", id] if get => Some((id, Self::Stream)),
             [id, "chat"] if get => Some((id, Self::ChatLog)),
-            [id, ref command @ ..] if post => Some((id, Self::command(command))),
+            [id, ref action @ ..] if post => Some((id, Self::parse_action(action))),
             _ => None,
         }
     }
 
-    fn command(command: &[&'a str]) -> Self {
-        match *command {
+    fn parse_action(parts: &[&'a str]) -> Self {
+        match *parts {
             ["move", uci] => Self::Move(uci),
             ["chat"] => Self::Say,
             ["abort"] => Self::Abort,
@@ -241,10 +241,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_understood() {
+    fn route_paths_parse() {
         let post = |path| Route::parse(&Method::POST, path);
         let get = |path| Route::parse(&Method::GET, path);
-        let game = |route| Route::Game(Api::Bot, "abcdefgh", route);
+        let game = |action| Route::Game(Api::Bot, "abcdefgh", action);
         assert_eq!(
             post("/api/bot/game/abcdefgh/move/e2e4"),
             game(GameAction::Move("e2e4"))

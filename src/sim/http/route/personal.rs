@@ -1,23 +1,22 @@
-//! Calls about oneself: settings, messages, whom one follows and blocks.
+//! Routes of the caller's own account: settings, messages, follows and blocks.
 
-/// One such route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum PersonalRoute<'a> {
     Preferences,
     Email,
     Kid,
     SetKid,
-    /// The token is given up.
+    /// Revokes the token.
     Revoke,
     Inbox(&'a str),
-    Relate(RelationChange, &'a str),
+    SetRelation(RelationChange, &'a str),
     Following,
     Timeline,
-    /// A wish for a game against anybody, which is not for bots.
+    /// A lobby seek, which is forbidden to bots.
     Seek,
 }
 
-/// What becomes of how one user stands to another.
+/// Change of the caller's relation to another user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum RelationChange {
     Follow,
@@ -27,7 +26,7 @@ pub(in crate::sim) enum RelationChange {
 }
 
 impl RelationChange {
-    fn named(name: &str) -> Option<Self> {
+    fn from_path(name: &str) -> Option<Self> {
         match name {
             "follow" => Some(Self::Follow),
             "unfollow" => Some(Self::Unfollow),
@@ -48,7 +47,9 @@ impl<'a> PersonalRoute<'a> {
             ("DELETE", ["api", "token"]) => Self::Revoke,
             ("POST", ["inbox", name]) => Self::Inbox(name),
             ("GET" | "HEAD", ["api", "rel", "following"]) => Self::Following,
-            ("POST", ["api", "rel", tie, name]) => Self::Relate(RelationChange::named(tie)?, name),
+            ("POST", ["api", "rel", change, name]) => {
+                Self::SetRelation(RelationChange::from_path(change)?, name)
+            }
             ("GET" | "HEAD", ["api", "timeline"]) => Self::Timeline,
             ("POST", ["api", "board", "seek"]) => Self::Seek,
             _ => return None,
@@ -56,14 +57,14 @@ impl<'a> PersonalRoute<'a> {
         Some(route)
     }
 
-    /// As in [`accepted_scopes`](crate::sim::http::handlers::accepted_scopes).
+    /// Accepted scopes, see [`accepted_scopes`](crate::sim::http::handlers::accepted_scopes).
     pub fn scopes(self) -> &'static [&'static str] {
         match self {
             Self::Preferences | Self::Kid => &["preference:read"],
             Self::SetKid => &["preference:write"],
             Self::Email => &["email:read"],
             Self::Inbox(_) => &["msg:write"],
-            Self::Relate(..) => &["follow:write"],
+            Self::SetRelation(..) => &["follow:write"],
             Self::Following => &["follow:read"],
             Self::Seek => &["board:play"],
             Self::Revoke | Self::Timeline => &[],

@@ -1,21 +1,20 @@
-//! Calls that read what everybody may know: accounts, games, and the services around them.
+//! Routes of public, read-only data: accounts, games, the opening explorer, the tablebase and cloud evaluations.
 
 use crate::sim::faults::Endpoint;
 
-/// One such route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum PublicRoute<'a> {
     Users,
     Crosstable(&'a str, &'a str),
-    /// The game that a user plays now, or has played last.
+    /// The game the user is playing, or their last one.
     CurrentGame(&'a str),
     GamesOf(&'a str),
     GamesByIds,
     SpectatorChat(&'a str),
     StreamGame(&'a str),
-    /// Games between users of a list, as they begin and end.
+    /// Streams starts and ends of the games between listed users.
     StreamUsers,
-    /// Games of a list, as they begin and end; the list is known by this name.
+    /// Streams starts and ends of listed games. The stream id is chosen by the client; games can be added under it.
     StreamIds(&'a str),
     AddIds(&'a str),
     CloudEval,
@@ -60,7 +59,7 @@ impl<'a> PublicRoute<'a> {
         }
     }
 
-    /// As in [`accepted_scopes`](crate::sim::http::handlers::accepted_scopes).
+    /// Accepted scopes, see [`accepted_scopes`](crate::sim::http::handlers::accepted_scopes).
     pub fn scopes(self) -> Option<&'static [&'static str]> {
         matches!(self, Self::Explorer(_)).then_some(&[])
     }

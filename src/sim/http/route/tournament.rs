@@ -1,9 +1,8 @@
-//! Calls about where people gather: arenas, teams, swiss tournaments.
+//! Routes of arenas, teams and Swiss tournaments.
 
 use crate::sim::faults::Endpoint;
 use crate::sim::site::id::ArenaId;
 
-/// One such route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum TournamentRoute<'a> {
     ArenaList,
@@ -14,7 +13,7 @@ pub(in crate::sim) enum TournamentRoute<'a> {
     Team(&'a str, TeamAction),
     TeamsOf(&'a str),
     SwissShow,
-    /// To take part, or no longer.
+    /// Join or withdraw.
     SwissEnter,
 }
 
@@ -42,8 +41,8 @@ impl<'a> TournamentRoute<'a> {
         let route = match *parts {
             ["api", "tournament"] if get => Self::ArenaList,
             ["api", "tournament"] if post => Self::ArenaCreate,
-            ["api", "tournament", id, ref route @ ..] => {
-                Self::Arena(ArenaId::parse(id)?, ArenaAction::parse(get, post, route)?)
+            ["api", "tournament", id, ref action @ ..] => {
+                Self::Arena(ArenaId::parse(id)?, ArenaAction::parse(get, post, action)?)
             }
             ["api", "user", name, "tournament", "created"] if get => Self::ArenasCreatedBy(name),
             ["api", "user", name, "tournament", "played"] if get => Self::ArenasPlayedBy(name),
@@ -64,7 +63,7 @@ impl<'a> TournamentRoute<'a> {
         match self {
             Self::ArenaList => Endpoint::ArenaList,
             Self::ArenaCreate => Endpoint::ArenaCreate,
-            Self::Arena(_, route) => match route {
+            Self::Arena(_, action) => match action {
                 ArenaAction::Show => Endpoint::ArenaShow,
                 ArenaAction::Join => Endpoint::ArenaJoin,
                 ArenaAction::Withdraw => Endpoint::ArenaWithdraw,
@@ -80,7 +79,7 @@ impl<'a> TournamentRoute<'a> {
         }
     }
 
-    /// As in [`accepted_scopes`](crate::sim::http::handlers::accepted_scopes).
+    /// Accepted scopes, see [`accepted_scopes`](crate::sim::http::handlers::accepted_scopes).
     pub fn scopes(self) -> Option<&'static [&'static str]> {
         match self {
             Self::Arena(_, ArenaAction::Join | ArenaAction::Withdraw) => {

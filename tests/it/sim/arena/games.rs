@@ -1,4 +1,4 @@
-//! A whole arena, from the first pairing to the last result.
+//! A complete arena, from the first pairing to the results.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{BULLET, hold, ndjson};
 use crate::sim::site::{Site, text};
 
-/// Points as the site's help page explains them, counted from the results alone.
+/// Points as explained on Lichess's help page, counted from the results alone.
 #[derive(Default)]
 struct Count {
     points: Vec<u32>,
@@ -55,9 +55,9 @@ fn recount(games: &[Value]) -> HashMap<String, Count> {
 }
 
 #[tokio::test]
-async fn sixteen_bots_play_an_arena_to_its_end() {
+async fn arena_sixteen_bots_play_to_end() {
     let site = Site::with(SimOptions {
-        // Fifteen seconds, in which also a slow machine plays a game for each of them.
+        // Fifteen seconds, enough for one game each on a slow machine.
         speed: 20.0,
         ..SimOptions::default()
     })
@@ -134,7 +134,7 @@ async fn sixteen_bots_play_an_arena_to_its_end() {
         let standing = u64::from(total) * 10_000 + result["performance"].as_u64().unwrap();
         assert!(standing <= last, "{result}");
         last = standing;
-        // Nobody meets the same opponent twice in a row, and colours come in turn.
+        // No opponent is repeated immediately, and colors alternate.
         let again = count.opponents.windows(2).any(|two| two[0] == two[1]);
         assert!(!again, "{:?}", count.opponents);
         assert!(count.whites.abs() <= 3, "{}", count.whites);

@@ -1,4 +1,4 @@
-//! Who watches without playing.
+//! Spectator streams.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::site::{Lines, Site};
 
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
-async fn listening(site: &Site, path: &str, list: &str) -> Lines {
+async fn open_list_stream(site: &Site, path: &str, list: &str) -> Lines {
     let request = site.request(Method::POST, "", path);
     let request = request.header("Content-Type", "text/plain");
     Lines::open(request.body(list.to_owned())).await
@@ -22,7 +22,7 @@ async fn position(lines: &mut Lines) -> (String, Value) {
 }
 
 #[tokio::test]
-async fn spectators_see_a_game_three_plies_late() {
+async fn spectator_stream_delayed_by_three_plies() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "f2f3 e7e5 g2g4").await;
@@ -38,7 +38,7 @@ async fn spectators_see_a_game_three_plies_late() {
     let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w".to_owned();
     assert_eq!(position(&mut lines).await, (start, Value::Null));
     site.play("Blacky", &id, "d8h4").await;
-    // It was mate: now everything is shown.
+    // The game ended by mate: now everything is shown.
     for mv in ["f2f3", "e7e5", "g2g4", "d8h4"] {
         assert_eq!(position(&mut lines).await.1, mv);
     }
@@ -49,7 +49,7 @@ async fn spectators_see_a_game_three_plies_late() {
     );
     assert_eq!(end["lastMove"], "d8h4");
     assert_eq!(lines.next().await, None);
-    // Of a game that is over all is shown at once.
+    // A finished game is shown completely at once.
     let mut lines = site.stream("", &format!("/api/stream/game/{id}")).await;
     let mut count = 0;
     while lines.next().await.is_some() {
@@ -60,7 +60,7 @@ async fn spectators_see_a_game_three_plies_late() {
 }
 
 #[tokio::test]
-async fn a_spectator_sees_each_ply_once() {
+async fn spectator_stream_sends_each_ply_once() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let mut lines = site.stream("", &format!("/api/stream/game/{id}")).await;
@@ -73,11 +73,11 @@ async fn a_spectator_sees_each_ply_once() {
 }
 
 #[tokio::test]
-async fn games_among_users_are_told_as_they_begin_and_end() {
+async fn games_by_users_stream_sends_starts_and_ends() {
     let site = Site::start().await;
     let on = site.game(BLITZ).await;
     let path = "/api/stream/games-by-users";
-    let mut current = listening(
+    let mut current = open_list_stream(
         &site,
         &format!("{path}?withCurrentGames=true"),
         "whitey,BLACKY",
@@ -97,8 +97,8 @@ async fn games_among_users_are_told_as_they_begin_and_end() {
         news["clock"],
         json!({"initial": 180, "increment": 2, "totalTime": 260})
     );
-    let mut lines = listening(&site, path, "whitey,blacky").await;
-    // With somebody who is not of them it does not count.
+    let mut lines = open_list_stream(&site, path, "whitey,blacky").await;
+    // Games with other users are not sent.
     site.game_between("Anna", "Blacky", BLITZ).await;
     site.ok("Whitey", &format!("/api/bot/game/{on}/abort"))
         .await;
@@ -118,10 +118,10 @@ async fn games_among_users_are_told_as_they_begin_and_end() {
 }
 
 #[tokio::test]
-async fn games_of_a_list_are_told_and_more_are_added() {
+async fn games_by_ids_stream_accepts_more_ids() {
     let site = Site::start().await;
     let [first, second] = [site.game(BLITZ).await, site.game(BLITZ).await];
-    let mut lines = listening(&site, "/api/stream/games/mine", &first).await;
+    let mut lines = open_list_stream(&site, "/api/stream/games/mine", &first).await;
     assert_eq!(lines.line().await["id"], first.as_str());
     let add = |name: &str| {
         let request = site.request(Method::POST, "", &format!("/api/stream/games/{name}/add"));
@@ -140,7 +140,7 @@ async fn games_of_a_list_are_told_and_more_are_added() {
 }
 
 #[tokio::test]
-async fn only_so_many_watch_from_one_address() {
+async fn spectator_streams_limited_per_address() {
     let site = Site::with(knightwatch::sim::SimOptions {
         limits: true,
         ..Default::default()

@@ -1,4 +1,4 @@
-//! Users that play by themselves.
+//! Built-in players.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn plan(opponent: &str) -> ChallengePlan {
 }
 
 #[tokio::test]
-async fn sparring_users_play_their_plan_to_the_end() {
+async fn players_complete_their_challenge_plan() {
     let site = Site::with(SimOptions {
         speed: 50.0,
         ..SimOptions::default()
@@ -43,7 +43,7 @@ async fn sparring_users_play_their_plan_to_the_end() {
 }
 
 #[tokio::test]
-async fn a_sparring_user_answers_moves_and_waits_for_its_opponent_to_be_online() {
+async fn player_waits_for_opponent_to_be_online() {
     let site = Site::start().await;
     site.sim.add_player(PlayerOptions {
         delay: Duration::ZERO..=Duration::ZERO,
@@ -72,7 +72,7 @@ async fn a_sparring_user_answers_moves_and_waits_for_its_opponent_to_be_online()
 }
 
 #[tokio::test]
-async fn a_sleeper_accepts_and_never_moves() {
+async fn idle_player_accepts_and_never_moves() {
     let site = Site::with(SimOptions {
         speed: 50.0,
         ..SimOptions::default()
@@ -87,7 +87,7 @@ async fn a_sleeper_accepts_and_never_moves() {
             "color=white&clock.limit=15&clock.increment=1",
         )
         .await;
-    // The sleeper accepts on its own.
+    // The idle player accepts automatically.
     let path = format!("/api/challenge/{id}/show");
     until(async || site.get("Whitey", &path).await.1["status"] == "accepted").await;
     let mut stream = site.game_stream("Whitey", &id).await;

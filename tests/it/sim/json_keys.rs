@@ -1,5 +1,5 @@
-//! What the simulator sends has the keys of the documented samples, in their order. The samples are the fixtures that the
-//! client's types are read from; nobody else's types are involved.
+//! Keys of the simulator's JSON, compared in order with the documented samples. The samples are the fixtures of the
+//! client's types; no types of the bot are involved.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,7 +14,7 @@ const EVENTS: &str = include_str!("../../fixtures/event-stream.ndjson");
 const FULL: &str = include_str!("../../fixtures/game-full.ndjson");
 const GAME: &str = include_str!("../../fixtures/game-stream.ndjson");
 
-/// The keys of an object in their order, those of objects inside with dots.
+/// The keys of an object in order, nested ones joined with dots.
 struct Shape(Vec<String>);
 
 impl<'de> Deserialize<'de> for Shape {
@@ -71,14 +71,14 @@ fn shape(line: &str) -> Vec<String> {
     serde_json::from_str::<Shape>(line).unwrap().0
 }
 
-/// The first sample in which this stands.
+/// The first sample that contains this text.
 fn sample(samples: &str, mark: &str) -> Vec<String> {
     shape(samples.lines().find(|line| line.contains(mark)).unwrap())
 }
 
 #[tokio::test]
-async fn lines_have_the_keys_of_the_samples_in_their_order() {
-    // As in the samples: a new bot with provisional ratings, a human who has played.
+async fn stream_lines_match_sample_keys() {
+    // As in the samples: a new bot with provisional ratings and an experienced human.
     let site = Site::with(SimOptions {
         users: vec![
             NewUser {
@@ -103,7 +103,7 @@ async fn lines_have_the_keys_of_the_samples_in_their_order() {
         .await;
     let line = events.raw().await.unwrap();
     let (mut ours, mut theirs) = (shape(&line), sample(EVENTS, "challengeDeclined"));
-    // In the sample the bot is the one who challenged.
+    // In the sample the bot is the challenger.
     for keys in [&mut ours, &mut theirs] {
         keys.retain(|key| !key.contains("challenger.") && !key.contains("destUser."));
     }
@@ -127,7 +127,7 @@ async fn lines_have_the_keys_of_the_samples_in_their_order() {
 }
 
 #[tokio::test]
-async fn rated_games_finish_with_the_keys_of_the_sample() {
+async fn rated_game_finish_matches_sample_keys() {
     let site = Site::start().await;
     let id = site
         .game("clock.limit=180&clock.increment=2&rated=true")

@@ -1,4 +1,4 @@
-//! Streams that go wrong line by line, and calls that take their time.
+//! Stream faults, and delayed requests.
 
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,8 @@ use super::site::{Lines, Site, text};
 
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
-/// A site with a game, whose next stream carries this after its first line.
-async fn carrying(how: StreamFault) -> (Site, String) {
+/// A site with a game whose next stream has this fault after its first line.
+async fn site_with_stream_fault(how: StreamFault) -> (Site, String) {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let fault = Fault::Stream {
@@ -24,8 +24,8 @@ async fn carrying(how: StreamFault) -> (Site, String) {
 }
 
 #[tokio::test]
-async fn garbage_and_endless_lines_come_between_the_others() {
-    let (site, id) = carrying(StreamFault::Garbage).await;
+async fn stream_garbage_and_oversized_lines_inserted() {
+    let (site, id) = site_with_stream_fault(StreamFault::Garbage).await;
     let path = format!("/api/bot/game/stream/{id}");
     let stream = site.request(Method::GET, "Whitey", &path).send().await;
     let mut stream = stream.unwrap();
@@ -39,7 +39,7 @@ async fn garbage_and_endless_lines_come_between_the_others() {
     assert!(is_json(lines[0]) && !is_json(lines[1]) && is_json(lines[2]));
     assert!(std::str::from_utf8(lines[1]).is_err());
 
-    let (site, id) = carrying(StreamFault::Oversized(3 << 20)).await;
+    let (site, id) = site_with_stream_fault(StreamFault::Oversized(3 << 20)).await;
     let mut stream = site.game_stream("Whitey", &id).await;
     stream.line().await;
     let line = stream.raw().await.unwrap();
@@ -49,8 +49,8 @@ async fn garbage_and_endless_lines_come_between_the_others() {
 }
 
 #[tokio::test]
-async fn a_line_breaks_off_in_the_middle() {
-    let (site, id) = carrying(StreamFault::Truncated).await;
+async fn stream_line_truncated() {
+    let (site, id) = site_with_stream_fault(StreamFault::Truncated).await;
     let path = format!("/api/bot/game/stream/{id}");
     let stream = site.request(Method::GET, "Whitey", &path).send().await;
     site.play("Whitey", &id, "e2e4").await;
@@ -60,7 +60,7 @@ async fn a_line_breaks_off_in_the_middle() {
     assert!(second.starts_with("{\"type\":\"gameState\"") && !second.ends_with('}'));
 }
 
-/// Two moves and a resignation, as the stream of the game shows them.
+/// Two moves and a resignation, as shown in the game stream.
 async fn statuses_of_a_short_game(site: &Site, id: &str) -> Vec<String> {
     let mut stream = site.game_stream("Whitey", id).await;
     stream.line().await;
@@ -75,16 +75,16 @@ async fn statuses_of_a_short_game(site: &Site, id: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_last_state_comes_twice() {
-    let (site, id) = carrying(StreamFault::DuplicateFinal).await;
+async fn stream_final_state_duplicated() {
+    let (site, id) = site_with_stream_fault(StreamFault::DuplicateFinal).await;
     let states = statuses_of_a_short_game(&site, &id).await;
     assert_eq!(states, ["started", "started", "resign", "resign"]);
 }
 
 #[tokio::test]
-async fn bytes_trickle_out_of_streams_and_answers() {
+async fn drip_slows_streams_and_responses() {
     let pause = Duration::from_millis(1);
-    let (site, id) = carrying(StreamFault::Drip(pause)).await;
+    let (site, id) = site_with_stream_fault(StreamFault::Drip(pause)).await;
     let path = format!("/api/bot/game/stream/{id}");
     let stream = site.request(Method::GET, "Whitey", &path).send().await;
     let mut stream = stream.unwrap();
@@ -104,16 +104,16 @@ async fn bytes_trickle_out_of_streams_and_answers() {
     let began = Instant::now();
     let (status, account) = site.get("Whitey", "/api/account").await;
     assert_eq!((status, account["id"].as_str()), (200, Some("whitey")));
-    // Eight bytes at a time, of more than a thousand.
+    // Eight bytes at a time, out of more than a thousand.
     assert!(began.elapsed() > Duration::from_millis(200));
 }
 
 #[tokio::test]
-async fn a_trickle_goes_with_other_faults() {
-    // The last state comes twice, and both come out whole.
+async fn drip_combines_with_other_faults() {
+    // The last state comes twice, both times complete.
     let drip = StreamFault::Drip(Duration::from_millis(1));
-    let carrying_both = async |how| {
-        let (site, id) = carrying(how).await;
+    let site_with_both_faults = async |how| {
+        let (site, id) = site_with_stream_fault(how).await;
         let fault = Fault::Stream {
             after_lines: 1,
             fault: drip,
@@ -123,12 +123,12 @@ async fn a_trickle_goes_with_other_faults() {
             .add(FaultRule::on(Endpoint::GameStream, fault));
         (site, id)
     };
-    let (site, id) = carrying_both(StreamFault::DuplicateFinal).await;
+    let (site, id) = site_with_both_faults(StreamFault::DuplicateFinal).await;
     let states = statuses_of_a_short_game(&site, &id).await;
     assert_eq!(states, ["started", "started", "resign", "resign"]);
 
-    // Nothing comes behind half a line, though more happens while it trickles.
-    let (site, id) = carrying_both(StreamFault::Truncated).await;
+    // Nothing follows half a line, though more happens during the drip.
+    let (site, id) = site_with_both_faults(StreamFault::Truncated).await;
     let path = format!("/api/bot/game/stream/{id}");
     let stream = site.request(Method::GET, "Whitey", &path).send().await;
     let mut stream = stream.unwrap();
@@ -144,8 +144,8 @@ async fn a_trickle_goes_with_other_faults() {
     assert_eq!(rest.matches("gameState").count(), 1, "{rest}");
 }
 
-/// Whitey's stream of a game, when nothing comes over it but as time leaps forward; and how many leaps it took.
-async fn slow_stream(site: &Site, id: &str, leap: Duration) -> (Lines, u32) {
+/// Whitey's game stream if lines arrive only as time is advanced, and the number of advances.
+async fn slow_stream(site: &Site, id: &str, advance_until: Duration) -> (Lines, u32) {
     let opening = async {
         let mut stream = site.game_stream("Whitey", id).await;
         assert_eq!(stream.line().await["type"], "gameFull");
@@ -158,14 +158,14 @@ async fn slow_stream(site: &Site, id: &str, leap: Duration) -> (Lines, u32) {
             stream = &mut opening => return (stream, leaps),
             () = tokio::time::sleep(Duration::from_millis(50)) => {
                 leaps += 1;
-                site.sim.advance(leap);
+                site.sim.advance(advance_until);
             }
         }
     }
 }
 
 #[tokio::test]
-async fn what_is_held_up_together_costs_a_player_its_time_once() {
+async fn fault_delays_overlapping_counted_once() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.play("Whitey", &id, "e2e4").await;
@@ -180,7 +180,7 @@ async fn what_is_held_up_together_costs_a_player_its_time_once() {
     let fault_delay = || site.sim.games()[0].fault_delay[0];
     let before = fault_delay();
     site.play("Blacky", &id, "e7e5").await;
-    // A second line that shows White to move, on its way beside the first.
+    // A second line that shows White to move, in flight at the same time as the first.
     site.post("Blacky", &format!("/api/bot/game/{id}/draw/yes"), "")
         .await;
     stream.quiet(Duration::from_millis(50)).await;
@@ -189,7 +189,7 @@ async fn what_is_held_up_together_costs_a_player_its_time_once() {
 }
 
 #[tokio::test]
-async fn latency_holds_up_calls_answers_and_lines_but_not_their_order() {
+async fn latency_keeps_order() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let rule = |endpoint, [min, jitter]: [Duration; 2]| {
@@ -202,19 +202,19 @@ async fn latency_holds_up_calls_answers_and_lines_but_not_their_order() {
     site.play("Whitey", &id, "e2e4").await;
     assert!(began.elapsed() >= 2 * times[0], "{:?}", began.elapsed());
 
-    // So long that they only come when time is moved forward.
+    // Long enough to arrive only when time is advanced.
     site.sim.faults().clear();
     let times = [60, 30].map(Duration::from_secs);
     site.sim.faults().add(rule(Endpoint::GameStream, times));
     let (mut stream, leaps) = slow_stream(&site, &id, times[0]).await;
-    // The call, its answer, and the line.
+    // The request, its response and the line.
     assert!(leaps >= 3, "{leaps}");
     site.play("Blacky", &id, "e7e5").await;
     for (user, uci) in [("Whitey", "g1f3"), ("Blacky", "b8c6"), ("Whitey", "f1b5")] {
         site.play(user, &id, uci).await;
     }
     stream.quiet(Duration::from_millis(50)).await;
-    // They are on their way together.
+    // They are in flight at the same time.
     site.sim.advance(times[0] + times[1]);
     for plies in 2..=5 {
         assert_eq!(stream.state().await.0.split(' ').count(), plies);
@@ -222,14 +222,14 @@ async fn latency_holds_up_calls_answers_and_lines_but_not_their_order() {
 }
 
 #[tokio::test]
-async fn what_is_applied_late_is_applied_without_anybody_waiting() {
+async fn applied_late_works_after_client_disconnects() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let late = Fault::AppliedLate(Duration::from_secs(60));
     site.sim.faults().add(FaultRule::on(Endpoint::Move, late));
     let path = format!("/api/bot/game/{id}/move/e2e4");
     let request = site.request(Method::POST, "Whitey", &path);
-    site.give_up(request, Endpoint::Move).await;
+    site.send_and_disconnect(request, Endpoint::Move).await;
     assert_eq!(site.full("Whitey", &id).await["state"]["moves"], "");
     let mut stream = site.game_stream("Whitey", &id).await;
     stream.line().await;
@@ -238,7 +238,7 @@ async fn what_is_applied_late_is_applied_without_anybody_waiting() {
 }
 
 #[tokio::test]
-async fn open_streams_are_struck_by_time_and_by_ply() {
+async fn stream_faults_triggered_by_time_and_ply() {
     let eof = |endpoint| FaultRule {
         endpoint: Some(endpoint),
         ..FaultRule::new(Fault::Stream {
@@ -266,7 +266,7 @@ async fn open_streams_are_struck_by_time_and_by_ply() {
     let id = site.game(BLITZ).await;
     let mut game = site.game_stream("Whitey", &id).await;
     site.moves(&id, "e2e4 e7e5").await;
-    // The end of a stream comes behind what was told before.
+    // The end of a stream follows the queued lines.
     while blacky.next().await.is_some() {}
     site.play("Whitey", &id, "g1f3").await;
     assert_eq!(game.line().await["type"], "gameFull");
@@ -274,7 +274,7 @@ async fn open_streams_are_struck_by_time_and_by_ply() {
         assert_eq!(game.state().await.0.split(' ').count(), plies);
     }
     assert_eq!(game.next().await, None);
-    // Until here nothing has happened to this one.
+    // This stream has not been affected so far.
     while whitey.line().await["type"] != "gameStart" {}
     whitey.quiet(Duration::from_millis(200)).await;
     site.sim.advance(Duration::from_secs(600));
@@ -282,7 +282,7 @@ async fn open_streams_are_struck_by_time_and_by_ply() {
 }
 
 #[tokio::test]
-async fn a_reset_stream_is_reset_and_not_ended() {
+async fn stream_reset_is_tcp_reset() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     let site = Site::start().await;

@@ -1,4 +1,4 @@
-//! What built-in players do beside moving, as their opponents see it.
+//! Behavior of built-in players, as their opponents see it.
 
 use std::time::Duration;
 
@@ -23,17 +23,17 @@ async fn site(speed: f64, users: &[&str]) -> Site {
     site
 }
 
-/// A game of Whitey's against a built-in player, who accepts by himself.
+/// A game of Whitey's against a built-in player, who accepts automatically.
 async fn game_with(site: &Site, user: &str, form: &str) -> (String, Lines) {
     let id = site
         .challenge("Whitey", user, &format!("color=white&{form}"))
         .await;
-    let stream = sit_down(site, "Whitey", &id, "bot").await;
+    let stream = open_game(site, "Whitey", &id, "bot").await;
     (id, stream)
 }
 
-/// The stream of a game, once it is one.
-async fn sit_down(site: &Site, user: &str, id: &str, api: &str) -> Lines {
+/// The stream of a game, once it has started.
+async fn open_game(site: &Site, user: &str, id: &str, api: &str) -> Lines {
     until_accepted(site, user, id).await;
     let path = format!("/api/{api}/game/stream/{id}");
     let mut stream = site.stream(user, &path).await;
@@ -56,7 +56,7 @@ async fn next(stream: &mut Lines, kind: &str) -> Value {
     }
 }
 
-/// The next state with so many plies, or with the end of the game.
+/// The next state with this many plies, or with the end of the game.
 async fn plies(stream: &mut Lines, plies: usize) -> Value {
     loop {
         let state = next(stream, "gameState").await;
@@ -67,7 +67,7 @@ async fn plies(stream: &mut Lines, plies: usize) -> Value {
     }
 }
 
-/// Some legal move after these.
+/// A legal move after these.
 fn any_move(moves: &str) -> String {
     let game = Game::from_moves(Position::startpos(), moves.split_whitespace()).unwrap();
     let mv = game.position().legal_moves().iter().next().copied();
@@ -75,7 +75,7 @@ fn any_move(moves: &str) -> String {
 }
 
 #[tokio::test]
-async fn who_quits_is_counted_down_and_loses_to_a_claim() {
+async fn player_disconnected_loses_to_claim() {
     let site = site(50.0, &["Quitter,disconnects-at=2"]).await;
     let (id, mut stream) = game_with(&site, "Quitter", "clock.limit=900&clock.increment=0").await;
     site.play("Whitey", &id, "e2e4").await;
@@ -94,7 +94,7 @@ async fn who_quits_is_counted_down_and_loses_to_a_claim() {
 }
 
 #[tokio::test]
-async fn who_comes_back_moves_on() {
+async fn player_reconnected_continues() {
     let site = site(
         50.0,
         &["Waverer,human,disconnects-at=2,reconnects-after=200s"],
@@ -110,7 +110,7 @@ async fn who_comes_back_moves_on() {
 }
 
 #[tokio::test]
-async fn a_beggar_offers_a_draw_with_its_first_move_that_may() {
+async fn player_offers_draw_when_first_allowed() {
     let site = site(50.0, &["Beggar,offers-draws"]).await;
     let (id, mut stream) = game_with(&site, "Beggar", "clock.limit=600&clock.increment=0").await;
     site.play("Whitey", &id, "e2e4").await;
@@ -136,7 +136,7 @@ async fn a_beggar_offers_a_draw_with_its_first_move_that_may() {
 }
 
 #[tokio::test]
-async fn only_who_accepts_draws_takes_one() {
+async fn player_accepts_draw_only_if_configured() {
     let site = site(
         50.0,
         &["Peaceful,kind=idle,accepts-draws", "Grim,kind=greedy"],
@@ -157,7 +157,7 @@ async fn only_who_accepts_draws_takes_one() {
         .await;
     site.ok("Whitey", &format!("/api/challenge/{id}/accept"))
         .await;
-    let mut stream = sit_down(&site, "Whitey", &id, "bot").await;
+    let mut stream = open_game(&site, "Whitey", &id, "bot").await;
     site.play("Peaceful", &id, "e2e4").await;
     site.play("Whitey", &id, "e7e5").await;
     site.play("Peaceful", &id, "d2d4").await;
@@ -167,7 +167,7 @@ async fn only_who_accepts_draws_takes_one() {
 }
 
 #[tokio::test]
-async fn a_chatter_talks_in_both_rooms_and_only_humans_get_their_links_through() {
+async fn player_chats_in_both_rooms_and_bot_links_dropped() {
     let users = [
         "Chatty,chats=plain,chats=long,chats=links",
         "Human,human,chats=links",
@@ -206,7 +206,7 @@ async fn a_chatter_talks_in_both_rooms_and_only_humans_get_their_links_through()
 }
 
 #[tokio::test]
-async fn a_chatter_s_control_characters_arrive_as_they_are() {
+async fn player_chat_control_characters_kept() {
     let site = site(50.0, &["Noisy,chats=control"]).await;
     let form = "clock.limit=600&clock.increment=0";
     let (id, mut stream) = game_with(&site, "Noisy", form).await;
@@ -217,7 +217,7 @@ async fn a_chatter_s_control_characters_arrive_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_human_beggar_asks_for_takebacks_and_gets_them_from_a_human() {
+async fn player_takeback_requests_granted_by_human() {
     let site = site(50.0, &["Sorry,human,requests-takebacks"]).await;
     let id = site
         .challenge(
@@ -226,14 +226,14 @@ async fn a_human_beggar_asks_for_takebacks_and_gets_them_from_a_human() {
             "color=white&clock.limit=3600&clock.increment=0",
         )
         .await;
-    let mut stream = sit_down(&site, "Anna", &id, "board").await;
+    let mut stream = open_game(&site, "Anna", &id, "board").await;
     let mut moves = String::new();
     let asked = loop {
         let path = format!("/api/board/game/{id}/move/{}", any_move(&moves));
         site.ok("Anna", &path).await;
         let ply = moves.split_whitespace().count() + 2;
         moves = text(&plies(&mut stream, ply).await["moves"]);
-        // The question comes with the move or not at all.
+        // A takeback is requested with the move or not at all.
         let question = next(&mut stream, "gameState");
         if let Ok(state) = tokio::time::timeout(Duration::from_millis(200), question).await {
             assert_eq!(state["btakeback"], true);
@@ -250,13 +250,13 @@ async fn a_human_beggar_asks_for_takebacks_and_gets_them_from_a_human() {
 }
 
 #[tokio::test]
-async fn takebacks_are_granted_or_declined() {
+async fn player_grants_or_declines_takebacks() {
     let users = ["Kind,human,accepts-takebacks", "Strict,human"];
     let site = site(50.0, &users).await;
     for (user, left) in [("Kind", 0), ("Strict", 2)] {
         let form = "color=white&clock.limit=3600&clock.increment=0";
         let id = site.challenge("Anna", user, form).await;
-        let mut stream = sit_down(&site, "Anna", &id, "board").await;
+        let mut stream = open_game(&site, "Anna", &id, "board").await;
         site.ok("Anna", &format!("/api/board/game/{id}/move/e2e4"))
             .await;
         plies(&mut stream, 2).await;
@@ -272,7 +272,7 @@ async fn takebacks_are_granted_or_declined() {
 }
 
 #[tokio::test]
-async fn a_decliner_gives_its_reasons_in_turn() {
+async fn player_declines_with_reasons_in_turn() {
     let site = site(1.0, &["Nay,declines=later,declines=tooFast"]).await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     for reason in ["later", "toofast", "later"] {
@@ -284,7 +284,7 @@ async fn a_decliner_gives_its_reasons_in_turn() {
 }
 
 #[tokio::test]
-async fn of_two_of_one_name_the_first_stays() {
+async fn player_added_twice_keeps_first() {
     let site = site(1.0, &["Nay,declines=later", "Nay,declines=tooFast"]).await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     for _ in 0..2 {
@@ -296,7 +296,7 @@ async fn of_two_of_one_name_the_first_stays() {
 }
 
 #[tokio::test]
-async fn an_aborter_aborts_instead_of_its_first_move() {
+async fn player_aborts_before_first_move() {
     let site = site(50.0, &["Shy,aborts"]).await;
     let (id, mut stream) = game_with(&site, "Shy", "clock.limit=60&clock.increment=0").await;
     site.play("Whitey", &id, "e2e4").await;
@@ -304,7 +304,7 @@ async fn an_aborter_aborts_instead_of_its_first_move() {
 }
 
 #[tokio::test]
-async fn who_is_lost_resigns_or_lets_the_clock_run_out() {
+async fn player_lost_resigns_or_stalls() {
     let users = [
         "Quick,resigns=5",
         "Slow,stalls-when-lost=5",
@@ -335,7 +335,7 @@ async fn who_is_lost_resigns_or_lets_the_clock_run_out() {
 }
 
 #[tokio::test]
-async fn of_a_burst_only_the_last_challenge_stands() {
+async fn player_burst_leaves_last_challenge() {
     let site = site(1.0, &["Eager,challenges=Whitey,burst=3,clock=180+2"]).await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     let mut ids = Vec::new();
@@ -352,12 +352,12 @@ async fn of_a_burst_only_the_last_challenge_stands() {
     site.ok("Whitey", &format!("/api/challenge/{}/accept", ids[2]))
         .await;
     assert_eq!(next(&mut events, "gameStart").await["game"]["id"], *ids[2]);
-    // There is room for one game at once.
+    // One game at a time.
     events.quiet(Duration::from_millis(300)).await;
 }
 
 #[tokio::test]
-async fn challenges_are_taken_back_and_come_again() {
+async fn player_cancels_and_repeats_challenges() {
     let site = site(20.0, &["Moody,challenges=Whitey,cancels-every=2"]).await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     let first = next(&mut events, "challenge").await;
@@ -371,7 +371,7 @@ async fn challenges_are_taken_back_and_come_again() {
 }
 
 #[tokio::test]
-async fn copies_challenge_at_once_under_names_of_their_own() {
+async fn player_copies_challenge_concurrently() {
     let site = site(1.0, &["Swarm,copies=4,challenges=Whitey"]).await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     let mut names = Vec::new();
@@ -384,7 +384,7 @@ async fn copies_challenge_at_once_under_names_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_rematcher_offers_another_game() {
+async fn player_offers_rematch() {
     let site = site(50.0, &["Again,human,offers-rematches"]).await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     let (id, mut stream) = game_with(&site, "Again", "clock.limit=600&clock.increment=0").await;
@@ -424,13 +424,13 @@ async fn moves_with(seed: u64, users: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_same_seed_plays_the_same_games() {
+async fn players_same_seed_repeats_games() {
     let users = [
         "Thinker,kind=engine,nodes=50,resigns=5",
         "Roller,resigns=3,challenges=Thinker,clock=600+0,count=3,color=white,color=black",
     ];
     let once = moves_with(1, &users).await;
-    // Another one in the house changes nothing.
+    // Another player changes nothing.
     let company = [users[0], users[1], "Idle,kind=idle"];
     assert_eq!(once, moves_with(1, &company).await);
     assert_ne!(once, moves_with(2, &users).await);
