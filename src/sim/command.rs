@@ -109,19 +109,19 @@ fn unique_users(requested: impl Iterator<Item = NewUser>) -> io::Result<Vec<NewU
 }
 
 /// Returns the opponents of built-in players that are not users of the site.
-fn unknown_opponents<'a>(users: &[NewUser], sparring: &'a [PlayerOptions]) -> BTreeSet<&'a str> {
-    let builtin_players = sparring
+fn unknown_opponents<'a>(users: &[NewUser], players: &'a [PlayerOptions]) -> BTreeSet<&'a str> {
+    let builtin_players = players
         .iter()
         .cloned()
         .flat_map(PlayerOptions::expand_copies);
     let names = users.iter().map(|user| user.name.clone());
     let known: BTreeSet<UserId> = names
-        .chain(builtin_players.map(|resident| resident.name))
+        .chain(builtin_players.map(|player| player.name))
         .map(|name| UserId::of(&name))
         .collect();
-    let plans = sparring
+    let plans = players
         .iter()
-        .filter_map(|sparring| sparring.challenges.as_ref());
+        .filter_map(|player| player.challenges.as_ref());
     plans
         .map(|plan| plan.opponent.as_str())
         .filter(|name| !known.contains(&UserId::of(name)))
@@ -163,13 +163,13 @@ pub async fn run_command(
     let address = listener.local_addr()?;
     super::warn_if_reachable(address);
     let users = unique_users(args.users.into_iter().chain(script.users))?;
-    let sparring: Vec<PlayerOptions> = args.players.into_iter().chain(script.players).collect();
-    let unknown_opponents = unknown_opponents(&users, &sparring);
+    let players: Vec<PlayerOptions> = args.players.into_iter().chain(script.players).collect();
+    let unknown_opponents = unknown_opponents(&users, &players);
     let names: Vec<(String, bool)> = users
         .iter()
         .map(|user| (user.name.clone(), user.bot))
         .collect();
-    let is_empty = users.is_empty() && sparring.is_empty();
+    let is_empty = users.is_empty() && players.is_empty();
     let speed = args.speed.or(script.speed).unwrap_or(1.0);
     let limits = args.limits || script.limits.unwrap_or(false);
     let quirks = args.quirks.into_iter().map(|quirk| quirk.0);
@@ -235,8 +235,8 @@ pub async fn run_command(
     }
     out.flush()?;
     drop(out);
-    for sparring in sparring {
-        sim.add_player(sparring);
+    for player in players {
+        sim.add_player(player);
     }
     let printer = async {
         match args.quiet {

@@ -227,19 +227,19 @@ impl Sim {
 
     /// Applies a fault to open streams of this user, or of all users: the streams of this game, or all game and event
     /// streams.
-    pub fn break_streams(&self, user: Option<&str>, game: Option<&str>, how: StreamFault) {
+    pub fn break_streams(&self, user: Option<&str>, game: Option<&str>, fault: StreamFault) {
         self.state()
-            .break_streams(user, game, [game.is_none(), true], how);
+            .break_streams(user, game, [game.is_none(), true], fault);
     }
 
     /// Adds a built-in player, which plays while the site is served. The account is created if needed. Does nothing if
     /// the player exists.
-    pub fn add_player(&self, sparring: PlayerOptions) {
-        for options in sparring.expand_copies() {
-            let resident = BuiltinPlayer::new(options, &mut self.state(), self.time().now());
-            if let Some(resident) = resident {
+    pub fn add_player(&self, player: PlayerOptions) {
+        for options in player.expand_copies() {
+            let player = BuiltinPlayer::new(options, &mut self.state(), self.time().now());
+            if let Some(player) = player {
                 // The receiver is gone once the site is no longer served.
-                let _ = self.0.new_players.send(resident);
+                let _ = self.0.new_players.send(player);
             }
         }
     }

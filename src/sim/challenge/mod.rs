@@ -264,9 +264,9 @@ impl Challenge {
     }
 
     /// Applies a fault to the keep-alive stream.
-    pub fn inject_fault(&self, how: StreamFault) {
+    pub fn inject_fault(&self, fault: StreamFault) {
         if let Some(feed) = &self.stream {
-            feed.inject_fault(how);
+            feed.inject_fault(fault);
         }
     }
 
@@ -283,9 +283,9 @@ impl Challenge {
     }
 
     /// Ends the keep-alive stream with the outcome.
-    fn finish_stream(&mut self, how: &str) {
+    fn finish_stream(&mut self, outcome: &str) {
         if let Some(feed) = self.stream.take() {
-            feed.push(format!("{{\"done\":\"{how}\"}}\n").into());
+            feed.push(format!("{{\"done\":\"{outcome}\"}}\n").into());
             feed.end();
         }
     }

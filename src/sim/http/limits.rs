@@ -213,7 +213,7 @@ impl Limits {
     ) -> Result<(), Exceeded> {
         if cost > 0 {
             self.check(limit, subject, now)?;
-            self.count(limit, subject, cost, now);
+            self.charge_unchecked(limit, subject, cost, now);
         }
         Ok(())
     }
@@ -236,10 +236,10 @@ impl Limits {
         if !self.enabled {
             return Ok(());
         }
-        self.exceeded_by(limit, subject, now)
+        self.check_usage(limit, subject, now)
     }
 
-    fn exceeded_by(&mut self, limit: &Limit, subject: &str, now: SimTime) -> Result<(), Exceeded> {
+    fn check_usage(&mut self, limit: &Limit, subject: &str, now: SimTime) -> Result<(), Exceeded> {
         let usage = self.usage.get_mut(&(limit.key, subject.to_owned()));
         match usage.and_then(|usage| usage.time_exceeded(limit, now)) {
             None => Ok(()),
@@ -252,7 +252,7 @@ impl Limits {
     }
 
     /// Charges a limit even if it is exceeded.
-    pub fn count(&mut self, limit: &Limit, subject: &str, cost: u32, now: SimTime) {
+    pub fn charge_unchecked(&mut self, limit: &Limit, subject: &str, cost: u32, now: SimTime) {
         if self.enabled {
             self.add(limit, subject, cost, now);
         }
@@ -270,7 +270,7 @@ impl Limits {
         let Some(limit) = self.proxy else {
             return true;
         };
-        let passes = self.exceeded_by(&limit, address, now).is_ok();
+        let passes = self.check_usage(&limit, address, now).is_ok();
         if passes {
             self.add(&limit, address, 1, now);
         }
@@ -278,12 +278,12 @@ impl Limits {
     }
 
     /// Takes a permit for one more concurrent request.
-    pub fn acquire(&mut self, crowd: ConcurrencyLimit, subject: &str) -> Result<Permit, ApiError> {
-        let key = (crowd.kind, subject.to_owned());
+    pub fn acquire(&mut self, limit: ConcurrencyLimit, subject: &str) -> Result<Permit, ApiError> {
+        let key = (limit.kind, subject.to_owned());
         let running = self.running.entry(key).or_default();
         // One reference is held by the map.
-        if self.enabled && Arc::strong_count(running) > crowd.max {
-            return Err(ApiError::too_many_at_once(crowd.max));
+        if self.enabled && Arc::strong_count(running) > limit.max {
+            return Err(ApiError::too_many_at_once(limit.max));
         }
         Ok(Permit {
             _running: Arc::clone(running),
@@ -389,7 +389,7 @@ mod tests {
         for (cost, second) in [(24, 0), (20, 10), (5, 59)] {
             let _ = limits.charge(&LIMIT, "a", cost, at(second));
         }
-        limits.count(&LIMIT, "a", 10, at(59));
+        limits.charge_unchecked(&LIMIT, "a", 10, at(59));
         // 24, 20 and 10 credits: without the first, 30 are still used.
         let refused = limits.charge(&LIMIT, "a", 1, at(59)).unwrap_err();
         assert_eq!(refused.wait, Duration::from_secs(11));

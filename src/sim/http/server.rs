@@ -316,7 +316,7 @@ async fn answer_authorized(
         Some(permit) => response.map(|body| {
             Body::new(PermitBody {
                 body,
-                _pass: permit,
+                _permit: permit,
             })
         }),
         None => response,
@@ -326,7 +326,7 @@ async fn answer_authorized(
 /// Response body that holds the permit of its request until it is sent.
 struct PermitBody {
     body: Body,
-    _pass: Permit,
+    _permit: Permit,
 }
 
 impl http_body::Body for PermitBody {

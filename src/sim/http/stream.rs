@@ -79,8 +79,8 @@ impl Feed {
     }
 
     /// Applies a fault to the stream now.
-    pub fn inject_fault(&self, how: StreamFault) {
-        self.state().fault = Some(how);
+    pub fn inject_fault(&self, fault: StreamFault) {
+        self.state().fault = Some(fault);
         self.0.wake.notify_one();
     }
 
@@ -187,8 +187,8 @@ impl StreamBody {
             return Some(Output::End);
         }
         let mut fault = fault.or_else(|| self.faults.next_due());
-        while let Some(how) = fault {
-            match how {
+        while let Some(kind) = fault {
+            match kind {
                 StreamFault::Eof => return Some(Output::End),
                 StreamFault::Reset => return Some(Output::Reset),
                 StreamFault::Garbage => return Some(Output::Line(faults::garbage_line())),

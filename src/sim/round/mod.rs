@@ -43,6 +43,7 @@ pub(in crate::sim) const COLORS: [Color; 2] = [Color::White, Color::Black];
 /// Origin of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum Source {
+    /// A regular challenge.
     Friend,
     /// A challenge to the AI.
     Ai,
@@ -190,13 +191,13 @@ impl Round {
     }
 
     /// Applies a fault to the streams of these users.
-    pub fn break_streams(&self, matches: &dyn Fn(&UserId) -> bool, how: StreamFault) {
+    pub fn break_streams(&self, matches: &dyn Fn(&UserId) -> bool, fault: StreamFault) {
         for stream in self
             .player_streams
             .iter()
             .filter(|stream| matches(&stream.user))
         {
-            stream.feed.inject_fault(how);
+            stream.feed.inject_fault(fault);
         }
     }
 
@@ -328,7 +329,8 @@ impl SiteState {
         };
         if users.iter().all(|id| self.user(id).bot) {
             for user in &users {
-                self.limits.count(&BOT_GAMES, user.as_str(), 1, now);
+                self.limits
+                    .charge_unchecked(&BOT_GAMES, user.as_str(), 1, now);
             }
         }
         let round = Round {
@@ -498,15 +500,21 @@ impl SiteState {
         let Some(round) = self.rounds.get_mut(&id) else {
             return Ok(());
         };
-        let was_on = round.referee.is_running();
+        let was_running = round.referee.is_running();
         let ActionOutcome { snapshots, result } = command(&mut round.referee);
         if !snapshots.is_empty() {
-            self.broadcast(id, &snapshots, was_on, now);
+            self.broadcast(id, &snapshots, was_running, now);
         }
         result
     }
 
-    fn broadcast(&mut self, id: GameId, snapshots: &[StateSnapshot], was_on: bool, now: SimTime) {
+    fn broadcast(
+        &mut self,
+        id: GameId,
+        snapshots: &[StateSnapshot],
+        was_running: bool,
+        now: SimTime,
+    ) {
         let Some(round) = self.rounds.get_mut(&id) else {
             return;
         };
@@ -516,7 +524,7 @@ impl SiteState {
         }
         self.game_changed.notify_one();
         let users = round.sides.each_ref().map(|side| side.user.clone());
-        if was_on && !round.referee.is_running() {
+        if was_running && !round.referee.is_running() {
             round.end_streams();
             self.finish_round(id, now);
         }

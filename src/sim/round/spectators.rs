@@ -26,7 +26,7 @@ struct GameSpectator {
     game: GameId,
     feed: Feed,
     shown: usize,
-    _pass: Permit,
+    _permit: Permit,
 }
 
 /// Games watched by a stream.
@@ -42,7 +42,7 @@ struct ListSpectator {
     name: Option<String>,
     watched: WatchedGames,
     feed: Feed,
-    _pass: Permit,
+    _permit: Permit,
 }
 
 /// All spectator streams.
@@ -70,8 +70,8 @@ impl Spectators {
     }
 
     /// Applies a fault to all streams.
-    pub fn inject_fault(&self, how: StreamFault) {
-        self.feeds().for_each(|feed| feed.inject_fault(how));
+    pub fn inject_fault(&self, fault: StreamFault) {
+        self.feeds().for_each(|feed| feed.inject_fault(fault));
     }
 
     fn feeds(&self) -> impl Iterator<Item = &Feed> {
@@ -279,7 +279,7 @@ impl SiteState {
                 game: round.id,
                 feed: feed.clone(),
                 shown: visible,
-                _pass: permit,
+                _permit: permit,
             });
         } else {
             feed.push(round.description_line());
@@ -304,7 +304,7 @@ impl SiteState {
             name,
             watched,
             feed: feed.clone(),
-            _pass: permit,
+            _permit: permit,
         });
         feed
     }

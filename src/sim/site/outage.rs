@@ -53,16 +53,16 @@ impl Outage {
 
 impl SiteState {
     /// Stops the site for a while.
-    fn go_down(&mut self, down: Duration, how: StreamFault, now: SimTime) {
+    fn go_down(&mut self, downtime: Duration, fault: StreamFault, now: SimTime) {
         for id in self.running.clone() {
             self.give_time(id, now, |to_move| STOP_COMPENSATION[usize::from(!to_move)]);
         }
-        self.break_streams(None, None, [true; 2], how);
+        self.break_streams(None, None, [true; 2], fault);
         for challenge in self.challenges.values() {
-            challenge.inject_fault(how);
+            challenge.inject_fault(fault);
         }
-        self.spectators.inject_fault(how);
-        self.outage.back_at = Some(now + down);
+        self.spectators.inject_fault(fault);
+        self.outage.back_at = Some(now + downtime);
     }
 
     /// Returns whether the site is down. Starts it first if its outage is over.
@@ -114,8 +114,8 @@ impl SiteState {
 impl Sim {
     /// Restarts the site: all streams break with this fault, requests are answered with 502 until it is up again, and
     /// players are compensated with some time.
-    pub fn restart(&self, down: Duration, how: StreamFault) {
-        self.state().go_down(down, how, self.time().now());
+    pub fn restart(&self, downtime: Duration, fault: StreamFault) {
+        self.state().go_down(downtime, fault, self.time().now());
     }
 
     /// Waits until the site is up. Starts it if its outage is over.

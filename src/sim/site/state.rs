@@ -231,9 +231,9 @@ impl SiteState {
     }
 
     pub fn notify(&self, user: &UserId, notice: Notice) {
-        if let Some(resident) = self.builtin_players.get(user) {
+        if let Some(player) = self.builtin_players.get(user) {
             // The player may have stopped.
-            let _ = resident.send(notice);
+            let _ = player.send(notice);
         }
     }
 
@@ -271,7 +271,7 @@ impl SiteState {
         user: Option<&str>,
         game: Option<&str>,
         [events, games]: [bool; 2],
-        how: StreamFault,
+        fault: StreamFault,
     ) {
         let user = user.map(UserId::of);
         let matches = |id: &UserId| user.as_ref().is_none_or(|user| user == id);
@@ -281,13 +281,13 @@ impl SiteState {
                 .iter()
                 .filter(|stream| matches(&stream.user))
             {
-                stream.feed.inject_fault(how);
+                stream.feed.inject_fault(fault);
             }
         }
         let only = game.and_then(GameId::parse_any);
         for (id, round) in &self.rounds {
             if games && (game.is_none() || only == Some(*id)) {
-                round.break_streams(&matches, how);
+                round.break_streams(&matches, fault);
             }
         }
     }

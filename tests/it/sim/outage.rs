@@ -35,7 +35,7 @@ async fn restart_ends_streams_answers_502_and_adds_time() {
     for streams in [StreamFault::Eof, StreamFault::Reset] {
         let restart = Fault::Restart {
             downtime: DOWN,
-            streams: streams,
+            streams,
         };
         let site = Site::with(SimOptions {
             faults: vec![FaultRule::new(restart).at(Duration::from_secs(1_000))],

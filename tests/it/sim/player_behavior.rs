@@ -245,7 +245,6 @@ async fn player_takeback_requests_granted_by_human() {
     site.ok("Anna", &path).await;
     let back = next(&mut stream, "gameState").await;
     assert_eq!(text(&back["moves"]).split(' ').count(), asked - 1);
-    // It moves again.
     assert_eq!(plies(&mut stream, asked).await["status"], "started");
 }
 
