@@ -86,11 +86,11 @@ pub(super) fn add_time(sim: &Sim, me: &UserId, id: GameId, seconds: u32) -> ApiR
     state.with_referee(
         id,
         |referee| {
-            let mut ruling = referee.give_time(color, time, now);
+            let mut outcome = referee.give_time(color, time, now);
             if !is_pushed {
-                ruling.snapshots.clear();
+                outcome.snapshots.clear();
             }
-            ruling
+            outcome
         },
         now,
     )?;
