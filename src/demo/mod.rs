@@ -299,20 +299,20 @@ fn partners() -> Vec<PlayerOptions> {
     };
     let alternate = [ColorChoice::White, ColorChoice::Black];
     let turned = [ColorChoice::Black, ColorChoice::White];
-    let sparring = |name: &str, rating, kind, delay, plan| PlayerOptions {
+    let player = |name: &str, rating, kind, delay, plan| PlayerOptions {
         rating,
         delay: Duration::from_millis(delay)..=Duration::from_millis(delay + delay / 2),
         ..PlayerOptions::new(name, kind).challenging(plan)
     };
     vec![
-        sparring(
+        player(
             "Rookie",
             800,
             PlayerKind::Random,
             300,
             plan(&[(30, 0), (30, 1)], &alternate),
         ),
-        sparring(
+        player(
             "Magpie",
             1200,
             PlayerKind::Greedy,
@@ -324,7 +324,7 @@ fn partners() -> Vec<PlayerOptions> {
                 resigns_when_lost: Some(9),
                 ..Behavior::default()
             },
-            ..sparring(
+            ..player(
                 "Echo",
                 1900,
                 PlayerKind::Engine { nodes: 2_000 },
@@ -332,7 +332,7 @@ fn partners() -> Vec<PlayerOptions> {
                 plan(&[(60, 0), (60, 1), (120, 1)], &alternate),
             )
         },
-        sparring(
+        player(
             "Shuffle",
             1500,
             PlayerKind::Engine { nodes: 200 },

@@ -485,7 +485,7 @@ fn the_site_tells_where_it_is_and_ends_on_sigterm() {
 }
 
 #[test]
-fn the_help_of_the_site_names_every_key_of_a_sparring_user() {
+fn sim_help_names_every_player_key() {
     let refused = output(&["sim", "--player", "Echo,wings=2"]);
     assert_eq!(refused.status.code(), Some(2));
     let refused = String::from_utf8(refused.stderr).unwrap();
@@ -498,7 +498,7 @@ fn the_help_of_the_site_names_every_key_of_a_sparring_user() {
 }
 
 #[test]
-fn the_site_prints_a_line_for_every_game_of_its_sparring_users() {
+fn sim_prints_line_for_every_game() {
     let mut child = knightwatch(&[
         "sim",
         "--listen",

@@ -40,8 +40,8 @@ fn once(name: &str, kind: PlayerKind) -> PlayerOptions {
 
 /// One that challenges the bot to a game that the bot wins in a few moves.
 pub fn lost(name: &str) -> PlayerOptions {
-    let sparring = once(name, PlayerKind::Random);
-    let plan = sparring.challenges.clone().map(|plan| ChallengePlan {
+    let options = once(name, PlayerKind::Random);
+    let plan = options.challenges.clone().map(|plan| ChallengePlan {
         variant: "fromPosition".to_owned(),
         fen: Some(WON.to_owned()),
         colors: vec![ColorChoice::Black],
@@ -49,7 +49,7 @@ pub fn lost(name: &str) -> PlayerOptions {
     });
     PlayerOptions {
         challenges: plan,
-        ..sparring
+        ..options
     }
 }
 

@@ -340,7 +340,7 @@ impl Storm {
         );
         crowd(games, self.of_each, &mut rng)
             .into_iter()
-            .for_each(|sparring| site.sim.add_player(sparring));
+            .for_each(|player| site.sim.add_player(player));
         let began = Instant::now();
         let pause = |rng: &mut fastrand::Rng| Duration::from_millis(rng.u64(4_000..15_000));
         let mut next_kill = began + pause(&mut rng);

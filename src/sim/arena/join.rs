@@ -1,4 +1,4 @@
-//! Who gets into an arena, and out of it again.
+//! Joining and leaving arenas.
 
 use aws_lc_rs::hmac;
 
@@ -12,10 +12,10 @@ use crate::sim::site::team::TeamId;
 use crate::sim::site::time::SimTime;
 use crate::sim::site::users::User;
 
-/// Who pauses among the first so many has to wait before he may come back.
+/// Players who withdraw while ranked above this must wait before they may rejoin.
 const LEADER_RANKS: usize = 7;
 
-/// What somebody says when he joins.
+/// Parameters of a join request.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sim) struct JoinRequest {
     pub password: Option<String>,
@@ -23,23 +23,26 @@ pub(in crate::sim) struct JoinRequest {
     pub pair_me_asap: bool,
 }
 
-/// One condition of an arena, and what speaks against this user; nothing when he may enter.
+/// An entry condition of an arena, and the reason why a user does not meet it; `None` if they do.
 pub(super) struct ConditionVerdict {
     pub condition: String,
-    pub refusal: Option<String>,
+    pub rejection: Option<String>,
 }
 
 impl ConditionVerdict {
-    fn new(condition: impl Into<String>, refusal: Option<String>) -> Self {
+    fn new(condition: impl Into<String>, rejection: Option<String>) -> Self {
         Self {
             condition: condition.into(),
-            refusal,
+            rejection,
         }
     }
 }
 
 impl SiteState {
-    /// Somebody joins, or comes back.
+    /// Joins an arena, or rejoins it.
+    ///
+    /// # Errors
+    /// An unknown or finished arena, an exceeded limit, or an unmet condition.
     pub fn join_arena(
         &mut self,
         me: &UserId,
@@ -60,13 +63,13 @@ impl SiteState {
         let team = self.check_join(arena, me, entry, now)?;
         let user = self.user(me);
         let bot = user.bot;
-        let mut newcomer = Player::new(
+        let mut new_player = Player::new(
             me.clone(),
             bot,
             user.rating(arena.perf().key),
             arena.players.len(),
         );
-        newcomer.team = team;
+        new_player.team = team;
         let Some(arena) = self.arenas.get_mut(id) else {
             return Err(ApiError::not_found());
         };
@@ -74,14 +77,14 @@ impl SiteState {
             .players
             .entry(me.clone())
             .and_modify(|player| player.withdrawn = false)
-            .or_insert(newcomer);
+            .or_insert(new_player);
         if entry.pair_me_asap && !arena.is_playing(me) {
             arena.waiting.add(me.clone(), now);
         }
         Ok(())
     }
 
-    /// The checks in the order of the site; for which team he plays, in a battle.
+    /// Checks the conditions in Lichess's order; returns the user's team in a team battle.
     fn check_join(
         &self,
         arena: &Arena,
@@ -90,25 +93,25 @@ impl SiteState {
         now: SimTime,
     ) -> Result<Option<TeamId>, ApiError> {
         let config = &arena.config;
-        let known = arena.player(me);
+        let player = arena.player(me);
         let name = me.to_string();
         if config.conditions.banned.contains(&name) {
             return Err(ApiError::bad_request("You are not allowed to join arenas"));
         }
-        if known.is_none()
+        if player.is_none()
             && let Some(code) = &config.password
             && !is_entry_code(code, &name, entry.password.as_deref().unwrap_or_default())
         {
             return Err(ApiError::bad_request("Wrong entry code"));
         }
         let verdicts = self.verdicts(arena, Some(me));
-        if verdicts.iter().any(|verdict| verdict.refusal.is_some()) {
+        if verdicts.iter().any(|verdict| verdict.rejection.is_some()) {
             return Err(ApiError::bad_request(&self.quirks.restriction));
         }
         if self
             .arenas
             .pauses
-            .left(me, config.estimate(), now)
+            .seconds_left(me, config.estimate(), now)
             .is_some()
         {
             return Err(ApiError::bad_request("Your pause is not over yet"));
@@ -116,8 +119,8 @@ impl SiteState {
         if config.team_battle.is_empty() {
             return Ok(None);
         }
-        match (entry.team.as_deref().map(TeamId::of), known) {
-            (None, Some(known)) => Ok(known.team.clone()),
+        match (entry.team.as_deref().map(TeamId::of), player) {
+            (None, Some(player)) => Ok(player.team.clone()),
             (Some(team), _) if config.team_battle.contains(&team) && self.is_member(&team, me) => {
                 Ok(Some(team))
             }
@@ -125,17 +128,17 @@ impl SiteState {
         }
     }
 
-    /// The conditions of an arena, judged for this user; for nobody all are fulfilled.
+    /// The entry conditions of an arena, evaluated for this user; without a user all are met.
     pub(super) fn verdicts(&self, arena: &Arena, me: Option<&UserId>) -> Vec<ConditionVerdict> {
         let user = me.map(|me| self.user(me));
-        let returns =
+        let is_rejoining =
             me.is_some_and(|me| arena.status == ArenaStatus::Started && arena.player(me).is_some());
         let conditions = &arena.config.conditions;
         let mut verdicts = Vec::new();
-        if !returns {
-            verdicts.extend(conditions.of_rating(user, arena.perf()));
+        if !is_rejoining {
+            verdicts.extend(conditions.rating_verdicts(user, arena.perf()));
         } else {
-            verdicts.extend(conditions.of_rating(None, arena.perf()));
+            verdicts.extend(conditions.rating_verdicts(None, arena.perf()));
         }
         if let Some(team) = &conditions.team {
             let name = self.teams.get(team).map_or("", |team| &team.name);
@@ -147,7 +150,7 @@ impl SiteState {
         }
         if !conditions.allow.is_empty() {
             let missing =
-                !returns && me.is_some_and(|me| !conditions.allow.contains(&me.to_string()));
+                !is_rejoining && me.is_some_and(|me| !conditions.allow.contains(&me.to_string()));
             verdicts.push(ConditionVerdict::new(
                 "Fixed line-up",
                 missing.then(|| "Your name is not in the tournament line-up.".to_owned()),
@@ -157,25 +160,28 @@ impl SiteState {
             verdicts.push(ConditionVerdict::new("Bot players are allowed", None));
         } else if let Some(user) = user {
             const NO_BOTS: &str = "Bot players are not allowed";
-            let refusal = (user.bot && !returns).then(|| NO_BOTS.to_owned());
-            verdicts.push(ConditionVerdict::new(NO_BOTS, refusal));
+            let rejection = (user.bot && !is_rejoining).then(|| NO_BOTS.to_owned());
+            verdicts.push(ConditionVerdict::new(NO_BOTS, rejection));
         }
         verdicts
     }
 
-    /// A user withdraws by himself. Among the leaders that is a pause after which he has to wait.
+    /// Withdraws a user at their own request. For leaders this counts as a pause.
+    ///
+    /// # Errors
+    /// An unknown arena.
     pub fn leave_arena(&mut self, me: &UserId, id: ArenaId, now: SimTime) -> Result<(), ApiError> {
         let arena = self.arenas.get_mut(id).ok_or_else(ApiError::not_found)?;
-        let leads = arena.status == ArenaStatus::Started
+        let is_leader = arena.status == ArenaStatus::Started
             && arena.rank(me).is_some_and(|rank| rank < LEADER_RANKS);
         arena.withdraw(me);
-        if leads {
+        if is_leader {
             self.arenas.pauses.add(me, now);
         }
         Ok(())
     }
 
-    /// A user who lives here joins an arena for bots. He needs nobody's leave: the door is opened for him.
+    /// Joins a built-in player to an arena that admits bots, with its password and team membership.
     pub fn join_as_builtin(&mut self, user: &UserId, id: ArenaId, now: SimTime) {
         let Some(arena) = self
             .arenas
@@ -202,11 +208,11 @@ impl SiteState {
             }
         }
         if let Err(why) = self.join_arena(user, id, &entry, now) {
-            tracing::debug!("{user} does not get into arena {id}: {why:?}");
+            tracing::debug!("{user} cannot join arena {id}: {why:?}");
         }
     }
 
-    /// The same for all that are not over.
+    /// Joins a built-in player to all arenas that are not finished.
     pub fn join_all_as_builtin(&mut self, user: &UserId, now: SimTime) {
         let open = |arena: &&Arena| arena.status != ArenaStatus::Finished;
         let ids: Vec<ArenaId> = self
@@ -221,13 +227,14 @@ impl SiteState {
     }
 
     pub fn pause_left(&self, arena: &Arena, me: &UserId, now: SimTime) -> Option<i64> {
-        self.arenas.pauses.left(me, arena.config.estimate(), now)
+        self.arenas
+            .pauses
+            .seconds_left(me, arena.config.estimate(), now)
     }
 }
 
 impl Conditions {
-    /// What is asked of ratings.
-    fn of_rating(
+    fn rating_verdicts(
         &self,
         user: Option<&User>,
         perf: crate::sim::site::variant::Perf,
@@ -237,41 +244,37 @@ impl Conditions {
             .filter(|rating| rating.is_provisional())
             .map(|_| format!("Your {} rating is provisional", perf.name));
         let mut verdicts = Vec::new();
-        if let Some(least) = self.min_rated_games {
-            // Titled players, bots among them, need none.
+        if let Some(min) = self.min_rated_games {
+            // Titled players, including bots, are exempt.
             let missing = user
                 .filter(|user| user.title().is_none())
                 .and(rating)
-                .and_then(|rating| {
-                    least
-                        .checked_sub(rating.games)
-                        .filter(|missing| *missing > 0)
-                });
+                .and_then(|rating| min.checked_sub(rating.games).filter(|missing| *missing > 0));
             verdicts.push(ConditionVerdict::new(
-                format!("≥ {least} {} rated games", perf.name),
+                format!("≥ {min} {} rated games", perf.name),
                 missing.map(|missing| {
                     format!("You need to play {missing} more {} rated games", perf.name)
                 }),
             ));
         }
-        if let Some(most) = self.max_rating {
+        if let Some(max) = self.max_rating {
             let high = rating
                 .map(|rating| rating.value())
-                .filter(|value| i64::from(*value) > i64::from(most));
+                .filter(|value| i64::from(*value) > i64::from(max));
             verdicts.push(ConditionVerdict::new(
-                format!("Rated ≤ {most} in {} for the last week", perf.name),
+                format!("Rated ≤ {max} in {} for the last week", perf.name),
                 provisional
                     .clone()
                     .or(high
                         .map(|value| format!("Your {} rating ({value}) is too high", perf.name))),
             ));
         }
-        if let Some(least) = self.min_rating {
+        if let Some(min) = self.min_rating {
             let low = rating
                 .map(|rating| rating.value())
-                .filter(|value| i64::from(*value) < i64::from(least));
+                .filter(|value| i64::from(*value) < i64::from(min));
             verdicts.push(ConditionVerdict::new(
-                format!("Rated ≥ {least} in {}", perf.name),
+                format!("Rated ≥ {min} in {}", perf.name),
                 provisional
                     .or(low.map(|value| format!("Your {} rating ({value}) is too low", perf.name))),
             ));
@@ -280,12 +283,12 @@ impl Conditions {
     }
 }
 
-/// The code itself, or what it makes of the user's id.
-fn is_entry_code(code: &str, user: &str, said: &str) -> bool {
-    said == code || said == personal_code(code, user)
+/// Whether the entered code is the arena's code, or the user's personal code.
+fn is_entry_code(code: &str, user: &str, entered: &str) -> bool {
+    entered == code || entered == personal_code(code, user)
 }
 
-/// HMAC-SHA256 of the user's id under the code, in hexadecimal digits.
+/// Hexadecimal HMAC-SHA256 of the user id, keyed with the arena's code.
 fn personal_code(code: &str, user: &str) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, code.as_bytes());
     hmac::sign(&key, user.as_bytes())
@@ -300,8 +303,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_plain_or_personal() {
-        // Computed with another program: printf mybot | openssl dgst -sha256 -hmac secret
+    fn entry_code_is_plain_or_personal() {
+        // Computed with printf mybot | openssl dgst -sha256 -hmac secret
         let personal = "17d5c7a6ca9cc78be2d1e143ae581f6f93a283ba90dc28154a19f425023ab24b";
         assert!(is_entry_code("secret", "mybot", "secret"));
         assert!(is_entry_code("secret", "mybot", personal));

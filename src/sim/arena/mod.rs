@@ -1,7 +1,7 @@
-//! Arenas: tournaments without rounds, in which everybody who waits is paired again and again until time is up.
+//! Arena tournaments: waiting players are paired again and again until the time is up.
 //!
-//! What can be decided without the rest of the site is pure: points, pairing, waiting, pauses. The others are methods of
-//! the [`SiteState`](crate::sim::site::state::SiteState): who gets in, what the organizer does every few seconds, what is shown.
+//! Scoring, pairing, the waiting list and pauses are pure. Joining, organizing and the JSON views are methods of the
+//! [`SiteState`](crate::sim::site::state::SiteState): who gets in, what the organizer does every few seconds, what is shown.
 
 mod form;
 mod join;
@@ -36,7 +36,7 @@ use pause::Pauses;
 use scoring::Sheet;
 use waiting_users::WaitingUsers;
 
-/// Finished arenas that are kept.
+/// Finished arenas that are kept; the oldest are dropped first.
 const MAX_FINISHED_ARENAS: usize = 100;
 
 /// The arenas of a site.
@@ -46,7 +46,7 @@ pub(super) struct Arenas {
     /// Oldest first.
     order: Vec<ArenaId>,
     pauses: Pauses,
-    /// The second in which the organizer last ran, of the site's time.
+    /// Simulated second in which the organizer last ran.
     second: i64,
 }
 
@@ -68,8 +68,7 @@ impl Arenas {
         self.all.insert(arena.id, arena);
     }
 
-    /// The archive makes place for what has just ended.
-    fn forget_oldest(&mut self) {
+    fn drop_oldest_finished(&mut self) {
         let finished = |arena: &&Arena| arena.status == ArenaStatus::Finished;
         let oldest = self.iter().find(finished).map(|arena| arena.id);
         if self.iter().filter(finished).count() > MAX_FINISHED_ARENAS
@@ -85,7 +84,7 @@ impl Arenas {
     }
 }
 
-/// How far an arena is.
+/// Status of an arena, with the ids of lila.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ArenaStatus {
     Created,
@@ -103,7 +102,7 @@ impl ArenaStatus {
     }
 }
 
-/// A game of an arena that is on.
+/// A running game of an arena.
 #[derive(Clone, Debug)]
 struct Pairing {
     /// White and Black.
@@ -111,7 +110,7 @@ struct Pairing {
     berserk: [bool; 2],
 }
 
-/// Sums over all games of an arena.
+/// Totals over all games of an arena.
 #[derive(Clone, Debug, Default)]
 struct Totals {
     games: usize,
@@ -130,13 +129,13 @@ pub(super) struct Arena {
     players: BTreeMap<UserId, Player>,
     waiting: WaitingUsers,
     running: BTreeMap<GameId, Pairing>,
-    /// In the order in which they ended.
+    /// Finished games, oldest first.
     games: Vec<GameId>,
     totals: Totals,
     paired_once: bool,
 }
 
-/// Somebody in an arena.
+/// A participant of an arena.
 #[derive(Clone, Debug)]
 pub(super) struct Player {
     pub user: UserId,
@@ -149,7 +148,7 @@ pub(super) struct Player {
     performance: Option<i32>,
     colors: Colors,
     last_opponent: Option<UserId>,
-    /// Who came earlier stands before his equals.
+    /// Order of joining; breaks ties.
     number: usize,
 }
 
@@ -170,8 +169,8 @@ impl Player {
         }
     }
 
-    /// Points first; among equals the performance, or the rating of who has none.
-    fn standing(&self) -> (Reverse<(u32, i32)>, usize) {
+    /// Sort key of the ranking: points, then performance or rating, then order of joining.
+    fn rank_key(&self) -> (Reverse<(u32, i32)>, usize) {
         let strength = self.performance.unwrap_or(self.rating);
         (Reverse((self.sheet.total(), strength)), self.number)
     }
@@ -198,7 +197,7 @@ impl Arena {
         Self::seconds_until(self.finishes_at(), now)
     }
 
-    /// Nobody is paired any more: half the time of a player before the end, but half a minute to two minutes.
+    /// Whether pairing has stopped: half of the clock limit before the end, but 30 to 120 seconds.
     pub fn pairings_closed(&self, now: SimTime) -> bool {
         let margin = (i64::from(self.config.limit) / 2).clamp(30, 120);
         self.seconds_to_finish(now) < margin
@@ -208,7 +207,7 @@ impl Arena {
         self.players.get(user)
     }
 
-    fn active(&self) -> usize {
+    fn active_players(&self) -> usize {
         self.players
             .values()
             .filter(|player| !player.withdrawn)
@@ -229,18 +228,18 @@ impl Arena {
     /// Best first.
     fn ranking(&self) -> Vec<&Player> {
         let mut players: Vec<&Player> = self.players.values().collect();
-        players.sort_by_key(|player| player.standing());
+        players.sort_by_key(|player| player.rank_key());
         players
     }
 
-    /// From 0.
+    /// Rank of a player, from 0.
     fn rank(&self, user: &UserId) -> Option<usize> {
         self.ranking()
             .iter()
             .position(|player| player.user == *user)
     }
 
-    /// All its games: those that are over in their order, then those that are on.
+    /// All games: finished ones in order, then running ones.
     pub fn all_games(&self) -> Vec<GameId> {
         self.games
             .iter()
@@ -249,7 +248,7 @@ impl Arena {
             .collect()
     }
 
-    /// Whether it is for members of this team, or a battle in which the team fights.
+    /// Whether the arena is restricted to this team, or a battle in which the team takes part.
     pub fn is_for_team(&self, team: &TeamId) -> bool {
         self.config.conditions.team.as_ref() == Some(team) || self.config.team_battle.contains(team)
     }

@@ -1,4 +1,4 @@
-//! What an arena is like: from the command line, from a script, from the form of the site.
+//! Options of an arena, from the command line, a script or Lichess's form.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,50 +13,50 @@ use crate::sim::site::team::TeamId;
 use crate::sim::site::time::parse_duration;
 use crate::sim::site::variant::{Speed, Variant};
 
-/// An arena to be held.
+/// Options of a new arena.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ArenaOptions {
-    /// Eight letters and digits, for who has to know it beforehand; drawn by lot otherwise.
+    /// Eight letters and digits; random if `None`.
     pub id: Option<String>,
-    /// The site puts " Arena" behind it.
+    /// Shown with " Arena" appended.
     pub name: String,
-    /// Seconds for the game, and seconds more for each move: `180+2`.
+    /// In seconds: `180+2`.
     #[serde(deserialize_with = "clock_text")]
     pub clock: TimeControl,
-    /// How long it lasts.
+    /// Duration.
     pub minutes: u32,
-    /// How long until it begins: `30s`, `5m`, `1h`.
+    /// Time until the start: `30s`, `5m`, `1h`.
     #[serde(deserialize_with = "span_text")]
     pub starts_in: Duration,
     /// `standard` or `chess960`.
     pub variant: String,
-    /// All games start here; they are not rated then.
+    /// FEN of the start position of all games; such games are casual.
     pub position: Option<String>,
     pub rated: bool,
     /// Whether humans may go berserk.
     pub berserkable: bool,
-    /// Whether two wins in a row double the points.
+    /// Whether winning streaks double the points.
     pub streakable: bool,
     pub password: Option<String>,
-    /// Who takes part has to be in this team.
+    /// Only members of this team may join.
     pub team: Option<String>,
-    /// A battle of these teams.
+    /// The teams of a team battle.
     #[serde(deserialize_with = "names")]
     pub teams: Vec<String>,
-    /// Whether bots may take part.
+    /// Whether bots may join.
     pub bots: bool,
     pub min_rating: Option<u32>,
     pub max_rating: Option<u32>,
     pub min_rated_games: Option<u32>,
-    /// The only users who may take part, if any are named.
+    /// The only users who may join; all if empty.
     #[serde(deserialize_with = "names")]
     pub allow: Vec<String>,
-    /// Users who are not allowed to join arenas.
+    /// Users who may not join.
     #[serde(deserialize_with = "names")]
     pub banned: Vec<String>,
     pub description: Option<String>,
-    /// Who holds it; the site itself otherwise.
+    /// The creator; Lichess itself if `None`.
     pub created_by: Option<String>,
 }
 
@@ -101,7 +101,7 @@ impl ArenaOptions {
     }
 }
 
-/// What was agreed on, checked.
+/// Validated arena options.
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct ArenaConfig {
     pub name: String,
@@ -120,7 +120,7 @@ pub(in crate::sim) struct ArenaConfig {
     pub description: Option<String>,
 }
 
-/// Who may take part.
+/// Entry conditions.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sim) struct Conditions {
     pub bots: bool,
@@ -137,7 +137,7 @@ impl ArenaConfig {
         TimeControl::clock(self.limit, self.increment)
     }
 
-    /// Seconds that a game is thought to take for each player.
+    /// Estimated seconds per player and game.
     pub fn estimate(&self) -> u32 {
         clock_estimate(self.limit, self.increment)
     }
@@ -146,7 +146,6 @@ impl ArenaConfig {
         Speed::of(self.time_control())
     }
 
-    /// Which variant its games are of.
     pub fn game_variant(&self) -> Variant {
         match self.start {
             Some(_) => Variant::FromPosition,
@@ -156,14 +155,17 @@ impl ArenaConfig {
 }
 
 impl ArenaOptions {
-    /// What speaks against it, in a sentence.
-    pub(in crate::sim) fn config(&self) -> Result<ArenaConfig, String> {
+    /// Validates the options.
+    ///
+    /// # Errors
+    /// A sentence about the first invalid option.
+    pub(in crate::sim) fn validate(&self) -> Result<ArenaConfig, String> {
         let TimeControl::Clock { limit, increment } = self.clock else {
             return Err("an arena needs a clock".to_owned());
         };
         if !matches!(limit, 0 | 15 | 30 | 45 | 90) && limit % 60 != 0 {
             return Err(format!(
-                "{limit}+{increment} is no clock of an arena: write it in seconds, as in 180+2"
+                "{limit}+{increment} is not an arena clock: write it in seconds, as in 180+2"
             ));
         }
         if limit + increment == 0 {
@@ -177,12 +179,14 @@ impl ArenaOptions {
         }
         let name = self.name.trim();
         if !(2..=30).contains(&name.chars().count()) {
-            return Err(format!("`{name}` is no name of 2 to 30 letters"));
+            return Err(format!(
+                "`{name}` is not a valid name: expected 2 to 30 characters"
+            ));
         }
         let variant = Variant::from_key(&self.variant)?;
         let start = match &self.position {
             None if variant == Variant::FromPosition => {
-                return Err("an arena from a position needs the position".to_owned());
+                return Err("an arena from a position needs `position`".to_owned());
             }
             None => None,
             Some(_) if variant == Variant::Chess960 => {
@@ -202,7 +206,7 @@ impl ArenaOptions {
             },
             rated: self.rated && start.is_none(),
             start,
-            // Nobody could berserk 1+60 without losing nearly all of his time.
+            // Lichess does not offer berserk with large increments.
             berserkable: self.berserkable && increment * 60 <= limit * 2,
             streakable: self.streakable,
             password: self.password.clone(),
@@ -227,7 +231,7 @@ impl FromStr for ArenaOptions {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let options: Self = parse_spec(text)?;
-        options.config()?;
+        options.validate()?;
         Ok(options)
     }
 }
@@ -242,7 +246,7 @@ fn span_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::
     parse_duration(&text).map_err(D::Error::custom)
 }
 
-/// One name, or several.
+/// Deserializes one name or a list.
 pub(in crate::sim) fn names<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<String>, D::Error> {
@@ -263,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_arena_in_one_line() {
+    fn arena_options_parse_from_spec() {
         let options: ArenaOptions =
             "Friday Bots,clock=30+1,minutes=10,starts-in=5m,bots,rated,password=x,teams=a,teams=b,min-rating=1200"
                 .parse()
@@ -280,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_in_a_script() {
+    fn arena_options_parse_from_toml() {
         let text = "name = \"Friday Bots\"\nclock = \"30+1\"\nminutes = 10\nstarts-in = \"5m\"\nbots = true\nallow = [\"A\"]";
         let options: ArenaOptions = toml::from_str(text).unwrap();
         let line = "Friday Bots,clock=30+1,minutes=10,starts-in=5m,bots,allow=A";
@@ -290,9 +294,9 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_in_a_sentence() {
+    fn arena_options_errors_name_problem() {
         for (text, part) in [
-            ("X", "no name"),
+            ("X", "not a valid name"),
             ("Bots,clock=soon", "not a time control"),
             ("Bots,clock=3+2", "in seconds"),
             ("Bots,clock=3d", "needs a clock"),
@@ -304,7 +308,7 @@ mod tests {
             ("Bots,clock", "`clock`"),
             ("Bots,clock=15+0,bots", "Invalid clock for bot games"),
             ("Bots,variant=atomic", "does not play atomic"),
-            ("Bots,variant=fromPosition", "needs the position"),
+            ("Bots,variant=fromPosition", "needs `position`"),
             ("Bots,position=nonsense", "nonsense"),
         ] {
             let error = text.parse::<ArenaOptions>().unwrap_err();
@@ -313,8 +317,8 @@ mod tests {
     }
 
     #[test]
-    fn positions_are_never_rated_and_long_increments_never_berserked() {
-        let config = |text: &str| text.parse::<ArenaOptions>().unwrap().config().unwrap();
+    fn arena_config_limits_rated_and_berserk() {
+        let config = |text: &str| text.parse::<ArenaOptions>().unwrap().validate().unwrap();
         let from = config("Bots,rated,position=4k3/8/8/8/8/8/4P3/4K3 w - - 0 1");
         assert!(!from.rated);
         assert_eq!(from.game_variant(), Variant::FromPosition);

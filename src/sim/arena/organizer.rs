@@ -1,4 +1,4 @@
-//! What the site does in an arena by itself: it begins, pairs, counts, ends.
+//! Arena organizer: starts arenas, pairs players, scores games and ends arenas.
 
 use super::pairing::{Candidate, Wave, pair};
 use super::scoring::{Outcome, PlayedGame, performance};
@@ -14,23 +14,22 @@ use crate::sim::site::state::{Notice, SiteState};
 use crate::sim::site::team::TeamId;
 use crate::sim::site::time::SimTime;
 
-/// The organizer looks at every arena after so many seconds, at those with 50 players and more every other second, at
-/// those with a thousand every second.
+/// Interval of pairing, in seconds. Arenas of medium size are paired every 2 seconds, large ones every second.
 const ORGANIZE_INTERVAL_SECONDS: i64 = 15;
 const MEDIUM_PLAYERS: usize = 50;
 const LARGE_PLAYERS: usize = 1_000;
-/// An arena with fewer players does not let most of them wait for the rest.
+/// In arenas with fewer players, pairing does not wait if most of them are waiting.
 const SMALL_PLAYERS: usize = 30;
-/// For so many seconds an arena has just begun.
+/// Duration of the opening phase after the start, in seconds.
 const OPENING_SECONDS: i64 = 15;
 
 impl SiteState {
-    /// Announces an arena.
+    /// Creates an arena.
     ///
     /// # Errors
-    /// Why it makes no sense.
+    /// Invalid options, a duplicate id, or an unknown team.
     pub fn add_arena(&mut self, options: &ArenaOptions, now: SimTime) -> Result<ArenaId, String> {
-        let config = options.config()?;
+        let config = options.validate()?;
         let id = match &options.id {
             None => loop {
                 let id = ArenaId::random(&mut self.rng);
@@ -38,15 +37,16 @@ impl SiteState {
                     break id;
                 }
             },
-            Some(text) => ArenaId::parse(text)
-                .ok_or_else(|| format!("`{text}` is no id: eight letters and digits"))?,
+            Some(text) => ArenaId::parse(text).ok_or_else(|| {
+                format!("`{text}` is not an arena id: expected 8 letters and digits")
+            })?,
         };
         if self.arenas.get(id).is_some() {
-            return Err(format!("there is an arena {id} already"));
+            return Err(format!("arena {id} already exists"));
         }
         for team in config.conditions.team.iter().chain(&config.team_battle) {
             if !self.teams.contains_key(team) {
-                return Err(format!("there is no team `{team}`"));
+                return Err(format!("no team `{team}`; create it first"));
             }
         }
         let created_by = options.created_by.as_ref().map(|name| {
@@ -72,11 +72,11 @@ impl SiteState {
         Ok(id)
     }
 
-    /// The organizer's second.
+    /// Starts and organizes all arenas that are due.
     pub fn tick_arenas(&mut self, now: SimTime) {
         let second = now.0.div_euclid(1_000);
         let last = std::mem::replace(&mut self.arenas.second, second);
-        // Time may run in leaps, so what is due is what came by since.
+        // Simulated time can jump, so intervals are counted since the last run.
         let every = |seconds: i64| second.div_euclid(seconds) != last.div_euclid(seconds);
         for id in self.arenas.order.clone() {
             let Some(arena) = self.arenas.get_mut(id) else {
@@ -104,11 +104,11 @@ impl SiteState {
             return;
         }
         for [white, black] in arena.next_pairs(&mut self.rng, now) {
-            self.begin_pairing(id, [white, black], now);
+            self.start_pairing(id, [white, black], now);
         }
     }
 
-    fn begin_pairing(&mut self, id: ArenaId, users: [UserId; 2], now: SimTime) {
+    fn start_pairing(&mut self, id: ArenaId, users: [UserId; 2], now: SimTime) {
         let game = self.new_id();
         let Some(arena) = self.arenas.get_mut(id) else {
             return;
@@ -143,7 +143,7 @@ impl SiteState {
         self.start_round(setup, now);
     }
 
-    /// A game of an arena is over: it counts unless the arena is over too, or it was called off.
+    /// Scores a finished arena game, unless the arena is over or the game was aborted.
     pub fn arena_game_over(&mut self, id: ArenaId, round: &Round) {
         let key = round.perf().key;
         let ratings = COLORS.map(|color| {
@@ -160,7 +160,7 @@ impl SiteState {
             return;
         }
         arena.games.push(round.id);
-        arena.count(round, &pairing, ratings);
+        arena.score_game(round, &pairing, ratings);
         if round.referee.status() == Status::NoStart
             && let Some(winner) = round.referee.winner()
         {
@@ -168,7 +168,7 @@ impl SiteState {
         }
     }
 
-    /// Who does not make his first move is taken out; he may come back at once.
+    /// Withdraws a player who did not make their first move; they may rejoin immediately.
     fn withdraw_non_mover(&mut self, id: ArenaId, user: &UserId) {
         if let Some(arena) = self.arenas.get_mut(id) {
             arena.withdraw(user);
@@ -176,7 +176,7 @@ impl SiteState {
         self.notify(user, Notice::Arena(id));
     }
 
-    /// The time is over. What is still played does not count; an arena without a game leaves no trace.
+    /// Ends an arena. Running games no longer count; an arena without games is removed.
     fn finish_arena(&mut self, id: ArenaId) {
         let Some(arena) = self.arenas.get_mut(id) else {
             return;
@@ -191,10 +191,10 @@ impl SiteState {
         for player in arena.players.values_mut() {
             player.withdrawn = false;
         }
-        self.arenas.forget_oldest();
+        self.arenas.drop_oldest_finished();
     }
 
-    /// Who leaves a team is taken out of what is only for its members.
+    /// Withdraws a user who left a team from its arenas.
     pub fn leave_arenas_of(&mut self, team: &TeamId, user: &UserId) {
         for arena in self.arenas.all.values_mut() {
             if arena.config.conditions.team.as_ref() == Some(team) {
@@ -203,14 +203,15 @@ impl SiteState {
         }
     }
 
-    /// Who becomes a bot leaves what he took part in.
+    /// Withdraws a user from all arenas, as when the account becomes a bot.
     pub fn leave_all_arenas(&mut self, user: &UserId) {
         for arena in self.arenas.all.values_mut() {
             arena.withdraw(user);
         }
     }
 
-    /// A human goes berserk. It is refused without an arena that has it, to bots, twice, and once both have moved.
+    /// Goes berserk in a game; `false` if rejected: for bots, a second time, after both have moved, and in games without
+    /// berserk.
     pub fn berserk(&mut self, me: &UserId, game: GameId, now: SimTime) -> bool {
         let found = self.rounds.get(&game).and_then(|round| {
             let Source::Arena {
@@ -226,21 +227,21 @@ impl SiteState {
         let Some((id, color)) = found.filter(|_| !self.user(me).bot) else {
             return false;
         };
-        let granted = self
+        let is_accepted = self
             .with_referee(game, |referee| referee.berserk(color, now), now)
             .is_ok();
-        if granted
+        if is_accepted
             && let Some(arena) = self.arenas.get_mut(id)
             && let Some(pairing) = arena.running.get_mut(&game)
         {
             pairing.berserk[color.index()] = true;
         }
-        granted
+        is_accepted
     }
 }
 
 impl Arena {
-    /// Before it has begun, who withdraws is no player any more.
+    /// Withdraws a player; before the start they are removed.
     pub(super) fn withdraw(&mut self, user: &UserId) {
         self.waiting.remove(user);
         match self.status {
@@ -256,9 +257,9 @@ impl Arena {
         }
     }
 
-    /// Whom the organizer pairs now, White first.
+    /// The pairs to start now, White first.
     fn next_pairs(&mut self, rng: &mut fastrand::Rng, now: SimTime) -> Vec<[UserId; 2]> {
-        let active = self.active();
+        let active = self.active_players();
         if self.players.len() < 2
             || self.pairings_closed(now)
             || (self.players.len() < SMALL_PLAYERS && active < 2)
@@ -286,7 +287,7 @@ impl Arena {
         pairs
     }
 
-    /// In an arena for bots all who are there and do not play in it wait, whether their programs run or not.
+    /// Adds all idle bots to the waiting list, even if they are offline, as Lichess does in arenas that admit bots.
     fn enqueue_idle_bots(&mut self, now: SimTime) {
         if !self.config.conditions.bots {
             return;
@@ -321,8 +322,8 @@ impl Arena {
             .collect()
     }
 
-    /// Both players get what the game is worth to them.
-    fn count(&mut self, round: &Round, pairing: &Pairing, ratings: [(i32, bool); 2]) {
+    /// Scores a game for both players.
+    fn score_game(&mut self, round: &Round, pairing: &Pairing, ratings: [(i32, bool); 2]) {
         let plies = round.referee.plies();
         let winner = round.referee.winner();
         let totals = &mut self.totals;

@@ -1,4 +1,4 @@
-//! An arena as the site shows it.
+//! JSON views of arenas.
 
 use super::scoring::Sheet;
 use super::wire::{
@@ -15,16 +15,15 @@ use crate::sim::site::state::SiteState;
 use crate::sim::site::time::SimTime;
 use crate::sim::wire::{self, Ordered, VariantJson};
 
-/// Players on one page of a standing.
+/// Players per page of the standing.
 const PAGE_SIZE: usize = 10;
-/// Games shown as duels.
 const MAX_DUELS: usize = 6;
-/// For so many seconds after its end an arena has finished recently.
+/// Time after the end during which `isRecentlyFinished` is set.
 const RECENTLY_FINISHED_SECONDS: i64 = 30 * 60;
 
-/// Who holds arenas that nobody else holds.
-const LICHESS: &str = "lichess";
-/// So many of its best count for a team in a battle.
+/// Creator of arenas without a user.
+const SITE_CREATOR: &str = "lichess";
+/// Players per team that count in a team battle.
 const TEAM_LEADERS: usize = 5;
 
 impl Arena {
@@ -39,7 +38,7 @@ impl Arena {
     fn creator(&self) -> String {
         self.created_by
             .as_ref()
-            .map_or_else(|| LICHESS.to_owned(), UserId::to_string)
+            .map_or_else(|| SITE_CREATOR.to_owned(), UserId::to_string)
     }
 
     fn clock(&self) -> Clock {
@@ -138,7 +137,7 @@ impl SiteState {
         }
     }
 
-    /// All arenas: those to come in the order in which they begin, those that are over from the latest on.
+    /// All arenas by status: created and started ones by start time, finished ones latest first.
     pub fn arena_lists(&self, now: SimTime) -> ArenaLists {
         let with_status = |status| {
             let mut arenas: Vec<&Arena> = self
@@ -164,7 +163,7 @@ impl SiteState {
         }
     }
 
-    /// The page of an arena, for this user or for nobody in particular.
+    /// The details of an arena, for this user or anonymous.
     pub fn arena_json(
         &self,
         arena: &Arena,
@@ -181,7 +180,7 @@ impl SiteState {
             .max(1);
         let finished = arena.status == ArenaStatus::Finished;
         let ended = now.0 / 1_000 - arena.finishes_at().0 / 1_000;
-        let battle = !config.team_battle.is_empty();
+        let is_team_battle = !config.team_battle.is_empty();
         ArenaJson {
             nb_players: arena.players.len(),
             duels: self.duels(arena, &ranking),
@@ -196,7 +195,7 @@ impl SiteState {
             podium: finished.then(|| self.podium(&ranking)),
             pairings_closed: arena.pairings_closed(now),
             stats: finished.then(|| arena.stats()),
-            team_standing: battle.then(|| self.ranked_teams(arena)),
+            team_standing: is_team_battle.then(|| self.ranked_teams(arena)),
             standing: Page {
                 page,
                 players: ranking
@@ -226,7 +225,7 @@ impl SiteState {
             position: arena.start(),
             verdicts: self.verdicts_json(arena, me),
             private: config.password.is_some(),
-            team_battle: battle.then(|| self.battle_json(arena, me)),
+            team_battle: is_team_battle.then(|| self.battle_json(arena, me)),
             description: config.description.clone(),
             my_username: me.map(|me| self.user(me).name.clone()),
             min_rating: conditions.min_rating.map(|rating| Rating { rating }),
@@ -284,22 +283,22 @@ impl SiteState {
     }
 
     fn verdicts_json(&self, arena: &Arena, me: Option<&UserId>) -> Verdicts {
-        // Who takes part already has been accepted.
+        // Current participants were accepted before.
         let me = me.filter(|me| arena.player(me).is_none_or(|player| player.withdrawn));
         let verdicts = self.verdicts(arena, me);
         Verdicts {
-            accepted: verdicts.iter().all(|verdict| verdict.refusal.is_none()),
+            accepted: verdicts.iter().all(|verdict| verdict.rejection.is_none()),
             list: verdicts
                 .into_iter()
                 .map(|verdict| VerdictJson {
                     condition: verdict.condition,
-                    verdict: verdict.refusal.unwrap_or_else(|| "ok".to_owned()),
+                    verdict: verdict.rejection.unwrap_or_else(|| "ok".to_owned()),
                 })
                 .collect(),
         }
     }
 
-    /// The games that are on, those of the strongest players first.
+    /// The running games with the highest rated players.
     fn duels(&self, arena: &Arena, ranking: &[&Player]) -> Vec<Duel> {
         let mut duels: Vec<(i32, Duel)> = arena
             .running
@@ -333,7 +332,7 @@ impl SiteState {
             .collect()
     }
 
-    /// The game with the best placed player.
+    /// The running game of the highest ranked player.
     fn featured(&self, arena: &Arena, ranking: &[&Player], now: SimTime) -> Option<Featured> {
         let (round, pairing) = ranking.iter().find_map(|player| {
             let id = arena.game_of(&player.user)?;
@@ -370,13 +369,13 @@ impl SiteState {
             teams: Ordered(named.collect()),
             nb_leaders: TEAM_LEADERS,
             join_with: me.map(|me| {
-                let mine = teams.iter().filter(|team| self.is_member(team, me));
-                mine.map(ToString::to_string).collect()
+                let own_teams = teams.iter().filter(|team| self.is_member(team, me));
+                own_teams.map(ToString::to_string).collect()
             }),
         }
     }
 
-    /// The teams of a battle: each scores what its best players score together.
+    /// The teams of a battle, ranked by the sum of their best players' scores.
     fn ranked_teams(&self, arena: &Arena) -> Vec<RankedTeam> {
         let ranking = arena.ranking();
         let mut teams: Vec<RankedTeam> = arena
@@ -408,7 +407,7 @@ impl SiteState {
         teams
     }
 
-    /// The standing of a battle of teams; nothing when it is none.
+    /// The team standing; `None` if this is no team battle.
     pub fn team_standing(&self, arena: &Arena) -> Option<TeamStanding> {
         (!arena.config.team_battle.is_empty()).then(|| TeamStanding {
             id: arena.id.to_string(),
@@ -416,9 +415,9 @@ impl SiteState {
         })
     }
 
-    /// One line for each player, the best first.
-    pub fn arena_results(&self, arena: &Arena, most: usize, with_sheet: bool) -> Vec<String> {
-        let best = arena.ranking().into_iter().take(most).enumerate();
+    /// NDJSON lines of the ranked players, best first.
+    pub fn arena_results(&self, arena: &Arena, max: usize, with_sheet: bool) -> Vec<String> {
+        let best = arena.ranking().into_iter().take(max).enumerate();
         best.map(|(rank, player)| {
             let user = self.light_user(&player.user);
             wire::json(&ResultLine {
@@ -436,7 +435,7 @@ impl SiteState {
         .collect()
     }
 
-    /// The arenas that a user has played in, the latest first.
+    /// Finished arenas in which a user has played, latest first.
     pub fn arenas_played(&self, user: &UserId, now: SimTime) -> Vec<PlayedArena> {
         let finished = self
             .arenas

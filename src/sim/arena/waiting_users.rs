@@ -1,4 +1,4 @@
-//! Who waits in an arena for his next opponent, and for how long.
+//! Users waiting for their next game in an arena.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,67 +6,70 @@ use std::time::Duration;
 use crate::sim::site::id::UserId;
 use crate::sim::site::time::SimTime;
 
-/// Who asks for a game through the API waits for it so long.
+/// Lifetime of a request to be paired.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(70);
-/// With more than so many nobody waits any longer.
+/// With more waiting users, pairing starts immediately.
 const MAX_WAITING_USERS: usize = 100;
 
-/// The waiting pool of one arena.
+/// The waiting users of one arena.
 #[derive(Clone, Debug, Default)]
 pub struct WaitingUsers {
-    asked: BTreeMap<UserId, SimTime>,
-    since: BTreeMap<UserId, SimTime>,
+    /// Time of the latest request of each user.
+    requested_at: BTreeMap<UserId, SimTime>,
+    /// Time since which the organizer counts each user as waiting.
+    waiting_since: BTreeMap<UserId, SimTime>,
 }
 
 impl WaitingUsers {
-    /// Somebody wants to be paired; the next wave counts him from when it looks.
+    /// Adds a user, or renews their request. They count as waiting from the next [`update`](Self::update) on.
     pub fn add(&mut self, user: UserId, now: SimTime) {
-        self.asked.insert(user, now);
+        self.requested_at.insert(user, now);
     }
 
-    /// Somebody was paired or has left.
     pub fn remove(&mut self, user: &UserId) {
-        self.asked.remove(user);
-        self.since.remove(user);
+        self.requested_at.remove(user);
+        self.waiting_since.remove(user);
     }
 
-    /// The organizer looks who is there.
+    /// Drops expired requests, and counts new ones from now on.
     pub fn update(&mut self, now: SimTime) {
-        self.asked
-            .retain(|_, asked| now.since(*asked) < REQUEST_TIMEOUT);
-        self.since.retain(|user, _| self.asked.contains_key(user));
-        for user in self.asked.keys() {
-            self.since.entry(user.clone()).or_insert(now);
+        self.requested_at
+            .retain(|_, requested_at| now.since(*requested_at) < REQUEST_TIMEOUT);
+        self.waiting_since
+            .retain(|user, _| self.requested_at.contains_key(user));
+        for user in self.requested_at.keys() {
+            self.waiting_since.entry(user.clone()).or_insert(now);
         }
     }
 
     pub fn len(&self) -> usize {
-        self.since.len()
+        self.waiting_since.len()
     }
 
     pub fn all(&self) -> Vec<UserId> {
-        self.since.keys().cloned().collect()
+        self.waiting_since.keys().cloned().collect()
     }
 
-    /// An even number of them: the one who came last is left out.
+    /// All waiting users, without the latest if their number is odd.
     pub fn even(&self) -> Vec<UserId> {
         let mut all = self.all();
         if all.len() % 2 == 1
-            && let Some(last) = self.since.iter().max_by_key(|(_, since)| **since)
+            && let Some(last) = self.waiting_since.iter().max_by_key(|(_, since)| **since)
         {
             all.retain(|user| user != last.0);
         }
         all
     }
 
-    /// At least two have waited for a whole wave.
+    /// Whether at least two users have waited for a whole wave.
     pub fn is_wave_complete(&self, wave: Duration, now: SimTime) -> bool {
         let long_enough = |since: &&SimTime| now.since(**since) > wave;
-        self.len() > MAX_WAITING_USERS || self.since.values().filter(long_enough).count() > 1
+        self.len() > MAX_WAITING_USERS
+            || self.waiting_since.values().filter(long_enough).count() > 1
     }
 }
 
-/// How long a wave waits for more players: `estimate` is the length of a game, limit + 40 increments, in seconds.
+/// Time for which a wave waits for more players; `estimate`: limit plus 40 increments, in seconds.
 pub fn wave_length(estimate: u32) -> Duration {
     Duration::from_secs(match estimate {
         0..30 => 8,
@@ -85,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn waves_follow_the_length_of_a_game() {
+    fn wave_length_follows_estimate() {
         for (limit, increment, seconds) in [
             (15, 0, 8),
             (30, 0, 10),
@@ -106,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn who_came_last_is_the_odd_one() {
+    fn even_leaves_out_latest_user() {
         let mut waiting = WaitingUsers::default();
         for (second, name) in [(0, "zoe"), (1, "adam"), (2, "mia")] {
             waiting.add(UserId::of(name), at(second));
@@ -119,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_lasts_for_seventy_seconds() {
+    fn request_expires_after_70_seconds() {
         let mut waiting = WaitingUsers::default();
         waiting.add(UserId::of("adam"), at(0));
         waiting.add(UserId::of("zoe"), at(30));
@@ -130,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn two_must_have_waited_for_a_whole_wave() {
+    fn wave_needs_two_users_who_waited() {
         let mut waiting = WaitingUsers::default();
         let wave = Duration::from_secs(15);
         for (second, name) in [(0, "a"), (5, "b"), (20, "c")] {

@@ -146,7 +146,7 @@ pub(in crate::sim) fn proxy_page(status: u16) -> String {
 }
 
 impl From<GameError> for ApiError {
-    fn from(refusal: GameError) -> Self {
-        Self::bad_request(refusal.to_string())
+    fn from(error: GameError) -> Self {
+        Self::bad_request(error.to_string())
     }
 }

@@ -103,7 +103,7 @@ impl BuiltinPlayer {
             Notice::Challenged(id) => self.answer_challenge(sim, id),
             Notice::ChallengeEnded(id) => {
                 if let Some(challenger) = &mut self.challenger {
-                    challenger.on_declined(id, sim.time().now());
+                    challenger.on_challenge_ended(id, sim.time().now());
                 }
             }
             Notice::Game(id) => match self.games.get(&id) {

@@ -60,8 +60,8 @@ impl Challenger {
     }
 
     pub fn on_game_start(&mut self, id: GameId) {
-        if let Some(until) = self.open.get_mut(&id) {
-            *until = None;
+        if let Some(cancel_at) = self.open.get_mut(&id) {
+            *cancel_at = None;
         }
     }
 
@@ -69,8 +69,8 @@ impl Challenger {
         self.open.remove(&id);
     }
 
-    /// The challenge was declined, cancelled or has expired.
-    pub fn on_declined(&mut self, id: GameId, now: SimTime) {
+    /// The challenge was declined, was cancelled or has expired.
+    pub fn on_challenge_ended(&mut self, id: GameId, now: SimTime) {
         if self.open.remove(&id).is_some() {
             self.started -= 1;
             self.not_before = now + RETRY_INTERVAL;
@@ -80,18 +80,19 @@ impl Challenger {
     /// Cancels unanswered challenges, and sends the next one if there is room for it.
     pub fn run(&mut self, sim: &Sim) {
         let now = sim.time().now();
-        let is_due = |until: &Option<SimTime>| until.is_some_and(|until| until <= now);
-        let stale: Vec<GameId> = self
+        let is_due =
+            |cancel_at: &Option<SimTime>| cancel_at.is_some_and(|cancel_at| cancel_at <= now);
+        let overdue: Vec<GameId> = self
             .open
             .iter()
-            .filter(|(_, until)| is_due(until))
+            .filter(|(_, cancel_at)| is_due(cancel_at))
             .map(|(id, _)| *id)
             .collect();
-        for id in stale {
+        for id in overdue {
             let mut state = sim.state();
             // If it was accepted just now, a notice follows.
             if !state.rounds.contains_key(&id) && state.cancel(&self.me, id, None, now).is_err() {
-                self.on_declined(id, now);
+                self.on_challenge_ended(id, now);
             }
         }
         // A second challenge to the same user would replace the first.
@@ -107,9 +108,9 @@ impl Challenger {
 
     /// Sends a challenge, even if another one is pending.
     fn send(&mut self, state: &mut SiteState, now: SimTime) {
-        for (id, until) in &mut self.open {
+        for (id, cancel_at) in &mut self.open {
             if state.rounds.contains_key(id) {
-                *until = None;
+                *cancel_at = None;
             }
         }
         let pending = self.open.values().flatten().count();
@@ -124,17 +125,17 @@ impl Challenger {
         if !is_online {
             return;
         }
-        let sent = next_challenge(&self.plan, self.started)
+        let result = next_challenge(&self.plan, self.started)
             .ok_or_else(|| "invalid challenge plan".to_owned())
-            .and_then(|wanted| {
+            .and_then(|config| {
                 state
-                    .challenge(&self.me, opponent, wanted, now)
-                    .map_err(|failure| failure.to_string())
+                    .challenge(&self.me, opponent, config, now)
+                    .map_err(|error| error.to_string())
             });
-        match sent {
+        match result {
             Ok((id, _)) => {
                 // The challenge that it replaces gets no notice.
-                self.open.retain(|_, until| until.is_none());
+                self.open.retain(|_, cancel_at| cancel_at.is_none());
                 self.started = self.started - pending + 1;
                 self.sent += 1;
                 let will_cancel = self
@@ -148,9 +149,9 @@ impl Challenger {
                 };
                 self.open.insert(id, Some(now + timeout));
             }
-            Err(why) => {
+            Err(error) => {
                 tracing::warn!(
-                    "{}: challenge to {opponent} failed: {why}; retrying in 5 s",
+                    "{}: challenge to {opponent} failed: {error}; retrying in 5 s",
                     self.me
                 );
                 self.not_before = now + RETRY_INTERVAL;

@@ -31,7 +31,7 @@ pub(super) struct GameTask {
     /// Turns at which a chat message was sent.
     chat_turns: usize,
     has_disconnected: bool,
-    /// Ply of the last takeback proposal; there is none before it again.
+    /// Ply of the last takeback proposal; none is made at or before it.
     last_takeback_ply: usize,
 }
 
@@ -182,12 +182,12 @@ impl GameTask {
         let ready = self.sim.time().now() + self.delay(&mut rng);
         let sim = self.sim.clone();
         let kind = self.options.kind;
-        let mut choice = rng.fork();
+        let mut move_rng = rng.fork();
         let search = async {
             let mv = match kind {
                 PlayerKind::Engine { nodes } => sim.search_pool().best_move(game, nodes).await,
                 PlayerKind::Random | PlayerKind::Greedy => {
-                    choose_move(kind, game.position(), &mut choice)
+                    choose_move(kind, game.position(), &mut move_rng)
                 }
                 PlayerKind::Idle => None,
             };
@@ -226,7 +226,7 @@ impl GameTask {
         let resigns = self.is_lost(behavior.resigns_when_lost, deficit, plies);
         let now = self.sim.time().now();
         let mut state = self.sim.state();
-        let done = state.with_referee(
+        let result = state.with_referee(
             id,
             |referee| {
                 if behavior.aborts && referee.is_abortable() {
@@ -240,9 +240,9 @@ impl GameTask {
             },
             now,
         );
-        if let Err(refusal) = done {
+        if let Err(error) = result {
             // The game may have ended just now.
-            tracing::debug!("{} in {id}: {refusal}", self.me);
+            tracing::debug!("{} in {id}: {error}", self.me);
         } else if behavior.requests_takebacks && plies > self.last_takeback_ply && rng.bool() {
             self.last_takeback_ply = plies;
             let _ = state.with_referee(id, |referee| referee.takeback(color, true, now), now);
@@ -254,10 +254,10 @@ impl GameTask {
         if self.chat_turns as u64 > self.turns {
             return;
         }
-        if let Some(line) = chat::message(&self.options.behavior.chats, self.chat_turns) {
+        if let Some(text) = chat::message(&self.options.behavior.chats, self.chat_turns) {
             let mut state = self.sim.state();
             for room in [Room::Player, Room::Spectator] {
-                state.say(&self.me, self.id, room, &line);
+                state.say(&self.me, self.id, room, &text);
             }
         }
         self.chat_turns += 1;

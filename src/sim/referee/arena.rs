@@ -1,4 +1,4 @@
-//! What is different in a game of an arena: the first move has to come in time, and a player may go berserk.
+//! Rules specific to arena games: first-move timeout and berserk.
 
 use std::time::Duration;
 
@@ -9,21 +9,20 @@ use super::Referee;
 use super::clock::Timing;
 use super::outcome::{ActionOutcome, Expiration, GameError, Status};
 
-/// A first move that is missing is noticed so much later.
+/// Delay between the first-move timeout and its detection.
 const FIRST_MOVE_CHECK_DELAY: Duration = Duration::from_secs(1);
 
-/// What is agreed beyond the usual in an arena.
+/// Additional settings of an arena game.
 #[derive(Clone, Copy, Debug)]
 pub struct ArenaGameConfig {
     pub berserkable: bool,
-    /// Who takes longer for his first move has lost.
     pub first_move_timeout: Duration,
-    /// Whether players are told how long they have for it.
+    /// Whether `expiration` is sent to players.
     pub shows_expiration: bool,
 }
 
 impl Referee {
-    /// Until both have moved in an arena: how long the side to move has been idle, and how long it may be.
+    /// The first-move limit; `None` outside of arenas and once both have moved.
     pub(super) fn expiration(&self, now: SimTime) -> Option<Expiration> {
         let arena = self.config.arena.filter(|arena| arena.shows_expiration)?;
         (self.is_running() && self.plies() < 2).then(|| Expiration {
@@ -32,28 +31,28 @@ impl Referee {
         })
     }
 
-    /// The site looks whether somebody has not made his first move in time.
+    /// Ends the game if the first move is overdue.
     pub fn check_first_move(&mut self, now: SimTime) -> ActionOutcome {
         let mut snapshots = Vec::new();
-        let late = self.config.arena.is_some_and(|arena| {
+        let is_overdue = self.config.arena.is_some_and(|arena| {
             now.since(self.last_move_at) >= arena.first_move_timeout + FIRST_MOVE_CHECK_DELAY
         });
-        if late && self.is_running() && self.plies() < 2 {
+        if is_overdue && self.is_running() && self.plies() < 2 {
             let winner = !self.turn();
             self.finish(Status::NoStart, Some(winner), now, &mut snapshots);
         }
         ActionOutcome::accepted(snapshots)
     }
 
-    /// A player gives up half of his time and all increments for a point more. Nobody is shown anything.
+    /// Goes berserk: half of the time and all increments for an extra point. Sends no state.
     pub fn berserk(&mut self, color: Color, now: SimTime) -> ActionOutcome {
         let allowed = self.config.arena.is_some_and(|arena| arena.berserkable);
         let in_time = self.is_running() && self.plies() < 2;
-        let accepted = match &mut self.timing {
+        let is_accepted = match &mut self.timing {
             Timing::Clock(clock) => allowed && in_time && clock.berserk(color, now),
             Timing::Days(_) | Timing::Unlimited => false,
         };
-        if accepted {
+        if is_accepted {
             ActionOutcome::accepted(Vec::new())
         } else {
             ActionOutcome::rejected(GameError::CannotBerserk)
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn each_side_has_its_time_for_the_first_move() {
+    fn first_move_timeout_applies_to_each_side() {
         let mut referee = game(60, 0, true);
         assert!(referee.check_first_move(at(16)).snapshots.is_empty());
         assert_eq!(
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn berserk_costs_half_of_the_time_and_all_increments() {
+    fn berserk_costs_half_time_and_increment() {
         // (limit, increment, milliseconds left)
         for (limit, increment, left) in [
             (60, 0, 30_000),
@@ -139,9 +138,12 @@ mod tests {
             ] {
                 referee.play(color, uci, false, at(2)).result.unwrap();
             }
-            let millis = referee.view(at(2)).millis;
+            let millis = referee.snapshot(at(2)).millis;
             assert_eq!(millis[0], left, "{limit}+{increment}");
-            assert_eq!(referee.view(at(2)).increment, i64::from(increment) * 1_000);
+            assert_eq!(
+                referee.snapshot(at(2)).increment,
+                i64::from(increment) * 1_000
+            );
             assert!(
                 referee.berserk(Color::Black, at(2)).result.is_err(),
                 "too late"

@@ -1,4 +1,4 @@
-//! Hands on the clock from outside: somebody starts it, or gives the opponent time.
+//! Clock changes from outside: admin start, added time, compensation for restarts.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use crate::sim::site::time::SimTime;
 use super::clock::{Centis, Timing};
 use super::{ActionOutcome, GameError, Referee};
 
-/// Who has so much left is given nothing.
+/// Players with this much time left are given none.
 const GIVE_TIME_CEILING: Duration = Duration::from_secs(2 * 3_600);
 
 impl Referee {
-    /// The clock of the side to move runs from now on, also before the second ply. Nobody is shown anything.
+    /// Starts the clock of the side to move, also before the second ply. Sends no state.
     pub fn start_clock(&mut self, now: SimTime) {
         if let (true, Timing::Clock(clock)) = (self.is_running(), &mut self.timing)
             && !clock.is_running()
@@ -21,8 +21,11 @@ impl Referee {
         }
     }
 
-    /// A player gives his opponent time; in a correspondence game all the time for his move again.
-    pub fn give_time(&mut self, color: Color, gift: Centis, now: SimTime) -> ActionOutcome {
+    /// Gives the opponent time; in a correspondence game the full time for their move.
+    ///
+    /// # Errors
+    /// Games that are over or unlimited.
+    pub fn give_time(&mut self, color: Color, time: Centis, now: SimTime) -> ActionOutcome {
         if !self.is_running() {
             return ActionOutcome::rejected(GameError::CannotGiveTime);
         }
@@ -30,26 +33,26 @@ impl Referee {
         match &mut self.timing {
             Timing::Unlimited => return ActionOutcome::rejected(GameError::CannotGiveTime),
             Timing::Clock(clock)
-                if clock.remaining(!color, now) >= Centis::of(GIVE_TIME_CEILING) =>
+                if clock.remaining(!color, now) >= Centis::from_duration(GIVE_TIME_CEILING) =>
             {
                 return ActionOutcome::accepted(Vec::new());
             }
-            Timing::Clock(clock) => clock.add_time(!color, gift),
+            Timing::Clock(clock) => clock.add_time(!color, time),
             Timing::Days(days) if turn != color => days.set_turn(turn, now),
             Timing::Days(_) => return ActionOutcome::accepted(Vec::new()),
         }
-        ActionOutcome::accepted(vec![self.view(now)])
+        ActionOutcome::accepted(vec![self.snapshot(now)])
     }
 
-    /// The site was down and is back: who could not move because of that does not lose.
+    /// Notes a restart of the site: players who could not move during the downtime do not lose on time.
     pub fn on_site_restart(&mut self, at: SimTime) {
         self.restarted_at = Some(at);
     }
 
-    /// A side gets time, in games with a clock.
-    pub fn add_time(&mut self, color: Color, gift: Centis) {
+    /// Adds time to a running real-time clock.
+    pub fn add_time(&mut self, color: Color, time: Centis) {
         if let (true, Timing::Clock(clock)) = (self.is_running(), &mut self.timing) {
-            clock.add_time(color, gift);
+            clock.add_time(color, time);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! One game from its first move to its result: a pure state machine over the rules and the clocks.
+//! State machine of one game: rules, clocks, offers and claims.
 //!
-//! It is told who wants what at which moment, and answers with a refusal or with the states that everybody who watches
-//! has to be shown, in order. It knows nothing of HTTP, of streams and of ratings.
+//! Each action takes the simulated time and returns an [`ActionOutcome`]: an error, or the states to send to everybody who
+//! watches, in order. The referee is pure: it does no I/O and knows neither streams nor ratings.
 
 mod arena;
 mod clock;
@@ -27,33 +27,33 @@ pub use outcome::{ActionOutcome, GameError, StateSnapshot, Status};
 use clock::{Clock, CorrespondenceClock, Timing};
 use move_text::MoveText;
 
-/// A game that reaches this ply is drawn.
+/// A game that reaches this ply is a draw.
 const MAX_PLY: usize = 600;
-/// Nobody may offer a second draw within so many plies.
-const DRAW_OFFER_INTERVAL: usize = 20;
-/// An unlimited game in which nothing moves for so long is lost for the side to move.
+/// Minimum number of plies between two draw offers of one side.
+const DRAW_OFFER_INTERVAL_PLIES: usize = 20;
+/// After this time without a move, an unlimited game is lost for the side to move.
 const UNLIMITED_GAME_TIMEOUT: Duration = Duration::from_secs(21 * 86_400);
 
-/// So long after a restart of the site nobody loses on time a game that was last moved in before it.
+/// After a restart of the site, games whose last move was before it cannot be lost on time for this long.
 const RESTART_GRACE_PERIOD: Duration = Duration::from_secs(120);
 
-/// What is agreed before the first move.
+/// Settings of a game that are fixed before the first move.
 #[derive(Clone, Debug)]
 pub struct GameConfig {
     pub variant: Variant,
     pub start: Position,
     pub time_control: TimeControl,
-    /// A bot plays: threefold repetition ends the game by itself.
+    /// A bot plays: threefold repetition ends the game automatically.
     pub bot_plays: bool,
-    /// One side is played by the site's own engine, which gives every move back and talks of nothing.
+    /// One side is the site's AI, which accepts every takeback and answers no offers.
     pub ai: bool,
-    /// Both players can be asked for takebacks.
+    /// Both players allow takeback proposals.
     pub takebacks: bool,
     pub no_abort: bool,
     pub no_early_draw: bool,
     pub no_claim_win: bool,
     pub castling: Castling,
-    /// The game belongs to an arena: nobody can abort it, and it can be resigned from the first move on.
+    /// Arena games cannot be aborted and can be resigned before the first move.
     pub arena: Option<ArenaGameConfig>,
 }
 
@@ -64,14 +64,13 @@ struct TakebackState {
     last_declined: [Option<SimTime>; 2],
 }
 
-/// The referee of one game.
 #[derive(Clone, Debug)]
 pub struct Referee {
     config: GameConfig,
     game: Game,
     moves: String,
     timing: Timing,
-    /// What the mover had left after each ply, for takebacks and for the PGN.
+    /// Remaining time of the mover after each ply, for takebacks and the PGN.
     clock_history: Vec<Centis>,
     status: Status,
     winner: Option<Color>,
@@ -79,7 +78,7 @@ pub struct Referee {
     last_draw_offer: [Option<usize>; 2],
     takeback: TakebackState,
     last_move_at: SimTime,
-    /// When the site was started again since the game began.
+    /// Time of the last restart of the site during the game.
     restarted_at: Option<SimTime>,
 }
 
@@ -133,7 +132,7 @@ impl Referee {
         self.game.position().turn()
     }
 
-    /// Half-moves played here, whatever number the start position bears.
+    /// Plies played in this game, not counting those before its start position.
     pub fn plies(&self) -> usize {
         self.game.moves().len()
     }
@@ -142,25 +141,25 @@ impl Referee {
         self.last_move_at
     }
 
-    /// What the mover had left after each ply, in hundredths of a second; empty without a real-time clock.
+    /// Remaining time of the mover after each ply; empty without a real-time clock.
     pub fn clock_history(&self) -> &[Centis] {
         &self.clock_history
     }
 
-    /// Seconds that this side has left; nothing in unlimited games.
+    /// Remaining whole seconds of this side; `None` in unlimited games.
     pub fn seconds_left(&self, color: Color, now: SimTime) -> Option<i64> {
         self.time_left(color, now)
             .and_then(|left| i64::try_from(left.as_secs()).ok())
     }
 
-    /// What this side has left; nothing in unlimited games.
+    /// Remaining time of this side; `None` in unlimited games.
     pub fn time_left(&self, color: Color, now: SimTime) -> Option<Duration> {
         let millis = self.timing.remaining_millis(color, now);
         (millis != UNLIMITED_MILLIS)
             .then(|| Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
     }
 
-    pub fn view(&self, now: SimTime) -> StateSnapshot {
+    pub fn snapshot(&self, now: SimTime) -> StateSnapshot {
         StateSnapshot {
             moves: self.moves.clone(),
             millis: [Color::White, Color::Black]
@@ -174,7 +173,10 @@ impl Referee {
         }
     }
 
-    /// A player sends a move. A move that comes too late is no error: the game is over by time then.
+    /// Plays a move, optionally with a draw offer. A move after the flag has fallen is not an error; it ends the game.
+    ///
+    /// # Errors
+    /// Malformed and illegal moves, and moves out of turn.
     pub fn play(
         &mut self,
         color: Color,
@@ -189,7 +191,7 @@ impl Referee {
             return ActionOutcome::rejected(GameError::NotYourTurn);
         }
         let mut snapshots = Vec::new();
-        // The offer is heard before the move is played; it may already end the game.
+        // The draw offer comes before the move and may already end the game.
         if offering_draw {
             snapshots = self.answer_draw(color, true, now);
             if !self.is_running() {
@@ -201,22 +203,28 @@ impl Referee {
             return ActionOutcome::accepted(snapshots);
         }
         match move_text.resolve(self.game.position(), self.config.variant) {
-            Err(refusal) => {
+            Err(error) => {
                 return ActionOutcome {
                     snapshots,
-                    result: Err(refusal),
+                    result: Err(error),
                 };
             }
             Ok(_) if self.timing.is_flagged(now) => self.flag(now, &mut snapshots),
-            Ok(mv) => self.make(mv, color, now, &mut snapshots),
+            Ok(mv) => self.make_move(mv, color, now, &mut snapshots),
         }
         ActionOutcome::accepted(snapshots)
     }
 
-    fn make(&mut self, mv: Move, color: Color, now: SimTime, snapshots: &mut Vec<StateSnapshot>) {
+    fn make_move(
+        &mut self,
+        mv: Move,
+        color: Color,
+        now: SimTime,
+        snapshots: &mut Vec<StateSnapshot>,
+    ) {
         self.apply(mv, color, now);
         let Some(ending) = self.game.termination() else {
-            snapshots.push(self.view(now));
+            snapshots.push(self.snapshot(now));
             self.after_move(color, now, snapshots);
             return;
         };
@@ -259,13 +267,13 @@ impl Referee {
         }
     }
 
-    /// What a move answers without a word: the opponent's draw offer dies unseen, a takeback proposal dies visibly, a
-    /// third repetition ends the game when a bot plays.
+    /// Side effects of a move: the opponent's draw offer expires without a new state, takeback proposals expire with one,
+    /// and a third repetition may end the game.
     fn after_move(&mut self, color: Color, now: SimTime, snapshots: &mut Vec<StateSnapshot>) {
         self.draw_offers[(!color).index()] = false;
         if self.takeback.proposed != [false; 2] {
             self.takeback.proposed = [false; 2];
-            snapshots.push(self.view(now));
+            snapshots.push(self.snapshot(now));
         }
         if self.game.repetitions() >= 3 && self.is_automatic_draw(now) {
             self.finish(Status::Draw, None, now, snapshots);
@@ -279,7 +287,7 @@ impl Referee {
         };
         let offered = |color: Color| {
             self.last_draw_offer[color.index()]
-                .is_some_and(|ply| ply + DRAW_OFFER_INTERVAL >= self.plies())
+                .is_some_and(|ply| ply + DRAW_OFFER_INTERVAL_PLIES >= self.plies())
         };
         self.config.bot_plays
             || [Color::White, Color::Black]
@@ -303,7 +311,7 @@ impl Referee {
         ActionOutcome::accepted(snapshots)
     }
 
-    /// Both players call the game off, whatever has been played.
+    /// Aborts the game with the consent of both players, at any ply.
     pub fn abort_by_consent(&mut self, now: SimTime) -> ActionOutcome {
         let mut snapshots = Vec::new();
         if self.is_running() {
@@ -312,7 +320,7 @@ impl Referee {
         ActionOutcome::accepted(snapshots)
     }
 
-    /// Before the second ply this aborts, where a game can be aborted.
+    /// Resigns; aborts instead while the game is abortable.
     pub fn resign(&mut self, color: Color, now: SimTime) -> ActionOutcome {
         if self.is_abortable() {
             return self.abort(now);
@@ -325,7 +333,7 @@ impl Referee {
         ActionOutcome::accepted(snapshots)
     }
 
-    /// Offers, accepts, claims or declines; without effect where none of these is possible.
+    /// Offers, accepts, claims or declines a draw; a no-op where none of these is possible.
     pub fn draw(&mut self, color: Color, yes: bool, now: SimTime) -> ActionOutcome {
         ActionOutcome::accepted(self.answer_draw(color, yes, now))
     }
@@ -334,7 +342,7 @@ impl Referee {
         let mut snapshots = Vec::new();
         if !yes {
             if self.is_running() {
-                // Nobody is told.
+                // Lichess sends no state.
                 self.draw_offers[(!color).index()] = false;
             }
             return snapshots;
@@ -350,21 +358,21 @@ impl Referee {
         } else if !self.config.ai
             && !self.draw_offers[color.index()]
             && self.last_draw_offer[color.index()]
-                .is_none_or(|last| last + DRAW_OFFER_INTERVAL < plies)
+                .is_none_or(|last| last + DRAW_OFFER_INTERVAL_PLIES < plies)
         {
             self.draw_offers[color.index()] = true;
             self.last_draw_offer[color.index()] = Some(plies);
-            snapshots.push(self.view(now));
+            snapshots.push(self.snapshot(now));
         }
         snapshots
     }
 
-    /// Whether this side's draw offer stands.
+    /// Whether this side has a pending draw offer.
     pub fn offers_draw(&self, color: Color) -> bool {
         self.draw_offers[color.index()]
     }
 
-    /// Whether this side's question for a takeback stands.
+    /// Whether this side has a pending takeback proposal.
     pub fn proposes_takeback(&self, color: Color) -> bool {
         self.takeback.proposed[color.index()]
     }
@@ -373,13 +381,13 @@ impl Referee {
         self.is_running() && self.plies() >= 2 && !(self.config.no_early_draw && self.plies() < 60)
     }
 
-    /// Proposes, accepts, withdraws or declines; without effect where none of these is possible.
+    /// Proposes, accepts, withdraws or declines a takeback; a no-op where none of these is possible.
     pub fn takeback(&mut self, color: Color, yes: bool, now: SimTime) -> ActionOutcome {
         ActionOutcome::accepted(self.answer_takeback(color, yes, now))
     }
 
     fn answer_takeback(&mut self, color: Color, yes: bool, now: SimTime) -> Vec<StateSnapshot> {
-        let (mine, theirs) = (color.index(), (!color).index());
+        let (own, opponent) = (color.index(), (!color).index());
         if !self.is_running() || !(self.config.takebacks || self.config.ai) {
             return Vec::new();
         }
@@ -388,31 +396,31 @@ impl Referee {
                 return Vec::new();
             }
             self.take_back(if self.turn() == color { 2 } else { 1 }, now);
-            return vec![self.view(now)];
+            return vec![self.snapshot(now)];
         }
         match (
             yes,
-            self.takeback.proposed[theirs],
-            self.takeback.proposed[mine],
+            self.takeback.proposed[opponent],
+            self.takeback.proposed[own],
         ) {
             (true, true, _) => self.take_back(if self.turn() == color { 1 } else { 2 }, now),
             (true, false, false)
                 if self.plies() >= 2 && self.can_propose_takeback_again(color, now) =>
             {
-                self.takeback.proposed[mine] = true;
+                self.takeback.proposed[own] = true;
             }
-            (false, _, true) => self.takeback.proposed[mine] = false,
+            (false, _, true) => self.takeback.proposed[own] = false,
             (false, true, false) => {
-                self.takeback.proposed[theirs] = false;
-                self.takeback.declined[theirs] += 1;
-                self.takeback.last_declined[theirs] = Some(now);
+                self.takeback.proposed[opponent] = false;
+                self.takeback.declined[opponent] += 1;
+                self.takeback.last_declined[opponent] = Some(now);
             }
             _ => return Vec::new(),
         }
-        vec![self.view(now)]
+        vec![self.snapshot(now)]
     }
 
-    /// Each refusal makes the next question wait longer.
+    /// After n declined proposals, the next one must wait for 10 n² seconds.
     fn can_propose_takeback_again(&self, color: Color, now: SimTime) -> bool {
         let declines = u64::from(self.takeback.declined[color.index()]);
         let pause = Duration::from_secs(10 * declines * declines);
@@ -436,18 +444,18 @@ impl Referee {
         let turn = self.turn();
         match &mut self.timing {
             Timing::Clock(clock) => {
-                // His previous move is two plies before the one he makes now.
-                let had = keep.checked_sub(2).map(|ply| self.clock_history[ply]);
-                let had = had.unwrap_or_else(|| clock.initial());
-                clock.rewind(turn, had, now);
+                // The previous move of this side is two plies back.
+                let remaining = keep.checked_sub(2).map(|ply| self.clock_history[ply]);
+                let remaining = remaining.unwrap_or_else(|| clock.initial());
+                clock.rewind(turn, remaining, now);
             }
             Timing::Days(days) => days.set_turn(turn, now),
             Timing::Unlimited => {}
         }
     }
 
-    /// Claims the win because the opponent left. Asked at the wrong time it does nothing; `opponent_gone` says whether he has
-    /// been away for long enough. Who cannot mate gets a draw and is refused nevertheless.
+    /// Claims victory because the opponent left; `opponent_gone`: they have been away for long enough. A no-op at the wrong
+    /// time. Without mating material the game is drawn and the claim is still rejected, as on Lichess.
     pub fn claim_victory(
         &mut self,
         color: Color,
@@ -474,7 +482,7 @@ impl Referee {
         }
     }
 
-    /// Claims a draw because the opponent left. Unlike the win it is refused on one's own turn.
+    /// Claims a draw because the opponent left. Unlike a victory claim, it is rejected on the claimant's own turn.
     pub fn claim_draw(&mut self, color: Color, opponent_gone: bool, now: SimTime) -> ActionOutcome {
         if !self.is_drawable() {
             return ActionOutcome::accepted(Vec::new());
@@ -487,7 +495,7 @@ impl Referee {
         ActionOutcome::accepted(snapshots)
     }
 
-    /// Whether leaving this game can cost it: a real-time game in which both have moved.
+    /// Whether the opponent may claim the game if a player leaves: a real-time game in which both have moved.
     pub fn allows_claims(&self) -> bool {
         self.is_running()
             && self.plies() >= 2
@@ -496,7 +504,7 @@ impl Referee {
             && !self.config.ai
     }
 
-    /// Somebody looks whether a flag has fallen.
+    /// Ends the game if the flag of the side to move has fallen.
     pub fn check_flag(&mut self, now: SimTime) -> ActionOutcome {
         let mut snapshots = Vec::new();
         if self.is_running() && self.timing.is_flagged(now) {
@@ -505,24 +513,24 @@ impl Referee {
         ActionOutcome::accepted(snapshots)
     }
 
-    /// The slow housekeeping: unlimited games in which nothing has moved for weeks.
+    /// Ends unlimited games without a move for three weeks.
     pub fn check_abandoned(&mut self, now: SimTime) -> ActionOutcome {
-        let forgotten = self.is_running()
+        let abandoned = self.is_running()
             && matches!(self.timing, Timing::Unlimited)
             && now.since(self.last_move_at) > UNLIMITED_GAME_TIMEOUT;
-        if forgotten {
+        if abandoned {
             self.resign(self.turn(), now)
         } else {
             ActionOutcome::accepted(Vec::new())
         }
     }
 
-    /// Nothing happens.
+    /// An outcome without any state.
     pub fn no_change(&self) -> ActionOutcome {
         ActionOutcome::accepted(Vec::new())
     }
 
-    /// From now on castling is spelt in this way, also in the moves that were made.
+    /// Changes the notation of castling, also of moves already made.
     pub fn set_castling_notation(&mut self, castling: Castling) {
         self.config.castling = castling;
         let notation = self.notation();
@@ -563,7 +571,7 @@ impl Referee {
         self.takeback.proposed = [false; 2];
         self.status = status;
         self.winner = winner;
-        snapshots.push(self.view(now));
+        snapshots.push(self.snapshot(now));
     }
 
     fn absolute_ply(&self) -> usize {

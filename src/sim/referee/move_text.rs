@@ -1,11 +1,11 @@
-//! Moves as players write them, and the legal moves that they mean.
+//! Parsing of moves from requests, and their resolution to legal moves.
 
 use crate::chess::{CastlingNotation, File, Move, Position, Role, Square};
 
 use super::outcome::GameError;
 use crate::sim::site::variant::Variant;
 
-/// A move as it was written, before anybody looked at the board.
+/// A syntactically valid move, not yet checked against a position.
 pub enum MoveText {
     Move {
         from: Square,
@@ -16,7 +16,7 @@ pub enum MoveText {
 }
 
 impl MoveText {
-    /// Reads the form alone; `None` when it has none.
+    /// Checks the syntax only; `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         if !text.is_ascii() {
             return None;
@@ -41,8 +41,8 @@ impl MoveText {
         })
     }
 
-    /// The legal move that is meant. Standard games take both spellings of castling, Chess960 only the king that takes
-    /// his rook, games from a position both where king and rook stand as at home.
+    /// The legal move. Standard games accept both notations of castling, Chess960 only king-takes-rook, games from a
+    /// position both if king and rook stand on their standard squares.
     pub fn resolve(&self, position: &Position, variant: Variant) -> Result<Move, GameError> {
         let (from, to, promotion) = match self {
             Self::Drop(text) => return Err(GameError::IllegalDrop(text.clone())),
@@ -57,23 +57,23 @@ impl MoveText {
             return Err(GameError::NotMyPiece(from));
         }
         let moves = position.legal_moves();
-        let found = moves.iter().copied().find(|mv| {
+        let mv = moves.iter().copied().find(|mv| {
             if mv.from() != from {
                 return false;
             }
             if mv.is_castle() {
                 return promotion.is_none()
-                    && (mv.to() == to || is_king_move_spelling(*mv, variant, to));
+                    && (mv.to() == to || is_king_move_notation(*mv, variant, to));
             }
             let wanted = promotion.or(mv.is_promotion().then_some(Role::Queen));
             mv.to() == to && mv.promotion() == wanted
         });
-        found.ok_or(GameError::Illegal(from, to))
+        mv.ok_or(GameError::Illegal(from, to))
     }
 }
 
-/// Whether castling may be written as the king's move, and that is what is written.
-fn is_king_move_spelling(castle: Move, variant: Variant, to: Square) -> bool {
+/// Whether `to` is the king's target square of this castling move, in games that allow that notation.
+fn is_king_move_notation(castle: Move, variant: Variant, to: Square) -> bool {
     variant != Variant::Chess960
         && castle.from().file() == File::E
         && matches!(castle.to().file(), File::A | File::H)

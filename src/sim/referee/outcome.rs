@@ -1,11 +1,11 @@
-//! What a referee says: how a game stands, what watchers are shown, why something is refused.
+//! Result types of the referee: game status, states to send, errors.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::chess::{Color, Square};
 
-/// How a game stands, with the words and numbers of scalachess.
+/// Game status, with the names and ids of scalachess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     Started,
@@ -16,7 +16,7 @@ pub enum Status {
     Timeout,
     Draw,
     OutOfTime,
-    /// Somebody did not make his first move in an arena.
+    /// A player did not make their first move in an arena game.
     NoStart,
     InsufficientMaterialClaim,
 }
@@ -53,7 +53,7 @@ impl Status {
     }
 }
 
-/// Why a request was refused. Its text is the one of the site.
+/// Rejected game action. The text is that of Lichess.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GameError {
     InvalidUci(String),
@@ -89,7 +89,7 @@ impl fmt::Display for GameError {
     }
 }
 
-/// What a watcher is shown: the changing part of a game at one moment.
+/// The changing part of a game at one moment, as sent to clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateSnapshot {
     pub moves: String,
@@ -99,18 +99,18 @@ pub struct StateSnapshot {
     pub winner: Option<Color>,
     pub draw_offers: [bool; 2],
     pub takeback_offers: [bool; 2],
-    /// How long the first move may take; only in games that can be lost by not beginning them.
+    /// Limit for the first move; only in games that can be lost by not starting them.
     pub expiration: Option<Expiration>,
 }
 
-/// The time for a first move.
+/// Time limit for the first move: time already spent and total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiration {
     pub idle: Duration,
     pub allowed: Duration,
 }
 
-/// The answer to a command: what watchers are shown, in order, and whether the asker gets what he wanted.
+/// Result of a game action: states to send to watchers, in order, and whether the action succeeded.
 #[derive(Clone, Debug)]
 pub struct ActionOutcome {
     pub snapshots: Vec<StateSnapshot>,
@@ -125,10 +125,10 @@ impl ActionOutcome {
         }
     }
 
-    pub fn rejected(refusal: GameError) -> Self {
+    pub fn rejected(error: GameError) -> Self {
         Self {
             snapshots: Vec::new(),
-            result: Err(refusal),
+            result: Err(error),
         }
     }
 }

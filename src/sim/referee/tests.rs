@@ -1,4 +1,4 @@
-//! The referee, told what happens and asked what he makes of it.
+//! Tests of the referee.
 
 use crate::chess::Square;
 
@@ -39,13 +39,13 @@ fn at(seconds: u64) -> SimTime {
     START + Duration::from_secs(seconds)
 }
 
-/// Plays moves in turn at the start of the game; all of them have to be granted.
+/// Plays moves in turn at the start of the game; all must be accepted.
 fn play(referee: &mut Referee, moves: &str) -> Vec<StateSnapshot> {
     let mut snapshots = Vec::new();
     for uci in moves.split_whitespace() {
-        let ruling = referee.play(referee.turn(), uci, false, START);
-        assert_eq!(ruling.result, Ok(()), "{uci}");
-        snapshots.extend(ruling.snapshots);
+        let outcome = referee.play(referee.turn(), uci, false, START);
+        assert_eq!(outcome.result, Ok(()), "{uci}");
+        snapshots.extend(outcome.snapshots);
     }
     snapshots
 }
@@ -57,7 +57,7 @@ fn after(moves: &str) -> Referee {
 }
 
 #[test]
-fn games_end_by_themselves() {
+fn game_ends_by_rule() {
     let home = Position::startpos().fen();
     let knights = "g1f3 g8f6 f3g1 f6g8";
     for (fen, moves, status, winner, states) in [
@@ -96,7 +96,7 @@ fn games_end_by_themselves() {
             Some(Color::White),
             1,
         ),
-        // The third time is shown as a move and then as a draw.
+        // The third repetition is sent as a move and then as a draw.
         (
             home.as_str(),
             &format!("{knights} {knights}"),
@@ -120,7 +120,7 @@ fn games_end_by_themselves() {
 }
 
 #[test]
-fn people_have_to_claim_a_third_repetition_and_the_fifth_ends_the_game() {
+fn threefold_between_humans_must_be_claimed() {
     let config = GameConfig {
         bot_plays: false,
         time_control: TimeControl::Unlimited,
@@ -140,19 +140,19 @@ fn people_have_to_claim_a_third_repetition_and_the_fifth_ends_the_game() {
 }
 
 #[test]
-fn the_six_hundredth_ply_draws_whatever_move_number_the_game_began_with() {
+fn ply_600_from_fullmove_number_draws() {
     let mut referee = from("4k3/7p/8/8/8/8/P7/4K3 w - - 0 300");
     play(&mut referee, "a2a3 h7h6");
-    let ruling = referee.play(Color::White, "a3a4", false, START);
-    assert_eq!(ruling.result, Ok(()));
-    assert_eq!(ruling.snapshots[0].status, Status::Draw);
-    assert_eq!(ruling.snapshots[0].moves, "a2a3 h7h6");
+    let outcome = referee.play(Color::White, "a3a4", false, START);
+    assert_eq!(outcome.result, Ok(()));
+    assert_eq!(outcome.snapshots[0].status, Status::Draw);
+    assert_eq!(outcome.snapshots[0].moves, "a2a3 h7h6");
 }
 
 #[test]
-fn refusals_in_their_order() {
+fn move_errors_in_order_of_checks() {
     let mut referee = Referee::new(config(), START);
-    for (color, uci, refusal) in [
+    for (color, uci, error) in [
         (Color::Black, "e9e5", GameError::InvalidUci("e9e5".into())),
         (Color::Black, "e2e4", GameError::NotYourTurn),
         (Color::White, "e4e5", GameError::NoPiece(Square::E4)),
@@ -175,14 +175,14 @@ fn refusals_in_their_order() {
         (Color::White, "", GameError::InvalidUci(String::new())),
         (Color::White, "é2", GameError::InvalidUci("é2".into())),
     ] {
-        let ruling = referee.play(color, uci, false, START);
-        assert_eq!(ruling.result, Err(refusal), "{uci}");
-        assert!(ruling.snapshots.is_empty());
+        let outcome = referee.play(color, uci, false, START);
+        assert_eq!(outcome.result, Err(error), "{uci}");
+        assert!(outcome.snapshots.is_empty());
     }
 }
 
 #[test]
-fn the_flag_falls_after_an_illegal_move_is_refused_and_before_a_legal_one_is_made() {
+fn late_move_flags_unless_illegal() {
     let mut referee = after("e2e4 e7e5");
     let illegal = referee.play(Color::White, "e1e8", false, at(61));
     assert!(illegal.result.is_err() && referee.is_running());
@@ -197,7 +197,7 @@ fn the_flag_falls_after_an_illegal_move_is_refused_and_before_a_legal_one_is_mad
 }
 
 #[test]
-fn what_a_fallen_flag_means() {
+fn flag_result_depends_on_material_and_offer() {
     for (fen, offering, status, winner) in [
         (
             "4k3/4p3/8/8/8/8/4P3/4K3 w - - 0 1",
@@ -235,11 +235,11 @@ fn what_a_fallen_flag_means() {
 }
 
 #[test]
-fn draw_offers() {
+fn draw_offer_is_limited() {
     // Too early.
     let mut referee = after("e2e4");
     assert!(referee.draw(Color::White, true, START).snapshots.is_empty());
-    // Offered, not twice, declined unseen, and not again within twenty plies.
+    // Offered once, declined without a state, and not again within twenty plies.
     let mut referee = after("e2e4 e7e5");
     assert_eq!(referee.draw(Color::White, true, START).snapshots.len(), 1);
     assert!(referee.draw(Color::White, true, START).snapshots.is_empty());
@@ -249,31 +249,31 @@ fn draw_offers() {
             .snapshots
             .is_empty()
     );
-    assert!(!referee.view(START).draw_offers[0]);
+    assert!(!referee.snapshot(START).draw_offers[0]);
     assert!(referee.draw(Color::White, true, START).snapshots.is_empty());
-    // One cannot take back one's own.
+    // An own offer cannot be withdrawn.
     assert_eq!(referee.draw(Color::Black, true, START).snapshots.len(), 1);
     referee.draw(Color::Black, false, START);
-    assert!(referee.view(START).draw_offers[1]);
+    assert!(referee.snapshot(START).draw_offers[1]);
     // An illegal move leaves the offer standing.
     let mut referee = after("e2e4 e7e5");
-    let ruling = referee.play(Color::White, "e4e6", true, START);
-    assert!(ruling.result.is_err());
-    assert_eq!(ruling.snapshots.len(), 1);
+    let outcome = referee.play(Color::White, "e4e6", true, START);
+    assert!(outcome.result.is_err());
+    assert_eq!(outcome.snapshots.len(), 1);
 }
 
 #[test]
-fn rules_of_the_challenge() {
-    let bound = GameConfig {
+fn challenge_rules_restrict_actions() {
+    let restricted = GameConfig {
         no_abort: true,
         no_early_draw: true,
         no_claim_win: true,
         ..config()
     };
-    let mut referee = Referee::new(bound, START);
+    let mut referee = Referee::new(restricted, START);
     assert_eq!(referee.abort(START).result, Err(GameError::CannotAbort));
-    let trapped = referee.resign(Color::White, START).result;
-    assert_eq!(trapped, Err(GameError::CannotResign));
+    let resigned = referee.resign(Color::White, START).result;
+    assert_eq!(resigned, Err(GameError::CannotResign));
     play(&mut referee, "e2e4 e7e5");
     assert!(referee.draw(Color::White, true, START).snapshots.is_empty());
     assert_eq!(
@@ -286,7 +286,7 @@ fn rules_of_the_challenge() {
 }
 
 #[test]
-fn claims() {
+fn claim_needs_absent_opponent() {
     let mut referee = after("e2e4 e7e5");
     assert_eq!(
         referee.claim_victory(Color::White, true, START).result,
@@ -308,7 +308,7 @@ fn claims() {
         (referee.status(), referee.winner()),
         (Status::Timeout, Some(Color::Black))
     );
-    // Who cannot mate ends the game, and is refused all the same.
+    // Without mating material the game ends, and the claim is rejected.
     let mut bare = from("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1");
     play(&mut bare, "e1d1 e8d8");
     let rejected = bare.claim_victory(Color::Black, true, START).result;
@@ -317,48 +317,48 @@ fn claims() {
 }
 
 #[test]
-fn takebacks_give_the_time_back() {
+fn takeback_restores_clocks() {
     let mut referee = after("e2e4 e7e5");
     let moved = |referee: &mut Referee, uci: &str, seconds| {
-        let ruling = referee.play(referee.turn(), uci, false, at(seconds));
-        assert_eq!(ruling.result, Ok(()));
+        let outcome = referee.play(referee.turn(), uci, false, at(seconds));
+        assert_eq!(outcome.result, Ok(()));
     };
     moved(&mut referee, "g1f3", 10);
     moved(&mut referee, "b8c6", 15);
     moved(&mut referee, "f1b5", 35);
-    let left = |referee: &Referee, seconds| referee.view(at(seconds)).millis;
-    assert_eq!(left(&referee, 35), [32_000, 56_000]);
-    // White asks on Black's move: one ply goes.
+    let millis = |referee: &Referee, seconds| referee.snapshot(at(seconds)).millis;
+    assert_eq!(millis(&referee, 35), [32_000, 56_000]);
+    // White proposes on Black's move: one ply is taken back.
     assert_eq!(
         referee.takeback(Color::White, true, at(40)).snapshots.len(),
         1
     );
-    let view = referee
+    let snapshot = referee
         .takeback(Color::Black, true, at(40))
         .snapshots
         .remove(0);
-    assert_eq!(view.moves, "e2e4 e7e5 g1f3 b8c6");
-    assert_eq!(view.millis, [51_000, 51_000]);
-    // Black asks on White's move: one ply. Black asks on his own: two.
+    assert_eq!(snapshot.moves, "e2e4 e7e5 g1f3 b8c6");
+    assert_eq!(snapshot.millis, [51_000, 51_000]);
+    // Black proposes on White's move: one ply; on their own move: two.
     moved(&mut referee, "f1b5", 41);
     referee.takeback(Color::Black, true, at(41));
-    let view = referee
+    let snapshot = referee
         .takeback(Color::White, true, at(41))
         .snapshots
         .remove(0);
-    assert_eq!(view.moves, "e2e4 e7e5 g1f3");
-    assert_eq!(view.millis[1], 60_000);
+    assert_eq!(snapshot.moves, "e2e4 e7e5 g1f3");
+    assert_eq!(snapshot.millis[1], 60_000);
     // All the way back.
     referee.takeback(Color::Black, true, at(41));
-    let view = referee
+    let snapshot = referee
         .takeback(Color::White, true, at(41))
         .snapshots
         .remove(0);
-    assert_eq!(view.moves, "e2e4");
+    assert_eq!(snapshot.moves, "e2e4");
 }
 
 #[test]
-fn unlimited_games_are_lost_after_three_weeks_of_silence() {
+fn unlimited_game_without_moves_is_lost() {
     let config = GameConfig {
         time_control: TimeControl::Unlimited,
         ..config()

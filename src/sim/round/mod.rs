@@ -451,7 +451,7 @@ impl SiteState {
             }
             !same
         });
-        let view = self.outage.skewed_view(round.referee.view(now), now);
+        let view = self.outage.skewed_view(round.referee.snapshot(now), now);
         feed.push(round.full_line(&view));
         if round.referee.is_running() {
             round.player_streams.push(PlayerStream {

@@ -102,7 +102,7 @@ impl SiteState {
                 }
                 let mut ruling = referee.no_change();
                 if is_pushed {
-                    ruling.snapshots.push(referee.view(now));
+                    ruling.snapshots.push(referee.snapshot(now));
                 }
                 ruling
             },

@@ -81,16 +81,16 @@ pub(super) fn add_time(sim: &Sim, me: &UserId, id: GameId, seconds: u32) -> ApiR
     if matches!(round.source, Source::Arena { .. }) {
         return Err(GameError::CannotGiveTime.into());
     }
-    let time = Centis::seconds(seconds.clamp(ADD_TIME_SECONDS.0, ADD_TIME_SECONDS.1));
+    let time = Centis::from_seconds(seconds.clamp(ADD_TIME_SECONDS.0, ADD_TIME_SECONDS.1));
     let is_pushed = state.quirks.add_time_push;
     state.with_referee(
         id,
         |referee| {
-            let mut ruling = referee.give_time(color, time, now);
+            let mut outcome = referee.give_time(color, time, now);
             if !is_pushed {
-                ruling.snapshots.clear();
+                outcome.snapshots.clear();
             }
-            ruling
+            outcome
         },
         now,
     )?;

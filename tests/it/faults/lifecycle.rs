@@ -1,19 +1,19 @@
-//! What happens to the bot itself, and how its games come and go.
+//! Faults of the bot itself, and of how games start and end.
 
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, PlayerOptions, Script, SimOptions};
 
-use super::{CLOCK, ms, seconds, within};
+use super::{CLOCK, assert_median_within, ms, seconds};
 use crate::common::{BOT, Daemon, Site, requests_of, scale_from_now, wait};
 use crate::games::{bot_mates, lost};
 
-/// Whom these scripts are for.
+/// The bot's name in the scripts.
 const TESTER: &str = "Tester";
 
-/// A site as the script describes it, with the bot and Anna beside; its built-in players move as fast as this.
-fn stage(script: &str, speed: f64, delay: Option<RangeInclusive<Duration>>) -> Site {
+/// A site with this script, the bot and Anna; `delay` overrides the time per move of built-in players.
+fn start_site(script: &str, speed: f64, delay: Option<RangeInclusive<Duration>>) -> Site {
     let script = Script::load(script).unwrap();
     let mut users = script.users;
     users.extend([NewUser::bot(BOT), NewUser::bot("Anna")]);
@@ -32,17 +32,17 @@ fn stage(script: &str, speed: f64, delay: Option<RangeInclusive<Duration>>) -> S
     site
 }
 
-/// The bot that the script is for.
-fn tester(site: &Site, speed: f64, config: &str, arguments: &[&str]) -> Daemon {
+/// Starts the bot as the scripts' user.
+fn start_tester(site: &Site, speed: f64, config: &str, arguments: &[&str]) -> Daemon {
     let speed = scale_from_now(speed);
     let mut all = vec!["--time-scale", &speed];
     all.extend(arguments);
     Daemon::start_as(site, TESTER, config, &all)
 }
 
-/// A challenge of the account itself that nobody answers.
-fn challenge_statue(site: &Site, name: &str, followed: &str) {
-    let form = [CLOCK[0], CLOCK[1], ("keepAliveStream", followed)];
+/// Sends a challenge from the bot's own account that nobody answers.
+fn challenge_statue(site: &Site, name: &str, keep_alive: &str) {
+    let form = [CLOCK[0], CLOCK[1], ("keepAliveStream", keep_alive)];
     let (status, answer) = site.player(name).post("/api/challenge/Statue", &form);
     assert_eq!(
         (status, &answer["status"]),
@@ -51,10 +51,10 @@ fn challenge_statue(site: &Site, name: &str, followed: &str) {
     );
 }
 
-/// Ten moves of a bot whose engine fails after so many nodes; on this clock each would take most of a minute.
-fn panics(nodes: &str) -> Vec<Duration> {
-    let site = stage("F13", 1.0, Some(Duration::ZERO..=Duration::ZERO));
-    let bot = tester(
+/// Intervals of ten moves of a bot whose engine panics after this many nodes; a search would take most of a minute.
+fn move_intervals_with_panics(nodes: &str) -> Vec<Duration> {
+    let site = start_site("F13", 1.0, Some(Duration::ZERO..=Duration::ZERO));
+    let bot = start_tester(
         &site,
         1.0,
         "book = { enabled = false }",
@@ -66,32 +66,32 @@ fn panics(nodes: &str) -> Vec<Duration> {
         (game.plies >= 20 || game.status != "started").then_some(game)
     });
     assert!(["started", "mate"].contains(&game.status), "{game:?}");
-    // The log is written beside the game.
+    // The log is written asynchronously.
     wait("the engine has panicked", || {
         let panics = bot.log().matches("on purpose, as a rehearsal").count();
         (panics >= 8).then_some(())
     });
-    let visits = requests_of(&site, TESTER, Endpoint::Move);
-    visits
+    let requests = requests_of(&site, TESTER, Endpoint::Move);
+    requests
         .windows(2)
         .map(|pair| pair[1].at - pair[0].at)
         .collect()
 }
 
 #[test]
-fn f13_when_the_engine_panics_a_legal_move_is_made_at_once() {
+fn f13_engine_panic_plays_legal_move_at_once() {
     for nodes in ["0", "5000"] {
-        let took = panics(nodes);
-        within(ms(250), "F13, moves of an engine that panics", &took);
+        let took = move_intervals_with_panics(nodes);
+        assert_median_within(ms(250), "F13, moves of an engine that panics", &took);
     }
 }
 
 #[test]
-fn f14_a_challenge_that_ends_without_a_word_holds_nothing_up() {
-    let site = stage("F14", 1.0, None);
+fn f14_challenge_stream_without_result_blocks_nothing() {
+    let site = start_site("F14", 1.0, None);
     let _bot = Daemon::start(&site, "games = { concurrency = 1 }");
     challenge_statue(&site, BOT, "true");
-    // It takes no place, and the next game is played.
+    // It occupies no slot, and the next game is played.
     let anna = site.player("Anna");
     let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
     anna.play(&id, "e2e4");
@@ -99,37 +99,37 @@ fn f14_a_challenge_that_ends_without_a_word_holds_nothing_up() {
 }
 
 #[test]
-fn f15_a_pending_challenge_delays_nothing() {
-    let site = stage("F15", 1.0, None);
-    // Nor does a yes of ours that does not get through.
+fn f15_pending_challenge_delays_nothing() {
+    let site = start_site("F15", 1.0, None);
+    // An accept that hangs does not delay anything either.
     let stall = Fault::Stall(seconds(600));
     site.sim
         .faults()
         .add(FaultRule::on(Endpoint::ChallengeAccept, stall).from_user(TESTER));
-    let _bot = tester(&site, 1.0, "", &[]);
+    let _bot = start_tester(&site, 1.0, "", &[]);
     challenge_statue(&site, TESTER, "false");
     let form = [CLOCK[0], CLOCK[1], ("color", "white")];
     let (status, _) = site
         .player("Anna")
         .post(&format!("/api/challenge/{TESTER}"), &form);
     assert_eq!(status, 200);
-    wait("our yes hangs", || {
+    wait("the accept hangs", || {
         requests_of(&site, TESTER, Endpoint::ChallengeAccept).pop()
     });
     site.sim.advance(seconds(30));
     let began = site.sim.elapsed();
-    let moved = wait("we have moved", || {
+    let moved = wait("the bot has moved", || {
         requests_of(&site, TESTER, Endpoint::Move).first().cloned()
     });
-    within(
+    assert_median_within(
         seconds(2),
-        "F15, our first move beside a pending challenge",
+        "F15, the first move with a pending challenge",
         &[moved.at.saturating_sub(began)],
     );
 }
 
 #[test]
-fn f16_games_are_played_out_within_the_grace() {
+fn f16_games_finish_within_grace_period() {
     let site = Site::new([NewUser::bot("Anna")]);
     let mut bot = Daemon::start(&site, "");
     site.sim.add_player(PlayerOptions {
@@ -149,21 +149,21 @@ fn f16_games_are_played_out_within_the_grace() {
 }
 
 #[test]
-fn f16_what_outlasts_the_grace_is_left_and_taken_up_again() {
-    let site = stage("F16", 4.0, None);
+fn f16_games_beyond_grace_period_are_resumed() {
+    let site = start_site("F16", 4.0, None);
     let config = "web.listen = \"\"\ndaemon = { grace_s = 6, socket = \"control.sock\" }";
-    let mut bot = tester(&site, 4.0, config, &[]);
+    let mut bot = start_tester(&site, 4.0, config, &[]);
     for game in site.started(2) {
         site.plies(&game.id, 4);
     }
     bot.signal("TERM");
-    let told = Instant::now();
+    let signalled_at = Instant::now();
     assert_eq!(bot.ended().code(), Some(0), "{}", bot.log());
     println!(
-        "F16, ended {:.1?} of the wall after SIGTERM with a grace of 1.5 s",
-        told.elapsed()
+        "F16, exited {:.1?} after SIGTERM with a grace period of 1.5 s",
+        signalled_at.elapsed()
     );
-    assert!(told.elapsed() < seconds(20));
+    assert!(signalled_at.elapsed() < seconds(20));
     assert!(
         bot.log().contains("leaving with 2 games on"),
         "{}",
@@ -185,9 +185,9 @@ fn f16_what_outlasts_the_grace_is_left_and_taken_up_again() {
 }
 
 #[test]
-fn f17_games_beyond_the_wanted_number_are_played() {
-    let site = stage("F17", 4.0, None);
-    let bot = tester(&site, 4.0, "games = { concurrency = 1 }", &[]);
+fn f17_games_beyond_concurrency_are_played() {
+    let site = start_site("F17", 4.0, None);
+    let bot = start_tester(&site, 4.0, "games = { concurrency = 1 }", &[]);
     site.sim.advance(seconds(21));
     for game in site.started(4) {
         let game = site.plies(&game.id, 10);
