@@ -229,7 +229,9 @@ fn check_outcome(outcome: Outcome) {
                 "{}",
                 position.fen()
             );
-            let time = limits.max_time.or(limits.clock.map(|clock| clock.remaining));
+            let time = limits
+                .max_time
+                .or(limits.clock.map(|clock| clock.remaining));
             let time = time.expect("every search has a time limit");
             assert!(Duration::ZERO < time && time <= MAX_REMAINING, "{limits:?}");
             if let Some(clock) = limits.clock {
@@ -319,7 +321,7 @@ pub fn pgn(data: &[u8]) {
 }
 
 fn check_round_trip(record: &pgn::Record) {
-    let text = pgn::write(&record.tags, &record.game, &record.notes, record.outcome);
+    let text = pgn::write(&record.tags, &record.game, &record.comments, record.outcome);
     let mut reader = Reader::new();
     let mut rest = text.as_bytes();
     let again = reader.feed(&mut rest).or_else(|| reader.finish());

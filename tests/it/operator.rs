@@ -240,7 +240,7 @@ fn wrong_arguments_are_wrong_usage() {
         let said = misused(&bot, arguments);
         assert!(said.contains(why), "{arguments:?}: {said}");
     }
-    let calls = site.sim.faults().calls(Endpoint::ChallengeCreate);
+    let calls = site.sim.faults().request_count(Endpoint::ChallengeCreate);
     assert_eq!(calls, 0);
 }
 
@@ -286,17 +286,17 @@ fn told_to_stop_it_takes_its_open_challenge_back_at_once() {
 #[test]
 fn a_challenge_that_is_accepted_while_it_is_taken_back_is_played() {
     let site = site();
-    let slow = Rule::on(
+    let slow = FaultRule::on(
         Endpoint::ChallengeShow,
         Fault::Stall(Duration::from_secs(3)),
     );
-    site.sim.faults().add(slow.of_user(BOT));
+    site.sim.faults().add(slow.from_user(BOT));
     let mut bot = Daemon::start(&site, "");
     let done = said(&bot, &["challenge", "Rival", "5+0", "--color", "black"]);
     let id = made(&done);
     said(&bot, &["drain"]);
     wait("it is being taken back", || {
-        visits_of(&site, BOT, Endpoint::ChallengeShow).pop()
+        requests_of(&site, BOT, Endpoint::ChallengeShow).pop()
     });
     let rival = site.player("Rival");
     let (accepted, _) = rival.post(&format!("/api/challenge/{id}/accept"), &[]);
@@ -323,11 +323,11 @@ fn a_challenge_that_is_gone_is_not_shown_any_more() {
         })
     };
     // Declined before the bot is told that the challenge was made.
-    let late = Rule::on(
+    let late = FaultRule::on(
         Endpoint::ChallengeCreate,
-        Fault::AnswerLate(Duration::from_secs(3)),
+        Fault::ResponseLate(Duration::from_secs(3)),
     );
-    site.sim.faults().add(late.of_user(BOT).times(1));
+    site.sim.faults().add(late.from_user(BOT).times(1));
     std::thread::scope(|scope| {
         let told = scope.spawn(|| said(&bot, &["challenge", "Rival", "5+0"]));
         let (declined, _) = rival.post(&format!("/api/challenge/{}/decline", incoming()), &[]);

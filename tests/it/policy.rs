@@ -535,14 +535,14 @@ fn a_yes_that_waits_to_be_sent_is_not_sent_for_a_challenge_that_is_gone() {
     let names = ["Anna", "Bert", "Cleo", "Dora", "Emil"];
     let site = Site::new(names.map(NewUser::bot));
     // As many as are under way at once.
-    let slow = Rule::on(
+    let slow = FaultRule::on(
         Endpoint::ChallengeAccept,
         Fault::Stall(Duration::from_secs(6)),
     );
-    site.sim.faults().add(slow.of_user(BOT).times(4));
+    site.sim.faults().add(slow.from_user(BOT).times(4));
     let bot = Daemon::start(&site, "games = { concurrency = 8 }\n");
     let form = [("clock.limit", "180"), ("clock.increment", "2")];
-    let accepts = || visits_of(&site, BOT, Endpoint::ChallengeAccept);
+    let accepts = || requests_of(&site, BOT, Endpoint::ChallengeAccept);
     for name in &names[..4] {
         site.player(name).challenge(&form);
     }

@@ -6,8 +6,8 @@ mod talk;
 use std::time::Duration;
 
 use knightwatch::sim::{
-    Behavior, ChallengePlan, ColorChoice, Disconnect, Endpoint, NewUser, PlayerKind, PlayerOptions,
-    SimOptions, TimeControl,
+    Behavior, ChallengePlan, ColorChoice, Disconnect, Endpoint, Fault, FaultRule, NewUser,
+    PlayerKind, PlayerOptions, SimOptions, TimeControl,
 };
 
 use crate::common::{BOT, Daemon, Player, Site, requests_of, wait};
@@ -133,7 +133,10 @@ fn a_draw_that_a_bot_offers_is_weighed_after_his_move() {
 #[test]
 fn a_level_ending_is_offered_as_a_draw() {
     let site = site(&[]);
-    let bot = Daemon::start(&site, "draw = { min_move = 1, min_level_moves = 1, max_win_percent = 30 }\n");
+    let bot = Daemon::start(
+        &site,
+        "draw = { min_move = 1, min_level_moves = 1, max_win_percent = 30 }\n",
+    );
     let kind = PlayerKind::Engine { nodes: 500 };
     site.sim.add_player(PlayerOptions {
         behavior: Behavior {
@@ -293,24 +296,24 @@ fn a_claim_that_is_refused_is_not_repeated_at_every_word_that_the_opponent_is_go
         ..SimOptions::default()
     });
     let no = Fault::json(400, "{\"error\":\"You cannot claim the win on this game\"}");
-    let refused = Rule::on(Endpoint::ClaimVictory, no).of_user(BOT);
+    let refused = FaultRule::on(Endpoint::ClaimVictory, no).from_user(BOT);
     site.sim.faults().add(refused.times(3));
     let _bot = Daemon::start_with(&site, "", &["--time-scale", &SPEED.to_string()]);
-    let habits = Habits {
-        quits: Some(Quit {
+    let behavior = Behavior {
+        disconnects: Some(Disconnect {
             at_ply: 2,
-            back_after: None,
+            reconnect_after: None,
         }),
-        ..Habits::default()
+        ..Behavior::default()
     };
-    site.sim.spar(Sparring {
-        habits,
-        ..challenger("Quitter", Kind::Random, WON, 600)
+    site.sim.add_player(PlayerOptions {
+        behavior,
+        ..challenger("Quitter", PlayerKind::Random, WON, 600)
     });
     let game = site.started(1).remove(0);
     assert_eq!(site.finished(&game.id).status, "timeout");
     // The site says every five seconds that the opponent is gone.
-    let claims = visits_of(&site, BOT, Endpoint::ClaimVictory);
+    let claims = requests_of(&site, BOT, Endpoint::ClaimVictory);
     assert_eq!(claims.len(), 4, "{claims:?}");
     for two in claims.windows(2) {
         let apart = two[1].at.saturating_sub(two[0].at);
