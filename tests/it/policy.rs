@@ -619,7 +619,7 @@ fn explain_takes_a_challenge_in_words() {
     let (_, said) = explain(&["--user", "Anna", "--clock", "2d", "--variant", "chess960"]);
     assert!(said.contains("correspondence, casual, chess960"), "{said}");
     for (arguments, why) in [
-        (&[][..], "<CHALLENGE>"),
+        (&[][..], "<CHALLENGE|--user <NAME>>"),
         (&["--rating", "1500"], "--user"),
         (&["--user", "Anna", "--clock", "3"], "minutes and seconds"),
         (
