@@ -1,11 +1,10 @@
-//! How long our bot takes for a move that costs no thought: 1,000 book moves on the simulator, over real HTTP, as its
-//! opponent sees it; `cargo bench --bench latency`. An argument is another number of moves.
+//! Latency of book moves on the simulator, over real HTTP: `cargo bench --bench latency [-- MOVES]`, 1,000 by default.
 //!
-//! Measured from the moment at which the opponent's client begins to send its move to the one at which its game stream
-//! shows our reply: two requests through the server and two lines through streams. Beside it, the bot's own part: from
-//! the line of the stream that makes it our turn to the start of the POST.
+//! Measured from the time at which the opponent's client begins to send its move until its game stream shows the reply:
+//! two requests through the server and two lines through streams. Also measured is the bot's own share: from the stream
+//! line that makes it the bot's turn to the start of the POST.
 //!
-//! `cargo bench --bench latency -- 4000 pages` plays every second game while 20 pages are open and read, and compares.
+//! `cargo bench --bench latency -- 4000 pages` plays every second game with 20 pages open, and compares.
 
 use std::error::Error;
 use std::future::pending;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use knightwatch::book::{Book, Choice, Selection};
+use knightwatch::book::{Book, PickOptions, Selection};
 use knightwatch::bot;
 use knightwatch::chess::{CastlingNotation, Game, Position};
 use knightwatch::config::Settings;
@@ -32,12 +31,12 @@ use tokio::task::JoinSet;
 
 const BOT: &str = "Knightwatch";
 const OPPONENT: &str = "Librarian";
-/// Pages that are open in the games that are compared.
+/// Pages that are open in every second game.
 const PAGES: usize = 20;
-/// Games on one server, each with its counterpart.
-const PAIRS: usize = 20;
-/// A stream that is silent for longer is dead: the keep-alives come every 7 seconds.
-const SILENCE: Duration = Duration::from_secs(10);
+/// Games per server, or pairs of games with `pages`.
+const GAMES_PER_SERVER: usize = 20;
+/// Longer than the interval of keep-alive lines, 7 seconds.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -49,34 +48,35 @@ async fn main() -> Outcome<()> {
     let compare = std::env::args().any(|argument| argument == "pages");
     let mut times = Times::default();
     while times.replies.len() < wanted {
-        one_day(compare, wanted, &mut times).await?;
+        play_on_new_site(compare, wanted, &mut times).await?;
     }
     times.replies.truncate(wanted);
     times.watched.truncate(wanted);
     let without = print(
-        "the opponent's move to our reply on his stream",
+        "the opponent's move to our reply on their stream",
         times.replies,
     );
     if compare {
         let with = print(&format!("while {PAGES} pages are open"), times.watched);
         println!("that is {:+.2} ms in the median", with - without);
     }
-    print("of it, our stream's line to our POST", times.own);
+    print("the bot's share, stream line to POST", times.own);
     Ok(())
 }
 
-/// What was measured.
+/// The measured times.
 #[derive(Default)]
 struct Times {
-    /// As the opponent sees it, without a page and with them.
+    /// Seen by the opponent, without open pages.
     replies: Vec<Duration>,
+    /// Seen by the opponent, with open pages.
     watched: Vec<Duration>,
-    /// The bot's own part in all of them.
+    /// The bot's own share.
     own: Vec<Duration>,
 }
 
-/// Some games on a new server with a new bot: it plays no more than a hundred a day with another one.
-async fn one_day(compare: bool, wanted: usize, times: &mut Times) -> Outcome<()> {
+/// Plays some games on a new site with a new bot: Lichess limits games between bots to 100 a day.
+async fn play_on_new_site(compare: bool, wanted: usize, times: &mut Times) -> Outcome<()> {
     let sim = Sim::new(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::bot(OPPONENT)],
         ..SimOptions::default()
@@ -106,11 +106,11 @@ async fn one_day(compare: bool, wanted: usize, times: &mut Times) -> Outcome<()>
     let (_stopper, stop) = bot::shutdown_channel();
     let playing = tokio::spawn(bot::run(parts, stop));
     while !matches!(*watch.recv().await?, Event::Online { .. }) {}
-    let own = tokio::spawn(async move {
+    let own_times = tokio::spawn(async move {
         let mut own = Vec::new();
         loop {
             match watch.recv().await {
-                Ok(event) => own.extend(own_part(&event)),
+                Ok(event) => own.extend(own_share(&event)),
                 Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return own,
             }
@@ -122,7 +122,7 @@ async fn one_day(compare: bool, wanted: usize, times: &mut Times) -> Outcome<()>
         sim.token_of(OPPONENT).parse()?,
         Some(OPPONENT),
     )?;
-    for _ in 0..PAIRS {
+    for _ in 0..GAMES_PER_SERVER {
         times.replies.extend(one_game(&client).await?);
         if compare {
             let mut pages = JoinSet::new();
@@ -136,25 +136,25 @@ async fn one_day(compare: bool, wanted: usize, times: &mut Times) -> Outcome<()>
         }
     }
     playing.abort();
-    times.own.extend(own.await?);
+    times.own.extend(own_times.await?);
     server.abort();
     Ok(())
 }
 
-/// Opens the page's stream, waits for its first piece and reads on for as long as the set lives.
+/// Opens the page's event stream, waits for its first bytes and reads until the set is dropped.
 async fn open_and_read(address: SocketAddr, pages: &mut JoinSet<()>) -> Outcome<()> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET /events HTTP/1.1\r\nHost: {address}\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut bytes = vec![0; 1 << 16];
     let head = stream.read(&mut bytes).await?;
-    assert!(head > 0, "the page has hung up");
+    assert!(head > 0, "the page closed the stream");
     pages.spawn(async move { while stream.read(&mut bytes).await.is_ok_and(|read| read > 0) {} });
     Ok(())
 }
 
-/// How long one of our book moves waited for its POST.
-fn own_part(event: &Event) -> Option<Duration> {
+/// Time from our turn to the POST, for book moves.
+fn own_share(event: &Event) -> Option<Duration> {
     match event {
         Event::Moved(moved) if moved.thought.as_ref()?.source == Source::Book => {
             Some(moved.timing?.to_post)
@@ -178,8 +178,8 @@ async fn one_game(client: &Client) -> Outcome<Vec<Duration>> {
     let challenge = client.challenge(&Username::new(BOT), &challenge).await?;
     let id: GameId = challenge.id.as_str().parse()?;
     let mut stream = loop {
-        // Until the bot has accepted, there is no such game.
-        match client.game(&id, SILENCE).await {
+        // 404 until the bot has accepted.
+        match client.game(&id, STREAM_TIMEOUT).await {
             Ok(stream) => break stream,
             Err(error) if error.code() == Some(404) => tokio::task::yield_now().await,
             Err(error) => return Err(error.into()),
@@ -187,14 +187,14 @@ async fn one_game(client: &Client) -> Outcome<Vec<Duration>> {
     };
     let (book, choice) = (
         Book::embedded(),
-        Choice {
+        PickOptions {
             selection: Selection::Uniform,
             min_weight: 1,
         },
     );
     let mut rng = fastrand::Rng::new();
     let mut replies = Vec::new();
-    // When our move went out, and how many moves there are once it is answered.
+    // Time of our latest move, and the number of plies after the reply.
     let mut sent: Option<(Instant, usize)> = None;
     while let Some(event) = stream.next().await {
         let state: GameState = match event? {
@@ -226,7 +226,7 @@ async fn one_game(client: &Client) -> Outcome<Vec<Duration>> {
     Ok(replies)
 }
 
-/// Gives the median, in milliseconds.
+/// Prints percentiles; returns the median in milliseconds.
 fn print(what: &str, mut times: Vec<Duration>) -> f64 {
     times.sort();
     let at = |share: f64| {

@@ -1,12 +1,10 @@
-//! What the simulator bears: `cargo bench --bench load`. Two arguments are other numbers of games at once and of games
-//! in all.
+//! Load test of the simulator: `cargo bench --bench load [-- SIMULTANEOUS TOTAL]`.
 //!
-//! First 500 games at once between 1,000 HTTP clients, each with an event stream and a game stream, that answer after 0.2
-//! to 1 s. Measured from the moment at which a client begins to send its move to the one at which it has read the new
-//! state on its stream, and its opponent on his. Clients and site share the process and its cores, so what the site needs
-//! from the request read to the line written is less than that.
+//! First, 500 simultaneous games between 1,000 HTTP clients, each with an event stream and a game stream, that move after
+//! 0.2 to 1 s. Measured from the time at which a client begins to send its move until it, and its opponent, have read the
+//! new state on their streams. Clients and site share the process and its cores, so the site's own share is smaller.
 //!
-//! Then 20,000 games between built-in users in quick motion, with the memory of the process beside them.
+//! Then 20,000 games between built-in players at 1,000 times real time, with the memory use of the process.
 
 use std::error::Error;
 use std::future::pending;
@@ -15,14 +13,14 @@ use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
 use knightwatch::chess::{CastlingNotation, Game, Position};
-use knightwatch::sim::{NewUser, Sim, SimOptions, Sparring};
+use knightwatch::sim::{NewUser, PlayerOptions, Sim, SimOptions};
 use reqwest::{Client, Response};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-/// After so many plies White resigns.
-const PLIES: usize = 60;
-/// Sparring users that challenge one another in the second part.
+/// The players resign after this many plies.
+const MAX_PLIES: usize = 60;
+/// Built-in players that challenge one another in the second part.
 const CHALLENGERS: usize = 40;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -31,12 +29,12 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 async fn main() -> Outcome<()> {
     // Cargo passes `--bench`.
     let mut numbers = std::env::args().filter_map(|argument| argument.parse().ok());
-    let (at_once, in_all) = (
+    let (simultaneous, total) = (
         numbers.next().unwrap_or(500),
         numbers.next().unwrap_or(20_000),
     );
-    crowd(at_once).await?;
-    marathon(in_all).await
+    simultaneous_games(simultaneous).await?;
+    consecutive_games(total).await
 }
 
 async fn serve(options: SimOptions) -> Outcome<(Sim, String)> {
@@ -48,8 +46,7 @@ async fn serve(options: SimOptions) -> Outcome<(Sim, String)> {
     Ok((sim, base))
 }
 
-/// Many games at once.
-async fn crowd(games: usize) -> Outcome<()> {
+async fn simultaneous_games(games: usize) -> Outcome<()> {
     let names = |color: char| (0..games).map(move |number| format!("{color}-{number}"));
     let (sim, base) = serve(SimOptions {
         users: names('W').chain(names('B')).map(NewUser::bot).collect(),
@@ -68,13 +65,13 @@ async fn crowd(games: usize) -> Outcome<()> {
     });
     let times = try_join_all(tasks).await?;
     let took = began.elapsed().as_secs_f64();
-    let unfinished = sim.census().games_on;
+    let unfinished = sim.stats().ongoing_games;
     let moves: usize = sim.games().iter().map(|game| game.plies).sum();
     println!(
-        "{games} games at once: {moves} moves in {took:.1} s, {:.0} in a second; {unfinished} unfinished",
+        "{games} games at once: {moves} moves in {took:.1} s, {:.0} per second; {unfinished} unfinished",
         moves as f64 / took
     );
-    let [mine, theirs, answers] =
+    let [own, opponent, responses] =
         times
             .into_iter()
             .fold([const { Vec::new() }; 3], |mut all, times| {
@@ -83,13 +80,13 @@ async fn crowd(games: usize) -> Outcome<()> {
                 }
                 all
             });
-    print("a move's POST to its state on the own stream", mine);
-    print("a move's POST to its state on the opponent's", theirs);
-    print("a move's POST to its answer", answers);
+    print("a move's POST to its state on the own stream", own);
+    print("a move's POST to its state on the opponent's", opponent);
+    print("a move's POST to its response", responses);
     Ok(())
 }
 
-/// The site as a client sees it.
+/// HTTP client of the site.
 #[derive(Clone)]
 struct Site {
     base: String,
@@ -122,7 +119,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// The next line that says something, with the moment at which it was read.
+    /// The next non-empty line, with the time at which it was read.
     async fn next(&mut self) -> Outcome<Option<(Value, Instant)>> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
@@ -140,10 +137,10 @@ impl Lines {
     }
 }
 
-/// When the move of this ply went out.
+/// The ply of the latest move, and the time at which it was sent.
 type Sent = Arc<Mutex<(usize, Option<Instant>)>>;
 
-/// One game from the challenge to its end: the times to the own stream, to the opponent's, and to the answer.
+/// Plays a game; returns the times until the own stream, the opponent's stream and the response.
 async fn game(site: &Site, white: &str, black: &str) -> Outcome<[Vec<Duration>; 3]> {
     let _events = (
         site.stream(white, "/api/stream/event").await?,
@@ -196,7 +193,7 @@ async fn player(
         for uci in moves.split_whitespace().skip(game.moves().len()) {
             game.push_uci(uci)?;
         }
-        // The end of the game is shown with the same moves once more.
+        // The final state repeats the moves.
         let is_new = game.moves().len() > known;
         let ply = game.moves().len();
         if let (of, Some(at)) = *sent.lock().unwrap_or_else(PoisonError::into_inner)
@@ -209,8 +206,8 @@ async fn player(
             continue;
         }
         tokio::time::sleep(Duration::from_millis(rng.u64(200..=1_000))).await;
-        let best = rng.choice(game.position().legal_moves().iter().copied());
-        match best.filter(|_| ply < PLIES) {
+        let mv = rng.choice(game.position().legal_moves().iter().copied());
+        match mv.filter(|_| ply < MAX_PLIES) {
             None => {
                 site.post(user, &format!("/api/bot/game/{id}/resign"), "")
                     .await?
@@ -246,21 +243,20 @@ fn print(what: &str, mut times: Vec<Duration>) {
     );
 }
 
-/// Many games one after another.
-async fn marathon(games: usize) -> Outcome<()> {
+async fn consecutive_games(games: usize) -> Outcome<()> {
     let (sim, _) = serve(SimOptions {
         speed: 1_000.0,
         ..SimOptions::default()
     })
     .await?;
-    println!("{games} games between built-in users, {CHALLENGERS} at once");
-    sim.spar("Fool,resigns=5,delay=200ms..1s".parse()?);
+    println!("{games} games between built-in players, {CHALLENGERS} at once");
+    sim.add_player("Fool,resigns=5,delay=200ms..1s".parse()?);
     let share = games.div_ceil(CHALLENGERS);
     let challenger = format!(
         "Wise,copies={CHALLENGERS},resigns=5,delay=200ms..1s,challenges=Fool,clock=10800+60,count={share}"
     );
-    sim.spar(challenger.parse::<Sparring>()?);
-    let mut finished = sim.finished();
+    sim.add_player(challenger.parse::<PlayerOptions>()?);
+    let mut finished = sim.finished_count();
     let began = Instant::now();
     for mark in [games / 20, games / 4, games / 2, games] {
         finished.wait_for(|count| *count >= mark).await?;
@@ -268,13 +264,13 @@ async fn marathon(games: usize) -> Outcome<()> {
         println!(
             "  after {mark} games, {took:.1} s: {:.1} MiB resident; {:?}",
             resident_mib(),
-            sim.census()
+            sim.stats()
         );
     }
     Ok(())
 }
 
-/// What the process holds in memory, by the account of Linux; elsewhere nothing is known.
+/// Resident memory of the process; NaN on systems other than Linux.
 fn resident_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Instructions per position of each library in `cargo bench --bench perft`, which valgrind counts the same on every run.
-# With BMI2 in RUSTFLAGS, as in RUSTFLAGS="-C target-cpu=x86-64-v3", cozy-chess finds its attacks by PEXT.
+# Prints the instructions per position of each library in `cargo bench --bench perft`, counted by valgrind.
+# With BMI2 in RUSTFLAGS, such as RUSTFLAGS="-C target-cpu=x86-64-v3", cozy-chess uses PEXT for slider attacks.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The table of `cargo bench --bench perft` for the processor that it runs on: all libraries are built for it, and
-# cozy-chess finds its attacks by PEXT. Arguments go to the bench: `benches/perft-native.sh 5` takes five rounds.
+# Runs `cargo bench --bench perft` with all libraries built for this processor; cozy-chess uses PEXT for slider attacks.
+# Arguments are passed to the bench: `benches/perft-native.sh 5` runs five rounds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if ! grep -qw bmi2 /proc/cpuinfo; then
-    echo "this processor has no BMI2, without which cozy-chess has no PEXT" >&2
+    echo "this processor lacks BMI2, which PEXT needs" >&2
     exit 1
 fi
-# A folder of its own, so that the next ordinary build need not begin anew.
+# A separate target directory, so that ordinary builds stay incremental.
 RUSTFLAGS="-C target-cpu=native" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/native" \
     cargo bench --bench perft --features cozy-chess/pext -- "$@"

@@ -1,24 +1,23 @@
-//! Move generation beside that of other Rust libraries, over six well-known positions; the last ply is counted, not
-//! played, and nothing is remembered.
+//! Move generation compared with other Rust libraries: perft of six well-known positions, with bulk counting at the last
+//! ply and without hashing.
 //!
-//! The speed of a shared machine changes from minute to minute. So each count stands between two of the same position
-//! by cozy-chess, and the table gives its speed in proportion to theirs: the median of the rounds. Where the system
-//! tells it, the time is that on the processor.
+//! The speed of a shared machine changes from minute to minute. Each run is therefore placed between two runs of the same
+//! position by cozy-chess, and the table shows the speed relative to those: the median of the rounds. On Linux, CPU time
+//! is measured.
 //!
 //! - `cargo bench --bench perft` prints the table; a number after `--` sets the rounds.
-//! - `cargo bench --bench perft -- knightwatch 1` counts by one library alone, each position so many plies less deep,
-//!   to be watched by a profiler.
+//! - `cargo bench --bench perft -- knightwatch 1` runs one library, each position 1 ply less deep, for a profiler.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use knightwatch::chess::{Position, perft::perft};
 
-/// Counts the positions so many plies ahead of a FEN.
-type Count = fn(&str, u32) -> u64;
+/// Perft of a FEN.
+type Perft = fn(&str, u32) -> u64;
 
-/// The first is the measure of the others.
-const LIBRARIES: [(&str, Count); 4] = [
+/// The first is the reference of the others.
+const LIBRARIES: [(&str, Perft); 4] = [
     ("cozy-chess", cozy_chess_perft),
     ("knightwatch", knightwatch_perft),
     ("chess", chess_perft),
@@ -74,35 +73,35 @@ fn main() {
         .iter()
         .find(|(name, _)| words.iter().any(|word| word == name))
     {
-        Some((_, count)) => watch(*count, number.unwrap_or(0) as u32),
+        Some((_, perft)) => profile(*perft, number.unwrap_or(0) as u32),
         None => compare(number.unwrap_or(ROUNDS).max(1)),
     }
 }
 
-/// Counts by one library, and says how many positions that were.
-fn watch(count: Count, less: u32) {
+/// Runs one library and prints its number of nodes.
+fn profile(perft: Perft, less: u32) {
     let mut nodes = 0;
     for (_, fen, depth, _) in POSITIONS {
-        nodes += count(fen, depth - less.min(depth));
+        nodes += perft(fen, depth - less.min(depth));
     }
     println!("{nodes} nodes");
 }
 
-/// What one library took for each position, and cozy-chess right before and after it on average.
+/// Per position: time of the library, and mean time of cozy-chess right before and after it.
 type Times = [(Duration, Duration); POSITIONS.len()];
 
 fn compare(rounds: usize) {
-    let (_, measure) = LIBRARIES[0];
+    let (_, reference) = LIBRARIES[0];
     let others = &LIBRARIES[1..];
     let mut times: Vec<Vec<Times>> = vec![Vec::new(); others.len()];
     for round in 1..=rounds {
         eprintln!("round {round} of {rounds}");
         let mut this_round = vec![Times::default(); others.len()];
         for (index, position) in POSITIONS.iter().enumerate() {
-            let mut before = time(measure, position);
-            for (times, (_, count)) in this_round.iter_mut().zip(others) {
-                let own = time(*count, position);
-                let after = time(measure, position);
+            let mut before = time(reference, position);
+            for (times, (_, perft)) in this_round.iter_mut().zip(others) {
+                let own = time(*perft, position);
+                let after = time(reference, position);
                 times[index] = (own, (before + after) / 2);
                 before = after;
             }
@@ -135,17 +134,17 @@ fn compare(rounds: usize) {
     );
 }
 
-/// Prints the speed of cozy-chess and those of the others in proportion to it.
+/// Prints the speed of cozy-chess and the relative speed of the others.
 fn print_line(nodes: u64, times: &[Vec<Times>], pick: impl Fn(&Times) -> (Duration, Duration)) {
     let speeds = times.iter().flatten().map(|times| {
-        let (_, measure) = pick(times);
-        nodes as f64 / measure.as_secs_f64() / 1e6
+        let (_, reference) = pick(times);
+        nodes as f64 / reference.as_secs_f64() / 1e6
     });
     print!(" {:>7.0} Mnps", median(speeds.collect()));
     for rounds in times {
         let ratios = rounds.iter().map(|times| {
-            let (own, measure) = pick(times);
-            measure.as_secs_f64() / own.as_secs_f64()
+            let (own, reference) = pick(times);
+            reference.as_secs_f64() / own.as_secs_f64()
         });
         print!(" {:>12.2}", median(ratios.collect()));
     }
@@ -162,14 +161,14 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-fn time(count: Count, (name, fen, depth, nodes): &(&str, &str, u32, u64)) -> Duration {
+fn time(perft: Perft, (name, fen, depth, nodes): &(&str, &str, u32, u64)) -> Duration {
     let (start, start_on_cpu) = (Instant::now(), time_on_cpu());
-    assert_eq!(count(black_box(fen), *depth), *nodes, "{name}");
+    assert_eq!(perft(black_box(fen), *depth), *nodes, "{name}");
     let on_cpu = time_on_cpu().zip(start_on_cpu);
     on_cpu.map_or_else(|| start.elapsed(), |(end, start)| end - start)
 }
 
-/// How long this thread has been running, without what others took of its core; Linux tells.
+/// CPU time of this thread; `None` on systems other than Linux.
 fn time_on_cpu() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds = text.split_whitespace().next()?.parse().ok()?;
@@ -191,7 +190,7 @@ fn cozy_chess_perft(fen: &str, depth: u32) -> u64 {
     use cozy_chess::Board;
     fn count(board: &Board, depth: u32) -> u64 {
         let mut nodes = 0;
-        // Two loops, as its own example has them: one loop that asks for the depth takes almost half as long again.
+        // Two loops, as in its own example: a single loop that checks the depth takes almost half as long again.
         if depth == 1 {
             board.generate_moves(|moves| {
                 nodes += moves.len() as u64;

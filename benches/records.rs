@@ -1,9 +1,7 @@
-//! What questions about 100,000 games of 60 half-moves cost: `cargo bench --bench records`. An argument is another number
-//! of games.
+//! Speed of queries over 100,000 recorded games of 60 plies: `cargo bench --bench records [-- GAMES]`.
 //!
-//! The games are written into a file of records by SQL, spread over three years, 2,000 opponents and all speeds. Each
-//! question is asked 20 times on a connection of its own, as a page that is opened would. Beside the time on the wall is
-//! that on the processor, for machines that have something else to do.
+//! The games are inserted by SQL, spread over three years, 2,000 opponents and all speeds. Each query runs 20 times, each
+//! on a new connection, as for a newly opened page. Both elapsed and CPU time are printed.
 
 use std::error::Error;
 use std::path::Path;
@@ -13,13 +11,14 @@ use knightwatch::events::{Bus, Color};
 use knightwatch::store::{By, Filter, Options, Outcome, Page, Reader, Recorder};
 use rusqlite::Connection;
 
-const ASKED: usize = 20;
+/// Runs of each query.
+const RUNS: usize = 20;
 
-/// Half-moves of a game.
+/// Plies per game.
 const PLIES: u32 = 60;
 
-/// Three years, in milliseconds.
-const SPAN: i64 = 3 * 365 * 86_400_000;
+/// Three years.
+const SPAN_MILLIS: i64 = 3 * 365 * 86_400_000;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
@@ -35,19 +34,13 @@ async fn main() -> Fallible<()> {
         server: "https://lichess.org/".to_owned(),
         files: None,
     };
-    let patience = Duration::from_secs(60);
     let recorder = Recorder::start(options, Bus::new().subscribe())?;
-    recorder.finish(patience).await;
+    recorder.finish(Duration::from_secs(60)).await;
     fill(&file, games)?;
     let size = std::fs::metadata(&file)?.len() >> 20;
-    println!(
-        "{games} games of {PLIES} half-moves, {size} MiB; {ASKED} times each, in milliseconds\n"
-    );
-    println!(
-        "{:<46} {:>8} {:>8} {:>13}",
-        "", "median", "worst", "on processor"
-    );
-    questions(&file)
+    println!("{games} games of {PLIES} plies, {size} MiB; {RUNS} runs each, in milliseconds\n");
+    println!("{:<46} {:>8} {:>8} {:>13}", "", "median", "worst", "CPU");
+    queries(&file)
 }
 
 fn fill(file: &Path, games: u32) -> Fallible<()> {
@@ -63,7 +56,7 @@ fn fill(file: &Path, games: u32) -> Fallible<()> {
              status, result, points, expected, plies, opening, left_ms, round_trip_us
          )
          SELECT
-             printf('%08d', n), 1700000000000 + n * ({SPAN} / {games}), 1700000300000 + n * ({SPAN} / {games}),
+             printf('%08d', n), 1700000000000 + n * ({SPAN_MILLIS} / {games}), 1700000300000 + n * ({SPAN_MILLIS} / {games}),
              iif(n % 2, 'white', 'black'), 'Knightwatch', 'BOT', 2000 + n % 200, 0,
              'Opponent' || (n * 7919 % 2000), 1500 + n % 1000, n % 9 = 0,
              CASE WHEN n % 10 < 4 THEN 'bullet' WHEN n % 10 < 8 THEN 'blitz' WHEN n % 10 < 9 THEN 'rapid'
@@ -89,7 +82,7 @@ fn fill(file: &Path, games: u32) -> Fallible<()> {
     Ok(())
 }
 
-fn questions(file: &Path) -> Fallible<()> {
+fn queries(file: &Path) -> Fallible<()> {
     let text = |text: &str| Some(text.to_owned());
     let all = Filter::default;
     let filters = [
@@ -109,7 +102,7 @@ fn questions(file: &Path) -> Fallible<()> {
             },
         ),
         (
-            "part of a name that nobody has",
+            "part of a name without matches",
             Filter {
                 search: text("zzz"),
                 ..all()
@@ -126,7 +119,7 @@ fn questions(file: &Path) -> Fallible<()> {
             },
         ),
         (
-            "aborted, of which there are none",
+            "aborted, without matches",
             Filter {
                 outcome: Some(Outcome::Void),
                 ..all()
@@ -157,13 +150,13 @@ fn questions(file: &Path) -> Fallible<()> {
     ];
     for (name, filter) in filters {
         let page = Page::first(50);
-        ask(file, &format!("list: {name}"), |reader| {
+        measure(file, &format!("list: {name}"), |reader| {
             Ok(reader.games(&filter, page)?.len())
         })?;
-        ask(file, &format!("number: {name}"), |reader| {
+        measure(file, &format!("number: {name}"), |reader| {
             Ok(reader.count(&filter)?)
         })?;
-        ask(file, &format!("score: {name}"), |reader| {
+        measure(file, &format!("score: {name}"), |reader| {
             Ok(reader.score(&filter)?)
         })?;
     }
@@ -171,57 +164,57 @@ fn questions(file: &Path) -> Fallible<()> {
         skip: 99_900,
         most: 50,
     };
-    ask(file, "list: the last page", |reader| {
+    measure(file, "list: the last page", |reader| {
         Ok(reader.games(&all(), last)?.len())
     })?;
     for by in By::ALL {
-        ask(file, &format!("scores by {}", by.key()), |reader| {
+        measure(file, &format!("scores by {}", by.key()), |reader| {
             Ok(reader.scores(&all(), by)?.len())
         })?;
     }
-    ask(file, "nemeses", |reader| {
+    measure(file, "nemeses", |reader| {
         Ok(reader.nemeses(&all(), 3)?.len())
     })?;
-    ask(file, "ratings, with performances", |reader| {
+    measure(file, "ratings, with performances", |reader| {
         Ok(reader.ratings(&Filter::default())?.len())
     })?;
-    ask(file, "scores by all but the months, at once", |reader| {
+    measure(file, "scores by all but the months, at once", |reader| {
         Ok(reader.overview(&all())?.opponent.len())
     })?;
-    ask(file, "clocks and latencies by speed", |reader| {
+    measure(file, "clocks and latencies by speed", |reader| {
         Ok(reader.timings(&all())?.len())
     })?;
-    ask(file, "ratings over time", |reader| {
+    measure(file, "ratings over time", |reader| {
         Ok(reader.rating_histories(&all())?.len())
     })?;
-    ask(file, "a game with its moves", |reader| {
+    measure(file, "a game with its moves", |reader| {
         Ok(reader.record("00050000")?.is_some())
     })
 }
 
-/// Asks so many times, and prints how long it took.
-fn ask<T>(file: &Path, name: &str, question: impl Fn(&Reader) -> Fallible<T>) -> Fallible<()> {
-    let (mut times, mut busy) = (Vec::new(), Vec::new());
-    for _ in 0..ASKED {
+/// Runs a query and prints its times.
+fn measure<T>(file: &Path, name: &str, query: impl Fn(&Reader) -> Fallible<T>) -> Fallible<()> {
+    let (mut times, mut cpu_times) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
         let reader = Reader::open(file)?;
-        let (start, before) = (Instant::now(), on_processor()?);
-        std::hint::black_box(question(&reader)?);
+        let (start, before) = (Instant::now(), cpu_nanos()?);
+        std::hint::black_box(query(&reader)?);
         times.push(start.elapsed().as_secs_f64() * 1e3);
-        busy.push((on_processor()? - before) / 1e6);
+        cpu_times.push((cpu_nanos()? - before) / 1e6);
     }
     times.sort_by(f64::total_cmp);
-    busy.sort_by(f64::total_cmp);
+    cpu_times.sort_by(f64::total_cmp);
     println!(
         "{name:<46} {:>8.2} {:>8.2} {:>13.2}",
-        times[ASKED / 2],
-        times[ASKED - 1],
-        busy[ASKED / 2]
+        times[RUNS / 2],
+        times[RUNS - 1],
+        cpu_times[RUNS / 2]
     );
     Ok(())
 }
 
-/// What this thread has had of the processor, in nanoseconds.
-fn on_processor() -> Fallible<f64> {
+/// CPU time of this thread, in nanoseconds.
+fn cpu_nanos() -> Fallible<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let first = text.split(' ').next().unwrap_or_default();
     Ok(first.parse()?)

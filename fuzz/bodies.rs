@@ -1,20 +1,19 @@
-// What each target does with its bytes. The fuzzer runs these, and so does `tests/it/bad_input.rs` on every build.
+// Bodies of the fuzz targets. The fuzzer runs them, and so does `tests/it/bad_input.rs` on every build.
 //
-// All of them assert the same: no panic, nothing that a terminal would obey, no text longer than asked for, and of what
-// is accepted that it is what it says it is.
+// All of them assert: no panic, no control sequences and no overlong text in output, and that accepted input is valid.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
 
-use knightwatch::book::{Book, Choice, Probe, Selection};
+use knightwatch::book::{Book, PickOptions, Probe, Selection};
 use knightwatch::bot::replay::{Outcome, Replay};
 use knightwatch::bot::{AcceptedLog, policy};
 use knightwatch::chess::pgn::{self, Reader};
 use knightwatch::chess::{CastlingNotation, Game, Position};
 use knightwatch::config::{Settings, Sources};
 use knightwatch::control::Request;
-use knightwatch::engine::{Engine, EngineOptions, Limits, Setting, Solo};
+use knightwatch::engine::{Engine, EngineOptions, Limits, Searcher, Setting};
 use knightwatch::lichess::model::{
     Arena, Challenge, Challenges, ChatLine, Event, FromLine, GameEvent, GameInfo, TokenInfo, User,
     UserStatus, Username, clean, clip,
@@ -23,30 +22,34 @@ use knightwatch::lichess::retry::{self, Gate, Kind, Retry};
 use knightwatch::lichess::{Error, Line, Lines, Playing, Refusal, Token, decode};
 use knightwatch::uci;
 
-/// A target's name and what it does.
-pub type Body = (&'static str, fn(&[u8]));
+/// Name and function of a target.
+pub type Target = (&'static str, fn(&[u8]));
 
-pub const BODIES: [Body; 11] = [
-    ("answers", answers),
+pub const TARGETS: [Target; 11] = [
     ("book", book),
     ("config", config),
     ("fen", fen),
     ("game", game),
     ("moves", moves),
     ("pgn", pgn),
+    ("responses", responses),
     ("search", search),
     ("stream", stream),
     ("text", text),
     ("uci", uci),
 ];
 
-/// The longest message about anything, in bytes.
-const LONGEST: usize = 3_000;
+/// Limit of any message, in bytes.
+const MAX_MESSAGE_BYTES: usize = 3_000;
 
-/// What is said to a person.
-fn shown(text: impl ToString) {
+/// Asserts that a text shown to a person is short and free of control characters.
+fn check_text(text: impl ToString) {
     let text = text.to_string();
-    assert!(text.len() <= LONGEST, "{} bytes: {text:.200}", text.len());
+    assert!(
+        text.len() <= MAX_MESSAGE_BYTES,
+        "{} bytes: {text:.200}",
+        text.len()
+    );
     assert!(text.split('\n').all(|line| clean(line) == line), "{text:?}");
 }
 
@@ -61,21 +64,21 @@ fn utf8(data: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(data)
 }
 
-/// One of the streams, by the first byte, from bytes in pieces of any size to events.
+/// The event stream or a game stream, by the first byte, from chunks of any size to events.
 pub fn stream(data: &[u8]) {
     let (size, data) = split(data);
-    // The fuzzer's inputs have 800 bytes: some get a limit that they can go beyond.
+    // Inputs have up to 800 bytes, so some get a limit that they can exceed.
     let limit = if size % 8 < 2 { 100 } else { 2_000 };
     let mut lines = Lines::new(limit);
     let mut taken = 0;
     let mut read = |line| {
         taken += 1;
         if let Line::Text(text) = line {
-            // What is not UTF-8 is replaced by a sign of three bytes.
+            // Invalid UTF-8 is replaced by a character of three bytes.
             assert!(text.len() <= 3 * limit);
             match size.is_multiple_of(2) {
-                true => game_event(GameEvent::from_line(&text)),
-                false => account_event(Event::from_line(&text)),
+                true => check_game_event(GameEvent::from_line(&text)),
+                false => check_account_event(Event::from_line(&text)),
             }
         }
     };
@@ -88,9 +91,9 @@ pub fn stream(data: &[u8]) {
     assert!(taken <= data.split(|&byte| byte == b'\n').count());
 }
 
-fn account_event(event: Event) {
+fn check_account_event(event: Event) {
     match event {
-        Event::GameStart(game) | Event::GameFinish(game) => game_info(&game),
+        Event::GameStart(game) | Event::GameFinish(game) => check_game_info(&game),
         Event::Challenge(challenge, compat) => {
             let case = policy::Case {
                 challenge: &challenge,
@@ -99,59 +102,62 @@ fn account_event(event: Event) {
             };
             let (ledger, now) = (AcceptedLog::default(), SystemTime::UNIX_EPOCH);
             let ruling = policy::judge(case, settings(), &ledger, now, policy::Load::default());
-            shown(ruling.why);
-            ruling.steps.into_iter().for_each(|step| shown(step.says));
-            challenge_shown(&challenge);
+            check_text(ruling.why);
+            ruling
+                .steps
+                .into_iter()
+                .for_each(|step| check_text(step.says));
+            check_challenge(&challenge);
         }
         Event::ChallengeDeclined(challenge) | Event::ChallengeCanceled(challenge) => {
-            challenge_shown(&challenge);
+            check_challenge(&challenge);
         }
-        Event::Unknown(kind) => shown(kind),
-        Event::Skipped(skipped) => shown(skipped.why),
+        Event::Unknown(kind) => check_text(kind),
+        Event::Skipped(skipped) => check_text(skipped.why),
     }
 }
 
-fn game_event(event: GameEvent) {
+fn check_game_event(event: GameEvent) {
     match event {
         GameEvent::Full(full) => {
             for player in [&full.white, &full.black] {
-                shown(player.shown());
-                shown(player.title.as_deref().unwrap_or_default());
+                check_text(player.shown());
+                check_text(player.title.as_deref().unwrap_or_default());
             }
         }
         GameEvent::State(_) | GameEvent::OpponentGone(_) => {}
-        GameEvent::Chat(line) => chat_line(&line),
-        GameEvent::Unknown(kind) => shown(kind),
-        GameEvent::Skipped(skipped) => shown(skipped.why),
+        GameEvent::Chat(line) => check_chat_line(&line),
+        GameEvent::Unknown(kind) => check_text(kind),
+        GameEvent::Skipped(skipped) => check_text(skipped.why),
     }
 }
 
-fn game_info(game: &GameInfo) {
-    shown(&game.id);
-    shown(&game.opponent.name);
-    shown(game.opponent.title.as_deref().unwrap_or_default());
+fn check_game_info(game: &GameInfo) {
+    check_text(&game.id);
+    check_text(&game.opponent.name);
+    check_text(game.opponent.title.as_deref().unwrap_or_default());
 }
 
-fn challenge_shown(challenge: &Challenge) {
+fn check_challenge(challenge: &Challenge) {
     for user in [&challenge.challenger, &challenge.dest_user]
         .into_iter()
         .flatten()
     {
-        shown(&user.name);
-        shown(user.title.as_deref().unwrap_or_default());
+        check_text(&user.name);
+        check_text(user.title.as_deref().unwrap_or_default());
     }
-    shown(challenge.time_control);
-    shown(challenge.decline_reason.as_deref().unwrap_or_default());
+    check_text(challenge.time_control);
+    check_text(challenge.decline_reason.as_deref().unwrap_or_default());
 }
 
-fn chat_line(line: &ChatLine) {
-    shown(&line.username);
-    shown(&line.text);
+fn check_chat_line(line: &ChatLine) {
+    check_text(&line.username);
+    check_text(&line.text);
 }
 
-/// The defaults, made once.
+/// Default settings with one rule per property.
 fn settings() -> &'static Settings {
-    // Rules that look at everything, and say what is there instead.
+    // Rules that match on every property, and so report every mismatch.
     static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
         let asked = [
             "title = 'GM'",
@@ -170,14 +176,14 @@ fn settings() -> &'static Settings {
     &SETTINGS
 }
 
-/// A game's stream against everything that a game's task does with it. A line is one of the stream as it is, or
-/// after a letter what stands in one: `m` the moves of a state, `f` the position that a game begins with and after a `|`
-/// its moves, `c` the clocks. A game is on already unless the first line is to begin one.
+/// A game stream through the logic of a game task. A line is a stream line, or a letter and part of one: `m` the moves of a
+/// state, `f` the initial position and after `|` its moves, `c` the clocks. A game is already running unless the first
+/// line starts one.
 pub fn game(data: &[u8]) {
     let data = utf8(data);
     let mut replay = Replay::new(Username::new("Me"));
     if !data.starts_with(['f', '{']) {
-        outcome(replay.line(&full("startpos", "")));
+        check_outcome(replay.line(&full("startpos", "")));
     }
     for line in data.lines() {
         let line = match line.split_at_checked(1) {
@@ -189,7 +195,7 @@ pub fn game(data: &[u8]) {
             }
             _ => line.to_owned(),
         };
-        outcome(replay.line(&line));
+        check_outcome(replay.line(&line));
     }
 }
 
@@ -211,11 +217,11 @@ fn state(moves: &str, clock: &str) -> String {
     )
 }
 
-fn outcome(outcome: Outcome) {
-    /// What Lichess sends where there is no clock, and the most that is believed.
-    const MOST: Duration = Duration::from_millis(i32::MAX as u64);
+fn check_outcome(outcome: Outcome) {
+    /// Remaining time that Lichess sends without a clock; larger values are capped.
+    const MAX_REMAINING: Duration = Duration::from_millis(i32::MAX as u64);
     match outcome {
-        Outcome::UnsupportedGame(why) | Outcome::Mistrusted(why) => shown(why),
+        Outcome::UnsupportedGame(why) | Outcome::Mistrusted(why) => check_text(why),
         Outcome::Think(position, limits) => {
             let again = Position::from_fen(&position.shredder_fen());
             assert!(
@@ -223,12 +229,14 @@ fn outcome(outcome: Outcome) {
                 "{}",
                 position.fen()
             );
-            let time = limits.at_most.or(limits.clock.map(|clock| clock.remaining));
-            let time = time.expect("whoever thinks has a time");
-            assert!(Duration::ZERO < time && time <= MOST, "{limits:?}");
+            let time = limits
+                .max_time
+                .or(limits.clock.map(|clock| clock.remaining));
+            let time = time.expect("every search has a time limit");
+            assert!(Duration::ZERO < time && time <= MAX_REMAINING, "{limits:?}");
             if let Some(clock) = limits.clock {
                 assert!(
-                    clock.increment <= MOST && clock.overhead <= MOST,
+                    clock.increment <= MAX_REMAINING && clock.overhead <= MAX_REMAINING,
                     "{limits:?}"
                 );
             }
@@ -237,12 +245,12 @@ fn outcome(outcome: Outcome) {
     }
 }
 
-/// Positions: what is taken can be written, read again, and played on.
+/// FEN: accepted positions survive a round trip, and so do their legal moves in UCI and SAN.
 pub fn fen(data: &[u8]) {
     let text = utf8(data);
     let position = match Position::from_fen(&text) {
         Ok(position) => position,
-        Err(error) => return shown(error),
+        Err(error) => return check_text(error),
     };
     for fen in [position.shredder_fen(), position.fen()] {
         assert_eq!(Position::from_fen(&fen).as_ref(), Ok(&position), "{text:?}");
@@ -252,7 +260,7 @@ pub fn fen(data: &[u8]) {
         let uci = mv.uci(CastlingNotation::KingTakesRook).to_string();
         assert_eq!(position.parse_uci(&uci), Ok(mv), "{text:?}");
         assert_eq!(position.parse_san(&position.san(mv)), Ok(mv), "{text:?}");
-        // Either side keeps its king, and the one that moved leaves it out of check.
+        // The side that moved does not leave its king in check.
         let after = position.after(mv);
         assert!(
             !after
@@ -264,7 +272,7 @@ pub fn fen(data: &[u8]) {
     }
 }
 
-/// Lists of moves in UCI and SAN, on positions that they reach: what is accepted is legal, what is not changes nothing.
+/// Lists of moves in UCI and SAN: accepted moves are legal, rejected ones leave the position unchanged.
 pub fn moves(data: &[u8]) {
     let text = utf8(data);
     let (fen, list) = text.split_once('|').unwrap_or(("", &text));
@@ -275,25 +283,25 @@ pub fn moves(data: &[u8]) {
         match game.push_uci(word) {
             Ok(mv) => assert!(legal.contains(&mv), "{word:?}"),
             Err(error) => {
-                shown(error);
+                check_text(error);
                 assert_eq!(game.position(), &before);
                 match before.parse_san(word) {
                     Ok(mv) => {
                         assert!(legal.contains(&mv), "{word:?}");
                         game.play(mv);
                     }
-                    Err(error) => shown(error),
+                    Err(error) => check_text(error),
                 }
             }
         }
     }
     let over = !game.position().has_legal_move();
-    assert!(!over || game.ending().is_some());
+    assert!(!over || game.termination().is_some());
     assert!(game.repetitions() >= 1);
-    assert_eq!(game.identities().len(), game.moves().len() + 1);
+    assert_eq!(game.repetition_keys().len(), game.moves().len() + 1);
 }
 
-/// Games as text, in pieces of any size: what is read can be written and read again.
+/// PGN in chunks of any size: accepted games survive a round trip.
 pub fn pgn(data: &[u8]) {
     let (size, data) = split(data);
     let mut reader = Reader::new();
@@ -306,14 +314,14 @@ pub fn pgn(data: &[u8]) {
     records.extend(reader.finish());
     for record in records {
         match record {
-            Ok(record) => written(&record),
-            Err(error) => shown(error),
+            Ok(record) => check_round_trip(&record),
+            Err(error) => check_text(error),
         }
     }
 }
 
-fn written(record: &pgn::Record) {
-    let text = pgn::write(&record.tags, &record.game, &record.notes, record.outcome);
+fn check_round_trip(record: &pgn::Record) {
+    let text = pgn::write(&record.tags, &record.game, &record.comments, record.outcome);
     let mut reader = Reader::new();
     let mut rest = text.as_bytes();
     let again = reader.feed(&mut rest).or_else(|| reader.finish());
@@ -325,8 +333,8 @@ fn written(record: &pgn::Record) {
     assert_eq!(again.outcome, record.outcome, "{text}");
 }
 
-/// Polyglot books: whatever is in them, what is chosen is a legal move. The records' keys are those of the positions
-/// that their moves reach if the first byte says so: no fuzzer finds those by itself.
+/// Polyglot books: chosen moves are always legal. With an even first byte, the record keys are replaced by those of
+/// reachable positions, which no fuzzer finds by itself.
 pub fn book(data: &[u8]) {
     let (kind, data) = split(data);
     let mut positions = vec![Position::startpos()];
@@ -344,7 +352,7 @@ pub fn book(data: &[u8]) {
     }
     let book = match Book::from_bytes("fuzz", bytes) {
         Ok(book) => book,
-        Err(error) => return shown(error),
+        Err(error) => return check_text(error),
     };
     assert!(book.records().is_sorted_by_key(|record| record.key));
     let mut rng = fastrand::Rng::with_seed(1);
@@ -360,7 +368,7 @@ pub fn book(data: &[u8]) {
             (Selection::Weighted, 1),
             (Selection::Uniform, 1_000),
         ] {
-            let choice = Choice {
+            let choice = PickOptions {
                 selection,
                 min_weight,
             };
@@ -371,8 +379,8 @@ pub fn book(data: &[u8]) {
     }
 }
 
-/// Configuration: a file, and after a zero byte lines like `section.key=value` from the command line, which stand for
-/// variables of the environment, too.
+/// Configuration: a file, and after a zero byte lines such as `section.key=value`, used as `--set` and as environment
+/// variables.
 pub fn config(data: &[u8]) {
     let text = utf8(data);
     let (file, rest) = text.split_once('\0').unwrap_or((&text, ""));
@@ -398,17 +406,17 @@ pub fn config(data: &[u8]) {
                 !text[at + start.len()..].starts_with(|c: char| c.is_ascii_alphanumeric())
             };
             assert!(text.match_indices("lip_").all(hidden), "{text}");
-            shown(text);
+            check_text(text);
         }
     }
 }
 
-/// Names, chat and reasons from the network: harmless in a terminal, and no longer than asked. And the token.
+/// Names, chat and reasons from the network are cleaned and clipped; tokens are not printed.
 pub fn text(data: &[u8]) {
-    let (most, data) = split(data);
+    let (max, data) = split(data);
     let text = utf8(data);
     assert!(!clean(&text).contains(char::is_control));
-    assert!(clip(&text, most).chars().count() <= most + 1);
+    assert!(clip(&text, max).chars().count() <= max + 1);
     assert!(Username::new(&text).as_str().chars().count() <= 41);
     if let Ok(token) = text.parse::<Token>() {
         assert_eq!(format!("{token:?}"), "Token(…)");
@@ -418,53 +426,54 @@ pub fn text(data: &[u8]) {
     }
 }
 
-/// What servers answer: refusals with their headers, and the bodies of all questions; and what is asked on the control
-/// socket.
-pub fn answers(data: &[u8]) {
+/// Response bodies, error responses with `Retry-After`, and requests on the control socket.
+pub fn responses(data: &[u8]) {
     let (kind, data) = split(data);
     match kind % 9 {
-        0 => refusal(data),
-        1 => read::<Playing>(data, |playing| {
-            playing.now_playing.iter().for_each(game_info)
+        0 => error_response(data),
+        1 => decode_and_check::<Playing>(data, |playing| {
+            playing.now_playing.iter().for_each(check_game_info)
         }),
-        2 => read::<Vec<ChatLine>>(data, |lines| lines.iter().for_each(chat_line)),
-        3 => read::<Challenges>(data, |all| {
+        2 => {
+            decode_and_check::<Vec<ChatLine>>(data, |lines| lines.iter().for_each(check_chat_line))
+        }
+        3 => decode_and_check::<Challenges>(data, |all| {
             all.incoming
                 .iter()
                 .chain(&all.outgoing)
-                .for_each(challenge_shown);
+                .for_each(check_challenge);
         }),
-        4 => read::<User>(data, |user| {
-            shown(&user.username);
-            shown(user.profile.bio.as_deref().unwrap_or_default());
+        4 => decode_and_check::<User>(data, |user| {
+            check_text(&user.username);
+            check_text(user.profile.bio.as_deref().unwrap_or_default());
         }),
-        5 => read::<Vec<UserStatus>>(data, |users| {
-            users.iter().for_each(|user| shown(&user.name));
+        5 => decode_and_check::<Vec<UserStatus>>(data, |users| {
+            users.iter().for_each(|user| check_text(&user.name));
         }),
-        6 => read::<TokenInfo>(data, |info| info.scopes.iter().for_each(shown)),
-        7 => read::<Arena>(data, |arena| {
-            shown(&arena.name);
-            arena.refusals.iter().for_each(shown);
+        6 => decode_and_check::<TokenInfo>(data, |info| info.scopes.iter().for_each(check_text)),
+        7 => decode_and_check::<Arena>(data, |arena| {
+            check_text(&arena.name);
+            arena.refusals.iter().for_each(check_text);
         }),
         _ => match Request::read(&utf8(data)) {
             Ok(request) => {
                 let line = serde_json::to_string(&request).expect("a request can be written");
                 assert_eq!(Request::read(&line), Ok(request));
             }
-            Err(why) => shown(why),
+            Err(why) => check_text(why),
         },
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(body: &[u8], look: impl FnOnce(&T)) {
+fn decode_and_check<T: serde::de::DeserializeOwned>(body: &[u8], check: impl FnOnce(&T)) {
     match decode::<T>(body) {
-        Ok(answer) => look(&answer),
-        Err(error) => shown(error),
+        Ok(answer) => check(&answer),
+        Err(error) => check_text(error),
     }
 }
 
-/// The code is in the first two bytes, `Retry-After` in the line after them.
-fn refusal(data: &[u8]) {
+/// An error response: the status code in the first two bytes, `Retry-After` in the rest of the line, then the body.
+fn error_response(data: &[u8]) {
     const TWO_DAYS: Duration = Duration::from_secs(2 * 24 * 3600);
     let (code, data) = data.split_at(data.len().min(2));
     let code = code
@@ -473,7 +482,7 @@ fn refusal(data: &[u8]) {
     let end = data.iter().position(|&byte| byte == b'\n').unwrap_or(0);
     let (retry_after, body) = data.split_at(end);
     let refusal = Refusal::read(code % 600, Some(&utf8(retry_after)), body);
-    shown(&refusal);
+    check_text(&refusal);
     assert!(refusal.named_wait().is_none_or(|wait| wait <= TWO_DAYS));
     let now = std::time::Instant::now();
     let mut gate = Gate::default();
@@ -491,20 +500,21 @@ fn refusal(data: &[u8]) {
     assert_eq!(gate.closed_for(Kind::Move, now), None);
 }
 
-/// What a chess GUI may say of positions and limits.
+/// Positions and limits from a chess GUI.
 pub fn uci(data: &[u8]) {
     let text = utf8(data);
     let mut game = Game::new(Position::startpos());
-    let complain = |what: &str| assert!(!what.contains(['\n', '\r']), "{what:?}");
+    let check_message = |text: &str| assert!(!text.contains(['\n', '\r']), "{text:?}");
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["position", rest @ ..] => match uci::read_position(rest) {
                 Ok(read) => game = read,
-                Err(error) => complain(&error),
+                Err(error) => check_message(&error),
             },
             rest => {
-                let limits = uci::read_limits(rest, &game, Duration::from_millis(20), complain);
+                let limits =
+                    uci::read_limits(rest, &game, Duration::from_millis(20), check_message);
                 let legal = game.position().legal_moves();
                 assert!(limits.search_moves.iter().all(|mv| legal.contains(mv)));
             }
@@ -512,16 +522,16 @@ pub fn uci(data: &[u8]) {
     }
 }
 
-/// A short search wherever moves may lead: a legal move, or none where there is none.
+/// A short search from any position: a legal move if there is one.
 pub fn search(data: &[u8]) {
-    static JUDGE: LazyLock<Engine> = LazyLock::new(|| {
+    static EVALUATOR: LazyLock<Engine> = LazyLock::new(|| {
         Engine::new(EngineOptions {
             hash_mib: 1,
             threads: 1,
         })
     });
     thread_local! {
-        static SOLO: std::cell::RefCell<Solo> = std::cell::RefCell::new(Solo::new(1, &Setting::with_network(None)));
+        static SOLO: std::cell::RefCell<Searcher> = std::cell::RefCell::new(Searcher::new(1, &Setting::with_network(None)));
     }
     let text = utf8(data);
     let (fen, list) = text.split_once('|').unwrap_or((&text, ""));
@@ -538,9 +548,12 @@ pub fn search(data: &[u8]) {
         nodes: Some(64),
         ..Limits::default()
     };
-    let thought = SOLO.with_borrow_mut(|solo| solo.think(&game, &limits));
+    let thought = SOLO.with_borrow_mut(|solo| solo.search(&game, &limits));
     let legal = game.position().legal_moves();
     assert_eq!(thought.mv.is_some(), !legal.is_empty(), "{text:?}");
     assert!(thought.mv.is_none_or(|mv| legal.contains(&mv)), "{text:?}");
-    assert!(JUDGE.evaluate(game.position()).abs() < 100_000, "{text:?}");
+    assert!(
+        EVALUATOR.evaluate(game.position()).abs() < 100_000,
+        "{text:?}"
+    );
 }

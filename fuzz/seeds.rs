@@ -1,4 +1,4 @@
-// What each target begins with: the fixtures of the tests, and what has once been wrong.
+// Seeds of the fuzz targets: test fixtures, and inputs that once failed.
 
 const EVENTS: &str = include_str!("../tests/fixtures/event-stream.ndjson");
 const FULLS: &str = include_str!("../tests/fixtures/game-full.ndjson");
@@ -15,7 +15,7 @@ const OPENING: &str = "e2e4 e7e5 g1f3 b8c6 f1c4 f8c5 e1g1 g8f6 d2d3 e8h8";
 /// The seeds of a target.
 pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     match target {
-        "answers" => answers(),
+        "responses" => responses(),
         "book" => REPERTOIRE.chunks(160).step_by(500).flat_map(|some| [prefixed(0, some), prefixed(1, some)]).collect(),
         "config" => config(),
         "fen" => positions().map(|fen| fen.as_bytes().to_vec()).collect(),
@@ -36,7 +36,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "stream" => {
             let account = lines(&[EVENTS]).map(|line| prefixed(251, line.as_bytes()));
             let games = lines(&[FULLS, GAME]).map(|line| prefixed(250, line.as_bytes()));
-            // Most of these are too long.
+            // Most of these exceed the line limit.
             let cut = lines(&[EVENTS, GAME]).map(|line| prefixed(248, line.as_bytes()));
             account.chain(games).chain(cut).collect()
         }
@@ -102,7 +102,7 @@ fn config() -> Vec<Vec<u8>> {
         "[challenge]\nspeeds = [\"blizt\", 7, \"\u{1b}[2J\"]\n[[account]]\n".to_owned(),
         "\0lip_abc=1\nengine.threads=lip_abc".to_owned(),
     ]);
-    // A section at a time is quicker to harm than all of them.
+    // Single sections mutate faster than the whole file.
     seeds.extend(
         CONFIG
             .split("\n[")
@@ -112,7 +112,7 @@ fn config() -> Vec<Vec<u8>> {
     seeds
 }
 
-fn answers() -> Vec<Vec<u8>> {
+fn responses() -> Vec<Vec<u8>> {
     let arena = r#"{"id":"abcdefgh","fullName":"Bots Arena","botsAllowed":true,"secondsToStart":30,"me":{"rank":3,"withdraw":true,"pauseDelay":12},"verdicts":{"list":[{"verdict":"ok"}]}}"#;
     let challenges =
         lines(&[EVENTS]).filter_map(|line| line.split_once("\"challenge\":").map(|(_, rest)| rest));

@@ -142,7 +142,7 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         knightwatch run\n  \
         knightwatch run --config /etc/knightwatch/config.toml\n  \
-        knightwatch run --set games.concurrency=1 --set daemon.log=debug\n  \
+        knightwatch run --set games.concurrency=1 --set daemon.log_level=debug\n  \
         knightwatch run --moves\n  \
         LICHESS_TOKEN=lip_... KNIGHTWATCH__LICHESS__URL=http://127.0.0.1:9663 knightwatch run\n\n\
         The first SIGTERM or Ctrl-C takes no new games and lets running ones finish, the second leaves at once; \
@@ -343,10 +343,10 @@ pub enum Command {
     /// Serve a Lichess in a box on localhost, for any client
     #[command(after_help = "Examples:\n  \
         knightwatch sim --user MyBot:bot --user Rival:bot\n  \
-        knightwatch sim --user MyBot:bot --spar Echo,kind=engine,nodes=2000,challenges=MyBot,count=10\n  \
-        knightwatch sim --user MyBot:bot --spar Pest,human,challenges=MyBot,clock=180+2,chats,begs-draws\n  \
-        knightwatch sim --user MyBot:bot --spar Rival,challenges=MyBot --speed 10 --limits --faults F6\n  \
-        knightwatch sim --user MyBot:bot --spar Foe,copies=9,arenas --arena Fri,clock=60+0,starts=30s,bots\n\n\
+        knightwatch sim --user MyBot:bot --player Echo,kind=engine,nodes=2000,challenges=MyBot,count=10\n  \
+        knightwatch sim --user MyBot:bot --player Pest,human,challenges=MyBot,clock=180+2,chats,offers-draws\n  \
+        knightwatch sim --user MyBot:bot --player Rival,challenges=MyBot --speed 10 --limits --faults F6\n  \
+        knightwatch sim --user MyBot:bot --player Foe,copies=9,joins-arenas --arena Fri,clock=60+0,starts-in=30s,bots\n\n\
         Point a client at the address with the token that is printed for its user:\n  \
         Knightwatch  LICHESS_TOKEN=lip_mybot knightwatch run --set lichess.url=http://127.0.0.1:9663\n  \
         lichess-bot  in config.yml token: \"lip_mybot\" and url: \"http://127.0.0.1:9663/\", online_moves off\n  \
@@ -354,30 +354,30 @@ pub enum Command {
         berserk      Client(TokenSession(\"lip_mybot\"), base_url=\"http://127.0.0.1:9663\")\n\n\
         Known departure from Lichess: standard, chess960 and fromPosition are played; crazyhouse, antichess, \
         atomic, horde, kingOfTheHill, racingKings and threeCheck are refused with 400 and a sentence.\n\n\
-        What a sparring user is like, KEY by KEY; clock, color, declines and chats may come again and are used in turn:\n  \
-        moves       kind=random|greedy|engine|sleeper, nodes=N, delay=200ms..1s\n  \
+        Keys of a built-in player; clock, color, declines and chats may be repeated and are used in turn:\n  \
+        moves       kind=random|greedy|engine|idle, nodes=N, delay=200ms..1s\n  \
         account     rating=N, human (else a bot), copies=N (NAME1, NAME2, ...)\n  \
         challenges  challenges=OPPONENT, clock=SECONDS+SECONDS or 3d or unlimited,\n              \
         color=white|black|random, rated, variant=chess960|fromPosition, fen=FEN, count=N,\n              \
-        at-once=N, burst=N (sent in one go), cancels=N (takes back every Nth)\n  \
+        concurrency=N, burst=N (sent at once), cancels-every=N (cancels every Nth)\n  \
         declines    declines, or declines=REASON: generic, later, tooFast, tooSlow, timeControl, rated,\n              \
         casual, standard, variant, noBot, onlyBot\n  \
-        in a game   aborts, resigns[=PAWNS behind], stalls-when-lost[=PAWNS behind], quits-at=PLY,\n              \
-        back-after=30s, begs-draws, accepts-draws, begs-takebacks, accepts-takebacks,\n              \
-        chats[=plain|long|links|control], rematches\n  \
-        arenas      arenas: takes part in every arena for bots\n\n\
-        What a script has, in TOML: about, speed, seed, limits, nginx-limit, [quirks], [[user]], [[sparring]], \
-        [[team]], [[arena]], and for everything that goes wrong a [[fault]], as in\n  \
+        in a game   aborts, resigns[=PAWNS behind], stalls-when-lost[=PAWNS behind], disconnects-at=PLY,\n              \
+        reconnects-after=30s, offers-draws, accepts-draws, requests-takebacks,\n              \
+        accepts-takebacks, chats[=plain|long|links|control], offers-rematches\n  \
+        arenas      joins-arenas: joins every arena that admits bots\n\n\
+        Keys of a TOML script: description, speed, seed, limits, nginx-limit, [quirks], [[user]], [[player]], \
+        [[team]], [[arena]] and [[fault]], as in\n  \
         [[fault]]\n  \
         endpoint = \"move\"    # or game-stream, event-stream, challenge-create, ...; also: user, game, ply\n  \
         nth = 3              # times, probability; at, every, from and until take times as in \"30s\"\n  \
         do = { status = { code = 429, body = \"html\" } }\n\n\
-        What it can do:\n  \
-        to calls    status (code, body, says, seconds, retry-after, headers), reset, stall, applied-late,\n              \
-        answer-lost, answer-late, drip, latency (least, jitter)\n  \
-        to streams  eof, stream-reset, silence, garbage, truncated, oversized, duplicate-final, drip,\n              \
-        latency; after=N lines\n  \
-        to the site restart (down, streams), skew (date, clocks, drift), castling,\n              \
+        Values of `do`:\n  \
+        requests    status (code, body, message, seconds, key, retry-after, headers), reset, stall,\n              \
+        applied-late, response-lost, response-late, drip, latency (min, jitter)\n  \
+        streams     eof, stream-reset, silence, garbage, truncated, oversized, duplicate-final, drip,\n              \
+        latency; also after-lines = N\n  \
+        the site    restart (downtime, streams), skew (date, clocks, drift), castling,\n              \
         pair (white, black, clock)")]
     Sim(SimArgs),
 
@@ -464,7 +464,7 @@ pub enum Command {
     #[command(
         after_help = "Example: knightwatch ladder /usr/games/stockfish --levels 1200,1400 --anchors 1350@20000,1500@20000\n\n\
         Ctrl-C ends it at the end of the games that are on, with what they say. Nothing depends on time. \
-        docs/strength.md says what to do with what comes out."
+        docs/engine/strength.md says what to do with what comes out."
     )]
     Ladder(LadderOptions),
 
@@ -487,7 +487,7 @@ pub enum Command {
     /// Fit to stored games how often positions are won, drawn and lost
     #[command(
         hide = true,
-        after_help = "Example: knightwatch chances --data games\n\nWhat comes out fits into src/engine/chances.rs."
+        after_help = "Example: knightwatch chances --data games\n\nWhat comes out fits into src/engine/wdl.rs."
     )]
     Chances(ChancesOptions),
 
@@ -726,7 +726,7 @@ fn challenger(text: &str) -> Result<String, Refused> {
 }
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
-    let most = perft::MOST_THREADS;
+    let most = perft::MAX_THREADS;
     let number = text
         .parse()
         .ok()
@@ -735,7 +735,7 @@ fn threads(text: &str) -> Result<NonZeroUsize, String> {
 }
 
 fn hash_mib() -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(..=perft::MOST_HASH_MIB)
+    RangedU64ValueParser::new().range(..=perft::MAX_HASH_MIB)
 }
 
 fn color(text: &str) -> Result<Color, String> {

@@ -163,7 +163,7 @@ pub fn run(
         if let Some(nodes) = rehearsal.engine_panics {
             let after = plural::count(nodes, "node", "nodes");
             warn!("a rehearsal: every search of the engine fails after {after}");
-            first.engine.rehearse_panics(nodes);
+            first.engine.inject_panic_after(nodes);
         }
         first.rehearsed_failure = rehearsal.account_panics;
     }
@@ -297,10 +297,10 @@ fn shelf(settings: &Settings) -> Result<BookSet, Error> {
         .iter()
         .map(open)
         .collect::<Result<Vec<_>, _>>()?;
-    if wanted.default {
+    if wanted.embedded {
         books.push(Book::embedded());
     }
-    let choice = book::Choice {
+    let choice = book::PickOptions {
         selection: match wanted.selection {
             Selection::Best => book::Selection::Best,
             Selection::Weighted => book::Selection::Weighted,
@@ -456,7 +456,7 @@ fn page(
     events: &Bus,
     records: Option<PathBuf>,
 ) -> Option<Page> {
-    let address = settings.daemon.address().ok().flatten()?;
+    let address = settings.web.address().ok().flatten()?;
     let shown = web::Parts {
         events: events.subscribe(),
         metrics: accounts.metrics.clone(),
@@ -469,7 +469,7 @@ fn page(
         key: page_key(settings),
     };
     let page = Page::open(address, shown).inspect_err(|error| {
-        warn!("no page, /metrics and /healthz on {address}: {error}; see daemon.listen");
+        warn!("no page, /metrics and /healthz on {address}: {error}; see web.listen");
     });
     let page = page.ok()?;
     info!("/metrics and /healthz are on http://{}", page.address());
@@ -495,7 +495,7 @@ fn page_key(settings: &Settings) -> Option<PathBuf> {
 
 /// Who plays on the page, where that is a user of a simulator.
 fn guest(settings: &Settings) -> Option<web::Play> {
-    let name = &settings.daemon.guest;
+    let name = &settings.web.play_as;
     if name.is_empty() {
         return None;
     }

@@ -2,7 +2,7 @@
 //!
 //! The modules in dependency order:
 
-pub mod aside;
+pub mod atomic_file;
 pub mod chess;
 pub mod clock;
 pub mod events;

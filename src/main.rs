@@ -62,7 +62,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             };
             let sources = Sources::of_process(config.config, config.set);
             let settings = Settings::load(&sources)?;
-            logging::start(settings.daemon.log);
+            logging::start(settings.daemon.log_level);
             daemon::run(settings, sources, rehearsal, moves)?;
         }
         Command::Book(command) => {
@@ -234,7 +234,7 @@ async fn told_to_stop() {
 /// The settings of a command, with logging as they say.
 fn settings(arguments: ConfigArgs) -> anyhow::Result<Settings> {
     let settings = Settings::load(&Sources::of_process(arguments.config, arguments.set))?;
-    logging::start(settings.daemon.log);
+    logging::start(settings.daemon.log_level);
     Ok(settings)
 }
 

@@ -1,4 +1,4 @@
-//! `knightwatch perft`: counts positions and says how fast.
+//! The `perft` command.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -10,48 +10,48 @@ use anyhow::Context;
 use crate::chess::perft::perft;
 use crate::chess::{Game, Move, Position};
 
-/// The most threads that share the work.
-pub const MOST_THREADS: usize = 512;
+/// Most threads.
+pub const MAX_THREADS: usize = 512;
 
-/// The most memory for counts, in MiB.
-pub const MOST_HASH_MIB: u64 = 65_536;
+/// Largest hash table, in MiB.
+pub const MAX_HASH_MIB: u64 = 65_536;
 
-/// What to count, and with what.
+/// Options of the command.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// In plies.
+    /// Depth in plies.
     pub depth: u32,
-    /// The position to start from, as [`Game::from_line`] has it; without one the start position.
+    /// The start, as read by [`Game::from_notation`]; defaults to the start position.
     pub fen: Option<String>,
-    /// Print the count below each move, too.
+    /// Also print the count below each move.
     pub by_move: bool,
     /// Threads that share the work.
     pub threads: NonZeroUsize,
-    /// Memory for counts of positions that come again, in MiB; 0 counts each anew.
+    /// Size of the hash table in MiB; 0 for none.
     pub hash_mib: usize,
 }
 
-/// Counts the positions `depth` plies ahead, and prints count, time and speed, with `by_move` the count below each
-/// move before that.
+/// Counts the leaf nodes at `depth` plies and prints count, time and speed, with `by_move` preceded by the count
+/// below each move.
 ///
 /// # Errors
 ///
-/// If the position is not one, or there is not so much memory.
+/// If the position is invalid or there is not enough memory.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let position = match &options.fen {
-        Some(line) => Game::from_line(line)
+        Some(line) => Game::from_notation(line)
             .with_context(|| format!("cannot read \"{line}\""))?
             .position()
             .clone(),
         None => Position::startpos(),
     };
-    let table =
-        match options.hash_mib {
-            0 => None,
-            mib => Some(Table::new(mib).with_context(|| {
-                format!("there is no memory of {mib} MiB, try a smaller --hash")
-            })?),
-        };
+    let table = match options.hash_mib {
+        0 => None,
+        mib => Some(
+            Table::new(mib)
+                .with_context(|| format!("cannot allocate {mib} MiB; try a smaller --hash"))?,
+        ),
+    };
     let start = Instant::now();
     let parts = divide(&position, options.depth, options.threads, table.as_ref());
     let nodes = if options.depth == 0 {
@@ -71,7 +71,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The count below each move. Threads take the positions two plies ahead one by one, so that none idles long.
+/// The count below each move. Threads take the positions two plies ahead one by one, to balance the load.
 fn divide(
     position: &Position,
     depth: u32,
@@ -99,7 +99,7 @@ fn divide(
     let work = || {
         while let Some((part, position, depth)) = jobs.get(taken.fetch_add(1, Relaxed)) {
             let nodes = match table {
-                Some(table) => remembering(position, *depth, table),
+                Some(table) => perft_hashed(position, *depth, table),
                 None => perft(position, *depth),
             };
             counts[*part].fetch_add(nodes, Relaxed);
@@ -115,8 +115,8 @@ fn divide(
     moves.into_iter().zip(counts).collect()
 }
 
-/// [`perft`] that looks counts up before it counts.
-fn remembering(position: &Position, depth: u32, table: &Table) -> u64 {
+/// [`perft`] with a hash table.
+fn perft_hashed(position: &Position, depth: u32, table: &Table) -> u64 {
     if depth < 2 {
         return perft(position, depth);
     }
@@ -125,19 +125,19 @@ fn remembering(position: &Position, depth: u32, table: &Table) -> u64 {
     }
     let mut nodes = 0;
     for mv in &position.legal_moves() {
-        nodes += remembering(&position.after(mv), depth - 1, table);
+        nodes += perft_hashed(&position.after(mv), depth - 1, table);
     }
-    table.put(position.key(), depth, nodes);
+    table.insert(position.key(), depth, nodes);
     nodes
 }
 
-/// Counts by position and depth, shared by all threads without a lock: the newest count takes the slot.
+/// Counts by position and depth, shared by all threads without locks; always replaced.
 struct Table {
     slots: Vec<Slot>,
 }
 
-/// A count, and beside it the name of what was counted, mixed with the count. Where two threads wrote at once, one
-/// the name and the other the count, the two no longer fit, and the slot is as good as empty.
+/// A count and the key xor the count. If two threads write the two words at once, they do not match and the slot
+/// counts as empty.
 #[derive(Default)]
 struct Slot {
     mixed: AtomicU64,
@@ -145,7 +145,7 @@ struct Slot {
 }
 
 impl Table {
-    /// A table of so many MiB, if there is the memory.
+    /// A table of `mib` MiB, if there is enough memory.
     fn new(mib: usize) -> Option<Table> {
         let count = mib.checked_mul(1 << 20)? / size_of::<Slot>();
         let mut slots = Vec::new();
@@ -155,28 +155,28 @@ impl Table {
     }
 
     fn get(&self, key: u64, depth: u32) -> Option<u64> {
-        let name = name(key, depth);
-        let slot = self.slot(name);
+        let key = key_at_depth(key, depth);
+        let slot = self.slot(key);
         let nodes = slot.nodes.load(Relaxed);
-        (nodes != 0 && slot.mixed.load(Relaxed) ^ nodes == name).then_some(nodes)
+        (nodes != 0 && slot.mixed.load(Relaxed) ^ nodes == key).then_some(nodes)
     }
 
-    fn put(&self, key: u64, depth: u32, nodes: u64) {
-        let name = name(key, depth);
-        let slot = self.slot(name);
-        slot.mixed.store(name ^ nodes, Relaxed);
+    fn insert(&self, key: u64, depth: u32, nodes: u64) {
+        let key = key_at_depth(key, depth);
+        let slot = self.slot(key);
+        slot.mixed.store(key ^ nodes, Relaxed);
         slot.nodes.store(nodes, Relaxed);
     }
 
-    fn slot(&self, name: u64) -> &Slot {
-        let slot = (u128::from(name) * self.slots.len() as u128) >> 64;
+    fn slot(&self, key: u64) -> &Slot {
+        let slot = (u128::from(key) * self.slots.len() as u128) >> 64;
         &self.slots[slot as usize]
     }
 }
 
-/// What stands for a position and a depth in the table; the same position has another one at each depth.
-fn name(key: u64, depth: u32) -> u64 {
-    // 2^64 by the golden ratio: multiples of it lie far apart.
+/// Key of a position at a depth.
+fn key_at_depth(key: u64, depth: u32) -> u64 {
+    // 2^64 divided by the golden ratio: its multiples are far apart.
     key ^ u64::from(depth).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_gives_count_time_and_speed() {
+    fn summary_shows_count_time_and_speed() {
         assert_eq!(
             summary(3_000_000, Duration::from_millis(1500)),
             "Nodes: 3000000\nTime: 1.500 s\nSpeed: 2.0 million nodes per second"
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_fen_is_named() {
+    fn run_with_bad_fen_names_it() {
         let options = Options {
             depth: 1,
             fen: Some("8/8 w".to_owned()),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_and_table_count_what_the_plain_way_counts() {
+    fn divide_with_threads_and_table_matches_plain() {
         let table = Table::new(1).expect("memory");
         for fen in [
             KIWIPETE,
@@ -231,7 +231,7 @@ mod tests {
             "7k/8/5KQ1/8/8/8/8/8 b - - 0 1",
         ] {
             let position = Position::from_fen(fen).expect("a position");
-            // The depths follow each other on one table: the counts of one must not pass for those of another.
+            // All depths use the same table: counts of one must not be taken for another.
             for depth in 0..=4 {
                 let plain = chess::perft::divide(&position, depth);
                 for count in [1, 3, 300] {
@@ -245,19 +245,19 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_of_two_writers_is_empty() {
+    fn table_slot_with_torn_write_is_empty() {
         let table = Table::new(1).expect("memory");
-        table.put(1, 3, 42);
+        table.insert(1, 3, 42);
         assert_eq!(table.get(1, 3), Some(42));
         assert_eq!(table.get(1, 4), None);
-        table.slot(name(1, 3)).nodes.store(43, Relaxed);
+        table.slot(key_at_depth(1, 3)).nodes.store(43, Relaxed);
         assert_eq!(table.get(1, 3), None);
     }
 
     /// With a table it takes a minute or two in a release build.
     #[test]
     #[ignore = "takes minutes"]
-    fn the_start_position_to_depth_8() {
+    fn divide_of_start_position_to_depth_8() {
         let known = [
             20,
             400,

@@ -1,19 +1,19 @@
-//! A line that tells how a long command is doing: rewritten in place on a terminal, elsewhere a new one now and then.
+//! Progress line of long commands: rewritten in place on a terminal, a new line now and then elsewhere.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Between two lines on a terminal.
-const OFTEN: Duration = Duration::from_millis(200);
-/// Between two lines in a file or a pipe.
-const SELDOM: Duration = Duration::from_secs(10);
+/// Update interval on a terminal.
+const TERMINAL_INTERVAL: Duration = Duration::from_millis(200);
+/// Update interval in a file or pipe.
+const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The line, on stderr. It goes away with its owner.
+/// A progress line on stderr, removed on drop.
 pub struct Progress {
     rewrites: bool,
-    began: Instant,
-    told: Instant,
-    shown: bool,
+    started_at: Instant,
+    shown_at: Instant,
+    is_shown: bool,
 }
 
 impl Default for Progress {
@@ -21,41 +21,45 @@ impl Default for Progress {
         let now = Instant::now();
         Progress {
             rewrites: io::stderr().is_terminal(),
-            began: now,
-            told: now,
-            shown: false,
+            started_at: now,
+            shown_at: now,
+            is_shown: false,
         }
     }
 }
 
 impl Progress {
-    /// Says how things are, unless it has just been said.
-    pub fn tell(&mut self, line: impl FnOnce() -> String) {
-        let pause = if self.rewrites { OFTEN } else { SELDOM };
-        if self.told.elapsed() < pause {
+    /// Shows a line, unless the last one is too recent.
+    pub fn show(&mut self, line: impl FnOnce() -> String) {
+        let interval = if self.rewrites {
+            TERMINAL_INTERVAL
+        } else {
+            PLAIN_INTERVAL
+        };
+        if self.shown_at.elapsed() < interval {
             return;
         }
-        self.told = Instant::now();
+        self.shown_at = Instant::now();
         let line = line();
-        // Where it cannot be written, nobody reads it.
+        // If stderr cannot be written to, nobody reads it.
         let _ = if self.rewrites {
-            self.shown = true;
+            self.is_shown = true;
             write!(io::stderr(), "\r\x1b[K{line}")
         } else {
             writeln!(io::stderr(), "{line}")
         };
     }
 
-    /// Takes the line away, so that something else can be written.
+    /// Removes the line, so that other output can follow.
     pub fn clear(&mut self) {
-        if std::mem::take(&mut self.shown) {
+        if std::mem::take(&mut self.is_shown) {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }
 
-    /// Since the start.
+    /// Time since the start.
     pub fn elapsed(&self) -> Duration {
-        self.began.elapsed()
+        self.started_at.elapsed()
     }
 }
 

@@ -1,6 +1,6 @@
-//! The name that was probably meant by one that does not exist.
+//! Suggestions for misspelled names.
 
-/// "did you mean ...?" if one name is close, and all the names.
+/// "did you mean ...?" if a name is close, followed by all names.
 pub fn choices(what: &str, given: &str, names: &[&str]) -> String {
     let all = names.join(", ");
     match nearest(given, names) {
@@ -9,8 +9,8 @@ pub fn choices(what: &str, given: &str, names: &[&str]) -> String {
     }
 }
 
-/// A message of serde's about an unknown name, with "did you mean ...?" if one of the names that it lists is close. Any
-/// other message stays as it is.
+/// Adds "did you mean ...?" to a serde message about an unknown name, if an expected name is close. Other messages
+/// are returned unchanged.
 pub fn suggest(message: &str) -> String {
     let suggested = || {
         let (before, after) = message.split_once("unknown ")?;
@@ -25,13 +25,13 @@ pub fn suggest(message: &str) -> String {
     suggested().unwrap_or_else(|| message.to_owned())
 }
 
-/// The name that is probably meant by `given`.
+/// The closest name, if it is close enough.
 pub fn nearest<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
     let plain = |name: &str| name.to_lowercase().replace(['-', '_', ' '], "");
     let given = plain(given);
     let distances = names.iter().map(|name| {
         let name_plain = plain(name);
-        // A name that was begun but not finished, such as `hash` for `hash_mib`, counts as close.
+        // An unfinished name, such as `hash` for `hash_mib`, counts as close.
         let begun = given.len() >= 3 && name_plain.starts_with(&given);
         let distance = if begun {
             1
@@ -44,7 +44,7 @@ pub fn nearest<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
     (distance <= given.len().div_ceil(3).min(3)).then_some(name)
 }
 
-/// Levenshtein's distance: how many letters to insert, delete or replace.
+/// Levenshtein distance: letters to insert, delete or replace.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -65,8 +65,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_finds_its_key() {
-        let names = ["hash_mib", "threads", "overhead_ms"];
+    fn nearest_of_misspelled_name_is_found() {
+        let names = ["hash_mib", "threads", "move_overhead_ms"];
         assert_eq!(nearest("hash", &names), Some("hash_mib"));
         assert_eq!(nearest("HashMib", &names), Some("hash_mib"));
         assert_eq!(nearest("thread", &names), Some("threads"));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_messages_of_serde_get_a_suggestion() {
+    fn suggest_extends_serde_messages() {
         for (message, suggested) in [
             (
                 "`kind`: unknown variant `greedi`, expected one of `random`, `greedy`",

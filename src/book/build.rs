@@ -1,7 +1,7 @@
-//! From lines of moves to a book.
+//! Building a book from lines of moves and games.
 //!
-//! A text has one line of moves per line, from the start position, in SAN, with or without move numbers. What follows a `#`
-//! at the start of a word is a comment.
+//! A text has one line of moves per line, from the start position, in SAN, with or without move numbers. A word that
+//! starts with `#` begins a comment.
 //!
 //! ```text
 //! # Ruy Lopez
@@ -10,13 +10,13 @@
 //!     1. e4 e5 2. f4 exf4 3. Ke2? Qh4+        # never played, but answered
 //! ```
 //!
-//! A line adds its weight, the number in front or else 10, to each of its moves: doubled by `!`, four times by `!!`, half by
-//! `?!`; `!?` changes nothing. What lines have in common, in whatever order of moves, adds up. A move that some line marks
-//! with `?` or `??`, or that only lines of weight 0 have, stands in the book with weight 0: the reply is known, the move
-//! is not played.
+//! A line adds its weight (the number in front, or else 10) to each of its moves: doubled by `!`, four times by `!!`,
+//! half by `?!`; `!?` changes nothing. Weights of lines that share a position add up, whatever the move order. A move
+//! that any line marks with `?` or `??`, or that occurs only in lines of weight 0, gets weight 0 in the book: the
+//! reply is known, the move is not played.
 //!
-//! Games add to that: each move of a game counts two points if its side won and one if the game was drawn, for moves
-//! that enough games have.
+//! Games add to that: each move of a game gets two points if its side won and one for a draw, for moves that occur in
+//! enough games.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,34 +28,34 @@ use crate::chess::{Color, Position, pgn};
 /// The weight of a line without a number.
 const DEFAULT_WEIGHT: u16 = 10;
 
-/// Collects lines of moves and games, and makes a book of them.
+/// Collects lines of moves and games, and builds a book.
 #[derive(Debug, Default)]
 pub struct Builder {
-    /// By key of the position, then by move as a [`Record`] has it.
-    positions: BTreeMap<u64, BTreeMap<u16, Tally>>,
+    /// By position key, then by move as encoded in a [`Record`].
+    positions: BTreeMap<u64, BTreeMap<u16, MoveStats>>,
     lines: usize,
     problems: Vec<Problem>,
     games: Games,
     options: GameOptions,
 }
 
-/// What the lines say about a move.
+/// Sum of the lines with a move.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct MoveStats {
     weight: u64,
-    refused: bool,
+    never_played: bool,
 }
 
-/// Something wrong with a text of lines.
+/// An error in a text of lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The name of the text.
+    /// Name of the text.
     pub file: String,
     /// The line, counted from 1.
     pub line: usize,
     /// The character in the line, counted from 1.
     pub column: usize,
-    /// What is wrong, with the number of the move.
+    /// The error, with the move number.
     pub message: String,
 }
 
@@ -71,10 +71,9 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why there is no book: all problems, the first of each bad line, in their order; none if there was not a single move.
+/// Error of building a book: the first problem of each bad line; empty if there was no move at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError {
-    /// What is wrong, and where.
     pub problems: Vec<Problem>,
 }
 
@@ -85,7 +84,7 @@ impl fmt::Display for BuildError {
             None => {
                 return write!(
                     f,
-                    "there is no line of moves to make a book of, and no move of enough games"
+                    "no lines of moves to build a book from, and no moves in enough games"
                 );
             }
             Some(first) => write!(f, "{first}")?,
@@ -96,7 +95,7 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// The bytes of the book that a text of lines makes.
+/// Builds a book from a text of lines.
 ///
 /// ```
 /// use knightwatch::book::{Book, build};
@@ -112,7 +111,7 @@ impl std::error::Error for BuildError {}
 ///
 /// # Errors
 ///
-/// [`BuildError`] if a line is wrong or there is none.
+/// [`BuildError`] if a line is malformed or there are no lines.
 pub fn build(text: &str) -> Result<Vec<u8>, BuildError> {
     let mut builder = Builder::default();
     builder.add("lines", text);
@@ -120,7 +119,7 @@ pub fn build(text: &str) -> Result<Vec<u8>, BuildError> {
 }
 
 impl Builder {
-    /// A builder that takes in games by these options.
+    /// A builder that accepts games according to `options`.
     pub fn with_games(options: GameOptions) -> Builder {
         Builder {
             options,
@@ -128,17 +127,17 @@ impl Builder {
         }
     }
 
-    /// Takes in a game, if its players are strong enough.
+    /// Adds a game, if its players are strong enough.
     pub fn add_game(&mut self, record: &pgn::Record) {
         self.games.add(record, &self.options);
     }
 
-    /// How many games were taken in.
+    /// Number of games added.
     pub fn games(&self) -> u64 {
-        self.games.taken()
+        self.games.games()
     }
 
-    /// Takes in a text of lines; its problems, which call it by `name`, come to light in [`Builder::finish`].
+    /// Adds a text of lines. Errors refer to it as `name` and are reported by [`Builder::finish`].
     pub fn add(&mut self, name: &str, text: &str) {
         for (index, line) in text.lines().enumerate() {
             if let Err((column, message)) = self.add_line(line) {
@@ -152,22 +151,21 @@ impl Builder {
         }
     }
 
-    /// How many lines of moves there were.
+    /// Number of lines of moves added.
     pub fn lines(&self) -> usize {
         self.lines
     }
 
-    /// The bytes of the book. Weights are as they add up, if need be scaled down, position by position, to what a
-    /// record can hold.
+    /// The content of the book file. Weights are sums, scaled down per position if they exceed the range of a record.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] if there was a problem or not a single move.
+    /// [`BuildError`] if a line is malformed or there are no moves.
     pub fn finish(mut self) -> Result<Vec<u8>, BuildError> {
-        for (key, mv, points) in self.games.kept(self.options.min_games) {
+        for (key, mv, points) in self.games.frequent_moves(self.options.min_games) {
             let moves = self.positions.entry(key).or_default();
-            let tally = moves.entry(mv).or_default();
-            tally.weight = tally.weight.saturating_add(points);
+            let stats = moves.entry(mv).or_default();
+            stats.weight = stats.weight.saturating_add(points);
         }
         if !self.problems.is_empty() || self.positions.is_empty() {
             let problems = self.problems;
@@ -188,7 +186,7 @@ impl Builder {
         Ok(bytes)
     }
 
-    /// Takes in one line; an error is a column and a message.
+    /// Adds one line; an error consists of column and message.
     fn add_line(&mut self, line: &str) -> Result<(), (usize, String)> {
         let mut words = words(line).peekable();
         let mut weight = DEFAULT_WEIGHT;
@@ -201,33 +199,36 @@ impl Builder {
             words.next();
         }
         let mut position = Position::startpos();
-        let mut played = false;
+        let mut has_moves = false;
         for (column, word) in words {
             let (number, san) = split_number(word);
-            let at = |text| (column, format!("{}: {text}", place(&position)));
+            let at = |text| (column, format!("{}: {text}", move_label(&position)));
             if number.is_some_and(|number| number != position.fullmove_number().to_string()) {
-                return Err(at(format!("\"{word}\" has another number")));
+                return Err(at(format!("\"{word}\" is the wrong move number")));
             }
             if san.is_empty() {
                 continue;
             }
             let mark = &san[san.trim_end_matches(['!', '?']).len()..];
-            let (weight, refused) = marked(weight, mark)
-                .ok_or_else(|| at(format!("\"{mark}\" is none of the marks ! !! !? ?! ? ??")))?;
+            let (weight, never_played) = apply_mark(weight, mark).ok_or_else(|| {
+                at(format!(
+                    "\"{mark}\" is not one of the marks ! !! !? ?! ? ??"
+                ))
+            })?;
             let mv = position.parse_san(san).map_err(|e| at(e.to_string()))?;
             let moves = self.positions.entry(position.key()).or_default();
-            let tally = moves.entry(Record::write_move(mv)).or_default();
-            tally.weight = tally.weight.saturating_add(weight);
-            tally.refused |= refused;
+            let stats = moves.entry(Record::write_move(mv)).or_default();
+            stats.weight = stats.weight.saturating_add(weight);
+            stats.never_played |= never_played;
             position.play(mv);
-            played = true;
+            has_moves = true;
         }
-        self.lines += usize::from(played);
+        self.lines += usize::from(has_moves);
         Ok(())
     }
 }
 
-/// The words of a line up to a comment, each with its column.
+/// The words of a line up to a comment, with their columns.
 fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut next = 1;
     line.split(char::is_whitespace)
@@ -240,7 +241,7 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
         .take_while(|(_, word)| !word.starts_with('#'))
 }
 
-/// Takes apart a move number like `12.` or `12...` and what follows it without a space.
+/// Splits a move number like `12.` or `12...` from the text after it.
 fn split_number(word: &str) -> (Option<&str>, &str) {
     let digits = word.len() - word.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     match word.split_at(digits) {
@@ -251,8 +252,8 @@ fn split_number(word: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// The weight of a move with this mark in a line of this weight, and whether it is never to be played.
-fn marked(weight: u16, mark: &str) -> Option<(u64, bool)> {
+/// The weight of a marked move in a line of this weight, and whether it is never played.
+fn apply_mark(weight: u16, mark: &str) -> Option<(u64, bool)> {
     let weight = u64::from(weight);
     Some(match mark {
         "" | "!?" => (weight, false),
@@ -264,8 +265,8 @@ fn marked(weight: u16, mark: &str) -> Option<(u64, bool)> {
     })
 }
 
-/// Whose which move it is.
-fn place(position: &Position) -> String {
+/// Number and colour of the next move, for messages.
+fn move_label(position: &Position) -> String {
     let color = match position.turn() {
         Color::White => "White",
         Color::Black => "Black",
@@ -273,9 +274,9 @@ fn place(position: &Position) -> String {
     format!("move {} of {color}", position.fullmove_number())
 }
 
-/// The moves of a position with their weights, the best first.
-fn ranked(moves: BTreeMap<u16, Tally>) -> Vec<(u16, u16)> {
-    let weight = |tally: &Tally| if tally.refused { 0 } else { tally.weight };
+/// The moves of a position with their weights, best first.
+fn ranked(moves: BTreeMap<u16, MoveStats>) -> Vec<(u16, u16)> {
+    let weight = |stats: &MoveStats| if stats.never_played { 0 } else { stats.weight };
     let heaviest = moves.values().map(weight).max().unwrap_or(0);
     let scaled = |weight: u64| match u16::try_from(heaviest) {
         Ok(_) => weight,
@@ -284,7 +285,7 @@ fn ranked(moves: BTreeMap<u16, Tally>) -> Vec<(u16, u16)> {
     };
     let mut ranked: Vec<_> = moves
         .iter()
-        .map(|(&mv, tally)| (mv, scaled(weight(tally)) as u16))
+        .map(|(&mv, stats)| (mv, scaled(weight(stats)) as u16))
         .collect();
     ranked.sort_by_key(|&(_, weight)| std::cmp::Reverse(weight));
     ranked
@@ -319,13 +320,13 @@ mod tests {
     }
 
     #[test]
-    fn lines_add_up_and_the_best_comes_first() {
+    fn build_of_lines_adds_weights() {
         let text = "d4 d5\ne4 e5\ne4 c5";
         assert_eq!(moves(text, ""), weights([("e4", 20), ("d4", 10)]));
     }
 
     #[test]
-    fn numbers_and_comments_may_be_there() {
+    fn build_ignores_numbers_and_comments() {
         let text =
             "# all\n\n  # more\n1. e4 e5 2.Nf3 2...Nc6 3. Bb5 # Spanish\n1.e4 e5 2. Nf3 Nc6 3.Bc4";
         let replies = weights([("Bb5", 10), ("Bc4", 10)]);
@@ -335,20 +336,20 @@ mod tests {
     }
 
     #[test]
-    fn a_mate_mark_is_no_comment() {
+    fn build_of_mate_sign_is_not_a_comment() {
         let text = "f3 e5 g4 Qh4#\nf3 e5 g4 Qh4# # mate";
         assert_eq!(moves(text, "f3 e5 g4"), weights([("Qh4#", 20)]));
     }
 
     #[test]
-    fn a_number_in_front_is_the_weight_of_the_line() {
+    fn build_with_leading_number_sets_line_weight() {
         let text = "35 e4 e5\n1 d4 d5\n0 c4";
         let expected = weights([("e4", 35), ("d4", 1), ("c4", 0)]);
         assert_eq!(moves(text, ""), expected);
     }
 
     #[test]
-    fn marks_change_the_weight_of_their_move_alone() {
+    fn build_with_marks_changes_single_moves() {
         let text = "e4! e5\nd4!! d5\nc4!? c5\nNf3?! d5\n1 b3?!\nf4? d5\nf4 e5\nf3?? e5";
         let expected = weights([
             ("d4", 40),
@@ -367,14 +368,14 @@ mod tests {
     }
 
     #[test]
-    fn transpositions_meet() {
+    fn build_of_transpositions_adds_up() {
         let text = "d4 Nf6 c4 e6 Nc3\nc4 e6 d4 Nf6 Nc3\nc4 Nf6 d4 e6 Nf3";
         let expected = weights([("Nc3", 20), ("Nf3", 10)]);
         assert_eq!(moves(text, "d4 e6 c4 Nf6"), expected);
     }
 
     #[test]
-    fn castling_and_promotion_survive() {
+    fn build_encodes_castling_and_promotion() {
         let text = "e4 e5 Nf3 Nc6 Bb5 Nf6 O-O\na4 b5 axb5 a6 bxa6 c6 a7 d6 axb8=N";
         let castled = moves(text, "e4 e5 Nf3 Nc6 Bb5 Nf6");
         assert_eq!(castled, weights([("O-O", 10)]));
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn large_sums_keep_their_proportion() {
+    fn build_of_large_weights_scales_down() {
         let text = format!("{}1 d4", "65535 e4\n".repeat(4));
         assert_eq!(moves(&text, ""), weights([("e4", 65535), ("d4", 1)]));
         let text = format!("{}65535 d4", "65535 e4\n".repeat(4));
@@ -391,42 +392,42 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_says_where_it_is() {
+    fn build_of_bad_lines_names_places() {
         let text = "e4 e5\n1. e4 e5 2. Nf3 Nc6 3. Bd5\ne4 ü5\n\
             d4 d5 3. c4\n70000 e4\ne4!!! e5\ne4 Nf6 e5 Nd5 Nc3 Nxc3 dxc3 O-O";
         assert_eq!(
             messages(text),
             [
-                "lines:2:24: move 3 of White: \"Bd5\" is not legal here",
-                "lines:3:4: move 1 of Black: \"ü5\" is no move",
-                "lines:4:7: move 2 of White: \"3.\" has another number",
+                "lines:2:24: move 3 of White: \"Bd5\" is not a legal move here",
+                "lines:3:4: move 1 of Black: \"ü5\" is not a move",
+                "lines:4:7: move 2 of White: \"3.\" is the wrong move number",
                 "lines:5:1: weight 70000 is above 65535",
-                "lines:6:1: move 1 of White: \"!!!\" is none of the marks ! !! !? ?! ? ??",
-                "lines:7:29: move 4 of Black: \"O-O\" is not legal here",
+                "lines:6:1: move 1 of White: \"!!!\" is not one of the marks ! !! !? ?! ? ??",
+                "lines:7:29: move 4 of Black: \"O-O\" is not a legal move here",
             ]
         );
         assert_eq!(messages("ä # e4\n").len(), 1);
         assert_eq!(
             messages("\u{a0}\u{a0}ä e4")[0],
-            "lines:1:3: move 1 of White: \"ä\" is no move"
+            "lines:1:3: move 1 of White: \"ä\" is not a move"
         );
     }
 
     #[test]
-    fn an_ambiguous_move_is_told() {
+    fn build_of_ambiguous_move_fails() {
         let text = "d4 d5 Nf3 Nf6 Nd2";
         assert_eq!(
             messages(text),
-            ["lines:1:15: move 3 of White: \"Nd2\" fits several legal moves"]
+            ["lines:1:15: move 3 of White: \"Nd2\" matches several legal moves"]
         );
     }
 
     #[test]
-    fn nothing_makes_no_book() {
+    fn build_without_moves_fails() {
         for text in ["", "# nothing\n", "12\n"] {
             let error = build(text).unwrap_err();
             assert_eq!(error.problems, []);
-            assert!(error.to_string().contains("no line"));
+            assert!(error.to_string().contains("no lines"));
         }
     }
 }

@@ -1,51 +1,49 @@
-//! `knightwatch book probe` and `knightwatch book build`.
+//! The commands `book probe` and `book build`.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{Book, BuildError, Builder, Error, GameOptions, Probe};
-use crate::aside;
-use crate::chess::{Game, LineError, pgn};
+use crate::atomic_file;
+use crate::chess::{Game, NotationError, pgn};
 use crate::input;
 use crate::plural;
 
-/// Why a command about books failed.
+/// Error of a book command.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// A book cannot be read or written.
     #[error(transparent)]
     Book(#[from] Error),
-    /// The position is none.
-    #[error("\"{line}\" is no position: {cause}")]
+    /// The position is invalid.
+    #[error("\"{line}\" is not a position: {cause}")]
     Position {
-        /// What was given.
+        /// The given text.
         line: String,
-        /// What is wrong with it.
-        cause: LineError,
+        cause: NotationError,
     },
     /// A file with lines or games cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
     Lines {
-        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         cause: io::Error,
     },
-    /// The lines make no book.
+    /// The lines cannot be built into a book.
     #[error("no book was built\n{0}")]
     Build(BuildError),
-    /// Nothing can be printed.
+    /// Standard output cannot be written.
     #[error("cannot print")]
     Output(#[from] io::Error),
 }
 
-/// Prints what a book, a file or `default`, has for a position, as [`Game::from_line`] has it; without any, for the start
-/// position.
+/// Prints the moves of a book (a file or `default`) for a position as read by [`Game::from_notation`]; defaults to
+/// the start position.
 ///
 /// # Errors
 ///
-/// [`CommandError`] for a bad book or position, or if nothing can be printed.
+/// [`CommandError`] for a bad book or position, or if the output cannot be written.
 pub fn probe_command(book: &Path, line: &str, out: &mut impl Write) -> Result<(), CommandError> {
     let book = if book == "default" {
         Book::embedded()
@@ -53,36 +51,36 @@ pub fn probe_command(book: &Path, line: &str, out: &mut impl Write) -> Result<()
         Book::open(book)?
     };
     let line = if line.is_empty() { "startpos" } else { line };
-    let game = Game::from_line(line).map_err(|cause| CommandError::Position {
+    let game = Game::from_notation(line).map_err(|cause| CommandError::Position {
         line: line.to_owned(),
         cause,
     })?;
     Ok(write!(out, "{}", Probe::new(&book, game.position()))?)
 }
 
-/// What a book is to be made of.
+/// Options of `book build`.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// Files with [lines](super::Builder), and with games where the name ends in `.pgn`.
+    /// Files with [lines](super::Builder), or with games if the name ends in `.pgn`.
     pub files: Vec<PathBuf>,
-    /// The book to write.
+    /// The book file to write.
     pub output: PathBuf,
-    /// Which of the games.
+    /// Selection of the games.
     pub games: GameOptions,
-    /// Whether to show how far the reading of games has come.
+    /// Whether to show progress while reading games.
     pub progress: bool,
 }
 
-/// Makes a book and says what it has. The old book stays until the new one is there. Progress and games that cannot be
-/// read are told on `aside`.
+/// Builds a book and prints a summary. An existing book is replaced atomically. Progress and games that cannot be
+/// read are reported on `diagnostics`.
 ///
 /// # Errors
 ///
-/// [`CommandError`] if a file cannot be read, a line is wrong, or the book cannot be written.
+/// [`CommandError`] if a file cannot be read, a line is malformed, or the book cannot be written.
 pub fn build_command(
     options: &BuildOptions,
     out: &mut impl Write,
-    aside: &mut impl Write,
+    diagnostics: &mut impl Write,
 ) -> Result<(), CommandError> {
     let mut builder = Builder::with_games(options.games);
     for path in &options.files {
@@ -94,9 +92,9 @@ pub fn build_command(
             .extension()
             .is_some_and(|end| end.eq_ignore_ascii_case("pgn"))
         {
-            add_games(&mut builder, path, options.progress, aside).map_err(unreadable)?;
+            add_games(&mut builder, path, options.progress, diagnostics).map_err(unreadable)?;
         } else {
-            let text = input::read_text(path, LONGEST_LINES).map_err(unreadable)?;
+            let text = input::read_text(path, MAX_LINES_FILE_BYTES).map_err(unreadable)?;
             builder.add(&path.display().to_string(), &text);
         }
     }
@@ -104,7 +102,7 @@ pub fn build_command(
     let bytes = builder.finish().map_err(CommandError::Build)?;
     let output = &options.output;
     let name = output.display();
-    aside::write(output, &bytes).map_err(|cause| Error::Unwritable {
+    atomic_file::write(output, &bytes).map_err(|cause| Error::Unwritable {
         name: name.to_string(),
         cause,
     })?;
@@ -124,18 +122,18 @@ pub fn build_command(
     Ok(())
 }
 
-/// The longest file of lines that is read, in bytes.
-const LONGEST_LINES: u64 = 64 << 20;
+/// The largest file of lines that is read.
+const MAX_LINES_FILE_BYTES: u64 = 64 << 20;
 
-/// Games that cannot be read are told one by one up to this number.
-const MOST_TOLD: u64 = 5;
+/// Unreadable games are reported individually up to this number.
+const MAX_GAME_WARNINGS: u64 = 5;
 
-/// Reads the games of a file piece by piece. One that cannot be read is left out, which is said.
+/// Adds the games of a file in chunks. Unreadable games are skipped with a warning.
 fn add_games(
     builder: &mut Builder,
     path: &Path,
     progress: bool,
-    aside: &mut impl Write,
+    diagnostics: &mut impl Write,
 ) -> io::Result<()> {
     let file = input::open(path)?;
     let size = file.metadata()?.len();
@@ -163,9 +161,9 @@ fn add_games(
             }
             Some(Err(error)) => {
                 bad += 1;
-                if bad <= MOST_TOLD {
-                    clear(progress, aside)?;
-                    writeln!(aside, "warning: left out a game: {name}, {error}")?;
+                if bad <= MAX_GAME_WARNINGS {
+                    clear(progress, diagnostics)?;
+                    writeln!(diagnostics, "warning: skipped a game: {name}, {error}")?;
                 }
             }
             None => {}
@@ -174,21 +172,24 @@ fn add_games(
             shown = Instant::now();
             let part = read * 100 / size.max(1);
             let games = plural::count(games, "game", "games");
-            write!(aside, "\r\x1b[K{name}: {part} %, {games}")?;
-            aside.flush()?;
+            write!(diagnostics, "\r\x1b[K{name}: {part} %, {games}")?;
+            diagnostics.flush()?;
         }
     }
-    clear(progress, aside)?;
-    if bad > MOST_TOLD {
-        writeln!(aside, "warning: left out {bad} games of {name} in all")?;
+    clear(progress, diagnostics)?;
+    if bad > MAX_GAME_WARNINGS {
+        writeln!(
+            diagnostics,
+            "warning: skipped {bad} games of {name} in total"
+        )?;
     }
     Ok(())
 }
 
-/// Takes the progress line away.
-fn clear(progress: bool, aside: &mut impl Write) -> io::Result<()> {
+/// Clears the progress line.
+fn clear(progress: bool, diagnostics: &mut impl Write) -> io::Result<()> {
     if progress {
-        write!(aside, "\r\x1b[K")?;
+        write!(diagnostics, "\r\x1b[K")?;
     }
     Ok(())
 }
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn games_and_lines_add_up_and_bad_games_are_told() {
+    fn build_of_games_and_lines_adds_up_and_warns() {
         let dir = tempfile::tempdir().unwrap();
         let [lines, games, book] = ["lines.txt", "games.PGN", "my.bin"].map(|n| dir.path().join(n));
         fs::write(&lines, "7 e4 e5\n").unwrap();
@@ -238,19 +239,24 @@ mod tests {
             progress: true,
             ..options([lines, games], &book)
         };
-        let (mut said, mut aside) = (Vec::new(), Vec::new());
-        build_command(&options, &mut said, &mut aside).unwrap();
-        let [said, aside] = [said, aside].map(|text| String::from_utf8(text).unwrap());
+        let (mut summary, mut diagnostics) = (Vec::new(), Vec::new());
+        build_command(&options, &mut summary, &mut diagnostics).unwrap();
+        let [summary, diagnostics] =
+            [summary, diagnostics].map(|text| String::from_utf8(text).unwrap());
         assert!(
-            said.contains("my.bin: 4 moves of 3 positions from 1 line and 2 games"),
-            "{said}"
+            summary.contains("my.bin: 4 moves of 3 positions from 1 line and 2 games"),
+            "{summary}"
         );
-        assert_eq!(aside.matches("left out a game: ").count(), 5, "{aside}");
+        assert_eq!(
+            diagnostics.matches("skipped a game: ").count(),
+            5,
+            "{diagnostics}"
+        );
         assert!(
-            aside.contains("games.PGN, line 5, move 1...: \"e4\" is not legal here"),
-            "{aside}"
+            diagnostics.contains("games.PGN, line 5, move 1...: \"e4\" is not a legal move here"),
+            "{diagnostics}"
         );
-        assert!(aside.contains("left out 7 games of "), "{aside}");
+        assert!(diagnostics.contains("skipped 7 games of "), "{diagnostics}");
         let book = Book::open(&book).unwrap();
         let weights: Vec<u16> = book
             .entries(&Position::startpos())
@@ -261,20 +267,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_built_can_be_probed() {
+    fn build_then_probe_shows_moves() {
         let dir = tempfile::tempdir().unwrap();
         let [white, black, book] = ["white.txt", "black.txt", "my.bin"].map(|n| dir.path().join(n));
         fs::write(&white, "e4 e5 Nf3\nd4 d5\n").unwrap();
         fs::write(&black, "e4 c5\n").unwrap();
         fs::write(&book, "what was there before").unwrap();
 
-        let mut said = Vec::new();
+        let mut summary = Vec::new();
         let options = options([white, black], &book);
-        build_command(&options, &mut said, &mut Vec::new()).unwrap();
-        let said = String::from_utf8(said).unwrap();
+        build_command(&options, &mut summary, &mut Vec::new()).unwrap();
+        let summary = String::from_utf8(summary).unwrap();
         assert!(
-            said.contains("my.bin: 6 moves of 4 positions from 3 lines"),
-            "{said}"
+            summary.contains("my.bin: 6 moves of 4 positions from 3 lines"),
+            "{summary}"
         );
 
         let mut table = Vec::new();
@@ -294,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_leaves_the_old_book_alone() {
+    fn build_of_bad_line_keeps_the_old_book() {
         let dir = tempfile::tempdir().unwrap();
         let [lines, book] = ["lines.txt", "my.bin"].map(|name| dir.path().join(name));
         fs::write(&lines, "e4 e5\ne4 e5 Nf6\n").unwrap();
@@ -321,7 +327,7 @@ mod tests {
         let build = options([missing], &dir.path().join("a.bin"));
         let build = build_command(&build, &mut out, &mut Vec::new()).unwrap_err();
         assert!(build.to_string().contains("missing.bin"), "{build}");
-        // A directory cannot be replaced by a book, nor can a book be put into a file.
+        // Neither can a book replace a directory, nor be created inside a file.
         for target in [dir.path().to_owned(), lines.join("my.bin")] {
             let build = options([lines.clone()], &target);
             let build = build_command(&build, &mut out, &mut Vec::new()).unwrap_err();
@@ -329,7 +335,7 @@ mod tests {
         }
         let fen = probe_command(Path::new("default"), "8/8 w", &mut out).unwrap_err();
         assert!(
-            fen.to_string().contains("\"8/8 w\" is no position"),
+            fen.to_string().contains("\"8/8 w\" is not a position"),
             "{fen}"
         );
         assert_eq!(out, b"");

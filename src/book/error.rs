@@ -1,47 +1,47 @@
-//! Why there is no book.
+//! Errors of books.
 
 use std::fmt;
 use std::io;
 
 use super::Record;
 
-/// Why a file is not used as a book. Every message names the file.
+/// Error of reading or writing a book. Its display contains the path.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.
     #[error("cannot read the book {name}: {cause}")]
     Unreadable {
-        /// The file.
+        /// The path.
         name: String,
-        /// What the system says.
+        /// The operating system's error.
         cause: io::Error,
     },
-    /// The file is no whole Polyglot book.
-    #[error("{name} is not a whole Polyglot book: {damage}")]
+    /// The file is not a complete Polyglot book.
+    #[error("{name} is not a complete Polyglot book: {damage}")]
     Damaged {
-        /// The file.
+        /// The path.
         name: String,
-        /// What is wrong with it.
+        /// The damage.
         damage: Damage,
     },
     /// The file cannot be written.
     #[error("cannot write the book {name}: {cause}")]
     Unwritable {
-        /// The file.
+        /// The path.
         name: String,
-        /// What the system says.
+        /// The operating system's error.
         cause: io::Error,
     },
 }
 
-/// What is wrong with the bytes of a book.
+/// Kind of damage of a book file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// There is nothing.
+    /// The file is empty.
     Empty,
-    /// So many bytes are not a number of whole records.
+    /// The length, in bytes, is not a multiple of the record size.
     Length(usize),
-    /// The record with this index, counted from 0, has a smaller key than the one before it.
+    /// The record with this index, from 0, has a smaller key than the one before it.
     Unsorted(usize),
 }
 
@@ -49,10 +49,10 @@ impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = Record::SIZE;
         match self {
-            Damage::Empty => write!(f, "it is empty"),
+            Damage::Empty => write!(f, "the file is empty"),
             Damage::Length(bytes) => write!(
                 f,
-                "its {bytes} bytes are no multiple of {size}, so it was cut off or is something else"
+                "its size of {bytes} bytes is not a multiple of {size}; it is truncated or not a book"
             ),
             Damage::Unsorted(index) => write!(
                 f,

@@ -1,4 +1,4 @@
-//! What games say about moves: how often they were played, and how well that went.
+//! Move statistics of games: frequency and score.
 
 use std::collections::HashMap;
 
@@ -6,16 +6,16 @@ use super::Record;
 use crate::chess::pgn::{self, Outcome};
 use crate::chess::{Color, Position};
 
-/// Which games and which of their moves go into a book, and how much they weigh.
+/// Selection of games and moves for a book, and their weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GameOptions {
-    /// Moves of fewer games are left out.
+    /// Moves that occur in fewer games are ignored.
     pub min_games: u32,
-    /// Moves after so many plies are left out.
+    /// Moves after this many plies are ignored.
     pub max_ply: u32,
-    /// Games with a player who is rated lower, or not at all, are left out; 0 takes all.
+    /// Games with a player rated lower, or not at all, are ignored; 0 accepts all.
     pub min_rating: u32,
-    /// Whether the moves of strong players weigh more: each 200 points above 1600 double the weight.
+    /// Whether moves of strong players weigh more: the weight doubles for each 200 points above 1600.
     pub by_rating: bool,
 }
 
@@ -30,32 +30,30 @@ impl Default for GameOptions {
     }
 }
 
-/// The rating from which on a player's moves weigh more than those of one without a rating.
-const COMMON_RATING: u32 = 1600;
+/// Ratings above this increase the weight of a player's moves.
+const BASE_RATING: u32 = 1600;
 
-/// What all games say about a move.
+/// Statistics of a move.
 #[derive(Clone, Copy, Debug, Default)]
-struct Played {
+struct MoveStats {
     games: u32,
     points: u64,
 }
 
-/// Collects the moves of games. It takes 30 to 60 bytes for each different move of a position.
+/// Collects the moves of games. Takes 30 to 60 bytes per distinct move of a position.
 #[derive(Debug, Default)]
 pub(super) struct Games {
-    /// By key of the position and move as a [`Record`] has it.
-    moves: HashMap<(u64, u16), Played>,
-    taken: u64,
+    /// By position key and move as encoded in a [`Record`].
+    moves: HashMap<(u64, u16), MoveStats>,
+    games: u64,
 }
 
 impl Games {
-    /// How many games were taken in.
-    pub(super) fn taken(&self) -> u64 {
-        self.taken
+    pub(super) fn games(&self) -> u64 {
+        self.games
     }
 
-    /// Takes in a game. As for Polyglot, a move gets two points if its side won and one if nobody did or the
-    /// outcome is not known.
+    /// Adds a game. As in Polyglot, a move gets two points if its side won, and one for a draw or an unknown result.
     pub(super) fn add(&mut self, record: &pgn::Record, options: &GameOptions) {
         let rating = |tag| {
             record
@@ -77,7 +75,7 @@ impl Games {
                 Outcome::Draw | Outcome::Unknown => 1,
             };
             match ratings[color.index()] {
-                Some(rating) if options.by_rating => result * importance(rating),
+                Some(rating) if options.by_rating => result * rating_weight(rating),
                 _ => result,
             }
         };
@@ -85,28 +83,28 @@ impl Games {
         let mut position: Position = record.game.initial().clone();
         for &mv in record.game.moves().iter().take(options.max_ply as usize) {
             let key = (position.key(), Record::write_move(mv));
-            let played = self.moves.entry(key).or_default();
-            played.games = played.games.saturating_add(1);
+            let stats = self.moves.entry(key).or_default();
+            stats.games = stats.games.saturating_add(1);
             let points = points[position.turn().index()];
-            played.points = played.points.saturating_add(points);
+            stats.points = stats.points.saturating_add(points);
             position.play(mv);
         }
-        self.taken += 1;
+        self.games += 1;
     }
 
-    /// The moves that were played often enough and won something, by key and move, with their points.
-    pub(super) fn kept(&self, min_games: u32) -> impl Iterator<Item = (u64, u16, u64)> {
-        let played = self.moves.iter();
-        played
-            .filter(move |(_, played)| played.games >= min_games && played.points > 0)
-            .map(|(&(key, mv), played)| (key, mv, played.points))
+    /// Moves that occur often enough and scored at all: key, move and points.
+    pub(super) fn frequent_moves(&self, min_games: u32) -> impl Iterator<Item = (u64, u16, u64)> {
+        let stats = self.moves.iter();
+        stats
+            .filter(move |(_, stats)| stats.games >= min_games && stats.points > 0)
+            .map(|(&(key, mv), stats)| (key, mv, stats.points))
     }
 }
 
-/// How many times a player with this rating counts: 1 up to 1600, 2 at 1800, 4 at 2000.
-fn importance(rating: u32) -> u64 {
-    // No rating is beyond 4000; a typing error shall not outweigh all games.
-    let above = rating.clamp(COMMON_RATING, 4000) - COMMON_RATING;
+/// Weight of a player with this rating: 1 up to 1600, 2 at 1800, 4 at 2000.
+fn rating_weight(rating: u32) -> u64 {
+    // No rating is above 4000; a typo must not outweigh all other games.
+    let above = rating.clamp(BASE_RATING, 4000) - BASE_RATING;
     (f64::from(above) / 200.0).exp2().round() as u64
 }
 
@@ -148,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_win_is_two_points_and_a_draw_one() {
+    fn weights_of_games_count_wins_twice() {
         assert_eq!(weights(options(), ""), [("e4".to_owned(), 3)]);
         assert_eq!(weights(options(), "e4"), [("e5".to_owned(), 1)]);
         assert_eq!(weights(options(), "d4"), [("d5".to_owned(), 2)]);
@@ -157,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn rare_and_late_moves_are_left_out() {
+    fn weights_ignore_rare_and_late_moves() {
         let twice = GameOptions {
             min_games: 2,
             ..options()
@@ -174,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn ratings_choose_games_and_weigh_moves() {
+    fn weights_with_ratings_select_and_scale() {
         let strong = GameOptions {
             min_rating: 1800,
             ..options()
@@ -189,6 +187,6 @@ mod tests {
         // 2100 counts 5.66 times; the player of d5 has no rating.
         assert_eq!(weights(weighed, "e4"), [("e5".to_owned(), 6)]);
         assert_eq!(weights(weighed, "d4"), [("d5".to_owned(), 2)]);
-        assert_eq!(importance(u32::MAX), 4096);
+        assert_eq!(rating_weight(u32::MAX), 4096);
     }
 }

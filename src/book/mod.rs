@@ -1,8 +1,8 @@
 //! Polyglot opening books: reader, selection, builder, and the embedded default book.
 //!
-//! A book is a sorted table of 16-byte [records](Record); the format is that of Fabien Letouzey's Polyglot, which all chess
-//! programs read. [`Book::entries`] finds the moves of a position, [`Book::pick`] chooses one, [`Builder`] makes a
-//! book from lines of moves.
+//! A book is a sorted table of 16-byte [records](Record) in the format of Fabien Letouzey's Polyglot, which most
+//! chess programs read. [`Book::entries`] finds the moves of a position, [`Book::pick`] chooses one, [`Builder`]
+//! makes a book from lines of moves.
 
 mod build;
 mod command;
@@ -28,14 +28,14 @@ use tracing::warn;
 use crate::chess::{Move, Position};
 use crate::input;
 
-/// A Polyglot book, checked and held in memory.
+/// A validated Polyglot book in memory.
 ///
 /// ```
-/// use knightwatch::book::{Book, Choice};
+/// use knightwatch::book::{Book, PickOptions};
 /// use knightwatch::chess::Position;
 ///
 /// let book = Book::embedded();
-/// let mv = book.pick(&Position::startpos(), &Choice::default(), &mut fastrand::Rng::new());
+/// let mv = book.pick(&Position::startpos(), &PickOptions::default(), &mut fastrand::Rng::new());
 /// assert!(mv.is_some());
 /// ```
 #[derive(Clone)]
@@ -44,27 +44,25 @@ pub struct Book {
     bytes: Cow<'static, [u8]>,
 }
 
-/// A legal move of a position as a book has it.
+/// A legal move in a book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The move.
     pub mv: Move,
-    /// How good or how often played it is, in comparison with the other moves of the position; 0 for a move that is
-    /// known and not to be played.
+    /// Weight relative to the other moves of the position; 0 for a move that is known but should not be played.
     pub weight: u16,
-    /// What learning programs keep here; 0 in most books.
+    /// Data of learning programs; 0 in most books.
     pub learn: u32,
 }
 
-/// Which of a position's book moves is played.
+/// How one of a position's book moves is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Selection {
-    /// The one with the largest weight; of several, the one that the book has first.
+    /// The move with the largest weight; the first one if there are several.
     Best,
-    /// Any, in proportion to its weight.
+    /// A random move, in proportion to the weights.
     #[default]
     Weighted,
-    /// Any, all with the same chance.
+    /// A random move, all with the same probability.
     Uniform,
 }
 
@@ -81,55 +79,55 @@ impl FromStr for Selection {
     }
 }
 
-/// A text that names no [`Selection`].
+/// Error of parsing a [`Selection`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not one of best, weighted, uniform")]
 pub struct UnknownSelection(String);
 
-/// How to choose among the moves of a book.
+/// Options of [`Book::pick`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// Which of the moves.
+pub struct PickOptions {
+    /// How to choose.
     pub selection: Selection,
-    /// Moves with a smaller weight are passed over. With 0, moves of weight 0 can be played, though never by
+    /// Moves with a smaller weight are ignored. With 0, moves of weight 0 can be played, but never by
     /// [`Selection::Weighted`].
     pub min_weight: u16,
 }
 
-impl Default for Choice {
+impl Default for PickOptions {
     fn default() -> Self {
-        Choice {
+        PickOptions {
             selection: Selection::default(),
             min_weight: 1,
         }
     }
 }
 
-/// The longest book that is read, in bytes: it is kept in memory.
-const LONGEST: u64 = 1 << 30;
+/// The largest book file that is read; it is kept in memory.
+const MAX_FILE_BYTES: u64 = 1 << 30;
 
 impl Book {
-    /// Reads a book from a file.
+    /// Reads a book file.
     ///
     /// # Errors
     ///
-    /// [`Error`], with the name of the file, if it cannot be read or is no whole book.
+    /// [`Error`], with the path, if the file cannot be read or is not a complete book.
     pub fn open(path: impl AsRef<Path>) -> Result<Book, Error> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        match input::read(path, LONGEST) {
+        match input::read(path, MAX_FILE_BYTES) {
             Ok(bytes) => Book::from_bytes(name, bytes),
             Err(cause) => Err(Error::Unreadable { name, cause }),
         }
     }
 
-    /// A book from the contents of a file; messages call it by `name`.
+    /// A book from the content of a file; messages refer to it as `name`.
     ///
     /// # Errors
     ///
-    /// [`Error::Damaged`] if this is no whole book: not made of whole records, or of records in no order at all. Where
-    /// some are out of order, as in books that a program has added to, they are put in order, with a line in the
-    /// log.
+    /// [`Error::Damaged`] if this is not a complete book: not made of whole records, or of records in no order at
+    /// all. If only some records are out of order, as in books that a program has appended to, they are sorted and a
+    /// warning is logged.
     pub fn from_bytes(
         name: impl Into<String>,
         bytes: impl Into<Cow<'static, [u8]>>,
@@ -138,9 +136,7 @@ impl Book {
         match damage(&bytes) {
             Ok(0) => {}
             Ok(count) => {
-                warn!(
-                    "book {name}: {count} of its records are out of order; put in order in memory"
-                );
+                warn!("book {name}: {count} records are out of order; sorted them in memory");
                 sort(bytes.to_mut());
             }
             Err(damage) => return Err(Error::Damaged { name, damage }),
@@ -148,13 +144,13 @@ impl Book {
         Ok(Book { name, bytes })
     }
 
-    /// The book that is part of this program, made from `src/book/repertoire.txt`.
+    /// The embedded default book, built from `src/book/repertoire.txt`.
     pub fn embedded() -> Book {
         Book::from_bytes("default", include_bytes!("repertoire.bin").as_slice())
             .expect("the embedded book is whole")
     }
 
-    /// What it is called: its file, or `default`.
+    /// The name: path of the file, or `default`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -164,8 +160,7 @@ impl Book {
         records(&self.bytes)
     }
 
-    /// The moves for a position, the largest weight first. Records that are no legal move of it are left out, with a
-    /// line in the log.
+    /// The moves of a position, largest weight first. Records without a legal move are skipped with a warning.
     pub fn entries(&self, position: &Position) -> Vec<Entry> {
         let key = position.key();
         let (table, _) = self.bytes.as_chunks::<{ Record::SIZE }>();
@@ -182,7 +177,7 @@ impl Book {
                 }),
                 None => {
                     let (book, mv, fen) = (&self.name, record.mv, position.fen());
-                    warn!("book {book}: ignored move {mv:#06x}, which is not legal in {fen}");
+                    warn!("book {book}: ignored move {mv:#06x}, which is illegal in {fen}");
                     None
                 }
             })
@@ -191,16 +186,16 @@ impl Book {
         entries
     }
 
-    /// A move for a position; none if the book has no move for it that may be chosen.
+    /// Chooses a move; `None` if the book has no suitable move for the position.
     pub fn pick(
         &self,
         position: &Position,
-        choice: &Choice,
+        options: &PickOptions,
         rng: &mut fastrand::Rng,
     ) -> Option<Move> {
         let mut entries = self.entries(position);
-        entries.retain(|entry| entry.weight >= choice.min_weight);
-        let chosen = match choice.selection {
+        entries.retain(|entry| entry.weight >= options.min_weight);
+        let chosen = match options.selection {
             Selection::Best => entries.first(),
             Selection::Weighted => weighted(&entries, rng),
             Selection::Uniform => rng.choice(&entries),
@@ -209,14 +204,14 @@ impl Book {
     }
 }
 
-/// One of them in proportion to the weights; none if these are all 0.
+/// A random entry in proportion to the weights; `None` if all are 0.
 fn weighted<'a>(entries: &'a [Entry], rng: &mut fastrand::Rng) -> Option<&'a Entry> {
     let total: u64 = entries.iter().map(|entry| u64::from(entry.weight)).sum();
-    let mut ticket = (total > 0).then(|| rng.u64(..total))?;
+    let mut threshold = (total > 0).then(|| rng.u64(..total))?;
     entries.iter().find(|entry| {
         let weight = u64::from(entry.weight);
-        let wins = ticket < weight;
-        ticket = ticket.saturating_sub(weight);
+        let wins = threshold < weight;
+        threshold = threshold.saturating_sub(weight);
         wins
     })
 }
@@ -225,7 +220,7 @@ fn records(bytes: &[u8]) -> impl ExactSizeIterator<Item = Record> {
     bytes.as_chunks().0.iter().map(Record::from_bytes)
 }
 
-/// What keeps this from being a book, or else how many records have a smaller key than the one before them.
+/// The number of records with a smaller key than the one before, or why this is not a book.
 fn damage(bytes: &[u8]) -> Result<usize, Damage> {
     if bytes.is_empty() {
         return Err(Damage::Empty);
@@ -244,14 +239,14 @@ fn damage(bytes: &[u8]) -> Result<usize, Damage> {
         }
         last = record.key;
     }
-    // A book with a tail that is not sorted has some; of other files every second "record" is one.
+    // An appended, unsorted tail has a few; in other kinds of files about every second "record" is out of order.
     if count * 3 > records(bytes).len() {
         return Err(Damage::Unsorted(first));
     }
     Ok(count)
 }
 
-/// Sorts records by key; those of a position stay in their order.
+/// Sorts records by key; the order within a position is kept.
 fn sort(bytes: &mut [u8]) {
     let (table, _) = bytes.as_chunks_mut::<{ Record::SIZE }>();
     table.sort_by_key(|bytes| Record::from_bytes(bytes).key);

@@ -1,11 +1,11 @@
-//! What a book knows about a position, as a table.
+//! Table of a book's moves for a position.
 
 use std::fmt;
 
 use super::{Book, Entry};
 use crate::chess::{CastlingNotation, Position};
 
-/// The moves of a book for a position, to be printed.
+/// The moves of a book for a position; its display is a table.
 #[derive(Debug)]
 pub struct Probe<'a> {
     book: &'a str,
@@ -14,7 +14,6 @@ pub struct Probe<'a> {
 }
 
 impl<'a> Probe<'a> {
-    /// Looks the position up.
     pub fn new(book: &'a Book, position: &'a Position) -> Probe<'a> {
         Probe {
             book: book.name(),
@@ -24,7 +23,8 @@ impl<'a> Probe<'a> {
     }
 }
 
-/// The share is that of all weights: how often [`Selection::Weighted`](super::Selection::Weighted) plays the move.
+/// The share refers to the sum of all weights: the frequency with which
+/// [`Selection::Weighted`](super::Selection::Weighted) plays the move.
 impl fmt::Display for Probe<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.entries.is_empty() {
@@ -50,7 +50,7 @@ mod tests {
     use crate::book::{Record, build};
 
     #[test]
-    fn the_table_has_shares_in_percent() {
+    fn probe_table_shows_shares() {
         let book = Book::from_bytes("mine.bin", build("75 e4\n20 d4\n5 Nf3\n0 g4").unwrap());
         let table = Probe::new(&book.unwrap(), &Position::startpos()).to_string();
         assert_eq!(
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn learn_values_and_castling_are_shown() {
+    fn probe_table_shows_learn_and_castling() {
         let position = Position::from_fen("4k3/8/8/8/8/8/8/4K2R w K - 0 1").unwrap();
         let castle = Record {
             key: position.key(),
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_without_moves_is_said_to_have_none() {
+    fn probe_of_unknown_position_says_so() {
         let book = Book::from_bytes("mine.bin", build("e4").unwrap()).unwrap();
         let position = Position::chess960_start(0).unwrap();
         assert_eq!(

@@ -1,22 +1,21 @@
-//! The 16 bytes of a book's record, and moves as Polyglot writes them.
+//! Records of a Polyglot book, and its move encoding.
 
 use crate::chess::{Move, Position, Role, Square};
 
-/// A record of a book, as it is in the file: big-endian, in this order.
+/// A record of a book; in the file the fields are big-endian, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The [key](Position::key) of the position.
     pub key: u64,
-    /// The move: from bit 0, three bits each for file and rank of the target, file and rank of the origin, and what
-    /// a pawn becomes (0 nothing, 1 knight, 2 bishop, 3 rook, 4 queen). Castling is king takes own rook.
+    /// The move: from bit 0, three bits each for file and rank of the to square, file and rank of the from square,
+    /// and the promotion (0 none, 1 knight, 2 bishop, 3 rook, 4 queen). Castling is king takes own rook.
     pub mv: u16,
-    /// The weight of the move.
     pub weight: u16,
-    /// For programs that learn.
+    /// Data of learning programs.
     pub learn: u32,
 }
 
-/// What a pawn becomes, by its number in a record.
+/// Promotion roles by their number in a record.
 const PROMOTIONS: [Option<Role>; 5] = [
     None,
     Some(Role::Knight),
@@ -26,10 +25,10 @@ const PROMOTIONS: [Option<Role>; 5] = [
 ];
 
 impl Record {
-    /// The size of a record in bytes.
+    /// Size of a record in bytes.
     pub const SIZE: usize = 16;
 
-    /// A record from its bytes; any bytes are one.
+    /// Decodes a record; all bytes are valid.
     pub fn from_bytes(bytes: &[u8; Record::SIZE]) -> Record {
         let all = u128::from_be_bytes(*bytes);
         Record {
@@ -40,7 +39,7 @@ impl Record {
         }
     }
 
-    /// The bytes of the record.
+    /// Encodes the record.
     pub fn to_bytes(self) -> [u8; Record::SIZE] {
         let all = u128::from(self.key) << 64
             | u128::from(self.mv) << 48
@@ -49,9 +48,9 @@ impl Record {
         all.to_be_bytes()
     }
 
-    /// The move of this position; none if it is not legal there.
+    /// The move in this position; `None` if it is illegal.
     ///
-    /// Some books write castling by the king's squares, against the format; that is understood, too.
+    /// Some books encode castling by the king's squares, against the format; that is accepted, too.
     pub fn read_move(self, position: &Position) -> Option<Move> {
         let square = |shift: u32| Square::from_index((self.mv >> shift & 63) as u8);
         let promotion = PROMOTIONS.get(usize::from(self.mv >> 12))?;
@@ -60,7 +59,7 @@ impl Record {
         position.parse_uci(&uci).ok()
     }
 
-    /// A move as a record has it.
+    /// Encodes a move.
     pub fn write_move(mv: Move) -> u16 {
         let promotion = PROMOTIONS.iter().position(|&role| role == mv.promotion());
         let promotion = promotion.expect("a pawn becomes one of these");
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_big_endian() {
+    fn to_bytes_is_big_endian() {
         let bytes = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
         let record = Record::from_bytes(&bytes);
         assert_eq!(record.key, 0x0102_0304_0506_0708);
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_move_bits_are_those_of_the_format() {
+    fn read_move_decodes_the_format() {
         // e2e4: to e4 = file 4, rank 3; from e2 = file 4, rank 1.
         assert_eq!(raw("e2", "e4", 0), 4 | 3 << 3 | 4 << 6 | 1 << 9);
         let start = Position::startpos();
@@ -124,7 +123,7 @@ mod tests {
     const CASTLING_BLACK: &str = "r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 0 1";
 
     #[test]
-    fn castling_is_king_takes_rook() {
+    fn read_move_of_castling_is_king_takes_rook() {
         for (fen, from, short, long) in [
             (CASTLING, "e1", "h1", "a1"),
             (CASTLING_BLACK, "e8", "h8", "a8"),
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn castling_by_the_kings_squares_is_understood() {
+    fn read_move_of_castling_accepts_king_squares() {
         assert_eq!(reads(CASTLING, "e1", "g1", 0).as_deref(), Some("O-O"));
         assert_eq!(
             reads(CASTLING_BLACK, "e8", "c8", 0).as_deref(),
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rook_or_queen_from_e1_does_not_castle() {
+    fn read_move_of_rook_or_queen_on_e1_is_not_castling() {
         let rook = "k7/8/8/8/8/8/3K4/4R3 w - - 0 1";
         assert_eq!(reads(rook, "e1", "g1", 0).as_deref(), Some("Rg1"));
         let queen = "8/k7/8/8/8/8/3K4/4Q2r w - - 0 1";
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn chess960_castling_keeps_its_rook() {
+    fn read_move_of_chess960_castling_finds_rook() {
         let fen = "1r2k1r1/pppppppp/8/8/8/8/PPPPPPPP/1R2K1R1 w BGbg - 0 1";
         assert_eq!(reads(fen, "e1", "g1", 0).as_deref(), Some("O-O"));
         assert_eq!(reads(fen, "e1", "b1", 0).as_deref(), Some("O-O-O"));
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn promotions_have_their_numbers() {
+    fn read_move_of_promotions_decodes_role() {
         let fen = "1n6/P7/8/8/8/8/8/K6k w - - 0 1";
         let promoted = [(1, "N"), (2, "B"), (3, "R"), (4, "Q")];
         for (number, letter) in promoted {
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn en_passant_goes_to_the_empty_square() {
+    fn read_move_of_en_passant_uses_empty_square() {
         let fen = "4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 1";
         assert_eq!(reads(fen, "e5", "d6", 0).as_deref(), Some("exd6"));
         let mv = position(fen).parse_san("exd6").unwrap();
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn no_move_at_all_is_not_legal() {
+    fn read_move_of_any_bits_is_legal_or_none() {
         let start = Position::startpos();
         assert_eq!(record(0).read_move(&start), None);
         for mv in 0..=u16::MAX {

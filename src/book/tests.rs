@@ -19,13 +19,13 @@ fn book(records: &[Record]) -> Result<Book, Error> {
     Book::from_bytes("test.bin", bytes)
 }
 
-/// How often each move is picked, of so many times.
-fn picks(book: &Book, choice: &Choice, times: u32) -> Vec<(String, u32)> {
+/// How often each move is picked in `times` tries.
+fn picks(book: &Book, options: &PickOptions, times: u32) -> Vec<(String, u32)> {
     let start = Position::startpos();
     let mut rng = fastrand::Rng::with_seed(7);
     let mut counts: Vec<_> = book.entries(&start).iter().map(|e| (e.mv, 0)).collect();
     for _ in 0..times {
-        if let Some(mv) = book.pick(&start, choice, &mut rng) {
+        if let Some(mv) = book.pick(&start, options, &mut rng) {
             counts.iter_mut().find(|(known, _)| *known == mv).unwrap().1 += 1;
         }
     }
@@ -40,7 +40,7 @@ fn four_moves() -> Book {
 }
 
 #[test]
-fn entries_are_found_among_many_positions() {
+fn entries_of_known_positions_are_found() {
     let mut position = Position::startpos();
     let mut records = Vec::new();
     let mut visited = Vec::new();
@@ -60,7 +60,7 @@ fn entries_are_found_among_many_positions() {
     assert_eq!(
         book.pick(
             &position,
-            &Choice::default(),
+            &PickOptions::default(),
             &mut fastrand::Rng::with_seed(1)
         ),
         None
@@ -68,7 +68,7 @@ fn entries_are_found_among_many_positions() {
 }
 
 #[test]
-fn entries_come_by_weight() {
+fn entries_are_sorted_by_weight() {
     let start = Position::startpos();
     let entries = four_moves().entries(&start);
     let weights: Vec<_> = entries.iter().map(|entry| entry.weight).collect();
@@ -76,10 +76,10 @@ fn entries_come_by_weight() {
 }
 
 #[test]
-fn illegal_entries_are_left_out() {
+fn entries_skip_illegal_moves() {
     let start = Position::startpos();
     let good = record(&start, "e4", 1);
-    // Nothing at all, the black king's pawn, a pawn that becomes a queen too soon, two moves with bits of no meaning.
+    // All zeros, a black pawn, a premature promotion, two moves with undefined bits.
     let bad = [0, 0x0d24, 0x431c, 0x831c, 0xf31c].map(|mv| Record { mv, ..good });
     let mut records = bad.to_vec();
     records.insert(2, good);
@@ -90,66 +90,66 @@ fn illegal_entries_are_left_out() {
 }
 
 #[test]
-fn best_is_the_heaviest() {
-    let choice = Choice {
+fn pick_best_returns_largest_weight() {
+    let options = PickOptions {
         selection: Selection::Best,
         min_weight: 1,
     };
-    let counts = picks(&four_moves(), &choice, 100);
+    let counts = picks(&four_moves(), &options, 100);
     assert_eq!(counts[0], ("e4".to_owned(), 100));
 }
 
 #[test]
-fn weighted_follows_the_weights() {
-    let choice = Choice {
+fn pick_weighted_follows_the_weights() {
+    let options = PickOptions {
         selection: Selection::Weighted,
         min_weight: 0,
     };
-    let counts = picks(&four_moves(), &choice, 10_000);
+    let counts = picks(&four_moves(), &options, 10_000);
     for ((san, count), expected) in counts.into_iter().zip([6000, 3000, 1000, 0]) {
         assert!(u32::abs_diff(expected, count) < 200, "{san}: {count}");
     }
 }
 
 #[test]
-fn uniform_does_not() {
-    let choice = Choice {
+fn pick_uniform_ignores_the_weights() {
+    let options = PickOptions {
         selection: Selection::Uniform,
         min_weight: 1,
     };
-    let counts = picks(&four_moves(), &choice, 9000);
+    let counts = picks(&four_moves(), &options, 9000);
     for ((san, count), expected) in counts.into_iter().zip([3000, 3000, 3000, 0]) {
         assert!(u32::abs_diff(expected, count) < 200, "{san}: {count}");
     }
 }
 
 #[test]
-fn light_moves_are_passed_over() {
+fn pick_ignores_moves_below_min_weight() {
     for selection in [Selection::Best, Selection::Weighted, Selection::Uniform] {
-        let choice = Choice {
+        let options = PickOptions {
             selection,
             min_weight: 6,
         };
-        let counts = picks(&four_moves(), &choice, 100);
+        let counts = picks(&four_moves(), &options, 100);
         assert_eq!(counts[0], ("e4".to_owned(), 100), "{selection:?}");
-        let choice = Choice {
+        let options = PickOptions {
             selection,
             min_weight: 7,
         };
-        let counts = picks(&four_moves(), &choice, 100);
+        let counts = picks(&four_moves(), &options, 100);
         assert!(counts.iter().all(|(_, count)| *count == 0), "{selection:?}");
     }
 }
 
 #[test]
-fn moves_of_weight_0_need_permission() {
+fn pick_of_weight_0_needs_min_weight_0() {
     let start = Position::startpos();
     let book = book(&[record(&start, "g4", 0)]).unwrap();
     let pick = |selection, min_weight| {
         let mut rng = fastrand::Rng::with_seed(1);
         book.pick(
             &start,
-            &Choice {
+            &PickOptions {
                 selection,
                 min_weight,
             },
@@ -163,7 +163,7 @@ fn moves_of_weight_0_need_permission() {
 }
 
 #[test]
-fn selections_have_names() {
+fn selection_parses_its_names() {
     assert_eq!("best".parse(), Ok(Selection::Best));
     assert_eq!("weighted".parse(), Ok(Selection::Weighted));
     assert_eq!("uniform".parse(), Ok(Selection::Uniform));
@@ -175,7 +175,7 @@ fn selections_have_names() {
 }
 
 #[test]
-fn a_damaged_file_is_named_with_its_damage() {
+fn open_of_damaged_file_names_path_and_damage() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("broken.bin");
     let open = |bytes: &[u8]| {
@@ -186,8 +186,11 @@ fn a_damaged_file_is_named_with_its_damage() {
     };
     let whole = build("e4 e5\nd4 d5").unwrap();
     let cut = open(&whole[..whole.len() - 5]);
-    assert!(cut.contains("its 59 bytes are no multiple of 16"), "{cut}");
-    assert!(open(&[7; 3]).contains("its 3 bytes"));
+    assert!(
+        cut.contains("its size of 59 bytes is not a multiple of 16"),
+        "{cut}"
+    );
+    assert!(open(&[7; 3]).contains("its size of 3 bytes"));
     let text = include_bytes!("repertoire.txt");
     let text = &text[..text.len() / Record::SIZE * Record::SIZE];
     assert!(open(text).contains("out of order"));
@@ -196,9 +199,9 @@ fn a_damaged_file_is_named_with_its_damage() {
     assert_eq!(Book::open(&path).unwrap().records().len(), 4);
 }
 
-/// Some programs add what they learn at the end of the file.
+/// Some programs append what they learn.
 #[test]
-fn a_tail_out_of_order_is_found_all_the_same() {
+fn from_bytes_with_unsorted_tail_is_sorted() {
     let lines: Vec<&str> = LINES
         .lines()
         .filter(|line| !line.starts_with('#'))
@@ -218,7 +221,7 @@ fn a_tail_out_of_order_is_found_all_the_same() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_named() {
+fn open_of_unreadable_file_names_path() {
     let dir = tempfile::tempdir().unwrap();
     for path in [dir.path().join("missing.bin"), dir.path().to_owned()] {
         let error = Book::open(&path).unwrap_err();
@@ -228,7 +231,7 @@ fn a_file_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn the_repertoire_has_a_hundred_lines_of_ten_plies() {
+fn repertoire_has_enough_long_lines() {
     let plies = |line: &str| {
         let moves = line.split(" # ").next().unwrap_or_default();
         moves
@@ -241,13 +244,13 @@ fn the_repertoire_has_a_hundred_lines_of_ten_plies() {
 }
 
 #[test]
-fn the_embedded_book_opens_in_many_ways_and_answers_each() {
+fn embedded_book_varies_and_answers_openings() {
     let book = Book::embedded();
     let mut rng = fastrand::Rng::with_seed(3);
     let mut games = std::collections::HashSet::new();
     for _ in 0..100 {
         let mut game = Game::new(Position::startpos());
-        while let Some(mv) = book.pick(game.position(), &Choice::default(), &mut rng) {
+        while let Some(mv) = book.pick(game.position(), &PickOptions::default(), &mut rng) {
             game.play(mv);
         }
         assert!(game.moves().len() >= 10, "{}", game.position().fen());
@@ -257,10 +260,10 @@ fn the_embedded_book_opens_in_many_ways_and_answers_each() {
 }
 
 #[test]
-fn the_embedded_book_is_what_the_builder_makes_of_the_repertoire() {
+fn embedded_book_matches_the_repertoire() {
     let built = build(LINES).unwrap_or_else(|error| panic!("{error}"));
     assert!(
         built == include_bytes!("repertoire.bin"),
-        "make it anew: knightwatch book build src/book/repertoire.txt -o src/book/repertoire.bin"
+        "rebuild it: knightwatch book build src/book/repertoire.txt -o src/book/repertoire.bin"
     );
 }

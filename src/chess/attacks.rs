@@ -1,9 +1,9 @@
-//! What pieces attack, and the lines between squares.
+//! Attack sets of pieces, and lines between squares.
 
 use super::magic;
 use super::{Bitboard, Color, Role, Square};
 
-/// The squares reached from each square by the given steps of (file, rank), at most `reach` of each.
+/// The squares reached from each square by repeating the given steps of (file, rank) up to `reach` times.
 const fn steps(steps: &[(i32, i32)], reach: i32) -> [Bitboard; 64] {
     let mut table = [Bitboard::EMPTY; 64];
     let mut square = 0;
@@ -104,13 +104,13 @@ static LINE: [[Bitboard; 64]; 64] = {
     table
 };
 
-/// What rooks and bishops attack on the empty board.
+/// Attacks of rooks and bishops on an empty board.
 static RAYS: [[Bitboard; 64]; 2] = [
     steps(&[(0, 1), (0, -1), (1, 0), (-1, 0)], 7),
     steps(&[(1, 1), (-1, -1), (1, -1), (-1, 1)], 7),
 ];
 
-/// The squares that a piece on `square` attacks; none for a pawn, which attacks by its [colour](pawn).
+/// The squares attacked by a piece on `square`; empty for a pawn, whose attacks depend on its [colour](pawn).
 #[inline]
 pub fn piece(role: Role, square: Square, occupied: Bitboard) -> Bitboard {
     match role {
@@ -123,13 +123,13 @@ pub fn piece(role: Role, square: Square, occupied: Bitboard) -> Bitboard {
     }
 }
 
-/// The squares that a pawn of this colour on `square` attacks.
+/// The squares attacked by a pawn of this colour on `square`.
 #[inline]
 pub fn pawn(color: Color, square: Square) -> Bitboard {
     PAWN[color.index()][square.index()]
 }
 
-/// The squares that any of a side's pawns attack.
+/// The squares attacked by any of a side's pawns.
 #[inline]
 pub fn pawns(color: Color, pawns: Bitboard) -> Bitboard {
     const NOT_A: u64 = !0x0101_0101_0101_0101;
@@ -140,19 +140,19 @@ pub fn pawns(color: Color, pawns: Bitboard) -> Bitboard {
     })
 }
 
-/// The squares that a knight on `square` attacks.
+/// The squares attacked by a knight on `square`.
 #[inline]
 pub fn knight(square: Square) -> Bitboard {
     KNIGHT[square.index()]
 }
 
-/// The squares that a king on `square` attacks.
+/// The squares attacked by a king on `square`.
 #[inline]
 pub fn king(square: Square) -> Bitboard {
     KING[square.index()]
 }
 
-/// The squares that a bishop on `square` attacks, up to and with the first occupied square of each diagonal.
+/// The squares attacked by a bishop on `square`, up to and including the first blocker on each diagonal.
 ///
 /// ```
 /// use knightwatch::chess::{Bitboard, Square, attacks};
@@ -166,20 +166,19 @@ pub fn bishop(square: Square, occupied: Bitboard) -> Bitboard {
     magic::bishop(square, occupied)
 }
 
-/// The squares that a rook on `square` attacks, up to and with the first occupied square of each line.
+/// The squares attacked by a rook on `square`, up to and including the first blocker on each line.
 #[inline]
 pub fn rook(square: Square, occupied: Bitboard) -> Bitboard {
     magic::rook(square, occupied)
 }
 
-/// The squares that a queen on `square` attacks: those of a bishop and those of a rook.
+/// The squares attacked by a queen on `square`: those of a bishop and of a rook.
 #[inline]
 pub fn queen(square: Square, occupied: Bitboard) -> Bitboard {
     bishop(square, occupied) | rook(square, occupied)
 }
 
-/// What a rook on `square` attacks behind the first of these pieces on each line: through a shielding piece a pin, through
-/// an own one an attack that it can lay open.
+/// X-ray attacks of a rook: the squares it attacks behind the first of the pieces in `through` on each line.
 ///
 /// ```
 /// use knightwatch::chess::{Bitboard, Square, attacks};
@@ -194,14 +193,14 @@ pub fn rook_x_ray(square: Square, occupied: Bitboard, through: Bitboard) -> Bitb
     direct ^ rook(square, occupied ^ (through & occupied & direct))
 }
 
-/// What a bishop on `square` attacks behind the first of these pieces on each diagonal; see [`rook_x_ray`].
+/// X-ray attacks of a bishop; see [`rook_x_ray`].
 #[inline]
 pub fn bishop_x_ray(square: Square, occupied: Bitboard, through: Bitboard) -> Bitboard {
     let direct = bishop(square, occupied);
     direct ^ bishop(square, occupied ^ (through & occupied & direct))
 }
 
-/// The squares strictly between two squares on one rank, file or diagonal; empty for other pairs.
+/// The squares strictly between two squares on the same rank, file or diagonal; empty for other pairs.
 #[inline]
 pub fn between(a: Square, b: Square) -> Bitboard {
     BETWEEN[a.index()][b.index()]
@@ -231,13 +230,13 @@ pub(super) fn falling(square: Square) -> Bitboard {
     LINES[3][square.index()]
 }
 
-/// What a rook attacks on the empty board.
+/// Attacks of a rook on an empty board.
 #[inline]
 pub(super) fn rook_rays(square: Square) -> Bitboard {
     RAYS[0][square.index()]
 }
 
-/// What a bishop attacks on the empty board.
+/// Attacks of a bishop on an empty board.
 #[inline]
 pub(super) fn bishop_rays(square: Square) -> Bitboard {
     RAYS[1][square.index()]
@@ -248,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_and_what_lies_between() {
+    fn line_and_between_of_known_squares() {
         let set = |squares: &[Square]| squares.iter().copied().collect::<Bitboard>();
         assert_eq!(
             between(Square::A1, Square::D4),
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_stay_on_the_board() {
+    fn steps_at_the_edge_stay_on_the_board() {
         assert_eq!(knight(Square::A1).count(), 2);
         assert_eq!(king(Square::H4).count(), 5);
         assert_eq!(pawn(Color::Black, Square::A3), Bitboard::of(Square::B2));

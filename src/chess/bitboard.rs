@@ -6,7 +6,7 @@ use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, N
 
 use super::{File, Rank, Square};
 
-/// A set of squares, one bit for each: bit 0 is a1, bit 63 is h8.
+/// A set of squares, one bit each: bit 0 is a1, bit 63 is h8.
 ///
 /// ```
 /// use knightwatch::chess::{Bitboard, Rank, Square};
@@ -19,28 +19,28 @@ use super::{File, Rank, Square};
 pub struct Bitboard(pub u64);
 
 impl Bitboard {
-    /// No square.
+    /// The empty set.
     pub const EMPTY: Bitboard = Bitboard(0);
     /// All 64 squares.
     pub const FULL: Bitboard = Bitboard(!0);
-    /// a1, c1, b2 and so on.
+    /// Dark squares: a1, c1, b2 and so on.
     pub const DARK: Bitboard = Bitboard(0xaa55_aa55_aa55_aa55);
-    /// b1, d1, a2 and so on.
+    /// Light squares: b1, d1, a2 and so on.
     pub const LIGHT: Bitboard = Bitboard(!0xaa55_aa55_aa55_aa55);
 
-    /// The set of one square.
+    /// The set of a single square.
     #[inline]
     pub const fn of(square: Square) -> Bitboard {
         Bitboard(1 << square.index())
     }
 
-    /// The eight squares of a file.
+    /// The squares of a file.
     #[inline]
     pub const fn file(file: File) -> Bitboard {
         Bitboard(0x0101_0101_0101_0101 << file.index())
     }
 
-    /// The eight squares of a rank.
+    /// The squares of a rank.
     #[inline]
     pub const fn rank(rank: Rank) -> Bitboard {
         Bitboard(0xff << (rank.index() * 8))
@@ -58,25 +58,25 @@ impl Bitboard {
         self.0.count_ones()
     }
 
-    /// Whether the set has no square.
+    /// Whether the set is empty.
     #[inline]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether the set has two squares or more.
+    /// Whether the set has more than one square.
     #[inline]
-    pub const fn is_several(self) -> bool {
+    pub const fn more_than_one(self) -> bool {
         self.0 & self.0.wrapping_sub(1) != 0
     }
 
-    /// Whether the two sets share a square.
+    /// Whether the sets have a common square.
     #[inline]
-    pub const fn meets(self, other: Bitboard) -> bool {
+    pub const fn intersects(self, other: Bitboard) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// The square with the lowest number.
+    /// The square with the lowest index.
     #[inline]
     pub const fn first(self) -> Option<Square> {
         if self.0 == 0 {
@@ -86,7 +86,7 @@ impl Bitboard {
         }
     }
 
-    /// The square with the highest number.
+    /// The square with the highest index.
     #[inline]
     pub const fn last(self) -> Option<Square> {
         if self.0 == 0 {
@@ -96,20 +96,20 @@ impl Bitboard {
         }
     }
 
-    /// The set with one square more.
+    /// The set with `square` added.
     #[inline]
     pub const fn with(self, square: Square) -> Bitboard {
         Bitboard(self.0 | 1 << square.index())
     }
 
-    /// The set without one square.
+    /// The set with `square` removed.
     #[inline]
     pub const fn without(self, square: Square) -> Bitboard {
         Bitboard(self.0 & !(1 << square.index()))
     }
 
-    /// Every square moved by so many places up (towards h8) or, if negative, down; what leaves the board is
-    /// lost, what leaves it sideways is not.
+    /// All squares shifted by `by` places up (towards h8) or, if negative, down. Squares shifted off the top or
+    /// bottom are lost; squares shifted sideways wrap around.
     #[inline]
     pub(super) const fn shifted(self, by: i8) -> Bitboard {
         if by >= 0 {
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn squares_come_in_order_and_are_counted() {
+    fn squares_are_iterated_in_order() {
         let set: Bitboard = [Square::H8, Square::A1, Square::E4].into_iter().collect();
         assert_eq!(
             set.into_iter().collect::<Vec<_>>(),
@@ -239,12 +239,12 @@ mod tests {
             (set.count(), set.first(), set.last()),
             (3, Some(Square::A1), Some(Square::H8))
         );
-        assert!(set.is_several() && !Bitboard::of(Square::B2).is_several());
+        assert!(set.more_than_one() && !Bitboard::of(Square::B2).more_than_one());
         assert_eq!(Bitboard::EMPTY.first(), None);
     }
 
     #[test]
-    fn colours_of_squares() {
+    fn dark_and_light_are_complements() {
         assert!(Bitboard::DARK.contains(Square::A1) && Bitboard::LIGHT.contains(Square::H1));
         assert_eq!(Bitboard::DARK ^ Bitboard::LIGHT, Bitboard::FULL);
     }

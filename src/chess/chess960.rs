@@ -1,10 +1,9 @@
-//! The start positions of Chess960.
+//! Chess960 start positions.
 
 use super::{Position, Role};
 
 impl Position {
-    /// One of the 960 start positions of Chess960 by its number (Scharnagl's); 518 is that of standard chess.
-    /// None from 960 on.
+    /// The Chess960 start position with this number (Scharnagl's); 518 is the standard one. `None` from 960 on.
     ///
     /// ```
     /// # use knightwatch::chess::Position;
@@ -20,7 +19,7 @@ impl Position {
         roles[number % 4 * 2 + 1] = Some(Role::Bishop);
         roles[number / 4 % 4 * 2] = Some(Role::Bishop);
         put_on_free(&mut roles, number / 16 % 6, Role::Queen);
-        // The ten ways to put two knights on five squares.
+        // The ten placements of two knights on five squares.
         const KNIGHTS: [(usize, usize); 10] = [
             (0, 1),
             (0, 2),
@@ -48,7 +47,7 @@ impl Position {
     }
 }
 
-/// Puts a piece on the free square with this number, counted from the a-file.
+/// Places a piece on the `number`-th free square, counted from the a-file.
 fn put_on_free(roles: &mut [Option<Role>; 8], number: usize, role: Role) {
     if let Some(place) = roles.iter_mut().filter(|place| place.is_none()).nth(number) {
         *place = Some(role);
@@ -60,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn start_positions_of_chess960() {
+    fn chess960_starts_are_distinct() {
         let rank = |number| Position::chess960_start(number).map(|position| position.fen());
         let first = "bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1";
         let last = "rkrnnqbb/pppppppp/8/8/8/8/PPPPPPPP/RKRNNQBB w KQkq - 0 1";

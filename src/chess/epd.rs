@@ -1,10 +1,10 @@
-//! Positions with operations about them: EPD, as test suites and opening lists have it.
+//! Extended Position Description (EPD): positions with operations, as in test suites and opening lists.
 
 use std::fmt;
 
 use super::{FenError, Position};
 
-/// A position and what its line says about it: opcodes with their operands.
+/// A position and its operations: opcodes with operands.
 ///
 /// ```
 /// use knightwatch::chess::Epd;
@@ -17,19 +17,19 @@ use super::{FenError, Position};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Epd {
-    /// With the counters of the operations `hmvc` and `fmvn`, or those of a FEN.
+    /// Halfmove clock and move number come from the operations `hmvc` and `fmvn`, or from the fields of a FEN.
     pub position: Position,
     operations: Vec<(String, Vec<String>)>,
 }
 
-/// Why a text is no EPD. Its display is a sentence for the user.
+/// Error of reading an EPD. Its display is meant for users.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EpdError {
-    /// The position cannot be read.
+    /// The position is invalid.
     Position(FenError),
     /// A quotation mark is not closed.
     Quote,
-    /// An opcode does not begin with a letter.
+    /// An opcode does not start with a letter.
     Opcode(String),
 }
 
@@ -54,15 +54,15 @@ impl From<FenError> for EpdError {
     }
 }
 
-/// What the fields of an EPD's position are where they are missing; a FEN has two counters more.
+/// Defaults of missing fields.
 const FIELDS: [&str; 4] = ["", "w", "-", "-"];
 
 impl Epd {
-    /// Reads a line. A FEN with or without operations after it is understood as well.
+    /// Parses a line. A FEN with or without operations is accepted as well.
     ///
     /// # Errors
     ///
-    /// An [`EpdError`], which says in a sentence what is wrong.
+    /// If the line is not an EPD.
     pub fn parse(line: &str) -> Result<Epd, EpdError> {
         let (mut fen, mut rest) = (String::new(), line.trim());
         if rest.is_empty() {
@@ -73,7 +73,7 @@ impl Epd {
             fen += if word.is_empty() { missing } else { word };
             fen.push(' ');
         }
-        // The counters of a FEN.
+        // Halfmove clock and move number of a FEN.
         let mut counters = [None, None];
         for counter in &mut counters {
             if rest.starts_with(|c: char| c.is_ascii_digit()) {
@@ -82,8 +82,8 @@ impl Epd {
         }
         let operations = operations(rest)?;
         for (counter, opcode) in counters.iter_mut().zip(["hmvc", "fmvn"]) {
-            let said = operations.iter().find(|(code, _)| code == opcode);
-            if let Some(operand) = said.and_then(|(_, operands)| operands.first()) {
+            let found = operations.iter().find(|(code, _)| code == opcode);
+            if let Some(operand) = found.and_then(|(_, operands)| operands.first()) {
                 *counter = Some(operand.clone());
             }
         }
@@ -97,7 +97,7 @@ impl Epd {
         })
     }
 
-    /// What the first operation with this opcode says.
+    /// The operands of the first operation with this opcode.
     pub fn operands(&self, opcode: &str) -> Option<&[String]> {
         let operation = self.operations.iter().find(|(code, _)| code == opcode)?;
         Some(&operation.1)
@@ -113,7 +113,7 @@ fn take_word<'a>(rest: &mut &'a str) -> &'a str {
     word
 }
 
-/// Reads `opcode operand "quoted operand"; ...`; the last semicolon may be missing.
+/// Parses `opcode operand "quoted operand"; ...`; the last semicolon is optional.
 fn operations(text: &str) -> Result<Vec<(String, Vec<String>)>, EpdError> {
     let mut operations = Vec::new();
     let mut words: Vec<String> = Vec::new();
@@ -143,7 +143,7 @@ fn operations(text: &str) -> Result<Vec<(String, Vec<String>)>, EpdError> {
     Ok(operations)
 }
 
-/// The words up to a semicolon are an operation.
+/// Turns the words before a semicolon into an operation.
 fn close(
     words: &mut Vec<String>,
     operations: &mut Vec<(String, Vec<String>)>,
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_come_from_operations_or_from_a_fen() {
+    fn parse_reads_counters_from_operations_or_fen() {
         for line in [
             "8/8/8/4k3/8/8/4P3/4K3 b - - hmvc 5; fmvn 60;",
             "8/8/8/4k3/8/8/4P3/4K3 b - - 5 60",
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn operands_may_be_many_and_quoted() {
+    fn parse_reads_multiple_and_quoted_operands() {
         let text = "4k3/8/8/8/8/8/4P3/4K3 w - - bm e4 Kd2;c0 \"e4=10, Kd2=7; or\"; noop; id \"\";";
         let epd = Epd::parse(text).expect("an EPD");
         assert_eq!(epd.operands("bm").unwrap(), ["e4", "Kd2"]);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn parse_of_bad_epd_explains_why() {
         let position = "4k3/8/8/8/8/8/4P3/4K3 w - -";
         for (line, word) in [
             (String::new(), "empty"),

@@ -1,4 +1,4 @@
-//! Positions as text: FEN in and out, with X-FEN's and Shredder-FEN's castling letters for Chess960.
+//! Forsyth-Edwards Notation (FEN), with the castling letters of X-FEN and Shredder-FEN for Chess960.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,46 +8,46 @@ use super::quote::Quoted;
 use super::{Bitboard, CastlingSide, Color, File, Piece, Position, Rank, Role, Square};
 use super::{attacks, zobrist};
 
-/// Why a text is not the FEN of a chess position. Its display is a sentence for the user.
+/// Error of reading a FEN. Its display is meant for users.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FenError {
-    /// There is no text.
+    /// The text is empty.
     Empty,
-    /// There are more than six fields; this is the first too many.
-    Excess(String),
-    /// The board has this many ranks, not eight.
+    /// There are more than six fields; this is the seventh.
+    TooManyFields(String),
+    /// The board has this many ranks instead of eight.
     RankCount(usize),
     /// This rank does not have eight squares.
     RankWidth(Rank),
-    /// A letter that is no piece.
-    Letter(char),
-    /// A side has this many kings, not one.
+    /// Not a piece letter.
+    PieceLetter(char),
+    /// A side has this many kings instead of one.
     Kings(Color, u32),
-    /// A pawn stands on the first or the last rank.
-    PawnPlace(Square),
-    /// A side has this many pawns, more than eight.
+    /// A pawn is on the first or last rank.
+    PawnSquare(Square),
+    /// A side has this many pawns: more than eight.
     Pawns(Color, u32),
-    /// A side has this many pieces, pawns and king included, more than sixteen.
+    /// A side has this many pieces, pawns and king included: more than sixteen.
     Pieces(Color, u32),
-    /// A side has this many promoted pieces, more than pawns are missing.
+    /// A side has this many promoted pieces: more than missing pawns.
     Promoted(Color, u32),
     /// The side to move is neither `w` nor `b`.
     Turn(String),
-    /// The castling field cannot be read.
+    /// The castling field is malformed.
     Castling(String),
-    /// A castling letter without a king or rook that could castle so.
+    /// A castling right without king and rook in place.
     CastlingRight(char),
-    /// The en passant field is no square.
+    /// The en passant field is not a square.
     EnPassant(String),
-    /// No pawn can just have passed over the en passant square.
-    EnPassantPlace(Square),
-    /// The side to move is in check from a piece that the double step over the en passant square left as it was.
+    /// No pawn can just have moved over the en passant square.
+    EnPassantSquare(Square),
+    /// The side to move is in a check that existed before the double push over the en passant square.
     EnPassantCheck(Square),
-    /// A counter is no number from 0 to 65,535.
+    /// A counter is not a number from 0 to 65,535.
     Counter(String),
     /// The side that is not to move is in check.
     OppositeCheck(Color),
-    /// The side to move is in check from more pieces, or from other ones, than a move can bring about.
+    /// The side to move is in a check that no move can give.
     ImpossibleCheck,
 }
 
@@ -55,72 +55,72 @@ impl fmt::Display for FenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FenError::Empty => write!(f, "the FEN is empty"),
-            FenError::Excess(text) => {
+            FenError::TooManyFields(text) => {
                 let text = Quoted(text);
-                write!(f, "a FEN has six fields; what is {text} after them?")
+                write!(f, "a FEN has six fields; unexpected {text} after them")
             }
             FenError::RankCount(count) => {
                 write!(
                     f,
-                    "the board needs 8 ranks parted by slashes, this one has {count}"
+                    "the board must have 8 ranks separated by slashes, not {count}"
                 )
             }
             FenError::RankWidth(rank) => {
                 write!(f, "rank {rank} of the board does not have 8 squares")
             }
-            FenError::Letter(letter) => {
+            FenError::PieceLetter(letter) => {
                 let letter = letter.to_string();
                 let letter = Quoted(&letter);
-                write!(f, "{letter} is no piece; the letters are PNBRQK and pnbrqk")
+                write!(f, "{letter} is not a piece; use PNBRQK and pnbrqk")
             }
             FenError::Kings(color, 0) => write!(f, "{color} has no king"),
             FenError::Kings(color, count) => write!(f, "{color} has {count} kings"),
-            FenError::PawnPlace(square) => write!(f, "a pawn cannot stand on {square}"),
+            FenError::PawnSquare(square) => write!(f, "a pawn cannot be on {square}"),
             FenError::Pawns(color, count) => write!(f, "{color} has {count} pawns, more than 8"),
             FenError::Pieces(color, count) => write!(f, "{color} has {count} pieces, more than 16"),
             FenError::Promoted(color, count) => {
                 write!(
                     f,
-                    "{color} has {count} promoted pieces, more than pawns are missing"
+                    "{color} has {count} promoted pieces, more than missing pawns"
                 )
             }
             FenError::Turn(text) => {
-                write!(f, "the side to move is w or b, not {}", Quoted(text))
+                write!(f, "the side to move must be w or b, not {}", Quoted(text))
             }
             FenError::Castling(text) => write!(
                 f,
-                "{} is no castling field; it is made of KQkq, of the rooks' files like HAha, or is -",
+                "{} is not a castling field; use KQkq, the rooks' files like HAha, or -",
                 Quoted(text)
             ),
             FenError::CastlingRight(letter) => write!(
                 f,
-                "castling \"{letter}\" is not possible: king and rook do not stand on their back rank for it"
+                "castling \"{letter}\" is not possible: king or rook is not in place on the back rank"
             ),
             FenError::EnPassant(text) => {
                 write!(
                     f,
-                    "{} is no en passant square; it is one like e3, or -",
+                    "{} is not an en passant square; use one like e3, or -",
                     Quoted(text)
                 )
             }
-            FenError::EnPassantPlace(square) => {
+            FenError::EnPassantSquare(square) => {
                 write!(
                     f,
-                    "no pawn can just have passed over the en passant square {square}"
+                    "no pawn can just have moved over the en passant square {square}"
                 )
             }
             FenError::EnPassantCheck(square) => {
                 write!(
                     f,
-                    "with the en passant square {square} the check would be older than the last move"
+                    "en passant square {square} is impossible: the check is older than the last move"
                 )
             }
             FenError::Counter(text) => {
                 let text = Quoted(text);
-                write!(f, "{text} is no counter; it is a number up to 65535")
+                write!(f, "{text} is not a counter; use a number from 0 to 65535")
             }
             FenError::OppositeCheck(color) => write!(f, "{color} is in check but not to move"),
-            FenError::ImpossibleCheck => write!(f, "no move can have given this check"),
+            FenError::ImpossibleCheck => write!(f, "no move can give this check"),
         }
     }
 }
@@ -136,13 +136,12 @@ impl FromStr for Position {
 }
 
 impl Position {
-    /// Reads a FEN, an X-FEN or a Shredder-FEN. Fields missing at the end are taken to be `w - - 0 1`, and blanks
-    /// may be repeated.
+    /// Parses FEN, X-FEN and Shredder-FEN. Missing trailing fields default to `w - - 0 1`; fields may be separated by
+    /// several blanks.
     ///
     /// # Errors
     ///
-    /// A [`FenError`], which says in a sentence what is wrong, for text that cannot be read and for positions that
-    /// chess cannot have.
+    /// If the text is malformed, or the position is impossible in chess. The error's display explains why.
     ///
     /// ```
     /// use knightwatch::chess::Position;
@@ -169,7 +168,7 @@ impl Position {
         position.halfmoves = read_counter(fields.next(), 0)?;
         position.fullmoves = read_counter(fields.next(), 1)?.max(1);
         if let Some(excess) = fields.next() {
-            return Err(FenError::Excess(excess.to_owned()));
+            return Err(FenError::TooManyFields(excess.to_owned()));
         }
         position.read_en_passant(en_passant)?;
         if position.turn == Color::White {
@@ -191,7 +190,7 @@ impl Position {
                 if let Some(empty @ 1..=8) = letter.to_digit(10) {
                     file += empty as u8;
                 } else {
-                    let piece = Piece::from_char(letter).ok_or(FenError::Letter(letter))?;
+                    let piece = Piece::from_char(letter).ok_or(FenError::PieceLetter(letter))?;
                     let place = File::from_index(file).ok_or(FenError::RankWidth(rank))?;
                     self.toggle(piece.color, piece.role, Square::new(place, rank));
                     file += 1;
@@ -211,7 +210,7 @@ impl Position {
     fn check_material(&self) -> Result<(), FenError> {
         let ends = Bitboard::rank(Rank::First) | Bitboard::rank(Rank::Eighth);
         if let Some(square) = (self.by_role(Role::Pawn) & ends).first() {
-            return Err(FenError::PawnPlace(square));
+            return Err(FenError::PawnSquare(square));
         }
         for color in Color::ALL {
             let count = |role| self.pieces(color, role).count();
@@ -294,17 +293,17 @@ impl Position {
             || self.role_at(home).is_some()
             || !self.pieces(!self.turn, Role::Pawn).contains(pawn)
         {
-            return Err(FenError::EnPassantPlace(square));
+            return Err(FenError::EnPassantSquare(square));
         }
-        // Of a check, only the pawn or a piece that it laid bare can be the author. That the pawn shields the king from
-        // a piece that gave check before is as impossible, but test positions of many programs are like that.
+        // Only the pawn or a piece it discovered can give check. A pawn that shields the king from an earlier checker
+        // is just as impossible, but occurs in the test positions of many programs.
         let king = self.king(self.turn);
         let before = self.occupied().without(pawn).with(home);
         let checkers = self.attackers_to(king, self.occupied()) & self.attackers_to(king, before);
-        if (checkers.without(pawn)).meets(self.by_color(!self.turn)) {
+        if (checkers.without(pawn)).intersects(self.by_color(!self.turn)) {
             return Err(FenError::EnPassantCheck(square));
         }
-        if attacks::pawn(!self.turn, square).meets(self.pieces(self.turn, Role::Pawn)) {
+        if attacks::pawn(!self.turn, square).intersects(self.pieces(self.turn, Role::Pawn)) {
             self.en_passant = Some(square);
             self.key ^= zobrist::en_passant(square.file());
         }
@@ -312,10 +311,10 @@ impl Position {
     }
 
     fn check_checks(&self) -> Result<(), FenError> {
-        let waiting = self.king(!self.turn);
+        let king_to_capture = self.king(!self.turn);
         if self
-            .attackers_to(waiting, self.occupied())
-            .meets(self.by_color(self.turn))
+            .attackers_to(king_to_capture, self.occupied())
+            .intersects(self.by_color(self.turn))
         {
             return Err(FenError::OppositeCheck(!self.turn));
         }
@@ -323,7 +322,9 @@ impl Position {
         if let (Some(first), Some(second)) = (checkers.next(), checkers.next()) {
             let sliders = self.checkers & !self.by_role(Role::Pawn) & !self.by_role(Role::Knight);
             let aligned = attacks::line(first, second).contains(self.king(self.turn));
-            if checkers.next().is_some() || sliders.is_empty() || (aligned && sliders.is_several())
+            if checkers.next().is_some()
+                || sliders.is_empty()
+                || (aligned && sliders.more_than_one())
             {
                 return Err(FenError::ImpossibleCheck);
             }
@@ -331,13 +332,13 @@ impl Position {
         Ok(())
     }
 
-    /// The position as X-FEN: FEN as everyone reads it, where a castling right with an inner rook is told by the
-    /// rook's file. The en passant square is given only when a pawn stands ready to take there.
+    /// The position as X-FEN: a FEN in which a castling right with an inner rook is written as the rook's file. The
+    /// en passant square is written only if a pawn attacks it.
     pub fn fen(&self) -> String {
         self.write_fen(false)
     }
 
-    /// The position as Shredder-FEN: castling rights by the rooks' files, `HAha` in the start position.
+    /// The position as Shredder-FEN: castling rights as files of the rooks, `HAha` in the start position.
     pub fn shredder_fen(&self) -> String {
         self.write_fen(true)
     }
@@ -419,16 +420,16 @@ fn read_counter(field: Option<&str>, default: u16) -> Result<u16, FenError> {
 mod tests {
     use super::*;
 
-    fn sentence(fen: &str) -> String {
+    fn error_text(fen: &str) -> String {
         Position::from_fen(fen)
             .expect_err("no chess position")
             .to_string()
     }
 
     #[test]
-    fn what_programs_write_is_read() {
+    fn from_fen_accepts_common_variations() {
         let cases = [
-            // Missing fields, blanks, dashes for counters, a move number of 0.
+            // Missing fields, blanks, dashes for counters, move number 0.
             ("4k3/8/8/8/8/8/8/4K3", "4k3/8/8/8/8/8/8/4K3 w - - 0 1"),
             (
                 "  4k3/8/8/8/8/8/8/4K3   b\t-  -\n",
@@ -451,7 +452,7 @@ mod tests {
                 "r3k2r/8/8/8/8/8/8/R3K2R w HAha - 0 1",
                 "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1",
             ),
-            // An inner rook castles: its file says so.
+            // An inner rook castles: written as its file.
             (
                 "4k3/8/8/8/8/8/8/RR2K1RR w GB - 0 1",
                 "4k3/8/8/8/8/8/8/RR2K1RR w GB - 0 1",
@@ -460,7 +461,7 @@ mod tests {
                 "4k3/8/8/8/8/8/8/RR2K1RR w KQ - 0 1",
                 "4k3/8/8/8/8/8/8/RR2K1RR w KQ - 0 1",
             ),
-            // En passant without a pawn to take is dropped.
+            // En passant without an attacking pawn is dropped.
             (
                 "4k3/8/8/8/4P3/8/8/4K3 b - e3 0 1",
                 "4k3/8/8/8/4P3/8/8/4K3 b - - 0 1",
@@ -477,24 +478,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_position_is_refused_with_a_sentence() {
+    fn from_fen_of_bad_positions_explains_why() {
         let cases = [
             ("", "the FEN is empty"),
-            ("8/8/8/8/8/8/8 w - - 0 1", "this one has 7"),
+            ("8/8/8/8/8/8/8 w - - 0 1", "not 7"),
             (
                 "4k3/8/8/7/8/8/8/4K3 w - - 0 1",
                 "rank 5 of the board does not have 8 squares",
             ),
             ("4k3/8/8/8/8/88/8/4K3 w - - 0 1", "rank 3"),
             ("4k3/8/8/8/8/8/8/ppppkppppp w - - 0 1", "rank 1"),
-            ("4k3/8/8/8/8/8/8/4X3 w - - 0 1", "\"X\" is no piece"),
-            ("4k3/8/8/8/8/8/8/4é3 w - - 0 1", "\"é\" is no piece"),
+            ("4k3/8/8/8/8/8/8/4X3 w - - 0 1", "\"X\" is not a piece"),
+            ("4k3/8/8/8/8/8/8/4é3 w - - 0 1", "\"é\" is not a piece"),
             ("8/8/8/8/8/8/8/4K3 w - - 0 1", "Black has no king"),
             ("4k3/8/8/8/8/8/8/3KK3 w - - 0 1", "White has 2 kings"),
-            (
-                "4k3/8/8/8/8/8/8/P3K3 w - - 0 1",
-                "a pawn cannot stand on a1",
-            ),
+            ("4k3/8/8/8/8/8/8/P3K3 w - - 0 1", "a pawn cannot be on a1"),
             (
                 "4k3/8/8/8/8/P7/PPPPPPPP/4K3 w - - 0 1",
                 "White has 9 pawns, more than 8",
@@ -514,7 +512,7 @@ mod tests {
             ),
             (
                 "4k3/8/8/8/8/8/8/4K2R w KX - 0 1",
-                "\"KX\" is no castling field",
+                "\"KX\" is not a castling field",
             ),
             (
                 "4k3/8/8/8/8/8/4K3/7R w K - 0 1",
@@ -526,30 +524,30 @@ mod tests {
             ),
             (
                 "4k3/8/8/8/8/8/8/4K3 w - e9 0 1",
-                "\"e9\" is no en passant square",
+                "\"e9\" is not an en passant square",
             ),
             (
                 "4k3/8/8/8/8/8/8/4K3 w - e6 0 1",
-                "no pawn can just have passed over the en passant square e6",
+                "no pawn can just have moved over the en passant square e6",
             ),
             ("4k3/4p3/8/3Pp3/8/8/8/4K3 w - e6 0 1", "square e6"),
             ("4k3/8/8/8/3pP3/8/8/4K3 w - e3 0 1", "square e3"),
-            // A check that was there before the double step; that of the pawn, and one that it laid bare, are not.
+            // A check older than the double push; checks by the pawn and discovered checks are fine.
             (
                 "R3k3/8/8/8/3pP3/8/8/4K3 b - e3 0 1",
-                "with the en passant square e3 the check would be older than the last move",
+                "en passant square e3 is impossible: the check is older than the last move",
             ),
             ("8/8/8/3k4/3pP3/8/8/4K3 b - e3 0 1", ""),
             ("8/8/8/8/3pP1k1/8/8/3BK3 b - e3 0 1", ""),
-            ("4k3/8/8/8/8/8/8/4K3 w - - x 1", "\"x\" is no counter"),
+            ("4k3/8/8/8/8/8/8/4K3 w - - x 1", "\"x\" is not a counter"),
             (
                 "4k3/8/8/8/8/8/8/4K3 w - - 0 65536",
-                "\"65536\" is no counter",
+                "\"65536\" is not a counter",
             ),
-            ("4k3/8/8/8/8/8/8/4K3 w - - -1 1", "\"-1\" is no counter"),
+            ("4k3/8/8/8/8/8/8/4K3 w - - -1 1", "\"-1\" is not a counter"),
             (
                 "4k3/8/8/8/8/8/8/4K3 w - - 0 1 hmm",
-                "what is \"hmm\" after them?",
+                "unexpected \"hmm\" after them",
             ),
             (
                 "4k3/8/8/8/8/8/8/4RK2 w - - 0 1",
@@ -558,27 +556,27 @@ mod tests {
             ("8/8/8/8/8/8/4k3/4K3 w - - 0 1", "Black is in check"),
             (
                 "4k3/8/5N2/8/8/8/2b5/1R2R1K1 b - - 0 1",
-                "", // Two checkers, one of them a slider: that can be.
+                "", // Two checkers, one of them a slider: possible.
             ),
             (
                 "4k3/8/3N1N2/8/8/8/8/4K3 b - - 0 1",
-                "no move can have given this check",
+                "no move can give this check",
             ),
             (
                 "R3k2R/8/8/8/8/8/8/4K3 b - - 0 1",
-                "no move can have given this check",
+                "no move can give this check",
             ),
             (
                 "4k3/8/5N2/1B6/8/8/8/4RK2 b - - 0 1",
-                "no move can have given this check",
+                "no move can give this check",
             ),
         ];
         for (fen, part) in cases {
             if part.is_empty() {
                 assert!(Position::from_fen(fen).is_ok(), "{fen}");
             } else {
-                let said = sentence(fen);
-                assert!(said.contains(part), "{fen}: {said}");
+                let message = error_text(fen);
+                assert!(message.contains(part), "{fen}: {message}");
             }
         }
     }

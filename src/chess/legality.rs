@@ -1,11 +1,11 @@
-//! Questions about single moves that need no list of them.
+//! Legality and check tests of single moves, without generating moves.
 
 use super::position::back_rank;
 use super::{Bitboard, CastlingSide, Color, Move, MoveKind, Position, Rank, Role, attacks};
 
 impl Position {
-    /// Whether a move, wherever it comes from, is legal here. Meant for moves out of a hash table: it takes any
-    /// bits, and its answer is that of looking the move up in [`legal_moves`](Position::legal_moves).
+    /// Whether a move of any origin is legal. Meant for TT moves: it accepts any bits, and agrees with
+    /// [`legal_moves`](Position::legal_moves).
     ///
     /// ```
     /// use knightwatch::chess::{Move, MoveKind, Position, Square};
@@ -39,7 +39,7 @@ impl Position {
                 && attacks::king(from).contains(to)
                 && !self
                     .attackers_to(to, self.occupied().without(from))
-                    .meets(them);
+                    .intersects(them);
         }
         if mv.kind() == MoveKind::EnPassant {
             return role == Role::Pawn
@@ -57,7 +57,7 @@ impl Position {
         mv.kind() == plain(them.contains(to)) && moves.contains(to) && self.king_stays_safe(mv)
     }
 
-    /// Whether a pawn moves so, but for en passant and the safety of its king.
+    /// Whether a pawn can make this move, other than en passant, ignoring the safety of its king.
     fn is_pawn_move(&self, mv: Move) -> bool {
         let us = self.turn();
         let (from, to) = (mv.from(), mv.to());
@@ -84,10 +84,10 @@ impl Position {
         };
         to.index() as i32 - from.index() as i32 == way * forward
             && self.role_at(to).is_none()
-            && !attacks::between(from, to).meets(self.occupied())
+            && !attacks::between(from, to).intersects(self.occupied())
     }
 
-    /// Whether the move of a piece, neither king nor en passant, stays on its pin ray and meets a check.
+    /// Whether the move of a piece, neither king nor en passant, respects pins and checks.
     fn king_stays_safe(&self, mv: Move) -> bool {
         let king = self.king(self.turn());
         if self.pinned(self.turn()).contains(mv.from())
@@ -98,7 +98,7 @@ impl Position {
         match self.checkers().first() {
             None => true,
             Some(checker) => {
-                !self.checkers().is_several()
+                !self.checkers().more_than_one()
                     && attacks::between(king, checker)
                         .with(checker)
                         .contains(mv.to())
@@ -106,7 +106,7 @@ impl Position {
         }
     }
 
-    /// Whether a legal move gives check, without playing it.
+    /// Whether a legal move gives check, without making it.
     ///
     /// ```
     /// use knightwatch::chess::Position;
@@ -124,8 +124,8 @@ impl Position {
         let mut occupied = self.occupied().without(from).with(to);
         match mv.kind() {
             MoveKind::Castle => {
-                // The king itself gives no check and, leaving the back rank's inside, discovers none that the
-                // rook does not give.
+                // The castling king gives no check itself and discovers none on the back rank that the rook does not
+                // give.
                 occupied = self.occupied().without(from).without(to);
                 occupied = occupied.with(mv.castled_king()).with(mv.castled_rook());
                 return attacks::rook(mv.castled_rook(), occupied).contains(king)
@@ -153,7 +153,7 @@ impl Position {
             && self.slider_attack(king, us, occupied, Bitboard::of(from))
     }
 
-    /// Whether a slider of a side, other than those excepted, attacks a square of a board occupied so.
+    /// Whether a slider of a side, except those in `except`, attacks a square given an occupancy.
     fn slider_attack(
         &self,
         square: super::Square,
@@ -163,12 +163,12 @@ impl Position {
     ) -> bool {
         let sliders = self.by_color(by) & !except;
         let queens = self.by_role(Role::Queen);
-        (attacks::rook(square, occupied) & (self.by_role(Role::Rook) | queens)).meets(sliders)
+        (attacks::rook(square, occupied) & (self.by_role(Role::Rook) | queens)).intersects(sliders)
             || (attacks::bishop(square, occupied) & (self.by_role(Role::Bishop) | queens))
-                .meets(sliders)
+                .intersects(sliders)
     }
 
-    /// Whether the side to move may castle towards a side at once.
+    /// Whether the side to move can castle now.
     pub fn can_castle(&self, side: CastlingSide) -> bool {
         self.castling_rook(self.turn(), side).is_some_and(|rook| {
             self.is_legal(Move::new(self.king(self.turn()), rook, MoveKind::Castle))

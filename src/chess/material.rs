@@ -1,31 +1,32 @@
-//! Whether there is enough material for a mate.
+//! Mating material.
 
 use super::{Bitboard, Color, Position, Role};
 
 impl Position {
-    /// Whether a side could mate by some series of legal moves, judged by material alone and as Lichess judges it:
-    /// if its opponent's flag falls and it has none, the game is drawn.
+    /// Whether a side could mate by some sequence of legal moves, judged by material alone as Lichess does. If a
+    /// player's time runs out and the opponent has no mating material, the game is drawn.
     pub fn has_mating_material(&self, color: Color) -> bool {
         let (us, them) = (self.by_color(color), self.by_color(!color));
         let role = |role| self.by_role(role);
-        if us.meets(role(Role::Pawn) | role(Role::Rook) | role(Role::Queen)) {
+        if us.intersects(role(Role::Pawn) | role(Role::Rook) | role(Role::Queen)) {
             return true;
         }
-        if us.meets(role(Role::Knight)) {
-            // A lone knight mates only a king whose own men stand in its way, and a queen never has to.
+        if us.intersects(role(Role::Knight)) {
+            // A lone knight can only mate a king blocked by its own men other than queens.
             let alone = us.count() == 2;
             let bystanders = them & !role(Role::King) & !role(Role::Queen);
             return !alone || !bystanders.is_empty();
         }
-        if us.meets(role(Role::Bishop)) {
+        if us.intersects(role(Role::Bishop)) {
             let bishops = role(Role::Bishop);
-            let both_colors = bishops.meets(Bitboard::LIGHT) && bishops.meets(Bitboard::DARK);
+            let both_colors =
+                bishops.intersects(Bitboard::LIGHT) && bishops.intersects(Bitboard::DARK);
             return both_colors || !(role(Role::Pawn) | role(Role::Knight)).is_empty();
         }
         false
     }
 
-    /// Whether neither side could mate, whatever is played.
+    /// Whether neither side could mate by any sequence of moves.
     ///
     /// ```
     /// use knightwatch::chess::Position;
@@ -40,9 +41,9 @@ impl Position {
             .all(|color| !self.has_mating_material(color))
     }
 
-    /// The key without an en passant capture that is not legal: equal for positions that the rule of repetition
-    /// holds to be the same.
-    pub(super) fn identity(&self) -> u64 {
+    /// The key without an en passant square where the capture is illegal: equal for positions that the repetition
+    /// rule considers the same.
+    pub(super) fn repetition_key(&self) -> u64 {
         match self.en_passant() {
             Some(square) if !self.can_take_en_passant(square) => {
                 self.key() ^ super::zobrist::en_passant(square.file())

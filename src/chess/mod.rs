@@ -1,8 +1,8 @@
 //! The rules of chess: no I/O, no clock, no logging, no dependencies.
 //!
-//! A [`Position`] knows its legal moves and plays them, in standard chess and in Chess960; a [`Game`] is a position
-//! with its past and knows the draws that need one. Moves are read and written as UCI and SAN, positions as FEN, games as
-//! [PGN](pgn).
+//! A [`Position`] generates and plays legal moves, in standard chess and Chess960; a [`Game`] is a position with its
+//! history and detects draws that depend on it. Moves are read and written in UCI and SAN notation, positions as FEN,
+//! games as [PGN](pgn).
 
 #![warn(missing_docs)]
 
@@ -12,19 +12,19 @@ pub mod pgn;
 
 mod bitboard;
 mod chess960;
+mod cuckoo;
 mod epd;
 mod fen;
 mod game;
 mod legality;
-mod line;
 mod magic;
 mod material;
 mod movegen;
 mod moves;
+mod notation;
 mod piece;
 mod position;
 mod quote;
-mod reversible;
 mod san;
 mod square;
 mod uci;
@@ -33,10 +33,10 @@ mod zobrist;
 pub use bitboard::{Bitboard, Squares};
 pub use epd::{Epd, EpdError};
 pub use fen::FenError;
-pub use game::{Ending, Game};
-pub use line::LineError;
+pub use game::{Game, Termination};
 pub use movegen::Generate;
 pub use moves::{CastlingNotation, Move, MoveKind, MoveList};
+pub use notation::NotationError;
 pub use piece::{Color, Piece, Role};
 pub use position::{CastlingSide, Position};
 pub use square::{File, ParseSquareError, Rank, Square};

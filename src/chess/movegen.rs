@@ -1,11 +1,11 @@
-//! Legal moves, made directly: destinations are cut down by the check mask and the pin rays, not tried out.
+//! Legal move generation: targets are restricted by check mask and pin rays.
 
 use super::position::back_rank;
 use super::{
     Bitboard, Color, File, Move, MoveKind, MoveList, Position, Rank, Role, Square, attacks,
 };
 
-/// Which moves to generate.
+/// Selects which moves to generate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Generate {
     /// Every legal move.
@@ -20,25 +20,25 @@ const ALL: u8 = 0;
 const NOISY: u8 = 1;
 const QUIET: u8 = 2;
 
-/// Takes the legal moves in sets, as the generator finds them.
+/// Receives legal moves in sets.
 trait Sink {
-    /// The piece on `from`, no pawn, may go to each of `to`.
+    /// The piece on `from`, other than a pawn, can move to each square of `to`.
     fn piece(&mut self, from: Square, to: Bitboard);
-    /// Pawns may move by `step` places to each of `to`, none on the last rank.
+    /// Pawns can move by `step` squares to each square of `to`, none on the last rank.
     fn pawns(&mut self, to: Bitboard, step: i8, kind: MoveKind);
-    /// Pawns may move by `step` places to each of `to`, all on the last rank.
+    /// Pawns can move by `step` squares to each square of `to`, all on the last rank.
     fn promotions(&mut self, to: Bitboard, step: i8, capture: bool);
-    /// One more move: castling or en passant.
+    /// A single move: castling or en passant.
     fn single(&mut self, from: Square, to: Square, kind: MoveKind);
 }
 
-/// Hands the moves on one by one.
+/// Passes single moves to a function.
 struct Each<F> {
     take: F,
     them: Bitboard,
 }
 
-/// The square that a pawn came from.
+/// The from square of a pawn move.
 #[inline]
 fn origin(to: Square, step: i8) -> Square {
     Square::wrap((to.index() as i8).wrapping_sub(step) as u8)
@@ -82,7 +82,7 @@ impl<F: FnMut(Move)> Sink for Each<F> {
     }
 }
 
-/// Counts the moves without making them.
+/// Counts moves without creating them.
 struct Counter(u64);
 
 impl Sink for Counter {
@@ -111,22 +111,22 @@ const fn color<const WHITE: bool>() -> Color {
     if WHITE { Color::White } else { Color::Black }
 }
 
-/// Moves every square a step ahead, as the side sees it: -1 towards the a-file, 0 straight, 1 towards the h-file.
+/// Shifts squares one rank forward, seen from the side: -1 towards the a-file, 0 straight, 1 towards the h-file.
 #[inline]
 const fn ahead<const WHITE: bool>(pawns: Bitboard, sideways: i8) -> Bitboard {
-    let kept = match sideways {
+    let bytes_used = match sideways {
         -1 => pawns.0 & !Bitboard::file(File::A).0,
         1 => pawns.0 & !Bitboard::file(File::H).0,
         _ => pawns.0,
     };
-    Bitboard(kept).shifted(step::<WHITE>(sideways))
+    Bitboard(bytes_used).shifted(step::<WHITE>(sideways))
 }
 
 const fn step<const WHITE: bool>(sideways: i8) -> i8 {
     if WHITE { 8 + sideways } else { sideways - 8 }
 }
 
-/// Hands every legal move to the sink.
+/// Passes all legal moves to the sink.
 #[inline]
 fn visit<const WHITE: bool, const WHICH: u8, S: Sink>(position: &Position, sink: &mut S) {
     let us = position.by_color(color::<WHITE>());
@@ -139,13 +139,13 @@ fn visit<const WHITE: bool, const WHICH: u8, S: Sink>(position: &Position, sink:
         _ => !us,
     };
 
-    // What is in danger takes a look at every enemy piece: only if the king has somewhere to go.
+    // Computing attacked squares visits every enemy piece: only if the king can move.
     let checkers = position.checkers;
     let steps = attacks::king(king) & wanted;
     let mut rooks = Bitboard::EMPTY;
     if WHICH != NOISY && checkers.is_empty() {
         for rook in position.castling & Bitboard::rank(back_rank(color::<WHITE>())) {
-            if !attacks::between(king, rook).meets(occupied) {
+            if !attacks::between(king, rook).intersects(occupied) {
                 rooks = rooks.with(rook);
             }
         }
@@ -159,7 +159,7 @@ fn visit<const WHITE: bool, const WHICH: u8, S: Sink>(position: &Position, sink:
             }
         }
     }
-    if checkers.is_several() {
+    if checkers.more_than_one() {
         return;
     }
     let allowed = match checkers.first() {
@@ -181,7 +181,7 @@ fn visit<const WHITE: bool, const WHICH: u8, S: Sink>(position: &Position, sink:
     for from in straight & !pinned {
         sink.piece(from, attacks::rook(from, occupied) & targets);
     }
-    // A pinned piece cannot meet a check.
+    // A pinned piece cannot resolve a check.
     if checkers.is_empty() {
         for from in diagonal & pinned {
             let line = attacks::line(king, from);
@@ -224,7 +224,7 @@ fn pawns<const WHITE: bool, const WHICH: u8, S: Sink>(
     if !promoting.is_empty() {
         sink.promotions(promoting, step::<WHITE>(0), false);
     }
-    // Towards the h-file White's pawns follow the rising diagonals and Black's the falling ones.
+    // Towards the h-file, White's pawns move along rising diagonals and Black's along falling ones.
     let (to_a, to_h) = if WHITE {
         (attacks::falling(king), attacks::rising(king))
     } else {
@@ -248,7 +248,7 @@ fn pawns<const WHITE: bool, const WHICH: u8, S: Sink>(
 }
 
 impl Position {
-    /// The squares that the other side attacks, this side's king lifted so that it cannot hide behind itself.
+    /// Squares attacked by the other side, with this side's king removed, since it cannot hide behind itself.
     #[inline]
     fn danger<const WHITE: bool>(&self, king: Square) -> Bitboard {
         let them = self.by_color(!color::<WHITE>());
@@ -273,8 +273,8 @@ impl Position {
         danger
     }
 
-    /// Whether taking in passing from `from` to `to` leaves the own king out of check: both pawns leave their
-    /// squares, so neither the pins nor the check mask can tell.
+    /// Whether an en passant capture leaves the own king safe. Both pawns leave their squares, so pins and check mask
+    /// are not enough.
     #[inline(never)]
     fn en_passant_is_safe<const WHITE: bool>(&self, from: Square, to: Square) -> bool {
         let king = self.king(color::<WHITE>());
@@ -285,11 +285,11 @@ impl Position {
         let sliders = attacks::rook(king, occupied) & (self.by_role(Role::Rook) | queens)
             | attacks::bishop(king, occupied) & (self.by_role(Role::Bishop) | queens);
         let leapers = self.by_role(Role::Pawn) | self.by_role(Role::Knight);
-        !sliders.meets(them) && !(self.checkers & leapers).meets(!taken)
+        !sliders.intersects(them) && !(self.checkers & leapers).intersects(!taken)
     }
 
-    /// Whether the king, not in check, may castle with a rook it has the right to castle with: the squares
-    /// between are empty, and none that the king passes is in danger.
+    /// Whether the king, not in check, can castle with a rook that has the right: the squares between are empty, and
+    /// none on the king's way is attacked.
     #[inline]
     fn may_castle(&self, king: Square, rook: Square, danger: Bitboard) -> bool {
         let mv = Move::new(king, rook, MoveKind::Castle);
@@ -297,9 +297,9 @@ impl Position {
         let path = attacks::between(king, king_to).with(king_to);
         let squares = path | attacks::between(rook, rook_to).with(rook_to);
         let others = self.occupied().without(king).without(rook);
-        // A rook that shields its king on the back rank is pinned, and its leaving lays the king bare.
-        !(squares | attacks::between(king, rook)).meets(others)
-            && !path.without(king).meets(danger)
+        // A rook that shields its king on the back rank is pinned: castling would expose the king.
+        !(squares | attacks::between(king, rook)).intersects(others)
+            && !path.without(king).intersects(danger)
             && !self.pinned.contains(rook)
     }
 
@@ -328,7 +328,7 @@ impl Position {
         }
     }
 
-    /// Appends the legal moves of the kind wanted to a list.
+    /// Appends the legal moves of a kind to a list.
     ///
     /// ```
     /// use knightwatch::chess::{Generate, MoveList, Position};
@@ -360,14 +360,14 @@ impl Position {
         list
     }
 
-    /// Shows each legal move, without a list of them.
+    /// Calls `take` with each legal move, without a list.
     #[inline]
     pub fn for_each_move(&self, take: impl FnMut(Move)) {
         let them = self.by_color(!self.turn);
         self.visit::<ALL, _>(&mut Each { take, them });
     }
 
-    /// The number of legal moves, faster than making a list of them.
+    /// The number of legal moves, faster than generating a list.
     #[inline]
     pub fn count_legal_moves(&self) -> u64 {
         let mut counter = Counter(0);

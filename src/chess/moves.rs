@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::{Color, File, Position, Rank, Role, Square};
 
-/// What sort of move it is.
+/// Kind of a move.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MoveKind {
     /// A piece moves to an empty square; a pawn one square forward.
@@ -15,13 +15,13 @@ pub enum MoveKind {
     DoublePush,
     /// King and rook castle; the move's `to` is the square of the rook.
     Castle,
-    /// A piece takes another, without promotion.
+    /// A capture, without promotion.
     Capture,
-    /// A pawn takes another in passing; the move's `to` is empty before.
+    /// An en passant capture; the move's `to` is the empty square behind the captured pawn.
     EnPassant,
-    /// A pawn moves to the last rank and becomes a knight, bishop, rook or queen.
+    /// A pawn promotes to a knight, bishop, rook or queen.
     Promotion(Role),
-    /// A pawn takes on the last rank and becomes a knight, bishop, rook or queen.
+    /// A pawn captures and promotes to a knight, bishop, rook or queen.
     CapturePromotion(Role),
 }
 
@@ -51,26 +51,26 @@ const fn promotion_code(role: Role) -> u16 {
     }
 }
 
-/// How castling is written in UCI.
+/// Notation of castling in UCI.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CastlingNotation {
-    /// By the king's squares, `e1g1`: standard chess.
+    /// The king's from and to squares, `e1g1`: standard chess.
     #[default]
     Standard,
-    /// By the squares of king and rook, `e1h1`: Chess960.
+    /// The squares of king and rook, `e1h1`: Chess960.
     KingTakesRook,
 }
 
 impl Position {
-    /// The notation in which castling cannot be taken for a king's move: that of Chess960 if a king may castle from
-    /// or with another square than in standard chess.
+    /// The notation in which castling is unambiguous: that of Chess960 if a king or rook does not start from its
+    /// standard square.
     ///
     /// ```
     /// use knightwatch::chess::{CastlingNotation, Position};
     ///
     /// assert_eq!(Position::startpos().castling_notation(), CastlingNotation::Standard);
-    /// let beside = Position::from_fen("4k3/8/8/8/8/8/8/5KR1 w G - 0 1")?;
-    /// assert_eq!(beside.castling_notation(), CastlingNotation::KingTakesRook);
+    /// let shifted = Position::from_fen("4k3/8/8/8/8/8/8/5KR1 w G - 0 1")?;
+    /// assert_eq!(shifted.castling_notation(), CastlingNotation::KingTakesRook);
     /// # Ok::<(), knightwatch::chess::FenError>(())
     /// ```
     pub fn castling_notation(&self) -> CastlingNotation {
@@ -90,10 +90,10 @@ impl Position {
     }
 }
 
-/// A move in 16 bits: from, to and [kind](MoveKind). Castling is king takes own rook.
+/// A move in 16 bits: from, to and [kind](MoveKind). Castling is encoded as king takes own rook.
 ///
-/// What it means depends on the position that it was made for; [`Position::is_legal`](super::Position::is_legal)
-/// says whether it is a legal move of another.
+/// A move is only meaningful in the position it was made for; [`Position::is_legal`](super::Position::is_legal)
+/// checks it against another.
 ///
 /// ```
 /// use knightwatch::chess::{MoveKind, Position, Square};
@@ -109,11 +109,11 @@ impl Position {
 pub struct Move(NonZeroU16);
 
 impl Move {
-    /// The move of these squares and this kind.
+    /// Creates a move.
     ///
     /// # Panics
     ///
-    /// If it is quiet and goes from a1 to a1, which no piece does.
+    /// If the bits are zero: a quiet move from a1 to a1, which does not exist.
     #[inline]
     pub const fn new(from: Square, to: Square, kind: MoveKind) -> Move {
         Move::with_code(from, to, kind.code())
@@ -125,13 +125,13 @@ impl Move {
         Move(NonZeroU16::new(bits).expect("a piece leaves its square"))
     }
 
-    /// The square the piece leaves.
+    /// The from square.
     #[inline]
     pub const fn from(self) -> Square {
         Square::wrap((self.0.get() & 63) as u8)
     }
 
-    /// The square the piece goes to; for castling, the square of the own rook.
+    /// The to square; for castling, the square of the own rook.
     #[inline]
     pub const fn to(self) -> Square {
         Square::wrap((self.0.get() >> 6 & 63) as u8)
@@ -142,7 +142,7 @@ impl Move {
         self.0.get() >> 12
     }
 
-    /// What sort of move it is.
+    /// The kind of the move.
     #[inline]
     pub const fn kind(self) -> MoveKind {
         match self.code() {
@@ -159,12 +159,12 @@ impl Move {
             13 => MoveKind::CapturePromotion(Role::Bishop),
             14 => MoveKind::CapturePromotion(Role::Rook),
             15 => MoveKind::CapturePromotion(Role::Queen),
-            // `from_bits` lets neither 3 nor 6 nor 7 through.
+            // `from_bits` does not accept 3, 6 and 7.
             _ => MoveKind::Quiet,
         }
     }
 
-    /// What the pawn becomes, if it promotes.
+    /// The role that a pawn promotes to.
     #[inline]
     pub const fn promotion(self) -> Option<Role> {
         match self.kind() {
@@ -173,7 +173,7 @@ impl Move {
         }
     }
 
-    /// Whether it takes something, in passing included.
+    /// Whether it is a capture, en passant included.
     #[inline]
     pub const fn is_capture(self) -> bool {
         self.code() & CAPTURE != 0
@@ -185,30 +185,30 @@ impl Move {
         self.code() == 2
     }
 
-    /// Whether it is castling in which the king stays on his square, as he may in Chess960.
+    /// Whether it is castling in which the king stays on its square, as is possible in Chess960.
     pub const fn is_castle_in_place(self) -> bool {
         self.is_castle() && self.castled_king().index() == self.from().index()
     }
 
-    /// Whether a pawn promotes.
+    /// Whether it is a promotion.
     #[inline]
     pub const fn is_promotion(self) -> bool {
         self.code() & PROMOTION != 0
     }
 
-    /// Whether it takes or promotes.
+    /// Whether it is a capture or promotion.
     #[inline]
     pub const fn is_noisy(self) -> bool {
         self.code() & (CAPTURE | PROMOTION) != 0
     }
 
-    /// The 16 bits, to be kept where room is scarce.
+    /// The move as 16 bits, for compact storage.
     #[inline]
     pub const fn bits(self) -> u16 {
         self.0.get()
     }
 
-    /// The move that [`bits`](Move::bits) gave; none if the bits are of no move.
+    /// Decodes [`bits`](Move::bits); `None` if they do not encode a move.
     #[inline]
     pub const fn from_bits(bits: u16) -> Option<Move> {
         match NonZeroU16::new(bits) {
@@ -217,7 +217,7 @@ impl Move {
         }
     }
 
-    /// The move as UCI writes it, like `e2e4`, `e7e8q` and, by notation, `e1g1` or `e1h1`.
+    /// The move in UCI notation: `e2e4`, `e7e8q`, and `e1g1` or `e1h1` for castling.
     ///
     /// ```
     /// use knightwatch::chess::{CastlingNotation, Position};
@@ -284,9 +284,9 @@ impl fmt::Debug for Move {
     }
 }
 
-/// The moves of a position, kept in place without allocation.
+/// A list of moves, stored inline without allocation.
 ///
-/// No position that [`Position::from_fen`](super::Position::from_fen) takes has more than 218 legal moves.
+/// No position accepted by [`Position::from_fen`](super::Position::from_fen) has more than 218 legal moves.
 ///
 /// ```
 /// use knightwatch::chess::{MoveList, Position};
@@ -302,10 +302,10 @@ pub struct MoveList {
 }
 
 impl MoveList {
-    /// The most moves it holds.
+    /// The maximum number of moves.
     pub const CAPACITY: usize = 256;
 
-    /// A list without moves.
+    /// Creates an empty list.
     #[inline]
     pub const fn new() -> MoveList {
         const FILLER: Move = Move::new(Square::A1, Square::B1, MoveKind::Quiet);
@@ -315,7 +315,7 @@ impl MoveList {
         }
     }
 
-    /// Appends a move; what comes when the list is full, which no position fills, is lost.
+    /// Appends a move; does nothing if the list is full.
     #[inline]
     pub fn push(&mut self, mv: Move) {
         if let Some(place) = self.moves.get_mut(self.len) {
@@ -324,7 +324,7 @@ impl MoveList {
         }
     }
 
-    /// Takes all moves out.
+    /// Removes all moves.
     #[inline]
     pub fn clear(&mut self) {
         self.len = 0;
@@ -374,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_round_trip_and_garbage_is_refused() {
+    fn from_bits_accepts_exactly_the_encodings_of_moves() {
         let mut moves = 0;
         for bits in 0..=u16::MAX {
             if let Some(mv) = Move::from_bits(bits) {
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_say_what_they_are() {
+    fn kinds_of_moves_match_their_predicates() {
         let promotion = Move::new(
             Square::A7,
             Square::B8,
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_list_takes_no_more() {
+    fn push_to_full_list_is_ignored() {
         let mut list = MoveList::new();
         let mv = Move::new(Square::A2, Square::A3, MoveKind::Quiet);
         for _ in 0..MoveList::CAPACITY {

@@ -1,11 +1,12 @@
-//! Counting the positions that lie so many plies ahead: the proof of a move generator.
+//! Perft: counting move sequences, to test the move generator.
 
 use super::{Move, Position};
 
-/// Deeper counts end on no machine; the stack has room for as many plies.
+/// Deeper counts would not finish, and could overflow the stack.
 pub const MAX_DEPTH: u32 = 64;
 
-/// The number of ways to play `depth` legal plies, at most [`MAX_DEPTH`]. The last ply is counted without being played.
+/// The number of legal move sequences of `depth` plies, at most [`MAX_DEPTH`]. Moves of the last ply are counted
+/// without being made.
 ///
 /// ```
 /// use knightwatch::chess::{Position, perft::perft};
@@ -24,13 +25,13 @@ pub fn perft(position: &Position, depth: u32) -> u64 {
     }
 }
 
-/// Apart from the loop, so that it stands in the program once and not at every place that finds moves.
+/// Not inlined, so that the loop is compiled once and not at every call of the move sink.
 #[inline(never)]
 fn below(position: &Position, mv: Move, depth: u32) -> u64 {
     perft(&position.after(mv), depth)
 }
 
-/// [`perft`] told apart by the first move; with depth 0 there are no moves.
+/// [`perft`] by first move; empty for depth 0.
 pub fn divide(position: &Position, depth: u32) -> Vec<(Move, u64)> {
     if depth == 0 {
         return Vec::new();
@@ -46,7 +47,7 @@ pub fn divide(position: &Position, depth: u32) -> Vec<(Move, u64)> {
 mod tests {
     use super::*;
 
-    /// The six well-known positions with their counts from depth 1.
+    /// Well-known positions with their counts from depth 1.
     const KNOWN: [(&str, &[u64]); 6] = [
         (
             "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
@@ -75,7 +76,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_six_well_known_positions() {
+    fn perft_of_known_positions_matches() {
         let most = if cfg!(debug_assertions) {
             200_000
         } else {
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_add_up() {
+    fn divide_adds_up_to_perft() {
         let position = Position::startpos();
         let parts = divide(&position, 3);
         assert_eq!(parts.len(), 20);

@@ -22,7 +22,7 @@ impl Color {
         self as usize
     }
 
-    /// The letter of FEN, `w` or `b`.
+    /// The FEN letter, `w` or `b`.
     pub const fn char(self) -> char {
         match self {
             Color::White => 'w',
@@ -30,7 +30,7 @@ impl Color {
         }
     }
 
-    /// The word of Lichess, `white` or `black`.
+    /// The Lichess name, `white` or `black`.
     pub const fn key(self) -> &'static str {
         match self {
             Color::White => "white",
@@ -38,7 +38,7 @@ impl Color {
         }
     }
 
-    /// True for White.
+    /// Whether the colour is White.
     #[inline]
     pub const fn is_white(self) -> bool {
         matches!(self, Color::White)
@@ -66,7 +66,7 @@ impl fmt::Display for Color {
     }
 }
 
-/// What a piece is, whoever owns it.
+/// A type of piece, independent of colour.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -96,7 +96,7 @@ impl Role {
         self as usize
     }
 
-    /// The English letter in lower case, `p` for a pawn.
+    /// The English letter in lower case: `p` for a pawn, `n` for a knight.
     pub const fn char(self) -> char {
         match self {
             Role::Pawn => 'p',
@@ -108,7 +108,7 @@ impl Role {
         }
     }
 
-    /// The role that an English letter names, in either case.
+    /// Parses an English piece letter, in either case.
     pub const fn from_char(letter: char) -> Option<Role> {
         Some(match letter.to_ascii_lowercase() {
             'p' => Role::Pawn,
@@ -135,7 +135,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// A role in a colour.
+/// A role and colour.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub struct Piece {
@@ -155,7 +155,7 @@ impl Piece {
         self.color.index() * 6 + self.role.index()
     }
 
-    /// The letter of FEN: upper case for White.
+    /// The FEN letter: upper case for White.
     pub const fn char(self) -> char {
         match self.color {
             Color::White => self.role.char().to_ascii_uppercase(),
@@ -163,7 +163,7 @@ impl Piece {
         }
     }
 
-    /// The piece that a letter of FEN names.
+    /// Parses a FEN piece letter.
     pub const fn from_char(letter: char) -> Option<Piece> {
         let color = if letter.is_ascii_uppercase() {
             Color::White
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_and_indexes_are_one_to_one() {
+    fn piece_letters_and_indices_round_trip() {
         for (index, letter) in "PNBRQKpnbrqk".chars().enumerate() {
             let piece = Piece::from_char(letter).expect("a letter of FEN");
             assert_eq!(piece.index(), index);

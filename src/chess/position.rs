@@ -1,17 +1,16 @@
-//! The position: what stands where, who may do what, and how a move changes it.
+//! Positions: pieces, rights, and making moves.
 
 use std::fmt;
 
 use super::{Bitboard, Color, File, Move, MoveKind, Piece, Rank, Role, Square};
 use super::{attacks, zobrist};
 
-/// Towards which rook a king castles. In Chess960 the name tells where they end: on the g- and f-files or on the
-/// c- and d-files.
+/// The rook's side in castling. In Chess960 it determines the target files: g and f, or c and d.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CastlingSide {
-    /// Short, `O-O`: with the rook nearer to the h-file.
+    /// Short castling, `O-O`: with the rook nearer to the h-file.
     King,
-    /// Long, `O-O-O`: with the rook nearer to the a-file.
+    /// Long castling, `O-O-O`: with the rook nearer to the a-file.
     Queen,
 }
 
@@ -20,8 +19,7 @@ impl CastlingSide {
     pub const ALL: [CastlingSide; 2] = [CastlingSide::King, CastlingSide::Queen];
 }
 
-/// A position of standard chess or Chess960, with all that the rules and the search want to know of it. It is
-/// small and cheap to copy: a move is taken back by keeping the position from before.
+/// A position of standard chess or Chess960. It is small and cheap to copy: to unmake a move, keep a copy.
 ///
 /// ```
 /// use knightwatch::chess::Position;
@@ -40,13 +38,13 @@ pub struct Position {
     pub(super) roles: [Bitboard; 6],
     pub(super) colors: [Bitboard; 2],
     pub(super) key: u64,
-    /// The pieces that give check to the side to move.
+    /// Pieces that give check to the side to move.
     pub(super) checkers: Bitboard,
-    /// The pieces of the side to move that may not leave the line to their king.
+    /// Pinned pieces of the side to move.
     pub(super) pinned: Bitboard,
-    /// The rooks with which their king may still castle.
+    /// Rooks with castling rights.
     pub(super) castling: Bitboard,
-    /// Where a pawn of the side to move stands ready to take in passing, legality aside.
+    /// En passant square, if a pawn of the side to move attacks it; the capture may be illegal.
     pub(super) en_passant: Option<Square>,
     pub(super) turn: Color,
     pub(super) halfmoves: u16,
@@ -54,7 +52,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// A board without pieces, to be filled by the FEN reader.
+    /// An empty board, for the FEN parser.
     pub(super) fn empty() -> Position {
         Position {
             roles: [Bitboard::EMPTY; 6],
@@ -76,37 +74,37 @@ impl Position {
             .expect("the start position is legal")
     }
 
-    /// Whose move it is.
+    /// The side to move.
     #[inline]
     pub fn turn(&self) -> Color {
         self.turn
     }
 
-    /// The squares of all pieces.
+    /// All occupied squares.
     #[inline]
     pub fn occupied(&self) -> Bitboard {
         self.colors[0] | self.colors[1]
     }
 
-    /// The squares of one side's pieces.
+    /// Squares of a side's pieces.
     #[inline]
     pub fn by_color(&self, color: Color) -> Bitboard {
         self.colors[color.index()]
     }
 
-    /// The squares of both sides' pieces of a role.
+    /// Squares of a role's pieces.
     #[inline]
     pub fn by_role(&self, role: Role) -> Bitboard {
         self.roles[role.index()]
     }
 
-    /// The squares of one side's pieces of a role.
+    /// Squares of a side's pieces of a role.
     #[inline]
     pub fn pieces(&self, color: Color, role: Role) -> Bitboard {
         self.colors[color.index()] & self.roles[role.index()]
     }
 
-    /// What stands on a square.
+    /// The piece on a square.
     #[inline]
     pub fn piece_at(&self, square: Square) -> Option<Piece> {
         let role = self.role_at(square)?;
@@ -116,7 +114,7 @@ impl Position {
         })
     }
 
-    /// The role of what stands on a square.
+    /// The role of the piece on a square.
     #[inline]
     pub fn role_at(&self, square: Square) -> Option<Role> {
         self.occupied()
@@ -124,8 +122,8 @@ impl Position {
             .then_some(self.role_on(square))
     }
 
-    /// The role of what stands on an occupied square. There is no board by squares to ask: copying one with each move
-    /// costs more than this (perft is a quarter slower with it).
+    /// The role of the piece on an occupied square. There is no mailbox board: copying one with every move costs more
+    /// than this (perft would be a quarter slower).
     #[inline]
     fn role_on(&self, square: Square) -> Role {
         const ROLES: [Role; 8] = [
@@ -148,7 +146,7 @@ impl Position {
         ROLES[index & 7]
     }
 
-    /// The colour of what stands on an occupied square.
+    /// The colour of the piece on an occupied square.
     #[inline]
     fn color_at(&self, square: Square) -> Color {
         if self.colors[1].contains(square) {
@@ -158,13 +156,13 @@ impl Position {
         }
     }
 
-    /// Where a side's king stands.
+    /// The square of a side's king.
     #[inline]
     pub fn king(&self, color: Color) -> Square {
         Square::wrap(self.pieces(color, Role::King).0.trailing_zeros() as u8)
     }
 
-    /// The pieces that give check to the side to move.
+    /// Pieces that give check to the side to move.
     #[inline]
     pub fn checkers(&self) -> Bitboard {
         self.checkers
@@ -176,13 +174,13 @@ impl Position {
         !self.checkers.is_empty()
     }
 
-    /// The rooks of both sides with which their king may still castle, now or later.
+    /// Rooks of both sides with castling rights.
     #[inline]
     pub fn castling_rooks(&self) -> Bitboard {
         self.castling
     }
 
-    /// The rook with which a king may still castle on this side, now or later.
+    /// The rook with castling rights on a side of a colour's king.
     pub fn castling_rook(&self, color: Color, side: CastlingSide) -> Option<Square> {
         let king = self.king(color).index();
         let rooks = self.castling & Bitboard::rank(back_rank(color));
@@ -191,27 +189,27 @@ impl Position {
             .find(|rook| (rook.index() > king) == (side == CastlingSide::King))
     }
 
-    /// The square behind a pawn that has just moved two squares, if a pawn of the side to move stands ready to
-    /// take it there. Whether it may (it can be pinned) the legal moves know.
+    /// The square behind a pawn that has just moved two squares, if a pawn of the side to move attacks it. The
+    /// capture may still be illegal because of a pin.
     #[inline]
     pub fn en_passant(&self) -> Option<Square> {
         self.en_passant
     }
 
-    /// Plies since the last capture or pawn move; at 100 the game is drawn.
+    /// Plies since the last capture or pawn move; the game is drawn at 100.
     #[inline]
     pub fn halfmove_clock(&self) -> u32 {
         self.halfmoves.into()
     }
 
-    /// The number of the move, 1 at the start of the game and one more after each move of Black.
+    /// The full move number: 1 at the start, incremented after Black's moves.
     #[inline]
     pub fn fullmove_number(&self) -> u32 {
         self.fullmoves.into()
     }
 
-    /// The Zobrist key, as the Polyglot book format defines it: pieces, turn, rights to castle, and en passant
-    /// when a pawn stands ready to take.
+    /// The Zobrist key as defined by the Polyglot book format: pieces, side to move, castling rights, and en passant
+    /// if a pawn attacks the square.
     ///
     /// ```
     /// # use knightwatch::chess::Position;
@@ -222,8 +220,7 @@ impl Position {
         self.key
     }
 
-    /// The pieces of both sides that attack a square, if the board were occupied so; attackers outside `occupied`
-    /// count as well.
+    /// Pieces of both sides that attack a square, given an occupancy; attackers need not be part of `occupied`.
     ///
     /// ```
     /// use knightwatch::chess::{Position, Square};
@@ -243,7 +240,7 @@ impl Position {
             | attacks::rook(square, occupied) & (self.by_role(Role::Rook) | queens)
     }
 
-    /// The pieces of a side that may not leave the line between their king and an attacker of the other side.
+    /// Pieces of a side pinned to their king.
     #[inline]
     pub fn pinned(&self, color: Color) -> Bitboard {
         if color == self.turn {
@@ -253,7 +250,7 @@ impl Position {
         }
     }
 
-    /// The sliders that attack a side's king, and that side's pieces that alone stand between it and a slider.
+    /// Sliders that check a side's king, and that side's pinned pieces.
     #[inline]
     pub(super) fn slider_checks_and_pins(&self, color: Color) -> (Bitboard, Bitboard) {
         let king = self.king(color);
@@ -268,14 +265,14 @@ impl Position {
             let blockers = attacks::between(king, sniper) & occupied;
             if blockers.is_empty() {
                 checkers = checkers.with(sniper);
-            } else if !blockers.is_several() {
+            } else if !blockers.more_than_one() {
                 pinned |= blockers & us;
             }
         }
         (checkers, pinned)
     }
 
-    /// Works out checkers and pins of the side to move.
+    /// Computes checkers and pins of the side to move.
     #[inline]
     pub(super) fn refresh(&mut self) {
         let king = self.king(self.turn);
@@ -288,7 +285,7 @@ impl Position {
         self.pinned = pinned;
     }
 
-    /// Puts a piece on an empty square, or takes it off the square it stands on.
+    /// Adds a piece to an empty square, or removes it.
     #[inline]
     pub(super) fn toggle(&mut self, color: Color, role: Role, square: Square) {
         self.roles[role.index()] ^= Bitboard::of(square);
@@ -296,7 +293,7 @@ impl Position {
         self.key ^= zobrist::piece(color, role, square);
     }
 
-    /// The part of the key that stands for the rights to castle.
+    /// The key of castling rights with these rooks.
     pub(super) fn castling_key(&self, rooks: Bitboard) -> u64 {
         rooks.into_iter().fold(0, |key, rook| {
             let color = if rook.rank() == Rank::First {
@@ -308,7 +305,7 @@ impl Position {
         })
     }
 
-    /// Gives up the rights to castle with these rooks. The king must still stand where it castles from.
+    /// Removes the castling rights of these rooks. The king must still be on its original square.
     #[inline]
     fn lose_castling(&mut self, rooks: Bitboard) {
         let lost = self.castling & rooks;
@@ -318,8 +315,8 @@ impl Position {
         }
     }
 
-    /// Makes a legal move. An illegal one leaves a position that is none; see
-    /// [`is_legal`](Position::is_legal) for moves of unknown origin.
+    /// Plays a legal move. An illegal one leaves an invalid position; use [`is_legal`](Position::is_legal) for moves
+    /// of unknown origin.
     ///
     /// # Panics
     ///
@@ -347,10 +344,13 @@ impl Position {
         if let Some(square) = self.en_passant.take() {
             self.key ^= zobrist::en_passant(square.file());
         }
-        if self.castling.meets(Bitboard::of(from) | Bitboard::of(to)) {
+        if self
+            .castling
+            .intersects(Bitboard::of(from) | Bitboard::of(to))
+        {
             self.lose_castling(Bitboard::of(from) | Bitboard::of(to));
         }
-        if role == Role::King && self.castling.meets(Bitboard::rank(back_rank(us))) {
+        if role == Role::King && self.castling.intersects(Bitboard::rank(back_rank(us))) {
             self.lose_castling(Bitboard::rank(back_rank(us)));
         }
 
@@ -379,7 +379,7 @@ impl Position {
                 self.toggle(us, mv.promotion().unwrap_or(role), to);
                 if kind == MoveKind::DoublePush {
                     let passed = behind::<WHITE>(to);
-                    if attacks::pawn(us, passed).meets(self.pieces(them, Role::Pawn)) {
+                    if attacks::pawn(us, passed).intersects(self.pieces(them, Role::Pawn)) {
                         self.en_passant = Some(passed);
                         self.key ^= zobrist::en_passant(passed.file());
                     }
@@ -394,12 +394,12 @@ impl Position {
         self.refresh();
     }
 
-    /// Passes: the other side is to move and no en passant is left. For the search; the rules know no such move.
-    /// The side to move must not be in check.
+    /// Plays a null move: passes the turn and clears en passant. Only for the search. The side to move must not be in
+    /// check.
     ///
     /// # Panics
     ///
-    /// In debug builds, if it is.
+    /// In debug builds, if the side to move is in check.
     #[inline]
     pub fn play_null(&mut self) {
         debug_assert!(!self.in_check());
@@ -415,7 +415,7 @@ impl Position {
         self.refresh();
     }
 
-    /// The position after a legal move, which is [played](Position::play) on a copy.
+    /// The position after a legal move, [played](Position::play) on a copy.
     ///
     /// ```
     /// use knightwatch::chess::Position;
@@ -437,9 +437,8 @@ impl Position {
         next
     }
 
-    /// The key after a move as most moves make it: one piece leaves a square for another and takes what is there. After other
-    /// moves, and where a right to castle or to take en passant comes or goes, the key is another one; this one is for fetching
-    /// ahead what is kept by key.
+    /// The key after a quiet move or ordinary capture, ignoring changes of castling and en passant rights and special
+    /// moves. For prefetching only.
     #[inline]
     pub(crate) fn likely_key_after(&self, mv: Move) -> u64 {
         let (from, to) = (mv.from(), mv.to());
@@ -459,13 +458,12 @@ impl Position {
         self.in_check() && !self.has_legal_move()
     }
 
-    /// Whether the side to move has no move without being in check.
+    /// Whether the side to move is stalemated.
     pub fn is_stalemate(&self) -> bool {
         !self.in_check() && !self.has_legal_move()
     }
 }
 
-/// The rank on which a side's king castles.
 #[inline]
 pub(super) const fn back_rank(color: Color) -> Rank {
     match color {
@@ -474,7 +472,7 @@ pub(super) const fn back_rank(color: Color) -> Rank {
     }
 }
 
-/// The square one step back from where a pawn went.
+/// The square behind a pawn.
 #[inline]
 fn behind<const WHITE: bool>(square: Square) -> Square {
     let index = square.index() as u8;
@@ -492,7 +490,7 @@ impl fmt::Debug for Position {
 }
 
 impl fmt::Display for Position {
-    /// Draws the board for people, White at the bottom, with the FEN below.
+    /// The board as text, White at the bottom, followed by the FEN.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for rank in Rank::ALL.into_iter().rev() {
             write!(f, "{rank} ")?;
@@ -514,7 +512,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_likely_key_is_that_of_moves_that_change_no_rights() {
+    fn likely_key_of_ordinary_moves_is_exact() {
         let kiwipete = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
         let root: Position = kiwipete.parse().unwrap();
         let (mut right, mut all) = (0, 0);

@@ -1,18 +1,18 @@
-//! Text from outside in messages: short, and harmless in a terminal.
+//! Quoting of untrusted text in messages: short, and safe for terminals.
 
 use std::fmt::{self, Write as _};
 
-/// The most characters of it that are shown: more than any field of a FEN has, but for the board.
-const MOST: usize = 24;
+/// Most characters shown: more than any FEN field except the board.
+const MAX_CHARS: usize = 24;
 
-/// The beginning of a text in quotes, with what a terminal would obey written out as `\u{1b}`.
+/// Displays the beginning of a text in quotes, with control characters escaped as in `\u{1b}`.
 pub(super) struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('"')?;
         let mut letters = self.0.chars();
-        for letter in letters.by_ref().take(MOST) {
+        for letter in letters.by_ref().take(MAX_CHARS) {
             write!(f, "{}", letter.escape_debug())?;
         }
         f.write_str(if letters.next().is_some() {
@@ -28,14 +28,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_quoted_is_short_and_harmless() {
+    fn quoted_text_is_short_and_escaped() {
         assert_eq!(Quoted("Nf3é").to_string(), "\"Nf3é\"");
         assert_eq!(
             Quoted("a\u{1b}[2J\"\u{202e}").to_string(),
             r#""a\u{1b}[2J\"\u{202e}""#
         );
         let long = Quoted(&"x".repeat(1_000_000)).to_string();
-        assert_eq!(long, format!("\"{}…\"", "x".repeat(MOST)));
-        assert!(!Quoted(&"y".repeat(MOST)).to_string().contains('…'));
+        assert_eq!(long, format!("\"{}…\"", "x".repeat(MAX_CHARS)));
+        assert!(!Quoted(&"y".repeat(MAX_CHARS)).to_string().contains('…'));
     }
 }

@@ -1,11 +1,11 @@
-//! Moves as people write them: standard algebraic notation.
+//! Moves in standard algebraic notation (SAN).
 
 use super::{
     Bitboard, CastlingSide, File, Move, MoveError, MoveKind, Position, Rank, Role, Square, attacks,
 };
 
 impl Position {
-    /// The legal move in standard algebraic notation, with `+` or `#`.
+    /// A legal move in SAN, with `+` or `#`.
     ///
     /// ```
     /// use knightwatch::chess::Position;
@@ -58,8 +58,7 @@ impl Position {
         text
     }
 
-    /// What tells the move from those of the other pieces of this role to the same square: nothing, the file, the
-    /// rank or both.
+    /// The text that distinguishes the move from other moves of this role to the same square: nothing, file, rank or both.
     fn disambiguation(&self, mv: Move, role: Role) -> String {
         let from = mv.from();
         let (mut others, mut same_file, mut same_rank) = (false, false, false);
@@ -78,8 +77,8 @@ impl Position {
         }
     }
 
-    /// Reads a move in standard algebraic notation. Check marks and annotations like `!?` may be there or not, right
-    /// or wrong; castling may be written with zeros; a promotion may lack its `=`.
+    /// Parses a move in SAN. Check marks and annotations like `!?` are optional and not verified; castling may use
+    /// zeros; a promotion may lack its `=`.
     ///
     /// ```
     /// use knightwatch::chess::{MoveError, Position};
@@ -91,12 +90,12 @@ impl Position {
     ///
     /// # Errors
     ///
-    /// [`MoveError::Malformed`] for other text, [`MoveError::Illegal`] if no legal move is meant,
-    /// [`MoveError::Ambiguous`] if it fits several.
+    /// [`MoveError::Malformed`] if the text is not a move, [`MoveError::Illegal`] if no legal move matches,
+    /// [`MoveError::Ambiguous`] if several do.
     pub fn parse_san(&self, text: &str) -> Result<Move, MoveError> {
-        let wanted = Wanted::read(text).ok_or_else(|| MoveError::Malformed(text.to_owned()))?;
+        let san = SanMove::read(text).ok_or_else(|| MoveError::Malformed(text.to_owned()))?;
         let mut found = None;
-        if let Some((origins, to, kind)) = wanted.candidates(self) {
+        if let Some((origins, to, kind)) = san.candidates(self) {
             for mv in origins.into_iter().map(|from| Move::new(from, to, kind)) {
                 if self.is_legal(mv) && found.replace(mv).is_some() {
                     return Err(MoveError::Ambiguous(text.to_owned()));
@@ -106,12 +105,12 @@ impl Position {
         found.ok_or_else(|| MoveError::Illegal(text.to_owned()))
     }
 
-    /// The pieces of the side to move and of a role, no pawns, that can come to a square, pins and checks aside.
+    /// Pieces of the side to move with a role, other than pawns, that can reach a square, ignoring pins and checks.
     fn origins(&self, role: Role, to: Square) -> Bitboard {
         attacks::piece(role, to, self.occupied()) & self.pieces(self.turn(), role)
     }
 
-    /// Where a pawn of the side to move can come from to a square, and by which kind of move, promotion aside.
+    /// Pawns of the side to move that can reach a square, and the kind of move, ignoring promotion.
     fn pawn_origins(&self, to: Square) -> (Bitboard, MoveKind) {
         let us = self.turn();
         let pawns = self.pieces(us, Role::Pawn);
@@ -132,8 +131,8 @@ impl Position {
     }
 }
 
-/// What a SAN move says.
-enum Wanted {
+/// A parsed SAN move.
+enum SanMove {
     Castle {
         short: bool,
     },
@@ -146,12 +145,12 @@ enum Wanted {
     },
 }
 
-impl Wanted {
-    fn read(text: &str) -> Option<Wanted> {
+impl SanMove {
+    fn read(text: &str) -> Option<SanMove> {
         let text = text.trim_end_matches(['+', '#', '!', '?']);
         match text {
-            "O-O" | "0-0" | "o-o" => return Some(Wanted::Castle { short: true }),
-            "O-O-O" | "0-0-0" | "o-o-o" => return Some(Wanted::Castle { short: false }),
+            "O-O" | "0-0" | "o-o" => return Some(SanMove::Castle { short: true }),
+            "O-O-O" | "0-0-0" | "o-o-o" => return Some(SanMove::Castle { short: false }),
             _ => {}
         }
         let (role, rest) = match text.chars().next()? {
@@ -184,7 +183,7 @@ impl Wanted {
             }
             _ => return None,
         };
-        Some(Wanted::Move {
+        Some(SanMove::Move {
             role,
             file,
             rank,
@@ -193,10 +192,10 @@ impl Wanted {
         })
     }
 
-    /// The moves that the text can mean, of which not all are legal: where they begin, where they end, their kind.
+    /// Pseudo-legal candidates: from squares, to square, kind.
     fn candidates(&self, position: &Position) -> Option<(Bitboard, Square, MoveKind)> {
         match *self {
-            Wanted::Castle { short } => {
+            SanMove::Castle { short } => {
                 let side = if short {
                     CastlingSide::King
                 } else {
@@ -206,7 +205,7 @@ impl Wanted {
                 let rook = position.castling_rook(us, side)?;
                 Some((Bitboard::of(position.king(us)), rook, MoveKind::Castle))
             }
-            Wanted::Move {
+            SanMove::Move {
                 role,
                 file,
                 rank,
@@ -238,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moves_are_told_apart_by_file_then_rank_then_both() {
+    fn san_disambiguates_by_file_then_rank_then_both() {
         let position = Position::from_fen("2k5/8/8/8/Q6Q/8/8/K6Q w - - 0 1").expect("a position");
         let san = |uci| position.san(position.parse_uci(uci).expect("legal"));
         assert_eq!(san("h4e4"), "Qh4e4");
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn sloppy_text_is_understood() {
+    fn parse_san_accepts_common_variations() {
         let fen = "r3k2r/1P6/8/3pP3/8/5n2/6P1/R3K2R w KQkq - 0 1";
         let position = Position::from_fen(fen).expect("a position");
         for (text, uci) in [
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_move_is_told_from_what_is_not_legal() {
+    fn parse_san_distinguishes_malformed_and_illegal() {
         let position = Position::from_fen("4k3/P7/8/8/8/8/8/RN2K2R w K - 0 1").expect("a position");
         for text in [
             "", "x", "e", "Z4", "Nx", "e9", "O-O-O-O", "héé", "Kéé", "=Q", "a8=", "Nbb1c3d",

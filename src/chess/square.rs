@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A column of the board, from the a-file to the h-file.
+/// A file, from a to h.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -31,7 +31,7 @@ impl File {
         File::H,
     ];
 
-    /// The file with this number, 0 for a up to 7 for h.
+    /// The file with index 0 (a) to 7 (h).
     pub const fn from_index(index: u8) -> Option<File> {
         if index < 8 {
             Some(File::ALL[index as usize])
@@ -40,7 +40,7 @@ impl File {
         }
     }
 
-    /// The file that a letter names, in either case.
+    /// Parses a file letter, in either case.
     pub const fn from_char(letter: char) -> Option<File> {
         match letter {
             'a'..='h' => File::from_index(letter as u8 - b'a'),
@@ -66,7 +66,7 @@ impl fmt::Display for File {
     }
 }
 
-/// A row of the board, from White's first to the eighth.
+/// A rank, from White's first to the eighth.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -94,7 +94,7 @@ impl Rank {
         Rank::Eighth,
     ];
 
-    /// The rank with this number, 0 for the first up to 7 for the eighth.
+    /// The rank with index 0 (first) to 7 (eighth).
     pub const fn from_index(index: u8) -> Option<Rank> {
         if index < 8 {
             Some(Rank::ALL[index as usize])
@@ -103,7 +103,7 @@ impl Rank {
         }
     }
 
-    /// The rank that a digit names.
+    /// Parses a rank digit.
     pub const fn from_char(digit: char) -> Option<Rank> {
         match digit {
             '1'..='8' => Rank::from_index(digit as u8 - b'1'),
@@ -128,7 +128,7 @@ impl fmt::Display for Rank {
     }
 }
 
-/// One of the 64 squares, numbered rank by rank from White's left: a1 is 0, b1 is 1, h8 is 63.
+/// One of the 64 squares, numbered by rank from White's left: a1 is 0, b1 is 1, h8 is 63.
 ///
 /// ```
 /// use knightwatch::chess::{File, Rank, Square};
@@ -173,13 +173,13 @@ name_squares! {
 }
 
 impl Square {
-    /// The square where a file and a rank meet.
+    /// The square on a file and rank.
     #[inline]
     pub const fn new(file: File, rank: Rank) -> Square {
         Square(rank as u8 * 8 + file as u8)
     }
 
-    /// The square with this number, 0 to 63.
+    /// The square with this index, 0 to 63.
     #[inline]
     pub const fn from_index(index: u8) -> Option<Square> {
         if index < 64 {
@@ -189,32 +189,32 @@ impl Square {
         }
     }
 
-    /// The square whose number is given by the low six bits.
+    /// The square given by the low six bits.
     #[inline]
     pub(super) const fn wrap(index: u8) -> Square {
         Square(index & 63)
     }
 
-    /// The number of the square, 0 to 63.
+    /// The index of the square, 0 to 63.
     #[inline]
     pub const fn index(self) -> usize {
         // The mask tells the compiler the range, so that tables of 64 need no bounds check.
         (self.0 & 63) as usize
     }
 
-    /// The column it stands in.
+    /// The file of the square.
     #[inline]
     pub const fn file(self) -> File {
         File::ALL[(self.0 & 7) as usize]
     }
 
-    /// The row it stands in.
+    /// The rank of the square.
     #[inline]
     pub const fn rank(self) -> Rank {
         Rank::ALL[(self.0 >> 3 & 7) as usize]
     }
 
-    /// The same square seen from the other side of the board: a1 becomes a8.
+    /// The square mirrored vertically: a1 becomes a8.
     #[inline]
     pub const fn flip(self) -> Square {
         Square(self.0 ^ 56)
@@ -238,13 +238,13 @@ impl fmt::Debug for Square {
     }
 }
 
-/// A text that does not name a square.
+/// Error of parsing a square.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ParseSquareError;
 
 impl fmt::Display for ParseSquareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a square is a letter from a to h and a digit from 1 to 8, like e4")
+        f.write_str("expected a square like e4: a letter from a to h and a digit from 1 to 8")
     }
 }
 
@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_round_trip() {
+    fn square_names_round_trip() {
         for square in Square::all() {
             assert_eq!(square.to_string().parse(), Ok(square));
             assert_eq!(Square::new(square.file(), square.rank()), square);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_refused() {
+    fn parse_of_bad_square_fails() {
         for text in ["", "e", "e9", "i1", "e44", "E4", "é4", "4e", "e4 "] {
             assert!(text.parse::<Square>().is_err(), "{text:?}");
         }

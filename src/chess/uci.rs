@@ -1,28 +1,28 @@
-//! Moves as UCI writes them.
+//! Moves in UCI notation.
 
 use std::fmt;
 
 use super::quote::Quoted;
 use super::{CastlingSide, File, Move, MoveKind, Position, Role, Square, attacks};
 
-/// Why a text is not a legal move of a position.
+/// Error of reading a move.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MoveError {
-    /// It does not look like a move.
+    /// The text is not a move.
     Malformed(String),
-    /// No legal move of the position is meant by it.
+    /// No legal move matches.
     Illegal(String),
-    /// Several legal moves fit it.
+    /// Several legal moves match.
     Ambiguous(String),
 }
 
 impl fmt::Display for MoveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            MoveError::Malformed(text) => write!(f, "{} is no move", Quoted(text)),
-            MoveError::Illegal(text) => write!(f, "{} is not legal here", Quoted(text)),
+            MoveError::Malformed(text) => write!(f, "{} is not a move", Quoted(text)),
+            MoveError::Illegal(text) => write!(f, "{} is not a legal move here", Quoted(text)),
             MoveError::Ambiguous(text) => {
-                write!(f, "{} fits several legal moves", Quoted(text))
+                write!(f, "{} matches several legal moves", Quoted(text))
             }
         }
     }
@@ -30,7 +30,7 @@ impl fmt::Display for MoveError {
 
 impl std::error::Error for MoveError {}
 
-/// The parts of a move like `e7e8q`.
+/// Splits a move like `e7e8q`.
 fn split(text: &str) -> Option<(Square, Square, Option<Role>)> {
     let from = text.get(0..2)?.parse().ok()?;
     let to = text.get(2..4)?.parse().ok()?;
@@ -46,8 +46,8 @@ fn split(text: &str) -> Option<(Square, Square, Option<Role>)> {
 }
 
 impl Position {
-    /// Reads a move as UCI writes it. Castling is understood both as `e1g1` and as `e1h1`: it is castling if the
-    /// king goes onto its own rook, or from the e-file to the g- or c-file.
+    /// Parses a move in UCI notation. Castling is accepted both as `e1g1` and as `e1h1`: the king moves onto its own
+    /// rook, or from the e-file to the g- or c-file.
     ///
     /// ```
     /// use knightwatch::chess::Position;
@@ -61,7 +61,7 @@ impl Position {
     ///
     /// # Errors
     ///
-    /// [`MoveError::Malformed`] for other text, [`MoveError::Illegal`] if the move is not legal here.
+    /// [`MoveError::Malformed`] if the text is not a move, [`MoveError::Illegal`] if the move is not legal.
     pub fn parse_uci(&self, text: &str) -> Result<Move, MoveError> {
         let (from, to, promotion) =
             split(text).ok_or_else(|| MoveError::Malformed(text.to_owned()))?;
@@ -72,7 +72,7 @@ impl Position {
             .ok_or_else(|| MoveError::Illegal(text.to_owned()))
     }
 
-    /// What sort of move is meant, and where it goes as this program writes it.
+    /// The kind of move, and its destination in this program's encoding.
     fn kind_of(
         &self,
         from: Square,
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn castling_is_understood_in_both_notations() {
+    fn parse_uci_of_castling_accepts_both_notations() {
         let fen = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1";
         for uci in ["e1g1", "e1h1", "e1c1", "e1a1"] {
             assert_eq!(reads(fen, uci), Some(MoveKind::Castle), "{uci}");
@@ -132,12 +132,12 @@ mod tests {
     }
 
     #[test]
-    fn a_king_beside_the_g_file_just_steps() {
+    fn parse_uci_of_king_step_next_to_g_file_is_quiet() {
         let fen = "4k3/8/8/8/8/8/8/1R3K1R w HB - 0 1";
         assert_eq!(reads(fen, "f1g1"), Some(MoveKind::Quiet));
         assert_eq!(reads(fen, "f1h1"), Some(MoveKind::Castle));
         assert_eq!(reads(fen, "f1b1"), Some(MoveKind::Castle));
-        // King and rook change places.
+        // King and rook swap places.
         let fen = "4k3/8/8/8/8/8/8/5KR1 w G - 0 1";
         let position = Position::from_fen(fen).expect("a position");
         let mv = position.parse_uci("f1g1").expect("legal");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rook_that_shields_its_king_may_not_leave_by_castling() {
+    fn parse_uci_of_castling_with_pinned_rook_fails() {
         assert_eq!(reads("4k3/8/8/8/8/8/8/qR1K4 w B - 0 1", "d1b1"), None);
         assert_eq!(
             reads("4k3/8/8/8/8/8/8/1R1K4 w B - 0 1", "d1b1"),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_right_letters_promote() {
+    fn parse_uci_of_bad_promotion_fails() {
         let fen = "1n5k/P7/8/8/8/8/8/K7 w - - 0 1";
         assert_eq!(reads(fen, "a7a8r"), Some(MoveKind::Promotion(Role::Rook)));
         assert_eq!(

@@ -7,7 +7,6 @@ use crate::plural;
 
 use super::account::is_user_name;
 use super::correspondence::Correspondence;
-use super::daemon::Daemon;
 use super::manners::{Chat, Draw, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign};
 use super::matchmaking;
 use super::rule::Exact;
@@ -15,6 +14,7 @@ use super::settings::{
     Book, Challenge, Engine, Games, Lichess, PgnFiles, Records, Settings, Speed, Tournaments,
     Variant,
 };
+use super::web::Web;
 
 /// The longest text that Lichess takes in a chat, in characters.
 const LONGEST_CHAT: usize = 140;
@@ -100,7 +100,7 @@ pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     }
     chat(&settings.chat, findings.of("chat"));
     records(&settings.records, findings.of("records"));
-    daemon(settings, findings.of("daemon"));
+    web(settings, findings.of("web"));
     findings.found
 }
 
@@ -139,24 +139,24 @@ fn records(records: &Records, findings: &mut Findings) {
     );
 }
 
-fn daemon(settings: &Settings, findings: &mut Findings) {
-    let Daemon { guest, .. } = &settings.daemon;
-    if let Err(sentence) = settings.daemon.address() {
+fn web(settings: &Settings, findings: &mut Findings) {
+    let Web { play_as, .. } = &settings.web;
+    if let Err(sentence) = settings.web.address() {
         findings.when(true, &["listen"], sentence);
     }
-    if guest.is_empty() {
+    if play_as.is_empty() {
         return;
     }
     findings.when(
-        !is_user_name(guest),
-        &["guest"],
-        format!("`{guest}` is no name of a user"),
+        !is_user_name(play_as),
+        &["play_as"],
+        format!("`{play_as}` is not a user name"),
     );
     let endpoint = settings.lichess.endpoint();
     findings.when(
         endpoint.is_ok_and(|endpoint| !endpoint.is_local()),
-        &["guest"],
-        "only on a simulator on this machine one plays on the page; on Lichess the other side plays there",
+        &["play_as"],
+        "playing on the page works only with a simulator on this machine; leave it empty",
     );
 }
 
@@ -167,7 +167,7 @@ fn lichess(lichess: &Lichess, findings: &mut Findings) {
 }
 
 fn engine(engine: &Engine, findings: &mut Findings) {
-    let (hash, threads, overhead) = (engine.hash_mib, engine.threads, engine.overhead_ms);
+    let (hash, threads, overhead) = (engine.hash_mib, engine.threads, engine.move_overhead_ms);
     findings.when(
         !(1..=65_536).contains(&hash),
         &["hash_mib"],
@@ -180,7 +180,7 @@ fn engine(engine: &Engine, findings: &mut Findings) {
     );
     findings.when(
         overhead > 10_000,
-        &["overhead_ms"],
+        &["move_overhead_ms"],
         format!("{overhead} ms kept back on every move leave no time to think; the most is 10000"),
     );
 }
@@ -188,8 +188,8 @@ fn engine(engine: &Engine, findings: &mut Findings) {
 fn book(book: &Book, findings: &mut Findings) {
     const OTHERWISE: &str = "to play without books write enabled = false";
     findings.when(
-        book.files.is_empty() && !book.default,
-        &["default", "enabled"],
+        book.files.is_empty() && !book.embedded,
+        &["embedded", "enabled"],
         format!(
             "books are enabled, but there is none: `files` is empty and the embedded one is off \
              (default = false); {OTHERWISE}"
@@ -274,8 +274,8 @@ fn challenge(challenge: &Challenge, findings: &mut Findings) {
 /// Who waits for a place.
 fn queue(challenge: &Challenge, findings: &mut Findings) {
     findings.when(
-        challenge.queue > 0 && challenge.queue_s == 0,
-        &["queue_s", "queue"],
+        challenge.queue_size > 0 && challenge.queue_timeout_s == 0,
+        &["queue_timeout_s", "queue_size"],
         "challenges may wait for a place, but for 0 seconds; to decline them at once write queue = 0",
     );
 }
@@ -341,14 +341,14 @@ fn games(games: &Games, findings: &mut Findings) {
 
 fn correspondence(correspondence: &Correspondence, findings: &mut Findings) {
     findings.when(
-        correspondence.at_once == 0,
-        &["at_once"],
+        correspondence.concurrency == 0,
+        &["concurrency"],
         "no game without a clock is ever opened, so those that are on would be lost; to take none leave `correspondence` out \
          of `speeds` in [challenge]",
     );
     findings.when(
-        correspondence.move_s == 0,
-        &["move_s"],
+        correspondence.move_time_s == 0,
+        &["move_time_s"],
         "a move of a correspondence game needs a second at least",
     );
 }
@@ -372,7 +372,7 @@ fn tournaments(tournaments: &Tournaments, findings: &mut Findings) {
         &["password"],
         "the password is for arenas of teams, but there are none in teams",
     );
-    if !tournaments.any && tournaments.teams.is_empty() {
+    if !tournaments.join_any && tournaments.teams.is_empty() {
         return;
     }
     const OTHERWISE: &str = "so no arena would be found; to look for none leave out any and teams";
@@ -388,8 +388,8 @@ fn tournaments(tournaments: &Tournaments, findings: &mut Findings) {
         format!("min_minutes = {least} is more than max_minutes = {most}, {OTHERWISE}"),
     );
     findings.when(
-        tournaments.at_once == 0,
-        &["at_once"],
+        tournaments.concurrency == 0,
+        &["concurrency"],
         format!("at most 0 are played at once, {OTHERWISE}"),
     );
     let is_clock = |exact: &Exact| exact.time().is_clock();
@@ -402,15 +402,15 @@ fn tournaments(tournaments: &Tournaments, findings: &mut Findings) {
 
 fn draw(draw: &Draw, findings: &mut Findings) {
     findings.when(
-        draw.moves == 0,
-        &["moves"],
+        draw.min_level_moves == 0,
+        &["min_level_moves"],
         "draws would be agreed after 0 level moves, that is before the engine has looked at the \
          game; the least is 1",
     );
-    let (most, max_win) = (draw.most, draw.max_win);
+    let (most, max_win) = (draw.max_offers, draw.max_win_percent);
     findings.when(
         max_win > 33,
-        &["max_win"],
+        &["max_win_percent"],
         format!(
             "a position that is won in {max_win} of 100 games is not level: then each of win, draw and loss \
              would be as likely; the most is 33"
@@ -418,15 +418,15 @@ fn draw(draw: &Draw, findings: &mut Findings) {
     );
     findings.when(
         draw.offer && most == 0,
-        &["most", "offer"],
+        &["max_offers", "offer"],
         "draws are offered, but 0 times in a game; to offer none write offer = false",
     );
 }
 
 fn resign(resign: &Resign, findings: &mut Findings) {
     findings.when(
-        resign.moves == 0,
-        &["moves"],
+        resign.min_lost_moves == 0,
+        &["min_lost_moves"],
         "games would be resigned after 0 lost moves, that is before the engine has looked at \
          them; the least is 1",
     );

@@ -11,9 +11,9 @@ use super::seconds;
 #[serde(default, deny_unknown_fields)]
 pub struct Correspondence {
     /// How many of them are open at once; the others rest.
-    pub at_once: usize,
+    pub concurrency: usize,
     /// The most seconds for a move with days for it; without a limit a person waits, so it is 5 at most.
-    pub move_s: u64,
+    pub move_time_s: u64,
     /// How many seconds a game stays open after our move, in case that the opponent answers.
     pub linger_s: u64,
 }
@@ -21,7 +21,7 @@ pub struct Correspondence {
 impl Correspondence {
     /// The longest that a move may take.
     pub fn longest(&self) -> Duration {
-        seconds(self.move_s)
+        seconds(self.move_time_s)
     }
 
     /// How long a game stays open after our move.
@@ -33,8 +33,8 @@ impl Correspondence {
 impl Default for Correspondence {
     fn default() -> Self {
         Self {
-            at_once: 2,
-            move_s: 20,
+            concurrency: 2,
+            move_time_s: 20,
             linger_s: 60,
         }
     }

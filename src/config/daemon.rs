@@ -1,6 +1,5 @@
-//! What can be set about the process itself.
+//! `[daemon]`: settings of the process itself.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,14 +14,10 @@ pub struct Daemon {
     /// Seconds that running games get to finish after SIGTERM or the first Ctrl-C.
     pub grace_s: u64,
     /// How much to log.
-    pub log: LogLevel,
-    /// Loopback address and port of the page, `/metrics` and `/healthz`; empty for none.
-    pub listen: String,
+    pub log_level: LogLevel,
     /// The control socket, for `knightwatch status`; by default `control.sock` in the runtime directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
-    /// A user of a simulator on this machine, as whom one plays on the page; empty for none.
-    pub guest: String,
 }
 
 /// The least severe kind of log line that is still written.
@@ -40,37 +35,6 @@ impl Daemon {
     /// How long running games get to finish once a stop is asked for.
     pub fn grace(&self) -> Duration {
         seconds(self.grace_s)
-    }
-
-    /// Where the page, `/metrics` and `/healthz` are served; `None` for nowhere.
-    ///
-    /// # Errors
-    /// A sentence about what is wrong with the address.
-    pub fn address(&self) -> Result<Option<SocketAddr>, String> {
-        if self.listen.is_empty() {
-            return Ok(None);
-        }
-        let address: SocketAddr = self.listen.parse().map_err(|_| {
-            format!(
-                "`{}` is no address with a port, such as 127.0.0.1:9664",
-                self.listen
-            )
-        })?;
-        let answered = [
-            IpAddr::from(Ipv4Addr::LOCALHOST),
-            Ipv6Addr::LOCALHOST.into(),
-        ];
-        if !answered.contains(&address.ip()) {
-            let why = if address.ip().is_loopback() {
-                "is not a name by which requests are answered"
-            } else {
-                "can be reached from outside"
-            };
-            return Err(format!(
-                "`{address}` {why}; use 127.0.0.1 or [::1], and a proxy in front of it if others have to see it"
-            ));
-        }
-        Ok(Some(address))
     }
 }
 
@@ -91,10 +55,8 @@ impl Default for Daemon {
     fn default() -> Self {
         Self {
             grace_s: 900,
-            log: LogLevel::Info,
-            listen: "127.0.0.1:9664".into(),
+            log_level: LogLevel::Info,
             socket: None,
-            guest: String::new(),
         }
     }
 }

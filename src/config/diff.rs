@@ -36,13 +36,14 @@ impl Settings {
         Self {
             lichess: old.lichess,
             engine: Engine {
-                overhead_ms: new.engine.overhead_ms,
+                move_overhead_ms: new.engine.move_overhead_ms,
                 ponder: new.engine.ponder,
                 strength: new.engine.strength,
                 ..old.engine
             },
             book: old.book,
             records: old.records,
+            web: old.web,
             daemon: old.daemon,
             account: old.account,
             name: old.name,
@@ -352,9 +353,9 @@ mod tests {
     fn what_was_opened_at_the_start_waits_for_a_restart() {
         let old = settings("");
         let new = settings(
-            "[lichess]\nurl = \"http://127.0.0.1:1\"\n[engine]\nthreads = 7\noverhead_ms = 7\nponder = false\nstrength = 1500\n\
-             [book]\nmax_ply = 7\n[records]\nenabled = false\n[daemon]\ngrace_s = 7\n\
-             [challenge]\nqueue = 7\n[games]\nconcurrency = 7\n[draw]\nmoves = 7\n[resign]\nmoves = 7\n\
+            "[lichess]\nurl = \"http://127.0.0.1:1\"\n[engine]\nthreads = 7\nmove_overhead_ms = 7\nponder = false\nstrength = 1500\n\
+             [book]\nmax_ply = 7\n[records]\nenabled = false\n[web]\nlisten = \"\"\n[daemon]\ngrace_s = 7\n\
+             [challenge]\nqueue_size = 7\n[games]\nconcurrency = 7\n[draw]\nmin_level_moves = 7\n[resign]\nmin_lost_moves = 7\n\
              [chat]\ngreeting = \"7\"\n[tournaments]\njoin = [\"may24bot\"]\n[[rule]]\naccept = true\n",
         );
         let adopted = old.adopting(&new);
@@ -368,21 +369,22 @@ mod tests {
                 "engine.threads",
                 "book.max_ply",
                 "records.enabled",
+                "web.listen",
                 "daemon.grace_s"
             ]
         );
         assert_eq!(
             keys(old.changes(&adopted)),
             [
-                "engine.overhead_ms",
+                "engine.move_overhead_ms",
                 "engine.ponder",
                 "engine.strength",
-                "challenge.queue",
+                "challenge.queue_size",
                 "rule 1",
                 "games.concurrency",
                 "tournaments.join",
-                "draw.moves",
-                "resign.moves",
+                "draw.min_level_moves",
+                "resign.min_lost_moves",
                 "chat.greeting"
             ]
         );

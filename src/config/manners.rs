@@ -17,11 +17,11 @@ pub struct Draw {
     /// Full moves that must have been played before a draw is offered or accepted.
     pub min_move: u32,
     /// A position counts as level while neither side would win more of 100 such games.
-    pub max_win: u32,
+    pub max_win_percent: u32,
     /// How many of our moves in a row the position must have been level before we offer or accept.
-    pub moves: u32,
+    pub min_level_moves: u32,
     /// How many draws we offer in a game at most.
-    pub most: u32,
+    pub max_offers: u32,
 }
 
 /// `[resign]`
@@ -35,7 +35,7 @@ pub struct Resign {
     /// A position counts as lost when we are down by this many centipawns, or mated.
     pub score_cp: u32,
     /// How many of our moves in a row the position must have been lost.
-    pub moves: u32,
+    pub min_lost_moves: u32,
     /// With less than so many seconds on the opponent's clock we play on.
     pub their_time_s: u64,
 }
@@ -98,9 +98,9 @@ impl Default for Draw {
             offer: true,
             accept: true,
             min_move: 35,
-            max_win: 15,
-            moves: 6,
-            most: 3,
+            max_win_percent: 15,
+            min_level_moves: 6,
+            max_offers: 3,
         }
     }
 }
@@ -111,7 +111,7 @@ impl Default for Resign {
             enabled: true,
             humans: false,
             score_cp: 900,
-            moves: 4,
+            min_lost_moves: 4,
             their_time_s: 20,
         }
     }

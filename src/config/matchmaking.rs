@@ -18,9 +18,9 @@ pub struct Matchmaking {
     /// Seconds without a game before that.
     pub idle_s: u64,
     /// Seconds after which a challenge that nobody answers is taken back.
-    pub patience_s: u64,
+    pub challenge_timeout_s: u64,
     /// Of the 100 games between bots a day, so many are left to challenges that come to us and to arenas.
-    pub reserve: u32,
+    pub reserved_games: u32,
     /// Who is never challenged, beside those of `challenge.block`.
     pub block: Vec<Pattern>,
     /// Whom to challenge and to what; without any, the default profile.
@@ -69,8 +69,8 @@ impl Default for Matchmaking {
         Self {
             enabled: false,
             idle_s: 60,
-            patience_s: 20,
-            reserve: 20,
+            challenge_timeout_s: 20,
+            reserved_games: 20,
             block: Vec::new(),
             profile: Vec::new(),
         }
@@ -115,7 +115,7 @@ impl Matchmaking {
 
     /// How long a challenge may stay unanswered.
     pub fn patience(&self) -> Duration {
-        seconds(self.patience_s)
+        seconds(self.challenge_timeout_s)
     }
 }
 
@@ -155,16 +155,16 @@ pub(super) fn faults(matchmaking: &Matchmaking) -> Vec<(Keys, String)> {
     if !matchmaking.enabled {
         return found;
     }
-    let reserve = matchmaking.reserve;
+    let reserve = matchmaking.reserved_games;
     if reserve >= 100 {
         let why = format!(
             "{reserve} games a day are left to others, but there are 100 in all; to challenge nobody write enabled = false"
         );
-        found.push((&["reserve"], why));
+        found.push((&["reserved_games"], why));
     }
-    if matchmaking.patience_s == 0 {
+    if matchmaking.challenge_timeout_s == 0 {
         let why = "a challenge would be taken back after 0 seconds; the least is 1";
-        found.push((&["patience_s"], why.to_owned()));
+        found.push((&["challenge_timeout_s"], why.to_owned()));
     }
     for (number, profile) in matchmaking.profile.iter().enumerate() {
         let name = profile.shown(number);

@@ -18,6 +18,7 @@ mod rule;
 mod schema;
 mod settings;
 mod strength;
+mod web;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -45,6 +46,7 @@ pub use settings::{
     Settings, Speed, Tournaments, Variant,
 };
 pub use strength::{Aim, STRONGEST, Strength, WEAKEST};
+pub use web::Web;
 
 /// So many seconds, and a century at most: whoever writes more means for ever.
 pub(crate) fn seconds(seconds: u64) -> Duration {

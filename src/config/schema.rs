@@ -14,6 +14,7 @@ use super::manners::{Chat, Draw, Resign};
 use super::matchmaking::{Matchmaking, Profile};
 use super::rule::{Limit, Match, Play, Rule};
 use super::settings::{Book, Challenge, Engine, Games, Lichess, Records, Settings, Tournaments};
+use super::web::Web;
 use crate::lichess::model::clip;
 use crate::spelling::choices;
 
@@ -37,6 +38,7 @@ pub(super) fn keys(section: &str) -> Option<&'static [&'static str]> {
         "resign" => fields::<Resign>(),
         "chat" => fields::<Chat>(),
         "records" => fields::<Records>(),
+        "web" => fields::<Web>(),
         "daemon" => fields::<Daemon>(),
         _ => return None,
     })

@@ -16,6 +16,7 @@ use super::matchmaking::Matchmaking;
 use super::rule::{Books, Exact, Limit, Pattern, Play, Rule, strange_books};
 use super::seconds;
 use super::strength::Strength;
+use super::web::Web;
 use super::{SERVICE_CONFIG, TokenSource};
 use crate::lichess::{Endpoint, EndpointError};
 
@@ -53,6 +54,8 @@ pub struct Settings {
     pub chat: Chat,
     /// What to keep of the games.
     pub records: Records,
+    /// The page, `/metrics` and `/healthz`.
+    pub web: Web,
     /// The process itself.
     pub daemon: Daemon,
     /// Where there are several accounts, the settings of each: these, with its own over them.
@@ -98,7 +101,7 @@ pub struct Engine {
     /// Search threads, shared by all games; 0 means one for each core.
     pub threads: usize,
     /// Time in ms kept back on every move beside the measured lag.
-    pub overhead_ms: u64,
+    pub move_overhead_ms: u64,
     /// Whether to think on the opponents' time as well.
     pub ponder: bool,
     /// How strong it plays where no rule says otherwise.
@@ -114,7 +117,7 @@ pub struct Book {
     /// Polyglot books, asked in this order before the embedded one.
     pub files: Vec<PathBuf>,
     /// Whether to ask the embedded book when the files have no move.
-    pub default: bool,
+    pub embedded: bool,
     /// Which of a position's book moves to play.
     pub selection: Selection,
     /// Book moves with a smaller weight are passed over.
@@ -164,9 +167,9 @@ pub struct Challenge {
     /// Challenges of all users that are accepted within 24 hours; 0 sets no limit.
     pub per_day: u32,
     /// How many challenges may wait for a place; beyond, they are declined with `later`.
-    pub queue: usize,
+    pub queue_size: usize,
     /// Seconds after which one that waits is declined with `later`.
-    pub queue_s: u64,
+    pub queue_timeout_s: u64,
     /// Who of those that wait is served first.
     pub prefer: Prefer,
     /// How many rematches are accepted in a row, unless a rule accepts more.
@@ -190,7 +193,7 @@ pub struct Games {
     /// Who gets a move back when he asks for it.
     pub takebacks: Takebacks,
     /// How many takebacks there are in a game at most.
-    pub most_takebacks: u32,
+    pub max_takebacks: u32,
     /// Whether to challenge the opponent to one more game when a game is over.
     pub offer_rematch: bool,
 }
@@ -208,7 +211,7 @@ pub struct Tournaments {
     /// What arenas of these teams ask for, if they do.
     pub password: String,
     /// Whether to join any arena of the site that allows bots.
-    pub any: bool,
+    pub join_any: bool,
     /// Of those that are found in either way: the speeds.
     pub speeds: Vec<Speed>,
     /// The time controls; none for all.
@@ -218,9 +221,9 @@ pub struct Tournaments {
     /// The longest.
     pub max_minutes: u32,
     /// Those that begin within so many hours.
-    pub within_h: u32,
+    pub join_ahead_h: u32,
     /// So many at once.
-    pub at_once: usize,
+    pub concurrency: usize,
 }
 
 /// `[records]`
@@ -425,7 +428,7 @@ impl Engine {
 
     /// Time kept back on every move.
     pub fn overhead(&self) -> Duration {
-        Duration::from_millis(self.overhead_ms)
+        Duration::from_millis(self.move_overhead_ms)
     }
 }
 
@@ -445,7 +448,7 @@ impl Challenge {
 
     /// How long a challenge waits for a place.
     pub fn patience(&self) -> Duration {
-        seconds(self.queue_s)
+        seconds(self.queue_timeout_s)
     }
 }
 
@@ -464,7 +467,7 @@ impl Default for Engine {
         Self {
             hash_mib: 256,
             threads: 0,
-            overhead_ms: 50,
+            move_overhead_ms: 50,
             ponder: true,
             strength: Strength::default(),
         }
@@ -476,7 +479,7 @@ impl Default for Book {
         Self {
             enabled: true,
             files: Vec::new(),
-            default: true,
+            embedded: true,
             selection: Selection::Weighted,
             min_weight: 1,
             max_ply: 40,
@@ -505,8 +508,8 @@ impl Default for Challenge {
             block: Vec::new(),
             per_user_day: 0,
             per_day: 0,
-            queue: 10,
-            queue_s: 120,
+            queue_size: 10,
+            queue_timeout_s: 120,
             prefer: Prefer::Humans,
             rematches: 1,
         }
@@ -522,7 +525,7 @@ impl Default for Games {
             abort_after_s: 60,
             claim_victory: true,
             takebacks: Takebacks::Casual,
-            most_takebacks: 3,
+            max_takebacks: 3,
             offer_rematch: false,
         }
     }
@@ -535,13 +538,13 @@ impl Default for Tournaments {
             teams: Vec::new(),
             join_teams: false,
             password: String::new(),
-            any: false,
+            join_any: false,
             speeds: vec![Speed::Bullet, Speed::Blitz, Speed::Rapid, Speed::Classical],
             clocks: Vec::new(),
             min_minutes: 10,
             max_minutes: 720,
-            within_h: 24,
-            at_once: 1,
+            join_ahead_h: 24,
+            concurrency: 1,
         }
     }
 }

@@ -25,17 +25,17 @@ fn environment(variables: &[(&str, &str)]) -> BTreeMap<String, String> {
 #[test]
 fn later_layers_win() {
     let (_directory, mut sources) =
-        written("[engine]\nhash_mib = 1\nthreads = 1\noverhead_ms = 1\n");
+        written("[engine]\nhash_mib = 1\nthreads = 1\nmove_overhead_ms = 1\n");
     sources.environment = environment(&[
         ("KNIGHTWATCH__ENGINE__THREADS", "2"),
         ("KNIGHTWATCH__ENGINE__OVERHEAD_MS", "2"),
         ("KNIGHTWATCH__CHALLENGE__SPEEDS", "blitz,rapid"),
     ]);
-    sources.set = vec![("engine.overhead_ms".to_owned(), "3".to_owned())];
+    sources.set = vec![("engine.move_overhead_ms".to_owned(), "3".to_owned())];
     let settings = Settings::load(&sources).expect("valid settings");
     let engine = &settings.engine;
     assert_eq!(
-        (engine.hash_mib, engine.threads, engine.overhead_ms),
+        (engine.hash_mib, engine.threads, engine.move_overhead_ms),
         (1, 2, 3)
     );
     assert_eq!(settings.challenge.speeds, [Speed::Blitz, Speed::Rapid]);

@@ -88,7 +88,7 @@ impl Ends {
             Request::Page => match self.page.get() {
                 Some(page) => Ok(page.with_key.clone()),
                 None => Err(Refused(
-                    "no page is open: daemon.listen names its address, and the log says what is wrong with it"
+                    "no page is open: web.listen names its address, and the log says what is wrong with it"
                         .to_owned(),
                 )),
             },

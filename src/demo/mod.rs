@@ -25,7 +25,8 @@ use crate::events::{Bus, Event, RecvError};
 use crate::lichess::Token;
 use crate::plural;
 use crate::sim::{
-    self, ColorChoice, Habits, Kind, NewUser, Plan, Sim, SimOptions, Sparring, TimeControl,
+    self, Behavior, ChallengePlan, ColorChoice, NewUser, PlayerKind, PlayerOptions, Sim,
+    SimOptions, TimeControl,
 };
 use crate::store::{self, Recorder};
 use crate::web::{self, Page};
@@ -232,12 +233,12 @@ fn bot_parts(sim: &Sim, address: SocketAddr, events: Bus) -> anyhow::Result<BotP
     settings.games.reserved_for_humans = 4;
     settings.games.abort_after_s = 600;
     settings.games.takebacks = Takebacks::Always;
-    settings.games.most_takebacks = u32::MAX;
+    settings.games.max_takebacks = u32::MAX;
     // Games without a clock count as correspondence.
     settings.challenge.speeds.push(Speed::Correspondence);
     // Who plays one on the page sits there and waits for the answer.
     settings.correspondence.linger_s = 3_600;
-    settings.correspondence.at_once = 20;
+    settings.correspondence.concurrency = 20;
     let token: Token = sim.token_of(NAME).parse()?;
     Ok(daemon::assemble(&Arc::new(settings), token, events)?)
 }
@@ -256,7 +257,7 @@ fn open_page(
         records: Some(records),
         play: Some(web::Play {
             user: GUEST.to_owned(),
-            site: sim.door_of(GUEST),
+            site: sim.router_as(GUEST),
         }),
         orders: Some(web::Orders {
             ends: (parts.metrics.clone(), helm).into(),
@@ -281,62 +282,62 @@ fn invite(sim: &Sim, games: Option<u32>) {
         if let Some(plan) = &mut partner.challenges {
             plan.count = share;
         }
-        sim.spar(partner);
+        sim.add_player(partner);
     }
 }
 
 /// Who plays against us, the quickest first.
-fn partners() -> Vec<Sparring> {
-    let plan = |time_controls: &[(u32, u32)], colors: &[ColorChoice]| Plan {
+fn partners() -> Vec<PlayerOptions> {
+    let plan = |time_controls: &[(u32, u32)], colors: &[ColorChoice]| ChallengePlan {
         time_controls: time_controls
             .iter()
             .map(|&(limit, increment)| TimeControl::clock(limit, increment))
             .collect(),
         colors: colors.to_vec(),
         rated: true,
-        ..Plan::against(NAME, TimeControl::clock(60, 0))
+        ..ChallengePlan::against(NAME, TimeControl::clock(60, 0))
     };
     let alternate = [ColorChoice::White, ColorChoice::Black];
     let turned = [ColorChoice::Black, ColorChoice::White];
-    let sparring = |name: &str, rating, kind, delay, plan| Sparring {
+    let player = |name: &str, rating, kind, delay, plan| PlayerOptions {
         rating,
         delay: Duration::from_millis(delay)..=Duration::from_millis(delay + delay / 2),
-        ..Sparring::new(name, kind).challenging(plan)
+        ..PlayerOptions::new(name, kind).challenging(plan)
     };
     vec![
-        sparring(
+        player(
             "Rookie",
             800,
-            Kind::Random,
+            PlayerKind::Random,
             300,
             plan(&[(30, 0), (30, 1)], &alternate),
         ),
-        sparring(
+        player(
             "Magpie",
             1200,
-            Kind::Greedy,
+            PlayerKind::Greedy,
             400,
             plan(&[(60, 0), (30, 1)], &turned),
         ),
-        Sparring {
-            habits: Habits {
-                resigns: Some(9),
-                ..Habits::default()
+        PlayerOptions {
+            behavior: Behavior {
+                resigns_when_lost: Some(9),
+                ..Behavior::default()
             },
-            ..sparring(
+            ..player(
                 "Echo",
                 1900,
-                Kind::Engine { nodes: 2_000 },
+                PlayerKind::Engine { nodes: 2_000 },
                 300,
                 plan(&[(60, 0), (60, 1), (120, 1)], &alternate),
             )
         },
-        sparring(
+        player(
             "Shuffle",
             1500,
-            Kind::Engine { nodes: 200 },
+            PlayerKind::Engine { nodes: 200 },
             300,
-            Plan {
+            ChallengePlan {
                 variant: "chess960".to_owned(),
                 ..plan(&[(60, 0)], &turned)
             },

@@ -181,7 +181,7 @@ async fn latency(client: &Client) -> Result<Finding, Error> {
 /// The most that is asked for is what the account's preferences allow: until somebody changes them, no bot is asked.
 async fn takebacks(settings: &Settings, client: &Client, info: &TokenInfo) -> Option<Finding> {
     let wanted = settings.games.takebacks;
-    if wanted == Takebacks::Never || settings.games.most_takebacks == 0 {
+    if wanted == Takebacks::Never || settings.games.max_takebacks == 0 {
         return None;
     }
     let mut page = settings.lichess.url.clone();
@@ -323,11 +323,11 @@ fn books(settings: &Settings) -> Vec<Finding> {
                 .advice("put it right, or take it out of book.files"),
         })
         .collect();
-    if settings.default {
+    if settings.embedded {
         let entries = Book::embedded().records().len();
         findings.push(Finding::good("book", format!("our own: {entries} entries")));
     } else if settings.files.is_empty() {
-        let advice = "set book.default = true, or book.enabled = false";
+        let advice = "set book.embedded = true, or book.enabled = false";
         findings.push(Finding::warning("book", "on, but without a single book").advice(advice));
     }
     findings
@@ -367,7 +367,7 @@ fn records(settings: &Settings, lost: bool) -> Finding {
 
 /// Where the page will be. That its address can be used is seen where the settings are read.
 fn web_page(settings: &Settings) -> Finding {
-    match settings.daemon.address() {
+    match settings.web.address() {
         Ok(Some(address)) => {
             let text = format!(
                 "http://{address}/; while the bot runs, knightwatch page prints it with its key"
@@ -375,12 +375,8 @@ fn web_page(settings: &Settings) -> Finding {
             Finding::good("page", text)
         }
         Ok(None) => Finding::good("page", "off"),
-        Err(why) => Finding::bad(
-            "page",
-            Fault::Configuration,
-            format!("daemon.listen: {why}"),
-        )
-        .advice("the default is 127.0.0.1:9664; \"\" serves no page"),
+        Err(why) => Finding::bad("page", Fault::Configuration, format!("web.listen: {why}"))
+            .advice("the default is 127.0.0.1:9664; \"\" serves no page"),
     }
 }
 
@@ -399,8 +395,8 @@ async fn engine(settings: &Settings) -> Finding {
             ..Limits::default()
         };
         let (engine, game) = (Engine::new(options), Game::new(Position::startpos()));
-        engine.think(&game, limits.clone());
-        engine.think(&game, limits)
+        engine.search(&game, limits.clone());
+        engine.search(&game, limits)
     };
     match tokio::task::spawn_blocking(search).await {
         Ok(thought) if thought.mv.is_some() => {

@@ -1,105 +1,101 @@
-//! `knightwatch render`.
+//! The `render` command.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Board, Film};
-use crate::aside;
-use crate::chess::{Color, Game, LineError, pgn};
+use super::{Animation, Board};
+use crate::atomic_file;
+use crate::chess::{Color, Game, NotationError, pgn};
 use crate::input;
 
-/// The most that is read of a file with a game.
-const LONGEST: u64 = 16 << 20;
+/// The largest PGN file that is read.
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// What is to be drawn, and how.
+/// Options of the `render` command.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RenderOptions {
-    /// A position, as FEN or `startpos` with moves behind it, a PGN file of which the first game is taken, or - for PGN from
-    /// stdin
+    /// A position (FEN or `startpos`, optionally with moves), a PGN file of which the first game is used, or - for
+    /// PGN from stdin
     #[arg(value_name = "POSITION|PGN", required = true)]
-    what: Vec<String>,
-    /// The file to write [default: stdout, where that is no terminal]
+    input: Vec<String>,
+    /// The file to write [default: stdout, unless it is a terminal]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Draw a game's position after so many plies [default: the last one]
+    /// Draw the position of a game after this many plies [default: the last one]
     #[arg(long, value_name = "N", conflicts_with = "animated")]
     ply: Option<usize>,
-    /// Seen from Black's side
+    /// Draw from Black's side
     #[arg(long)]
     black: bool,
-    /// Draw the whole game, as a picture that moves
+    /// Draw the whole game as an animation
     #[arg(long)]
     animated: bool,
 }
 
-/// Why there is no picture.
+/// Error of the `render` command.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
-    /// It looks like a position, and is none.
-    #[error("{text:?} is no position: {cause}")]
+    /// The argument looks like a position, but is invalid.
+    #[error("{text:?} is not a position: {cause}")]
     Position {
-        /// What was given.
+        /// The argument.
         text: String,
-        /// What is wrong with it.
-        cause: LineError,
+        cause: NotationError,
     },
-    /// It does not look like a position, and there is no such file.
+    /// The argument does not look like a position, and the file cannot be read.
     #[error(
-        "cannot read {text:?}: {cause}\nhint: a position is given as FEN or as moves from the start, as in \
-         startpos e4 c5, a game as the name of a PGN file, or - for stdin"
+        "cannot read {text:?}: {cause}\nhint: give a position as FEN or as moves, such as \
+         startpos e4 c5, or a game as a PGN file, or - for stdin"
     )]
     Unreadable {
-        /// What was given.
         text: String,
-        /// What the system says.
+        /// The argument.
         cause: io::Error,
     },
-    /// The file has a game that cannot be read.
-    #[error("{name}, {cause}\nhint: correct it there, or draw only a position of it, given as FEN")]
+    /// A game in the file is invalid.
+    #[error("{name}, {cause}\nhint: correct the game, or draw a position given as FEN")]
     Game {
-        /// The file.
+        /// The path.
         name: String,
-        /// What is wrong, and in which line.
+        /// The error, with its line.
         cause: pgn::ReadError,
     },
-    /// The file has no game.
-    #[error("there is no game in {0}: it has to begin with a tag or a move, as PGN does")]
+    /// The file contains no game.
+    #[error("no game in {0}: expected PGN, starting with a tag or a move")]
     Empty(String),
-    /// The game does not last that long.
-    #[error(
-        "the game has {plies} plies, so there is none after {wanted}: --ply takes 0 to {plies}"
-    )]
+    /// The game is shorter than the requested ply.
+    #[error("ply {requested_ply} is beyond the end of the game: --ply takes 0 to {plies}")]
     TooShort {
-        /// What it has.
+        /// Plies of the game.
         plies: usize,
-        /// What was asked for.
-        wanted: usize,
+        /// The requested ply.
+        requested_ply: usize,
     },
-    /// A position does not move.
+    /// A position without moves cannot be animated.
     #[error(
-        "a position alone has no moves: --ply and --animated need some behind it, or a game as PGN"
+        "a position alone has no moves: --ply and --animated need moves after it, or a PGN file"
     )]
     NoGame,
-    /// A picture is nothing to read.
-    #[error("an SVG picture is nothing to read on a terminal: write it to a file with -o FILE")]
+    /// The output would be a terminal.
+    #[error("refusing to print SVG to a terminal: write it to a file with -o FILE")]
     Terminal,
     /// The file cannot be written.
     #[error("cannot write {}: {cause}", path.display())]
     Unwritable {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         cause: io::Error,
     },
-    /// Nothing can be printed.
+    /// Standard output cannot be written.
     #[error("cannot print")]
     Output(#[from] io::Error),
 }
 
-/// Draws a position or a game. `terminal`: `out` is one.
+/// Draws a position or a game. `terminal` says whether `out` is a terminal.
 ///
 /// # Errors
-/// [`RenderError`] for what cannot be read or written.
+/// [`RenderError`] if the input is invalid or the output cannot be written.
 pub fn render_command(
     options: &RenderOptions,
     out: &mut impl Write,
@@ -110,26 +106,28 @@ pub fn render_command(
         return Err(RenderError::Terminal);
     }
     match &options.output {
-        Some(path) => aside::write(path, svg.as_bytes()).map_err(|cause| RenderError::Unwritable {
-            path: path.clone(),
-            cause,
-        }),
+        Some(path) => {
+            atomic_file::write(path, svg.as_bytes()).map_err(|cause| RenderError::Unwritable {
+                path: path.clone(),
+                cause,
+            })
+        }
         None => Ok(out.write_all(svg.as_bytes())?),
     }
 }
 
 fn draw(options: &RenderOptions) -> Result<String, RenderError> {
-    let seen_from = if options.black {
+    let orientation = if options.black {
         Color::Black
     } else {
         Color::White
     };
-    let line = options.what.join(" ");
+    let line = options.input.join(" ");
     let text = line.trim();
-    let mut film_names = ["White", "Black"].map(str::to_owned);
+    let mut players = ["White", "Black"].map(str::to_owned);
     let mut result = String::new();
     let mut game = if looks_like_position(text) {
-        let game = Game::from_line(text).map_err(|cause| RenderError::Position {
+        let game = Game::from_notation(text).map_err(|cause| RenderError::Position {
             text: text.to_owned(),
             cause,
         })?;
@@ -139,38 +137,41 @@ fn draw(options: &RenderOptions) -> Result<String, RenderError> {
         game
     } else {
         let record = first_game(text)?;
-        film_names = film_names.map(|tag| record.tags.get(&tag).unwrap_or("?").to_owned());
+        players = players.map(|tag| record.tags.get(&tag).unwrap_or("?").to_owned());
         result = Some(record.outcome.to_string())
             .filter(|outcome| outcome != "*")
             .unwrap_or_default();
         record.game
     };
     if options.animated {
-        let [white, black] = &film_names;
-        return Ok(Film {
+        let [white, black] = &players;
+        return Ok(Animation {
             game: &game,
-            seen_from,
+            orientation,
             names: [white, black],
             result: &result,
         }
         .svg());
     }
     let plies = game.moves().len();
-    let wanted = options.ply.unwrap_or(plies);
-    if wanted > plies {
-        return Err(RenderError::TooShort { plies, wanted });
+    let requested_ply = options.ply.unwrap_or(plies);
+    if requested_ply > plies {
+        return Err(RenderError::TooShort {
+            plies,
+            requested_ply,
+        });
     }
-    game.truncate(wanted);
+    game.truncate(requested_ply);
     Ok(Board {
         position: game.position(),
-        seen_from,
+        orientation,
         last: game.moves().last().copied(),
     }
     .svg())
 }
 
-/// Whether this is meant for a position and not for a file: it begins with `startpos`, has eight ranks between slashes, or
-/// blanks behind the first of its words.
+/// Whether the text is meant as a position rather than a file: it starts with `startpos`, has eight ranks separated
+/// by slashes, or blanks after the first word.
 fn looks_like_position(text: &str) -> bool {
     let board = text.split_ascii_whitespace().next().unwrap_or_default();
     if board == "startpos" {
@@ -189,10 +190,12 @@ fn first_game(name: &str) -> Result<pgn::Record, RenderError> {
     };
     let mut text = Vec::new();
     match name {
-        "-" => io::stdin().lock().take(LONGEST).read_to_end(&mut text),
-        name => {
-            input::open(Path::new(name)).and_then(|file| file.take(LONGEST).read_to_end(&mut text))
-        }
+        "-" => io::stdin()
+            .lock()
+            .take(MAX_FILE_BYTES)
+            .read_to_end(&mut text),
+        name => input::open(Path::new(name))
+            .and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut text)),
     }
     .map_err(unreadable)?;
     let shown = if name == "-" { "stdin" } else { name };
@@ -211,9 +214,9 @@ mod tests {
 
     use super::*;
 
-    fn options(what: &str) -> RenderOptions {
+    fn options(input: &str) -> RenderOptions {
         RenderOptions {
-            what: vec![what.to_owned()],
+            input: vec![input.to_owned()],
             output: None,
             ply: None,
             black: false,
@@ -228,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_and_games_are_told_apart() {
+    fn looks_like_position_distinguishes_files() {
         for fen in [
             "8/8/8/4k3/8/8/4P3/4K3",
             "8/8/8/4k3/8/8/4P3/4K3 b - - 5 60",
@@ -250,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_is_drawn_with_its_moves() {
+    fn render_of_position_applies_moves() {
         let line = options("startpos e4 c5");
         let after = drawn(&line).expect("drawn");
         assert!(
@@ -262,20 +265,24 @@ mod tests {
             ..line.clone()
         };
         assert_eq!(drawn(&first), drawn(&options("startpos")));
-        let film = RenderOptions {
+        let animation = RenderOptions {
             animated: true,
             ..line
         };
-        assert!(drawn(&film).expect("drawn").contains("White against Black"));
+        assert!(
+            drawn(&animation)
+                .expect("drawn")
+                .contains("White against Black")
+        );
         let error = drawn(&options("startpos e5")).unwrap_err();
         assert!(error.contains("move 1 after the position"), "{error}");
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn render_of_bad_input_names_the_place() {
         let error = drawn(&options("8/8/8/4k3/8/8/4P3/4X3 w - - 0 1")).unwrap_err();
         assert!(
-            error.contains("is no position: \"X\" is no piece"),
+            error.contains("is not a position: \"X\" is not a piece"),
             "{error}"
         );
         let error = drawn(&options("nothing.pgn")).unwrap_err();
@@ -310,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_game_is_drawn_at_every_ply_and_as_a_whole() {
+    fn render_of_game_draws_ply_or_animation() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("game.pgn");
         let text = "[White \"Anna\"]\n[Black \"Bert\"]\n\n1. e4 e5 2. Ke2 1-0\n\n1. d4 *\n";
@@ -332,13 +339,13 @@ mod tests {
             "{first}"
         );
         let output = folder.path().join("film.svg");
-        let film = RenderOptions {
+        let animation = RenderOptions {
             animated: true,
             output: Some(output.clone()),
             ..game
         };
-        assert_eq!(drawn(&film), Ok(String::new()));
-        let film = fs::read_to_string(output).expect("written");
-        assert!(film.contains("Anna against Bert 1-0"), "{film}");
+        assert_eq!(drawn(&animation), Ok(String::new()));
+        let animation = fs::read_to_string(output).expect("written");
+        assert!(animation.contains("Anna against Bert 1-0"), "{animation}");
     }
 }

@@ -1,83 +1,83 @@
-//! Who stood how well in a game, and how long each move took.
+//! Graph of a game's winning chances and move times.
 
 use std::fmt::Write as _;
 
 use super::Escaped;
 use crate::chess::Color;
 
-/// The picture's size, in pixels: the chances above, the times below.
+/// Size of the image in pixels: chances on top, times below.
 const WIDTH: f64 = 640.0;
-const CHANCES: f64 = 180.0;
-const TIMES: f64 = 60.0;
+const CHANCES_HEIGHT: f64 = 180.0;
+const TIMES_HEIGHT: f64 = 60.0;
 
 const WHITE: &str = "#f4f1ea";
 const BLACK: &str = "#4a4540";
 const LINE: &str = "#d08b1d";
-/// Where nothing was measured.
-const NOTHING: &str = "#8d867c";
+/// Background where nothing was measured.
+const UNKNOWN: &str = "#8d867c";
 
-/// Plies between two measurements with a straight line between them: one side measures at its own moves.
-const APART: usize = 2;
+/// Longest gap, in plies, that the curve bridges: one side measures only at its own moves.
+const MAX_GAP_PLIES: usize = 2;
 
-/// The chance to win of a side that is so many hundredths of a pawn ahead, 0 to 1: the curve that Lichess shows games
-/// by, fitted to games of people rated 2300.
+/// The winning chance, 0 to 1, at an advantage in centipawns: the curve used by Lichess, fitted to games of players
+/// rated 2300.
 pub fn winning_chance(centipawns: i32) -> f64 {
     1.0 / (1.0 + (-0.003_682_08 * f64::from(centipawns)).exp())
 }
 
-/// A graph to be drawn.
+/// A graph to draw.
 #[derive(Clone, Copy, Debug)]
 pub struct Graph<'a> {
-    /// Who had White, and who Black.
+    /// Names of White and Black.
     pub names: [&'a str; 2],
-    /// White's chance of winning after each ply, 0 to 1, where it is known.
+    /// White's winning chance after each ply, 0 to 1, where known.
     pub chances: &'a [Option<f64>],
-    /// The time that each ply took in milliseconds, where it is known.
+    /// Time of each ply in milliseconds, where known.
     pub times: &'a [Option<u64>],
-    /// Who made the first move.
+    /// The side that made the first move.
     pub first: Color,
 }
 
 impl Graph<'_> {
-    /// The picture.
+    /// The image.
     pub fn svg(&self) -> String {
         let [white, black] = self.names;
-        let height = CHANCES + TIMES;
+        let height = CHANCES_HEIGHT + TIMES_HEIGHT;
         let title = format!("White's chance of winning: {white} against {black}");
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\
-             <title>{}</title><path fill=\"{NOTHING}\" d=\"M0 0h{WIDTH}v{CHANCES}h-{WIDTH}z\"/>\
-             <path fill=\"{BLACK}\" d=\"M0 {CHANCES}h{WIDTH}v{TIMES}h-{WIDTH}z\"/>{}\
+             <title>{}</title><path fill=\"{UNKNOWN}\" d=\"M0 0h{WIDTH}v{CHANCES_HEIGHT}h-{WIDTH}z\"/>\
+             <path fill=\"{BLACK}\" d=\"M0 {CHANCES_HEIGHT}h{WIDTH}v{TIMES_HEIGHT}h-{WIDTH}z\"/>{}\
              <path fill=\"none\" stroke=\"#b5aea4\" stroke-dasharray=\"4 4\" d=\"M0 {}h{WIDTH}\"/>{}</svg>\n",
             Escaped(&title),
             self.curve(),
-            CHANCES / 2.0,
+            CHANCES_HEIGHT / 2.0,
             self.bars(),
         )
     }
 
-    /// Where a ply is, from the left.
+    /// Horizontal position of a ply.
     fn x(&self, ply: usize) -> f64 {
         let plies = self.chances.len().max(self.times.len()).max(1);
         WIDTH * ply as f64 / plies as f64
     }
 
-    /// White's share from below, Black's above it, and a line between them: only where it was measured.
+    /// White's chances from below, Black's above, and a line in between, where known.
     fn curve(&self) -> String {
         let known = (0..).zip(self.chances);
         let known: Vec<(usize, f64)> = known
             .filter_map(|(ply, chance)| Some((ply, (*chance)?.clamp(0.0, 1.0))))
             .collect();
-        let stretches = known.chunk_by(|(one, _), (next, _)| next - one <= APART);
-        stretches.map(|stretch| self.stretch(stretch)).collect()
+        let runs = known.chunk_by(|(one, _), (next, _)| next - one <= MAX_GAP_PLIES);
+        runs.map(|run| self.run(run)).collect()
     }
 
-    /// Measurements that follow one another, each in the middle of its ply.
-    fn stretch(&self, known: &[(usize, f64)]) -> String {
+    /// A run of measurements, each in the middle of its ply.
+    fn run(&self, known: &[(usize, f64)]) -> String {
         let (Some((first, begin)), Some((last, end))) = (known.first(), known.last()) else {
             return String::new();
         };
-        let y = |chance: f64| CHANCES * (1.0 - chance);
+        let y = |chance: f64| CHANCES_HEIGHT * (1.0 - chance);
         let middle = |ply: usize| (self.x(ply) + self.x(ply + 1)) / 2.0;
         let (left, right) = (self.x(*first), self.x(last + 1));
         let mut line = format!("{left:.1} {:.1}", y(*begin));
@@ -86,23 +86,23 @@ impl Graph<'_> {
         }
         let _ = write!(line, " {right:.1} {:.1}", y(*end));
         format!(
-            "<path fill=\"{BLACK}\" d=\"M{left:.1} 0H{right:.1}V{CHANCES}H{left:.1}z\"/>\
-             <path fill=\"{WHITE}\" d=\"M{line} {right:.1} {CHANCES} {left:.1} {CHANCES}z\"/>\
+            "<path fill=\"{BLACK}\" d=\"M{left:.1} 0H{right:.1}V{CHANCES_HEIGHT}H{left:.1}z\"/>\
+             <path fill=\"{WHITE}\" d=\"M{line} {right:.1} {CHANCES_HEIGHT} {left:.1} {CHANCES_HEIGHT}z\"/>\
              <path fill=\"none\" stroke=\"{LINE}\" stroke-width=\"2\" d=\"M{line}\"/>"
         )
     }
 
-    /// White's times up, Black's down; the longest fills its half.
+    /// Times of White upwards, of Black downwards; the longest fills its half.
     fn bars(&self) -> String {
         let longest = self.times.iter().flatten().copied().max().unwrap_or(0);
         if longest == 0 {
             return String::new();
         }
-        let middle = CHANCES + TIMES / 2.0;
+        let middle = CHANCES_HEIGHT + TIMES_HEIGHT / 2.0;
         let (mut up, mut down) = (String::new(), String::new());
         for (ply, time) in self.times.iter().enumerate() {
             let Some(time) = time else { continue };
-            let length = (TIMES / 2.0 - 2.0) * *time as f64 / longest as f64;
+            let length = (TIMES_HEIGHT / 2.0 - 2.0) * *time as f64 / longest as f64;
             let (x, width) = (self.x(ply), (self.x(ply + 1) - self.x(ply)) * 0.8);
             let (path, way) = match (ply % 2 == 0) == self.first.is_white() {
                 true => (&mut up, -length),
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chances_are_even_without_an_advantage() {
+    fn winning_chance_is_symmetric() {
         assert_eq!(winning_chance(0), 0.5);
         assert!((winning_chance(100) - 0.5910).abs() < 1e-3);
         assert!((winning_chance(-100) + winning_chance(100) - 1.0).abs() < 1e-12);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_of_nothing_is_empty_and_no_number_is_missing() {
+    fn svg_of_unknown_values_is_empty() {
         let names = ["Anna", "A&B"];
         let empty = Graph {
             names,
@@ -157,7 +157,7 @@ mod tests {
             svg.contains("M160.0 90.0 240.0 90.0 560.0 0.0 640.0 0.0"),
             "{svg}"
         );
-        // Nothing is drawn between measurements with others missing between them.
+        // The curve does not bridge larger gaps.
         let apart = Graph {
             chances: &[Some(0.5), None, None, Some(1.0)],
             times: &[],

@@ -1,22 +1,22 @@
-//! Boards, games and graphs as SVG: files that are whole by themselves, for a browser, a chat or a printed page.
+//! Self-contained SVG images of positions, games and graphs.
 //!
-//! Only attributes and SMIL, neither scripts nor styles, so that they look the same under any content policy.
+//! They use only attributes and SMIL, no scripts or styles, so that they work under any content security policy.
 
+mod animation;
 mod board;
 mod command;
-mod film;
 mod graph;
 mod pieces;
 
+pub use animation::Animation;
 pub use board::Board;
 pub use command::{RenderError, RenderOptions, render_command};
-pub use film::Film;
 pub use graph::{Graph, winning_chance};
 pub use pieces::PIECES;
 
 use std::fmt;
 
-/// Text between tags and in attributes.
+/// Escapes text for element content and attributes.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -26,7 +26,7 @@ impl fmt::Display for Escaped<'_> {
             '>' => f.write_str("&gt;"),
             '&' => f.write_str("&amp;"),
             '"' => f.write_str("&quot;"),
-            // XML has no control characters.
+            // XML does not allow control characters.
             letter if letter.is_control() => Ok(()),
             letter => write!(f, "{letter}"),
         })
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_of_others_is_text() {
+    fn escaped_text_has_no_markup() {
         let text = Escaped("<b a=\"1\">&\u{1b}[2J\n").to_string();
         assert_eq!(text, "&lt;b a=&quot;1&quot;&gt;&amp;[2J");
     }

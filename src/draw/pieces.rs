@@ -1,12 +1,12 @@
-//! The pieces, drawn once for the page and for all pictures.
+//! Piece images, shared by the web page and all SVG images.
 
 use crate::chess::{Color, Piece};
 
-/// The white ones, as `<symbol id="wK" viewBox="0 0 45 45">` and so on. `data-black` has what makes black ones of them:
-/// each color, and the side that the light falls on, and then what takes its place.
+/// The white pieces as `<symbol id="wK" viewBox="0 0 45 45">` and so on. `data-black` lists the replacements that
+/// make black pieces: each colour and transformation, followed by what replaces it.
 pub const PIECES: &str = include_str!("pieces.svg");
 
-/// The name of a piece's symbol, such as `wK`.
+/// The symbol name of a piece, such as `wK`.
 pub(super) fn name(piece: Piece) -> String {
     let color = match piece.color {
         Color::White => 'w',
@@ -16,7 +16,7 @@ pub(super) fn name(piece: Piece) -> String {
     format!("{color}{role}")
 }
 
-/// The symbols with these names, for a file of their own.
+/// The symbols with these names, for a standalone file.
 pub(super) fn symbols<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
     names.into_iter().filter_map(|name| symbol(name)).collect()
 }
@@ -29,12 +29,12 @@ fn symbol(name: &str) -> Option<String> {
     let white = &PIECES[start..start + length + END.len()];
     match color {
         "w" => Some(white.to_owned()),
-        "b" => Some(blackened(white)),
+        "b" => Some(blacken(white)),
         _ => None,
     }
 }
 
-fn blackened(white: &str) -> String {
+fn blacken(white: &str) -> String {
     let (_, colors) = PIECES
         .split_once("data-black=\"")
         .expect("the drawing has the colors");
@@ -52,7 +52,7 @@ mod tests {
     use crate::chess::Role;
 
     #[test]
-    fn every_piece_is_drawn_and_whole_by_itself() {
+    fn symbols_of_all_pieces_are_self_contained() {
         for color in Color::ALL {
             for role in Role::ALL {
                 let name = name(Piece::new(color, role));
@@ -66,7 +66,7 @@ mod tests {
                 let paints = |paint| symbol.contains(&format!("fill=\"{paint}\""));
                 assert_eq!(paints("#fdfaf2"), color == Color::White, "{name}");
                 assert_eq!(paints("#34312e"), color == Color::Black, "{name}");
-                // The bishop's slit and the knight's eye are to be seen.
+                // The bishop's slit and the knight's eye must be visible.
                 let has_detail = matches!(role, Role::Bishop | Role::Knight);
                 let light = symbol.contains("#e6dfd0");
                 assert_eq!(light, has_detail && color == Color::Black, "{name}");

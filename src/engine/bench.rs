@@ -1,22 +1,22 @@
-//! The signature of the search: positions of all kinds, a fixed depth, one thread; the nodes visited are the
-//! same on every machine and in every build, and change when the search does.
+//! Fixed-depth search of a set of positions on one thread. The node count is the signature of the search: the same on
+//! every machine and in every build, it changes only when the search does.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use super::control::Control;
 use super::nnue::{self, Network};
-use super::search::{Memory, Search};
+use super::search::{Search, ThreadData};
 use super::table::Table;
 use super::{Limits, Setting};
 use crate::chess::{Game, Position};
 
-/// Plies to search in every position.
+/// Search depth in plies.
 pub const DEPTH: u32 = 12;
 
 const HASH_MIB: usize = 16;
 
-/// From openings to endgames, with some Chess960, tactics, blockades and near-draws.
+/// Openings, middlegames and endgames, with Chess960, tactics, blockades and near-draws.
 const POSITIONS: [&str; 40] = [
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "r1bqkbnr/1ppp1ppp/p1n5/4p3/B3P3/5N2/PPPP1PPP/RNBQK2R b KQkq - 1 4",
@@ -60,31 +60,30 @@ const POSITIONS: [&str; 40] = [
     "5k2/R7/4P3/6K1/8/8/8/5r2 b - - 0 1",
 ];
 
-/// What a bench run found.
+/// Result of a bench run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// Positions visited.
+pub struct BenchResult {
     pub nodes: u64,
-    /// Time taken.
     pub elapsed: Duration,
 }
 
-impl Report {
-    /// Positions per second.
+impl BenchResult {
+    /// Nodes per second.
     pub fn nps(&self) -> u64 {
         let micros = self.elapsed.as_micros().max(1);
         u64::try_from(u128::from(self.nodes) * 1_000_000 / micros).unwrap_or(u64::MAX)
     }
 }
 
-/// Searches all positions to a depth, one after another with one table and one history, and tells of each.
+/// Searches all positions to a depth, one after another with one table and one history, and calls `on_position` with
+/// the number, the FEN and the nodes of each.
 pub fn search(
     setting: &Setting,
     depth: u32,
     mut on_position: impl FnMut(usize, &str, u64),
-) -> Report {
-    let table = Table::new(HASH_MIB).on_huge_pages();
-    let mut memory = Memory::new(setting);
+) -> BenchResult {
+    let table = Table::new(HASH_MIB).with_huge_pages();
+    let mut thread_data = ThreadData::new(setting);
     let started = Instant::now();
     let mut nodes = 0;
     for (number, fen) in POSITIONS.iter().enumerate() {
@@ -95,12 +94,12 @@ pub fn search(
             ..Limits::default()
         };
         let control = Control::new(&limits, 0);
-        table.grow_older();
-        Search::new(&control, &table, &mut memory, &game, &limits, 0).iterate(&mut |_| {});
+        table.new_search();
+        Search::new(&control, &table, &mut thread_data, &game, &limits, 0).iterate(&mut |_| {});
         nodes += control.nodes();
         on_position(number + 1, fen, control.nodes());
     }
-    Report {
+    BenchResult {
         nodes,
         elapsed: started.elapsed(),
     }
@@ -110,7 +109,7 @@ pub fn search(
 ///
 /// # Errors
 ///
-/// When the output cannot be written.
+/// If the output cannot be written.
 pub fn run(output: &mut impl Write) -> io::Result<()> {
     let network = Network::embedded();
     writeln!(output, "{}", nnue::describe(network.as_deref()))?;
@@ -133,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_runs_visit_the_same_nodes() {
+    fn bench_when_repeated_visits_the_same_nodes() {
         let nodes = || search(&Setting::default(), 5, |_, _, _| {}).nodes;
         assert_eq!(nodes(), nodes());
     }

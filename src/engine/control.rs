@@ -1,4 +1,4 @@
-//! What the threads of one search share beside the table: the stop flag, the clock and the node count.
+//! State shared by the threads of one search, besides the transposition table: stop flag, clock, node count.
 
 use std::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
@@ -8,119 +8,122 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Limits;
-use super::time::{Budget, Progress};
+use super::time::{Progress, TimeBudget};
 
-/// Nodes between two looks at the stop flag and the clock, at most.
-pub(crate) const NODES_PER_LOOK: u64 = 1_024;
+/// The most nodes between two polls of the stop flag and the clock.
+pub(crate) const MAX_NODES_PER_POLL: u64 = 1_024;
 
-/// Nodes before the first look: half a millisecond, in which the first iteration finds the blunders among the moves.
-const NODES_AT_LEAST: u64 = 512;
+/// Nodes before the first poll: half a millisecond, enough for the first iteration to sort out the blunders.
+const FIRST_POLL_NODES: u64 = 512;
 
-/// The reins of one search.
+/// Stop flag, clock and counters of one search.
 pub(crate) struct Control {
     started: Instant,
     ply: u32,
-    /// As it was when the search began.
-    planned: Option<Budget>,
-    /// As it is since the expected move was played, if anything else was said then.
-    replanned: OnceLock<Option<Budget>>,
+    /// The time budget that the search started with.
+    budget_at_start: Option<TimeBudget>,
+    /// The time budget since `ponderhit`, if that brought new limits.
+    budget_at_ponderhit: OnceLock<Option<TimeBudget>>,
     max_nodes: u64,
     infinite: bool,
     stopped: AtomicBool,
     pondering: AtomicBool,
     /// When the ponder move was played, in microseconds since the start.
     ponder_hit_at: AtomicU64,
-    /// Positions visited by all threads, as far as they have told.
+    /// Positions visited by all threads, as last reported.
     nodes: AtomicU64,
-    /// Threads that may take part; the thread in a seat beyond leaves.
-    seats: AtomicUsize,
-    /// How the search went by its last iteration, if that ended on the opponent's time.
-    ahead: Mutex<Option<Progress>>,
-    bell: Condvar,
-    /// Nodes after which the first thread panics, to rehearse what happens then; else never.
-    pub sabotage: u64,
+    /// How many threads may take part; threads with a higher id leave.
+    max_threads: AtomicUsize,
+    /// The state of the last iteration, if it ended while pondering.
+    ponder_progress: Mutex<Option<Progress>>,
+    changed: Condvar,
+    /// Test hook: the main thread panics after this many nodes.
+    pub panic_after_nodes: u64,
 }
 
 impl Control {
-    /// The clock starts now. `ply` counts from the start of the game.
+    /// Starts the clock. `ply` counts from the start of the game.
     pub fn new(limits: &Limits, ply: u32) -> Control {
         Control {
             started: Instant::now(),
             ply,
-            planned: Budget::new(limits, ply),
-            replanned: OnceLock::new(),
+            budget_at_start: TimeBudget::new(limits, ply),
+            budget_at_ponderhit: OnceLock::new(),
             max_nodes: limits.nodes.unwrap_or(u64::MAX),
             infinite: limits.infinite,
             stopped: AtomicBool::new(false),
             pondering: AtomicBool::new(limits.ponder),
             ponder_hit_at: AtomicU64::new(0),
             nodes: AtomicU64::new(0),
-            seats: AtomicUsize::new(1),
-            ahead: Mutex::new(None),
-            bell: Condvar::new(),
-            sabotage: u64::MAX,
+            max_threads: AtomicUsize::new(1),
+            ponder_progress: Mutex::new(None),
+            changed: Condvar::new(),
+            panic_after_nodes: u64::MAX,
         }
     }
 
     /// Ends the search.
     pub fn stop(&self) {
-        let _guard = self.guard();
+        let _guard = self.lock_progress();
         self.stopped.store(true, Relaxed);
-        self.bell.notify_all();
+        self.changed.notify_all();
     }
 
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Relaxed)
     }
 
-    /// Whether it is on the opponent's time.
     pub fn is_pondering(&self) -> bool {
         self.pondering.load(Acquire)
     }
 
-    /// Ends the search if nobody waits for its answer yet.
-    pub fn give_up_pondering(&self) {
-        let _guard = self.guard();
+    /// Stops the search if it ponders.
+    pub fn stop_if_pondering(&self) {
+        let _guard = self.lock_progress();
         if self.is_pondering() {
             self.stopped.store(true, Relaxed);
-            self.bell.notify_all();
+            self.changed.notify_all();
         }
     }
 
-    /// The expected move was played: our clock runs from now on, by these limits if there are any. False if it is too late:
-    /// the search has been ended, or did not ponder.
+    /// The expected move was played: the clock runs from now on, by `limits` if given. Returns false if the search
+    /// was stopped already or does not ponder.
     pub fn ponder_hit(&self, limits: Option<&Limits>) -> bool {
-        let guard = self.guard();
+        let progress = self.lock_progress();
         if self.is_stopped() || !self.is_pondering() {
             return false;
         }
         let at = u64::try_from(self.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.ponder_hit_at.store(at, Relaxed);
         if let Some(limits) = limits {
-            let _ = self.replanned.set(Budget::new(limits, self.ply));
+            let _ = self
+                .budget_at_ponderhit
+                .set(TimeBudget::new(limits, self.ply));
         }
-        // Whoever sees that our clock runs sees since when.
+        // The release store makes `ponder_hit_at` visible to threads that see the flag cleared.
         self.pondering.store(false, Release);
-        let ripe = guard.is_some_and(|progress| self.is_ripe(&progress));
-        self.stopped.store(ripe, Relaxed);
-        self.bell.notify_all();
+        let stop = progress.is_some_and(|progress| self.is_soft_limit_reached(&progress));
+        self.stopped.store(stop, Relaxed);
+        self.changed.notify_all();
         true
     }
 
-    /// Waits until an answer is wanted: at once in most searches, on `stop` in an infinite one, on `stop` or
+    /// Blocks until a result is wanted: not at all in most searches, until `stop` in an infinite one, until `stop` or
     /// `ponderhit` when pondering.
-    pub fn wait_until_asked(&self) {
-        let mut guard = self.guard();
+    pub fn wait_for_stop_or_ponderhit(&self) {
+        let mut progress = self.lock_progress();
         while !self.is_stopped() && (self.infinite || self.is_pondering()) {
-            guard = self
-                .bell
-                .wait(guard)
+            progress = self
+                .changed
+                .wait(progress)
                 .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn guard(&self) -> MutexGuard<'_, Option<Progress>> {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_progress(&self) -> MutexGuard<'_, Option<Progress>> {
+        self.ponder_progress
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Time since the start.
@@ -128,8 +131,8 @@ impl Control {
         self.started.elapsed()
     }
 
-    /// Time on our own clock, less than `elapsed` after pondering; `None` when no clock runs.
-    fn on_the_clock(&self) -> Option<Duration> {
+    /// Time used on our own clock, which starts at `ponderhit`; `None` while no clock runs.
+    fn time_used(&self) -> Option<Duration> {
         if self.infinite || self.is_pondering() {
             return None;
         }
@@ -139,40 +142,43 @@ impl Control {
 
     /// Whether the hard bound is reached.
     pub fn is_out_of_time(&self) -> bool {
-        match (self.budget(), self.on_the_clock()) {
+        match (self.budget(), self.time_used()) {
             (Some(budget), Some(spent)) => spent >= budget.hard,
             _ => false,
         }
     }
 
-    /// Whether another iteration is not worth beginning on our own clock.
-    pub fn is_time_to_answer(&self, progress: &Progress) -> bool {
+    /// Whether to stop instead of starting another iteration.
+    pub fn should_stop_after(&self, progress: &Progress) -> bool {
         if self.infinite || self.budget().is_none() {
             return false;
         }
-        let mut ahead = self.guard();
+        let mut ponder_progress = self.lock_progress();
         if self.is_pondering() {
-            *ahead = Some(*progress);
+            *ponder_progress = Some(*progress);
             return false;
         }
-        self.is_ripe(progress)
+        self.is_soft_limit_reached(progress)
     }
 
-    /// Whether enough was thought. What was thought on the opponent's time counts, unless the time is to be kept to.
-    fn is_ripe(&self, progress: &Progress) -> bool {
-        let done = |budget: Budget| match budget.exact {
+    /// Whether the soft limit is reached. Time spent pondering counts, unless the budget is exact.
+    fn is_soft_limit_reached(&self, progress: &Progress) -> bool {
+        let done = |budget: TimeBudget| match budget.exact {
             true => self.is_out_of_time(),
-            false => progress.settled || self.elapsed() >= budget.stretched(progress),
+            false => progress.decided || self.elapsed() >= budget.adjusted_soft(progress),
         };
         !self.infinite && self.budget().is_some_and(done)
     }
 
-    fn budget(&self) -> Option<Budget> {
-        *self.replanned.get().unwrap_or(&self.planned)
+    fn budget(&self) -> Option<TimeBudget> {
+        *self
+            .budget_at_ponderhit
+            .get()
+            .unwrap_or(&self.budget_at_start)
     }
 
-    /// How much a thread matters to this search now, beside other searches: the reciprocal of the seconds that it is
-    /// going to take. One without a clock, or on the opponent's, can wait.
+    /// The weight of this search when threads are distributed: the reciprocal of the seconds it is going to take. A
+    /// search without a clock, or one that ponders, gets the least.
     pub fn urgency(&self) -> f64 {
         let (least, most) = (Duration::from_millis(1), Duration::from_secs(60));
         let time = match self.budget() {
@@ -182,33 +188,35 @@ impl Control {
         1.0 / time.clamp(least, most).as_secs_f64()
     }
 
-    /// A thread tells of nodes it has visited since it last told. Returns the sum of all.
-    pub fn count(&self, nodes: u64) -> u64 {
+    /// Adds nodes visited by a thread. Returns the sum over all threads.
+    pub fn add_nodes(&self, nodes: u64) -> u64 {
         self.nodes.fetch_add(nodes, Relaxed) + nodes
     }
 
-    /// Nodes of all threads, as far as they have told.
+    /// Nodes of all threads, as last reported.
     pub fn nodes(&self) -> u64 {
         self.nodes.load(Relaxed)
     }
 
-    /// Nodes that a search may visit before its first look.
-    pub fn first_look(&self) -> u64 {
-        self.max_nodes.min(NODES_AT_LEAST).min(self.sabotage)
+    /// Nodes to visit before the first poll.
+    pub fn nodes_to_first_poll(&self) -> u64 {
+        self.max_nodes
+            .min(FIRST_POLL_NODES)
+            .min(self.panic_after_nodes)
     }
 
-    /// Nodes that a search which has visited `nodes` so far may visit before the next look.
-    pub fn next_look(&self, nodes: u64) -> u64 {
-        self.max_nodes.saturating_sub(nodes).min(NODES_PER_LOOK)
+    /// Nodes to visit before the next poll, if all threads have visited `nodes` so far.
+    pub fn nodes_to_next_poll(&self, nodes: u64) -> u64 {
+        self.max_nodes.saturating_sub(nodes).min(MAX_NODES_PER_POLL)
     }
 
-    /// Lets this many threads take part, the first one always.
-    pub fn set_seats(&self, seats: usize) {
-        self.seats.store(seats.max(1), Relaxed);
+    /// Sets how many threads may take part; the main thread always may.
+    pub fn set_max_threads(&self, max_threads: usize) {
+        self.max_threads.store(max_threads.max(1), Relaxed);
     }
 
-    pub fn has_seat(&self, seat: usize) -> bool {
-        seat < self.seats.load(Relaxed)
+    pub fn is_wanted(&self, thread_id: usize) -> bool {
+        thread_id < self.max_threads.load(Relaxed)
     }
 }
 
@@ -216,14 +224,14 @@ impl Control {
 mod tests {
     use super::*;
 
-    fn moves_in(at_most: Duration) -> Limits {
+    fn moves_in(max_time: Duration) -> Limits {
         Limits {
-            at_most: Some(at_most),
+            max_time: Some(max_time),
             ..Limits::default()
         }
     }
 
-    /// A search that ponders within these limits.
+    /// A pondering search with these limits.
     fn pondering(limits: Limits) -> Control {
         let limits = Limits {
             ponder: true,
@@ -235,53 +243,53 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3_600);
 
     #[test]
-    fn what_was_thought_ahead_counts_at_the_hit() {
-        for (time, settled, stops) in [
+    fn ponderhit_after_enough_thought_stops() {
+        for (time, decided, stops) in [
             (Duration::ZERO, false, true),
             (HOUR, false, false),
             (HOUR, true, true),
         ] {
             let control = pondering(moves_in(time));
             let progress = Progress {
-                settled,
+                decided,
                 ..Progress::default()
             };
-            assert!(!control.is_time_to_answer(&progress));
+            assert!(!control.should_stop_after(&progress));
             assert!(!control.is_out_of_time());
             assert!(control.ponder_hit(None));
-            assert_eq!(control.is_stopped(), stops, "{time:?} {settled}");
-            assert_eq!(control.is_time_to_answer(&progress), stops);
+            assert_eq!(control.is_stopped(), stops, "{time:?} {decided}");
+            assert_eq!(control.should_stop_after(&progress), stops);
         }
     }
 
     #[test]
-    fn a_time_per_move_is_kept_to_whatever_is_known() {
+    fn movetime_is_used_up_even_if_decided() {
         let exactly = |time| Limits {
             movetime: Some(time),
             ..Limits::default()
         };
         let certain = Progress {
-            stable_for: 20,
-            best_share: 1.0,
-            settled: true,
+            stable_iterations: 20,
+            best_move_share: 1.0,
+            decided: true,
             ..Progress::default()
         };
         let control = Control::new(&exactly(HOUR), 0);
-        assert!(!control.is_time_to_answer(&certain));
+        assert!(!control.should_stop_after(&certain));
         let control = Control::new(&exactly(Duration::ZERO), 0);
-        assert!(control.is_time_to_answer(&certain));
-        // It begins at the hit.
+        assert!(control.should_stop_after(&certain));
+        // The time starts at the hit.
         let control = pondering(exactly(HOUR));
-        assert!(!control.is_time_to_answer(&certain));
+        assert!(!control.should_stop_after(&certain));
         assert!(control.ponder_hit(None));
-        assert!(!control.is_stopped() && !control.is_time_to_answer(&certain));
+        assert!(!control.is_stopped() && !control.should_stop_after(&certain));
     }
 
     #[test]
-    fn a_hit_may_bring_another_clock() {
+    fn ponderhit_with_new_limits_replaces_the_budget() {
         for (before, after) in [(Duration::ZERO, HOUR), (HOUR, Duration::ZERO)] {
             let control = pondering(moves_in(before));
-            control.is_time_to_answer(&Progress::default());
+            control.should_stop_after(&Progress::default());
             assert!(control.ponder_hit(Some(&moves_in(after))));
             assert_eq!(control.is_stopped(), after.is_zero());
             assert_eq!(control.is_out_of_time(), after.is_zero());
@@ -289,13 +297,13 @@ mod tests {
     }
 
     #[test]
-    fn who_gave_up_cannot_be_hit() {
+    fn ponderhit_after_stop_is_refused() {
         let control = pondering(moves_in(HOUR));
-        control.give_up_pondering();
+        control.stop_if_pondering();
         assert!(control.is_stopped() && !control.ponder_hit(None));
-        // Nor can who does not ponder, and there is nothing to give up.
+        // Neither does a search that does not ponder accept a hit, and it is not stopped.
         let control = Control::new(&moves_in(HOUR), 0);
-        control.give_up_pondering();
+        control.stop_if_pondering();
         assert!(!control.is_stopped() && !control.ponder_hit(None));
     }
 }

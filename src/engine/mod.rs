@@ -1,38 +1,38 @@
-//! From a position and limits to a move: search, evaluation, time; no async, no serde.
+//! The chess engine: search, evaluation and time management; no async, no serde.
 //!
-//! [`Engine`] is the only door. One engine serves any number of games at once: they share one transposition
-//! table and one set of threads ([`threads`]). A search is started with a [`Task`] and lives as long as the
-//! [`Thinking`] that [`Engine::start`] hands back.
+//! [`Engine`] is the entry point. One engine serves any number of games at the same time; they share one
+//! transposition table and one thread pool ([`threads`]). A [`Task`] describes a search; it runs until it is done or
+//! the [`SearchHandle`] that [`Engine::start`] returned is dropped.
 
 pub mod bench;
-mod chances;
 mod control;
 mod eval;
 mod history;
+mod movepick;
 pub mod nnue;
-mod ordering;
 mod params;
 mod search;
+mod searcher;
 mod see;
-mod shelf;
-mod solo;
 mod strength;
 mod table;
 #[cfg(test)]
 mod tests;
-mod thought;
+mod thread_cache;
 mod threads;
 mod threats;
 mod time;
 mod tunable;
+mod types;
 mod value;
+mod wdl;
 
-pub use chances::{Chances, Curves, material};
 pub use eval::trace;
-pub use solo::Solo;
-pub use strength::{Elo, Strength, tempo};
-pub use thought::{Bound, Clock, Limits, Score, Thought};
+pub use searcher::Searcher;
+pub use strength::{Elo, Strength, think_time};
 pub use tunable::{ParameterError, Parameters, Setting, Tunable};
+pub use types::{Bound, Clock, Limits, Score, SearchReport};
+pub use wdl::{Wdl, WdlModel, material};
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -40,12 +40,12 @@ use std::sync::{Arc, mpsc};
 use self::threads::{Job, Pool};
 use crate::chess::{Game, Position};
 
-/// How an engine is set up.
+/// Options of an [`Engine`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineOptions {
     /// Size of the transposition table in MiB, at least 1.
     pub hash_mib: usize,
-    /// Search threads for all games together, at least 1.
+    /// Search threads shared by all games, at least 1.
     pub threads: usize,
 }
 
@@ -58,23 +58,23 @@ impl Default for EngineOptions {
     }
 }
 
-/// One search to be done.
+/// A search to run.
 pub struct Task {
-    /// Which game it is in, as the caller counts them: what was learnt in its last searches is at hand again.
-    pub about: u64,
-    /// The position with its past, which counts for repetitions.
+    /// Identifies the game. Searches of the same game reuse its history tables.
+    pub game_id: u64,
+    /// The position and the moves before it, which matter for repetitions.
     pub game: Game,
-    /// When to stop.
+    /// When to stop searching.
     pub limits: Limits,
-    /// Called from an engine thread after every completed iteration, once per line, and in a long one when its value turns
-    /// out to be above or below what was expected.
-    pub on_info: Box<dyn FnMut(&Thought) + Send>,
-    /// Called from an engine thread exactly once, when the search is over.
-    pub on_done: Box<dyn FnOnce(Thought) + Send>,
+    /// Called from an engine thread after every completed iteration, once per line, and during a long one when its
+    /// value fails high or low.
+    pub on_info: Box<dyn FnMut(&SearchReport) + Send>,
+    /// Called from an engine thread exactly once, at the end of the search.
+    pub on_done: Box<dyn FnOnce(SearchReport) + Send>,
 }
 
-/// A handle on the engine; clones are the same engine. With the last one the engine ends: searches that are
-/// still on are stopped and answer.
+/// Handle of an engine; clones refer to the same engine. Dropping the last one shuts the engine down: running
+/// searches are stopped and report their results.
 #[derive(Clone)]
 pub struct Engine {
     owner: Arc<Owner>,
@@ -82,8 +82,8 @@ pub struct Engine {
 
 struct Owner {
     pool: Arc<Pool>,
-    /// See [`Engine::rehearse_panics`].
-    sabotage: AtomicU64,
+    /// See [`Engine::inject_panic_after`].
+    panic_after_nodes: AtomicU64,
 }
 
 impl Drop for Owner {
@@ -92,15 +92,15 @@ impl Drop for Owner {
     }
 }
 
-/// A search that is on. Dropping it stops the search; the answer still comes.
+/// A running search. Dropping it stops the search; its result is still reported.
 #[must_use = "dropping it stops the search"]
-pub struct Thinking {
+pub struct SearchHandle {
     job: Arc<Job>,
     pool: Arc<Pool>,
 }
 
 impl Engine {
-    /// An engine with a table and threads of its own.
+    /// Creates an engine with its own transposition table and threads.
     ///
     /// ```
     /// use knightwatch::chess::{Game, Position};
@@ -108,15 +108,15 @@ impl Engine {
     ///
     /// let engine = Engine::new(EngineOptions { hash_mib: 1, threads: 1 });
     /// let game = Game::new(Position::from_fen("6k1/5ppp/8/8/8/8/8/R6K w - - 0 1")?);
-    /// let thought = engine.think(&game, Limits { depth: Some(3), ..Limits::default() });
-    /// assert_eq!(thought.score, Score::Mate(1));
+    /// let report = engine.search(&game, Limits { depth: Some(3), ..Limits::default() });
+    /// assert_eq!(report.score, Score::Mate(1));
     /// # Ok::<(), knightwatch::chess::FenError>(())
     /// ```
     pub fn new(options: EngineOptions) -> Engine {
         Engine {
             owner: Arc::new(Owner {
                 pool: Pool::new(options.hash_mib, options.threads),
-                sabotage: AtomicU64::new(u64::MAX),
+                panic_after_nodes: AtomicU64::new(u64::MAX),
             }),
         }
     }
@@ -125,112 +125,111 @@ impl Engine {
         &self.owner.pool
     }
 
-    /// Resizes the table, in MiB; what is in it is lost. If there is not that much memory, it becomes smaller:
-    /// see [`hash_mib`](Engine::hash_mib).
+    /// Resizes the transposition table to `mib` MiB and clears it. If memory is short, the table becomes smaller: see
+    /// [`hash_mib`](Engine::hash_mib).
     pub fn set_hash(&self, mib: usize) {
         self.pool().set_hash(mib);
     }
 
-    /// The size of the table in MiB.
+    /// The size of the transposition table in MiB.
     pub fn hash_mib(&self) -> usize {
         self.pool().table().mib()
     }
 
-    /// Changes the number of threads, at least 1, for searches that are on as well.
+    /// Changes the number of threads, at least 1; running searches are affected too.
     pub fn set_threads(&self, threads: usize) {
         self.pool().set_threads(threads);
     }
 
-    /// Forgets what was learnt in earlier games. Searches that are on suffer a little, but no harm.
+    /// Clears the transposition table and all histories. Running searches continue.
     pub fn new_game(&self) {
         self.pool().new_game();
     }
 
-    /// What searches to come are made with. What was learnt so far is forgotten.
+    /// Sets the network and parameters of future searches, and clears everything learnt so far.
     pub fn set(&self, setting: Setting) {
         self.pool().set(setting);
     }
 
-    /// What searches are made with.
+    /// The network and parameters of future searches.
     pub fn setting(&self) -> Setting {
         self.pool().setting()
     }
 
-    /// Has every search to come panic after so many nodes, to rehearse what happens then.
-    pub fn rehearse_panics(&self, nodes: u64) {
-        self.owner.sabotage.store(nodes, Ordering::Relaxed);
+    /// Test hook: makes every later search panic after this many nodes.
+    pub fn inject_panic_after(&self, nodes: u64) {
+        self.owner.panic_after_nodes.store(nodes, Ordering::Relaxed);
     }
 
-    /// Starts a search and returns at once, also when others are on: they give threads up for it.
+    /// Starts a search and returns at once. Searches that are already running give up threads for it; those that
+    /// ponder are stopped unless this one ponders too.
     ///
-    /// The answer comes exactly once, with a legal move if there is one, even when the search is stopped at
-    /// once or fails. The callbacks run on an engine thread and must not wait for the engine.
-    ///
-    /// Searches that ponder are given up for one that does not.
-    pub fn start(&self, task: Task) -> Thinking {
+    /// `on_done` is called exactly once, with a legal move if there is one, even if the search is stopped at once or
+    /// panics. The callbacks run on an engine thread and must not block on the engine.
+    pub fn start(&self, task: Task) -> SearchHandle {
         let thinking = self.prepare(task);
         self.pool().start(thinking.job.clone());
         thinking
     }
 
-    /// Starts a search on the opponent's time, see [`Limits::ponder`], unless there is one whose answer somebody waits for:
-    /// then nothing is called and there is nothing to hold. It is given up, and answers, as soon as there is one.
-    pub fn start_if_idle(&self, mut task: Task) -> Option<Thinking> {
+    /// Starts a search that ponders (see [`Limits::ponder`]), unless a search that does not ponder is running: then
+    /// returns `None` and calls nothing. It is stopped, and reports, as soon as such a search starts.
+    pub fn start_ponder(&self, mut task: Task) -> Option<SearchHandle> {
         task.limits.ponder = true;
         let thinking = self.prepare(task);
-        let started = self.pool().start_if_idle(thinking.job.clone());
+        let started = self.pool().start_ponder(thinking.job.clone());
         started.then_some(thinking)
     }
 
-    fn prepare(&self, task: Task) -> Thinking {
+    fn prepare(&self, task: Task) -> SearchHandle {
         let mut job = Job::new(task, self.pool().table());
-        job.control.sabotage = self.owner.sabotage.load(Ordering::Relaxed);
-        Thinking {
+        job.control.panic_after_nodes = self.owner.panic_after_nodes.load(Ordering::Relaxed);
+        SearchHandle {
             job: Arc::new(job),
             pool: self.pool().clone(),
         }
     }
 
-    /// Searches and waits for the answer, which without any limit never comes.
-    pub fn think(&self, game: &Game, limits: Limits) -> Thought {
+    /// Searches and blocks until the result is there; without a limit that is never.
+    pub fn search(&self, game: &Game, limits: Limits) -> SearchReport {
         let (sender, receiver) = mpsc::channel();
         let _thinking = self.start(Task {
-            about: 0,
+            game_id: 0,
             game: game.clone(),
             limits,
             on_info: Box::new(|_| {}),
-            on_done: Box::new(move |thought| drop(sender.send(thought))),
+            on_done: Box::new(move |report| drop(sender.send(report))),
         });
         receiver.recv().expect("an answer always comes")
     }
 
-    /// The static evaluation in centipawns, from the side to move's view; for the curious.
+    /// The static evaluation in centipawns, from the side to move's point of view.
     pub fn evaluate(&self, pos: &Position) -> i32 {
         let mut evaluator = eval::Evaluator::new(self.setting().network);
-        evaluator.begin(pos);
+        evaluator.reset(pos);
         evaluator.evaluate(pos)
     }
 }
 
-impl Thinking {
-    /// Ends the search: the answer comes at once.
+impl SearchHandle {
+    /// Stops the search; the result is reported at once.
     pub fn stop(&self) {
         self.job.control.stop();
     }
 
-    /// The expected move was played: our clock runs from now on, as it was told at the start. False if the search does not
-    /// ponder, or no more.
+    /// The expected move was played: the clock given at the start runs from now on. Returns false if the search does
+    /// not ponder (any more).
     pub fn ponderhit(&self) -> bool {
         self.pool.ponder_hit(&self.job, None)
     }
 
-    /// The same, by the clock and the time in these limits.
-    pub fn ponderhit_within(&self, limits: &Limits) -> bool {
+    /// Like [`ponderhit`](Self::ponderhit), with the clock and times of these limits.
+    pub fn ponderhit_with(&self, limits: &Limits) -> bool {
         self.pool.ponder_hit(&self.job, Some(limits))
     }
 }
 
-impl Drop for Thinking {
+impl Drop for SearchHandle {
     fn drop(&mut self) {
         self.stop();
     }

@@ -1,19 +1,19 @@
-//! Static exchange evaluation: what a sequence of captures on one square wins, without search.
+//! Static exchange evaluation: the material result of a sequence of captures on one square.
 
 use super::value::Value;
 use crate::chess::{Bitboard, Move, Position, Role, Square, attacks};
 
-/// What a role counts in exchanges, in centipawns; indexed by role.
-pub(crate) const EXCHANGE_VALUE: [Value; 6] = [100, 320, 330, 500, 950, 20_000];
+/// Piece values for exchanges, in centipawns, indexed by role.
+pub(crate) const PIECE_VALUE: [Value; 6] = [100, 320, 330, 500, 950, 20_000];
 
-/// The values by role, for the scales of exchanges and captures.
-pub(crate) const fn worth(role: Role) -> Value {
-    EXCHANGE_VALUE[role.index()]
+/// The value of a role in exchanges.
+pub(crate) const fn value_of(role: Role) -> Value {
+    PIECE_VALUE[role.index()]
 }
 
-/// Whether the exchange that `mv` begins brings at least `threshold`, both sides taking with their least
-/// valuable piece and stopping when it pays. Pins are not looked at.
-pub(crate) fn wins(pos: &Position, mv: Move, threshold: Value) -> bool {
+/// Whether the exchange started by `mv` gains at least `threshold`, if both sides capture with their least valuable
+/// piece and stop when it pays. Pins are ignored.
+pub(crate) fn is_at_least(pos: &Position, mv: Move, threshold: Value) -> bool {
     if mv.is_castle() {
         return threshold <= 0;
     }
@@ -23,17 +23,17 @@ pub(crate) fn wins(pos: &Position, mv: Move, threshold: Value) -> bool {
     };
     let captured = captured_role(pos, mv);
 
-    // Our gain if they do not take back.
-    let mut balance = captured.map_or(0, worth) - threshold;
-    let mut at_risk = worth(mover.role);
+    // The gain if they do not recapture.
+    let mut balance = captured.map_or(0, value_of) - threshold;
+    let mut at_risk = value_of(mover.role);
     if let Some(promoted) = mv.promotion() {
-        balance += worth(promoted) - worth(Role::Pawn);
-        at_risk = worth(promoted);
+        balance += value_of(promoted) - value_of(Role::Pawn);
+        at_risk = value_of(promoted);
     }
     if balance < 0 {
         return false;
     }
-    // Our gain if they take back and that is all.
+    // The gain if they recapture and the exchange ends.
     balance -= at_risk;
     if balance >= 0 {
         return true;
@@ -48,7 +48,7 @@ pub(crate) fn wins(pos: &Position, mv: Move, threshold: Value) -> bool {
     let mut attackers = pos.attackers_to(to, occupied) & occupied;
     let mut side = !mover.color;
 
-    // `balance` is from the view of the side that has just taken, and negative: the other side must reply.
+    // `balance` is from the view of the side that captured last, and negative: the other side must recapture.
     loop {
         let own = attackers & pos.by_color(side);
         let Some((role, square)) = least_valuable(pos, own) else {
@@ -56,14 +56,14 @@ pub(crate) fn wins(pos: &Position, mv: Move, threshold: Value) -> bool {
         };
         side = !side;
         if role == Role::King {
-            // The king takes last, and only what is not protected.
+            // The king captures last, and only undefended pieces.
             if !(attackers & pos.by_color(side)).is_empty() {
                 side = !side;
             }
             break;
         }
         occupied = occupied.without(square);
-        balance = -balance - 1 - worth(role);
+        balance = -balance - 1 - value_of(role);
         if balance >= 0 {
             break;
         }
@@ -75,11 +75,11 @@ pub(crate) fn wins(pos: &Position, mv: Move, threshold: Value) -> bool {
         }
         attackers &= occupied;
     }
-    // Who cannot or need not reply any more has lost the argument.
+    // The side that cannot or need not recapture has lost the exchange.
     side != mover.color
 }
 
-/// The role that a move takes, en passant included.
+/// The role captured by a move, en passant included.
 pub(crate) fn captured_role(pos: &Position, mv: Move) -> Option<Role> {
     if mv.is_castle() || !mv.is_capture() {
         return None;
@@ -102,18 +102,18 @@ fn least_valuable(pos: &Position, own: Bitboard) -> Option<(Role, Square)> {
 mod tests {
     use super::*;
 
-    /// The exact outcome of an exchange, by trying thresholds.
+    /// The exact value of an exchange, by trying thresholds.
     fn outcome(fen: &str, uci: &str) -> Value {
         let pos = Position::from_fen(fen).expect("a good FEN");
         let mv = pos.parse_uci(uci).expect("a legal move");
         (-2_000..=2_000)
             .rev()
-            .find(|&threshold| wins(&pos, mv, threshold))
+            .find(|&threshold| is_at_least(&pos, mv, threshold))
             .expect("some outcome")
     }
 
     #[test]
-    fn exchanges_are_worth_what_they_are_worth() {
+    fn see_of_known_exchanges_matches() {
         let (p, n, b, r, q) = (100, 320, 330, 500, 950);
         let table = [
             // An unprotected pawn; a protected one.
@@ -138,7 +138,7 @@ mod tests {
             // The king takes what is not protected, and nothing else.
             ("8/8/2k5/3p4/4B3/8/8/4K3 w - - 0 1", "e4d5", p - b),
             ("8/8/2k5/3p4/4B3/8/8/3RK3 w - - 0 1", "e4d5", p),
-            // A quiet move into a pawn's jaws; castling.
+            // A quiet move onto a square guarded by a pawn; castling.
             ("4k3/8/3p4/8/8/5N2/8/4K3 w - - 0 1", "f3e5", -n),
             ("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "e1g1", 0),
         ];

@@ -1,10 +1,10 @@
-//! What users of the engine rely on.
+//! Tests of the engine's public interface.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use super::control::NODES_PER_LOOK;
+use super::control::MAX_NODES_PER_POLL;
 use super::threads::Job;
 use super::*;
 use crate::chess::Move;
@@ -34,20 +34,20 @@ fn endless() -> Limits {
     }
 }
 
-/// A task whose answer comes through a channel.
-fn task(game: &Game, limits: Limits) -> (Task, mpsc::Receiver<Thought>) {
+/// A task that sends its result through a channel.
+fn task(game: &Game, limits: Limits) -> (Task, mpsc::Receiver<SearchReport>) {
     let (sender, receiver) = mpsc::channel();
     let task = Task {
-        about: 0,
+        game_id: 0,
         game: game.clone(),
         limits,
         on_info: Box::new(|_| {}),
-        on_done: Box::new(move |thought| drop(sender.send(thought))),
+        on_done: Box::new(move |report| drop(sender.send(report))),
     };
     (task, receiver)
 }
 
-fn answer(receiver: &mpsc::Receiver<Thought>) -> Thought {
+fn answer(receiver: &mpsc::Receiver<SearchReport>) -> SearchReport {
     receiver
         .recv_timeout(Duration::from_secs(60))
         .expect("an answer")
@@ -62,7 +62,7 @@ fn uci(game: &Game, text: &str) -> Option<Move> {
 }
 
 #[test]
-fn mates_are_found_with_their_length() {
+fn search_finds_mates_with_distance() {
     let table = [
         ("6k1/5ppp/8/8/8/8/8/R6K w - - 0 1", 1, "a1a8"),
         ("7k/8/8/8/8/8/R7/1R5K w - - 0 1", 2, "a2a7"),
@@ -78,26 +78,26 @@ fn mates_are_found_with_their_length() {
     for (fen, moves, best) in table {
         let game = game(fen);
         // A fraction of a second: a move that gives up a rook is reduced by many plies at first.
-        let thought = engine(1).think(&game, depth(30));
-        assert_eq!(thought.score, Score::Mate(moves), "{fen}");
+        let report = engine(1).search(&game, depth(30));
+        assert_eq!(report.score, Score::Mate(moves), "{fen}");
         if moves != 2 {
-            assert_eq!(thought.mv, uci(&game, best), "{fen}");
+            assert_eq!(report.mv, uci(&game, best), "{fen}");
         }
         assert_eq!(
-            thought.pv.len(),
+            report.pv.len(),
             2 * moves as usize - 1,
             "{fen}: {:?}",
-            thought.pv
+            report.pv
         );
     }
-    let lost = engine(1).think(&game("7k/R7/8/8/8/8/8/1R4K1 b - - 0 1"), depth(8));
+    let lost = engine(1).search(&game("7k/R7/8/8/8/8/8/1R4K1 b - - 0 1"), depth(8));
     assert_eq!(lost.score, Score::Mate(-1));
 }
 
-/// Where passing would be best, where a win turns into stalemate by a careless move, and where only one move keeps the
-/// draw: what null move, extensions and reductions may not spoil. Another engine agrees on the moves.
+/// Positions where passing would be best, where a careless move turns a win into stalemate, and where only one move
+/// holds the draw. Another engine agrees on the moves.
 #[test]
-fn zugzwang_stalemate_and_fortress_are_not_thrown_away() {
+fn search_handles_zugzwang_stalemate_and_fortress() {
     let table = [
         // Zugzwang: distant opposition, an only move to wait, a quiet king move against a bound queen, a knight given up.
         ("8/k7/3p4/p2P1p2/P2P1P2/8/8/K7 w - - 0 1", "a1b1"),
@@ -119,30 +119,30 @@ fn zugzwang_stalemate_and_fortress_are_not_thrown_away() {
     };
     for (fen, good) in table {
         let game = game(fen);
-        let played = engine(1).think(&game, limits.clone()).mv;
+        let played = engine(1).search(&game, limits.clone()).mv;
         let is_good = good.split(' ').any(|mv| played == uci(&game, mv));
         assert!(is_good, "{fen}: {played:?} is not of {good}");
     }
 }
 
 #[test]
-fn a_wanted_mate_ends_the_search() {
+fn mate_limit_when_found_ends_the_search() {
     let game = game("r5rk/5p1p/5R2/4B3/8/8/7P/7K w - - 0 1");
-    let thought = engine(1).think(
+    let report = engine(1).search(
         &game,
         Limits {
             mate: Some(3),
             ..Limits::default()
         },
     );
-    assert_eq!(thought.score, Score::Mate(3));
+    assert_eq!(report.score, Score::Mate(3));
 }
 
 #[test]
-fn when_the_game_is_over_there_is_no_move() {
-    let mated = engine(1).think(&game("R5k1/5ppp/8/8/8/8/8/7K b - - 0 1"), depth(5));
+fn search_of_finished_game_returns_no_move() {
+    let mated = engine(1).search(&game("R5k1/5ppp/8/8/8/8/8/7K b - - 0 1"), depth(5));
     assert_eq!((mated.mv, mated.score), (None, Score::Mate(0)));
-    let stalemate = engine(1).think(&game("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"), depth(5));
+    let stalemate = engine(1).search(&game("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"), depth(5));
     assert_eq!(
         (stalemate.mv, stalemate.score),
         (None, Score::Centipawns(0))
@@ -150,25 +150,25 @@ fn when_the_game_is_over_there_is_no_move() {
 }
 
 #[test]
-fn draws_are_seen() {
+fn search_detects_draws() {
     // Stalemate tricks, a fortress of bare kings, the fifty-move rule one ply away.
     for (fen, plies) in [
         ("8/8/8/8/8/5k2/5p2/5K2 w - - 0 1", 4),
         ("7k/8/6K1/8/8/8/8/6N1 w - - 0 1", 6),
         ("8/4k3/8/8/3R4/8/4K3/8 w - - 99 80", 4),
     ] {
-        let thought = engine(1).think(&game(fen), depth(plies));
-        assert_eq!(thought.score, Score::Centipawns(0), "{fen}");
+        let report = engine(1).search(&game(fen), depth(plies));
+        assert_eq!(report.score, Score::Centipawns(0), "{fen}");
     }
-    // On the hundredth ply mate still counts.
-    let mate = engine(1).think(&game("6k1/5ppp/8/8/8/8/8/R6K w - - 99 80"), depth(4));
+    // On the hundredth ply mate takes precedence.
+    let mate = engine(1).search(&game("6k1/5ppp/8/8/8/8/8/R6K w - - 99 80"), depth(4));
     assert_eq!(mate.score, Score::Mate(1));
 }
 
 #[test]
-fn a_position_counts_as_the_same_whose_en_passant_was_not_legal() {
+fn repetition_ignores_illegal_en_passant() {
     let mut game = game("8/8/8/8/k3p2R/8/3P4/7K w - - 0 1");
-    // With the pawn gone from the fourth rank the rook would give check, so it cannot be taken in passing.
+    // The pawn on e4 is pinned against the king, so it cannot capture en passant.
     for uci in "d2d4 a4a5 h1g1 a5a4 g1h1 a4a5 h1g1 a5a4".split(' ') {
         game.push_uci(uci).expect("a legal move");
     }
@@ -177,12 +177,12 @@ fn a_position_counts_as_the_same_whose_en_passant_was_not_legal() {
         search_moves: vec![back],
         ..depth(4)
     };
-    let thought = engine(1).think(&game, limits);
-    assert_eq!(thought.score, Score::Centipawns(0));
+    let report = engine(1).search(&game, limits);
+    assert_eq!(report.score, Score::Centipawns(0));
 }
 
 #[test]
-fn a_search_among_some_moves_says_nothing_of_the_position() {
+fn search_moves_results_are_not_stored_for_the_root() {
     let engine = engine(1);
     // The queen hangs.
     let game = game("6k1/8/8/3p4/4Q3/8/P7/4K3 w - - 0 1");
@@ -190,29 +190,29 @@ fn a_search_among_some_moves_says_nothing_of_the_position() {
         search_moves: vec![uci(&game, "a2a3").expect("a legal move")],
         ..depth(6)
     };
-    engine.think(&game, poor);
+    engine.search(&game, poor);
     let known = || engine.owner.pool.table().probe(game.position().key(), 0);
     assert!(known().is_none());
-    engine.think(&game, depth(6));
+    engine.search(&game, depth(6));
     assert!(known().is_some_and(|hit| hit.value > 300));
 }
 
 #[test]
-fn a_lost_side_takes_the_repetition() {
-    // Perpetual check is all that White has.
+fn search_of_lost_position_takes_the_repetition() {
+    // White has nothing but perpetual check.
     let mut game = game("6k1/5p1p/5Q2/8/8/1q6/1r4PP/7K w - - 0 1");
     for mv in [
         "f6d8", "g8g7", "d8g5", "g7f8", "g5d8", "f8g7", "d8g5", "g7f8",
     ] {
         game.push_uci(mv).expect("legal");
     }
-    let thought = engine(1).think(&game, depth(8));
-    assert_eq!(thought.score, Score::Centipawns(0));
-    assert_eq!(thought.mv, uci(&game, "g5d8"));
+    let report = engine(1).search(&game, depth(8));
+    assert_eq!(report.score, Score::Centipawns(0));
+    assert_eq!(report.mv, uci(&game, "g5d8"));
 }
 
 #[test]
-fn one_millisecond_is_enough_for_a_legal_move() {
+fn search_with_one_millisecond_returns_legal_move() {
     let game = game("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1");
     let engine = engine(1);
     for remaining in [0, 1, 2] {
@@ -223,29 +223,29 @@ fn one_millisecond_is_enough_for_a_legal_move() {
             overhead: Duration::from_millis(10),
             lag: Duration::from_millis(10),
         };
-        let thought = engine.think(
+        let report = engine.search(
             &game,
             Limits {
                 clock: Some(clock),
                 ..Limits::default()
             },
         );
-        assert!(legal(&game, thought.mv));
+        assert!(legal(&game, report.mv));
     }
     let nodes = Limits {
         nodes: Some(1),
         ..Limits::default()
     };
-    assert!(legal(&game, engine.think(&game, nodes).mv));
+    assert!(legal(&game, engine.search(&game, nodes).mv));
     let movetime = Limits {
         movetime: Some(Duration::ZERO),
         ..Limits::default()
     };
-    assert!(legal(&game, engine.think(&game, movetime).mv));
+    assert!(legal(&game, engine.search(&game, movetime).mv));
 }
 
 #[test]
-fn a_forced_move_is_played_at_once() {
+fn search_with_one_legal_move_returns_early() {
     let game = game("7k/6Q1/6p1/8/8/8/8/K7 b - - 0 1");
     let clock = Clock {
         remaining: Duration::from_secs(3_600),
@@ -255,64 +255,64 @@ fn a_forced_move_is_played_at_once() {
         lag: Duration::ZERO,
     };
     let began = Instant::now();
-    let thought = engine(1).think(
+    let report = engine(1).search(
         &game,
         Limits {
             clock: Some(clock),
             ..Limits::default()
         },
     );
-    assert!(legal(&game, thought.mv) && began.elapsed() < Duration::from_secs(5));
+    assert!(legal(&game, report.mv) && began.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
-fn limits_of_nodes_are_kept_exactly_by_one_thread() {
+fn node_limit_with_one_thread_is_exact() {
     let game = Game::new(Position::startpos());
     for nodes in [1, 100, 1_023, 1_025, 5_000, 20_000] {
-        let thought = engine(1).think(
+        let report = engine(1).search(
             &game,
             Limits {
                 nodes: Some(nodes),
                 ..Limits::default()
             },
         );
-        assert_eq!(thought.nodes, nodes);
+        assert_eq!(report.nodes, nodes);
     }
 }
 
 #[test]
-fn a_stop_is_seen_within_a_thousand_nodes() {
+fn stop_is_noticed_within_a_thousand_nodes() {
     let game = game("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1");
     let engine = engine(1);
-    let (stop_here, stopper) = mpsc::channel::<Thinking>();
+    let (stop_here, stopper) = mpsc::channel::<SearchHandle>();
     let (sender, receiver) = mpsc::channel();
     let mut stopped_at = None;
-    let (told, when) = mpsc::channel();
+    let (started, when) = mpsc::channel();
     let thinking = engine.start(Task {
-        about: 0,
+        game_id: 0,
         game,
         limits: Limits::default(),
-        on_info: Box::new(move |thought| {
-            if thought.depth >= 7 && stopped_at.is_none() {
+        on_info: Box::new(move |report| {
+            if report.depth >= 7 && stopped_at.is_none() {
                 stopper.recv().expect("the search has started").stop();
-                stopped_at = Some(thought.nodes);
-                let _ = told.send(thought.nodes);
+                stopped_at = Some(report.nodes);
+                let _ = started.send(report.nodes);
             }
         }),
-        on_done: Box::new(move |thought| drop(sender.send(thought))),
+        on_done: Box::new(move |report| drop(sender.send(report))),
     });
     stop_here.send(thinking).expect("the search is on");
-    let thought = answer(&receiver);
+    let report = answer(&receiver);
     let at = when.recv().expect("it was stopped");
     assert!(
-        thought.nodes - at <= NODES_PER_LOOK,
+        report.nodes - at <= MAX_NODES_PER_POLL,
         "{} nodes after {at}",
-        thought.nodes
+        report.nodes
     );
 }
 
 #[test]
-fn stopped_at_once_it_still_has_a_move() {
+fn stop_before_first_iteration_returns_a_move() {
     let game = Game::new(Position::startpos());
     let engine = engine(2);
     for _ in 0..20 {
@@ -323,16 +323,16 @@ fn stopped_at_once_it_still_has_a_move() {
 }
 
 #[test]
-fn the_answer_comes_once() {
+fn on_done_is_called_once() {
     let engine = engine(2);
     let answers = Arc::new(AtomicUsize::new(0));
     for _ in 0..10 {
         let counter = answers.clone();
         let (mut task, receiver) = task(&Game::new(Position::startpos()), depth(3));
         let on_done = task.on_done;
-        task.on_done = Box::new(move |thought| {
+        task.on_done = Box::new(move |report| {
             counter.fetch_add(1, Ordering::Relaxed);
-            on_done(thought);
+            on_done(report);
         });
         let thinking = engine.start(task);
         answer(&receiver);
@@ -343,40 +343,40 @@ fn the_answer_comes_once() {
 }
 
 #[test]
-fn after_a_panic_the_last_iteration_counts() {
+fn panic_in_search_returns_last_iteration() {
     let game = game("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1");
     let engine = engine(1);
     for (nodes, searched) in [(0, false), (30_000, true)] {
         let (task, receiver) = task(&game, depth(20));
         let mut job = Job::new(task, engine.pool().table());
-        job.control.sabotage = nodes;
+        job.control.panic_after_nodes = nodes;
         engine.pool().start(Arc::new(job));
-        let thought = answer(&receiver);
-        assert!(legal(&game, thought.mv));
-        assert_eq!(thought.depth > 1, searched);
-        // And the thread lives on.
-        assert!(legal(&game, engine.think(&game, depth(4)).mv));
+        let report = answer(&receiver);
+        assert!(legal(&game, report.mv));
+        assert_eq!(report.depth > 1, searched);
+        // The thread survives.
+        assert!(legal(&game, engine.search(&game, depth(4)).mv));
     }
 }
 
 #[test]
-fn a_panicking_listener_harms_nobody() {
+fn panic_in_callback_does_not_affect_others() {
     let engine = engine(1);
     let game = Game::new(Position::startpos());
     let (mut task, receiver) = task(&game, depth(4));
-    task.on_info = Box::new(|thought| assert!(thought.depth < 2, "on purpose"));
+    task.on_info = Box::new(|report| assert!(report.depth < 2, "on purpose"));
     let _thinking = engine.start(task);
     assert!(legal(&game, answer(&receiver).mv));
-    assert_eq!(engine.think(&game, depth(3)).depth, 3);
+    assert_eq!(engine.search(&game, depth(3)).depth, 3);
 }
 
 #[test]
-fn no_search_waits_for_another() {
+fn searches_beyond_the_threads_do_not_wait() {
     let engine = engine(1);
     let game = Game::new(Position::startpos());
     let (tasks, receivers): (Vec<_>, Vec<_>) = (0..4).map(|_| task(&game, endless())).unzip();
     let thinking: Vec<_> = tasks.into_iter().map(|task| engine.start(task)).collect();
-    assert_eq!(engine.think(&game, depth(4)).depth, 4);
+    assert_eq!(engine.search(&game, depth(4)).depth, 4);
     drop(thinking);
     for receiver in &receivers {
         assert!(legal(&game, answer(receiver).mv));
@@ -384,17 +384,17 @@ fn no_search_waits_for_another() {
 }
 
 #[test]
-fn games_share_many_threads() {
+fn searches_of_several_games_share_threads() {
     let engine = engine(64);
     let game = Game::new(Position::startpos());
-    assert!(legal(&game, engine.think(&game, depth(8)).mv));
+    assert!(legal(&game, engine.search(&game, depth(8)).mv));
     let (long, long_answer) = task(&game, endless());
     let thinking = engine.start(long);
     for _ in 0..3 {
-        assert!(legal(&game, engine.think(&game, depth(6)).mv));
+        assert!(legal(&game, engine.search(&game, depth(6)).mv));
     }
     engine.set_threads(1);
-    assert!(legal(&game, engine.think(&game, depth(6)).mv));
+    assert!(legal(&game, engine.search(&game, depth(6)).mv));
     engine.set_hash(2);
     engine.new_game();
     thinking.stop();
@@ -403,7 +403,7 @@ fn games_share_many_threads() {
 }
 
 #[test]
-fn dropping_the_engine_ends_its_searches() {
+fn engine_when_dropped_ends_its_searches() {
     let engine = engine(2);
     let (task, receiver) = task(&Game::new(Position::startpos()), endless());
     let _thinking = engine.start(task);
@@ -412,7 +412,7 @@ fn dropping_the_engine_ends_its_searches() {
 }
 
 #[test]
-fn pondering_waits_for_the_hit() {
+fn pondering_reports_after_ponderhit() {
     let engine = engine(1);
     let clock = Clock {
         remaining: Duration::from_millis(50),
@@ -437,7 +437,7 @@ fn pondering_waits_for_the_hit() {
 }
 
 #[test]
-fn what_ends_while_pondering_is_told_at_the_hit() {
+fn pondering_that_has_ended_reports_at_ponderhit() {
     let engine = engine(2);
     for limits in [
         Limits {
@@ -463,35 +463,35 @@ fn what_ends_while_pondering_is_told_at_the_hit() {
 }
 
 #[test]
-fn nobody_ponders_while_a_move_is_owed() {
+fn pondering_stops_when_another_game_is_to_move() {
     let engine = engine(1);
     let game = Game::new(Position::startpos());
     let (first, first_answer) = task(&game, Limits::default());
-    let first = engine.start_if_idle(first).expect("nothing else is on");
+    let first = engine.start_ponder(first).expect("nothing else is on");
     let (second, second_answer) = task(&game, Limits::default());
-    let second = engine.start_if_idle(second).expect("they may both ponder");
-    // The move of a third game is owed.
+    let second = engine.start_ponder(second).expect("they may both ponder");
+    // A third game is to move.
     let (owed, owed_answer) = task(&game, endless());
     let owed = engine.start(owed);
     assert!(answer(&first_answer).mv.is_some());
     assert!(answer(&second_answer).mv.is_some());
     assert!(!first.ponderhit() && !second.ponderhit());
     let (task_of_fourth, _) = task(&game, Limits::default());
-    assert!(engine.start_if_idle(task_of_fourth).is_none());
+    assert!(engine.start_ponder(task_of_fourth).is_none());
     owed.stop();
     assert!(answer(&owed_answer).mv.is_some());
-    // A hit is such a move, too.
+    // A ponderhit counts as such a search.
     let (hit, hit_answer) = task(&game, depth(3));
-    let hit = engine.start_if_idle(hit).expect("nothing is on");
+    let hit = engine.start_ponder(hit).expect("nothing is on");
     let (other, other_answer) = task(&game, Limits::default());
-    let _other = engine.start_if_idle(other).expect("they may both ponder");
-    assert!(hit.ponderhit_within(&depth(3)));
+    let _other = engine.start_ponder(other).expect("they may both ponder");
+    assert!(hit.ponderhit_with(&depth(3)));
     assert!(answer(&other_answer).mv.is_some());
     assert!(answer(&hit_answer).mv.is_some());
 }
 
 #[test]
-fn with_no_time_at_all_the_obvious_is_still_seen() {
+fn search_with_no_time_sees_obvious_moves() {
     let clock = Clock {
         remaining: Duration::ZERO,
         increment: Duration::ZERO,
@@ -509,13 +509,13 @@ fn with_no_time_at_all_the_obvious_is_still_seen() {
         ("k7/8/8/3q4/4P3/8/8/K7 w - - 0 1", "e4d5"),
     ] {
         let game = game(fen);
-        let thought = engine(1).think(&game, limits.clone());
-        assert_eq!(thought.mv, uci(&game, best), "{fen}");
+        let report = engine(1).search(&game, limits.clone());
+        assert_eq!(report.mv, uci(&game, best), "{fen}");
     }
 }
 
 #[test]
-fn the_last_report_is_the_answer() {
+fn last_report_equals_the_result() {
     let game = game("r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 0 1");
     for nodes in (1..60).map(|n| n * 700) {
         let limits = Limits {
@@ -524,7 +524,7 @@ fn the_last_report_is_the_answer() {
         };
         let (sender, receiver) = mpsc::channel();
         let (mut task, done) = task(&game, limits);
-        task.on_info = Box::new(move |thought| drop(sender.send(thought.clone())));
+        task.on_info = Box::new(move |report| drop(sender.send(report.clone())));
         let engine = engine(1);
         let _thinking = engine.start(task);
         let answer = answer(&done);
@@ -534,18 +534,18 @@ fn the_last_report_is_the_answer() {
 }
 
 #[test]
-fn only_wanted_moves_are_played() {
+fn search_moves_restricts_the_result() {
     let game = game("6k1/5ppp/8/8/8/8/8/R6K w - - 0 1");
     let wanted = uci(&game, "h1h2");
     let limits = Limits {
         search_moves: wanted.into_iter().collect(),
         ..depth(4)
     };
-    assert_eq!(engine(1).think(&game, limits).mv, wanted);
+    assert_eq!(engine(1).search(&game, limits).mv, wanted);
 }
 
 #[test]
-fn several_lines_are_ranked() {
+fn multi_pv_lines_are_sorted() {
     let game = game("6k1/5ppp/8/8/8/8/8/R6K w - - 0 1");
     let (sender, receiver) = mpsc::channel();
     let (mut task, done) = task(
@@ -555,36 +555,33 @@ fn several_lines_are_ranked() {
             ..depth(5)
         },
     );
-    task.on_info = Box::new(move |thought| drop(sender.send(thought.clone())));
+    task.on_info = Box::new(move |report| drop(sender.send(report.clone())));
     let engine = engine(1);
     let _thinking = engine.start(task);
     answer(&done);
-    let last: Vec<Thought> = receiver
-        .iter()
-        .filter(|thought| thought.depth == 5)
-        .collect();
+    let last: Vec<SearchReport> = receiver.iter().filter(|report| report.depth == 5).collect();
     assert_eq!(
-        last.iter().map(|thought| thought.rank).collect::<Vec<_>>(),
+        last.iter().map(|report| report.multipv).collect::<Vec<_>>(),
         [1, 2, 3]
     );
     assert_eq!(last[0].score, Score::Mate(1));
-    let mut moves: Vec<_> = last.iter().map(|thought| thought.mv).collect();
+    let mut moves: Vec<_> = last.iter().map(|report| report.mv).collect();
     moves.dedup();
     assert_eq!(moves.len(), 3);
 }
 
 #[test]
-fn variations_are_legal_moves_in_a_row() {
+fn pv_consists_of_legal_moves() {
     let mut game = Game::new(Position::startpos());
     let engine = engine(2);
     for _ in 0..12 {
-        let thought = engine.think(&game, depth(6));
+        let report = engine.search(&game, depth(6));
         let mut line = game.clone();
-        for &mv in &thought.pv {
+        for &mv in &report.pv {
             assert!(line.position().is_legal(mv));
             line.play(mv);
         }
-        assert_eq!(thought.pv.first().copied(), thought.mv);
-        game.play(thought.mv.expect("the game is on"));
+        assert_eq!(report.pv.first().copied(), report.mv);
+        game.play(report.mv.expect("the game is on"));
     }
 }

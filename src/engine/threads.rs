@@ -1,9 +1,9 @@
-//! The threads of the engine and how games share them.
+//! Thread pool of the engine, shared by all games.
 //!
-//! Every search has seats. The first seat leads: it deepens iteratively, watches the clock and answers. The
-//! others help by filling the table (lazy SMP). Whenever a search begins or ends, the threads are dealt out anew, by
-//! how soon each has to answer; a helper whose seat is taken away leaves within a thousand nodes. A lead always finds
-//! a thread, an extra one if need be, so that a search never waits for another one to end.
+//! The main thread of a search (thread 0) deepens iteratively, watches the clock and reports; helpers fill the
+//! transposition table (lazy SMP). Whenever a search starts or ends, threads are redistributed by how soon each
+//! search has to answer. A helper that is no longer wanted leaves within a thousand nodes. Every search gets a main
+//! thread, an extra one if need be, so that no search waits for another to end.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,37 +11,37 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use super::control::Control;
-use super::search::{Memory, Search};
-use super::shelf::{Place, Shelf};
+use super::search::{Search, ThreadData};
 use super::table::Table;
+use super::thread_cache::{CacheKey, ThreadCache};
 use super::value::{DRAW, mated_in, to_score};
-use super::{Limits, Setting, Task, Thought};
+use super::{Limits, SearchReport, Setting, Task};
 use crate::chess::Game;
 
-/// The table of a search below full strength, which has it for itself while it lasts: enough for all that it may visit.
+/// Transposition table of a search below full strength, which has its own: enough for all the nodes it may visit.
 const LIMITED_TABLE_MIB: usize = 16;
 
-/// Enough for the deepest line in an unoptimised build.
+/// Stack of a thread: enough for the longest line in an unoptimised build.
 const STACK_BYTES: usize = 16 << 20;
 
-type OnInfo = Box<dyn FnMut(&Thought) + Send>;
-type OnDone = Box<dyn FnOnce(Thought) + Send>;
+type OnInfo = Box<dyn FnMut(&SearchReport) + Send>;
+type OnDone = Box<dyn FnOnce(SearchReport) + Send>;
 
-/// A search and what belongs to it.
+/// A search and its callbacks.
 pub(super) struct Job {
     pub control: Control,
-    about: u64,
+    game_id: u64,
     game: Game,
     limits: Limits,
     table: Arc<Table>,
-    /// For the lead, who takes it.
-    listener: Mutex<Option<(OnInfo, OnDone)>>,
+    /// Taken by the main thread.
+    callbacks: Mutex<Option<(OnInfo, OnDone)>>,
 }
 
 impl Job {
     pub fn new(task: Task, table: Arc<Table>) -> Job {
         let Task {
-            about,
+            game_id,
             game,
             limits,
             on_info,
@@ -50,148 +50,148 @@ impl Job {
         let ply = u32::try_from(game.moves().len()).unwrap_or(u32::MAX);
         Job {
             control: Control::new(&limits, ply),
-            about,
+            game_id,
             game,
             limits,
             table,
-            listener: Mutex::new(Some((on_info, on_done))),
+            callbacks: Mutex::new(Some((on_info, on_done))),
         }
     }
 
-    /// What the lead does: search, wait until an answer is wanted. Whatever happens in the search, there is an
-    /// answer: of the last iteration, or any legal move.
-    fn lead(&self, memory: &mut Memory, on_info: &mut OnInfo) -> Thought {
-        // What it finds below full strength is to depend on nothing but the game and its seed.
-        let own = self.limits.strength.map(|_| {
-            memory.forget();
+    /// Searches as the main thread, then blocks until a result is wanted. If the search panics, the result is that of
+    /// the last iteration, or any legal move.
+    fn run_main(&self, data: &mut ThreadData, on_info: &mut OnInfo) -> SearchReport {
+        // Below full strength, the result depends only on the game and its seed.
+        let own_table = self.limits.strength.map(|_| {
+            data.clear();
             Table::new(LIMITED_TABLE_MIB)
         });
-        let table = own.as_ref().unwrap_or(&self.table);
+        let table = own_table.as_ref().unwrap_or(&self.table);
         let mut last = None;
-        let searched = catch_unwind(AssertUnwindSafe(|| {
-            let mut report = |thought: &Thought| {
-                if thought.rank == 1 {
-                    last = Some(thought.clone());
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let mut on_report = |report: &SearchReport| {
+                if report.multipv == 1 {
+                    last = Some(report.clone());
                 }
-                on_info(thought);
+                on_info(report);
             };
-            Search::new(&self.control, table, memory, &self.game, &self.limits, 0)
-                .iterate(&mut report)
+            Search::new(&self.control, table, data, &self.game, &self.limits, 0)
+                .iterate(&mut on_report)
         }));
-        if searched.is_err() {
-            // It may have been left in any state.
-            memory.forget();
+        if outcome.is_err() {
+            // The panic may have left it inconsistent.
+            data.clear();
         }
-        self.control.wait_until_asked();
+        self.control.wait_for_stop_or_ponderhit();
         self.control.stop();
-        searched.ok().or(last).unwrap_or_else(|| self.any_answer())
+        outcome
+            .ok()
+            .or(last)
+            .unwrap_or_else(|| self.any_legal_move())
     }
 
-    fn help(&self, memory: &mut Memory, seat: usize) {
+    fn run_helper(&self, data: &mut ThreadData, thread_id: usize) {
         if self.limits.strength.is_some() {
             return;
         }
-        let searched = catch_unwind(AssertUnwindSafe(|| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
             Search::new(
                 &self.control,
                 &self.table,
-                memory,
+                data,
                 &self.game,
                 &self.limits,
-                seat,
+                thread_id,
             )
             .iterate(&mut |_| {});
         }));
-        if searched.is_err() {
-            memory.forget();
+        if outcome.is_err() {
+            data.clear();
         }
     }
 
-    fn any_answer(&self) -> Thought {
+    fn any_legal_move(&self) -> SearchReport {
         let pos = self.game.position();
-        let wanted = &self.limits.search_moves;
+        let allowed = &self.limits.search_moves;
         let legal = pos.legal_moves();
         let mv = legal
             .iter()
             .copied()
-            .find(|mv| wanted.is_empty() || wanted.contains(mv));
+            .find(|mv| allowed.is_empty() || allowed.contains(mv));
         let value = if legal.is_empty() && pos.in_check() {
             mated_in(0)
         } else {
             DRAW
         };
-        Thought::unconsidered(mv.or_else(|| legal.first().copied()), to_score(value))
+        SearchReport::without_search(mv.or_else(|| legal.first().copied()), to_score(value))
     }
 
-    fn take_listener(&self) -> Option<(OnInfo, OnDone)> {
-        self.listener
+    fn take_callbacks(&self) -> Option<(OnInfo, OnDone)> {
+        self.callbacks
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take()
     }
 }
 
-/// A search in the pool and who works on it.
-struct Seating {
+/// A running search and its threads.
+struct Assignment {
     job: Arc<Job>,
-    /// Whether a seat is taken; the first is the lead's.
-    taken: Vec<bool>,
-    /// How many seats there are for now.
-    share: usize,
+    /// By thread id, whether a thread runs; 0 is the main thread.
+    busy: Vec<bool>,
+    /// How many threads the search may use now.
+    threads: usize,
 }
 
-impl Seating {
-    fn free_seat(&self) -> Option<usize> {
-        (0..self.share).find(|&seat| !self.taken.get(seat).copied().unwrap_or(false))
+impl Assignment {
+    fn free_thread_id(&self) -> Option<usize> {
+        (0..self.threads).find(|&thread_id| !self.busy.get(thread_id).copied().unwrap_or(false))
     }
 
-    fn take(&mut self, seat: usize) {
-        if self.taken.len() <= seat {
-            self.taken.resize(seat + 1, false);
+    fn take(&mut self, thread_id: usize) {
+        if self.busy.len() <= thread_id {
+            self.busy.resize(thread_id + 1, false);
         }
-        self.taken[seat] = true;
+        self.busy[thread_id] = true;
     }
 }
 
 struct State {
-    /// The searches that are on, the oldest first.
-    seatings: VecDeque<Seating>,
-    /// Threads asked for.
-    wanted: usize,
-    /// Threads alive.
-    alive: usize,
+    /// Running searches, the oldest first.
+    assignments: VecDeque<Assignment>,
+    /// Threads configured.
+    configured_threads: usize,
+    live_threads: usize,
     handles: Vec<JoinHandle<()>>,
-    /// What was learnt in games whose next search is to come.
-    shelf: Shelf,
-    /// Counts how often all of that was forgotten.
-    era: u64,
+    cache: ThreadCache,
+    /// Incremented whenever all learnt data is cleared.
+    generation: u64,
     closing: bool,
     table: Arc<Table>,
-    /// What to search with.
     setting: Setting,
 }
 
-/// The threads of an engine.
+/// Thread pool of an engine.
 pub(super) struct Pool {
     state: Mutex<State>,
-    work: Condvar,
+    work_available: Condvar,
 }
 
 impl Pool {
     pub fn new(hash_mib: usize, threads: usize) -> Arc<Pool> {
         Arc::new(Pool {
             state: Mutex::new(State {
-                seatings: VecDeque::new(),
-                wanted: threads.max(1),
-                alive: 0,
+                assignments: VecDeque::new(),
+                configured_threads: threads.max(1),
+                live_threads: 0,
                 handles: Vec::new(),
-                shelf: Shelf::EMPTY,
-                era: 0,
+                cache: ThreadCache::EMPTY,
+                generation: 0,
                 closing: false,
-                table: Arc::new(Table::new(hash_mib).on_huge_pages()),
+                table: Arc::new(Table::new(hash_mib).with_huge_pages()),
                 setting: Setting::default(),
             }),
-            work: Condvar::new(),
+            work_available: Condvar::new(),
         })
     }
 
@@ -203,27 +203,27 @@ impl Pool {
         self.lock().table.clone()
     }
 
-    /// Searches that are on keep the old table until they end.
+    /// Running searches keep the old table until they end.
     pub fn set_hash(&self, mib: usize) {
-        // The old one goes first, so that there is room for the new one.
+        // Drop the old table first to make room for the new one.
         self.lock().table = Arc::new(Table::new(0));
-        let table = Arc::new(Table::new(mib).on_huge_pages());
+        let table = Arc::new(Table::new(mib).with_huge_pages());
         self.lock().table = table;
     }
 
     pub fn set_threads(self: &Arc<Pool>, threads: usize) {
         let mut state = self.lock();
-        state.wanted = threads.max(1);
-        state.deal();
-        self.staff(&mut state);
-        self.work.notify_all();
+        state.configured_threads = threads.max(1);
+        state.redistribute_threads();
+        self.spawn_workers(&mut state);
+        self.work_available.notify_all();
     }
 
-    /// What searches to come are made with; forgets everything, since scores may mean something else.
+    /// Changes network and parameters of future searches; clears everything, since old scores may not be comparable.
     pub fn set(&self, setting: Setting) {
         let mut state = self.lock();
         state.setting = setting;
-        state.forget();
+        state.clear();
     }
 
     pub fn setting(&self) -> Setting {
@@ -231,146 +231,146 @@ impl Pool {
     }
 
     pub fn new_game(&self) {
-        self.lock().forget();
+        self.lock().clear();
     }
 
-    /// Puts a search on the list, unless it is to ponder and there is one whose answer is waited for: then it is not done,
-    /// and false is returned. Returns at once.
-    pub fn start_if_idle(self: &Arc<Pool>, job: Arc<Job>) -> bool {
+    /// Starts a pondering search, unless one that does not ponder is running: then returns false. Does not block.
+    pub fn start_ponder(self: &Arc<Pool>, job: Arc<Job>) -> bool {
         let state = self.lock();
-        let mut others = state.seatings.iter();
-        let is_idle = others.all(|seating| seating.job.control.is_pondering());
+        let mut others = state.assignments.iter();
+        let is_idle = others.all(|assignment| assignment.job.control.is_pondering());
         if is_idle {
-            self.enlist(state, job);
+            self.submit(state, job);
         }
         is_idle
     }
 
-    /// Puts a search on the list. Returns at once.
+    /// Starts a search. Does not block.
     pub fn start(self: &Arc<Pool>, job: Arc<Job>) {
-        self.enlist(self.lock(), job);
+        self.submit(self.lock(), job);
     }
 
-    /// The expected move was played: the answer of this search is waited for, by these limits if there are any. False if it
-    /// does not ponder any more.
+    /// The expected move was played. Returns false if the search does not ponder any more.
     pub fn ponder_hit(&self, job: &Arc<Job>, limits: Option<&Limits>) -> bool {
         let mut state = self.lock();
         let hit = job.control.ponder_hit(limits);
         if hit {
-            state.give_up_pondering();
-            state.deal();
-            self.work.notify_all();
+            state.stop_if_pondering();
+            state.redistribute_threads();
+            self.work_available.notify_all();
         }
         hit
     }
 
-    fn enlist(self: &Arc<Pool>, mut state: MutexGuard<'_, State>, job: Arc<Job>) {
-        job.table.grow_older();
+    fn submit(self: &Arc<Pool>, mut state: MutexGuard<'_, State>, job: Arc<Job>) {
+        job.table.new_search();
         if !job.control.is_pondering() {
-            state.give_up_pondering();
+            state.stop_if_pondering();
         }
-        state.seatings.push_back(Seating {
+        state.assignments.push_back(Assignment {
             job: job.clone(),
-            taken: Vec::new(),
-            share: 1,
+            busy: Vec::new(),
+            threads: 1,
         });
-        state.deal();
-        self.staff(&mut state);
-        if state.alive == 0 {
-            // The system gives no threads at all: better any move than none.
-            state.seatings.pop_back();
+        state.redistribute_threads();
+        self.spawn_workers(&mut state);
+        if state.live_threads == 0 {
+            // The system provides no threads at all: report any legal move.
+            state.assignments.pop_back();
             drop(state);
-            if let Some((_, on_done)) = job.take_listener() {
-                on_done(job.any_answer());
+            if let Some((_, on_done)) = job.take_callbacks() {
+                on_done(job.any_legal_move());
             }
             return;
         }
         drop(state);
-        self.work.notify_all();
+        self.work_available.notify_all();
     }
 
-    /// Makes the threads that the searches need.
-    fn staff(self: &Arc<Pool>, state: &mut State) {
-        if state.seatings.is_empty() {
+    /// Spawns the missing threads.
+    fn spawn_workers(self: &Arc<Pool>, state: &mut State) {
+        if state.assignments.is_empty() {
             return;
         }
-        while state.alive < state.needed() {
+        while state.live_threads < state.required_threads() {
             let pool = self.clone();
             let thread = Builder::new()
                 .name("search".to_owned())
                 .stack_size(STACK_BYTES);
-            match thread.spawn(move || pool.work()) {
+            match thread.spawn(move || pool.run_worker()) {
                 Ok(handle) => {
                     state.handles.retain(|handle| !handle.is_finished());
                     state.handles.push(handle);
-                    state.alive += 1;
+                    state.live_threads += 1;
                 }
-                // Those that there are do what they can.
+                // Continue with the threads that exist.
                 Err(_) => return,
             }
         }
     }
 
-    /// The life of a thread.
-    fn work(&self) {
+    /// Main loop of a thread.
+    fn run_worker(&self) {
         let mut state = self.lock();
         loop {
-            if state.alive > state.needed() || state.closing && state.seatings.is_empty() {
-                state.alive -= 1;
+            if state.live_threads > state.required_threads()
+                || state.closing && state.assignments.is_empty()
+            {
+                state.live_threads -= 1;
                 return;
             }
-            let Some((job, seat)) = state.seat() else {
+            let Some((job, thread_id)) = state.next_assignment() else {
                 state = self
-                    .work
+                    .work_available
                     .wait(state)
                     .unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            let known = state.shelf.take((job.about, seat));
-            let (setting, era) = (state.setting.clone(), state.era);
+            let kept = state.cache.remove((job.game_id, thread_id));
+            let (setting, generation) = (state.setting.clone(), state.generation);
             drop(state);
-            let mut memory = known.unwrap_or_else(|| Memory::new(&setting));
-            let answer = if seat == 0 {
-                self.lead(&job, &mut memory)
+            let mut data = kept.unwrap_or_else(|| ThreadData::new(&setting));
+            let answer = if thread_id == 0 {
+                self.run_main(&job, &mut data)
             } else {
-                job.help(&mut memory, seat);
+                job.run_helper(&mut data, thread_id);
                 None
             };
             state = self.lock();
-            state.leave(&job, seat);
-            if era == state.era {
-                state.shelve((job.about, seat), memory);
+            state.release(&job, thread_id);
+            if generation == state.generation {
+                state.keep_thread_data((job.game_id, thread_id), data);
             }
             if let Some(answer) = answer {
-                // The seats have gone to the other searches before anybody is told.
+                // Release the threads before the callback runs.
                 drop(state);
-                self.work.notify_all();
+                self.work_available.notify_all();
                 answer();
                 state = self.lock();
             }
         }
     }
 
-    /// What is to be told in the end, if it was not told yet.
-    fn lead(&self, job: &Arc<Job>, memory: &mut Memory) -> Option<impl FnOnce() + use<>> {
-        let (mut on_info, on_done) = job.take_listener()?;
-        let answer = job.lead(memory, &mut on_info);
-        // A listener that panics harms nobody else.
+    /// Runs the main thread of a search. Returns the final callback, unless another thread has run it already.
+    fn run_main(&self, job: &Arc<Job>, data: &mut ThreadData) -> Option<impl FnOnce() + use<>> {
+        let (mut on_info, on_done) = job.take_callbacks()?;
+        let answer = job.run_main(data, &mut on_info);
+        // A panic in the callback must not kill the thread.
         Some(move || drop(catch_unwind(AssertUnwindSafe(|| on_done(answer)))))
     }
 
-    /// Stops all searches, lets them answer, and waits for the threads to end.
+    /// Stops all searches, lets them report, and joins the threads.
     pub fn close(&self) {
         let mut state = self.lock();
         state.closing = true;
-        for seating in &state.seatings {
-            seating.job.control.stop();
+        for assignment in &state.assignments {
+            assignment.job.control.stop();
         }
         let handles = std::mem::take(&mut state.handles);
         drop(state);
-        self.work.notify_all();
+        self.work_available.notify_all();
         for handle in handles {
-            // The last handle on the engine may be dropped by a listener, on one of these very threads.
+            // A callback may drop the last handle of the engine on one of these threads.
             if handle.thread().id() != std::thread::current().id() {
                 let _ = handle.join();
             }
@@ -378,9 +378,9 @@ impl Pool {
     }
 }
 
-/// How many of the threads each search gets: one at least, and of the others a part by how urgent it is. A blitz game
-/// thus borrows the threads of a correspondence game, which misses them for a moment only.
-fn shares(threads: usize, urgencies: &[f64]) -> Vec<usize> {
+/// Threads for each search: at least one, the others in proportion to urgency. A blitz game thus borrows threads from
+/// a correspondence game for a moment.
+fn thread_shares(threads: usize, urgencies: &[f64]) -> Vec<usize> {
     let mut shares = vec![1; urgencies.len()];
     let mut order: Vec<usize> = (0..urgencies.len()).collect();
     order.sort_by(|&a, &b| urgencies[b].total_cmp(&urgencies[a]));
@@ -397,82 +397,83 @@ fn shares(threads: usize, urgencies: &[f64]) -> Vec<usize> {
 }
 
 impl State {
-    /// Keeps what was learnt in a seat for the game's next search.
-    fn shelve(&mut self, place: Place, memory: Memory) {
-        self.shelf.put(place, memory, self.wanted);
+    /// Keeps the data of a thread for the next search of the game.
+    fn keep_thread_data(&mut self, key: CacheKey, data: ThreadData) {
+        self.cache.insert(key, data, self.configured_threads);
     }
 
-    /// What was learnt so far counts no more.
-    fn forget(&mut self) {
-        self.era += 1;
-        self.shelf.clear();
+    /// Clears everything learnt so far.
+    fn clear(&mut self) {
+        self.generation += 1;
+        self.cache.clear();
         self.table.clear();
     }
 
-    /// A thread for every lead at least.
-    fn needed(&self) -> usize {
-        self.wanted.max(self.seatings.len())
+    /// Threads required: every search needs a main thread.
+    fn required_threads(&self) -> usize {
+        self.configured_threads.max(self.assignments.len())
     }
 
-    /// Deals the threads out.
-    fn deal(&mut self) {
-        let urgencies = self.seatings.iter();
+    /// Redistributes the threads.
+    fn redistribute_threads(&mut self) {
+        let urgencies = self.assignments.iter();
         let urgencies: Vec<f64> = urgencies
-            .map(|seating| seating.job.control.urgency())
+            .map(|assignment| assignment.job.control.urgency())
             .collect();
-        let shares = shares(self.wanted, &urgencies);
-        for (seating, share) in self.seatings.iter_mut().zip(shares) {
-            seating.share = share;
-            seating.job.control.set_seats(share);
+        let shares = thread_shares(self.configured_threads, &urgencies);
+        for (assignment, threads) in self.assignments.iter_mut().zip(shares) {
+            assignment.threads = threads;
+            assignment.job.control.set_max_threads(threads);
         }
     }
 
-    /// Nobody thinks on an opponent's time while another game owes a move.
-    fn give_up_pondering(&self) {
-        for seating in &self.seatings {
-            seating.job.control.give_up_pondering();
+    /// Stops all pondering searches.
+    fn stop_if_pondering(&self) {
+        for assignment in &self.assignments {
+            assignment.job.control.stop_if_pondering();
         }
     }
 
-    /// Whether a search of the same game, begun before this one, is about to end: it has what was learnt in the game, and
-    /// will have left within a thousand nodes.
-    fn is_awaited(&self, at: usize) -> bool {
-        let about = self.seatings[at].job.about;
-        let mut before = self.seatings.range(..at);
-        before.any(|other| other.job.about == about && other.job.control.is_stopped())
+    /// Whether an earlier search of the same game is stopping: its history tables will be available within a thousand
+    /// nodes.
+    fn waits_for_stopping_search(&self, at: usize) -> bool {
+        let game_id = self.assignments[at].job.game_id;
+        let mut before = self.assignments.range(..at);
+        before.any(|other| other.job.game_id == game_id && other.job.control.is_stopped())
     }
 
-    /// A seat for a thread: leads first.
-    fn seat(&mut self) -> Option<(Arc<Job>, usize)> {
-        let leaderless = (0..self.seatings.len())
-            .find(|&at| self.seatings[at].free_seat() == Some(0) && !self.is_awaited(at));
-        let seating = match leaderless {
-            Some(at) => &mut self.seatings[at],
-            None => self.seatings.iter_mut().find(|seating| {
-                seating.free_seat().is_some() && !seating.job.control.is_stopped()
+    /// Assigns a thread to a search; searches without a main thread come first.
+    fn next_assignment(&mut self) -> Option<(Arc<Job>, usize)> {
+        let without_main = (0..self.assignments.len()).find(|&at| {
+            self.assignments[at].free_thread_id() == Some(0) && !self.waits_for_stopping_search(at)
+        });
+        let assignment = match without_main {
+            Some(at) => &mut self.assignments[at],
+            None => self.assignments.iter_mut().find(|assignment| {
+                assignment.free_thread_id().is_some() && !assignment.job.control.is_stopped()
             })?,
         };
-        let seat = seating.free_seat()?;
-        seating.take(seat);
-        Some((seating.job.clone(), seat))
+        let thread_id = assignment.free_thread_id()?;
+        assignment.take(thread_id);
+        Some((assignment.job.clone(), thread_id))
     }
 
-    /// With its lead, a search ends. A helper gives its seat back if it was sent away; if it has searched all there is,
-    /// the seat stays taken.
-    fn leave(&mut self, job: &Arc<Job>, seat: usize) {
-        if seat == 0 {
-            self.seatings
-                .retain(|seating| !Arc::ptr_eq(&seating.job, job));
-            return self.deal();
+    /// Removes a thread from its search. The search ends with its main thread. A helper that was sent away leaves its
+    /// id free; the id of one that has finished stays taken.
+    fn release(&mut self, job: &Arc<Job>, thread_id: usize) {
+        if thread_id == 0 {
+            self.assignments
+                .retain(|assignment| !Arc::ptr_eq(&assignment.job, job));
+            return self.redistribute_threads();
         }
-        let seating = self
-            .seatings
+        let assignment = self
+            .assignments
             .iter_mut()
-            .find(|seating| Arc::ptr_eq(&seating.job, job));
-        if let Some(seating) = seating
-            && seat >= seating.share
+            .find(|assignment| Arc::ptr_eq(&assignment.job, job));
+        if let Some(assignment) = assignment
+            && thread_id >= assignment.threads
         {
-            seating.taken[seat] = false;
+            assignment.busy[thread_id] = false;
         }
     }
 }
@@ -482,7 +483,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_go_to_those_who_have_to_answer_soon() {
+    fn shares_follow_urgency() {
         // (threads, urgencies, shares)
         let table: [(usize, &[f64], &[usize]); 8] = [
             (4, &[], &[]),
@@ -495,7 +496,7 @@ mod tests {
             (0, &[1.0], &[1]),
         ];
         for (threads, urgencies, expected) in table {
-            let shares = shares(threads, urgencies);
+            let shares = thread_shares(threads, urgencies);
             assert_eq!(shares, expected, "{threads} for {urgencies:?}");
         }
     }

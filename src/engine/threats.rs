@@ -1,8 +1,8 @@
-//! What the opponent attacks: histories tell moves apart by it, and pieces should not stand where a lesser one takes them.
+//! Squares attacked by the opponent, for history indexing and move ordering.
 
 use crate::chess::{Bitboard, Position, Role, attacks};
 
-/// Squares that the side not to move attacks, in all and by kinds of pieces.
+/// Squares that the side not to move attacks, in total and by piece type.
 #[derive(Clone, Copy)]
 pub(crate) struct Threats {
     pub all: Bitboard,
@@ -21,7 +21,7 @@ impl Threats {
 
     pub fn new(pos: &Position) -> Threats {
         let them = !pos.turn();
-        // Sliders look through the king: it cannot hide behind itself.
+        // Sliders see through the king: it cannot hide behind itself.
         let own_king = Bitboard::of(pos.king(pos.turn()));
         let occupied = pos.occupied() & !own_king;
         let by_pawns = attacks::pawns(them, pos.pieces(them, Role::Pawn));
@@ -48,8 +48,8 @@ impl Threats {
         }
     }
 
-    /// Where a piece is attacked by one that is worth less.
-    pub fn by_lesser(&self, role: Role) -> Bitboard {
+    /// Squares attacked by a piece of lower value than `role`.
+    pub fn by_lower_value(&self, role: Role) -> Bitboard {
         match role {
             Role::Pawn | Role::King => Bitboard::EMPTY,
             Role::Knight | Role::Bishop => self.by_pawns,
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threats_are_the_attacks_of_the_other_side() {
+    fn threats_match_attackers_of_every_square() {
         let fens = [
             "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
             "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 b - - 0 1",
@@ -91,8 +91,8 @@ mod tests {
                     attackers.into_iter().any(is_lesser)
                 };
                 for role in [Role::Knight, Role::Bishop, Role::Rook, Role::Queen] {
-                    let said = threats.by_lesser(role).contains(square);
-                    assert_eq!(said, lesser(role), "{square} {role:?}");
+                    let actual = threats.by_lower_value(role).contains(square);
+                    assert_eq!(actual, lesser(role), "{square} {role:?}");
                 }
             }
         }

@@ -1,8 +1,8 @@
-//! The tunable numbers of the search: compiled in, or values of the thread where the feature `tune` is on.
+//! Tunable search parameters: constants, or thread-local values with the feature `tune`.
 //!
-//! Each number of the table in [`params`](super::params) is a function of that name. Without the feature it is a
-//! constant; with it, it reads the values that [`Parameters::install`] has left to the thread. So two settings can
-//! play each other in one process, and nobody else pays for it.
+//! Each parameter in [`params`](super::params) is a function. Without the feature it returns a constant; with it, it
+//! reads the values that [`Parameters::install`] set for the thread. So two settings can play each other in one
+//! process, and normal builds pay nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,47 +10,48 @@ use std::sync::Arc;
 use super::nnue::Network;
 use super::params::TUNABLES;
 
-/// A number of the search.
+/// A tunable search parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tunable {
     pub name: &'static str,
-    /// What it is.
+    /// The default value.
     pub value: i32,
-    /// The range in which it makes sense.
+    /// Lower bound of the tuning range.
     pub min: i32,
+    /// Upper bound of the tuning range.
     pub max: i32,
-    /// A change that should just be felt in play; what the tuner begins with.
+    /// A change that should just be measurable in play; the tuner starts with it.
     pub step: i32,
 }
 
-/// A value for each of the tunable numbers.
+/// A value for each tunable parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// As in the table; nothing where the numbers are compiled in.
+    /// In the order of the table; empty if the parameters are compiled in.
     values: Vec<i32>,
 }
 
-/// Why a number cannot be set. Its display is a sentence for the user.
+/// Error of [`Parameters::set`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParameterError {
-    /// The numbers of this binary are compiled in.
-    Fixed,
-    /// There is none of this name.
+    /// The parameters of this binary are compiled in.
+    CompiledIn,
+    /// There is no parameter of this name.
     Unknown(String),
-    /// The value is beyond its range.
-    Beyond(Tunable, i32),
+    /// The value is out of range.
+    OutOfRange(Tunable, i32),
 }
 
 impl fmt::Display for ParameterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ParameterError::Fixed => write!(
+            ParameterError::CompiledIn => write!(
                 f,
-                "the numbers of this binary are fixed: build it with --features tune"
+                "search parameters are compiled in; build with --features tune to change them"
             ),
-            ParameterError::Unknown(name) => write!(f, "the search has no number `{name}`"),
-            ParameterError::Beyond(Tunable { name, min, max, .. }, value) => {
-                write!(f, "{name} is from {min} to {max}, not {value}")
+            ParameterError::Unknown(name) => write!(f, "unknown search parameter `{name}`"),
+            ParameterError::OutOfRange(Tunable { name, min, max, .. }, value) => {
+                write!(f, "{name} = {value} is out of range ({min} to {max})")
             }
         }
     }
@@ -68,7 +69,7 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// The numbers that can be set; none where they are compiled in.
+    /// The tunable parameters; empty if they are compiled in.
     pub fn tunable() -> &'static [Tunable] {
         if cfg!(feature = "tune") {
             &TUNABLES
@@ -77,13 +78,13 @@ impl Parameters {
         }
     }
 
-    /// Sets a number.
+    /// Sets a parameter.
     ///
     /// # Errors
-    /// When there is no such number, the value is out of range, or this binary has its numbers compiled in.
+    /// If there is no such parameter, the value is out of range, or the parameters are compiled in.
     pub fn set(&mut self, name: &str, value: i32) -> Result<(), ParameterError> {
         if !cfg!(feature = "tune") {
-            return Err(ParameterError::Fixed);
+            return Err(ParameterError::CompiledIn);
         }
         let index = Parameters::tunable()
             .iter()
@@ -91,13 +92,13 @@ impl Parameters {
             .ok_or_else(|| ParameterError::Unknown(name.to_owned()))?;
         let tunable = TUNABLES[index];
         if value < tunable.min || value > tunable.max {
-            return Err(ParameterError::Beyond(tunable, value));
+            return Err(ParameterError::OutOfRange(tunable, value));
         }
         self.values[index] = value;
         Ok(())
     }
 
-    /// Searches of this thread go by these values from now on.
+    /// Uses these values for searches of the current thread.
     pub(crate) fn install(&self) {
         #[cfg(feature = "tune")]
         of_thread::set(&self.values);
@@ -122,7 +123,7 @@ pub(super) mod of_thread {
         };
     }
 
-    /// The thread's value of the number with this index.
+    /// The thread's value of a parameter.
     pub fn get(index: usize) -> i32 {
         VALUES.with(|values| values[index].get())
     }
@@ -135,16 +136,16 @@ pub(super) mod of_thread {
     }
 }
 
-/// What a search is made with. The default is the embedded network, if there is one, and the numbers of the table.
+/// Network and parameters of a search. Defaults to the embedded network, if there is one, and the default parameters.
 #[derive(Clone)]
 pub struct Setting {
-    /// What evaluates; by hand if it is none.
+    /// The evaluation network; `None` uses the hand-crafted evaluation.
     pub network: Option<Arc<Network>>,
     pub parameters: Parameters,
 }
 
 impl Setting {
-    /// The numbers of the table, and this network, or the evaluation by hand.
+    /// Default parameters with `network`, or the hand-crafted evaluation if `None`.
     pub fn with_network(network: Option<Arc<Network>>) -> Setting {
         Setting {
             network,
@@ -159,10 +160,10 @@ impl Default for Setting {
     }
 }
 
-/// Makes a function of each number, and a table of all: `/// What it is. name = value in min..=max step step;`
+/// Defines a function per parameter, and the table of all: `/// Description. name = value in min..=max step step;`
 macro_rules! tunables {
     ($($(#[doc = $doc:literal])+ $name:ident = $value:literal in $min:literal..=$max:literal step $step:literal;)*) => {
-        /// All of them, in the order of their definition.
+        /// All parameters, in order of definition.
         pub(crate) const TUNABLES: [super::tunable::Tunable; [$(stringify!($name)),*].len()] = [$(
             super::tunable::Tunable { name: stringify!($name), value: $value, min: $min, max: $max, step: $step },
         )*];
@@ -196,7 +197,7 @@ mod tests {
 
     #[cfg(feature = "tune")]
     #[test]
-    fn each_thread_has_its_own_numbers() {
+    fn parameters_of_one_thread_do_not_affect_others() {
         use crate::engine::params;
 
         let usual = params::rfp_margin();
@@ -210,16 +211,19 @@ mod tests {
         assert_eq!(params::rfp_margin(), usual);
 
         let wrong = parameters.set("rfp_margin", 10_000).unwrap_err();
-        assert_eq!(wrong.to_string(), "rfp_margin is from 50 to 120, not 10000");
+        assert_eq!(
+            wrong.to_string(),
+            "rfp_margin = 10000 is out of range (50 to 120)"
+        );
         let wrong = parameters.set("courage", 1).unwrap_err();
-        assert_eq!(wrong.to_string(), "the search has no number `courage`");
+        assert_eq!(wrong.to_string(), "unknown search parameter `courage`");
     }
 
     #[cfg(not(feature = "tune"))]
     #[test]
-    fn numbers_that_are_compiled_in_cannot_be_set() {
+    fn set_without_tune_feature_is_refused() {
         assert!(Parameters::tunable().is_empty());
         let refused = Parameters::default().set("rfp_margin", 80);
-        assert_eq!(refused, Err(ParameterError::Fixed));
+        assert_eq!(refused, Err(ParameterError::CompiledIn));
     }
 }

@@ -1,6 +1,6 @@
-//! `knightwatch epd`: has the engine solve the positions of a test suite, and says how many and how fast.
+//! The `epd` command: runs the engine on a test suite and reports the solved positions.
 
-mod question;
+mod test_position;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,163 +9,162 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-pub use self::question::Question;
+pub use self::test_position::TestPosition;
 use crate::chess::Game;
-use crate::engine::{Engine, EngineOptions, Limits, Task, Thought};
+use crate::engine::{Engine, EngineOptions, Limits, SearchReport, Task};
 use crate::input;
 use crate::progress::Progress;
 
-/// The longest test suite that is read, in bytes.
-const LONGEST: u64 = 64 << 20;
+/// The largest test suite that is read.
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// `knightwatch epd`
+/// Options of the `epd` command.
 #[derive(Clone, Debug, clap::Args)]
 #[command(group(
     clap::ArgGroup::new("limit").required(true).multiple(true).args(["movetime", "nodes", "depth"])
 ))]
 pub struct EpdOptions {
-    /// Positions with what is right there, a line each
+    /// EPD file with one test position per line
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Time for a position, in milliseconds
+    /// Time per position, in milliseconds
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
     pub movetime: Option<u64>,
-    /// Nodes for a position
+    /// Nodes per position
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub nodes: Option<u64>,
-    /// Depth for a position, in plies
+    /// Depth per position, in plies
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub depth: Option<u32>,
-    /// Search threads, 512 at most
+    /// Search threads, at most 512
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=512))]
     pub threads: u32,
-    /// Size of the hash table in MiB, 65536 at most
+    /// Size of the hash table in MiB, at most 65536
     #[arg(long, value_name = "MIB", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub hash: u32,
 }
 
-/// Has all positions solved; prints a line for each, and the totals.
+/// Solves all positions; prints a line for each, and the totals.
 ///
 /// # Errors
-/// When the file cannot be read, with file and line when it is a line of it, or the output not be written.
+/// If the file cannot be read or parsed (the error names file and line), or the output cannot be written.
 pub fn run(options: &EpdOptions, output: &mut impl Write) -> anyhow::Result<()> {
-    let questions = read(&options.file)?;
+    let positions = read(&options.file)?;
     let engine = Engine::new(EngineOptions {
         hash_mib: options.hash as usize,
         threads: options.threads as usize,
     });
     let mut totals = Totals::default();
     let mut progress = Progress::default();
-    for (number, question) in (1..).zip(&questions) {
+    for (number, test) in (1..).zip(&positions) {
         let limits = Limits {
             movetime: options.movetime.map(Duration::from_millis),
             nodes: options.nodes,
             depth: options.depth,
-            mate: question.mate,
+            mate: test.mate,
             ..Limits::default()
         };
-        let answer = solve(&engine, question, limits);
-        totals.add(question, &answer);
+        let attempt = solve(&engine, test, limits);
+        totals.add(test, &attempt);
         progress.clear();
-        let line = answer.describe(question);
-        writeln!(output, "{number:>4}/{} {line}", questions.len())?;
-        progress.tell(|| format!("{number} of {}, {} solved", questions.len(), totals.solved));
+        let line = attempt.describe(test);
+        writeln!(output, "{number:>4}/{} {line}", positions.len())?;
+        progress.show(|| format!("{number} of {}, {} solved", positions.len(), totals.solved));
     }
     progress.clear();
     writeln!(output, "{}", totals.describe())?;
     Ok(())
 }
 
-/// The questions of a file. Empty lines and those that begin with `#` are skipped.
-fn read(path: &Path) -> anyhow::Result<Vec<Question>> {
+/// Reads the test positions of a file. Empty lines and lines that start with `#` are skipped.
+fn read(path: &Path) -> anyhow::Result<Vec<TestPosition>> {
     let name = path.display();
-    let text = input::read_text(path, LONGEST).with_context(|| format!("cannot read {name}"))?;
-    let mut questions = Vec::new();
+    let text =
+        input::read_text(path, MAX_FILE_BYTES).with_context(|| format!("cannot read {name}"))?;
+    let mut positions = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         if !line.trim().is_empty() && !line.starts_with('#') {
-            let question = Question::parse(line).with_context(|| format!("{name}:{number}"))?;
-            questions.push(question);
+            let test = TestPosition::parse(line).with_context(|| format!("{name}:{number}"))?;
+            positions.push(test);
         }
     }
-    ensure!(!questions.is_empty(), "{name} has no positions");
-    Ok(questions)
+    ensure!(!positions.is_empty(), "{name} has no positions");
+    Ok(positions)
 }
 
-/// From when on the engine knew, and did not change its mind any more.
+/// When the engine found the solution and kept it to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Found {
+struct SolvedAt {
     depth: u32,
     elapsed: Duration,
 }
 
-struct Answer {
-    thought: Thought,
-    /// `None` if the question is not solved.
-    found: Option<Found>,
+struct Attempt {
+    report: SearchReport,
+    /// `None` if the position is not solved.
+    solved_at: Option<SolvedAt>,
 }
 
-/// Has a question answered by an engine that remembers nothing.
-fn solve(engine: &Engine, question: &Question, limits: Limits) -> Answer {
+/// Solves a test position with cleared hash table.
+fn solve(engine: &Engine, test: &TestPosition, limits: Limits) -> Attempt {
     engine.new_game();
-    let (sender, thoughts) = mpsc::channel();
+    let (sender, reports) = mpsc::channel();
     let last = sender.clone();
-    let _thinking = engine.start(Task {
-        about: 0,
-        game: Game::new(question.position.clone()),
+    let _handle = engine.start(Task {
+        game_id: 0,
+        game: Game::new(test.position.clone()),
         limits,
-        on_info: Box::new(move |thought| drop(sender.send(thought.clone()))),
-        on_done: Box::new(move |thought| drop(last.send(thought))),
+        on_info: Box::new(move |report| drop(sender.send(report.clone()))),
+        on_done: Box::new(move |report| drop(last.send(report))),
     });
-    let mut answer: Option<Answer> = None;
-    for thought in thoughts {
-        let known = answer.and_then(|answer| answer.found);
-        let now = Found {
-            depth: thought.depth,
-            elapsed: thought.elapsed,
+    let mut attempt: Option<Attempt> = None;
+    for report in reports {
+        let known = attempt.and_then(|attempt| attempt.solved_at);
+        let now = SolvedAt {
+            depth: report.depth,
+            elapsed: report.elapsed,
         };
-        let found = question
-            .is_solved_by(&thought)
-            .then(|| known.unwrap_or(now));
-        answer = Some(Answer { thought, found });
+        let solved_at = test.is_solved_by(&report).then(|| known.unwrap_or(now));
+        attempt = Some(Attempt { report, solved_at });
     }
-    answer.expect("an answer always comes")
+    attempt.expect("an answer always comes")
 }
 
-impl Answer {
-    fn describe(&self, question: &Question) -> String {
-        let position = &question.position;
-        let mv = self.thought.mv.map_or("none".into(), |mv| position.san(mv));
-        let mut line = match self.found {
-            Some(Found { depth, elapsed }) => {
+impl Attempt {
+    fn describe(&self, test: &TestPosition) -> String {
+        let position = &test.position;
+        let mv = self.report.mv.map_or("none".into(), |mv| position.san(mv));
+        let mut line = match self.solved_at {
+            Some(SolvedAt { depth, elapsed }) => {
                 let seconds = elapsed.as_secs_f64();
                 format!("solved  {mv:<8} {seconds:>8.3} s  depth {depth:>2}")
             }
             None => {
-                let seconds = self.thought.elapsed.as_secs_f64();
-                let depth = self.thought.depth;
-                let solution = question.solution();
+                let seconds = self.report.elapsed.as_secs_f64();
+                let depth = self.report.depth;
+                let solution = test.solution();
                 format!("missed  {mv:<8} {seconds:>8.3} s  depth {depth:>2}  right: {solution}")
             }
         };
-        if question.most_points() > 0 {
-            let points = question.points_for(self.thought.mv);
-            line += &format!("  {points} of {} points", question.most_points());
+        if test.max_points() > 0 {
+            let points = test.points_for(self.report.mv);
+            line += &format!("  {points} of {} points", test.max_points());
         }
-        if !question.name.is_empty() {
-            line += &format!("  {}", question.name);
+        if !test.name.is_empty() {
+            line += &format!("  {}", test.name);
         }
         line
     }
 }
 
-/// All answers together.
+/// Sums over all test positions.
 #[derive(Default)]
 struct Totals {
     positions: u32,
     solved: u32,
     points: u32,
-    most_points: u32,
-    /// To the solutions, of what is solved.
+    max_points: u32,
+    /// Times to the solutions of solved positions.
     to_solution: Duration,
     depths: u32,
     elapsed: Duration,
@@ -173,16 +172,16 @@ struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, question: &Question, answer: &Answer) {
+    fn add(&mut self, test: &TestPosition, attempt: &Attempt) {
         self.positions += 1;
-        self.points += question.points_for(answer.thought.mv);
-        self.most_points += question.most_points();
-        self.elapsed += answer.thought.elapsed;
-        self.nodes += answer.thought.nodes;
-        if let Some(found) = answer.found {
+        self.points += test.points_for(attempt.report.mv);
+        self.max_points += test.max_points();
+        self.elapsed += attempt.report.elapsed;
+        self.nodes += attempt.report.nodes;
+        if let Some(solved_at) = attempt.solved_at {
             self.solved += 1;
-            self.to_solution += found.elapsed;
-            self.depths += found.depth;
+            self.to_solution += solved_at.elapsed;
+            self.depths += solved_at.depth;
         }
     }
 
@@ -193,8 +192,8 @@ impl Totals {
             "solved {solved} of {positions} ({:.1} %)",
             percent(solved, positions)
         );
-        if self.most_points > 0 {
-            let (points, most) = (self.points, self.most_points);
+        if self.max_points > 0 {
+            let (points, most) = (self.points, self.max_points);
             text += &format!(
                 ", {points} of {most} points ({:.1} %)",
                 percent(points, most)
@@ -203,7 +202,7 @@ impl Totals {
         if solved > 0 {
             let each = f64::from(solved);
             text += &format!(
-                ", to the solution {:.3} s and {:.1} plies on average",
+                ", {:.3} s and {:.1} plies to the solution on average",
                 self.to_solution.as_secs_f64() / each,
                 f64::from(self.depths) / each
             );
@@ -235,38 +234,38 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_counted_with_points_and_totals() {
+    fn run_reports_positions_points_and_totals() {
         let lines = "# a comment\n\n\
             6k1/5ppp/8/8/8/8/8/R6K w - - bm Ra8#; id \"back rank\";\n\
             6k1/5ppp/8/8/8/8/8/R6K w - - dm 1;\n\
             6k1/5ppp/8/8/8/8/8/R6K w - - bm Ra1-a2 Ra2; id \"wrong\";\n\
             6k1/5ppp/8/8/8/8/8/R6K w - - c0 \"Ra8#=10, Ra7=3\";\n";
-        let said = answers(&lines.replace("Ra1-a2 ", ""), &["--depth", "4"]).expect("a run");
-        let lines: Vec<&str> = said.lines().collect();
-        assert!(lines[0].starts_with("   1/4 solved  Ra8# "), "{said}");
-        assert!(lines[0].ends_with("back rank"), "{said}");
-        assert!(lines[1].starts_with("   2/4 solved  Ra8# "), "{said}");
+        let output = answers(&lines.replace("Ra1-a2 ", ""), &["--depth", "4"]).expect("a run");
+        let lines: Vec<&str> = output.lines().collect();
+        assert!(lines[0].starts_with("   1/4 solved  Ra8# "), "{output}");
+        assert!(lines[0].ends_with("back rank"), "{output}");
+        assert!(lines[1].starts_with("   2/4 solved  Ra8# "), "{output}");
         assert!(
             lines[2].contains("missed  Ra8#") && lines[2].contains("right: Ra2"),
-            "{said}"
+            "{output}"
         );
-        assert!(lines[3].ends_with("10 of 10 points"), "{said}");
+        assert!(lines[3].ends_with("10 of 10 points"), "{output}");
         assert!(
             lines[4].starts_with("solved 3 of 4 (75.0 %), 10 of 10 points (100.0 %)"),
-            "{said}"
+            "{output}"
         );
     }
 
     #[test]
-    fn a_wrong_line_is_named() {
-        let said = answers(
+    fn run_of_bad_file_names_the_line() {
+        let output = answers(
             "6k1/5ppp/8/8/8/8/8/R6K w - - dm 1;\n\n6k1/8 w - - dm 1;\n",
             &["--nodes", "9"],
         );
-        let said = format!("{:#}", said.expect_err("refused"));
+        let output = format!("{:#}", output.expect_err("refused"));
         assert!(
-            said.contains("suite.epd:3: ") && said.contains("8 ranks"),
-            "{said}"
+            output.contains("suite.epd:3: ") && output.contains("8 ranks"),
+            "{output}"
         );
         let empty = format!(
             "{:#}",

@@ -1,30 +1,30 @@
-//! What a simulated site is made of.
+//! Options of a simulated site.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::faults::Rule;
+use super::faults::FaultRule;
 use super::quirks::Quirks;
 
-/// How a simulator starts.
+/// Options of a simulator.
 #[derive(Clone, Debug)]
 pub struct SimOptions {
-    /// The accounts. Sparring users get theirs on their own.
+    /// The accounts. Built-in players get theirs on their own.
     pub users: Vec<NewUser>,
-    /// How many times faster than the wall all clocks and timers run; 1.0 is real time.
+    /// Speed of all clocks and timers relative to wall time; 1.0 is real time.
     pub speed: f64,
-    /// Decides ids, colours and the choices of sparring users.
+    /// Seed of ids, colors and the choices of built-in players.
     pub seed: u64,
-    /// What differs between what is told of the site.
+    /// Behavior of Lichess on which sources differ.
     pub quirks: Quirks,
-    /// Whether the site counts what is asked of it, and refuses what is too much.
+    /// Enables Lichess's rate limits.
     pub limits: bool,
-    /// Requests in a minute from one address after which the proxy in front of the site refuses them.
+    /// Requests per minute and address above which the proxy in front of the site answers 429.
     pub nginx_limit: Option<u32>,
-    /// Games that are kept when they are over, the latest ones.
+    /// Maximum number of archived games; the oldest are dropped first.
     pub kept_games: usize,
-    /// What goes wrong on purpose.
-    pub faults: Vec<Rule>,
+    /// Faults to inject.
+    pub faults: Vec<FaultRule>,
 }
 
 impl Default for SimOptions {
@@ -42,37 +42,37 @@ impl Default for SimOptions {
     }
 }
 
-/// An account to be made.
+/// Options of a new account.
 #[derive(Clone, Debug)]
 pub struct NewUser {
     pub name: String,
     /// Has the BOT title.
     pub bot: bool,
-    /// The title of a human who has one.
+    /// Title of a human.
     pub title: Option<&'static str>,
-    /// In every kind of game.
+    /// Rating in every perf.
     pub rating: u32,
-    /// Games played so far; an account with any cannot become a bot.
+    /// Number of games played; an account with games cannot become a bot.
     pub games: u32,
-    /// Whether this user can be asked for takebacks. Bots refuse by default, as after the upgrade on the real site.
+    /// Whether opponents can propose takebacks. Bots refuse them by default, as after the upgrade on Lichess.
     pub takebacks: bool,
-    /// The text of the profile. A bot without one is not listed as online.
+    /// Bio of the profile. A bot without one is not in the list of online bots.
     pub bio: Option<String>,
-    /// Somebody without an account: his token stands for what a visitor's browser remembers, and with it he plays
-    /// through the Board API. Nobody can find or challenge him.
+    /// A player without an account. The token stands for the browser session, and they play through the Board API. They
+    /// cannot be found or challenged.
     pub guest: bool,
-    /// Sits at the site itself and not at a board: his games through the Board API may be as quick as any, and their
-    /// opponents let themselves be asked for takebacks, as bots do once that is changed among their preferences.
+    /// Plays on the web site rather than through a board: any speed is allowed through the Board API, and all opponents
+    /// accept takeback proposals, as bots do with changed preferences.
     pub browser: bool,
-    /// What the user's token may do.
+    /// Scopes of the user's token.
     pub scopes: Vec<String>,
-    /// Always online, though nobody is there to answer or to move.
+    /// Always online, but never answers or moves.
     pub present: bool,
-    /// Names of the users whom this one follows: they challenge him free of charge.
+    /// Names of followed users, who can challenge this one without being charged for it.
     pub follows: Vec<String>,
 }
 
-/// All that a bot's token usually carries.
+/// Scopes of a typical bot token.
 const SCOPES: [&str; 13] = [
     "bot:play",
     "board:play",
@@ -89,11 +89,11 @@ const SCOPES: [&str; 13] = [
     "tournament:write",
 ];
 
-/// What a visitor can do without an account.
+/// Scopes of a player without an account.
 const GUEST_SCOPES: [&str; 3] = ["board:play", "challenge:read", "challenge:write"];
 
 impl NewUser {
-    /// A bot account, rated 1500, with a profile and a past.
+    /// Creates a bot account, rated 1500, with a profile and past games.
     pub fn bot(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -111,7 +111,7 @@ impl NewUser {
         }
     }
 
-    /// A new account of a human, rated 1500, without games: it may still become a bot.
+    /// Creates a human account, rated 1500, without games, so it can be upgraded to a bot.
     pub fn human(name: impl Into<String>) -> Self {
         Self {
             bot: false,
@@ -122,7 +122,7 @@ impl NewUser {
         }
     }
 
-    /// Somebody without an account.
+    /// Creates a player without an account.
     pub fn guest(name: impl Into<String>) -> Self {
         Self {
             guest: true,
@@ -131,8 +131,7 @@ impl NewUser {
         }
     }
 
-    /// A human who plays in a browser on this machine: always there, with the right to challenge and to play, and no
-    /// other.
+    /// Creates a human who plays in a browser on this machine: always online, and may only challenge and play.
     pub fn in_browser(name: impl Into<String>) -> Self {
         Self {
             browser: true,
@@ -147,10 +146,10 @@ impl NewUser {
     }
 }
 
-/// What the players have for thinking.
+/// Time control of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeControl {
-    /// Seconds at the start, and seconds more after every move.
+    /// Initial time and increment per move, in seconds.
     Clock {
         limit: u32,
         increment: u32,
@@ -161,23 +160,23 @@ pub enum TimeControl {
 }
 
 impl TimeControl {
-    /// A real-time clock: seconds at the start, seconds per move.
+    /// Creates a real-time clock from initial time and increment, in seconds.
     pub fn clock(limit: u32, increment: u32) -> Self {
         Self::Clock { limit, increment }
     }
 }
 
-/// What both clocks show at the start, in seconds: 0+N starts at N, at least at 3.
+/// Returns the clock at the start of a game, in seconds: `0+N` starts at N, at least at 3.
 pub(super) fn clock_start(limit: u32, increment: u32) -> u32 {
     if limit == 0 { increment.max(3) } else { limit }
 }
 
-/// How long each player is thought to play with such a clock, in seconds.
+/// Returns the estimated duration for each player, in seconds.
 pub(super) fn clock_estimate(limit: u32, increment: u32) -> u32 {
     limit + 40 * increment
 }
 
-/// As it is read from a text.
+/// Formats as [`FromStr`] parses.
 impl fmt::Display for TimeControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -188,27 +187,29 @@ impl fmt::Display for TimeControl {
     }
 }
 
-/// `60+0`: seconds at the start and per move; `3d`: days for each move; `unlimited`.
+/// Parses `60+0` (initial time and increment in seconds), `3d` (days per move) or `unlimited`.
 impl TimeControl {
-    /// Whether the site has it.
+    /// Returns whether Lichess offers this time control.
     pub(super) fn is_offered(self) -> bool {
         match self {
             Self::Unlimited => true,
-            Self::Days(days) => DAYS.contains(&days),
+            Self::Days(days) => DAYS_PER_TURN.contains(&days),
             Self::Clock { limit, increment } => {
-                is_limit(limit) && increment <= MOST_INCREMENT && limit + increment > 0
+                is_initial_time(limit)
+                    && increment <= MAX_INCREMENT_SECONDS
+                    && limit + increment > 0
             }
         }
     }
 }
 
-/// The days for a move that the site has.
-pub(super) const DAYS: [u32; 7] = [1, 2, 3, 5, 7, 10, 14];
-/// The most seconds that a move adds.
-pub(super) const MOST_INCREMENT: u32 = 60;
+/// Numbers of days per move that Lichess offers.
+pub(super) const DAYS_PER_TURN: [u32; 7] = [1, 2, 3, 5, 7, 10, 14];
+/// Maximum increment, in seconds.
+pub(super) const MAX_INCREMENT_SECONDS: u32 = 60;
 
-/// Whether a clock may begin with so many seconds.
-pub(super) fn is_limit(seconds: u32) -> bool {
+/// Returns whether Lichess offers this initial time, in seconds.
+pub(super) fn is_initial_time(seconds: u32) -> bool {
     matches!(seconds, 0 | 15 | 30 | 45 | 90) || (seconds.is_multiple_of(60) && seconds <= 10_800)
 }
 
@@ -228,7 +229,7 @@ impl FromStr for TimeControl {
             (None, Some((limit, increment))) => Self::clock(limit, increment),
             _ => {
                 return Err(format!(
-                    "`{text}` is no time control: SECONDS+SECONDS as in 60+1, DAYS as in 3d, or unlimited"
+                    "`{text}` is not a time control: expected SECONDS+SECONDS as in 60+1, DAYS as in 3d, or unlimited"
                 ));
             }
         };
@@ -236,14 +237,14 @@ impl FromStr for TimeControl {
             Ok(read)
         } else {
             Err(format!(
-                "Lichess has no `{text}`, in seconds: a clock begins with 0, 15, 30, 45, 60, 90 or whole minutes up to 10800 seconds, \
-                 with 0 to 60 more for each move, and not with 0+0; days are 1, 2, 3, 5, 7, 10 or 14"
+                "Lichess does not offer `{text}` (in seconds): the initial time is 0, 15, 30, 45, 60, 90 or whole minutes up to 10800, \
+                 the increment 0 to 60, and 0+0 is invalid; days are 1, 2, 3, 5, 7, 10 or 14"
             ))
         }
     }
 }
 
-/// `NAME`, `NAME:bot`, `NAME:guest` or `NAME:browser`, as on the command line.
+/// Parses `NAME`, `NAME:bot`, `NAME:guest` or `NAME:browser` as on the command line.
 impl FromStr for NewUser {
     type Err = String;
 
@@ -255,7 +256,7 @@ impl FromStr for NewUser {
             Some((name, "browser")) => (name, Self::in_browser),
             Some((_, other)) => {
                 return Err(format!(
-                    "`{other}` is no kind of user: write NAME, NAME:bot, NAME:guest or NAME:browser"
+                    "`{other}` is not a kind of user: expected NAME, NAME:bot, NAME:guest or NAME:browser"
                 ));
             }
         };
@@ -264,14 +265,14 @@ impl FromStr for NewUser {
     }
 }
 
-/// Whether somebody can be called so.
+/// Checks a user name.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
-    let good = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
-    if (2..=30).contains(&name.len()) && name.bytes().all(good) {
+    let is_valid = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    if (2..=30).contains(&name.len()) && name.bytes().all(is_valid) {
         Ok(())
     } else {
         Err(format!(
-            "`{name}` is no user name: 2 to 30 letters, digits, `_` and `-`"
+            "`{name}` is not a user name: expected 2 to 30 letters, digits, `_` and `-`"
         ))
     }
 }

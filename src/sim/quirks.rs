@@ -1,4 +1,4 @@
-//! Where no source settles what Lichess does, or two contradict each other: a switch for each.
+//! Switches for behavior of Lichess that is not documented or on which sources contradict each other.
 
 use std::str::FromStr;
 
@@ -7,33 +7,33 @@ use toml::{Table, Value};
 
 use crate::spelling;
 
-/// The switches. Each stands as the server's own source has it, where that could be read.
+/// Switches. The defaults follow the source of lila where it could be read.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Quirks {
-    /// How castling is spelt in the moves of standard games.
+    /// Notation of castling in the moves of standard games.
     pub castling: Castling,
-    /// How a limit gives back what was used of it.
+    /// How used credits of a rate limit expire.
     pub limiter: Limiter,
-    /// Whether a state is sent when a player adds time to his opponent's clock.
+    /// Whether a state is sent when a player adds time to the opponent's clock.
     pub add_time_push: bool,
-    /// Whether a state is sent when a restart of the site gives time.
+    /// Whether a state is sent when players are compensated for a restart.
     pub gifts_push: bool,
-    /// Whether states of games that expire without a first move say when.
+    /// Whether states of games that expire without a first move contain `expiration`.
     pub expiration: bool,
-    /// How long somebody may be away before he can be claimed.
+    /// Absence after which a win can be claimed.
     pub claim_win: ClaimWin,
-    /// How somebody without a title is shown, in games and challenges.
+    /// How a missing title is shown in games and challenges.
     pub title: Absent,
-    /// Whether the list of games that are on says in how many it is my turn.
+    /// Whether the list of ongoing games contains `nbMyTurn`.
     pub nb_my_turn: bool,
-    /// As what the chat of a game is sent to who asks for it.
+    /// Format of the chat log of a game.
     pub chat_log: ChatLog,
-    /// As what the status is shown in the list of games that are on.
+    /// Format of the status in the list of ongoing games.
     pub playing_status: PlayingStatus,
-    /// Whether states say that nobody offers a draw.
+    /// Whether states contain draw flags that are not set.
     pub draw_flags: Flags,
-    /// What a bot is told that may not join an arena.
+    /// Error message for a bot that may not join an arena.
     pub restriction: String,
 }
 
@@ -57,10 +57,10 @@ impl Default for Quirks {
 }
 
 impl Quirks {
-    /// With these settings, of which later ones win.
+    /// Builds switches from tables of settings; later settings override earlier ones.
     ///
     /// # Errors
-    /// A name that is none, or a value that it does not take; says which there are.
+    /// An unknown name or an invalid value. The message lists the valid ones.
     pub fn with(settings: impl IntoIterator<Item = Table>) -> Result<Self, toml::de::Error> {
         let mut all = Table::new();
         all.extend(settings.into_iter().flatten());
@@ -68,7 +68,7 @@ impl Quirks {
     }
 }
 
-/// The spelling of castling that the site puts out in standard games. Elsewhere it is always the king taking his rook.
+/// Notation of castling moves in standard games. Elsewhere it is always king takes rook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum Castling {
     /// `e1g1`
@@ -80,25 +80,25 @@ pub enum Castling {
     KingTakesRook,
 }
 
-/// How a limit gives back what was used of it.
+/// How used credits of a rate limit expire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limiter {
-    /// All at once, at the end of a window that the first call has opened.
+    /// All at once at the end of a window, which starts with the first request.
     #[default]
     Fixed,
-    /// One after the other, each when its own time is over.
+    /// Each charge separately after the length of the window.
     Rolling,
 }
 
-/// How long somebody may be away, in seconds at a bullet pace.
+/// Absence after which a win can be claimed, in seconds for bullet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "u32")]
 pub enum ClaimWin {
-    /// 30: twice that in blitz, four times in rapid, ten times in classical games; half of it for who is far behind.
+    /// 30 s: twice that in blitz, four times in rapid, ten times in classical; half of it for a player far behind.
     #[default]
     Thirty,
-    /// 40: twice that in rapid, three times in classical games; a third of it for who is far behind.
+    /// 40 s: twice that in rapid, three times in classical; a third of it for a player far behind.
     Forty,
 }
 
@@ -114,7 +114,7 @@ impl TryFrom<u32> for ClaimWin {
     }
 }
 
-/// How a key is shown that has no value.
+/// How a key without a value is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Absent {
@@ -123,7 +123,7 @@ pub enum Absent {
     Omitted,
 }
 
-/// How a flag is shown that is not set.
+/// How a flag that is not set is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Flags {
@@ -138,7 +138,7 @@ pub enum ChatLog {
     /// One JSON array.
     #[default]
     Array,
-    /// A line for each entry.
+    /// One line per entry.
     Ndjson,
 }
 
@@ -153,7 +153,7 @@ pub enum PlayingStatus {
     Absent,
 }
 
-/// One switch as on the command line: `NAME=VALUE`, or `NAME` to switch it on.
+/// One switch as on the command line: `NAME=VALUE`, or `NAME` for `NAME=yes`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quirk(pub(super) Table);
 
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_are_set_by_name() {
+    fn quirks_set_by_name() {
         let quirks = with(&[
             "castling=e1h1",
             "add-time-push=no",
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_is_told_to_who_errs() {
+    fn quirk_errors_list_valid_values() {
         for (setting, word) in [
             ("castles=yes", "`castling`, `limiter`"),
             ("castling=o-o", "`e1g1`"),

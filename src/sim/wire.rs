@@ -1,19 +1,19 @@
-//! What goes over the wire: the site's JSON, key by key in the order in which it writes them.
+//! JSON of Lichess's API, with keys in the order in which Lichess writes them.
 //!
-//! These types are written from the documented shapes alone and shared with nobody.
+//! The types are written from the documented formats alone and are not shared with the client.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::chess::Color;
 
-use super::id::GameId;
-use super::open::OpenJson;
 use super::quirks::{Absent, Flags, Quirks};
-use super::referee::{Status, View};
-use super::variant::{Perf, Variant};
+use super::referee::{StateSnapshot, Status};
+use crate::sim::challenge::open::OpenJson;
+use crate::sim::site::id::GameId;
+use crate::sim::site::variant::{Perf, Variant};
 
-/// One line of a stream, with its end.
+/// Serializes a stream line, including the newline.
 pub(super) fn line(value: &impl Serialize) -> bytes::Bytes {
     let mut text = json(value);
     text.push('\n');
@@ -28,12 +28,12 @@ pub(super) fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// A title, or what is shown of who has none: `null`, or nothing at all.
+/// Title, or for users without one `null` or no key at all.
 pub(super) fn title(title: Option<&'static str>, quirks: &Quirks) -> Option<Option<&'static str>> {
     (title.is_some() || quirks.title == Absent::Null).then_some(title)
 }
 
-/// A JSON object whose keys keep their order.
+/// JSON object that keeps the order of its keys.
 pub(super) struct Ordered<T>(pub Vec<(String, T)>);
 
 impl<T: Serialize> Serialize for Ordered<T> {
@@ -71,7 +71,7 @@ impl VariantJson {
     }
 }
 
-/// A user in few words.
+/// Short form of a user.
 #[derive(Clone, Serialize)]
 pub(super) struct LightUser {
     pub id: String,
@@ -109,10 +109,10 @@ pub(super) struct StatusJson {
     name: &'static str,
 }
 
-/// A status in full, or its name alone.
+/// Status as an object or only its name.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum StatusShown {
+pub(super) enum StatusOrName {
     Full(StatusJson),
     Name(&'static str),
 }
@@ -154,12 +154,12 @@ pub(super) struct GameState<'a> {
     winner: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expiration: Option<ExpirationJson>,
-    /// The id of the next game of the two.
+    /// Id of the rematch.
     #[serde(skip_serializing_if = "Option::is_none")]
     rematch: Option<String>,
 }
 
-/// How long the side to move has been idle, and how long it may be, in milliseconds.
+/// Idle time of the side to move and its limit, in milliseconds.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ExpirationJson {
@@ -168,7 +168,7 @@ struct ExpirationJson {
 }
 
 impl GameState<'_> {
-    /// With the next game of the two, if there is one.
+    /// Adds the id of the rematch, if there is one.
     pub fn followed_by(self, next: Option<GameId>) -> Self {
         Self {
             rematch: next.map(|id| id.to_string()),
@@ -178,7 +178,7 @@ impl GameState<'_> {
 }
 
 impl<'a> GameState<'a> {
-    pub fn new(view: &'a View, quirks: &Quirks) -> Self {
+    pub fn new(view: &'a StateSnapshot, quirks: &Quirks) -> Self {
         let flag = |set| (set || quirks.draw_flags == Flags::Shown).then_some(set);
         Self {
             kind: "gameState",
@@ -218,7 +218,7 @@ pub(super) enum GamePlayer {
         #[serde(rename = "aiLevel")]
         ai_level: u8,
     },
-    /// Nothing at all is said of who has no account.
+    /// An empty object, for players without an account.
     Anonymous {},
 }
 
@@ -279,9 +279,9 @@ pub(super) struct OpponentGone {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Opponent {
-    /// `null` for who has no account.
+    /// `null` for players without an account.
     pub id: Option<String>,
-    /// With the title in front.
+    /// Name, preceded by the title.
     pub username: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rating: Option<i32>,
@@ -291,7 +291,7 @@ pub(super) struct Opponent {
     pub ai: Option<u8>,
 }
 
-/// A game as one of its players sees it: in `nowPlaying` and in the event stream.
+/// Game as seen by one of its players: in `nowPlaying` and in the event stream.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct GamePreview {
@@ -302,7 +302,7 @@ pub(super) struct GamePreview {
     pub last_move: String,
     pub source: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<StatusShown>,
+    pub status: Option<StatusOrName>,
     pub variant: VariantJson,
     pub speed: &'static str,
     pub perf: &'static str,
@@ -377,7 +377,7 @@ pub(super) struct ChallengeJson {
     pub id: String,
     pub url: String,
     pub status: &'static str,
-    /// `null` for who has no account, or is not there yet.
+    /// `null` for a player without an account and in an open challenge.
     pub challenger: Option<ChallengeUser>,
     pub dest_user: Option<ChallengeUser>,
     pub variant: VariantJson,
@@ -401,7 +401,7 @@ pub(super) struct ChallengeJson {
     pub rematch_of: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open: Option<OpenJson>,
-    /// The player's id of the game that it has become.
+    /// Full id of the game that it has become.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub full_id: Option<String>,
 }
@@ -484,7 +484,7 @@ pub(super) struct Extended {
     pub relation: Option<Relation>,
 }
 
-/// That somebody plays, on wish with what.
+/// Whether the user is playing, optionally with the game.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum PlayingJson {
@@ -493,13 +493,13 @@ pub(super) enum PlayingJson {
         id: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         clock: Option<String>,
-        /// Left out for standard games.
+        /// Omitted for standard games.
         #[serde(skip_serializing_if = "Option::is_none")]
         variant: Option<&'static str>,
     },
 }
 
-/// How the one who asks stands to this user.
+/// Relation of the caller to this user.
 #[derive(Serialize)]
 pub(super) struct Relation {
     pub followable: bool,

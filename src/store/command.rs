@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::pgn::{Details, pgn_of};
 use super::{By, Decided, Error, Filter, Game, Page, Rating, Reader, Score};
-use crate::aside;
+use crate::atomic_file;
 use crate::events::Player;
 use crate::plural;
 
@@ -224,7 +224,7 @@ pub fn export_command(options: &ExportOptions, out: &mut impl Write) -> Result<(
         export(options, &reader, &mut out)?;
         return Ok(out.flush()?);
     };
-    let written = aside::fill(path, |file| export(options, &reader, file));
+    let written = atomic_file::write_with(path, |file| export(options, &reader, file));
     let count = written.map_err(|error| match error {
         CommandError::Output(error) => CommandError::Unwritable {
             path: path.clone(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::reader::{Game, Played, Record};
-use crate::chess::pgn::{self, Eval, Note, Tags};
+use crate::chess::pgn::{self, Eval, MoveComment, Tags};
 use crate::chess::{self, Color, Position};
 use crate::events::{Player, TimeControl};
 
@@ -67,10 +67,10 @@ fn eval(mate: Option<i32>, cp: Option<i32>, ours: Color) -> Option<Eval> {
     }
 }
 
-fn note(played: &Played, ours: Color, details: Details) -> Note {
+fn note(played: &Played, ours: Color, details: Details) -> MoveComment {
     let eval = eval(played.mate, played.cp, ours);
     let clock = played.clock_ms.map(|ms| ms.max(0).unsigned_abs());
-    Note {
+    MoveComment {
         clock: clock.map(Duration::from_millis).filter(|_| details.clocks),
         eval: eval.filter(|_| details.evals),
         text: String::new(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use lzma_rust2::{LzmaOptions, XzOptions, XzReader, XzWriter};
 
-use crate::{aside, input};
+use crate::{atomic_file, input};
 
 /// What the name of a file of games ends in.
 pub const ENDING: &str = ".viri.xz";
@@ -17,7 +17,8 @@ pub const ENDING: &str = ".viri.xz";
 /// When the file cannot be written.
 pub fn store(path: &Path, games: &[u8]) -> anyhow::Result<usize> {
     let compressed = compress(games)?;
-    aside::write(path, &compressed).with_context(|| format!("cannot write {}", path.display()))?;
+    atomic_file::write(path, &compressed)
+        .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(compressed.len())
 }
 

@@ -1,6 +1,6 @@
 //! `knightwatch chances`: how often positions are won, drawn and lost, fitted to the engine's own games.
 //!
-//! The positions are counted by score and material, and the four numbers of the [`Curves`] are moved until the counts are as
+//! The positions are counted by score and material, and the four numbers of the [`WdlModel`] are moved until the counts are as
 //! likely as can be.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use anyhow::ensure;
 
 use super::dataset::Sources;
 use super::options::ChancesOptions;
-use crate::engine::{Curves, material};
+use crate::engine::{WdlModel, material};
 
 /// Positions whose scores differ by less than this, in centipawns, are counted together.
 const BUCKET: i32 = 5;
@@ -19,7 +19,7 @@ const FIRST_STEP: f64 = 0.5;
 const LAST_STEP: f64 = 0.0005;
 
 /// The curves with which it begins.
-const START: Curves = Curves {
+const START: WdlModel = WdlModel {
     half: [100.0, 100.0],
     spread: [100.0, 100.0],
 };
@@ -64,7 +64,7 @@ impl Census {
     }
 
     /// The mean of the logarithms of what the curves thought unlikely: the less the better.
-    fn loss(&self, curves: &Curves) -> f64 {
+    fn loss(&self, curves: &WdlModel) -> f64 {
         let mut sum = 0.0;
         for (&(material, bucket), counts) in &self.0 {
             let expected = outcomes(curves, middle(bucket), material);
@@ -78,7 +78,7 @@ impl Census {
     /// Some of the cells: what was, and what the curves expect, both as shares.
     fn compare(
         &self,
-        curves: &Curves,
+        curves: &WdlModel,
         is_in: impl Fn(u32, i32) -> bool,
     ) -> (u64, [f64; 3], [f64; 3]) {
         let (mut found, mut expected) = ([0.0; 3], [0.0; 3]);
@@ -107,16 +107,16 @@ fn middle(bucket: i32) -> f64 {
 }
 
 /// Shares of games lost, drawn and won.
-fn outcomes(curves: &Curves, cp: f64, material: u32) -> [f64; 3] {
-    let chances = curves.chances(cp, material);
+fn outcomes(curves: &WdlModel, cp: f64, material: u32) -> [f64; 3] {
+    let chances = curves.wdl(cp, material);
     let [loss, win] = [chances.loss / 100.0, chances.win / 100.0];
     [loss, 1.0 - loss - win, win]
 }
 
 /// The best curves: each number grows and shrinks by a share of itself for as long as that helps, then by less.
-fn fit(census: &Census) -> Curves {
-    let numbers = |curves: &Curves| [curves.half, curves.spread].concat();
-    let curves = |of: &[f64]| Curves {
+fn fit(census: &Census) -> WdlModel {
+    let numbers = |curves: &WdlModel| [curves.half, curves.spread].concat();
+    let curves = |of: &[f64]| WdlModel {
         half: [of[0], of[1]],
         spread: [of[2], of[3]],
     };
@@ -168,7 +168,7 @@ pub fn run(options: &ChancesOptions) -> anyhow::Result<()> {
         options.within,
         near.loss(&curves)
     );
-    let Curves { half, spread } = curves;
+    let WdlModel { half, spread } = curves;
     println!("half: [{:.1}, {:.1}],", half[0], half[1]);
     println!("spread: [{:.1}, {:.1}],", spread[0], spread[1]);
     println!("\nmaterial  score        positions  lost drawn won, and as expected, in %");
@@ -194,7 +194,7 @@ mod tests {
     /// Games that go as some curves say are found to go as those say.
     #[test]
     fn the_curves_that_made_the_games_are_found() {
-        let truth = Curves {
+        let truth = WdlModel {
             half: [90.0, 150.0],
             spread: [240.0, 70.0],
         };

@@ -25,7 +25,7 @@ use super::referee::{Streak, by_rule, limits};
 use super::signal::stop_and_save_on_signal;
 use crate::chess::{Game, Position};
 use crate::engine::nnue::Network;
-use crate::engine::{Bound, Limits, Score, Setting, Solo, Thought};
+use crate::engine::{Bound, Limits, Score, SearchReport, Searcher, Setting};
 use crate::progress::Progress;
 
 /// Openings beyond this, in centipawns, are no games.
@@ -163,7 +163,7 @@ struct Played {
 
 /// One thread's player.
 struct Player {
-    solo: Solo,
+    solo: Searcher,
     rng: fastrand::Rng,
     limits: Limits,
     opening_limits: Limits,
@@ -178,7 +178,7 @@ impl Player {
         thread: usize,
     ) -> Player {
         Player {
-            solo: Solo::new(HASH, &Setting::with_network(network)),
+            solo: Searcher::new(HASH, &Setting::with_network(network)),
             rng: fastrand::Rng::with_seed(u64::from(seed) << 32 | thread as u64),
             limits: limits(options.nodes),
             opening_limits: limits(options.nodes.saturating_mul(OPENING_EFFORT)),
@@ -201,7 +201,7 @@ impl Player {
         let opening = openings::random(&mut self.rng, self.chess960)?;
         self.solo.new_game();
         let mut game = Game::new(opening.clone());
-        let look = self.solo.think(&game, &self.opening_limits);
+        let look = self.solo.search(&game, &self.opening_limits);
         if !matches!(look.score, Score::Centipawns(cp) if cp.abs() <= OPENING_MAX) {
             return None;
         }
@@ -218,7 +218,7 @@ impl Player {
             if let Some(outcome) = by_rule(&game) {
                 break outcome;
             }
-            let thought = self.solo.think(&game, &self.limits);
+            let thought = self.solo.search(&game, &self.limits);
             let mv = thought.mv?;
             let score = for_white(&thought, game.position());
             played.nodes += thought.nodes;
@@ -248,7 +248,7 @@ impl Player {
 }
 
 /// The score as it is stored: centipawns for White, mates beyond all others.
-fn for_white(thought: &Thought, position: &Position) -> i16 {
+fn for_white(thought: &SearchReport, position: &Position) -> i16 {
     if thought.depth == 0 || thought.bound != Bound::Exact {
         return NO_SCORE;
     }
@@ -311,7 +311,7 @@ impl Store<'_> {
         self.depths += played.depths;
         self.outcomes[played.record.outcome() as usize] += 1;
         let line = self.describe();
-        self.progress.tell(|| line);
+        self.progress.show(|| line);
     }
 
     fn is_enough(&self) -> bool {

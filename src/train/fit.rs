@@ -14,7 +14,7 @@ use super::contest::crew;
 use super::dataset::{Dataset, Sources};
 use super::options::FitOptions;
 use super::trainer::{best_scale, cosine, left};
-use crate::aside;
+use crate::atomic_file;
 use crate::chess::Position;
 use crate::engine::trace::{self, Pair, Trace};
 use crate::progress::Progress;
@@ -277,7 +277,7 @@ pub fn run(options: &FitOptions) -> anyhow::Result<()> {
         &data,
         &plan,
         |epoch, training, validation| {
-            progress.tell(|| {
+            progress.show(|| {
                 let done = epoch as f32 / plan.epochs as f32;
                 format!(
                     "epoch {epoch} of {}: loss {training:.6}, validation {validation:.6}; {}",
@@ -297,7 +297,7 @@ pub fn run(options: &FitOptions) -> anyhow::Result<()> {
         "{learnt} positions of {} games, K {scale:.0}, error of validation {after:.6}, {before:.6} before.",
         data.games
     );
-    aside::write(&options.out, trace::source(&weights, &origin).as_bytes())
+    atomic_file::write(&options.out, trace::source(&weights, &origin).as_bytes())
         .with_context(|| format!("cannot write {}", options.out.display()))?;
     println!(
         "validation {after:.6}, {before:.6} before; evaluations {:.2} times as large; {} in {:.0} s",

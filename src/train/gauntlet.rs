@@ -18,7 +18,7 @@ use super::options::{GauntletOptions, TimeControl};
 use super::rival::Rival;
 use super::signal::stop_on_signal;
 use crate::chess::{Color, Game};
-use crate::engine::{Setting, Solo};
+use crate::engine::{Searcher, Setting};
 use crate::progress::Progress;
 
 /// In a game a player may overstep the clock by less than so much, for what is lost between the processes.
@@ -66,7 +66,7 @@ pub fn run(options: &GauntletOptions) -> anyhow::Result<()> {
             for (all, flags) in flags.iter_mut().zip(result.flags) {
                 *all += flags;
             }
-            progress.tell(|| tally.describe());
+            progress.show(|| tally.describe());
             Ok(())
         },
     );
@@ -121,7 +121,7 @@ enum End {
 /// The players of one thread.
 struct Table {
     players: [Rival; 2],
-    judge: Solo,
+    judge: Searcher,
     tc: TimeControl,
 }
 
@@ -129,7 +129,7 @@ impl Table {
     fn new(options: &GauntletOptions) -> anyhow::Result<Table> {
         Ok(Table {
             players: players(options)?,
-            judge: Solo::new(HASH, &Setting::default()),
+            judge: Searcher::new(HASH, &Setting::default()),
             tc: options.tc,
         })
     }

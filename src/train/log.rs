@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-use crate::aside;
+use crate::atomic_file;
 
 /// Says something on stdout. Whether anybody reads it or not, the run goes on: what it makes is not printed.
 pub fn say(line: &str) {
@@ -63,7 +63,7 @@ impl Log {
     /// When it cannot be.
     pub fn keep(&mut self) -> anyhow::Result<()> {
         self.kept = true;
-        aside::write(&self.path, self.text.as_bytes())
+        atomic_file::write(&self.path, self.text.as_bytes())
             .with_context(|| format!("cannot write {}", self.path.display()))
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn by_rule(game: &Game) -> Option<Outcome> {
     if position.is_checkmate() {
         return Some(won_by(!position.turn()));
     }
-    (game.ending().is_some() || game.repetitions() >= 3).then_some(Outcome::Draw)
+    (game.termination().is_some() || game.repetitions() >= 3).then_some(Outcome::Draw)
 }
 
 /// For how many plies in a row the scores have said that one side is winning.

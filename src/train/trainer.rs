@@ -21,7 +21,7 @@ use super::meeting::{Leave, Meeting};
 use super::model::{CLIP, Model, Row};
 use super::options::TrainOptions;
 use super::sample::Sample;
-use crate::aside;
+use crate::atomic_file;
 use crate::engine::nnue::{Kernels, Network, Shape};
 
 const BETA1: f32 = 0.9;
@@ -120,7 +120,7 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
             );
             if best.as_ref().is_none_or(|(least, _)| loss < *least) {
                 let network = report.model.quantise(&name, report.scale(scale))?;
-                aside::write(&options.out, &network.to_bytes())
+                atomic_file::write(&options.out, &network.to_bytes())
                     .with_context(|| format!("cannot write {}", options.out.display()))?;
                 log.keep()?;
                 best = Some((loss, network));

@@ -1,11 +1,10 @@
-//! The UCI front end of the engine, for any chess GUI.
+//! UCI front end of the engine.
 //!
-//! The protocol is that of Stefan Meyer-Kahlen, 2006, with the customary additions `bench`, `d`, `eval` and
-//! `go perft`. Whatever comes in, the session goes on: what cannot be understood is answered by an
-//! `info string`.
+//! Implements the protocol by Stefan Meyer-Kahlen (2006) and the customary commands `bench`, `d`, `eval` and `go
+//! perft`. Invalid input never has_limit the session; it is answered by an `info string`.
 
-mod show;
-mod words;
+mod format;
+mod parse;
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Read, Write};
@@ -17,18 +16,18 @@ use std::time::{Duration, Instant};
 use crate::chess::{CastlingNotation, Game, Position, perft};
 use crate::engine::nnue::{self, Network};
 use crate::engine::{
-    Elo, Engine, EngineOptions, Parameters, Setting, Strength, Task, Thinking, Tunable, bench,
+    Elo, Engine, EngineOptions, Parameters, SearchHandle, Setting, Strength, Task, Tunable, bench,
     material,
 };
 
-use show::{best_move_line, draw, evaluation, info_line};
-use words::{check, ends, number, spin};
+use self::format::{best_move_line, board_text, evaluation_text, info_line};
+use parse::{check, has_limit, number, spin};
 
-pub use words::{read_limits, read_position};
+pub use parse::{read_limits, read_position};
 
-/// Values of `EvalFile` that are no files: the network in the binary, and none at all.
+/// Special values of `EvalFile`: the embedded network, and none.
 const EMBEDDED: &str = "<embedded>";
-const BY_HAND: &str = "<none>";
+const NO_NETWORK: &str = "<none>";
 
 const DEFAULT_HASH_MIB: usize = 16;
 const MAX_HASH_MIB: usize = 1 << 20;
@@ -37,38 +36,38 @@ const MAX_MULTI_PV: usize = 256;
 const DEFAULT_OVERHEAD_MS: u64 = 10;
 const MAX_OVERHEAD_MS: u64 = 10_000;
 const DEFAULT_ELO: i32 = 1_500;
-/// After the end of the input it is looked so often whether anybody reads what is still found.
-const HEARING: Duration = Duration::from_millis(100);
+/// Interval at which, after the end of the input, the output is checked for being closed.
+const OUTPUT_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The longest line that is taken, in bytes: a game of 200,000 plies.
-const LONGEST_LINE: u64 = 1 << 20;
+/// Longest accepted input line: a game of 200,000 plies.
+const MAX_LINE_BYTES: u64 = 1 << 20;
 
-/// Serves a GUI until it says `quit` or closes the input. A search with an end of its own is finished when
-/// the input closes, so that the engine can be used in a pipe.
+/// Serves a GUI until it sends `quit` or closes the input. A search with a limit is completed when the input closes,
+/// so that the engine can be used in a pipe.
 ///
 /// # Errors
 ///
-/// When the input cannot be read or the output not be written.
+/// If the input cannot be read or the output cannot be written.
 pub fn run(mut input: impl BufRead, output: impl Write + Send + 'static) -> io::Result<()> {
     let mut session = Session::new(Output::new(output));
     let mut line = Vec::new();
     loop {
         line.clear();
         if (&mut input)
-            .take(LONGEST_LINE)
+            .take(MAX_LINE_BYTES)
             .read_until(b'\n', &mut line)?
             == 0
         {
             session.finish();
             return session.output.check();
         }
-        if line.len() as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
+        if line.len() as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
             input.skip_until(b'\n')?;
-            session.output.complain("the line is too long, ignored");
+            session.output.info_string("line too long, ignored");
             continue;
         }
         let text = String::from_utf8_lossy(&line);
-        if session.obey(text.trim()) == Next::Quit {
+        if session.execute(text.trim()) == Flow::Quit {
             session.stop();
             return session.output.check();
         }
@@ -77,12 +76,12 @@ pub fn run(mut input: impl BufRead, output: impl Write + Send + 'static) -> io::
 }
 
 #[derive(PartialEq, Eq)]
-enum Next {
-    GoOn,
+enum Flow {
+    Continue,
     Quit,
 }
 
-/// Where the lines go, from this thread and from those of the engine.
+/// Shared output of this thread and the engine's threads.
 #[derive(Clone)]
 struct Output(Arc<Mutex<Sink>>);
 
@@ -103,8 +102,8 @@ impl Output {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a line, or several, at once.
-    fn say(&self, text: &str) {
+    /// Writes one or several lines at once.
+    fn write_line(&self, text: &str) {
         let mut sink = self.lock();
         let written = writeln!(sink.writer, "{text}").and_then(|()| sink.writer.flush());
         if let Err(error) = written {
@@ -112,31 +111,31 @@ impl Output {
         }
     }
 
-    /// Whether there is anybody left to read it, as far as is known.
-    fn is_heard(&self) -> bool {
+    /// Whether all writes have succeeded so far.
+    fn is_open(&self) -> bool {
         self.lock().failure.is_none()
     }
 
-    fn complain(&self, what: &str) {
+    fn info_string(&self, what: &str) {
         for line in what.lines() {
-            self.say(&format!("info string {line}"));
+            self.write_line(&format!("info string {line}"));
         }
     }
 
-    /// The first failure to write, if there was one.
+    /// Returns the first write error, if any.
     fn check(&self) -> io::Result<()> {
         self.lock().failure.take().map_or(Ok(()), Err)
     }
 }
 
-/// A search that is on.
+/// A running search.
 struct Running {
-    thinking: Thinking,
+    search: SearchHandle,
     done: mpsc::Receiver<()>,
-    /// It ends only when it is told to, ...
-    endless: bool,
-    /// ... or does so until the expected move is played.
-    ponders: bool,
+    /// It only ends on `stop`, ...
+    is_endless: bool,
+    /// ... or until `ponderhit`.
+    is_pondering: bool,
 }
 
 struct Session {
@@ -147,12 +146,12 @@ struct Session {
     overhead: Duration,
     multi_pv: usize,
     notation: CastlingNotation,
-    /// How strong to play, if `is_limited`.
+    /// Playing strength if `is_limited`.
     elo: Elo,
     is_limited: bool,
-    /// With every score, how games with it end.
-    shows_chances: bool,
-    /// Each game has its own chances.
+    /// Whether scores include WDL statistics.
+    shows_wdl: bool,
+    /// Random seed of the game, for limited strength.
     seed: u64,
 }
 
@@ -171,23 +170,23 @@ impl Session {
             notation: CastlingNotation::Standard,
             elo: Elo::nearest(DEFAULT_ELO),
             is_limited: false,
-            shows_chances: false,
+            shows_wdl: false,
             seed: fastrand::u64(..),
         }
     }
 
-    /// Does what a line says.
-    fn obey(&mut self, line: &str) -> Next {
+    /// Executes a command.
+    fn execute(&mut self, line: &str) -> Flow {
         let words: Vec<&str> = line.split_whitespace().collect();
         let done = match *words.as_slice() {
             [] | ["debug" | "register", ..] => Ok(()),
-            ["quit", ..] => return Next::Quit,
+            ["quit", ..] => return Flow::Quit,
             ["uci", ..] => {
-                self.introduce();
+                self.identify();
                 Ok(())
             }
             ["isready", ..] => {
-                self.output.say("readyok");
+                self.output.write_line("readyok");
                 Ok(())
             }
             ["ucinewgame", ..] => {
@@ -207,30 +206,30 @@ impl Session {
             }
             ["ponderhit", ..] => {
                 if let Some(running) = &mut self.running {
-                    running.thinking.ponderhit();
-                    running.ponders = false;
+                    running.search.ponderhit();
+                    running.is_pondering = false;
                 }
                 Ok(())
             }
             ["bench", ref rest @ ..] => self.bench(rest),
             ["d", ..] => {
-                self.output.say(&draw(self.game.position()));
+                self.output.write_line(&board_text(self.game.position()));
                 Ok(())
             }
             ["eval", ..] => {
                 self.output
-                    .say(&evaluation(&self.engine, self.game.position()));
+                    .write_line(&evaluation_text(&self.engine, self.game.position()));
                 Ok(())
             }
             [unknown, ..] => Err(format!("unknown command: {unknown}")),
         };
-        if let Err(complaint) = done {
-            self.output.complain(&complaint);
+        if let Err(error) = done {
+            self.output.info_string(&error);
         }
-        Next::GoOn
+        Flow::Continue
     }
 
-    fn introduce(&self) {
+    fn identify(&self) {
         let mut parameters = String::new();
         for tunable in Parameters::tunable() {
             let Tunable {
@@ -246,7 +245,7 @@ impl Session {
             )
             .expect("a string takes all");
         }
-        self.output.say(&format!(
+        self.output.write_line(&format!(
             "id name Knightwatch {}\n\
              id author the Knightwatch developers\n\
              option name Hash type spin default {DEFAULT_HASH_MIB} min 1 max {MAX_HASH_MIB}\n\
@@ -284,7 +283,7 @@ impl Session {
                 let got = self.engine.hash_mib();
                 if got < mib {
                     self.output
-                        .complain(&format!("Hash: only {got} MiB of memory to be had"));
+                        .info_string(&format!("Hash: only {got} MiB of memory available"));
                 }
             }
             "threads" => self
@@ -303,7 +302,7 @@ impl Session {
                     false => CastlingNotation::Standard,
                 };
             }
-            "uci_showwdl" => self.shows_chances = check(&name, &value)?,
+            "uci_showwdl" => self.shows_wdl = check(&name, &value)?,
             "uci_limitstrength" => self.is_limited = check(&name, &value)?,
             "uci_elo" => {
                 let (least, most) = (Elo::MIN.get().into(), Elo::MAX.get().into());
@@ -312,13 +311,13 @@ impl Session {
             "evalfile" => {
                 let network = match value.as_str() {
                     "" | EMBEDDED => Network::embedded(),
-                    BY_HAND => None,
+                    NO_NETWORK => None,
                     path => Some(Arc::new(
                         Network::open(Path::new(path)).map_err(|e| format!("EvalFile: {e}"))?,
                     )),
                 };
                 self.stop();
-                self.output.complain(&nnue::describe(network.as_deref()));
+                self.output.info_string(&nnue::describe(network.as_deref()));
                 let parameters = self.engine.setting().parameters;
                 self.engine.set(Setting {
                     network,
@@ -330,7 +329,7 @@ impl Session {
         Ok(())
     }
 
-    /// A number of the search; there are none to set but in builds for tuning.
+    /// Sets a search parameter; builds without the feature `tune` have none.
     fn set_parameter(&mut self, name: &str, value: &str) -> Result<(), String> {
         let tunable = Parameters::tunable()
             .iter()
@@ -349,57 +348,58 @@ impl Session {
 
     fn go(&mut self, words: &[&str]) -> Result<(), String> {
         self.stop();
-        let complain = |what: &str| self.output.complain(what);
-        let mut limits = read_limits(words, &self.game, self.overhead, complain);
+        let info_string = |what: &str| self.output.info_string(what);
+        let mut limits = read_limits(words, &self.game, self.overhead, info_string);
         limits.multi_pv = self.multi_pv;
         limits.strength = self.is_limited.then_some(Strength {
             elo: self.elo,
             seed: self.seed,
         });
-        let (endless, ponders) = (limits.infinite || !ends(&limits), limits.ponder);
+        let (is_endless, is_pondering) = (limits.infinite || !has_limit(&limits), limits.ponder);
         let (sender, done) = mpsc::channel();
         let (info, best) = (self.output.clone(), self.output.clone());
         let notation = self.notation;
-        let chances_with = self.shows_chances.then(|| material(self.game.position()));
-        let thinking = self.engine.start(Task {
-            about: 0,
+        let wdl_material = self.shows_wdl.then(|| material(self.game.position()));
+        let search = self.engine.start(Task {
+            game_id: 0,
             game: self.game.clone(),
             limits,
-            on_info: Box::new(move |thought| {
-                info.say(&info_line(thought, notation, chances_with));
+            on_info: Box::new(move |report| {
+                info.write_line(&info_line(report, notation, wdl_material));
             }),
-            on_done: Box::new(move |thought| {
-                best.say(&best_move_line(&thought, notation));
-                // Nobody waits for it when the session is over.
+            on_done: Box::new(move |report| {
+                best.write_line(&best_move_line(&report, notation));
+                // The session may be over already.
                 let _ = sender.send(());
             }),
         });
         self.running = Some(Running {
-            thinking,
+            search,
             done,
-            endless,
-            ponders,
+            is_endless,
+            is_pondering,
         });
         Ok(())
     }
 
-    /// Ends the search that is on, and waits until it has answered.
+    /// Stops the running search and waits for its result.
     fn stop(&mut self) {
         if let Some(running) = self.running.take() {
-            running.thinking.stop();
+            running.search.stop();
             let _ = running.done.recv();
         }
     }
 
-    /// The input has ended: what would end by itself may do so, as long as somebody reads what it finds.
+    /// End of input: waits for a search with a limit, as long as the output is open.
     fn finish(&mut self) {
         if let Some(running) = self.running.take() {
-            if running.endless || running.ponders {
-                running.thinking.stop();
+            if running.is_endless || running.is_pondering {
+                running.search.stop();
             }
-            while running.done.recv_timeout(HEARING) == Err(RecvTimeoutError::Timeout) {
-                if !self.output.is_heard() {
-                    running.thinking.stop();
+            while running.done.recv_timeout(OUTPUT_POLL_INTERVAL) == Err(RecvTimeoutError::Timeout)
+            {
+                if !self.output.is_open() {
+                    running.search.stop();
                 }
             }
         }
@@ -418,13 +418,13 @@ impl Session {
         let mut total = 0;
         for (mv, nodes) in perft::divide(self.game.position(), depth) {
             self.output
-                .say(&format!("{}: {nodes}", mv.uci(self.notation)));
+                .write_line(&format!("{}: {nodes}", mv.uci(self.notation)));
             total += nodes;
         }
         let total = if depth == 0 { 1 } else { total };
         let ms = started.elapsed().as_millis();
         self.output
-            .say(&format!("info time {ms}\n\nNodes searched: {total}"));
+            .write_line(&format!("info time {ms}\n\nNodes searched: {total}"));
         Ok(())
     }
 
@@ -436,7 +436,7 @@ impl Session {
         };
         let report = bench::search(&self.engine.setting(), depth, |_, _, _| {});
         self.output
-            .say(&format!("{} nodes {} nps", report.nodes, report.nps()));
+            .write_line(&format!("{} nodes {} nps", report.nodes, report.nps()));
         Ok(())
     }
 }

@@ -1,10 +1,10 @@
 use super::*;
 
-/// What comes out is kept for the test to read.
+/// Collects the output.
 #[derive(Clone, Default)]
-struct Screen(Arc<Mutex<Vec<u8>>>);
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Screen {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -14,18 +14,18 @@ impl Write for Screen {
     }
 }
 
-fn talk(input: &str) -> String {
-    talk_bytes(input.as_bytes())
+fn run_session(input: &str) -> String {
+    run_session_bytes(input.as_bytes())
 }
 
-fn talk_bytes(input: &[u8]) -> String {
-    let screen = Screen::default();
-    run(input, screen.clone()).expect("the screen takes all");
-    let bytes = screen.0.lock().unwrap().clone();
+fn run_session_bytes(input: &[u8]) -> String {
+    let buffer = SharedBuffer::default();
+    run(input, buffer.clone()).expect("the screen takes all");
+    let bytes = buffer.0.lock().unwrap().clone();
     String::from_utf8(bytes).expect("UTF-8")
 }
 
-/// The move after the last `bestmove`.
+/// The last best move.
 fn best(output: &str) -> &str {
     let line = output
         .lines()
@@ -35,8 +35,8 @@ fn best(output: &str) -> &str {
 }
 
 #[test]
-fn it_introduces_itself() {
-    let output = talk("uci\nisready\nquit\n");
+fn uci_lists_options() {
+    let output = run_session("uci\nisready\nquit\n");
     assert!(output.starts_with("id name Knightwatch "));
     for option in [
         "Hash",
@@ -58,10 +58,10 @@ fn it_introduces_itself() {
 }
 
 #[test]
-fn every_score_says_how_games_end_if_that_is_wanted() {
+fn show_wdl_adds_wdl_to_scores() {
     // A queen up, to move: won, and hardly ever drawn.
     let queen = "position fen 4k3/8/8/8/8/8/4P3/3QK3 w - - 0 1\ngo depth 4\n";
-    let output = talk(&format!("setoption name UCI_ShowWDL value true\n{queen}"));
+    let output = run_session(&format!("setoption name UCI_ShowWDL value true\n{queen}"));
     let info = output.lines().rfind(|line| line.starts_with("info depth"));
     let words: Vec<&str> = info.expect("thought").split(' ').collect();
     let at = words.iter().position(|word| *word == "wdl").expect("wdl");
@@ -74,14 +74,14 @@ fn every_score_says_how_games_end_if_that_is_wanted() {
     assert_eq!(
         words[at - 3],
         "score",
-        "where the protocol has it: {words:?}"
+        "in the order of the protocol: {words:?}"
     );
-    assert!(!talk(queen).contains(" wdl "));
+    assert!(!run_session(queen).contains(" wdl "));
 }
 
 #[test]
-fn the_end_of_the_input_finishes_the_search() {
-    let output = talk("position startpos moves e2e4\ngo depth 5");
+fn end_of_input_completes_the_search() {
+    let output = run_session("position startpos moves e2e4\ngo depth 5");
     assert!(output.contains("info depth 5 "));
     assert_eq!(
         output
@@ -90,12 +90,12 @@ fn the_end_of_the_input_finishes_the_search() {
             .count(),
         1
     );
-    let output = talk("go infinite\n");
+    let output = run_session("go infinite\n");
     assert_eq!(best(&output).len(), 4);
 }
 
 #[test]
-fn infinite_and_ponder_end_when_told() {
+fn infinite_and_ponder_end_on_stop_or_hit() {
     for input in [
         "go infinite\nstop\n",
         "go ponder wtime 1000 btime 1000\nponderhit\n",
@@ -103,35 +103,35 @@ fn infinite_and_ponder_end_when_told() {
         "go infinite\ngo depth 1\nquit\n",
         "go mate 3\nposition startpos\nquit\n",
     ] {
-        let output = talk(input);
+        let output = run_session(input);
         assert!(!best(&output).is_empty(), "{input}");
     }
 }
 
 #[test]
-fn limits_are_understood() {
-    let output = talk("go nodes 3000\n");
+fn go_respects_limits() {
+    let output = run_session("go nodes 3000\n");
     assert!(
         output
             .lines()
             .last()
             .is_some_and(|line| line.starts_with("bestmove"))
     );
-    assert_eq!(best(&talk("go depth 3 searchmoves a2a3\n")), "a2a3");
+    assert_eq!(best(&run_session("go depth 3 searchmoves a2a3\n")), "a2a3");
     for moves in ["2", "20000", "4294967295"] {
         let position = "position fen 7k/8/8/8/8/8/R7/1R5K w - - 0 1";
-        let output = talk(&format!("{position}\ngo mate {moves}\n"));
+        let output = run_session(&format!("{position}\ngo mate {moves}\n"));
         assert!(output.contains("score mate 2"), "{output}");
     }
-    let output = talk("position fen 7k/8/8/8/8/R7/1R6/7K w - - 0 1\ngo mate 0\nquit\n");
+    let output = run_session("position fen 7k/8/8/8/8/R7/1R6/7K w - - 0 1\ngo mate 0\nquit\n");
     assert!(!best(&output).is_empty());
-    talk("go wtime -5 btime 3 winc 0 binc 0 movestogo 0\n");
-    let output = talk("setoption name MultiPV value 3\ngo depth 3\n");
+    run_session("go wtime -5 btime 3 winc 0 binc 0 movestogo 0\n");
+    let output = run_session("setoption name MultiPV value 3\ngo depth 3\n");
     assert!(output.contains("multipv 3"));
 }
 
 #[test]
-fn clocks_are_taken_as_they_are_meant() {
+fn read_limits_of_clocks_handles_edge_cases() {
     let limits = |words: &str| {
         let words: Vec<&str> = words.split(' ').collect();
         read_limits(
@@ -143,7 +143,7 @@ fn clocks_are_taken_as_they_are_meant() {
     };
     let clock = limits("wtime 60000 btime 50000 movestogo 0").clock.unwrap();
     assert_eq!((clock.remaining.as_secs(), clock.moves_to_go), (60, None));
-    // Nobody knows how long White has.
+    // White's time is unknown.
     for words in ["btime 50000", "ponder btime 50000", "winc 100 binc 100"] {
         let unknown = limits(words);
         assert_eq!((unknown.clock, unknown.depth), (None, Some(1)), "{words}");
@@ -151,9 +151,9 @@ fn clocks_are_taken_as_they_are_meant() {
 }
 
 #[test]
-fn the_bench_is_of_the_network_that_is_set() {
+fn bench_uses_the_selected_network() {
     let counted = |network: &str| {
-        let output = talk(&format!(
+        let output = run_session(&format!(
             "setoption name EvalFile value {network}\nbench 3\n"
         ));
         let line = output.lines().find(|line| line.ends_with(" nps"));
@@ -164,14 +164,14 @@ fn the_bench_is_of_the_network_that_is_set() {
 }
 
 #[test]
-fn the_strength_is_limited_as_guis_ask_for_it() {
+fn limit_strength_stops_early_and_checks_range() {
     let limited =
         "setoption name UCI_LimitStrength value true\nsetoption name UCI_Elo value 1000\n";
-    // It stops by itself long before the end of its time, and tells of one line only.
-    let output = talk(&format!("{limited}go movetime 60000\n"));
+    // It stops long before the end of its time, and reports one line only.
+    let output = run_session(&format!("{limited}go movetime 60000\n"));
     assert_eq!(best(&output).len(), 4);
     assert!(!output.contains("multipv 2"), "{output}");
-    let output = talk("setoption name UCI_Elo value 900\n");
+    let output = run_session("setoption name UCI_Elo value 900\n");
     assert!(
         output.contains("UCI_Elo: expected a number from 1000 to 2800"),
         "{output}"
@@ -179,7 +179,7 @@ fn the_strength_is_limited_as_guis_ask_for_it() {
 }
 
 #[test]
-fn no_search_outlives_its_session() {
+fn end_of_input_stops_endless_searches() {
     for line in [
         "go",
         "go infinite",
@@ -187,27 +187,30 @@ fn no_search_outlives_its_session() {
         "go depth x",
         "go movetime",
     ] {
-        assert!(!best(&talk(&format!("{line}\n"))).is_empty(), "{line}");
+        assert!(
+            !best(&run_session(&format!("{line}\n"))).is_empty(),
+            "{line}"
+        );
     }
 }
 
 #[test]
-fn perft_ends_with_its_total() {
-    let output = talk("go perft 3\n");
+fn perft_prints_moves_and_total() {
+    let output = run_session("go perft 3\n");
     assert!(output.contains("e2e4: 600\n"));
     assert!(output.ends_with("\nNodes searched: 8902\n"));
 }
 
 #[test]
-fn castling_is_written_as_the_option_says() {
+fn chess960_option_changes_castling_notation() {
     let castles = "position fen 5k2/8/8/8/8/8/8/4K2R w K - 0 1\ngo depth 1 searchmoves e1g1\n";
-    assert_eq!(best(&talk(castles)), "e1g1");
+    assert_eq!(best(&run_session(castles)), "e1g1");
     let chess960 = format!("setoption name UCI_Chess960 value true\n{castles}");
-    assert_eq!(best(&talk(&chess960)), "e1h1");
+    assert_eq!(best(&run_session(&chess960)), "e1h1");
 }
 
 #[test]
-fn bad_input_is_answered_and_survived() {
+fn bad_input_is_answered_by_info_string() {
     for line in [
         "hello",
         "setoption",
@@ -231,53 +234,46 @@ fn bad_input_is_answered_and_survived() {
         "bench x",
         "\u{1f40e} \u{fffd}",
     ] {
-        let output = talk(&format!("{line}\nstop\nisready\n"));
+        let output = run_session(&format!("{line}\nstop\nisready\n"));
         assert!(output.contains("info string "), "{line}: {output}");
         assert!(output.contains("readyok\n"), "{line}: {output}");
     }
     assert_eq!(
-        talk_bytes(b"\xff\xfe\0\n\nisready\n").lines().last(),
+        run_session_bytes(b"\xff\xfe\0\n\nisready\n").lines().last(),
         Some("readyok")
     );
 }
 
 #[test]
-fn a_line_without_end_is_passed_over() {
-    for long in [LONGEST_LINE, 10_000_000] {
+fn too_long_line_is_ignored() {
+    for long in [MAX_LINE_BYTES, 10_000_000] {
         let mut input = vec![b'x'; long as usize];
         input.extend(b"\nisready\n");
-        let output = talk_bytes(&input);
+        let output = run_session_bytes(&input);
         let lines: Vec<&str> = output.lines().collect();
-        assert_eq!(
-            lines,
-            ["info string the line is too long, ignored", "readyok"]
-        );
+        assert_eq!(lines, ["info string line too long, ignored", "readyok"]);
     }
-    let output = talk_bytes(&vec![b'x'; 10_000_000]);
-    assert_eq!(
-        output.lines().count(),
-        1,
-        "nor does the end of the input matter"
-    );
+    let output = run_session_bytes(&vec![b'x'; 10_000_000]);
+    assert_eq!(output.lines().count(), 1, "at the end of the input as well");
 }
 
 #[test]
-fn a_refused_position_leaves_the_old_one() {
-    let output = talk("position startpos moves e2e4\nposition startpos moves e2e5\nd\n");
+fn bad_position_keeps_the_old_one() {
+    let output = run_session("position startpos moves e2e4\nposition startpos moves e2e5\nd\n");
     assert!(output.contains("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"));
 }
 
 #[test]
-fn the_board_and_its_evaluation_are_shown() {
-    let output = talk("d\neval\nposition fen 4k3/8/8/8/8/8/4r3/4K3 w - - 0 1\neval\n");
+fn d_and_eval_show_board_and_score() {
+    let output = run_session("d\neval\nposition fen 4k3/8/8/8/8/8/4r3/4K3 w - - 0 1\neval\n");
     assert!(output.contains("Key: 463B96181691FC9C"));
     assert!(output.contains("Evaluation: +0."));
     assert!(output.contains("in check"));
 }
 
 #[test]
-fn options_can_be_set() {
-    let output = talk(
+fn setoption_of_valid_values_is_silent() {
+    let output = run_session(
         "setoption name Hash value 2\nsetoption name Threads value 3\nsetoption name Move Overhead value 0\n\
          setoption name ponder value true\nucinewgame\ngo depth 4\n",
     );
@@ -285,14 +281,14 @@ fn options_can_be_set() {
 }
 
 #[test]
-fn more_threads_than_cores_and_any_table_still_play() {
+fn large_threads_and_hash_still_play() {
     for options in [
         "setoption name Threads value 256\nsetoption name Hash value 1",
-        // Only what is written to takes memory; where the system promises less, that is said.
+        // Only written pages take memory; a smaller table is reported.
         "setoption name Hash value 16384\nucinewgame",
     ] {
         for limit in ["nodes 20000", "wtime 1000 btime 1000"] {
-            let output = talk(&format!("{options}\ngo {limit}\n"));
+            let output = run_session(&format!("{options}\ngo {limit}\n"));
             let game = read_position(&["startpos", "moves", best(&output)]);
             assert!(game.is_ok(), "{options}: {output}");
         }

@@ -10,7 +10,7 @@ use super::House;
 use super::records::Refusal;
 use super::table::Table;
 use crate::chess::Color;
-use crate::draw::{Board, Film, Graph};
+use crate::draw::{Animation, Board, Graph};
 
 const NO_GAME: Refusal = Refusal::Missing("there is no such game");
 
@@ -56,7 +56,7 @@ pub(super) async fn board(
     game.truncate(ply);
     let board = Board {
         position: game.position(),
-        seen_from: table.ours,
+        orientation: table.ours,
         last: game.moves().last().copied(),
     };
     Ok(svg(board.svg()))
@@ -95,9 +95,9 @@ pub(super) async fn film(
 ) -> Result<Response, Refusal> {
     let table = find(&house, &id).await?;
     let result = table.shown.result.as_ref();
-    let film = Film {
+    let film = Animation {
         game: table.board(),
-        seen_from: table.ours,
+        orientation: table.ours,
         names: [&table.shown.white.name, &table.shown.black.name],
         result: result.map_or("", |ending| &ending.score),
     };

@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use knightwatch::sim::{
-    Fault, GameSummary, Habits, Kind, NewUser, Rule, SimOptions, Sparring, TimeControl,
+    Behavior, Fault, FaultRule, GameSummary, NewUser, PlayerKind, PlayerOptions, SimOptions,
+    TimeControl,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -25,7 +26,7 @@ const BLITZ: [(&str, &str); 3] = [
 ];
 
 /// Nothing but a few games for each.
-pub const SMALL: &str = "challenge.queue = 0\ngames = { concurrency = 2 }\n";
+pub const SMALL: &str = "challenge.queue_size = 0\ngames = { concurrency = 2 }\n";
 
 pub fn site() -> Site {
     Site::new([
@@ -108,7 +109,7 @@ fn status(bot: &Daemon, arguments: &[&str]) -> Value {
 /// The token of this account is good no more.
 fn revoke(site: &Site, name: &str) {
     let no = Fault::json(401, "{\"error\":\"No such token\"}");
-    let rule = Rule::of(no).of_user(name).times(1_000_000);
+    let rule = FaultRule::new(no).from_user(name).times(1_000_000);
     site.sim.faults().add(rule);
 }
 
@@ -317,13 +318,13 @@ fn accounts_of_one_program_never_challenge_or_accept_each_other() {
         users: users.into(),
         ..SimOptions::default()
     });
-    site.sim.spar(Sparring {
+    site.sim.add_player(PlayerOptions {
         delay: Duration::ZERO..=Duration::ZERO,
-        habits: Habits {
-            resigns: Some(1),
-            ..Habits::default()
+        behavior: Behavior {
+            resigns_when_lost: Some(1),
+            ..Behavior::default()
         },
-        ..Sparring::new("Rival", Kind::Random)
+        ..PlayerOptions::new("Rival", PlayerKind::Random)
     });
     // Both look for games at once, and whoever asks is accepted.
     let eager = "[matchmaking]\nenabled = true\nidle_s = 0\n[[matchmaking.profile]]\nclock = \"1+0\"\nrated = false\n\
@@ -369,7 +370,7 @@ fn what_one_account_asks_for_counts_for_the_address_of_all() {
 fn sisters_that_are_paired_by_others_play_and_one_of_them_tells() {
     let site = site();
     let bot = start(&site, SMALL, ["", ""]);
-    site.sim.faults().add(Rule::of(Fault::Pair {
+    site.sim.faults().add(FaultRule::new(Fault::Pair {
         players: [BOT.to_owned(), SISTER.to_owned()],
         clock: TimeControl::clock(60, 0),
     }));
@@ -445,10 +446,10 @@ fn an_operator_says_which_account_he_means() {
         assert_eq!(answers(whom), "generic");
     }
     // Each account heeds what the configuration says by now.
-    bot.configure(|text| text.replace("queue = 0", "queue = 1"));
+    bot.configure(|text| text.replace("queue_size = 0", "queue_size = 1"));
     let reloaded = said(&bot, &["reload"]);
     assert_eq!(
-        reloaded.matches("challenge.queue: 0 -> 1").count(),
+        reloaded.matches("challenge.queue_size: 0 -> 1").count(),
         2,
         "{reloaded}"
     );

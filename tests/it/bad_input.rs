@@ -7,7 +7,7 @@ mod seeds;
 
 use std::time::{Duration, Instant};
 
-use bodies::BODIES;
+use bodies::TARGETS;
 use seeds::seeds;
 
 /// One change to some bytes, as a fuzzer makes them.
@@ -50,7 +50,7 @@ fn harm(bytes: &mut Vec<u8>, others: &[Vec<u8>], rng: &mut fastrand::Rng) {
 
 /// A seed that fails here is told with the panic; half a second or 2,000 inputs, whichever is sooner.
 fn survives(name: &str) {
-    let (_, body) = BODIES
+    let (_, body) = TARGETS
         .iter()
         .find(|(known, _)| *known == name)
         .expect("a target");
@@ -83,7 +83,7 @@ macro_rules! tests {
         #[test]
         fn every_target_is_tried_here() {
             let tried = [$(stringify!($name)),*];
-            let all = BODIES.map(|(name, _)| name);
+            let all = TARGETS.map(|(name, _)| name);
             assert_eq!(all[..], tried[..]);
             let manifest = include_str!("../../fuzz/Cargo.toml");
             let listed: Vec<String> = manifest
@@ -96,14 +96,14 @@ macro_rules! tests {
     };
 }
 
-tests! { answers book config fen game moves pgn search stream text uci }
+tests! { book config fen game moves pgn responses search stream text uci }
 
 /// Gives the fuzzer something to begin with, in `fuzz/corpus`; `fuzz/run` calls it.
 #[test]
 #[ignore = "writes files for the fuzzer"]
 fn write_seeds() {
     let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
-    for (name, _) in BODIES {
+    for (name, _) in TARGETS {
         let folder = corpus.join(name);
         std::fs::create_dir_all(&folder).expect("a folder");
         for (number, seed) in seeds(name).iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Books of games, beside those that Polyglot makes of the same games.
+//! Books of games compared with those that Polyglot builds from the same games.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use knightwatch::chess::{Color, Game, Position};
 
 use crate::common::skip;
 
-/// The `polyglot` of this machine, if it has one. Debian puts it where not every search path looks.
+/// Path of the installed `polyglot`, if any. Debian installs it where not every search path looks.
 fn polyglot() -> Option<PathBuf> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&paths)
@@ -18,15 +18,15 @@ fn polyglot() -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Games that meet again and again: of each position's moves the first four, most often the first.
+/// Games with many shared positions: plays one of the first four moves, most often the first.
 fn games(count: usize, seed: u64) -> String {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut text = String::new();
     for _ in 0..count {
         let mut game = Game::new(Position::startpos());
-        while game.moves().len() < 120 && game.ending().is_none() {
+        while game.moves().len() < 120 && game.termination().is_none() {
             let mut moves = game.position().legal_moves();
-            // Captures, castling and what checks first, so that all kinds of moves come up.
+            // Captures, castling and checks first, so that all kinds of moves occur.
             let position = game.position();
             moves.sort_by_key(|&mv| {
                 let rare = mv.is_noisy() || mv.is_castle() || position.gives_check(mv);
@@ -50,7 +50,7 @@ fn games(count: usize, seed: u64) -> String {
     text
 }
 
-/// The records of a book, those of a position by weight and then by move: Polyglot leaves equal ones in any order.
+/// The records of a book, sorted by weight and move within a position: Polyglot leaves equal ones in any order.
 fn records(path: &Path) -> Vec<(u64, u16, u16)> {
     let book = Book::open(path).unwrap();
     let record = |record: Record| (record.key, u16::MAX - record.weight, record.mv);
@@ -71,9 +71,12 @@ fn build(arguments: &[&str], directory: &Path) {
 }
 
 #[test]
-fn books_of_games_are_polyglots() {
+fn book_of_games_matches_polyglot() {
     let Some(polyglot) = polyglot() else {
-        return skip("polyglot", "there is no polyglot (apt install polyglot)");
+        return skip(
+            "polyglot",
+            "polyglot is not installed (apt install polyglot)",
+        );
     };
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("games.pgn"), games(1_500, 11)).unwrap();

@@ -88,7 +88,7 @@ fn wrong_usage_exits_with_2() {
         &["sim", "--faults", "F18"],
         &["sim", "--script", "Cargo.toml"],
         &["sim", "--quirk", "castling=0-0"],
-        &["sim", "--spar", "Echo,kind=king"],
+        &["sim", "--player", "Echo,kind=king"],
         &["run", "--set", "nothing"],
         &["book"],
         &["epd", "suite.epd"],
@@ -485,8 +485,8 @@ fn the_site_tells_where_it_is_and_ends_on_sigterm() {
 }
 
 #[test]
-fn the_help_of_the_site_names_every_key_of_a_sparring_user() {
-    let refused = output(&["sim", "--spar", "Echo,wings=2"]);
+fn sim_help_names_every_player_key() {
+    let refused = output(&["sim", "--player", "Echo,wings=2"]);
     assert_eq!(refused.status.code(), Some(2));
     let refused = String::from_utf8(refused.stderr).unwrap();
     let help = stdout(&["sim", "--help"]);
@@ -498,7 +498,7 @@ fn the_help_of_the_site_names_every_key_of_a_sparring_user() {
 }
 
 #[test]
-fn the_site_prints_a_line_for_every_game_of_its_sparring_users() {
+fn sim_prints_line_for_every_game() {
     let mut child = knightwatch(&[
         "sim",
         "--listen",
@@ -507,9 +507,9 @@ fn the_site_prints_a_line_for_every_game_of_its_sparring_users() {
         "200",
         "--seed",
         "7",
-        "--spar",
+        "--player",
         "Fool,resigns=3",
-        "--spar",
+        "--player",
         "Wise,kind=greedy,challenges=Fool,clock=60+0,color=black,count=2",
     ])
     .stdout(Stdio::piped())
@@ -555,7 +555,7 @@ fn a_typo_gets_a_suggestion() {
     let script = home.path().join("script.toml");
     std::fs::write(&script, "sped = 3.0\n").unwrap();
     for (arguments, meant) in [
-        (&["sim", "--spar", "Echo,clok=60+0"][..], "clock"),
+        (&["sim", "--player", "Echo,clok=60+0"][..], "clock"),
         (&["sim", "--arena", "Fri,minuts=10"], "minutes"),
         (&["sim", "--team", "Bots,pasword=x"], "password"),
         (&["sim", "--quirk", "castlin=e1h1"], "castling"),
@@ -573,11 +573,14 @@ fn a_typo_gets_a_suggestion() {
 #[test]
 fn wrong_users_of_a_site_are_told_at_once() {
     for (arguments, word) in [
-        (&["--user", "Foo", "--user", "foo:bot"][..], "two users"),
-        (&["--spar", "Xa,challenges=Foo,clock=37+1"], "37+1"),
-        (&["--spar", "Xa,challenges=Foo,clock=4d"], "4d"),
-        (&["--spar", "Xa,kind=engine,nodes=0"], "nodes"),
-        (&["--spar", "Xa,rematches"], "human"),
+        (
+            &["--user", "Foo", "--user", "foo:bot"][..],
+            "different kinds",
+        ),
+        (&["--player", "Xa,challenges=Foo,clock=37+1"], "37+1"),
+        (&["--player", "Xa,challenges=Foo,clock=4d"], "4d"),
+        (&["--player", "Xa,kind=engine,nodes=0"], "nodes"),
+        (&["--player", "Xa,offers-rematches"], "human"),
         (
             &["--arena", "Fri,clock=60+0,minutes=10,team=nope"],
             "no team",
@@ -691,7 +694,7 @@ fn a_site_that_others_reach_says_so() {
         let mut first = String::new();
         let out = sim.stdout.as_mut().unwrap();
         BufReader::new(out).read_line(&mut first).unwrap();
-        assert!(first.contains("Lichess in a box on"), "{first}");
+        assert!(first.contains("Simulated Lichess on"), "{first}");
         signal(&sim, "TERM");
         let said = String::from_utf8(sim.wait_with_output().unwrap().stderr).unwrap();
         assert_eq!(

@@ -9,8 +9,8 @@
 use std::time::{Duration, Instant};
 
 use knightwatch::sim::{
-    Endpoint, Fault, GameSummary, Kind, Latency, NewUser, Plan, Rule, SimOptions, Sparring,
-    TimeControl,
+    ChallengePlan, Endpoint, Fault, FaultRule, GameSummary, Latency, NewUser, PlayerKind,
+    PlayerOptions, SimOptions, TimeControl,
 };
 
 use crate::common::{BOT, Daemon, Site};
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(3_600);
 
 /// Games of the bot against users who answer quickly.
 struct Match {
-    opponents: Kind,
+    opponents: PlayerKind,
     /// Seconds on each clock; there is no increment.
     seconds: u32,
     games: usize,
@@ -51,15 +51,15 @@ struct Tally {
     memory_mib: u64,
 }
 
-fn bad_line() -> [Rule; 2] {
+fn bad_line() -> [FaultRule; 2] {
     let ms = Duration::from_millis;
-    let latency = |least, jitter| Rule {
+    let latency = |min, jitter| FaultRule {
         times: usize::MAX,
-        ..Rule::of(Fault::Latency(Latency { least, jitter })).of_user(BOT)
+        ..FaultRule::new(Fault::Latency(Latency { min, jitter })).from_user(BOT)
     };
     [
         latency(ms(50), ms(200)),
-        Rule {
+        FaultRule {
             probability: Some(0.02),
             endpoint: Some(Endpoint::Move),
             ..latency(ms(1_000), ms(0))
@@ -91,17 +91,17 @@ impl Match {
         let players = self.at_once.min(self.games);
         for number in 0..players {
             let count = self.games / players + usize::from(number < self.games % players);
-            let plan = Plan {
+            let plan = ChallengePlan {
                 count: Some(count),
-                ..Plan::against(BOT, TimeControl::clock(self.seconds, 0))
+                ..ChallengePlan::against(BOT, TimeControl::clock(self.seconds, 0))
             };
-            site.sim.spar(Sparring {
+            site.sim.add_player(PlayerOptions {
                 delay: Duration::from_millis(20)..=Duration::from_millis(120),
-                ..Sparring::new(format!("Quickly{number}"), self.opponents).challenging(plan)
+                ..PlayerOptions::new(format!("Quickly{number}"), self.opponents).challenging(plan)
             });
         }
         let began = Instant::now();
-        let finished = site.sim.finished();
+        let finished = site.sim.finished_count();
         let mut tally = Tally::default();
         while *finished.borrow() < self.games {
             assert!(began.elapsed() < PATIENCE, "{} games", *finished.borrow());
@@ -123,8 +123,8 @@ impl Tally {
             return self.odd.push(game.to_string());
         };
         let initial = f64::from(limit);
-        let held_up = game.held_up[bot].as_secs_f64();
-        let left = game.left[bot].map_or(0.0, |left| left.as_secs_f64());
+        let held_up = game.fault_delay[bot].as_secs_f64();
+        let left = game.time_left[bot].map_or(0.0, |left| left.as_secs_f64());
         self.games += 1;
         self.plies += game.plies;
         self.left.push(left);
@@ -172,7 +172,7 @@ fn asked(name: &str, default: usize) -> usize {
 #[test]
 fn no_flag_falls_over_a_bad_line_in_a_few_games() {
     let tally = Match {
-        opponents: Kind::Greedy,
+        opponents: PlayerKind::Greedy,
         seconds: 30,
         games: 8,
         at_once: 4,
@@ -189,8 +189,8 @@ fn no_flag_falls_over_a_bad_line_in_a_few_games() {
 fn no_flag_falls_over_a_bad_line() {
     // Greedy users are soon mated; against our own engine games are long.
     let opponents = match asked("KNIGHTWATCH_CLOCK_NODES", 0) {
-        0 => Kind::Greedy,
-        nodes => Kind::Engine {
+        0 => PlayerKind::Greedy,
+        nodes => PlayerKind::Engine {
             nodes: nodes as u64,
         },
     };
@@ -216,7 +216,7 @@ fn no_flag_falls_over_a_bad_line() {
 fn no_flag_falls_in_many_games_on_few_cores() {
     for (seconds, at_once) in [(60, 32), (30, 8)] {
         let tally = Match {
-            opponents: Kind::Greedy,
+            opponents: PlayerKind::Greedy,
             seconds,
             games: 4 * at_once,
             at_once,

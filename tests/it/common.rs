@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{self, Next};
-use knightwatch::sim::{Endpoint, GameSummary, NewUser, Sim, SimOptions, Visit};
+use knightwatch::sim::{Endpoint, GameSummary, NewUser, RequestRecord, Sim, SimOptions};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -132,7 +132,9 @@ impl Site {
             noted.lock().unwrap().insert(name.to_owned());
             next.run(request)
         });
-        let app = Router::new().nest(path, self.sim.door_of(BOT)).layer(note);
+        let app = Router::new()
+            .nest(path, self.sim.router_as(BOT))
+            .layer(note);
         (format!("{}{path}", self.serve(app)), callers)
     }
 
@@ -190,10 +192,10 @@ pub const SLOW: [(&str, &str); 3] = [
 ];
 
 /// What this account has called.
-pub fn visits_of(site: &Site, name: &str, endpoint: Endpoint) -> Vec<Visit> {
-    let mut visits = site.sim.faults().visits(endpoint);
-    visits.retain(|visit| visit.user.as_deref() == Some(&name.to_lowercase()));
-    visits
+pub fn requests_of(site: &Site, name: &str, endpoint: Endpoint) -> Vec<RequestRecord> {
+    let mut requests = site.sim.faults().requests(endpoint);
+    requests.retain(|request| request.user.as_deref() == Some(&name.to_lowercase()));
+    requests
 }
 
 /// An account that the test itself plays, over plain HTTP.
@@ -374,7 +376,7 @@ impl Daemon {
             let socket = socket.display();
             writeln!(
                 text,
-                "daemon = {{ listen = \"127.0.0.1:0\", socket = \"{socket}\" }}"
+                "web.listen = \"127.0.0.1:0\"\ndaemon = {{ socket = \"{socket}\" }}"
             )
             .unwrap();
         }
@@ -482,7 +484,7 @@ impl Daemon {
         })
     }
 
-    /// Resident memory of the program, in MiB.
+    /// BuiltinPlayer memory of the program, in MiB.
     pub fn memory_mib(&self) -> u64 {
         self.memory("VmRSS:")
     }

@@ -197,7 +197,7 @@ fn wrong_values_name_the_valid_ones() {
 #[test]
 fn contradictions_are_sentences() {
     let text = "[challenge]\nrated = false\ncasual = false\nvariants = []\nmin_base_s = 600\nmax_base_s = 300\n\n\
-                [book]\ndefault = false\n\n[games]\nconcurrency = 0\n\n[chat]\ngreeting = \"Hello {name}!\"\n\n\
+                [book]\nembedded = false\n\n[games]\nconcurrency = 0\n\n[chat]\ngreeting = \"Hello {name}!\"\n\n\
                 [resign]\nenabled = true\nscore_cp = 5\n";
     insta::assert_snapshot!(complaint(text, &[], &[]));
 }
@@ -213,14 +213,14 @@ fn a_speed_that_no_time_control_has_is_a_contradiction() {
 
 #[test]
 fn a_guest_is_for_a_simulator_alone() {
-    let said = complaint("[daemon]\nguest = \"Anna\"\n", &[], &[]);
+    let said = complaint("[web]\nplay_as = \"Anna\"\n", &[], &[]);
     assert!(
-        said.contains("only on a simulator on this machine"),
+        said.contains("only with a simulator on this machine"),
         "{said}"
     );
-    let text = "[lichess]\nurl = \"http://127.0.0.1:1\"\n[daemon]\nguest = \"no name!\"\n";
+    let text = "[lichess]\nurl = \"http://127.0.0.1:1\"\n[web]\nplay_as = \"no name!\"\n";
     let said = complaint(text, &[], &[]);
-    assert!(said.contains("`no name!` is no name of a user"), "{said}");
+    assert!(said.contains("`no name!` is not a user name"), "{said}");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn a_rule_names_books_that_there_are() {
 
 #[test]
 fn profiles_are_checked_key_by_key() {
-    let text = "[matchmaking]\nenabled = true\nreserve = 100\npatience_s = 0\n\n\
+    let text = "[matchmaking]\nenabled = true\nreserved_games = 100\nchallenge_timeout_s = 0\n\n\
                 [[matchmaking.profile]]\nclok = \"3+2\"\nclock = [\"3+2\", \"3\"]\nrated = \"yes\"\nvariant = []\ncolor = \"blue\"\n\n\
                 [[matchmaking.profile]]\nname = \"fast\"\nweight = 0\nclock = [\"0.25+0\", \"unlimited\", \"1.25+1\"]\n\n\
                 [[matchmaking.profile]]\nclock = \"0+1\"\nvariant = [\"chess960\", \"fromPosition\"]\n";
@@ -445,7 +445,7 @@ fn what_is_in_force_is_printed_with_its_layer() {
         "environment variable KNIGHTWATCH__ENGINE__THREADS"
     );
     assert_eq!(from("concurrency = 3"), "--set");
-    assert_eq!(from("overhead_ms = 50"), "default");
+    assert_eq!(from("move_overhead_ms = 50"), "default");
     assert!(
         text.contains("the token: in the environment variable LICHESS_TOKEN"),
         "{text}"
@@ -491,7 +491,7 @@ fn accounts_are_checked_key_by_key() {
                 [[account.rule]]\nmatch = { bots = true }\naccept = true\n\n\
                 [[account]]\nname = \"ONE\"\ntoken_file = \"three\"\ngames = { concurrency = 0 }\n\n\
                 [[account]]\nname = \"f o\"\n\n[[account]]\ntoken_file = \"five\"\n\n\
-                [[account]]\nname = \"six\"\ntoken_file = \"six\"\ndraw = { max_win = 50 }\n";
+                [[account]]\nname = \"six\"\ntoken_file = \"six\"\ndraw = { max_win_percent = 50 }\n";
     insta::assert_snapshot!(complaint(text, &[("LICHESS_TOKEN_SIX", "lip_six")], &[]));
     insta::assert_snapshot!(complaint(
         "account = 1\n",
@@ -574,7 +574,7 @@ fn environment_and_arguments_are_checked_like_the_file() {
         "--set",
         "threads=1",
         "--set",
-        "daemon.log=loud",
+        "daemon.log_level=loud",
     ];
     insta::assert_snapshot!(complaint(
         "[engine]\nthreads = 2\n",
@@ -617,7 +617,7 @@ fn each_value_is_shown_with_its_layer() {
             "environment variable KNIGHTWATCH__ENGINE__THREADS",
         ),
         ("concurrency = 7 ", "--set"),
-        ("overhead_ms = 50 ", "default"),
+        ("move_overhead_ms = 50 ", "default"),
         ("join = [\"may24bot:***\"]", "config.toml:5"),
         ("[[rule]]", "config.toml:6"),
         ("[[matchmaking.profile]]", "config.toml:9"),

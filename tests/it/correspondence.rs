@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{Endpoint, Kind, NewUser, Plan, SimOptions, Sparring, TimeControl};
+use knightwatch::sim::{
+    ChallengePlan, Endpoint, NewUser, PlayerKind, PlayerOptions, SimOptions, TimeControl,
+};
 
-use crate::common::{BOT, Daemon, Site, scale_from_now, visits_of, wait};
+use crate::common::{BOT, Daemon, Site, requests_of, scale_from_now, wait};
 use crate::manners::act;
 
 /// How many times faster than the wall the site and the bot run.
@@ -15,7 +17,7 @@ const CONFIG: &str = r#"
     [challenge]
     speeds = ["blitz", "correspondence"]
     [correspondence]
-    at_once = 2
+    concurrency = 2
     linger_s = 1
     [[rule]]
     play = { max_depth = 3 }
@@ -46,19 +48,19 @@ fn dozens_of_games_without_a_clock_are_played_a_few_at_a_time() {
         (TimeControl::Days(1), "Daily"),
         (TimeControl::Unlimited, "Patient"),
     ] {
-        let plan = Plan {
+        let plan = ChallengePlan {
             count: Some(1),
-            ..Plan::against(BOT, time)
+            ..ChallengePlan::against(BOT, time)
         };
-        site.sim.spar(Sparring {
+        site.sim.add_player(PlayerOptions {
             copies: GAMES / 2,
             delay: Duration::ZERO..=Duration::ZERO,
-            ..Sparring::new(name, Kind::Random).challenging(plan)
+            ..PlayerOptions::new(name, PlayerKind::Random).challenging(plan)
         });
     }
     let mut streams = 0;
     wait("all games go on", || {
-        streams = streams.max(site.sim.census().streams);
+        streams = streams.max(site.sim.stats().streams);
         let games = site.sim.games();
         let moved = games.iter().filter(|game| game.plies >= 6).count();
         (moved == GAMES).then_some(())
@@ -77,7 +79,7 @@ fn a_game_that_rests_goes_on_after_a_crash_and_is_seen_to_its_end() {
     let act = |what: &str| act(&anna, &id, what);
     let rests = || {
         wait("the game rests", || {
-            (site.sim.census().streams == 1).then_some(())
+            (site.sim.stats().streams == 1).then_some(())
         });
     };
     act("move/e2e4");
@@ -101,7 +103,7 @@ fn a_game_that_rests_goes_on_after_a_crash_and_is_seen_to_its_end() {
 #[test]
 fn no_game_waits_while_another_lingers() {
     let site = site();
-    let config = CONFIG.replace("at_once = 2", "at_once = 1");
+    let config = CONFIG.replace("concurrency = 2", "concurrency = 1");
     let config = config.replace("linger_s = 1", "linger_s = 36000");
     let _bot = Daemon::start_with(&site, &config, &["--time-scale", &scale_from_now(SPEED)]);
     let anna = site.player("Anna");
@@ -121,7 +123,7 @@ fn the_most_urgent_is_thought_about_first_and_for_as_long_as_is_set() {
     // Slower, so that a busy machine matters less.
     const SPEED: f64 = 4.0;
     let site = site_at(SPEED);
-    let config = CONFIG.replace("at_once = 2", "at_once = 1\nmove_s = 4");
+    let config = CONFIG.replace("concurrency = 2", "concurrency = 1\nmove_time_s = 4");
     let config = config.replace("[[rule]]\n    play = { max_depth = 3 }", "");
     let config = format!("book = {{ enabled = false }}\n{config}");
     let scale = scale_from_now(SPEED);
@@ -137,7 +139,7 @@ fn the_most_urgent_is_thought_about_first_and_for_as_long_as_is_set() {
     for id in [&fortnight, &day, &week, &three] {
         site.plies(id, 2);
     }
-    let moves = visits_of(&site, BOT, Endpoint::Move);
+    let moves = requests_of(&site, BOT, Endpoint::Move);
     let games: Vec<_> = moves
         .iter()
         .filter_map(|visit| visit.game.clone())

@@ -10,7 +10,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use knightwatch::sim::{GameSummary, Kind, NewUser, Plan, SimOptions, Sparring, TimeControl};
+use knightwatch::sim::{
+    ChallengePlan, GameSummary, NewUser, PlayerKind, PlayerOptions, SimOptions, TimeControl,
+};
 
 use crate::common::{BOT, Daemon, Site, wait};
 
@@ -25,20 +27,20 @@ const THINKING: Duration = Duration::from_secs(3);
 
 /// Somebody who always has a game with the bot on. The clock is so short that the bot thinks for a fraction of a second
 /// about a move, and so long that no flag falls while the process starts on a slow machine.
-fn partner(number: usize) -> Sparring {
+fn partner(number: usize) -> PlayerOptions {
     let ms = Duration::from_millis;
-    Sparring {
+    PlayerOptions {
         bot: number.is_multiple_of(2),
         delay: ms(20)..=ms(600),
-        ..Sparring::new(
+        ..PlayerOptions::new(
             format!("Partner{number}"),
             if number < 4 {
-                Kind::Random
+                PlayerKind::Random
             } else {
-                Kind::Greedy
+                PlayerKind::Greedy
             },
         )
-        .challenging(Plan::against(BOT, TimeControl::clock(10, 1)))
+        .challenging(ChallengePlan::against(BOT, TimeControl::clock(10, 1)))
     }
 }
 
@@ -100,7 +102,7 @@ fn kill(kills: usize, seed: u64) -> Cost {
     });
     let config = format!("games = {{ concurrency = {GAMES} }}");
     let mut bot = Daemon::start(&site, &config);
-    (0..GAMES).for_each(|number| site.sim.spar(partner(number)));
+    (0..GAMES).for_each(|number| site.sim.add_player(partner(number)));
     let mut cost = Cost::default();
     for _ in 0..kills {
         wait("eight games are on", || {

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use knightwatch::sim::{GameSummary, Kind, NewUser, Plan, Sparring, TimeControl};
+use knightwatch::sim::{
+    ChallengePlan, GameSummary, NewUser, PlayerKind, PlayerOptions, TimeControl,
+};
 
 use crate::common::{BOT, Daemon, Site, skip, wait};
 
@@ -103,11 +105,11 @@ impl Drop for Disk {
 }
 
 /// Somebody who moves at once and never stops playing.
-pub fn partner() -> Sparring {
-    Sparring {
+pub fn partner() -> PlayerOptions {
+    PlayerOptions {
         delay: Duration::from_millis(20)..=Duration::from_millis(20),
-        ..Sparring::new("Randy", Kind::Random)
-            .challenging(Plan::against(BOT, TimeControl::clock(30, 1)))
+        ..PlayerOptions::new("Randy", PlayerKind::Random)
+            .challenging(ChallengePlan::against(BOT, TimeControl::clock(30, 1)))
     }
 }
 
@@ -146,7 +148,7 @@ fn a_full_disk_costs_lines_of_the_log_and_no_game() {
     let config = "records = { enabled = false }";
     let mut bot = launch(&site, config, home, &log);
     bot.ready();
-    site.sim.spar(partner());
+    site.sim.add_player(partner());
     play_on(&site, 2);
     disk.fill(&log);
     let full = bot.log().len();
@@ -175,7 +177,7 @@ fn a_log_that_takes_nothing_stops_no_game() {
     let site = Site::new([NewUser::bot("Anna")]);
     let home = tempfile::tempdir().unwrap();
     let mut bot = launch(&site, "", home, Path::new("/dev/full"));
-    site.sim.spar(partner());
+    site.sim.add_player(partner());
     play_on(&site, 8);
     assert_eq!(bot.leave().code(), Some(0));
     assert_fair(&site.sim.games());
@@ -219,7 +221,7 @@ fn a_log_that_nobody_reads_stops_no_game() {
     let home = tempfile::tempdir().unwrap();
     let (pipe, mut reader) = full_pipe(home.path());
     let mut bot = launch(&site, "", home, &pipe);
-    site.sim.spar(partner());
+    site.sim.add_player(partner());
     play_on(&site, 10);
     let mut text = Vec::new();
     wait("what was logged is told to who comes back", || {
@@ -244,11 +246,11 @@ fn on_a_read_only_disk_there_is_no_control_socket_until_it_can_be_written() {
     let log = home.path().join("log");
     let socket = disk.path.join("control.sock");
     let config = format!(
-        "daemon = {{ listen = \"\", socket = \"{}\" }}",
+        "web.listen = \"\"\ndaemon = {{ socket = \"{}\" }}",
         socket.display()
     );
     let bot = launch(&site, &config, home, &log);
-    site.sim.spar(partner());
+    site.sim.add_player(partner());
     play_on(&site, 4);
     let told = bot.log().matches("will not reach this daemon").count();
     assert_eq!(told, 1, "{}", bot.log());
@@ -270,7 +272,7 @@ fn the_limit_of_a_file_s_size_costs_records_and_no_game() {
     let mut bot = Daemon::launch_in(&site, "", entrance, home);
     bot.ready();
     let full = |bot: &Daemon| bot.log().len() >= 64 << 10;
-    site.sim.spar(partner());
+    site.sim.add_player(partner());
     wait("the log is as long as it may be", || {
         full(&bot).then_some(())
     });

@@ -1,13 +1,80 @@
-//! The commands that the README and the help tell people to type are commands of this program, and the tests that are
-//! named exist.
+//! The documentation against the program: commands that can be typed, keys, metrics and tests that exist, and links that
+//! lead somewhere.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use knightwatch::cli::Cli;
+use knightwatch::metrics::Metrics;
 
-const README: &str = include_str!("../../README.md");
+/// The longest README, in lines.
+const MAX_README_LINES: usize = 220;
+
+/// The longest line outside of tables, code blocks and links, in characters.
+const MAX_LINE_CHARS: usize = 120;
+
+/// The root of the repository.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A file of the repository. Read when the test runs, so that a change of the documentation compiles nothing.
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Every page of the documentation, relative to the root.
+fn pages() -> Vec<PathBuf> {
+    fn collect(folder: &Path, pages: &mut Vec<PathBuf>) {
+        for entry in folder.read_dir().unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                collect(&path, pages);
+            } else if path.extension().is_some_and(|kind| kind == "md") {
+                pages.push(path.strip_prefix(root()).unwrap().to_owned());
+            }
+        }
+    }
+    let mut pages: Vec<PathBuf> = [
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "fuzz/README.md",
+    ]
+    .map(PathBuf::from)
+    .into();
+    collect(&root().join("docs"), &mut pages);
+    pages.sort();
+    assert!(pages.len() > 15, "{pages:?}");
+    pages
+}
+
+/// A page without its code blocks.
+fn without_blocks(text: &str) -> String {
+    let mut in_block = false;
+    let mut kept = String::new();
+    for line in text.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        in_block ^= is_fence;
+        if !in_block && !is_fence {
+            kept.push_str(line);
+        }
+        kept.push('\n');
+    }
+    assert!(!in_block, "a code block without an end");
+    kept
+}
+
+/// The inline code of a page, with line breaks inside of it as blanks.
+fn inline_code(text: &str) -> Vec<String> {
+    let prose = without_blocks(text);
+    let code = prose.split('`').skip(1).step_by(2);
+    code.map(|code| code.replace('\n', " ")).collect()
+}
 
 /// The names of the tests in this folder of the project.
 pub fn tests_in(folder: &str) -> Vec<String> {
@@ -33,10 +100,7 @@ pub fn tests_in(folder: &str) -> Vec<String> {
         }
     }
     let mut names = Vec::new();
-    collect(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join(folder),
-        &mut names,
-    );
+    collect(&root().join(folder), &mut names);
     names
 }
 
@@ -46,15 +110,16 @@ pub fn numbered_tests(folder: &str, prefix: &str) -> BTreeSet<u32> {
     tests_in(folder).iter().filter_map(number).collect()
 }
 
-/// The words of a line for the shell: single quotes are heeded, comments and pipes end it.
+/// The words of a line for the shell. Quotes keep words together; comments and pipes end the line.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
-    let mut quoted = false;
+    let mut quote = None;
     for c in line.chars() {
         match c {
-            '\'' => quoted = !quoted,
-            '#' | '|' | '&' if !quoted => break,
-            ' ' if !quoted => words.push(String::new()),
+            '\'' | '"' if quote.is_none() => quote = Some(c),
+            c if quote == Some(c) => quote = None,
+            '#' | '|' | '&' if quote.is_none() => break,
+            ' ' if quote.is_none() => words.push(String::new()),
             c => words.last_mut().unwrap().push(c),
         }
     }
@@ -76,50 +141,77 @@ fn arguments(line: &str) -> Option<Vec<String>> {
     (command.first()? == "knightwatch").then_some(command)
 }
 
-fn accept(line: &str) -> bool {
+/// Whether the line is a command of this program. What is wrong with it is added to `wrong`.
+fn is_command(line: &str, wrong: &mut Vec<String>) -> bool {
     let Some(arguments) = arguments(line) else {
         return false;
     };
-    if let Err(error) = Cli::try_parse_from(&arguments) {
-        panic!("`{line}` is no command: {error}");
+    match Cli::try_parse_from(&arguments) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::DisplayVersion => {}
+        Err(error) => wrong.push(format!("`{line}`: {error}")),
+    }
+    true
+}
+
+/// Whether the text names a command of this program without its arguments, as in `knightwatch match`.
+fn is_bare_command(code: &str) -> bool {
+    let Some(names) = code.strip_prefix("knightwatch ") else {
+        return false;
+    };
+    let mut command = Cli::command();
+    for name in names.split(' ') {
+        match command.find_subcommand(name) {
+            Some(inner) => command = inner.clone(),
+            None => return false,
+        }
     }
     true
 }
 
 #[test]
-fn what_the_readme_says_can_be_typed() {
-    let fences = README.split("```").skip(1).step_by(2);
-    let shell = fences.filter(|fence| fence.starts_with("sh\n"));
-    let in_blocks = shell
-        .flat_map(str::lines)
-        .filter(|line| accept(line))
-        .count();
-    assert!(in_blocks >= 6, "{in_blocks}");
-    let prose: String = README.split("```").step_by(2).collect();
-    let inline = prose
-        .split('`')
-        .skip(1)
-        .step_by(2)
-        .map(|code| code.replace('\n', " "));
-    let in_prose = inline.filter(|code| accept(code)).count();
-    assert!(in_prose >= 6, "{in_prose}");
+fn documented_commands_parse() {
+    let mut wrong = Vec::new();
+    let (mut in_blocks, mut in_prose, mut in_readme) = (0, 0, 0);
+    for page in pages() {
+        let text = read(&page);
+        for block in shell_blocks(&text) {
+            // A line that ends in a backslash goes on in the next one.
+            let block = block.join("\n").replace("\\\n", "");
+            for line in block.lines() {
+                let line = line.replace("target/release/", "");
+                let line = line.replace("target/dist/", "");
+                in_blocks += usize::from(is_command(&line, &mut wrong));
+            }
+        }
+        for code in inline_code(&text) {
+            if is_bare_command(&code) || is_command(&code, &mut wrong) {
+                in_prose += 1;
+                in_readme += usize::from(page == Path::new("README.md"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(in_blocks >= 20, "{in_blocks}");
+    assert!(in_prose >= 60 && in_readme >= 6, "{in_prose}, {in_readme}");
 }
 
 #[test]
-fn what_the_help_says_can_be_typed() {
-    fn all(command: &clap::Command) -> usize {
-        let help = command
-            .get_after_help()
-            .map(ToString::to_string)
-            .unwrap_or_default();
-        let examples = help.lines().map(|line| {
-            line.trim_start_matches("Example:")
-                .trim_start_matches("Examples:")
-        });
-        examples.filter(|line| accept(line)).count()
-            + command.get_subcommands().map(all).sum::<usize>()
+fn help_examples_parse() {
+    fn count(command: &clap::Command, wrong: &mut Vec<String>) -> usize {
+        let help = command.get_after_help().map(ToString::to_string);
+        let mut examples = 0;
+        for line in help.unwrap_or_default().lines() {
+            let line = line.trim_start_matches("Example:");
+            examples += usize::from(is_command(line, wrong));
+        }
+        let inner = command.get_subcommands();
+        examples + inner.map(|inner| count(inner, wrong)).sum::<usize>()
     }
-    assert!(all(&Cli::command()) >= 15);
+    let mut wrong = Vec::new();
+    let examples = count(&Cli::command(), &mut wrong);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(examples >= 15, "{examples}");
 }
 
 /// The blocks for the shell in a text.
@@ -136,13 +228,14 @@ fn shell_blocks(text: &str) -> Vec<Vec<&str>> {
 }
 
 #[test]
-fn the_readme_begins_with_the_demo() {
-    let blocks = shell_blocks(README);
+fn readme_begins_with_the_demo() {
+    let readme = read("README.md");
+    let blocks = shell_blocks(&readme);
     assert_eq!(blocks[0], ["cargo run --release -- demo"]);
     assert!(blocks.contains(&vec!["cargo test --release"]));
 }
 
-/// What is wrong with a block that somebody pastes into a terminal as a whole.
+/// The reason why a block cannot be pasted into a terminal as a whole.
 fn not_pasteable(block: &[&str]) -> Option<String> {
     let (last, others) = block.split_last()?;
     for line in block {
@@ -178,22 +271,10 @@ fn not_pasteable(block: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn what_is_told_to_be_typed_can_be_pasted() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut pages: Vec<_> = [
-        "README.md",
-        "CONTRIBUTING.md",
-        "SECURITY.md",
-        "fuzz/README.md",
-    ]
-    .map(|name| root.join(name))
-    .into();
-    let docs = root.join("docs").read_dir().unwrap();
-    pages.extend(docs.map(|entry| entry.unwrap().path()));
-    pages.retain(|path| path.extension().is_some_and(|kind| kind == "md"));
+fn shell_blocks_can_be_pasted() {
     let mut blocks = 0;
-    for page in pages {
-        let text = std::fs::read_to_string(&page).unwrap();
+    for page in pages() {
+        let text = read(&page);
         for block in shell_blocks(&text) {
             blocks += 1;
             let wrong = not_pasteable(&block);
@@ -212,19 +293,27 @@ fn what_is_told_to_be_typed_can_be_pasted() {
     }
 }
 
-/// The rows of the table under this heading of the README, cell by cell.
-fn table(heading: &str) -> Vec<Vec<&'static str>> {
-    let (_, section) = README.split_once(&format!("\n## {heading}\n")).unwrap();
-    let section = section.split("\n## ").next().unwrap();
-    let rows = section.lines().filter(|line| line.starts_with("| "));
-    let cells = |row: &'static str| row.trim_matches('|').split('|').map(str::trim).collect();
-    rows.skip(1).map(cells).collect()
+/// The rows of the tables in a text, cell by cell.
+fn rows(text: &str) -> Vec<Vec<&str>> {
+    text.lines()
+        .filter(|line| line.starts_with("| "))
+        .map(|row| row.trim_matches('|').split('|').map(str::trim).collect())
+        .collect()
+}
+
+/// The text under this heading.
+fn section<'a>(text: &'a str, heading: &str) -> &'a str {
+    let start = text.split_once(&format!("\n## {heading}\n"));
+    let (_, section) = start.unwrap_or_else(|| panic!("there is no section `{heading}`"));
+    section.split("\n## ").next().unwrap()
 }
 
 #[test]
-fn what_the_readme_says_of_faults_is_tested() {
+fn documented_failures_are_tested() {
     let tests = tests_in("tests/it");
-    let rows = table("What can go wrong, and what happens then");
+    let page = read("docs/reliability.md");
+    let table = section(&page, "Failures").split("\n### ").next().unwrap();
+    let rows = rows(table).split_off(1);
     let named: BTreeSet<&str> = rows
         .iter()
         .flat_map(|row| row.last().unwrap().split('`').skip(1).step_by(2))
@@ -233,9 +322,11 @@ fn what_the_readme_says_of_faults_is_tested() {
         assert_eq!(row.len(), 5, "{row:?}");
         assert!(row.last().unwrap().contains('`'), "{row:?}");
     }
-    for name in &named {
-        assert!(is_among(&tests, name), "there is no test `{name}`");
-    }
+    let missing: Vec<_> = named
+        .iter()
+        .filter(|name| !is_among(&tests, name))
+        .collect();
+    assert!(missing.is_empty(), "there are no tests {missing:?}");
     for number in 1..=17 {
         let fault = format!("f{number:02}");
         assert!(named.contains(fault.as_str()), "{fault}");
@@ -251,31 +342,211 @@ fn is_among(tests: &[String], name: &str) -> bool {
     !name.is_empty() && tests.iter().any(is_meant)
 }
 
+/// The sections of the comparison.
+const COMPARED: [&str; 13] = [
+    "Connection, streams, retry",
+    "Token and account",
+    "Challenges",
+    "Concurrency and the queue",
+    "Matchmaking",
+    "Tournaments",
+    "Engine",
+    "Time management and correspondence",
+    "Opening book",
+    "Online sources",
+    "Tablebases",
+    "Draws, resignation, takebacks, claims, rematches",
+    "Chat, records, operations",
+];
+
 #[test]
-fn what_is_said_of_other_bots_is_tested() {
-    let page = include_str!("../../docs/peers.md");
+fn compared_features_are_tested() {
+    let page = read("docs/comparison.md");
     let played = tests_in("tests/it");
     let tests = [played.clone(), tests_in("src")].concat();
-    let cells = |row: &'static str| row.trim_matches('|').split('|').map(str::trim);
-    let rows = page.lines().filter(|line| line.starts_with("| "));
-    let rows: Vec<Vec<&str>> = rows.map(|row| cells(row).collect()).collect();
-    assert!(rows.len() > 20);
-    for number in 1..=13 {
-        let (_, section) = page
-            .split_once(&format!("\n## 1.{number} "))
-            .unwrap_or_else(|| panic!("nothing is said of 1.{number}"));
-        let section = section.split("\n## ").next().unwrap();
-        let rows = section.lines().filter(|line| line.starts_with("| "));
-        assert!(rows.count() >= 3, "1.{number} is empty");
+    for heading in COMPARED {
+        assert!(rows(section(&page, heading)).len() >= 3, "{heading}");
     }
+    let rows = rows(&page);
+    assert!(rows.len() > 20);
+    let mut wrong = Vec::new();
     for row in rows.iter().filter(|row| row[3] != "test") {
         assert_eq!(row.len(), 4, "{row:?}");
         let names = || row[3].split(", ").map(|name| name.trim_matches('`'));
-        // With all that belongs to the program at least once, and beside that in a small place.
+        // Each row names a test of the whole program, and perhaps tests of its parts.
         let different: BTreeSet<&str> = names().collect();
         assert_eq!(different.len(), names().count(), "{row:?}");
         let is_tested = names().all(|name| is_among(&tests, name))
             && names().any(|name| is_among(&played, name));
-        assert!(is_tested || row[2].starts_with("no: "), "{row:?}");
+        if !is_tested && !row[2].starts_with("no: ") {
+            wrong.push(row[3]);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The keys of `config.example.toml`, as `section.key`; those of examples in comments too.
+fn config_keys() -> BTreeSet<String> {
+    let text = read("config.example.toml");
+    let mut section = String::new();
+    let mut keys = BTreeSet::new();
+    for line in text.lines() {
+        if let Some(name) = line
+            .strip_prefix('[')
+            .and_then(|line| line.strip_suffix(']'))
+        {
+            section = name.to_owned();
+        }
+        let Some((key, _)) = line.trim_start_matches('#').split_once(" = ") else {
+            continue;
+        };
+        if key.chars().all(|c| c.is_ascii_lowercase() || c == '_') {
+            keys.insert(format!("{section}.{key}"));
+        }
+    }
+    assert!(keys.len() > 60, "{keys:?}");
+    keys
+}
+
+/// Endings of file names, which are no keys: `games.pgn`.
+const FILE_ENDINGS: [&str; 9] = [
+    "md", "rs", "toml", "js", "svg", "json", "jsonl", "bin", "pgn",
+];
+
+#[test]
+fn documented_config_keys_exist() {
+    let keys = config_keys();
+    let sections: BTreeSet<&str> = keys
+        .iter()
+        .filter_map(|key| key.split('.').next())
+        .collect();
+    let mut wrong = Vec::new();
+    for page in pages() {
+        for code in inline_code(&read(&page)) {
+            // `--set section.key=value` too.
+            for word in code.split([' ', '=']) {
+                let Some((section, key)) = word.split_once('.') else {
+                    continue;
+                };
+                let is_key =
+                    !key.is_empty() && key.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+                let is_file = FILE_ENDINGS.contains(&key);
+                if is_key && !is_file && sections.contains(section) && !keys.contains(word) {
+                    wrong.push(format!("{}: {word}", page.display()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn metrics_are_documented() {
+    let page = read("docs/operations.md");
+    let text = Metrics::of(vec![Metrics::default()]).text();
+    let lines = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let name = |line: &str| match line.split_once(' ').unwrap() {
+        (name, "counter") => format!("`{name}_total`"),
+        (name, _) => format!("`{name}`"),
+    };
+    let names: Vec<String> = lines.map(name).collect();
+    assert!(names.len() > 20, "{names:?}");
+    let missing: Vec<_> = names.iter().filter(|name| !page.contains(*name)).collect();
+    assert!(missing.is_empty(), "{missing:?} are not documented");
+}
+
+/// The anchor that a heading gets, as GitHub makes it.
+fn anchor(heading: &str) -> String {
+    let heading = heading.trim().to_lowercase();
+    let kept = heading
+        .chars()
+        .filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// The anchors of a page.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let text = without_blocks(text);
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| anchor(line.trim_start_matches('#')))
+        .collect()
+}
+
+/// The targets of the links and pictures of a page.
+fn links(text: &str) -> Vec<String> {
+    let text = without_blocks(text);
+    let in_markdown = text
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next());
+    let in_html = ["src=\"", "srcset=\""].into_iter().flat_map(|attribute| {
+        let parts = text.split(attribute).skip(1);
+        parts.filter_map(|rest| rest.split('"').next())
+    });
+    let all = in_markdown.chain(in_html).map(str::to_owned);
+    all.collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for page in pages() {
+        let text = read(&page);
+        let folder = page.parent().unwrap();
+        for link in links(&text) {
+            if link.contains("://") {
+                continue;
+            }
+            count += 1;
+            let (path, fragment) = link.split_once('#').unwrap_or((&link, ""));
+            let target = match path {
+                "" => root().join(&page),
+                path => root().join(folder).join(path),
+            };
+            let exists = target.exists();
+            let is_there =
+                exists && (fragment.is_empty() || anchors(&read(&target)).contains(fragment));
+            if !is_there {
+                wrong.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 60, "{count}");
+    assert_eq!(anchor(" What's `new`, in 3.2?"), "whats-new-in-32");
+    assert_eq!(
+        links("[a](b.md#c) <img src=\"d.png\">"),
+        ["b.md#c", "d.png"]
+    );
+}
+
+#[test]
+fn pages_are_short_and_narrow() {
+    let lines = read("README.md").lines().count();
+    assert!(lines <= MAX_README_LINES, "README.md has {lines} lines");
+    let mut wrong = Vec::new();
+    for page in pages() {
+        for (number, line) in without_blocks(&read(&page)).lines().enumerate() {
+            let is_exempt = line.starts_with('|') || line.contains("](") || line.contains("src=");
+            if line.chars().count() > MAX_LINE_CHARS && !is_exempt {
+                wrong.push(format!("{}:{}", page.display(), number + 1));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn pictures_are_small() {
+    for entry in root().join("docs/images").read_dir().unwrap() {
+        let entry = entry.unwrap();
+        let bytes = entry.metadata().unwrap().len();
+        assert!(
+            bytes <= 200_000,
+            "{}: {bytes} bytes",
+            entry.path().display()
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-use knightwatch::sim::{Endpoint, Fault, NewUser, Rule, Skew};
+use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, Skew};
 
 use crate::common::{BOT, Daemon, Site, wait};
 
@@ -83,7 +83,7 @@ fn run_sends_nobody_to_an_upgrade_that_lichess_refuses() {
         let socket = home.path().join("control.sock");
         let socket = format!("daemon.socket={}", socket.display());
         let records = format!("records.directory={}", home.path().display());
-        let sets = ["daemon.listen=", socket.as_str(), records.as_str()];
+        let sets = ["web.listen=", socket.as_str(), records.as_str()];
         let arguments: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
         let arguments = [&["run"], &arguments[..]].concat();
         let (code, text) = code_and_text(&knightwatch(&site, user, &arguments));
@@ -158,9 +158,9 @@ fn check_finds_what_is_wrong_with_the_account() {
 fn check_says_when_lichess_cannot_be_reached() {
     let site = Site::new([]);
     site.sim.faults().add(
-        Rule {
+        FaultRule {
             endpoint: None,
-            ..Rule::on(Endpoint::Account, Fault::html(502))
+            ..FaultRule::on(Endpoint::Account, Fault::html(502))
         }
         .times(1000),
     );
@@ -206,9 +206,9 @@ fn check_finds_a_clock_that_is_off() {
         clocks: 0,
         drift: 0.0,
     };
-    site.sim.faults().add(Rule {
+    site.sim.faults().add(FaultRule {
         until: Some(std::time::Duration::from_secs(3_600)),
-        ..Rule::of(Fault::Skew(skew))
+        ..FaultRule::new(Fault::Skew(skew))
     });
     wait("the clock is off", || {
         let (code, text) = code_and_text(&knightwatch(&site, BOT, &["check"]));
@@ -312,7 +312,7 @@ fn an_account_becomes_a_bot_only_when_that_is_meant() {
     let (code, text) = code_and_text(&knightwatch(&site, "Anna", &["upgrade"]));
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("cannot be undone"), "{text}");
-    assert_eq!(site.sim.faults().calls(Endpoint::Upgrade), 0);
+    assert_eq!(site.sim.faults().request_count(Endpoint::Upgrade), 0);
 
     let (code, text) = code_and_text(&knightwatch(&site, "Anna", &["upgrade", "--yes"]));
     assert_eq!(code, Some(0), "{text}");

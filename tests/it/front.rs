@@ -11,7 +11,7 @@ use futures::StreamExt;
 use knightwatch::sim::{Endpoint, NewUser, SimOptions};
 use serde_json::{Value, json};
 
-use crate::common::{BOT, Daemon, SLOW, Site, visits_of, wait};
+use crate::common::{BOT, Daemon, SLOW, Site, requests_of, wait};
 
 /// What becomes of a line of a stream; the path says of which.
 type Change = dyn Fn(&str, Value) -> Vec<Value> + Send + Sync;
@@ -177,7 +177,7 @@ fn the_end_of_a_game_has_to_be_one_on_its_own_stream() {
         let anna = site.player("Anna");
         let id = anna.start(&SLOW);
         wait("its stream was asked", || {
-            (visits_of(&site, BOT, Endpoint::GameStream).len() >= 2).then_some(())
+            (requests_of(&site, BOT, Endpoint::GameStream).len() >= 2).then_some(())
         });
         anna.play(&id, "a2a3");
         site.plies(&id, 2);
@@ -219,10 +219,10 @@ fn a_mate_that_nobody_has_noticed_is_said_once() {
     ]);
     anna.play(&id, "h1h8");
     let listed = |count| {
-        let before = visits_of(&site, BOT, Endpoint::Playing).len();
+        let before = requests_of(&site, BOT, Endpoint::Playing).len();
         wait("the games are listed again", || {
-            let visits = visits_of(&site, BOT, Endpoint::Playing).len();
-            (visits >= before + count).then_some(())
+            let requests = requests_of(&site, BOT, Endpoint::Playing).len();
+            (requests >= before + count).then_some(())
         });
     };
     wait("it is said", || {
@@ -255,6 +255,6 @@ fn offers_without_end_are_answered_a_few_times() {
     site.plies(&id, 2);
     anna.play(&id, "b2b3");
     site.plies(&id, 4);
-    let answers = visits_of(&site, BOT, Endpoint::Takeback).len();
+    let answers = requests_of(&site, BOT, Endpoint::Takeback).len();
     assert!((1..=3).contains(&answers), "{answers}: {}", bot.log());
 }

@@ -7,12 +7,13 @@ use std::time::Duration;
 use knightwatch::book::Record;
 use knightwatch::chess::Position;
 use knightwatch::sim::{
-    ColorChoice, Endpoint, Fault, GameSummary, Kind, NewUser, Plan, Rule, Sparring, TimeControl,
+    ChallengePlan, ColorChoice, Endpoint, Fault, FaultRule, GameSummary, NewUser, PlayerKind,
+    PlayerOptions, TimeControl,
 };
 
 use serde_json::json;
 
-use crate::common::{BOT, Daemon, Player, SLOW, Site, visits_of, wait};
+use crate::common::{BOT, Daemon, Player, SLOW, Site, requests_of, wait};
 use crate::manners::act;
 use crate::operator::status;
 
@@ -25,30 +26,30 @@ const CLOCK: [(&str, &str); 2] = [("clock.limit", "30"), ("clock.increment", "0"
 /// Fields of a challenge.
 type Form<'a> = &'a [(&'a str, &'a str)];
 
-/// A sparring user that challenges the bot to one game.
-fn once(name: &str, kind: Kind) -> Sparring {
-    let plan = Plan {
+/// A built-in player that challenges the bot to one game.
+fn once(name: &str, kind: PlayerKind) -> PlayerOptions {
+    let plan = ChallengePlan {
         count: Some(1),
-        ..Plan::against(BOT, TimeControl::clock(30, 0))
+        ..ChallengePlan::against(BOT, TimeControl::clock(30, 0))
     };
-    Sparring {
+    PlayerOptions {
         delay: Duration::ZERO..=Duration::ZERO,
-        ..Sparring::new(name, kind).challenging(plan)
+        ..PlayerOptions::new(name, kind).challenging(plan)
     }
 }
 
 /// One that challenges the bot to a game that the bot wins in a few moves.
-pub fn lost(name: &str) -> Sparring {
-    let sparring = once(name, Kind::Random);
-    let plan = sparring.challenges.clone().map(|plan| Plan {
+pub fn lost(name: &str) -> PlayerOptions {
+    let options = once(name, PlayerKind::Random);
+    let plan = options.challenges.clone().map(|plan| ChallengePlan {
         variant: "fromPosition".to_owned(),
         fen: Some(WON.to_owned()),
         colors: vec![ColorChoice::Black],
         ..plan
     });
-    Sparring {
+    PlayerOptions {
         challenges: plan,
-        ..sparring
+        ..options
     }
 }
 
@@ -85,11 +86,14 @@ fn moves_of_bot(game: &GameSummary) -> usize {
 fn a_whole_game_from_challenge_to_mate() {
     let site = Site::new([NewUser::human("Randy")]);
     let bot = Daemon::start(&site, "");
-    site.sim.spar(once("Randy", Kind::Random));
+    site.sim.add_player(once("Randy", PlayerKind::Random));
     let game = bot_mates(&site);
     assert!(game.plies >= 8, "{game:?}");
     // Nothing was sent twice.
-    assert_eq!(site.sim.faults().calls(Endpoint::Move), moves_of_bot(&game));
+    assert_eq!(
+        site.sim.faults().request_count(Endpoint::Move),
+        moves_of_bot(&game)
+    );
     assert!(!bot.log().contains("WARN"), "{}", bot.log());
 }
 
@@ -138,7 +142,7 @@ fn four_games_at_once() {
     let names = ["Anna", "Bert", "Carl", "Dora"];
     for name in names {
         // A move takes long enough that the games overlap.
-        site.sim.spar(Sparring {
+        site.sim.add_player(PlayerOptions {
             delay: Duration::from_millis(300)..=Duration::from_millis(300),
             ..lost(name)
         });
@@ -165,7 +169,7 @@ fn four_games_at_once() {
 #[test]
 fn a_challenge_beyond_the_places_is_for_later() {
     let site = Site::new([NewUser::bot("Anna"), NewUser::bot("Bert")]);
-    let config = "games.concurrency = 1\nchallenge.queue = 0\n";
+    let config = "games.concurrency = 1\nchallenge.queue_size = 0\n";
     let _bot = Daemon::start(&site, config);
     let (anna, bert) = (site.player("Anna"), site.player("Bert"));
     anna.start(&CLOCK);
@@ -176,7 +180,7 @@ fn a_challenge_beyond_the_places_is_for_later() {
 fn an_opponent_that_never_moves_is_not_waited_for() {
     let site = Site::new([NewUser::bot("Anna")]);
     let _bot = Daemon::start(&site, "games = { concurrency = 1, abort_after_s = 1 }");
-    site.sim.spar(once("Sleepy", Kind::Sleeper));
+    site.sim.add_player(once("Sleepy", PlayerKind::Idle));
     let game = site.started(1).remove(0);
     assert_eq!(site.finished(&game.id).status, "aborted");
     // The place is free again.
@@ -194,9 +198,9 @@ fn place_is_free(player: &Player<'_>) {
 fn a_game_goes_on_after_a_crash() {
     let site = Site::new([]);
     let mut bot = Daemon::start(&site, "");
-    site.sim.spar(Sparring {
+    site.sim.add_player(PlayerOptions {
         delay: Duration::from_millis(100)..=Duration::from_millis(100),
-        ..once("Randy", Kind::Random)
+        ..once("Randy", PlayerKind::Random)
     });
     let game = site.started(1).remove(0);
     site.plies(&game.id, 6);
@@ -337,8 +341,8 @@ fn a_lichess_may_live_under_a_path_and_hears_who_calls() {
 fn moves_are_sent_until_they_are_made_and_questions_a_few_times() {
     let site = Site::new([NewUser::human("Anna")]);
     let broken = |endpoint, times| {
-        let rule = Rule::on(endpoint, Fault::json(502, "{}"));
-        site.sim.faults().add(rule.of_user(BOT).times(times));
+        let rule = FaultRule::on(endpoint, Fault::json(502, "{}"));
+        site.sim.faults().add(rule.from_user(BOT).times(times));
     };
     broken(Endpoint::Account, 2);
     broken(Endpoint::Move, 6);
@@ -348,8 +352,8 @@ fn moves_are_sent_until_they_are_made_and_questions_a_few_times() {
     act(&anna, &id, "move/e2e4");
     site.plies(&id, 2);
     for (endpoint, calls) in [(Endpoint::Account, 3), (Endpoint::Move, 7)] {
-        let visits = visits_of(&site, BOT, endpoint);
-        assert_eq!(visits.len(), calls, "{visits:?}");
+        let requests = requests_of(&site, BOT, endpoint);
+        assert_eq!(requests.len(), calls, "{requests:?}");
     }
 }
 
@@ -362,7 +366,7 @@ fn the_first_move_comes_soon_though_the_clock_stands() {
         .player("Anna")
         .start(&[limit, increment, ("color", "black")]);
     site.plies(&id, 1);
-    let when = |endpoint| visits_of(&site, BOT, endpoint)[0].at;
+    let when = |endpoint| requests_of(&site, BOT, endpoint)[0].at;
     let took = when(Endpoint::Move) - when(Endpoint::ChallengeAccept);
     // It thinks for a second at most; with three hours on its clock it would take minutes.
     assert!(took < Duration::from_secs(5), "{took:?}");

@@ -1,4 +1,4 @@
-//! The layout of the help.
+//! Layout of the help texts.
 
 use clap::CommandFactory;
 use knightwatch::cli::Cli;
@@ -6,10 +6,10 @@ use knightwatch::cli::Cli;
 use crate::cli::{output, stdout};
 
 /// The widest help, in columns.
-const WIDEST: usize = 100;
+const MAX_COLUMNS: usize = 100;
 
 #[test]
-fn the_commands_stand_below_headings_and_h_shows_the_first_of_them() {
+fn help_lists_each_command_once_below_its_heading() {
     let (short, long) = (stdout(&["-h"]), stdout(&["--help"]));
     let headings = [
         "Play",
@@ -34,7 +34,7 @@ fn the_commands_stand_below_headings_and_h_shows_the_first_of_them() {
             "{text}"
         );
     }
-    // Each command stands there once.
+    // Each command is listed once.
     for command in Cli::command().get_subcommands() {
         let name = command.get_name();
         let row = |line: &&str| {
@@ -55,10 +55,10 @@ fn the_commands_stand_below_headings_and_h_shows_the_first_of_them() {
     );
 }
 
-/// The help breaks lines itself: one that is broken by hand is broken twice, and an example cannot be copied.
+/// clap wraps the help: a line that is wrapped by hand would be wrapped twice, and an example could not be copied.
 #[test]
-fn no_line_of_the_help_is_broken_twice() {
-    fn look(command: &clap::Command) {
+fn help_lines_are_not_wrapped_by_hand() {
+    fn check(command: &clap::Command) {
         let name = command.get_name();
         let help = command.get_after_help().map(ToString::to_string);
         let help = help.unwrap_or_default();
@@ -70,9 +70,9 @@ fn no_line_of_the_help_is_broken_twice() {
         let is_fixed = |line: &&&str| !is_prose(line) || line.starts_with("Example");
         for line in lines.iter().filter(is_fixed) {
             let width = line.chars().count();
-            assert!(width <= WIDEST, "{name}, {width} columns: {line}");
+            assert!(width <= MAX_COLUMNS, "{name}, {width} columns: {line}");
         }
-        command.get_subcommands().for_each(look);
+        command.get_subcommands().for_each(check);
     }
-    look(&Cli::command());
+    check(&Cli::command());
 }

@@ -153,7 +153,7 @@ fn init_leads_from_nothing_to_a_bot_that_is_ready() {
     assert!(next.contains(" run ") && !next.contains("2."), "{said}");
     assert!(!next.contains("--config"), "{said}");
     assert!(!said.contains(&token), "{said}");
-    assert_eq!(site.sim.faults().calls(Endpoint::Upgrade), 1);
+    assert_eq!(site.sim.faults().request_count(Endpoint::Upgrade), 1);
 
     let settings = load(&home.config());
     assert_eq!(settings.lichess.address(), site.url);
@@ -190,7 +190,7 @@ fn init_does_not_make_a_bot_of_an_account_whose_name_is_not_typed() {
             "{said}"
         );
     }
-    assert_eq!(site.sim.faults().calls(Endpoint::Upgrade), 0);
+    assert_eq!(site.sim.faults().request_count(Endpoint::Upgrade), 0);
 }
 
 #[test]

@@ -6,10 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use knightwatch::control::{self, Answer, Request};
-use knightwatch::sim::{Endpoint, Kind, NewUser, Plan, SimOptions, Sparring, TimeControl};
+use knightwatch::sim::{
+    ChallengePlan, Endpoint, NewUser, PlayerKind, PlayerOptions, SimOptions, TimeControl,
+};
 use serde_json::json;
 
-use crate::common::{BOT, Daemon, Site, visits_of, wait};
+use crate::common::{BOT, Daemon, Site, requests_of, wait};
 use crate::operator::{said, status};
 
 /// How many times as fast as the wall's all clocks run: two minutes are over in twelve seconds.
@@ -63,13 +65,13 @@ fn age(bot: &Daemon) -> Option<Duration> {
 fn socket_of(bot: &Daemon) -> String {
     let socket = bot.socket();
     format!(
-        "daemon = {{ listen = \"127.0.0.1:0\", socket = \"{}\" }}\n",
+        "web.listen = \"127.0.0.1:0\"\ndaemon = {{ socket = \"{}\" }}\n",
         socket.display()
     )
 }
 
 fn streams(site: &Site) -> usize {
-    visits_of(site, BOT, Endpoint::EventStream).len()
+    requests_of(site, BOT, Endpoint::EventStream).len()
 }
 
 #[test]
@@ -160,9 +162,9 @@ fn an_older_instance_keeps_its_games_and_a_younger_one_leaves() {
         ..SimOptions::default()
     });
     let mut old = Daemon::start_with(&site, "", &["--time-scale", &SPEED.to_string()]);
-    site.sim.spar(
-        Sparring::new("Randy", Kind::Random)
-            .challenging(Plan::against(BOT, TimeControl::clock(300, 3))),
+    site.sim.add_player(
+        PlayerOptions::new("Randy", PlayerKind::Random)
+            .challenging(ChallengePlan::against(BOT, TimeControl::clock(300, 3))),
     );
     site.started(1);
     wait("it is old", || {

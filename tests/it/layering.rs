@@ -6,18 +6,18 @@ use std::path::Path;
 
 /// The rooms, and which other rooms each may name. `*` is every one.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("aside", &[]),
+    ("atomic_file", &[]),
     ("chess", &[]),
     ("clock", &[]),
     ("plural", &[]),
     ("events", &["chess"]),
     ("input", &[]),
-    ("book", &["aside", "chess", "input", "plural"]),
+    ("book", &["atomic_file", "chess", "input", "plural"]),
     ("engine", &["chess", "input"]),
     ("metrics", &["events", "plural"]),
-    ("store", &["aside", "chess", "events", "plural"]),
+    ("store", &["atomic_file", "chess", "events", "plural"]),
     ("control", &["bot", "events", "lichess", "metrics"]),
-    ("draw", &["aside", "chess", "input"]),
+    ("draw", &["atomic_file", "chess", "input"]),
     (
         "web",
         &[
@@ -30,7 +30,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("epd", &["chess", "engine", "input", "progress"]),
     (
         "train",
-        &["aside", "chess", "engine", "input", "progress", "spelling"],
+        &[
+            "atomic_file",
+            "chess",
+            "engine",
+            "input",
+            "progress",
+            "spelling",
+        ],
     ),
     ("lichess", &["chess", "clock", "input"]),
     (
@@ -42,8 +49,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "bot",
         &[
-            "chess", "book", "engine", "lichess", "events", "metrics", "config", "clock", "aside",
-            "input", "plural",
+            "chess",
+            "book",
+            "engine",
+            "lichess",
+            "events",
+            "metrics",
+            "config",
+            "clock",
+            "atomic_file",
+            "input",
+            "plural",
         ],
     ),
     ("logging", &["config", "plural"]),

@@ -4,37 +4,37 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use knightwatch::sim::{
-    Endpoint, Fault, GameSummary, Habits, Kind, NewUser, Rule, Sim, SimOptions, Sparring,
-    StreamFault, TimeControl,
+    Behavior, Endpoint, Fault, FaultRule, GameSummary, NewUser, PlayerKind, PlayerOptions, Sim,
+    SimOptions, StreamFault, TimeControl,
 };
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Site, visits_of, wait};
+use crate::common::{BOT, Daemon, Site, requests_of, wait};
 use crate::operator::said;
 
 /// At once, and not for long.
-const EAGER: &str = "[matchmaking]\nenabled = true\nidle_s = 0\npatience_s = 2\n\
+const EAGER: &str = "[matchmaking]\nenabled = true\nidle_s = 0\nchallenge_timeout_s = 2\n\
                      [[matchmaking.profile]]\nclock = \"1+0\"\nrated = false\n";
 
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 
 /// A bot that plays at once and gives up soon.
-fn quick(name: &str) -> Sparring {
-    Sparring {
+fn quick(name: &str) -> PlayerOptions {
+    PlayerOptions {
         delay: Duration::ZERO..=Duration::ZERO,
-        habits: Habits {
-            resigns: Some(1),
-            ..Habits::default()
+        behavior: Behavior {
+            resigns_when_lost: Some(1),
+            ..Behavior::default()
         },
-        ..Sparring::new(name, Kind::Random)
+        ..PlayerOptions::new(name, PlayerKind::Random)
     }
 }
 
 /// One that declines everything, for these reasons in turn.
-fn grump(name: &str, reasons: &[&str]) -> Sparring {
+fn grump(name: &str, reasons: &[&str]) -> PlayerOptions {
     let mut grump = quick(name);
     let reasons = reasons.iter().map(|reason| reason.parse().unwrap());
-    grump.habits.declines = reasons.collect();
+    grump.behavior.decline_reasons = reasons.collect();
     grump
 }
 
@@ -47,7 +47,7 @@ fn statue(name: &str) -> NewUser {
 }
 
 fn calls(sim: &Sim, endpoint: Endpoint) -> usize {
-    sim.faults().calls(endpoint)
+    sim.faults().request_count(endpoint)
 }
 
 /// Waits until the log says this so often.
@@ -87,7 +87,7 @@ fn is_idle(bot: &Daemon, reason: &str) {
 #[test]
 fn an_idle_bot_plays_a_pair_with_both_colours_and_then_waits_for_its_time() {
     let site = Site::new([NewUser::human("Anna")]);
-    site.sim.spar(quick("Rival"));
+    site.sim.add_player(quick("Rival"));
     let bot = Daemon::start(&site, EAGER);
     let games = site.started(2);
     let ours = |game: &&GameSummary| game.white == BOT;
@@ -108,11 +108,11 @@ fn an_idle_bot_plays_a_pair_with_both_colours_and_then_waits_for_its_time() {
 #[test]
 fn who_declines_is_left_alone_over_a_restart_and_another_one_is_asked() {
     let site = Site::new([]);
-    site.sim.spar(grump("Grump", &["later"]));
+    site.sim.add_player(grump("Grump", &["later"]));
     let mut bot = Daemon::start(&site, EAGER);
     says(&bot, "Grump has declined (later)", 1);
     kept(&bot, ".answers.json", "grump");
-    site.sim.spar(quick("Rival"));
+    site.sim.add_player(quick("Rival"));
     restart(&mut bot);
     let game = site.started(1).remove(0);
     assert!(
@@ -129,7 +129,7 @@ fn a_reason_is_heeded_as_it_is_meant() {
         speed: 10.0,
         ..SimOptions::default()
     });
-    site.sim.spar(grump("Grump", &["casual", "noBot"]));
+    site.sim.add_player(grump("Grump", &["casual", "noBot"]));
     let config = "[matchmaking]\nenabled = true\nidle_s = 0\n\
                   [[matchmaking.profile]]\nclock = \"1+0\"\nweight = 1000000\n\
                   [[matchmaking.profile]]\nclock = \"1+0\"\nrated = false\n";
@@ -162,7 +162,7 @@ fn a_challenge_that_nobody_answers_is_taken_back() {
 #[test]
 fn a_human_gets_in_while_a_challenge_is_pending() {
     let site = Site::new([statue("Statue"), NewUser::human("Anna")]);
-    let patient = EAGER.replace("patience_s = 2", "patience_s = 600");
+    let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
     let bot = Daemon::start(&site, &format!("games = {{ concurrency = 1 }}\n{patient}"));
     says(&bot, "challenged Statue", 1);
     let anna = site.player("Anna");
@@ -206,7 +206,7 @@ fn nobody_is_challenged_who_is_blocked_or_no_bot_or_too_far_away() {
 #[test]
 fn a_profile_says_what_is_played_and_its_weight_how_often() {
     let site = Site::new([]);
-    site.sim.spar(quick("Rival"));
+    site.sim.add_player(quick("Rival"));
     let config = "[matchmaking]\nenabled = true\nidle_s = 0\n\
                   [[matchmaking.profile]]\nclock = \"1+0\"\n\
                   [[matchmaking.profile]]\nweight = 1000000\nclock = \"2+1\"\nvariant = \"chess960\"\n\
@@ -226,7 +226,7 @@ fn those_who_fit_take_turns() {
     let site = Site::new([]);
     let names = ["Rival", "Partner", "Foe"];
     for name in names {
-        site.sim.spar(quick(name));
+        site.sim.add_player(quick(name));
     }
     let mut bot = Daemon::start(&site, &format!("{EAGER}color = \"white\"\n"));
     let mut met = BTreeSet::new();
@@ -312,7 +312,7 @@ fn who_has_played_the_day_s_games_asks_once_and_not_again_after_a_restart() {
 #[test]
 fn bots_are_told_later_without_asking_lichess_when_the_day_s_games_are_played() {
     let site = used_site(99);
-    let accepts = || visits_of(&site, BOT, Endpoint::ChallengeAccept).len();
+    let accepts = || requests_of(&site, BOT, Endpoint::ChallengeAccept).len();
     let before = accepts();
     let players = ["Ann", "Ben", "Cleo"].map(|name| site.player(name));
     let asked = players.each_ref().map(|player| player.challenge(&BLITZ));
@@ -338,7 +338,7 @@ fn games_that_others_have_asked_for_are_counted_over_a_restart() {
     let config = EAGER.replace("idle_s = 0", "idle_s = 3");
     let mut bot = Daemon::start(
         &site,
-        &config.replace("enabled = true", "enabled = true\nreserve = 97"),
+        &config.replace("enabled = true", "enabled = true\nreserved_games = 97"),
     );
     // Three are ours to seek, and as many as that have more than the reserve for themselves.
     let players = ["Ann", "Ben", "Cleo", "Dora", "Eve"].map(|name| site.player(name));
@@ -363,8 +363,8 @@ fn a_refusal_without_a_name_is_waited_out_over_a_restart() {
         ..SimOptions::default()
     });
     let body = r#"{"error":"Too many requests. Try again later."}"#;
-    let limited = Rule::on(Endpoint::ChallengeCreate, Fault::json(429, body));
-    site.sim.faults().add(limited.of_user(BOT));
+    let limited = FaultRule::on(Endpoint::ChallengeCreate, Fault::json(429, body));
+    site.sim.faults().add(limited.from_user(BOT));
     let mut bot = Daemon::start(&site, EAGER);
     says(&bot, "cannot challenge Statue", 1);
     kept(&bot, ".quota.json", "unnamed\":1");
@@ -397,7 +397,7 @@ fn who_is_restarted_again_and_again_does_not_open_ever_more_streams() {
 #[test]
 fn a_bot_that_stops_takes_its_challenge_back() {
     let site = Site::new([statue("Statue")]);
-    let patient = EAGER.replace("patience_s = 2", "patience_s = 600");
+    let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
     let mut bot = Daemon::start(&site, &patient);
     says(&bot, "challenged Statue", 1);
     bot.signal("TERM");
@@ -410,8 +410,8 @@ fn a_bot_that_stops_takes_its_challenge_back() {
 fn a_challenge_that_is_on_its_way_when_the_bot_stops_is_taken_back() {
     let site = Site::new([statue("Statue")]);
     // It is made at once, and only its answer takes its time.
-    let late = Fault::AnswerLate(Duration::from_millis(1_500));
-    let slow = Rule::on(Endpoint::ChallengeCreate, late).of_user(BOT);
+    let late = Fault::ResponseLate(Duration::from_millis(1_500));
+    let slow = FaultRule::on(Endpoint::ChallengeCreate, late).from_user(BOT);
     site.sim.faults().add(slow);
     let mut bot = Daemon::start(&site, EAGER);
     wait("the challenge is on its way", || {
@@ -426,10 +426,10 @@ fn a_challenge_that_is_on_its_way_when_the_bot_stops_is_taken_back() {
 #[test]
 fn a_deaf_moment_costs_no_challenge() {
     let site = Site::new([statue("Statue")]);
-    let patient = EAGER.replace("patience_s = 2", "patience_s = 30");
+    let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 30");
     let bot = Daemon::start(&site, &patient);
     says(&bot, "challenged Statue", 1);
-    site.sim.cut(Some(BOT), None, StreamFault::Reset);
+    site.sim.break_streams(Some(BOT), None, StreamFault::Reset);
     says(&bot, "online as", 2);
     assert_eq!(calls(&site.sim, Endpoint::ChallengeCancel), 0);
     assert!(!bot.log().contains("has not answered"));
@@ -438,7 +438,7 @@ fn a_deaf_moment_costs_no_challenge() {
 #[test]
 fn a_paused_bot_challenges_nobody() {
     let site = Site::new([statue("Statue")]);
-    let patient = EAGER.replace("patience_s = 2", "patience_s = 600");
+    let patient = EAGER.replace("challenge_timeout_s = 2", "challenge_timeout_s = 600");
     let mut bot = Daemon::start(&site, &patient);
     says(&bot, "challenged Statue", 1);
     said(&bot, &["pause"]);

@@ -1,25 +1,25 @@
-//! Mates of known length: the engine finds them, and a solver that knows nothing of it says that the lengths are right.
+//! Forced mates of known length: the engine must find them, and an independent solver verifies the lengths.
 //!
-//! `tests/suites/mates.epd` was made by [`make`]: the engine played against itself, and where it saw a mate the solver tried
-//! everything. The solver has its rules from another library than the engine.
+//! `tests/suites/mates.epd` was written by [`generate_suite`] from self-play games in which the engine saw a mate and
+//! the solver proved it. The solver uses the rules of another library.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::process::Command;
 
 use knightwatch::chess::{self, Epd, Game};
-use knightwatch::engine::{Limits, Score, Setting, Solo};
+use knightwatch::engine::{Limits, Score, Searcher, Setting};
 use shakmaty::fen::Fen;
 use shakmaty::zobrist::Zobrist64;
 use shakmaty::{CastlingMode, Chess, EnPassantMode, Position};
 
 const SUITE: &str = include_str!("../suites/mates.epd");
 
-/// Tries everything: is there a mate, and in how many moves?
+/// Exhaustive mate solver.
 struct Solver {
-    /// Whether the side to move mates in at most so many moves.
+    /// Cache: whether the side to move mates in at most this many moves.
     known: HashMap<(Zobrist64, u32), bool>,
-    /// Moves that may still be tried.
+    /// Remaining work, in moves.
     left: u64,
 }
 
@@ -31,7 +31,8 @@ impl Solver {
         }
     }
 
-    /// The length of the shortest mate, at most `longest`; `None` if there is none, `Err` if it is too much work.
+    /// The length of the shortest mate, at most `longest`; `None` if there is none, `Err` if the work limit is
+    /// reached.
     fn shortest(&mut self, position: &Chess, longest: u32) -> Result<Option<u32>, ()> {
         for moves in 1..=longest {
             if self.mates(position, moves)? {
@@ -41,7 +42,7 @@ impl Solver {
         Ok(None)
     }
 
-    /// Whether the side to move mates in at most so many moves, whatever is replied.
+    /// Whether the side to move mates in at most `moves` moves against any defence.
     fn mates(&mut self, position: &Chess, moves: u32) -> Result<bool, ()> {
         let key = (position.zobrist_hash(EnPassantMode::Legal), moves);
         if let Some(&known) = self.known.get(&key) {
@@ -58,7 +59,7 @@ impl Solver {
             }
             after.push(next);
         }
-        // Checks first, and few replies: they mate sooner than others. That changes the work, not the answer.
+        // Checks and moves with few replies first: they mate sooner. This affects the work only.
         let mut found = false;
         if moves > 1 {
             after.sort_by_cached_key(|next| (!next.is_check(), next.legal_moves().len()));
@@ -73,7 +74,7 @@ impl Solver {
         Ok(found)
     }
 
-    /// Whether every reply is answered by a mate in at most so many moves.
+    /// Whether every reply allows mate in at most `moves` moves.
     fn is_lost(&mut self, position: &Chess, moves: u32) -> Result<bool, ()> {
         let replies = position.legal_moves();
         for &mv in &replies {
@@ -84,7 +85,7 @@ impl Solver {
                 return Ok(false);
             }
         }
-        // Without a reply it is stalemate, since mates were looked for before.
+        // Without a reply it is stalemate, since mate was tested before.
         Ok(!replies.is_empty())
     }
 }
@@ -94,7 +95,7 @@ fn board(fen: &str) -> Chess {
     fen.into_position(CastlingMode::Standard).unwrap()
 }
 
-/// The positions of the suite with the lengths of their mates.
+/// The positions of the suite and the lengths of their mates.
 fn suite() -> Vec<(String, u32)> {
     let lines = SUITE.lines().filter(|line| !line.starts_with('#'));
     let read = |line: &str| {
@@ -106,7 +107,7 @@ fn suite() -> Vec<(String, u32)> {
 }
 
 #[test]
-fn the_solver_knows_mates_and_stalemates() {
+fn solver_of_known_positions_is_right() {
     for (fen, length) in [
         ("6k1/5ppp/8/8/8/8/8/R6K w - - 0 1", Some(1)),
         ("7k/8/8/8/8/8/R7/1R5K w - - 0 1", Some(2)),
@@ -121,7 +122,7 @@ fn the_solver_knows_mates_and_stalemates() {
 }
 
 #[test]
-fn the_lengths_of_the_suite_are_right() {
+fn suite_lengths_match_the_solver() {
     let suite = suite();
     assert_eq!(suite.len(), 64);
     for (fen, length) in suite {
@@ -131,7 +132,7 @@ fn the_lengths_of_the_suite_are_right() {
 }
 
 #[test]
-fn all_mates_of_the_suite_are_found_with_the_right_length() {
+fn engine_finds_all_mates_of_the_suite() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suites/mates.epd");
     let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
         .args(["epd", path, "--nodes", "20000000"])
@@ -142,33 +143,33 @@ fn all_mates_of_the_suite_are_found_with_the_right_length() {
     assert!(last.starts_with("solved 64 of 64 "), "{printed}");
 }
 
-/// How many mates the suite has, in one move, in two ...
-const WANTED: [u32; 4] = [6, 24, 27, 8];
-/// A mate that takes the solver more moves is not taken, so that the tests stay quick.
-const WORK: u64 = 150_000;
+/// Number of mates in the suite, by length from 1.
+const MATES_BY_LENGTH: [u32; 4] = [6, 24, 27, 8];
+/// Mates that take the solver more moves are not used, to keep the tests fast.
+const MAX_SOLVER_MOVES: u64 = 150_000;
 
-/// Writes the suite anew: `cargo test --release --test it mates::make -- --ignored --nocapture > tests/suites/mates.epd`
-/// and keep the lines of EPD.
+/// Writes the suite: `cargo test --release --test it mates::generate_suite -- --ignored --nocapture >
+/// tests/suites/mates.epd`; keep the EPD lines only.
 #[test]
 #[ignore = "makes the suite"]
-fn make() {
+fn generate_suite() {
     let limits = Limits {
         nodes: Some(1_500),
         ..Limits::default()
     };
     let mut rng = fastrand::Rng::with_seed(6);
-    let mut solo = Solo::new(4, &Setting::with_network(None));
-    let mut left = WANTED;
+    let mut solo = Searcher::new(4, &Setting::with_network(None));
+    let mut left = MATES_BY_LENGTH;
     let mut suite = String::new();
     while left != [0; 4] {
-        // A move at random now and then brings about mates of all kinds.
+        // Occasional random moves lead to a variety of mates.
         let mut game = Game::new(chess::Position::startpos());
         solo.new_game();
-        while game.ending().is_none() && game.moves().len() < 160 {
-            let thought = solo.think(&game, &limits);
+        while game.termination().is_none() && game.moves().len() < 160 {
+            let report = solo.search(&game, &limits);
             let fen = game.position().fen();
-            let seen = matches!(thought.score, Score::Mate(1..=4));
-            let length = seen.then(|| Solver::new(WORK).shortest(&board(&fen), 4));
+            let seen = matches!(report.score, Score::Mate(1..=4));
+            let length = seen.then(|| Solver::new(MAX_SOLVER_MOVES).shortest(&board(&fen), 4));
             if let Some(Ok(Some(length))) = length
                 && let Some(count) = left.get_mut(length as usize - 1)
                 && *count > 0
@@ -176,11 +177,11 @@ fn make() {
                 *count -= 1;
                 let place: Vec<&str> = fen.split(' ').take(4).collect();
                 writeln!(suite, "{} dm {length};", place.join(" ")).unwrap();
-                // One mate of a game is enough.
+                // Use one mate per game.
                 break;
             }
             let legal = game.position().legal_moves();
-            let mv = match thought.mv {
+            let mv = match report.mv {
                 Some(mv) if rng.u8(..6) > 0 => mv,
                 _ => *rng.choice(legal.iter()).unwrap(),
             };

@@ -1,29 +1,29 @@
-//! How much memory many games at once take: what the README says, and not more.
+//! Memory use with many games, as documented in `docs/operations.md`.
 
 use std::time::Duration;
 
-use knightwatch::sim::{Kind, NewUser, Plan, Sparring, TimeControl};
+use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeControl};
 
 use crate::common::{BOT, Daemon, Site, wait};
 
-/// As many as anybody plays at once.
+/// More games than anybody is expected to play at once.
 const GAMES: usize = 32;
 
-/// The size of the hash table, which is what the operator chooses.
+/// Size of the hash table, chosen by the operator.
 const HASH_MIB: u64 = 32;
 
-/// The program with all that is not its hash table, and each search that is on at once beyond the threads asked for.
+/// Memory of the program without the hash table, and of each running search beyond the configured threads.
 const PROGRAM_MIB: u64 = 64;
 const SEARCH_MIB: u64 = 4;
 
 #[test]
-fn many_games_at_once_stay_within_what_the_readme_says() {
-    let readme = include_str!("../../README.md");
+fn memory_of_many_games_is_within_the_promise() {
+    let page = include_str!("../../docs/operations.md");
     for figure in [
         format!("{PROGRAM_MIB} MiB for the program"),
         format!("{SEARCH_MIB} MiB for each"),
     ] {
-        assert!(readme.contains(&figure), "{figure}");
+        assert!(page.contains(&figure), "{figure}");
     }
     let site = Site::new([NewUser::human("Nobody")]);
     let config = format!(
@@ -31,11 +31,11 @@ fn many_games_at_once_stay_within_what_the_readme_says() {
     );
     let mut bot = Daemon::start(&site, &config);
     // Who moves at once leaves it to us to think, in all games at the same time.
-    site.sim.spar(Sparring {
+    site.sim.add_player(PlayerOptions {
         copies: GAMES,
         delay: Duration::ZERO..=Duration::ZERO,
-        ..Sparring::new("Crowd", Kind::Random)
-            .challenging(Plan::against(BOT, TimeControl::clock(60, 1)))
+        ..PlayerOptions::new("Crowd", PlayerKind::Random)
+            .challenging(ChallengePlan::against(BOT, TimeControl::clock(60, 1)))
     });
     wait("all games have gone on for a while", || {
         let games = site.sim.games();

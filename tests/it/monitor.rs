@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use knightwatch::sim::{Kind, NewUser, Plan, Sparring, TimeControl};
+use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeControl};
 use serde_json::Value;
 
 use crate::common::{BOT, Daemon, Site, wait};
@@ -52,12 +52,12 @@ fn get(address: &str, path: &str, host: &str) -> (String, String) {
     (head.lines().next().unwrap().to_owned(), body.to_owned())
 }
 
-fn opponent(name: &str) -> Sparring {
-    Sparring {
+fn opponent(name: &str) -> PlayerOptions {
+    PlayerOptions {
         delay: Duration::from_millis(50)..=Duration::from_millis(50),
-        ..Sparring::new(name, Kind::Random).challenging(Plan {
+        ..PlayerOptions::new(name, PlayerKind::Random).challenging(ChallengePlan {
             count: Some(1),
-            ..Plan::against(BOT, TimeControl::clock(60, 0))
+            ..ChallengePlan::against(BOT, TimeControl::clock(60, 0))
         })
     }
 }
@@ -70,7 +70,7 @@ fn status_tells_what_the_bot_does() {
     let socket = bot.socket();
     let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    site.sim.spar(opponent("Randy"));
+    site.sim.add_player(opponent("Randy"));
     let game = wait("a game with moves is seen", || {
         let status = parsed(&socket);
         let game = status["games"][0].clone();
@@ -143,7 +143,7 @@ fn a_daemon_without_a_page_says_so() {
     let home = tempfile::tempdir().unwrap();
     let socket = home.path().join("control.sock");
     let config = format!(
-        "daemon = {{ listen = \"\", socket = \"{}\" }}",
+        "web.listen = \"\"\ndaemon = {{ socket = \"{}\" }}",
         socket.display()
     );
     let bot = Daemon::start(&site, &config);
@@ -157,7 +157,7 @@ fn a_daemon_without_a_page_says_so() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("no page is open: daemon.listen"), "{said}");
+    assert!(said.contains("no page is open: web.listen"), "{said}");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn the_socket_of_a_crashed_bot_is_taken_over_that_of_a_running_one_is_not() {
         status(&bot.socket(), true).status.success().then_some(())
     });
     let config = format!(
-        "daemon = {{ listen = \"\", socket = \"{}\" }}",
+        "web.listen = \"\"\ndaemon = {{ socket = \"{}\" }}",
         bot.socket().display()
     );
     let second = Daemon::start_as(&site, "Anna", &config, &[]);

@@ -5,11 +5,13 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use knightwatch::sim::{Endpoint, Fault, Kind, NewUser, Rule, SimOptions, Sparring};
+use knightwatch::sim::{
+    Endpoint, Fault, FaultRule, NewUser, PlayerKind, PlayerOptions, SimOptions,
+};
 use knightwatch::store::{Page, Reader};
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Killed, Player, SLOW, Site, visits_of, wait};
+use crate::common::{BOT, Daemon, Killed, Player, SLOW, Site, requests_of, wait};
 
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 const RATED: [(&str, &str); 3] = [BLITZ[0], BLITZ[1], ("rated", "true")];
@@ -73,7 +75,10 @@ fn site() -> Site {
 #[test]
 fn a_pause_holds_over_a_crash_and_running_games_go_on() {
     let site = site();
-    let mut bot = Daemon::start(&site, "challenge.queue = 2\n[games]\nconcurrency = 1\n");
+    let mut bot = Daemon::start(
+        &site,
+        "challenge.queue_size = 2\n[games]\nconcurrency = 1\n",
+    );
     let [anna, bert, rival] = ["Anna", "Bert", "Rival"].map(|name| site.player(name));
     let game = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
     // Who waits for a place is told, too.
@@ -169,7 +174,8 @@ fn somebody_is_challenged_when_the_operator_says_so() {
         speed: 10.0,
         ..SimOptions::default()
     });
-    site.sim.spar(Sparring::new("Ann", Kind::Random));
+    site.sim
+        .add_player(PlayerOptions::new("Ann", PlayerKind::Random));
     let bot = Daemon::start_with(&site, "", &["--time-scale", "10"]);
     for (arguments, why) in [
         (["challenge", BOT, "3+2"], "that is us"),
@@ -234,7 +240,7 @@ fn wrong_arguments_are_wrong_usage() {
         let said = misused(&bot, arguments);
         assert!(said.contains(why), "{arguments:?}: {said}");
     }
-    let calls = site.sim.faults().calls(Endpoint::ChallengeCreate);
+    let calls = site.sim.faults().request_count(Endpoint::ChallengeCreate);
     assert_eq!(calls, 0);
 }
 
@@ -280,17 +286,17 @@ fn told_to_stop_it_takes_its_open_challenge_back_at_once() {
 #[test]
 fn a_challenge_that_is_accepted_while_it_is_taken_back_is_played() {
     let site = site();
-    let slow = Rule::on(
+    let slow = FaultRule::on(
         Endpoint::ChallengeShow,
         Fault::Stall(Duration::from_secs(3)),
     );
-    site.sim.faults().add(slow.of_user(BOT));
+    site.sim.faults().add(slow.from_user(BOT));
     let mut bot = Daemon::start(&site, "");
     let done = said(&bot, &["challenge", "Rival", "5+0", "--color", "black"]);
     let id = made(&done);
     said(&bot, &["drain"]);
     wait("it is being taken back", || {
-        visits_of(&site, BOT, Endpoint::ChallengeShow).pop()
+        requests_of(&site, BOT, Endpoint::ChallengeShow).pop()
     });
     let rival = site.player("Rival");
     let (accepted, _) = rival.post(&format!("/api/challenge/{id}/accept"), &[]);
@@ -317,11 +323,11 @@ fn a_challenge_that_is_gone_is_not_shown_any_more() {
         })
     };
     // Declined before the bot is told that the challenge was made.
-    let late = Rule::on(
+    let late = FaultRule::on(
         Endpoint::ChallengeCreate,
-        Fault::AnswerLate(Duration::from_secs(3)),
+        Fault::ResponseLate(Duration::from_secs(3)),
     );
-    site.sim.faults().add(late.of_user(BOT).times(1));
+    site.sim.faults().add(late.from_user(BOT).times(1));
     std::thread::scope(|scope| {
         let told = scope.spawn(|| said(&bot, &["challenge", "Rival", "5+0"]));
         let (declined, _) = rival.post(&format!("/api/challenge/{}/decline", incoming()), &[]);
@@ -364,9 +370,9 @@ fn a_challenge_that_lichess_does_not_take_is_not_tried_again() {
     let site = site();
     let mut bot = Daemon::start(&site, "");
     let limit = r#"{"error":"Too many requests","ratelimit":{"key":"challenge.create.user","seconds":3600}}"#;
-    let rule = Rule::on(Endpoint::ChallengeCreate, Fault::json(429, limit)).of_user(BOT);
+    let rule = FaultRule::on(Endpoint::ChallengeCreate, Fault::json(429, limit)).from_user(BOT);
     site.sim.faults().add(rule);
-    let calls = || site.sim.faults().calls(Endpoint::ChallengeCreate);
+    let calls = || site.sim.faults().request_count(Endpoint::ChallengeCreate);
     assert!(refused(&bot, &["challenge", "Anna", "3+2"]).contains("429"));
     for life in 1..=2 {
         let why = refused(&bot, &["challenge", "Anna", "3+2"]);
@@ -495,7 +501,10 @@ fn books_that_were_not_opened_are_missed_at_each_reload() {
 #[test]
 fn places_grow_and_shrink_with_a_reload() {
     let site = site();
-    let bot = Daemon::start(&site, "challenge.queue = 0\n[games]\nconcurrency = 1\n");
+    let bot = Daemon::start(
+        &site,
+        "challenge.queue_size = 0\n[games]\nconcurrency = 1\n",
+    );
     let [anna, bert, rival] = ["Anna", "Bert", "Rival"].map(|name| site.player(name));
     assert_eq!(ask(&anna, &BLITZ), "accepted");
     assert_eq!(ask(&bert, &BLITZ), "later");
@@ -551,8 +560,8 @@ fn without_a_bot_an_order_says_so() {
 #[test]
 fn a_challenge_whose_answer_is_lost_is_looked_after_and_not_left_behind() {
     let site = site();
-    let lost = Rule::on(Endpoint::ChallengeCreate, Fault::AnswerLost);
-    site.sim.faults().add(lost.of_user(BOT));
+    let lost = FaultRule::on(Endpoint::ChallengeCreate, Fault::ResponseLost);
+    site.sim.faults().add(lost.from_user(BOT));
     let mut bot = Daemon::start(&site, "");
     // Which comes first, the loss or the event stream's word, is not for us to say.
     order(&bot, &["challenge", "Rival", "3+2"]);
@@ -613,7 +622,7 @@ fn a_reload_without_the_configuration_changes_nothing() {
     // Found where the program is started.
     let text = format!(
         "lichess.url = \"{}\"\nengine = {{ hash_mib = 16, threads = 1 }}\nchallenge.accept = false\n\
-         daemon = {{ listen = \"\", socket = \"{}\" }}\n",
+         web.listen = \"\"\ndaemon = {{ socket = \"{}\" }}\n",
         site.url,
         socket.display()
     );
@@ -630,7 +639,7 @@ fn a_reload_without_the_configuration_changes_nothing() {
         .spawn();
     let _bot = Killed(bot.unwrap());
     wait("the bot is online", || {
-        let streams = visits_of(&site, BOT, Endpoint::EventStream);
+        let streams = requests_of(&site, BOT, Endpoint::EventStream);
         (socket.exists() && !streams.is_empty()).then_some(())
     });
     let anna = site.player("Anna");

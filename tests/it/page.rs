@@ -563,7 +563,7 @@ fn positions_and_games_are_drawn_from_the_command_line() {
     let film = render(&["game.pgn", "--animated"]);
     assert!(film.status.success() && film.stdout.starts_with(b"<svg "));
     for (what, why) in [
-        ("8/8/8/4k3/8/8/4P3/4X3 w - - 0 1", "\"X\" is no piece"),
+        ("8/8/8/4k3/8/8/4P3/4X3 w - - 0 1", "\"X\" is not a piece"),
         (
             "nothing.pgn",
             "hint: a position is given as FEN or as moves",

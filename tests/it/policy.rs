@@ -6,10 +6,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use knightwatch::sim::{
-    ColorChoice, Endpoint, Fault, Kind, NewUser, Plan, Rule, SimOptions, Sparring, TimeControl,
+    ChallengePlan, ColorChoice, Endpoint, Fault, FaultRule, NewUser, PlayerKind, PlayerOptions,
+    SimOptions, TimeControl,
 };
 
-use crate::common::{BOT, Daemon, Player, Site, visits_of, wait};
+use crate::common::{BOT, Daemon, Player, Site, requests_of, wait};
 
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 const BULLET: [(&str, &str); 2] = [("clock.limit", "60"), ("clock.increment", "0")];
@@ -72,7 +73,7 @@ fn rules_decide_from_top_to_bottom_and_say_why() {
     assert_eq!(ask(&rival, &rated), "accepted");
     assert_eq!(ask(&anna, &rated), "casual");
     // The simulator's accounts are 30 days old.
-    let asked = || site.sim.faults().calls(Endpoint::User);
+    let asked = || site.sim.faults().request_count(Endpoint::User);
     for _ in 0..2 {
         assert_eq!(ask(&anna, &BULLET), "toofast");
         // Of Robot, Rival and Anna; nobody is asked for twice.
@@ -117,7 +118,7 @@ fn a_limit_per_user_and_day_survives_a_crash() {
 #[test]
 fn who_waits_is_served_by_preference_and_who_has_gone_is_not() {
     let site = site();
-    let config = "[games]\nconcurrency = 1\n[challenge]\nqueue = 3\n\
+    let config = "[games]\nconcurrency = 1\n[challenge]\nqueue_size = 3\n\
                   [[rule]]\nmatch = { name = \"cleo\" }\npriority = 1\n";
     let bot = Daemon::start(&site, config);
     let [anna, bert, cleo, robot, rival] =
@@ -262,11 +263,11 @@ fn a_place_is_free_again_when_an_accepted_challenge_becomes_no_game() {
         ..SimOptions::default()
     });
     // Lichess says yes to our yes, and that is all.
-    let empty = Rule::on(
+    let empty = FaultRule::on(
         Endpoint::ChallengeAccept,
         Fault::json(200, r#"{"ok":true}"#),
     );
-    site.sim.faults().add(empty.of_user(BOT));
+    site.sim.faults().add(empty.from_user(BOT));
     let config = "[games]\nconcurrency = 1\n";
     // The bot's time alone is short: a place is kept for as long as who waits is known to be there.
     let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
@@ -332,7 +333,7 @@ fn a_game_is_played_by_the_rules_that_its_challenge_met() {
 #[test]
 fn nobody_waits_longer_than_he_has_to() {
     let site = site();
-    let config = "[games]\nconcurrency = 1\n[challenge]\nqueue_s = 1\n";
+    let config = "[games]\nconcurrency = 1\n[challenge]\nqueue_timeout_s = 1\n";
     let _bot = Daemon::start(&site, config);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     anna.start(&BLITZ);
@@ -342,7 +343,7 @@ fn nobody_waits_longer_than_he_has_to() {
 #[test]
 fn a_game_without_a_clock_waits_for_no_place_and_takes_none() {
     let site = site();
-    let config = "[games]\nconcurrency = 1\nper_opponent = 1\n[challenge]\nqueue = 0\nspeeds = [\"blitz\", \"correspondence\"]\n";
+    let config = "[games]\nconcurrency = 1\nper_opponent = 1\n[challenge]\nqueue_size = 0\nspeeds = [\"blitz\", \"correspondence\"]\n";
     let _bot = Daemon::start(&site, config);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let days = [("days", "2")];
@@ -395,17 +396,17 @@ fn a_rule_says_how_its_games_are_played() {
 }
 
 /// Somebody who challenges the bot to one game in which he is a rook ahead, with which it takes some moves to mate.
-fn a_rook_ahead(name: &str) -> Sparring {
-    let plan = Plan {
+fn a_rook_ahead(name: &str) -> PlayerOptions {
+    let plan = ChallengePlan {
         variant: "fromPosition".to_owned(),
         fen: Some("8/8/8/4k3/8/8/8/R3K3 w - - 0 1".to_owned()),
         colors: vec![ColorChoice::White],
         count: Some(1),
-        ..Plan::against(BOT, TimeControl::clock(30, 0))
+        ..ChallengePlan::against(BOT, TimeControl::clock(30, 0))
     };
-    Sparring {
+    PlayerOptions {
         delay: Duration::ZERO..=Duration::ZERO,
-        ..Sparring::new(name, Kind::Engine { nodes: 3_000 }).challenging(plan)
+        ..PlayerOptions::new(name, PlayerKind::Engine { nodes: 3_000 }).challenging(plan)
     }
 }
 
@@ -415,7 +416,7 @@ fn a_rule_resigns_to_those_it_is_about() {
     let config = "[resign]\nenabled = false\nscore_cp = 300\ntheir_time_s = 0\n[[rule]]\nmatch = { rating = \"..1500\" }\nplay = { resign = true }\n";
     let _bot = Daemon::start(&site, config);
     for (name, rating) in [("Ann", 1500), ("Ben", 1501)] {
-        site.sim.spar(Sparring {
+        site.sim.add_player(PlayerOptions {
             rating,
             ..a_rook_ahead(name)
         });
@@ -430,18 +431,18 @@ fn a_rule_resigns_to_those_it_is_about() {
 #[test]
 fn a_resignation_that_does_not_get_through_is_sent_again() {
     let site = Site::new([]);
-    let lost = Rule::on(Endpoint::Resign, Fault::html(502));
-    site.sim.faults().add(lost.of_user(BOT).nth(1));
+    let lost = FaultRule::on(Endpoint::Resign, Fault::html(502));
+    site.sim.faults().add(lost.from_user(BOT).nth(1));
     let config = "[resign]\nenabled = true\nscore_cp = 300\ntheir_time_s = 0\n";
     let _bot = Daemon::start(&site, config);
-    site.sim.spar(a_rook_ahead("Ann"));
+    site.sim.add_player(a_rook_ahead("Ann"));
     let [game] = &site.started(1)[..] else {
         panic!("one game");
     };
     assert_eq!(site.finished(&game.id).status, "resign");
-    let resigned = visits_of(&site, BOT, Endpoint::Resign);
+    let resigned = requests_of(&site, BOT, Endpoint::Resign);
     assert_eq!(resigned.len(), 2);
-    let moved = visits_of(&site, BOT, Endpoint::Move);
+    let moved = requests_of(&site, BOT, Endpoint::Move);
     assert!(moved.iter().all(|visit| visit.at < resigned[0].at));
 }
 
@@ -534,14 +535,14 @@ fn a_yes_that_waits_to_be_sent_is_not_sent_for_a_challenge_that_is_gone() {
     let names = ["Anna", "Bert", "Cleo", "Dora", "Emil"];
     let site = Site::new(names.map(NewUser::bot));
     // As many as are under way at once.
-    let slow = Rule::on(
+    let slow = FaultRule::on(
         Endpoint::ChallengeAccept,
         Fault::Stall(Duration::from_secs(6)),
     );
-    site.sim.faults().add(slow.of_user(BOT).times(4));
+    site.sim.faults().add(slow.from_user(BOT).times(4));
     let bot = Daemon::start(&site, "games = { concurrency = 8 }\n");
     let form = [("clock.limit", "180"), ("clock.increment", "2")];
-    let accepts = || visits_of(&site, BOT, Endpoint::ChallengeAccept);
+    let accepts = || requests_of(&site, BOT, Endpoint::ChallengeAccept);
     for name in &names[..4] {
         site.player(name).challenge(&form);
     }

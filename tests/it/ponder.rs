@@ -1,4 +1,4 @@
-//! Thinking on the opponent's time, by the real program.
+//! Pondering by the real program.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use crate::common::{Daemon, Site, wait};
 use crate::manners::{act, begun, site};
 use crate::replay::{same, traced};
 
-/// The bot thinks about every move, and not for long.
+/// The bot searches every move, and briefly.
 const CONFIG: &str = "
 [engine]
 hash_mib = 16
@@ -20,7 +20,7 @@ play = { book = false, max_nodes = 2000 }
 const AHEAD: &str = "thinking ahead, about the answer to ";
 const HIT: &str = "it was thought ahead";
 
-/// Waits until the bot thinks ahead for so many times, and says which move it expects.
+/// Waits until the bot has pondered `times` times, and returns the expected move.
 fn expected(site: &Site, bot: &Daemon, id: &str, times: usize) -> String {
     let trace = traced(site, bot, id, AHEAD);
     wait("the bot thinks ahead", || {
@@ -37,7 +37,7 @@ fn hits(site: &Site, bot: &Daemon, id: &str) -> usize {
 }
 
 #[test]
-fn the_expected_move_is_answered_with_what_was_thought_ahead() {
+fn ponderhit_uses_the_pondered_search() {
     let site = site(&["Anna"]);
     let mut bot = Daemon::start(&site, CONFIG);
     let anna = site.player("Anna");
@@ -47,7 +47,7 @@ fn the_expected_move_is_answered_with_what_was_thought_ahead() {
     site.plies(&id, 4);
     let second = expected(&site, &bot, &id, 2);
     assert_eq!(hits(&site, &bot, &id), 1);
-    // Whatever else he plays is thought about as ever.
+    // Any other move is searched as usual.
     let other = ["a2a3", "h2h3"].into_iter().find(|mv| **mv != *second);
     act(&anna, &id, &format!("move/{}", other.unwrap()));
     site.plies(&id, 6);
@@ -63,7 +63,7 @@ fn the_expected_move_is_answered_with_what_was_thought_ahead() {
 }
 
 #[test]
-fn who_takes_his_time_like_a_person_does_not_think_ahead() {
+fn limited_strength_does_not_ponder() {
     let site = site(&["Anna"]);
     let weak = CONFIG.replace("max_nodes = 2000", "strength = { elo = 1500 }");
     let bot = Daemon::start(&site, &weak);

@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use knightwatch::control::{self, Answer, Request};
 use knightwatch::sim::{
-    Endpoint, Fault, Kind, NewUser, Rule, SimOptions, Sparring, StreamFault, TimeControl,
+    Endpoint, Fault, FaultRule, NewUser, PlayerKind, PlayerOptions, SimOptions, StreamFault,
+    TimeControl,
 };
 
-use crate::common::{BOT, Daemon, SLOW, Site, visits_of, wait};
+use crate::common::{BOT, Daemon, SLOW, Site, requests_of, wait};
 
 /// A game that is on is played on within this after a restart.
 const SOON: Duration = Duration::from_secs(20);
@@ -24,15 +25,15 @@ fn page(code: u16, headers: &[(&str, &str)], body: &str) -> Fault {
     }
 }
 
-fn on(endpoint: Endpoint, fault: Fault) -> Rule {
-    Rule::on(endpoint, fault).of_user(BOT)
+fn on(endpoint: Endpoint, fault: Fault) -> FaultRule {
+    FaultRule::on(endpoint, fault).from_user(BOT)
 }
 
 /// Breaks the bot's event stream now.
 fn cut_events(site: &Site) {
     let cut = Fault::Stream {
-        after: 0,
-        how: StreamFault::Reset,
+        after_lines: 0,
+        fault: StreamFault::Reset,
     };
     let soon = site.sim.elapsed() + Duration::from_millis(1);
     site.sim
@@ -99,7 +100,7 @@ fn after_a_restart_games_are_looked_for_once_whatever_pauses() {
     site.sim
         .faults()
         .add(on(Endpoint::EventStream, Fault::html(502)).times(usize::MAX));
-    let asked = |endpoint| visits_of(&site, BOT, endpoint).len();
+    let asked = |endpoint| requests_of(&site, BOT, endpoint).len();
     let before = [Endpoint::Account, Endpoint::Playing].map(asked);
     let start = Instant::now();
     bot.restart();
@@ -117,7 +118,8 @@ fn after_a_restart_games_are_looked_for_once_whatever_pauses() {
 #[test]
 fn a_game_that_begins_while_lichess_limits_the_event_stream_is_played() {
     let site = Site::new([NewUser::bot("Patience")]);
-    site.sim.spar(Sparring::new("Patience", Kind::Random));
+    site.sim
+        .add_player(PlayerOptions::new("Patience", PlayerKind::Random));
     let bot = Daemon::start(&site, "");
     let polled = r#"{"error":"Please don't poll this endpoint, it is intended to be streamed."}"#;
     let faults = site.sim.faults();
@@ -130,7 +132,7 @@ fn a_game_that_begins_while_lichess_limits_the_event_stream_is_played() {
         players: ["Patience".to_owned(), BOT.to_owned()],
         clock: TimeControl::clock(180, 0),
     };
-    faults.add(Rule::of(begin).at(site.sim.elapsed() + Duration::from_millis(1)));
+    faults.add(FaultRule::new(begin).at(site.sim.elapsed() + Duration::from_millis(1)));
     let game = site.started(1).remove(0);
     let begun = site.sim.elapsed();
     site.plies(&game.id, 4);
@@ -188,7 +190,7 @@ fn event_streams_that_say_nothing_are_no_other_instance() {
     anna.play(&id, "e2e4");
     site.plies(&id, 2);
     wait("the stream is open", || {
-        (visits_of(&site, BOT, Endpoint::EventStream).len() >= 6).then_some(())
+        (requests_of(&site, BOT, Endpoint::EventStream).len() >= 6).then_some(())
     });
     assert!(bot.runs());
     assert!(!bot.log().contains("another instance"), "{}", bot.log());
@@ -207,7 +209,7 @@ fn a_403_on_the_event_stream_ends_the_bot_only_when_it_stays() {
     site.sim.faults().add(refused(2));
     let scale = SPEED.to_string();
     let mut bot = Daemon::start_with(&site, "", &["--time-scale", &scale]);
-    assert_eq!(visits_of(&site, BOT, Endpoint::EventStream).len(), 3);
+    assert_eq!(requests_of(&site, BOT, Endpoint::EventStream).len(), 3);
     site.sim.faults().add(refused(usize::MAX));
     cut_events(&site);
     assert_eq!(bot.ended().code(), Some(77), "{}", bot.log());
@@ -234,7 +236,7 @@ fn many_challenges_at_once_hold_up_neither_an_accept_nor_a_move() {
     let id = anna.start(&SLOW);
     anna.play(&id, "e2e4");
     site.plies(&id, 2);
-    let sent = visits_of(&site, BOT, Endpoint::ChallengeDecline).len();
+    let sent = requests_of(&site, BOT, Endpoint::ChallengeDecline).len();
     assert!(sent < CROWD, "{sent} declines were sent before the accept");
     let more = bot.descriptors().saturating_sub(before);
     assert!(more < 20, "{more} more descriptors");

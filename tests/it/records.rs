@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use knightwatch::chess::pgn;
-use knightwatch::sim::{GameSummary, NewUser, Sparring};
+use knightwatch::sim::{GameSummary, NewUser, PlayerOptions};
 use knightwatch::store::{Filter, Outcome, Page, Played, Reader, Record};
 use rusqlite::Connection;
 use serde_json::Value;
@@ -79,7 +79,7 @@ fn games_of(text: &str) -> Vec<(String, usize)> {
 fn a_game_is_kept_and_shown() {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(&site, "records = { pgn = \"month\" }");
-    site.sim.spar(lost("Randy"));
+    site.sim.add_player(lost("Randy"));
     let game = bot_mates(&site);
     let (directory, file) = (&bot.state(), file(&site, &bot.state()));
     let record = complete(&file, &game.id);
@@ -230,7 +230,7 @@ fn where_there_are_no_records_it_is_said() {
 fn nothing_is_kept_where_nothing_is_to_be_kept() {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(&site, "records = { enabled = false }");
-    site.sim.spar(lost("Randy"));
+    site.sim.add_player(lost("Randy"));
     bot_mates(&site);
     assert!(!file(&site, &bot.state()).exists());
 }
@@ -316,7 +316,7 @@ fn kills_at_any_moment_leave_a_sound_file() {
     let file = file(&site, &bot.state());
     for number in 0..4 {
         let partner = partner();
-        site.sim.spar(Sparring {
+        site.sim.add_player(PlayerOptions {
             name: format!("Randy{number}"),
             ..partner
         });
@@ -352,7 +352,7 @@ fn a_file_that_another_process_holds_stops_no_game() {
     let site = Site::new([]);
     let bot = Daemon::start(&site, "");
     let file = file(&site, &bot.state());
-    site.sim.spar(partner());
+    site.sim.add_player(partner());
     play_on(&site, 4);
     let other = wait("the file is there", || {
         let other = Connection::open(&file).ok()?;
@@ -389,7 +389,7 @@ fn a_damaged_file_stops_no_game() {
     let log = home.path().join("log");
     let token = site.sim.token_of(BOT);
     let bot = Daemon::launch_at(&site, &token, "", Vec::new(), home, log);
-    site.sim.spar(lost("Randy"));
+    site.sim.add_player(lost("Randy"));
     let game = bot_mates(&site);
     complete(&file, &game.id);
     assert!(bot.log().contains("is damaged"), "{}", bot.log());
@@ -458,7 +458,7 @@ fn a_full_disk_costs_no_move_of_the_records() {
     let Some(disk) = Disk::new() else { return };
     let site = Site::new([]);
     let on = OnDisk::start(disk, &site);
-    site.sim.spar(partner());
+    site.sim.add_player(partner());
     let id = site.started(1).remove(0).id;
     on.written(&id, 2);
     let other = on.disk.path.join("other");
@@ -478,7 +478,7 @@ fn a_disk_that_is_read_only_costs_no_move_of_the_records() {
     disk.remount("ro");
     let site = Site::new([]);
     let mut on = OnDisk::start(disk, &site);
-    site.sim.spar(partner());
+    site.sim.add_player(partner());
     let id = site.started(1).remove(0).id;
     on.plays_on_without(&site);
     on.disk.remount("rw");

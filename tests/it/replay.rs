@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use knightwatch::sim::{Endpoint, Fault, Rule};
+use knightwatch::sim::{Endpoint, Fault, FaultRule};
 
 use crate::common::{BOT, Daemon, Site, wait};
 use crate::manners::{act, begun, site};
@@ -66,7 +66,7 @@ fn other(site: &Site, state: &Path, trace: &Path) -> (String, String) {
 #[test]
 fn a_trace_takes_the_same_decisions_again() {
     let site = site(&["Anna"]);
-    let refused = Rule::on(Endpoint::Move, Fault::html(502)).of_user(BOT);
+    let refused = FaultRule::on(Endpoint::Move, Fault::html(502)).from_user(BOT);
     site.sim.faults().add(refused);
     let bot = Daemon::start(&site, CONFIG);
     let anna = site.player("Anna");

@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use knightwatch::sim::{
-    Endpoint, Fault, Habits, Kind, NewUser, Plan, Rule, Sparring, StreamFault, Talk, TimeControl,
+    Behavior, ChallengePlan, ChatStyle, Endpoint, Fault, FaultRule, NewUser, PlayerKind,
+    PlayerOptions, StreamFault, TimeControl,
 };
 
 use crate::common::{BOT, Daemon, Killed, Site, skip, wait};
@@ -26,15 +27,18 @@ fn assert_harmless(what: &str, text: &str) {
 }
 
 /// Somebody with a name and manners to match.
-fn fiend() -> Sparring {
-    Sparring {
+fn fiend() -> PlayerOptions {
+    PlayerOptions {
         delay: Duration::from_millis(10)..=Duration::from_millis(10),
-        habits: Habits {
-            chats: vec![Talk::Control, Talk::Long],
-            ..Habits::default()
+        behavior: Behavior {
+            chats: vec![ChatStyle::Control, ChatStyle::Long],
+            ..Behavior::default()
         },
-        ..Sparring::new("Fi\u{1b}]0;owned\u{7}end\u{9b}2J\u{202e}\r\n", Kind::Random)
-            .challenging(Plan::against(BOT, TimeControl::clock(30, 0)))
+        ..PlayerOptions::new(
+            "Fi\u{1b}]0;owned\u{7}end\u{9b}2J\u{202e}\r\n",
+            PlayerKind::Random,
+        )
+        .challenging(ChallengePlan::against(BOT, TimeControl::clock(30, 0)))
     }
 }
 
@@ -43,18 +47,18 @@ fn control_sequences_of_others_reach_no_terminal() {
     let site = Site::new([NewUser::bot("Anna")]);
     let nasty = r#"{"error":"no\u001b[2Jway\u0007 \u009b31m \u202eback"}"#;
     for endpoint in [Endpoint::Chat, Endpoint::Move, Endpoint::Playing] {
-        let rule = Rule::on(endpoint, Fault::json(400, nasty));
+        let rule = FaultRule::on(endpoint, Fault::json(400, nasty));
         site.sim.faults().add(rule.times(2));
     }
     let garbage = Fault::Stream {
-        after: 2,
-        how: StreamFault::Garbage,
+        after_lines: 2,
+        fault: StreamFault::Garbage,
     };
     site.sim
         .faults()
-        .add(Rule::on(Endpoint::GameStream, garbage).times(1));
+        .add(FaultRule::on(Endpoint::GameStream, garbage).times(1));
     let bot = Daemon::start(&site, "");
-    site.sim.spar(fiend());
+    site.sim.add_player(fiend());
     let game = site.started(1).remove(0);
     site.plies(&game.id, 6);
     for form in [None, Some("--json")] {
@@ -92,14 +96,14 @@ fn the_token_is_in_nothing_that_is_printed() {
     for (nth, fault) in [
         Fault::html(502),
         Fault::Reset,
-        Fault::AnswerLost,
+        Fault::ResponseLost,
         Fault::json(401, r#"{"error":"No such token"}"#),
         Fault::json(429, r#"{"ratelimit":{"key":"x","seconds":1}}"#),
     ]
     .into_iter()
     .enumerate()
     {
-        let rule = Rule::on(Endpoint::Move, fault);
+        let rule = FaultRule::on(Endpoint::Move, fault);
         site.sim.faults().add(rule.nth(nth + 2));
     }
     let home = tempfile::tempdir().unwrap();
@@ -108,7 +112,7 @@ fn the_token_is_in_nothing_that_is_printed() {
     let bot = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
         .args(["run", "--engine-panics", "500"])
         .args(["--set", "engine.hash_mib=16", "--set", "engine.threads=1"])
-        .args(["--set", "daemon.listen="])
+        .args(["--set", "web.listen="])
         .current_dir(home.path())
         .env("RUNTIME_DIRECTORY", home.path())
         .env("HOME", home.path())
@@ -122,16 +126,16 @@ fn the_token_is_in_nothing_that_is_printed() {
         .stderr(out)
         .spawn();
     let mut bot = Killed(bot.unwrap());
-    site.sim.spar(fiend());
+    site.sim.add_player(fiend());
     wait("the bot has played for a while", || {
         let plies: usize = site.sim.games().iter().map(|game| game.plies).sum();
         (plies >= 30).then_some(())
     });
     // Nobody is known by it any more: the process ends by itself, and says why.
     let rejected = Fault::json(401, r#"{"error":"No such token"}"#);
-    let rule = Rule::of(rejected).of_user(BOT);
+    let rule = FaultRule::new(rejected).from_user(BOT);
     site.sim.faults().add(rule.times(usize::MAX));
-    site.sim.cut(Some(BOT), None, StreamFault::Eof);
+    site.sim.break_streams(Some(BOT), None, StreamFault::Eof);
     let ended = wait("the bot has ended", || bot.0.try_wait().unwrap());
     let printed = String::from_utf8_lossy(&fs::read(&printed).unwrap()).into_owned();
     assert_eq!(ended.code(), Some(77), "{printed}");

@@ -30,7 +30,7 @@ impl Service {
                 "--set",
                 "engine.threads=1",
                 "--set",
-                "daemon.listen=",
+                "web.listen=",
             ])
             .env("RUNTIME_DIRECTORY", runtime.path())
             .env("STATE_DIRECTORY", runtime.path())

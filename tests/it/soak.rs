@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use knightwatch::sim::{
-    ArenaOptions, Endpoint, Fault, GameSummary, Habits, Kind, Latency, NewUser, Plan, Quit, Rule,
-    SimOptions, Sparring, StreamFault, Talk, TimeControl,
+    ArenaOptions, Behavior, ChallengePlan, ChatStyle, Disconnect, Endpoint, Fault, FaultRule,
+    GameSummary, Latency, NewUser, PlayerKind, PlayerOptions, SimOptions, StreamFault, TimeControl,
 };
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ struct Total {
 }
 
 /// Everything that goes wrong in a storm, all of it at random.
-fn weather(seed: u64) -> Vec<Rule> {
+fn weather(seed: u64) -> Vec<FaultRule> {
     let ms = Duration::from_millis;
     let limited = || {
         Fault::json(
@@ -61,17 +61,20 @@ fn weather(seed: u64) -> Vec<Rule> {
             r#"{"error":"Too many requests. Try again later.","ratelimit":{"key":"storm","seconds":1}}"#,
         )
     };
-    let stream = |after, how| Fault::Stream { after, how };
+    let stream = |after, how| Fault::Stream {
+        after_lines: after,
+        fault: how,
+    };
     let mut storm: Vec<(Option<Endpoint>, f64, Fault)> = Vec::new();
     for (share, fault) in [
         (0.01, limited()),
         (0.01, Fault::html(502)),
         (0.005, Fault::html(503)),
         (0.01, Fault::Reset),
-        (0.01, Fault::AnswerLost),
+        (0.01, Fault::ResponseLost),
         (0.003, Fault::AppliedLate(ms(1_200))),
         (0.003, Fault::Stall(ms(900))),
-        (0.005, Fault::AnswerLate(ms(800))),
+        (0.005, Fault::ResponseLate(ms(800))),
         (0.005, Fault::Drip(ms(20))),
     ] {
         storm.push((Some(Endpoint::Move), share, fault));
@@ -112,32 +115,32 @@ fn weather(seed: u64) -> Vec<Rule> {
     ] {
         storm.push((Some(endpoint), 0.03, limited()));
         storm.push((Some(endpoint), 0.03, Fault::html(502)));
-        storm.push((Some(endpoint), 0.02, Fault::AnswerLost));
+        storm.push((Some(endpoint), 0.02, Fault::ResponseLost));
     }
-    let mut rules: Vec<Rule> = storm
+    let mut rules: Vec<FaultRule> = storm
         .into_iter()
-        .map(|(endpoint, probability, fault)| Rule {
+        .map(|(endpoint, probability, fault)| FaultRule {
             endpoint,
             probability: Some(probability),
             times: usize::MAX,
-            ..Rule::of(fault).of_user(BOT)
+            ..FaultRule::new(fault).from_user(BOT)
         })
         .collect();
-    rules.push(Rule {
+    rules.push(FaultRule {
         times: usize::MAX,
-        ..Rule::of(Fault::Latency(Latency {
-            least: ms(20),
+        ..FaultRule::new(Fault::Latency(Latency {
+            min: ms(20),
             jitter: ms(80),
         }))
-        .of_user(BOT)
+        .from_user(BOT)
     });
     // A deploy every few minutes.
-    rules.push(Rule {
+    rules.push(FaultRule {
         every: Some(Duration::from_secs(150 + seed % 60)),
         times: usize::MAX,
-        ..Rule::of(Fault::Restart {
-            down: Duration::from_secs(6),
-            how: if seed.is_multiple_of(2) {
+        ..FaultRule::new(Fault::Restart {
+            downtime: Duration::from_secs(6),
+            streams: if seed.is_multiple_of(2) {
                 StreamFault::Eof
             } else {
                 StreamFault::Reset
@@ -148,89 +151,94 @@ fn weather(seed: u64) -> Vec<Rule> {
 }
 
 /// Those who challenge the bot, `games` of them in all: so many of each kind.
-fn crowd(games: usize, of_each: usize, rng: &mut fastrand::Rng) -> Vec<Sparring> {
+fn crowd(games: usize, of_each: usize, rng: &mut fastrand::Rng) -> Vec<PlayerOptions> {
     let ms = Duration::from_millis;
-    let habits: [(&str, Habits); 10] = [
-        ("Plainly", Habits::default()),
+    let behaviors: [(&str, Behavior); 10] = [
+        ("Plainly", Behavior::default()),
         (
             "Beggar",
-            Habits {
-                begs_draws: true,
-                ..Habits::default()
+            Behavior {
+                offers_draws: true,
+                ..Behavior::default()
             },
         ),
         (
             "Backwards",
-            Habits {
-                begs_takebacks: true,
-                ..Habits::default()
+            Behavior {
+                requests_takebacks: true,
+                ..Behavior::default()
             },
         ),
         (
             "Chatter",
-            Habits {
-                chats: vec![Talk::Plain, Talk::Long, Talk::Control, Talk::Links],
-                ..Habits::default()
+            Behavior {
+                chats: vec![
+                    ChatStyle::Plain,
+                    ChatStyle::Long,
+                    ChatStyle::Control,
+                    ChatStyle::Links,
+                ],
+                ..Behavior::default()
             },
         ),
         (
             "Quitter",
-            Habits {
-                quits: Some(Quit {
+            Behavior {
+                disconnects: Some(Disconnect {
                     at_ply: 9,
-                    back_after: None,
+                    reconnect_after: None,
                 }),
-                ..Habits::default()
+                ..Behavior::default()
             },
         ),
         (
             "Wanderer",
-            Habits {
-                quits: Some(Quit {
+            Behavior {
+                disconnects: Some(Disconnect {
                     at_ply: 8,
-                    back_after: Some(Duration::from_secs(12)),
+                    reconnect_after: Some(Duration::from_secs(12)),
                 }),
-                ..Habits::default()
+                ..Behavior::default()
             },
         ),
         (
             "Staller",
-            Habits {
-                stalls: Some(6),
-                ..Habits::default()
+            Behavior {
+                stalls_when_lost: Some(6),
+                ..Behavior::default()
             },
         ),
         (
             "Quickly",
-            Habits {
-                resigns: Some(5),
-                rematches: true,
-                ..Habits::default()
+            Behavior {
+                resigns_when_lost: Some(5),
+                offers_rematches: true,
+                ..Behavior::default()
             },
         ),
         (
             "Shy",
-            Habits {
+            Behavior {
                 aborts: true,
-                ..Habits::default()
+                ..Behavior::default()
             },
         ),
         (
             "Peaceful",
-            Habits {
+            Behavior {
                 accepts_draws: true,
                 accepts_takebacks: true,
-                ..Habits::default()
+                ..Behavior::default()
             },
         ),
     ];
-    let count = habits.len() * of_each;
-    habits
+    let count = behaviors.len() * of_each;
+    behaviors
         .into_iter()
         .cycle()
         .take(count)
         .enumerate()
-        .map(|(index, (name, habits))| {
+        .map(|(index, (name, behavior))| {
             let clock = TimeControl::clock;
             let mut time_controls = vec![
                 clock(60, 0),
@@ -241,28 +249,28 @@ fn crowd(games: usize, of_each: usize, rng: &mut fastrand::Rng) -> Vec<Sparring>
                 TimeControl::Days(1),
             ];
             // These make long games of short ones.
-            if habits.quits.is_some() || habits.stalls.is_some() {
+            if behavior.disconnects.is_some() || behavior.stalls_when_lost.is_some() {
                 time_controls = vec![clock(60, 0), clock(45, 1)];
             }
             rng.shuffle(&mut time_controls);
-            let plan = Plan {
+            let plan = ChallengePlan {
                 time_controls,
                 variant: ["standard", "standard", "chess960"][index % 3].to_owned(),
                 rated: index % 2 == 0,
                 count: Some(games / count + usize::from(index < games % count)),
-                ..Plan::against(BOT, clock(60, 0))
+                ..ChallengePlan::against(BOT, clock(60, 0))
             };
-            Sparring {
-                arenas: index < 4,
-                bot: index % 2 == 0 && !habits.begs_takebacks && !habits.rematches,
+            PlayerOptions {
+                joins_arenas: index < 4,
+                bot: index % 2 == 0 && !behavior.requests_takebacks && !behavior.offers_rematches,
                 delay: ms(50)..=ms(900),
-                habits,
-                ..Sparring::new(
+                behavior,
+                ..PlayerOptions::new(
                     format!("{name}{}", index + 1),
                     if index % 2 == 0 {
-                        Kind::Random
+                        PlayerKind::Random
                     } else {
-                        Kind::Greedy
+                        PlayerKind::Greedy
                     },
                 )
                 .challenging(plan)
@@ -309,12 +317,12 @@ impl Storm {
             faults: weather(self.seed),
             ..SimOptions::default()
         });
-        let arena = site.sim.arena(&ArenaOptions {
+        let arena = site.sim.add_arena(&ArenaOptions {
             id: Some("stormy01".to_owned()),
             name: "Storm".to_owned(),
             clock: TimeControl::clock(60, 0),
             minutes: 20,
-            starts: Duration::from_secs(20),
+            starts_in: Duration::from_secs(20),
             bots: true,
             ..ArenaOptions::default()
         });
@@ -332,12 +340,12 @@ impl Storm {
         );
         crowd(games, self.of_each, &mut rng)
             .into_iter()
-            .for_each(|sparring| site.sim.spar(sparring));
+            .for_each(|player| site.sim.add_player(player));
         let began = Instant::now();
         let pause = |rng: &mut fastrand::Rng| Duration::from_millis(rng.u64(4_000..15_000));
         let mut next_kill = began + pause(&mut rng);
         loop {
-            let over = site.sim.finished();
+            let over = site.sim.finished_count();
             let finished = *over.borrow();
             if finished >= games {
                 break;

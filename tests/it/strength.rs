@@ -1,4 +1,4 @@
-//! How strong the real program plays against whom, and how long it takes over it.
+//! Playing strength and think time of the real program.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ fn logged(bot: &Daemon, words: &str) {
 }
 
 #[test]
-fn a_rule_limits_the_strength_of_casual_games_alone() {
+fn strength_rule_limits_casual_games_only() {
     let site = Site::new([NewUser::human("Anna"), NewUser::human("Bert")]);
     let config = "[[rule]]\nname = \"people\"\nmatch = { bot = false }\nplay = { strength = { elo = 1100 } }\n\
                   [[rule]]\nmatch = { name = \"nobody\" }\nplay = { strength = \"full\" }\n";
@@ -33,8 +33,8 @@ fn a_rule_limits_the_strength_of_casual_games_alone() {
     logged(&bot, "to be played with plays at 1100 Elo by rule `people`");
     logged(&bot, "playing at 1100 Elo");
     let chat = format!("/api/board/game/{id}/chat");
-    let (asked, _) = anna.post(&chat, &[("room", "player"), ("text", "!strength")]);
-    assert_eq!(asked, 200);
+    let (status, _) = anna.post(&chat, &[("room", "player"), ("text", "!strength")]);
+    assert_eq!(status, 200);
     wait("it says how strong it plays", || {
         let (_, lines) = anna.get(&chat);
         let lines = lines.as_array()?.iter();
@@ -53,8 +53,8 @@ fn a_rule_limits_the_strength_of_casual_games_alone() {
     );
 }
 
-/// Somebody who has played so much that the rating is sure.
-fn settled(name: &str, rating: u32) -> NewUser {
+/// A player with an established rating.
+fn established(name: &str, rating: u32) -> NewUser {
     NewUser {
         games: 50,
         ..NewUser::human(name).rating(rating)
@@ -62,12 +62,12 @@ fn settled(name: &str, rating: u32) -> NewUser {
 }
 
 #[test]
-fn an_adaptive_engine_plays_near_its_opponent() {
+fn adaptive_strength_follows_opponent_rating() {
     let site = Site::with(SimOptions {
         users: vec![
             NewUser::bot(BOT),
-            settled("Anna", 1732),
-            settled("Bert", 850),
+            established("Anna", 1732),
+            established("Bert", 850),
             NewUser::human("Clara").rating(1100),
         ],
         ..SimOptions::default()
@@ -93,7 +93,7 @@ fn an_adaptive_engine_plays_near_its_opponent() {
 }
 
 #[test]
-fn a_limited_engine_takes_its_time_until_it_is_hurried() {
+fn limited_engine_takes_time_until_move_now() {
     let site = Site::new([NewUser::human("Anna")]);
     let bot = Daemon::start(
         &site,
@@ -103,21 +103,21 @@ fn a_limited_engine_takes_its_time_until_it_is_hurried() {
     let id = anna.start(&SLOW);
     act(&anna, &id, "move/e2e4");
     site.plies(&id, 2);
-    // It has its move within moments; with three hours on the clock a person would take a minute.
+    // The move is found within moments; with three hours on the clock a person would take a minute.
     act(&anna, &id, "move/g1f3");
     wait("it thinks", || {
         let game = status(&bot)["games"][0].clone();
         (game["ply"] == 3 && game["doing"] == "searching").then_some(())
     });
-    let wanted = Instant::now();
+    let requested_at = Instant::now();
     assert!(said(&bot, &["move-now", &id]).contains("best move found so far"));
     let game = site.plies(&id, 4);
-    assert!(wanted.elapsed() < Duration::from_secs(30));
-    assert!(game.left[1].is_some_and(|left| left > Duration::from_secs(10_000)));
+    assert!(requested_at.elapsed() < Duration::from_secs(30));
+    assert!(game.time_left[1].is_some_and(|left| left > Duration::from_secs(10_000)));
 }
 
 #[test]
-fn a_limited_engine_never_flags() {
+fn limited_engine_never_loses_on_time() {
     let site = Site::new([NewUser::in_browser("Anna")]);
     let _bot = Daemon::start(&site, "[[rule]]\nplay = { strength = 1000 }\n");
     let anna = site.player("Anna");
@@ -126,7 +126,7 @@ fn a_limited_engine_never_flags() {
         ("clock.increment", "0"),
         ("color", "white"),
     ]);
-    // Whatever it answers, some move is there for her; she moves at once.
+    // The opponent replies to any move at once.
     let mut plies = 0;
     while plies < 24 {
         let game = site.game(&id).unwrap();
@@ -151,7 +151,7 @@ fn a_limited_engine_never_flags() {
     assert_ne!(game.status, "outoftime", "{game:?}");
     assert!(game.plies >= 6, "{game:?}");
     assert!(
-        game.left[1].is_some_and(|left| left > Duration::from_secs(5)),
+        game.time_left[1].is_some_and(|left| left > Duration::from_secs(5)),
         "{game:?}"
     );
 }

@@ -1,5 +1,5 @@
-//! Threads that meet in one entry of the transposition table: loom tries all orders in which their reads and writes can take
-//! effect, with what a processor with a weak memory may make of them.
+//! Races on an entry of the transposition table: loom tries all orders in which reads and writes of threads can take
+//! effect, including those of weak memory models.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -8,13 +8,13 @@ mod atomic {
     pub(super) use loom::sync::atomic::{AtomicU64, Ordering};
 }
 
-/// The engine's own source, with loom's atomics in place of the real ones.
+/// The engine's own source, with loom's atomics.
 #[path = "../../src/engine/table/entry.rs"]
 mod entry;
 
 use entry::Entry;
 
-/// Keys and data of three positions, no two of which can be mixed to fit a third.
+/// Keys and data of three positions; no mix of two of them fits the third.
 const WRITES: [(u64, u64); 3] = [
     (0x463b_9618_1691_fc9c, 0x0102_0304_0506_0708),
     (0x823c_9b50_fd11_4196, 0x1121_3141_5161_7181),
@@ -22,8 +22,8 @@ const WRITES: [(u64, u64); 3] = [
 ];
 
 #[test]
-fn a_reader_gets_what_was_written_or_nothing() {
-    // A question for each position; all three in one model would take a minute.
+fn read_during_writes_returns_whole_entry_or_none() {
+    // One model per position; all three in one would take a minute.
     for (key, data) in WRITES {
         loom::model(move || {
             let entry = Arc::new(Entry::default());
@@ -42,7 +42,7 @@ fn a_reader_gets_what_was_written_or_nothing() {
 }
 
 #[test]
-fn what_one_thread_wrote_another_reads_in_the_end() {
+fn read_after_join_returns_the_entry() {
     loom::model(|| {
         let entry = Arc::new(Entry::default());
         let (key, data) = WRITES[0];
@@ -51,7 +51,7 @@ fn what_one_thread_wrote_another_reads_in_the_end() {
             .join()
             .unwrap();
         assert_eq!((entry.read(key), entry.data()), (Some(data), data));
-        entry.wipe();
+        entry.clear();
         assert_eq!((entry.read(key), entry.read(0)), (None, Some(0)));
     });
 }

@@ -43,9 +43,9 @@ fn the_log_has_the_time_of_day_on_a_terminal_and_the_date_in_a_file() {
         "--set",
         "lichess.url=http://127.0.0.1:1",
         "--set",
-        "daemon.listen=",
+        "web.listen=",
         "--set",
-        "daemon.log=warn",
+        "daemon.log_level=warn",
     ];
     let environment = [
         ("LICHESS_TOKEN", "wrong token"),
@@ -96,7 +96,7 @@ fn a_picture_does_not_flood_a_terminal() {
 fn the_list_of_games_has_a_header_and_local_times() {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(&site, "");
-    site.sim.spar(lost("Randy"));
+    site.sim.add_player(lost("Randy"));
     let game = bot_mates(&site);
     let (_, port) = site.url.rsplit_once(':').unwrap();
     let file = bot.state().join(format!("127.0.0.1-{port}.sqlite"));

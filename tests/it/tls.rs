@@ -16,7 +16,8 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use knightwatch::sim::{
-    Endpoint, Fault, Kind, NewUser, Plan, Rule, Sparring, StreamFault, TimeControl,
+    ChallengePlan, Endpoint, Fault, FaultRule, NewUser, PlayerKind, PlayerOptions, StreamFault,
+    TimeControl,
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -214,18 +215,18 @@ async fn forward(
 }
 
 /// Who plays one game against the bot, with a move every 100 ms.
-fn opponent(clock: TimeControl) -> Sparring {
-    Sparring {
+fn opponent(clock: TimeControl) -> PlayerOptions {
+    PlayerOptions {
         delay: Duration::from_millis(100)..=Duration::from_millis(100),
-        ..Sparring::new("Randy", Kind::Random).challenging(Plan {
+        ..PlayerOptions::new("Randy", PlayerKind::Random).challenging(ChallengePlan {
             count: Some(1),
-            ..Plan::against(BOT, clock)
+            ..ChallengePlan::against(BOT, clock)
         })
     }
 }
 
 /// A site, the front of it, and the bot behind both.
-fn start(faults: impl IntoIterator<Item = Rule>) -> (Site, Front, Daemon) {
+fn start(faults: impl IntoIterator<Item = FaultRule>) -> (Site, Front, Daemon) {
     let site = Site::new([NewUser::human("Randy")]);
     faults
         .into_iter()
@@ -237,7 +238,7 @@ fn start(faults: impl IntoIterator<Item = Rule>) -> (Site, Front, Daemon) {
 
 /// Plays the game and sees that the bot wins it on the board.
 fn wins(site: &Site) {
-    site.sim.spar(opponent(TimeControl::clock(60, 0)));
+    site.sim.add_player(opponent(TimeControl::clock(60, 0)));
     let game = site.finished(&site.started(1)[0].id);
     assert_eq!(game.status, "mate", "{game:?}");
     let winner = if game.result == "1-0" {
@@ -248,8 +249,8 @@ fn wins(site: &Site) {
     assert_eq!(winner, BOT, "{game:?}");
 }
 
-fn on(endpoint: Endpoint, fault: Fault) -> Rule {
-    Rule::on(endpoint, fault).of_user(BOT)
+fn on(endpoint: Endpoint, fault: Fault) -> FaultRule {
+    FaultRule::on(endpoint, fault).from_user(BOT)
 }
 
 #[test]
@@ -289,14 +290,22 @@ fn a_certificate_that_nobody_vouches_for_is_refused() {
 
 #[test]
 fn f06_f07_f09_streams_that_end_or_break_come_back() {
-    let broken = |endpoint, how| on(endpoint, Fault::Stream { after: 2, how });
+    let broken = |endpoint, how| {
+        on(
+            endpoint,
+            Fault::Stream {
+                after_lines: 2,
+                fault: how,
+            },
+        )
+    };
     let (site, _front, bot) = start([
         broken(Endpoint::GameStream, StreamFault::Eof),
         broken(Endpoint::GameStream, StreamFault::Reset).nth(2),
         broken(Endpoint::EventStream, StreamFault::Eof),
     ]);
     wins(&site);
-    assert!(site.sim.faults().calls(Endpoint::GameStream) >= 3);
+    assert!(site.sim.faults().request_count(Endpoint::GameStream) >= 3);
     assert!(bot.log().contains("game stream lost"), "{}", bot.log());
 }
 
@@ -304,7 +313,13 @@ fn f06_f07_f09_streams_that_end_or_break_come_back() {
 fn f08_f10_streams_that_fall_silent_come_back() {
     let silent = |endpoint| {
         let how = StreamFault::Silence;
-        on(endpoint, Fault::Stream { after: 2, how })
+        on(
+            endpoint,
+            Fault::Stream {
+                after_lines: 2,
+                fault: how,
+            },
+        )
     };
     let (site, _front, bot) = start([silent(Endpoint::GameStream), silent(Endpoint::EventStream)]);
     wins(&site);
@@ -315,7 +330,7 @@ fn f08_f10_streams_that_fall_silent_come_back() {
 fn moves_that_fail_are_sent_again() {
     let (site, _front, _bot) = start([
         on(Endpoint::Move, Fault::html(502)).nth(2),
-        on(Endpoint::Move, Fault::AnswerLost).nth(4),
+        on(Endpoint::Move, Fault::ResponseLost).nth(4),
         on(Endpoint::Move, Fault::Reset).nth(6),
         on(
             Endpoint::Move,
@@ -329,7 +344,7 @@ fn moves_that_fail_are_sent_again() {
 #[test]
 fn a_frozen_connection_of_streams_holds_no_move() {
     let (site, front, bot) = start([]);
-    site.sim.spar(opponent(TimeControl::clock(60, 0)));
+    site.sim.add_player(opponent(TimeControl::clock(60, 0)));
     let id = site.started(1)[0].id.clone();
     let plies = || site.game(&id).map_or(0, |game| game.plies);
     wait("some moves are made", || (plies() >= 6).then_some(()));
@@ -347,7 +362,7 @@ fn a_frozen_connection_of_streams_holds_no_move() {
 #[test]
 fn a_frozen_connection_of_streams_costs_no_game_with_a_short_clock() {
     let (site, front, bot) = start([]);
-    site.sim.spar(Sparring {
+    site.sim.add_player(PlayerOptions {
         delay: Duration::from_secs(1)..=Duration::from_secs(1),
         ..opponent(TimeControl::clock(0, 3))
     });
@@ -371,7 +386,7 @@ fn a_frozen_connection_of_streams_costs_no_game_with_a_short_clock() {
     );
     // Lichess is asked after a second or so, and the stream opened over another connection: the pings of HTTP/2 take up
     // to eight seconds to notice.
-    let opened = site.sim.faults().visits(Endpoint::GameStream);
+    let opened = site.sim.faults().requests(Endpoint::GameStream);
     let again = opened.iter().find(|visit| visit.at > at).unwrap();
     let took = again.at - at;
     println!("after the freeze the stream is open again within {took:.1?}");

@@ -3,29 +3,29 @@
 use std::time::Duration;
 
 use knightwatch::sim::{
-    ArenaOptions, Endpoint, Fault, GameSummary, Kind, NewTeam, NewUser, Rule, SimOptions, Sparring,
-    TimeControl,
+    ArenaOptions, Endpoint, Fault, FaultRule, GameSummary, NewTeam, NewUser, PlayerKind,
+    PlayerOptions, SimOptions, TimeControl,
 };
 use serde_json::Value;
 
-use crate::common::{BOT, Daemon, Site, visits_of, wait};
+use crate::common::{BOT, Daemon, Site, requests_of, wait};
 use crate::operator::{online, refused, said, status};
 
 /// One game at a time, and an arena to join.
 const ONE: &str =
-    "challenge.queue = 0\n[games]\nconcurrency = 1\n[tournaments]\njoin = [\"rehearse\"]\n";
+    "challenge.queue_size = 0\n[games]\nconcurrency = 1\n[tournaments]\njoin = [\"rehearse\"]\n";
 
 fn arena(starts_s: u64) -> ArenaOptions {
     ArenaOptions {
         id: Some("rehearse".to_owned()),
-        starts: Duration::from_secs(starts_s),
+        starts_in: Duration::from_secs(starts_s),
         ..ArenaOptions::for_bots("Friday", TimeControl::clock(60, 0), 60)
     }
 }
 
 fn site(options: &ArenaOptions) -> Site {
     let site = Site::new([NewUser::bot("Ann"), NewUser::bot("Ben")]);
-    site.sim.arena(options).unwrap();
+    site.sim.add_arena(options).unwrap();
     site
 }
 
@@ -67,10 +67,10 @@ fn game_on(site: &Site) -> Option<GameSummary> {
 /// Somebody else who plays in all arenas, at random and so slowly that a game is seen while it is on.
 fn rival(site: &Site) {
     let delay = Duration::from_millis(10);
-    site.sim.spar(Sparring {
+    site.sim.add_player(PlayerOptions {
         delay: delay..=delay,
-        arenas: true,
-        ..Sparring::new("Rival", Kind::Random)
+        joins_arenas: true,
+        ..PlayerOptions::new("Rival", PlayerKind::Random)
     });
 }
 
@@ -106,7 +106,7 @@ fn no_game_is_looked_for_that_would_last_into_an_arena() {
         present: true,
         ..NewUser::bot("Ann")
     }]);
-    site.sim.arena(&arena(600)).unwrap();
+    site.sim.add_arena(&arena(600)).unwrap();
     // 10+5 is reckoned with 800 seconds for each side.
     let eager =
         "[matchmaking]\nenabled = true\nidle_s = 0\n[[matchmaking.profile]]\nclock = \"10+5\"\n";
@@ -116,7 +116,10 @@ fn no_game_is_looked_for_that_would_last_into_an_arena() {
         bot.log().contains(why).then_some(())
     });
     wait("the bot is in the arena", || is_in(&site).then_some(()));
-    assert_eq!(site.sim.faults().calls(Endpoint::ChallengeCreate), 0);
+    assert_eq!(
+        site.sim.faults().request_count(Endpoint::ChallengeCreate),
+        0
+    );
 }
 
 #[test]
@@ -124,7 +127,7 @@ fn a_place_is_kept_in_an_arena_that_cannot_be_looked_at_after_a_crash() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
-    let broken = Rule::on(Endpoint::ArenaShow, Fault::html(502)).of_user(BOT);
+    let broken = FaultRule::on(Endpoint::ArenaShow, Fault::html(502)).from_user(BOT);
     site.sim.faults().add(broken);
     bot.crash_and_restart();
     wait("the arena was looked at", || {
@@ -188,7 +191,7 @@ fn says_what_keeps_it_out() {
     });
     for (id, password) in [("private1", "secret"), ("private2", "secret")] {
         site.sim
-            .arena(&ArenaOptions {
+            .add_arena(&ArenaOptions {
                 id: Some(id.to_owned()),
                 password: Some(password.to_owned()),
                 ..arena(3_600)
@@ -227,16 +230,16 @@ fn an_arena_that_refuses_us_leaves_joins_for_others() {
     let config = "[tournaments]\njoin = [\"refusing:wrong\"]\n";
     let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
     wait("it is looked at once a minute", || {
-        (visits_of(&site, BOT, Endpoint::ArenaShow).len() >= 4).then_some(())
+        (requests_of(&site, BOT, Endpoint::ArenaShow).len() >= 4).then_some(())
     });
-    assert_eq!(visits_of(&site, BOT, Endpoint::ArenaJoin).len(), 1);
+    assert_eq!(requests_of(&site, BOT, Endpoint::ArenaJoin).len(), 1);
     assert!(said(&bot, &["join", "welcome1"]).contains("joined Friday Arena"));
     bot.configure(|text| text.replace("refusing:wrong", "refusing:right"));
     said(&bot, &["reload"]);
     wait("the bot knows the password", || {
         (players(&site, ["refusing"]) == [1]).then_some(())
     });
-    assert_eq!(visits_of(&site, BOT, Endpoint::ArenaJoin).len(), 3);
+    assert_eq!(requests_of(&site, BOT, Endpoint::ArenaJoin).len(), 3);
 }
 
 #[test]
@@ -283,7 +286,7 @@ fn follows_the_configuration_when_it_is_read_anew() {
         password: Some("secret".to_owned()),
         ..arena(3_600)
     };
-    site.sim.arena(&other).unwrap();
+    site.sim.add_arena(&other).unwrap();
     let bot = Daemon::start(
         &site,
         "[tournaments]\njoin = [\"rehearse\", \"another1:guess\"]\n",
@@ -311,7 +314,7 @@ fn says_at_the_end_how_it_did() {
         speed: 10.0,
         ..SimOptions::default()
     });
-    site.sim.arena(&arena(0)).unwrap();
+    site.sim.add_arena(&arena(0)).unwrap();
     rival(&site);
     let bot = Daemon::start_with(&site, ONE, &["--time-scale", "10"]);
     let pairing = leap(&site, "a pairing", || game_on(&site));
@@ -341,13 +344,13 @@ fn announce(site: &Site, id: &str, starts_s: u64, change: impl FnOnce(&mut Arena
         ..arena(starts_s)
     };
     change(&mut options);
-    site.sim.arena(&options).unwrap();
+    site.sim.add_arena(&options).unwrap();
 }
 
 #[test]
 fn finds_the_arenas_of_its_teams_and_joins_the_teams_if_told() {
     let site = Site::new([NewUser::bot("Ann")]);
-    site.sim.team(NewTeam {
+    site.sim.add_team(NewTeam {
         password: Some("sesame".to_owned()),
         leader: Some("Leader".to_owned()),
         ..NewTeam::new("Our Bots")
@@ -388,7 +391,10 @@ fn finds_any_arena_for_bots_that_fits_and_no_two_at_once() {
     announce(&site, "overlap1", 1_200, |_| {});
     announce(&site, "wanted02", 6_000, |_| {});
     announce(&site, "tomorrow", 90_000, |_| {});
-    let bot = Daemon::start(&site, "[tournaments]\nany = true\nclocks = [\"1+0\"]\n");
+    let bot = Daemon::start(
+        &site,
+        "[tournaments]\njoin_any = true\nclocks = [\"1+0\"]\n",
+    );
     wait("the bot takes part", || {
         (players(&site, ["wanted01", "wanted02"]) == [1, 1]).then_some(())
     });
@@ -413,7 +419,7 @@ fn no_more_arenas_are_joined_than_lichess_allows() {
     for (id, hour) in ROW.into_iter().zip(0..) {
         announce(&site, id, 600 + hour * 3_700, |_| {});
     }
-    let mut bot = Daemon::start(&site, "[tournaments]\nany = true\n");
+    let mut bot = Daemon::start(&site, "[tournaments]\njoin_any = true\n");
     let joined = || {
         let all = players(&site, ROW).into_iter();
         all.filter(|players| *players == 1).count()
@@ -433,7 +439,7 @@ fn no_more_arenas_are_joined_than_lichess_allows() {
     }
     let done = said(&bot, &["join", later[2]]);
     assert!(done.contains("when Lichess lets us"), "{done}");
-    assert_eq!(visits_of(&site, BOT, Endpoint::ArenaJoin).len(), 8);
+    assert_eq!(requests_of(&site, BOT, Endpoint::ArenaJoin).len(), 8);
     let arenas = wait("it is shown", || {
         let status = status(&bot);
         let mut limits = status["limits"].as_array()?.iter();
@@ -453,7 +459,7 @@ fn no_more_arenas_are_joined_than_lichess_allows() {
         life.contains("joining it when Lichess lets us")
             .then_some(())
     });
-    assert_eq!(visits_of(&site, BOT, Endpoint::ArenaJoin).len(), 8);
+    assert_eq!(requests_of(&site, BOT, Endpoint::ArenaJoin).len(), 8);
 }
 
 #[test]
@@ -463,7 +469,7 @@ fn who_joins_too_much_may_still_leave() {
     let mut bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
     let body = r#"{"error":"Too many requests. Try again later."}"#;
-    let limited = Rule::on(Endpoint::ArenaJoin, Fault::json(429, body)).of_user(BOT);
+    let limited = FaultRule::on(Endpoint::ArenaJoin, Fault::json(429, body)).from_user(BOT);
     site.sim.faults().add(limited);
     assert!(said(&bot, &["join", "another1"]).contains("cannot join"));
     bot.signal("TERM");
@@ -476,7 +482,7 @@ fn an_arena_that_cannot_be_looked_at_after_a_crash_is_left_all_the_same() {
     let site = site(&arena(0));
     let mut bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_in(&site).then_some(()));
-    let broken = Rule::on(Endpoint::ArenaShow, Fault::html(502)).of_user(BOT);
+    let broken = FaultRule::on(Endpoint::ArenaShow, Fault::html(502)).from_user(BOT);
     site.sim.faults().add(broken.times(1_000));
     bot.crash_and_restart();
     wait("the arena was looked at", || {
@@ -491,7 +497,7 @@ fn an_arena_that_cannot_be_looked_at_after_a_crash_is_left_all_the_same() {
 fn an_arena_that_the_operator_has_left_is_not_found_again() {
     let site = site(&arena(600));
     announce(&site, "another1", 7_200, |_| {});
-    let mut bot = Daemon::start(&site, "[tournaments]\nany = true\n");
+    let mut bot = Daemon::start(&site, "[tournaments]\njoin_any = true\n");
     let both = ["rehearse", "another1"];
     wait("the bot takes part", || {
         (players(&site, both) == [1, 1]).then_some(())
@@ -501,7 +507,7 @@ fn an_arena_that_the_operator_has_left_is_not_found_again() {
         (players(&site, both) == [0, 1]).then_some(())
     });
     // Blocking somebody is no reason to look for arenas anew.
-    let looks = || visits_of(&site, BOT, Endpoint::ArenaList).len();
+    let looks = || requests_of(&site, BOT, Endpoint::ArenaList).len();
     let before = looks();
     said(&bot, &["block", "Ann"]);
     bot.crash_and_restart();
@@ -512,7 +518,7 @@ fn an_arena_that_the_operator_has_left_is_not_found_again() {
     assert_eq!(looks(), before + 1);
     assert_eq!(players(&site, both), [0, 1]);
     // Nor is one kept that is no longer looked for.
-    bot.configure(|text| text.replace("any = true", "any = false"));
+    bot.configure(|text| text.replace("join_any = true", "join_any = false"));
     let done = said(&bot, &["reload"]);
     assert!(done.contains("leaving the arena another1"), "{done}");
     wait("the bot has left", || {
@@ -544,7 +550,7 @@ fn an_arena_goes_on_after_a_crash_in_the_middle_of_a_game() {
         seed: 14,
         ..SimOptions::default()
     });
-    site.sim.arena(&arena(0)).unwrap();
+    site.sim.add_arena(&arena(0)).unwrap();
     rival(&site);
     let mut bot = Daemon::start(&site, ONE);
     let first = leap(&site, "a pairing", || game_on(&site));

@@ -14,10 +14,10 @@ fn arenas_and_settings_are_told_as_they_are() {
     let site = Site::new([NewUser::human("Anna")]);
     let options = ArenaOptions {
         id: Some("rehearse".to_owned()),
-        starts: Duration::from_secs(600),
+        starts_in: Duration::from_secs(600),
         ..ArenaOptions::for_bots("Friday", TimeControl::clock(60, 0), 60)
     };
-    site.sim.arena(&options).unwrap();
+    site.sim.add_arena(&options).unwrap();
     let bot = Daemon::start(&site, "games = { concurrency = 2 }\n");
     let url = Url::of(&bot, 1);
     let mut page = url.events();
@@ -52,7 +52,7 @@ fn arenas_and_settings_are_told_as_they_are() {
 #[test]
 fn a_draw_that_we_offer_is_told_and_can_be_taken() {
     let site = Site::new([NewUser::human("Anna")]);
-    let settings = "draw = { min_move = 1, moves = 1, max_win = 30 }\n";
+    let settings = "draw = { min_move = 1, min_level_moves = 1, max_win_percent = 30 }\n";
     let bot = Daemon::start(&site, settings);
     let mut page = Url::of(&bot, 1).events();
     let anna = site.player("Anna");
@@ -76,7 +76,7 @@ fn a_draw_that_we_offer_is_told_and_can_be_taken() {
 #[test]
 fn one_plays_on_the_page_of_a_daemon_beside_a_simulator() {
     let site = Site::new(["Anna:browser".parse::<NewUser>().unwrap()]);
-    let arguments = ["--set", "daemon.guest=Anna", "--set", "book.enabled=false"];
+    let arguments = ["--set", "web.play_as=Anna", "--set", "book.enabled=false"];
     let bot = Daemon::start_with(&site, "", &arguments);
     let url = Url::of(&bot, 1);
     let mut page = url.events();

@@ -195,7 +195,7 @@ impl Account {
             draining: self.stop.stage() != Stage::Running,
             paused: self.office.orders.paused,
             full,
-            crowded: self.queue.len() >= settings.challenge.queue,
+            crowded: self.queue.len() >= settings.challenge.queue_size,
             against: self
                 .slots
                 .against(from.map(|from| &from.name), clocked, now),

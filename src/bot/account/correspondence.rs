@@ -210,7 +210,7 @@ impl Account {
         }
         let clocked = self.clocked();
         let (mut open, now) = (self.games.len() - clocked, clock::now());
-        while open < self.house.settings.correspondence.at_once
+        while open < self.house.settings.correspondence.concurrency
             && let Some((info, desk)) = self.resting.next(clocked > 0, now)
         {
             debug!(game = %info.id, "opening a game without a clock, {} rest", self.resting.len());

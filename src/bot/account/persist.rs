@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 
-use crate::{aside, clock, input};
+use crate::{atomic_file, clock, input};
 
 /// The longest file that is read.
 const LONGEST: u64 = 8 * 1024 * 1024;
@@ -133,7 +133,7 @@ pub fn save(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true).mode(0o700).create(directory)?;
     }
-    aside::write_private(path, content.as_ref())
+    atomic_file::write_private(path, content.as_ref())
 }
 
 /// Adds lines to a file that is there.

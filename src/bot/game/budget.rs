@@ -58,7 +58,7 @@ impl Budget<'_> {
     pub fn limits(&self) -> Limits {
         let remaining = self.remaining.saturating_sub(self.since);
         let within = |most: Duration, share: u32| Limits {
-            at_most: Some(self.crowded((remaining / share).min(most)).max(MILLISECOND)),
+            max_time: Some(self.crowded((remaining / share).min(most)).max(MILLISECOND)),
             ..Limits::default()
         };
         match self.pace {
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(clock.remaining, ms(179_300));
         assert_eq!(clock.increment, ms(2_000));
         assert_eq!(clock.overhead, ms(80));
-        assert_eq!(limits.at_most, None);
+        assert_eq!(limits.max_time, None);
     }
 
     #[test]
@@ -145,14 +145,14 @@ mod tests {
                 ..budget(&lag)
             }
             .limits();
-            assert_eq!((limits.at_most, limits.clock), (Some(FIRST_MOVE), None));
+            assert_eq!((limits.max_time, limits.clock), (Some(FIRST_MOVE), None));
         }
         let bullet = Budget {
             ply: 0,
             remaining: ms(15_000),
             ..budget(&lag)
         };
-        assert_eq!(bullet.limits().at_most, Some(ms(375)));
+        assert_eq!(bullet.limits().max_time, Some(ms(375)));
     }
 
     #[test]
@@ -165,25 +165,25 @@ mod tests {
             ply: 0,
             ..budget(&lag)
         };
-        assert_eq!(unlimited.limits().at_most, Some(UNLIMITED_MOVE));
+        assert_eq!(unlimited.limits().max_time, Some(UNLIMITED_MOVE));
         for (most, time) in [(1_000, 1_000), (8_000, 8_000), (60_000, 10_000)] {
             let asked = Budget {
                 at_most: Some(ms(most)),
                 ..unlimited
             };
-            assert_eq!(asked.limits().at_most, Some(ms(time)));
+            assert_eq!(asked.limits().max_time, Some(ms(time)));
         }
         let days = Budget {
             pace: Pace::Correspondence,
             remaining: Duration::from_secs(86_400),
             ..budget(&lag)
         };
-        assert_eq!(days.limits().at_most, Some(ms(20_000)));
+        assert_eq!(days.limits().max_time, Some(ms(20_000)));
         let last_minute = Budget {
             remaining: ms(60_000),
             ..days
         };
-        assert_eq!(last_minute.limits().at_most, Some(ms(1_200)));
+        assert_eq!(last_minute.limits().max_time, Some(ms(1_200)));
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
                 ..budget(&lag)
             }
             .limits();
-            let time = limits.at_most.or(limits.clock.map(|c| c.remaining));
+            let time = limits.max_time.or(limits.clock.map(|c| c.remaining));
             assert_eq!(time, Some(ms(1)));
         }
     }

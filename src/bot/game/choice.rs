@@ -12,7 +12,7 @@ use crate::bot::AccountContext;
 use crate::chess::{Game, Move, Position};
 use crate::clock;
 use crate::config::Books;
-use crate::engine::{self, Clock, Limits, Strength, Task, Thinking, Thought, tempo};
+use crate::engine::{self, Clock, Limits, SearchHandle, SearchReport, Strength, Task, think_time};
 use crate::events::{self, Event, Report, Source};
 use crate::lichess::model::GameId;
 
@@ -27,20 +27,20 @@ pub struct Choice {
     /// Where it comes from.
     pub source: Source,
     /// What the engine thought, when it did.
-    pub thought: Option<Thought>,
+    pub thought: Option<SearchReport>,
 }
 
 /// The books in the order in which they are asked.
 #[derive(Clone)]
 pub struct BookSet {
     books: Arc<[book::Book]>,
-    choice: book::Choice,
+    choice: book::PickOptions,
     max_ply: usize,
 }
 
 impl BookSet {
     /// Books, how to choose from them, and the ply from which they are no longer asked.
-    pub fn new(books: Vec<book::Book>, choice: book::Choice, max_ply: usize) -> Self {
+    pub fn new(books: Vec<book::Book>, choice: book::PickOptions, max_ply: usize) -> Self {
         Self {
             books: books.into(),
             choice,
@@ -50,7 +50,7 @@ impl BookSet {
 
     /// No books at all.
     pub fn empty() -> Self {
-        Self::new(Vec::new(), book::Choice::default(), 0)
+        Self::new(Vec::new(), book::PickOptions::default(), 0)
     }
 
     /// Whether there is no book on it.
@@ -107,7 +107,7 @@ fn on_the_wall(limits: Limits) -> Limits {
     let wall = clock::on_the_wall;
     Limits {
         movetime: limits.movetime.map(wall),
-        at_most: limits.at_most.map(wall),
+        max_time: limits.max_time.map(wall),
         clock: limits.clock.map(|clock| Clock {
             remaining: wall(clock.remaining),
             increment: wall(clock.increment),
@@ -128,16 +128,16 @@ pub fn key(id: &GameId) -> u64 {
 
 /// A search that is on. Dropping it stops it.
 pub struct Search {
-    thinking: Thinking,
+    thinking: SearchHandle,
     /// Whether the page hears of it.
     told: Arc<AtomicBool>,
-    done: oneshot::Receiver<Thought>,
+    done: oneshot::Receiver<SearchReport>,
     game: Game,
     barred: Vec<Move>,
     /// Of a limited engine, which has its move at once and takes its time like a person.
     leisure: Option<HumanDelay>,
     /// What was found, while it is held back.
-    found: Option<Option<Thought>>,
+    found: Option<Option<SearchReport>>,
 }
 
 /// The time that a person would take.
@@ -150,7 +150,7 @@ struct HumanDelay {
 impl HumanDelay {
     /// When to play this.
     fn ends(&self, game: &Game, mv: Move) -> Instant {
-        self.since + tempo(&self.limits, game, mv, self.strength)
+        self.since + think_time(&self.limits, game, mv, self.strength)
     }
 }
 
@@ -170,14 +170,14 @@ impl Search {
     /// Starts one on the opponent's time, of which nothing is told, unless a game owes a move.
     pub fn ahead(house: &AccountContext, id: &GameId, game: &Game, limits: Limits) -> Option<Self> {
         let (task, search) = Self::plan(false, house, id, game, &[], limits);
-        house.engine.start_if_idle(task).map(search)
+        house.engine.start_ponder(task).map(search)
     }
 
     /// The opponent has made the move that was expected: from now on the clock runs, by these limits. `None` if the search was
     /// given up meanwhile.
     pub fn hit(self, limits: Limits) -> Option<Self> {
         self.told.store(true, Ordering::Relaxed);
-        let hit = self.thinking.ponderhit_within(&on_the_wall(limits));
+        let hit = self.thinking.ponderhit_with(&on_the_wall(limits));
         hit.then_some(self)
     }
 
@@ -194,7 +194,7 @@ impl Search {
         game: &Game,
         barred: &[Move],
         limits: Limits,
-    ) -> (Task, impl FnOnce(Thinking) -> Self + use<>) {
+    ) -> (Task, impl FnOnce(SearchHandle) -> Self + use<>) {
         let told = Arc::new(AtomicBool::new(told));
         let (tell, done) = oneshot::channel();
         let mut search_moves = Vec::new();
@@ -208,7 +208,7 @@ impl Search {
             since: clock::now(),
         });
         let task = Task {
-            about: key(id),
+            game_id: key(id),
             game: game.clone(),
             limits: Limits {
                 search_moves,
@@ -268,7 +268,7 @@ fn reporter(
     id: &GameId,
     game: &Game,
     told: Arc<AtomicBool>,
-) -> Box<dyn FnMut(&Thought) + Send> {
+) -> Box<dyn FnMut(&SearchReport) + Send> {
     let (bus, id, position) = (
         house.events.clone(),
         id.to_string(),
@@ -278,7 +278,7 @@ fn reporter(
     let mut last = clock::now();
     Box::new(move |thought| {
         let told = told.load(Ordering::Relaxed);
-        if !told || thought.rank > 1 || clock::since(last) < REPORT_EVERY {
+        if !told || thought.multipv > 1 || clock::since(last) < REPORT_EVERY {
             return;
         }
         last = clock::now();
@@ -300,7 +300,7 @@ pub fn told(score: engine::Score) -> events::Score {
 }
 
 /// A thought in the words of [`events`].
-pub fn report(position: &Position, source: Source, thought: Option<&Thought>) -> Report {
+pub fn report(position: &Position, source: Source, thought: Option<&SearchReport>) -> Report {
     let Some(thought) = thought else {
         return Report {
             source,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::config;
-use crate::engine::{Chances, Score};
+use crate::engine::{Score, Wdl};
 
 /// Between two draw offers of ours, in plies: Lichess ignores an offer within 20 plies of the last one.
 const OFFER_EVERY: usize = 40;
@@ -60,8 +60,8 @@ impl ScoreTrend {
         draw: &config::Draw,
         resign: &config::Resign,
     ) {
-        let Chances { win, loss } = Chances::of(score, material);
-        let most = f64::from(draw.max_win);
+        let Wdl { win, loss } = Wdl::of(score, material);
+        let most = f64::from(draw.max_win_percent);
         let count = |so_far: u32, is: bool| if is { so_far + 1 } else { 0 };
         self.modest = count(self.modest, win <= most);
         self.level = count(self.level, win <= most && loss <= most);
@@ -85,12 +85,12 @@ impl ScoreTrend {
 
     /// Whether we take a draw that is offered at this ply: nothing better has been in sight for a while.
     pub fn takes(&self, ply: usize, draw: &config::Draw) -> bool {
-        draw.accept && self.modest >= draw.moves.max(1) && late_enough(ply, draw)
+        draw.accept && self.modest >= draw.min_level_moves.max(1) && late_enough(ply, draw)
     }
 
     /// Why we do not take a draw at this ply.
     pub fn objection(&self, ply: usize, draw: &config::Draw) -> String {
-        let moves = draw.moves.max(1);
+        let moves = draw.min_level_moves.max(1);
         if !draw.accept {
             "draws are not accepted in this game".to_owned()
         } else if !late_enough(ply, draw) {
@@ -107,14 +107,14 @@ impl ScoreTrend {
     /// Whether we offer a draw at this ply.
     fn offers(&self, ply: usize, draw: &config::Draw) -> bool {
         let lately = self.offered.is_some_and(|last| ply < last + OFFER_EVERY);
-        let may = draw.offer && !lately && self.offers < draw.most;
-        may && self.level >= draw.moves.max(1) && late_enough(ply, draw)
+        let may = draw.offer && !lately && self.offers < draw.max_offers;
+        may && self.level >= draw.min_level_moves.max(1) && late_enough(ply, draw)
     }
 
     /// Whether we resign: there is no hope any more on the board, and none on the opponent's clock either.
     fn resigns(&self, their_time: Option<Duration>, resign: &config::Resign) -> bool {
         let pressed = their_time.is_some_and(|time| time < resign.their_time());
-        resign.enabled && self.lost >= resign.moves.max(1) && !pressed
+        resign.enabled && self.lost >= resign.min_lost_moves.max(1) && !pressed
     }
 
     /// What to do with the move that is about to be played.

@@ -263,7 +263,8 @@ impl Matchmaking {
         let roster = self.roster.as_ref();
         let second =
             roster.and_then(|(roster, _)| selection::second(plan, roster, &self.memory, date));
-        if let Some(hold) = pace::hold(quota, self.settings.reserve, second.is_some(), date) {
+        if let Some(hold) = pace::hold(quota, self.settings.reserved_games, second.is_some(), date)
+        {
             return self.wait(hold.why, hold.until);
         }
         let Some((roster, since)) = self

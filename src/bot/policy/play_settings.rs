@@ -50,7 +50,7 @@ impl Think {
     /// These limits, and no more than this.
     pub fn bound(self, limits: Limits) -> Limits {
         Limits {
-            at_most: [self.time, limits.at_most].into_iter().flatten().min(),
+            max_time: [self.time, limits.max_time].into_iter().flatten().min(),
             depth: self.depth.or(limits.depth),
             nodes: self.nodes.or(limits.nodes),
             ..limits
@@ -119,7 +119,7 @@ impl Terms {
                     .unwrap_or(resign.enabled && (bot || resign.humans)),
                 ..resign
             },
-            takebacks: if gives_back { games.most_takebacks } else { 0 },
+            takebacks: if gives_back { games.max_takebacks } else { 0 },
             offer_rematch: play.offer_rematch.unwrap_or(games.offer_rematch),
             abort_after: (abort_after_s > 0).then(|| config::seconds(abort_after_s)),
             think: Think {

@@ -8,7 +8,7 @@ use super::{Replay, words};
 use crate::bot::game::choice::told;
 use crate::bot::game::status::SuspendedGame;
 use crate::clock;
-use crate::engine::{Limits, Setting, Solo};
+use crate::engine::{Limits, Searcher, Setting};
 use crate::lichess::model::clean;
 use crate::plural;
 
@@ -39,7 +39,7 @@ pub struct Verdict {
 pub(super) struct Comparison<'a, W> {
     out: &'a mut W,
     verdict: Verdict,
-    engine: Option<Solo>,
+    engine: Option<Searcher>,
 }
 
 impl<'a, W: Write> Comparison<'a, W> {
@@ -48,7 +48,7 @@ impl<'a, W: Write> Comparison<'a, W> {
         Self {
             out,
             verdict: Verdict::default(),
-            engine: search.then(|| Solo::new(HASH_MIB, &Setting::default())),
+            engine: search.then(|| Searcher::new(HASH_MIB, &Setting::default())),
         }
     }
 
@@ -214,7 +214,7 @@ impl<'a, W: Write> Comparison<'a, W> {
         let barred = replay.mind.duty.barred();
         let open = legal.iter().copied().filter(|mv| !barred.contains(mv));
         engine.new_game();
-        let thought = engine.think(
+        let thought = engine.search(
             sheet.game(),
             &Limits {
                 depth: Some(idea.depth),

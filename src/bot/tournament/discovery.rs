@@ -108,7 +108,7 @@ impl Discovery {
                 Err(failure) => info!("cannot read the calendar of the team {team}: {failure}"),
             }
         }
-        if wishes.any {
+        if wishes.join_any {
             let listed = self.house.client.arenas().await?;
             candidates.extend(
                 listed
@@ -138,7 +138,7 @@ impl Discovery {
             if attended.contains(id) || self.found.contains(id) {
                 continue;
             }
-            if taken.iter().filter(|other| overlap(other, arena)).count() >= wishes.at_once {
+            if taken.iter().filter(|other| overlap(other, arena)).count() >= wishes.concurrency {
                 continue;
             }
             if !self.bots.contains_key(id) {
@@ -216,7 +216,7 @@ impl Candidate {
     /// Whether the operator wants such arenas, and it is the time for this one.
     fn fits(&self, wishes: &config::Tournaments, now: i64) -> bool {
         let arena = &self.arena;
-        let within = i64::from(wishes.within_h) * 3_600_000;
+        let within = i64::from(wishes.join_ahead_h) * 3_600_000;
         self.is_wanted(wishes)
             && !arena.finished
             && arena.starts_at <= now.saturating_add(within)
@@ -233,7 +233,7 @@ impl Candidate {
         let played = [Variant::Standard, Variant::Chess960, Variant::FromPosition];
         let looked_for = match &self.team {
             Some(team) => wishes.teams.iter().any(|wanted| wanted.team == *team),
-            None => wishes.any,
+            None => wishes.join_any,
         };
         // An arena of strangers is not told our password, nor joined for a team that the operator has not named.
         let open = match self.team {
@@ -315,11 +315,15 @@ mod tests {
             "clocks = [\"3+0\"]",
             "min_minutes = 61",
             "max_minutes = 59",
-            "within_h = 0",
+            "join_ahead_h = 0",
         ] {
             assert!(!fits(as_it_is, None, text), "{text}");
         }
-        for text in ["clocks = [\"3+2\"]", "speeds = [\"blitz\"]", "within_h = 1"] {
+        for text in [
+            "clocks = [\"3+2\"]",
+            "speeds = [\"blitz\"]",
+            "join_ahead_h = 1",
+        ] {
             assert!(fits(as_it_is, None, text), "{text}");
         }
         let changes: [&dyn Fn(&mut ListedArena); 4] = [

@@ -170,7 +170,7 @@ impl Tournaments {
             scout.abort();
         }
         let wishes = &self.house.settings.tournaments;
-        if wishes.any || !wishes.teams.is_empty() {
+        if wishes.join_any || !wishes.teams.is_empty() {
             let scout = Discovery::new(
                 self.house.clone(),
                 self.finder.clone(),

@@ -23,7 +23,7 @@ use crate::bot::game::pending_move::Trouble;
 use crate::chess::{CastlingNotation, Game, Move};
 use crate::clock;
 use crate::config::{self, Settings};
-use crate::engine::{Bound, Limits, Score, Thought};
+use crate::engine::{Bound, Limits, Score, SearchReport};
 use crate::events::Source;
 use crate::lichess::model::{GameId, GameInfo, Username};
 
@@ -248,7 +248,7 @@ impl From<&Limits> for Bounds {
             clock: limits.clock.map(|clock| {
                 [clock.remaining, clock.increment, clock.overhead, clock.lag].map(nanos)
             }),
-            at_most: limits.at_most.map(nanos),
+            at_most: limits.max_time.map(nanos),
             depth: limits.depth,
             nodes: limits.nodes,
             elo: limits.strength.map(|strength| strength.elo.get()),
@@ -351,7 +351,7 @@ impl SearchSummary {
         }
     }
 
-    fn thought(&self, game: &Game, mv: Move) -> Thought {
+    fn thought(&self, game: &Game, mv: Move) -> SearchReport {
         let mut position = game.position().clone();
         let mut pv = Vec::new();
         for text in self.pv.split_ascii_whitespace() {
@@ -361,7 +361,7 @@ impl SearchSummary {
             position.play(next);
             pv.push(next);
         }
-        Thought {
+        SearchReport {
             mv: Some(mv),
             ponder: None,
             score: self.score(),
@@ -372,7 +372,7 @@ impl SearchSummary {
             hashfull: self.hashfull,
             ordering: self.ordering,
             pv,
-            rank: 1,
+            multipv: 1,
             bound: Bound::Exact,
         }
     }
@@ -439,7 +439,7 @@ mod tests {
         let fen = "r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R w KQkq - 0 1";
         let game = Game::new(Position::from_fen(fen).unwrap());
         let castles = game.position().parse_uci("e1g1").unwrap();
-        let thought = Thought {
+        let thought = SearchReport {
             mv: Some(castles),
             ponder: None,
             score: Score::Mate(-4),
@@ -450,7 +450,7 @@ mod tests {
             hashfull: 1,
             ordering: Some(910),
             pv: vec![castles],
-            rank: 1,
+            multipv: 1,
             bound: Bound::Exact,
         };
         let found = Found::of(&Choice {

@@ -1,20 +1,20 @@
-//! Finds the magic numbers and lays out the attack table, for the test that writes the files and holds them to it. Needs
-//! nothing but the standard library.
+//! Generator of magic numbers and attack table, for the test that writes and checks the files. Uses only the standard
+//! library.
 
-/// The directions in which a rook slides, as steps of (file, rank).
+/// Directions of a rook, as steps of (file, rank).
 pub const ROOK: [(i32, i32); 4] = [(0, 1), (1, 0), (0, -1), (-1, 0)];
-/// The directions in which a bishop slides.
+/// Directions of a bishop.
 pub const BISHOP: [(i32, i32); 4] = [(1, 1), (1, -1), (-1, -1), (-1, 1)];
 
-/// What the generator makes.
+/// Generated tables.
 pub struct Tables {
-    /// One entry for each square of the rook, then of the bishop: mask, magic number, offset, shift.
+    /// Rook entries of the 64 squares, then bishop entries: mask, magic number, offset, shift.
     pub entries: Vec<(u64, u64, usize, u32)>,
-    /// The attacks, where the entries point.
+    /// Attack sets, indexed by the entries.
     pub attacks: Vec<u64>,
 }
 
-/// The squares a slider attacks from `square`, the first blocker of each direction included.
+/// The squares attacked by a slider from `square`, including the first blocker in each direction.
 pub fn slide(square: usize, directions: &[(i32, i32)], occupied: u64) -> u64 {
     let mut attacks = 0;
     for &(right, up) in directions {
@@ -31,7 +31,7 @@ pub fn slide(square: usize, directions: &[(i32, i32)], occupied: u64) -> u64 {
     attacks
 }
 
-/// The squares whose occupation matters to a slider: its rays on the empty board without their last squares.
+/// Squares whose occupancy matters to a slider: its rays on the empty board without the last squares.
 fn relevant(square: usize, directions: &[(i32, i32)]) -> u64 {
     let mut mask = 0;
     for &(right, up) in directions {
@@ -55,13 +55,13 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number with few bits set; magics are found sooner among those.
+    /// A number with few bits set; these are more often magic.
     fn sparse(&mut self) -> u64 {
         self.next() & self.next() & self.next()
     }
 }
 
-/// Every subset of `mask`, the empty one first.
+/// All subsets of `mask`, the empty one first.
 fn subsets(mask: u64) -> impl Iterator<Item = u64> {
     let mut next = Some(0u64);
     std::iter::from_fn(move || {
@@ -71,8 +71,8 @@ fn subsets(mask: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Searches for a magic number that sends every occupation of `mask` to an index without a harmful clash, and
-/// gives it with the attacks by index.
+/// Searches for a magic number that maps every occupancy of `mask` to an index without a harmful collision. Returns
+/// it with the attack sets by index.
 fn find(
     square: usize,
     directions: &[(i32, i32)],
@@ -83,7 +83,7 @@ fn find(
     let cases: Vec<(u64, u64)> = subsets(mask)
         .map(|occupied| (occupied, slide(square, directions, occupied)))
         .collect();
-    // No attack set is empty, so 0 marks a free place.
+    // No attack set is empty, so 0 marks a free slot.
     let mut table = vec![0u64; 1 << bits];
     loop {
         let magic = random.sparse();
@@ -103,7 +103,7 @@ fn find(
     }
 }
 
-/// Finds all magics and lays out the table; the same result on every machine.
+/// Generates all tables; deterministic.
 pub fn generate() -> Tables {
     let mut random = Random(0x4b6e_6967_6874_7761);
     let mut tables = Tables {
@@ -123,7 +123,7 @@ pub fn generate() -> Tables {
     tables
 }
 
-/// The Rust text of the entries.
+/// Rust source of the entries.
 pub fn entries_text(tables: &Tables) -> String {
     let mut text = String::from(
         "// Made by `WRITE_TABLES=1 cargo test chess::magic`; the same test holds it to that.\n\
@@ -137,7 +137,7 @@ pub fn entries_text(tables: &Tables) -> String {
     text + "]\n"
 }
 
-/// The attack table as bytes, the lowest first.
+/// The attack table as little-endian bytes.
 pub fn attack_bytes(tables: &Tables) -> Vec<u8> {
     tables
         .attacks

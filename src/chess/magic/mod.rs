@@ -1,20 +1,20 @@
-//! Attacks of rooks and bishops by fancy magic bitboards: the occupation of the squares that matter, multiplied
-//! by a number found by search, gives the index of the attacks in a table.
+//! Rook and bishop attacks by fancy magic bitboards: the relevant occupancy, multiplied by a magic number, gives the
+//! index of the attack set in a table.
 //!
-//! The numbers and the table are what the [generator] makes of its seed. `WRITE_TABLES=1 cargo test chess::magic`
-//! writes them anew; without the variable that test holds them to it.
+//! The [generator] finds the numbers from its seed. `WRITE_TABLES=1 cargo test chess::magic` writes the files;
+//! without the variable that test checks them.
 
 use super::{Bitboard, Square};
 
 #[cfg(test)]
 mod generator;
 
-/// How one square finds its attacks.
+/// Table lookup of one square.
 struct Magic {
-    /// The squares whose occupation matters.
+    /// Relevant squares.
     mask: u64,
     factor: u64,
-    /// Where its part of the table begins.
+    /// Start of the square's attack sets in the table.
     offset: u32,
     shift: u32,
 }
@@ -28,10 +28,10 @@ impl Magic {
     }
 }
 
-/// The 64 squares of the rook, then of the bishop.
+/// Rook entries of the 64 squares, then bishop entries.
 static MAGICS: [Magic; 128] = include!("entries.in");
 
-/// Bytes that begin a cache line, so that no entry lies across two.
+/// Aligned to a cache line, so that no entry straddles two.
 #[repr(align(64))]
 struct Aligned<T>(T);
 
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_committed_tables_are_what_the_generator_makes() {
+    fn tables_match_the_generator() {
         let tables = generator::generate();
         if std::env::var_os("WRITE_TABLES").is_some() {
             write(&tables).expect("the source can be written");
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn attacks_end_at_the_first_piece() {
+    fn attacks_match_sliding() {
         let mut occupied = 0x9e37_79b9_7f4a_7c15u64;
         for _ in 0..200 {
             occupied = occupied.rotate_left(7).wrapping_mul(0xd6e8_feb8_6659_fd93);

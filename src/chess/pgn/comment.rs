@@ -1,12 +1,12 @@
-//! What comments say: clocks, evaluations, and words.
+//! Parsing of comments: clocks, evaluations, text.
 
 use std::mem;
 use std::time::Duration;
 
-use super::{Eval, Note};
+use super::{Eval, MoveComment};
 
-impl Note {
-    /// Adds what a comment says: clock and evaluation if it has them, and the rest as text.
+impl MoveComment {
+    /// Adds a comment: clock and evaluation if it has them, the rest as text.
     pub(super) fn add(&mut self, comment: &str) {
         let mut words = Words {
             text: mem::take(&mut self.text),
@@ -29,7 +29,7 @@ impl Note {
     }
 }
 
-/// Words with one blank between them.
+/// Words joined by single blanks.
 struct Words {
     text: String,
 }
@@ -45,7 +45,7 @@ impl Words {
     }
 }
 
-/// The first command like `[%clk 0:02:59]`, and what stands before and after it.
+/// Finds the first command like `[%clk 0:02:59]`; returns the text before, the command and the text after it.
 fn next_command(text: &str) -> Option<(&str, &str, &str)> {
     let bytes = text.as_bytes();
     let start = bytes.windows(2).position(|pair| pair == b"[%")?;
@@ -54,7 +54,7 @@ fn next_command(text: &str) -> Option<(&str, &str, &str)> {
     Some((&text[..start], &text[start + 2..end], &text[end + 1..]))
 }
 
-/// A clock like `0:02:59` or `1:00:00.5`.
+/// Parses a clock like `0:02:59` or `1:00:00.5`.
 fn clock(text: &str) -> Option<Duration> {
     let (hours, rest) = number(text.as_bytes())?;
     let (minutes, rest) = number(rest.strip_prefix(b":")?)?;
@@ -63,7 +63,7 @@ fn clock(text: &str) -> Option<Duration> {
     Some(Duration::from_millis(seconds * 1000 + part(rest, 3)?))
 }
 
-/// An evaluation like `0.23` or `#-3`; a depth after a comma is left out.
+/// Parses an evaluation like `0.23` or `#-3`; a depth after a comma is ignored.
 fn eval(text: &str) -> Option<Eval> {
     let end = text.bytes().position(|byte| byte == b',');
     let value = text[..end.unwrap_or(text.len())].trim();
@@ -84,7 +84,7 @@ fn eval(text: &str) -> Option<Eval> {
     Some(Eval::Centipawns(sign * score))
 }
 
-/// The number that the text begins with, at most nine digits, and what follows.
+/// Parses a leading number of at most nine digits; returns it with the rest.
 fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, rest) = text.split_at(length);
@@ -94,7 +94,7 @@ fn number(text: &[u8]) -> Option<(u64, &[u8])> {
         .then(|| (digits.iter().fold(0, add), rest))
 }
 
-/// What a text like `.25` says in tenths, hundredths or thousandths for 1, 2 or 3 places, rounded; nothing is 0.
+/// Parses a fraction like `.25`, rounded to `places` decimal places; empty text is 0.
 fn part(text: &[u8], places: usize) -> Option<u64> {
     let digits = match text {
         [] => text,

@@ -1,39 +1,39 @@
-//! What can be wrong with games that are read.
+//! Errors of reading PGN.
 
 use std::fmt;
 
 use crate::chess::quote::Quoted;
 use crate::chess::{Color, FenError, MoveError};
 
-/// Why a game could not be read. The rest of the game is skipped, and the next one is read again.
+/// A game that could not be read. The reader skips it and continues with the next one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadError {
-    /// The line of the text, from 1.
+    /// Line in the text, from 1.
     pub line: u64,
-    /// The number of the move that was to be read, and whose move it was; nothing before the moves.
+    /// Number of the move and side to move; `None` before the moves.
     pub at: Option<(u32, Color)>,
-    /// What was wrong.
+    /// The cause.
     pub problem: Problem,
 }
 
-/// What was wrong with a game.
+/// Cause of a [`ReadError`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Problem {
-    /// It is not of the form `[Name "value"]`.
+    /// A tag is not of the form `[Name "value"]`.
     Tag(String),
-    /// The tag `FEN` holds no position.
+    /// The tag `FEN` is not a valid position.
     Fen(FenError),
-    /// The tag `Variant` names another game than chess.
+    /// The tag `Variant` names an unsupported variant.
     Variant(String),
-    /// The move cannot be played.
+    /// A move is invalid.
     Move(MoveError),
-    /// This has no meaning where it stands.
+    /// An unexpected character.
     Unexpected(char),
-    /// A comment never ends.
+    /// A comment is not closed.
     OpenComment,
-    /// A variation never ends.
+    /// A variation is not closed.
     OpenVariation,
-    /// More text than any game has.
+    /// The game has too much text.
     TooLong,
 }
 
@@ -51,14 +51,14 @@ impl fmt::Display for ReadError {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::Tag(text) => write!(f, "{text:?} is no tag; one is like [White \"Anna\"]"),
-            Problem::Fen(error) => write!(f, "the tag FEN: {error}"),
-            Problem::Variant(name) => write!(f, "the variant {} is not known", Quoted(name)),
+            Problem::Tag(text) => write!(f, "{text:?} is not a tag like [White \"Anna\"]"),
+            Problem::Fen(error) => write!(f, "tag FEN: {error}"),
+            Problem::Variant(name) => write!(f, "unsupported variant {}", Quoted(name)),
             Problem::Move(error) => error.fmt(f),
-            Problem::Unexpected(letter) => write!(f, "{letter:?} has no meaning here"),
-            Problem::OpenComment => f.write_str("the comment does not end"),
-            Problem::OpenVariation => f.write_str("the variation does not end"),
-            Problem::TooLong => f.write_str("the game has more text than any game"),
+            Problem::Unexpected(letter) => write!(f, "unexpected {letter:?}"),
+            Problem::OpenComment => f.write_str("comment is not closed"),
+            Problem::OpenVariation => f.write_str("variation is not closed"),
+            Problem::TooLong => f.write_str("game is too long"),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Games as PGN, with clocks and evaluations in comments as Lichess writes them: [`write`] for one, a [`Reader`] for
-//! any number.
+//! Portable Game Notation (PGN), with clocks and evaluations in comments as on Lichess: [`write`] for one game,
+//! [`Reader`] for any number.
 //!
 //! ```
 //! use std::time::Duration;
@@ -9,12 +9,12 @@
 //! let game = Game::from_moves(Position::startpos(), ["e2e4", "e7e5"])?;
 //! let mut tags = pgn::Tags::default();
 //! tags.set("White", "Knightwatch");
-//! let note = pgn::Note {
+//! let comment = pgn::MoveComment {
 //!     clock: Some(Duration::from_secs(179)),
 //!     eval: Some(pgn::Eval::Centipawns(23)),
-//!     ..pgn::Note::default()
+//!     ..pgn::MoveComment::default()
 //! };
-//! let text = pgn::write(&tags, &game, &[note], pgn::Outcome::Draw);
+//! let text = pgn::write(&tags, &game, &[comment], pgn::Outcome::Draw);
 //! assert!(text.contains("[White \"Knightwatch\"]\n"));
 //! assert!(text.ends_with("\n1. e4 { [%eval 0.23] [%clk 0:02:59] } 1... e5 1/2-1/2\n"));
 //! # Ok::<(), knightwatch::chess::MoveError>(())
@@ -34,14 +34,14 @@ pub use error::{Problem, ReadError};
 pub use reader::{Reader, Record};
 pub use writer::write;
 
-/// How a game ended, as PGN writes it.
+/// The result of a game.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Outcome {
     /// This side won.
     Win(Color),
     /// Nobody won.
     Draw,
-    /// The game is not over, or nobody knows.
+    /// The game is not over, or the result is unknown.
     #[default]
     Unknown,
 }
@@ -57,12 +57,12 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// An evaluation from White's view.
+/// An evaluation from White's point of view.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Eval {
-    /// In hundredths of a pawn.
+    /// Hundredths of a pawn.
     Centipawns(i32),
-    /// Mate in so many moves; negative if Black mates.
+    /// Mate in this many moves; negative if Black mates.
     Mate(i32),
 }
 
@@ -79,10 +79,10 @@ impl fmt::Display for Eval {
     }
 }
 
-/// What is said about a move.
+/// Comment on a move.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Note {
-    /// What the mover's clock showed after the move; written in whole seconds.
+pub struct MoveComment {
+    /// The mover's clock after the move; written in whole seconds.
     pub clock: Option<Duration>,
     /// The evaluation after the move.
     pub eval: Option<Eval>,
@@ -90,13 +90,13 @@ pub struct Note {
     pub text: String,
 }
 
-impl Note {
+impl MoveComment {
     fn is_empty(&self) -> bool {
         self.clock.is_none() && self.eval.is_none() && self.text.is_empty()
     }
 }
 
-/// The tags of a game. The seven that every game has come first, with `?` for what is not known.
+/// The tags of a game. The seven tags of the roster come first, with `?` for unknown values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tags(Vec<(String, String)>);
 
@@ -121,8 +121,7 @@ impl Default for Tags {
 }
 
 impl Tags {
-    /// Gives a tag its value; a new tag comes after those that are there. What cannot be part of a tag's name is
-    /// left out of it.
+    /// Sets a tag; a new tag is appended. Characters not allowed in tag names are removed from `name`.
     pub fn set(&mut self, name: &str, value: impl Into<String>) {
         let value = value.into();
         match self.0.iter_mut().find(|(known, _)| known == name) {
@@ -143,7 +142,7 @@ impl Tags {
         Some(value)
     }
 
-    /// All tags with their values.
+    /// All tags and their values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let tags = self.0.iter();
         tags.map(|(name, value)| (name.as_str(), value.as_str()))
@@ -171,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn evaluations_as_lichess_writes_them() {
+    fn evals_are_written_as_on_lichess() {
         let written = [
             Eval::Centipawns(-5),
             Eval::Centipawns(123),

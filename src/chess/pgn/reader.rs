@@ -1,25 +1,25 @@
-//! Reading games, however many, from text that comes in pieces.
+//! Incremental PGN reader.
 
 use std::borrow::Cow;
 use std::mem;
 
-use super::{Note, Outcome, Problem, ReadError, Tags};
+use super::{MoveComment, Outcome, Problem, ReadError, Tags};
 use crate::chess::{Color, Game, Position};
 
-/// The most bytes of tags, moves and comments that are kept of one game: ten times what well annotated games have.
-const MOST_TEXT: usize = 1 << 20;
+/// Most bytes of tags, moves and comments kept per game: ten times a well annotated game.
+const MAX_GAME_BYTES: usize = 1 << 20;
 
-/// What a tag counts at least towards [`MOST_TEXT`], so that a game has at most a thousand tags.
+/// Minimum cost of a tag towards [`MAX_GAME_BYTES`]: a game has at most about a thousand tags.
 const TAG_COST: usize = 1 << 10;
 
-/// What a ply counts towards [`MOST_TEXT`]: more than twice the longest game possible may be read.
+/// Cost of a ply towards [`MAX_GAME_BYTES`]: allows more than twice the longest possible game.
 const PLY_COST: usize = 24;
 
-/// The longest word among the moves; longer ones are no moves.
-const LONGEST_WORD: usize = 64;
+/// Longest token in the move text; longer ones are not moves.
+const MAX_WORD_BYTES: usize = 64;
 
-/// The bytes that neither end a word nor may end it.
-static IN_WORDS: [bool; 256] = {
+/// Bytes that continue a word.
+static IS_WORD_BYTE: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
     while byte < 256 {
@@ -34,23 +34,22 @@ static IN_WORDS: [bool; 256] = {
     table
 };
 
-/// A game as it was read.
+/// A game that was read.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Its tags.
+    /// The tags.
     pub tags: Tags,
-    /// Its moves, from the start position or that of the tag `FEN`.
+    /// The moves, from the standard position or that of the tag `FEN`.
     pub game: Game,
-    /// `notes[i]` is what is said about the move of ply `i`; there may be fewer than moves.
-    pub notes: Vec<Note>,
-    /// What is said before the first move.
-    pub preface: Note,
-    /// How it ended: what stands behind the moves, or else in the tag `Result`.
+    /// `comments[i]` belongs to the move of ply `i`; there may be fewer comments than moves.
+    pub comments: Vec<MoveComment>,
+    /// Comment before the first move.
+    pub initial_comment: MoveComment,
+    /// The result: after the moves, or else from the tag `Result`.
     pub outcome: Outcome,
 }
 
-/// Reads games from text that is fed to it piece by piece, in memory that does not grow with the text. Variations and
-/// numeric marks are skipped.
+/// Reads games from text in chunks, in bounded memory. Variations and numeric annotations are skipped.
 ///
 /// ```
 /// use knightwatch::chess::pgn;
@@ -58,7 +57,7 @@ pub struct Record {
 /// let text = "[White \"Anna\"]\n\n1. e4 (1. d4 d5) e5 $1 2. Nf3 { [%clk 0:02:59] at once } 1-0\n\n1. d4 *\n";
 /// let mut reader = pgn::Reader::new();
 /// let mut games = Vec::new();
-/// // Pieces of any size do, as from a file's `BufRead::fill_buf`.
+/// // Chunks of any size work, such as those of `BufRead::fill_buf`.
 /// for mut piece in text.as_bytes().chunks(10) {
 ///     while let Some(record) = reader.feed(&mut piece) {
 ///         games.push(record?);
@@ -69,45 +68,44 @@ pub struct Record {
 /// assert_eq!(games.len(), 2);
 /// assert_eq!(games[0].tags.get("White"), Some("Anna"));
 /// assert_eq!(games[0].game.moves().len(), 3);
-/// assert_eq!(games[0].notes[2].text, "at once");
+/// assert_eq!(games[0].comments[2].text, "at once");
 /// # Ok::<(), pgn::ReadError>(())
 /// ```
 #[derive(Debug)]
 pub struct Reader {
     state: State,
-    /// The word, comment or tag that is being read.
+    /// The current word, comment or tag.
     text: Vec<u8>,
     line: u64,
     at_line_start: bool,
     draft: Draft,
-    /// A game that has just ended.
+    /// A game that has just been completed.
     done: Option<Result<Record, ReadError>>,
 }
 
-/// What the next byte is part of.
+/// The state of the parser.
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// Nothing yet.
+    /// Between tokens.
     Between,
-    /// A move, its number, a mark or a result.
+    /// A move, move number, annotation or result.
     Word,
     /// A comment in braces.
     Comment,
-    /// A comment to the end of the line.
+    /// A comment up to the end of the line.
     LineComment,
-    /// A line that is not for us.
+    /// A line escaped by `%`.
     Escaped,
     Tag(Quotes),
-    /// What is left of a game that could not be read. With `moves` its moves have been seen, so that the next tag
-    /// begins the next game; with `bracket` that tag may just have begun.
+    /// The rest of a game that could not be read. `moves`: its moves have begun, so that the next tag starts the next
+    /// game. `bracket`: that tag may just have begun.
     Skip {
         moves: bool,
         bracket: bool,
     },
 }
 
-/// How far the value of a tag has come. Many programs do not escape the quotes in it: only one before the bracket
-/// ends it.
+/// State of the value of a tag. Many programs do not escape quotes in it: only a quote before the bracket closes it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Quotes {
     opened: bool,
@@ -115,19 +113,19 @@ struct Quotes {
     escaped: bool,
 }
 
-/// What is known of the game that is being read.
+/// The game being read.
 #[derive(Debug, Default)]
 struct Draft {
     tags: Tags,
     tagged: bool,
-    /// Once the moves have begun.
+    /// Set when the moves begin.
     game: Option<Game>,
-    notes: Vec<Note>,
-    preface: Note,
-    /// The variations that are open.
+    comments: Vec<MoveComment>,
+    initial_comment: MoveComment,
+    /// Depth of open variations.
     depth: u32,
-    /// What has been kept, as [`MOST_TEXT`] counts.
-    kept: usize,
+    /// Bytes used, as counted by [`MAX_GAME_BYTES`].
+    bytes_used: usize,
 }
 
 impl Default for Reader {
@@ -137,7 +135,7 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// A reader at the beginning of a text.
+    /// Creates a reader.
     pub fn new() -> Reader {
         Reader {
             state: State::Between,
@@ -149,12 +147,12 @@ impl Reader {
         }
     }
 
-    /// Reads on in `input` until a game ends, and leaves in it what has not been read. `None`: all has been read,
-    /// and no game has ended.
+    /// Reads from `input` until a game is complete, and advances it past what was read. `None` means that all input
+    /// was read and no game is complete.
     ///
     /// # Errors
     ///
-    /// A game that cannot be read. The next call goes on with the game after it.
+    /// If a game cannot be read. The next call continues with the next game.
     pub fn feed(&mut self, input: &mut &[u8]) -> Option<Result<Record, ReadError>> {
         loop {
             self.take_run(input);
@@ -172,19 +170,19 @@ impl Reader {
         }
     }
 
-    /// Takes the bytes that only make a word or a comment longer at once: most are such.
+    /// Reads bytes that only extend a word or comment in bulk: most bytes are such.
     fn take_run(&mut self, input: &mut &[u8]) {
         let goes_on = match self.state {
-            State::Word => |byte: u8| IN_WORDS[usize::from(byte)],
+            State::Word => |byte: u8| IS_WORD_BYTE[usize::from(byte)],
             State::Comment => |byte| byte != b'}',
             State::LineComment => |byte| byte != b'\n',
             _ => return,
         };
         let end = input.iter().position(|&byte| !goes_on(byte));
-        let length = end.unwrap_or(input.len()).min(MOST_TEXT);
+        let length = end.unwrap_or(input.len()).min(MAX_GAME_BYTES);
         let run = input.split_off(..length).unwrap_or_default();
         if matches!(self.state, State::Word) {
-            let room = (LONGEST_WORD + 1).saturating_sub(self.text.len());
+            let room = (MAX_WORD_BYTES + 1).saturating_sub(self.text.len());
             self.text.extend_from_slice(&run[..length.min(room)]);
             self.at_line_start = self.at_line_start && length == 0;
             return;
@@ -196,11 +194,11 @@ impl Reader {
         }
     }
 
-    /// Says that the text has ended, which may end a last game.
+    /// Signals the end of the text, which may complete a last game.
     ///
     /// # Errors
     ///
-    /// A last game that cannot be read.
+    /// If the last game cannot be read.
     pub fn finish(mut self) -> Option<Result<Record, ReadError>> {
         match self.state {
             State::Word => self.end_word(),
@@ -219,7 +217,7 @@ impl Reader {
         self.done
     }
 
-    /// Reads a byte; `false` if it ended something and is to be looked at again.
+    /// Reads a byte; returns `false` if it ended a token and must be read again.
     fn take(&mut self, byte: u8) -> bool {
         match self.state {
             State::Between => return self.begin(byte),
@@ -235,7 +233,7 @@ impl Reader {
                     self.end_word();
                     return false;
                 }
-                if self.text.len() <= LONGEST_WORD {
+                if self.text.len() <= MAX_WORD_BYTES {
                     self.text.push(byte);
                 }
             }
@@ -247,7 +245,7 @@ impl Reader {
                 self.state = State::Between;
                 self.end_comment();
             }
-            // Those that do not end it came as a run.
+            // Other bytes were read in bulk.
             State::Comment | State::LineComment => {}
             State::Escaped => {
                 if byte == b'\n' {
@@ -281,7 +279,7 @@ impl Reader {
                 self.fail(Problem::Unexpected(char::from(byte)));
             }
             b'}' | b']' | b'"' | b'<' | b'>' | b'.' => {}
-            // The mark that some programs set at the beginning of a file.
+            // Byte order mark.
             0xef | 0xbb | 0xbf => {}
             _ if byte.is_ascii_whitespace() => {}
             _ => {
@@ -321,7 +319,7 @@ impl Reader {
             self.keep(byte);
             return;
         }
-        // Comments may have brackets at the beginning of a line, too, but as in `[%clk`.
+        // Comments may also have brackets at the start of a line, but as in `[%clk`.
         let bracket = self.at_line_start && byte == b'[';
         let blank = byte.is_ascii_whitespace();
         self.state = State::Skip {
@@ -330,15 +328,15 @@ impl Reader {
         };
     }
 
-    /// Keeps a byte of a tag or a comment, as long as the game has room.
+    /// Stores a byte of a tag, if the game is not too long.
     fn keep(&mut self, byte: u8) {
         self.text.push(byte);
         self.count(1);
     }
 
     fn count(&mut self, cost: usize) {
-        self.draft.kept += cost;
-        if self.draft.kept > MOST_TEXT {
+        self.draft.bytes_used += cost;
+        if self.draft.bytes_used > MAX_GAME_BYTES {
             self.fail(Problem::TooLong);
         }
     }
@@ -388,16 +386,16 @@ impl Reader {
             .game
             .as_ref()
             .map_or(0, |game| game.moves().len());
-        let note = match plies.checked_sub(1) {
-            None => &mut self.draft.preface,
+        let comment = match plies.checked_sub(1) {
+            None => &mut self.draft.initial_comment,
             Some(last) => {
-                if self.draft.notes.len() < plies {
-                    self.draft.notes.resize(plies, Note::default());
+                if self.draft.comments.len() < plies {
+                    self.draft.comments.resize(plies, MoveComment::default());
                 }
-                &mut self.draft.notes[last]
+                &mut self.draft.comments[last]
             }
         };
-        note.add(&text(&self.text));
+        comment.add(&text(&self.text));
     }
 
     fn end_tag(&mut self) {
@@ -411,8 +409,8 @@ impl Reader {
         self.count(TAG_COST);
     }
 
-    /// The game has ended; if the moves do not say how, the tags do.
-    fn complete(&mut self, said: Option<Outcome>) {
+    /// Completes a game. Without a result after the moves, that of the tags counts.
+    fn complete(&mut self, explicit: Option<Outcome>) {
         let draft = mem::take(&mut self.draft);
         let game = match draft.game {
             Some(game) => game,
@@ -423,16 +421,16 @@ impl Reader {
         };
         let tag = || draft.tags.get("Result").and_then(outcome);
         self.done = Some(Ok(Record {
-            outcome: said.or_else(tag).unwrap_or_default(),
+            outcome: explicit.or_else(tag).unwrap_or_default(),
             tags: draft.tags,
             game,
-            notes: draft.notes,
-            preface: draft.preface,
+            comments: draft.comments,
+            initial_comment: draft.initial_comment,
         }));
     }
 
     fn fail_tag(&mut self) {
-        let start = &self.text[..self.text.len().min(LONGEST_WORD)];
+        let start = &self.text[..self.text.len().min(MAX_WORD_BYTES)];
         let tag = format!("[{}", text(start));
         self.fail(Problem::Tag(tag));
     }
@@ -454,7 +452,7 @@ impl Reader {
     }
 }
 
-/// The position that a game with these tags begins with.
+/// The initial position given by the tags.
 fn initial(tags: &Tags) -> Result<Position, Problem> {
     if let Some(variant) = tags.get("Variant") {
         let known = [
@@ -480,7 +478,7 @@ fn initial(tags: &Tags) -> Result<Position, Problem> {
     }
 }
 
-/// The text of bytes in UTF-8, or else in Latin-1, which the PGN standard asks for.
+/// Decodes UTF-8, or else Latin-1, which is the encoding of the PGN standard.
 fn text(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
@@ -502,7 +500,7 @@ fn outcome(word: &str) -> Option<Outcome> {
     })
 }
 
-/// Name and value of a tag without its brackets.
+/// Name and value of a tag without brackets.
 fn split_tag(tag: &str) -> Option<(&str, String)> {
     let (name, value) = tag.trim().split_once(char::is_whitespace)?;
     let of_names = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';

@@ -1,12 +1,12 @@
-//! Writing a game.
+//! PGN writer.
 
-use super::{Note, Outcome, Tags};
+use super::{MoveComment, Outcome, Tags};
 use crate::chess::{Color, Game, Position};
 
-/// The game as PGN, its lines no longer than 80 columns. `notes[i]` is said about the move of ply `i`; there may be
-/// fewer than moves. The tags `Result` and, unless the game began with the start position, `SetUp` and `FEN` are put
-/// in place.
-pub fn write(tags: &Tags, game: &Game, notes: &[Note], outcome: Outcome) -> String {
+/// The game as PGN, with lines of at most 80 columns. `comments[i]` belongs to the move of ply `i`; there may be
+/// fewer comments than moves. Sets the tag `Result` and, unless the game starts from the standard position, `SetUp`
+/// and `FEN`.
+pub fn write(tags: &Tags, game: &Game, comments: &[MoveComment], outcome: Outcome) -> String {
     let mut tags = tags.clone();
     tags.set("Result", outcome.to_string());
     if *game.initial() != Position::startpos() {
@@ -25,19 +25,19 @@ pub fn write(tags: &Tags, game: &Game, notes: &[Note], outcome: Outcome) -> Stri
             Color::Black => {}
         }
         lines.word(&position.san(mv));
-        let note = notes.get(ply).filter(|note| !note.is_empty());
-        if let Some(note) = note {
-            note.words().iter().for_each(|word| lines.word(word));
+        let comment = comments.get(ply).filter(|comment| !comment.is_empty());
+        if let Some(comment) = comment {
+            comment.words().iter().for_each(|word| lines.word(word));
         }
-        // After a comment Black's move needs its number again.
-        numbered = note.is_none();
+        // After a comment, Black's move needs its number again.
+        numbered = comment.is_none();
         position.play(mv);
     }
     lines.word(&outcome.to_string());
     format!("{tags}\n{}\n", lines.text)
 }
 
-/// Words in lines of at most 80 columns.
+/// Joins words into lines of at most 80 columns.
 #[derive(Default)]
 struct Lines {
     text: String,
@@ -61,8 +61,8 @@ impl Lines {
     }
 }
 
-impl Note {
-    /// The comment in the parts that no line break may part.
+impl MoveComment {
+    /// The comment as words; lines are only broken between them.
     fn words(&self) -> Vec<String> {
         let mut words = vec!["{".to_owned()];
         if let Some(eval) = self.eval {
@@ -73,7 +73,7 @@ impl Note {
             let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
             words.push(format!("[%clk {hours}:{minutes:02}:{seconds:02}]"));
         }
-        // A brace would end the comment.
+        // A brace would close the comment.
         let text = self.text.replace(['{', '}'], "");
         words.extend(text.split_whitespace().map(str::to_owned));
         words.push("}".to_owned());
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_game_from_a_position_says_so_and_counts_on() {
+    fn write_from_position_sets_fen_and_move_number() {
         let fen = "4k3/4p3/8/8/8/8/8/4K2R b K - 0 30";
         let position = Position::from_fen(fen).expect("a position");
         let game = Game::from_moves(position, ["e7e5", "e1g1"]).expect("legal moves");
@@ -100,15 +100,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_cannot_break_out() {
+    fn write_escapes_tags_and_comments() {
         let game = Game::from_moves(Position::startpos(), ["e2e4"]).expect("legal moves");
         let mut tags = Tags::default();
         tags.set("White", "a \"b\" \\ c\n[Evil \"1\"]");
-        let note = Note {
+        let comment = MoveComment {
             text: "fine } 1. d4\nmove".to_owned(),
-            ..Note::default()
+            ..MoveComment::default()
         };
-        let text = write(&tags, &game, &[note], Outcome::Unknown);
+        let text = write(&tags, &game, &[comment], Outcome::Unknown);
         assert!(
             text.contains("[White \"a \\\"b\\\" \\\\ c[Evil \\\"1\\\"]\"]\n"),
             "{text}"
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_no_longer_than_80_columns() {
+    fn write_wraps_lines_at_80_columns() {
         let shuffle = ["g1f3", "g8f6", "f3g1", "f6g8"];
         let moves = shuffle.iter().cycle().take(200);
         let game = Game::from_moves(Position::startpos(), moves).expect("legal moves");

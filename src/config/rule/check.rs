@@ -88,7 +88,7 @@ pub fn strange_books(rule: &Rule, shelf: &Book) -> Vec<String> {
     let Some(Books::Named(names)) = &rule.play.book else {
         return Vec::new();
     };
-    let own = shelf.default.then_some(Path::new("default"));
+    let own = shelf.embedded.then_some(Path::new("default"));
     let files = shelf.files.iter().map(PathBuf::as_path);
     let all: Vec<&Path> = files.chain(own).collect();
     let known = all.iter().filter_map(|path| path.file_name()?.to_str());

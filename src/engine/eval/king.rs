@@ -1,4 +1,4 @@
-//! King safety: the pawns before the king, and who attacks the squares around it.
+//! King safety: pawn shelter and storm, attacks on the squares around the king.
 
 use super::phased::s;
 use super::terms::{KING_FILE_OPEN, SHELTER, STORM, STORM_BLOCKED, Sum};
@@ -7,32 +7,32 @@ use crate::chess::{Bitboard, Color, Position, Role, attacks};
 
 const FILE_A: u64 = 0x0101_0101_0101_0101;
 
-// Danger grows faster than what it is made of, so these are no weights that `knightwatch fit` knows.
+// Danger is not linear, so `knightwatch texel` does not tune these.
 
-/// Danger by role for every attacker of the squares around the king.
+/// Danger by role for every attacker of the king zone.
 pub(super) const ATTACKER: [i32; 6] = [0, 34, 26, 30, 22, 0];
-/// Danger for every attack on a square around the king.
+/// Danger for every attacked square of the king zone.
 pub(super) const ATTACK: i32 = 12;
-/// Danger by role for a check that could be given safely.
+/// Danger by role for every possible safe check.
 const SAFE_CHECK: [i32; 6] = [0, 48, 32, 52, 44, 0];
-/// Danger for every square around the king that is attacked and guarded by nothing but the king or queen.
+/// Danger for every attacked square next to the king that at most king and queen defend.
 const WEAK_SQUARE: i32 = 14;
-/// Without a queen an attack rarely succeeds.
+/// An attack without a queen rarely succeeds.
 const NO_QUEEN: i32 = -110;
 const DANGER_BASE: i32 = -30;
-/// Danger squared, over this, is what it costs in centipawns...
+/// Danger squared, divided by this, is the penalty in centipawns...
 const DANGER_SCALE: i32 = 760;
 const DANGER_MAX: i32 = 600;
-/// ... in the middlegame; in the endgame only one part in so many.
+/// ... in the middlegame; in the endgame it is divided by this.
 const DANGER_ENDGAME: i32 = 6;
 
-/// What the enemy's attack costs.
+/// Penalty for attacks on the king.
 pub(super) fn attacked<S: Sum>(pos: &Position, us: Color, own: &Reach, theirs: &Reach) -> S {
     let danger = danger(pos, us, own, theirs);
     -S::from(s(danger, danger / DANGER_ENDGAME))
 }
 
-/// Own pawns before the king, the enemy's that come at it.
+/// Shelter by own pawns, storm by enemy pawns.
 pub(super) fn shelter<S: Sum>(pos: &Position, us: Color) -> S {
     let king = pos.king(us);
     let king_rank = forward_rank(us, king);
@@ -65,7 +65,7 @@ pub(super) fn shelter<S: Sum>(pos: &Position, us: Color) -> S {
     if king_rank > 2 { score.halved() } else { score }
 }
 
-/// The same for the middlegame.
+/// The middlegame penalty.
 fn danger(pos: &Position, us: Color, own: &Reach, theirs: &Reach) -> i32 {
     let them = !us;
     let has_queen = !pos.pieces(them, Role::Queen).is_empty();
@@ -75,7 +75,7 @@ fn danger(pos: &Position, us: Color, own: &Reach, theirs: &Reach) -> i32 {
     let king = pos.king(us);
     let occupied = pos.occupied();
     let by = |role: Role| own.by[role.index()];
-    // Squares that only king and queen guard, if anything does.
+    // Attacked squares that at most king and queen defend.
     let weak = theirs.all & !own.twice & (!own.all | by(Role::King) | by(Role::Queen));
     let around = attacks::king(king);
     let safe = !pos.by_color(them) & (!own.all | (weak & theirs.twice));

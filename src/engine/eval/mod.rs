@@ -1,8 +1,8 @@
-//! Static evaluation: what a position is worth without looking ahead.
+//! Static evaluation: the value of a position without search.
 //!
-//! [`Evaluator`] is the seam: search asks it for a number and knows nothing of how it comes about. Inside is the
-//! [network](super::nnue) where there is one, and for when there is none, a tapered sum of terms by hand; every term has a weight for the middlegame and one for the endgame, and the
-//! material on the board says how far the game has gone from one to the other.
+//! [`Evaluator`] is the interface to the search. It uses the [network](super::nnue); without one, or against a bare
+//! king, the hand-crafted evaluation (HCE). That is a tapered sum of terms: every term has a middlegame and an
+//! endgame weight, interpolated by the material on the board.
 
 mod king;
 mod pawns;
@@ -22,9 +22,9 @@ use super::nnue::{Accumulators, Network};
 use super::value::{EVAL_LIMIT, Value};
 use crate::chess::{Bitboard, Color, Move, Position, Role, Square, attacks};
 
-/// Evaluates positions, and remembers what is worth remembering in between.
+/// Evaluates positions, and keeps the accumulators and caches for that.
 pub(crate) struct Evaluator {
-    /// Follows the search move by move; without a network, the evaluation by hand answers.
+    /// Follows the moves of the search; `None` uses the hand-crafted evaluation.
     network: Option<Accumulators>,
     pawns: pawns::Cache,
 }
@@ -37,51 +37,56 @@ impl Evaluator {
         }
     }
 
-    /// The network that answers, if it is one.
+    /// The network, if there is one.
     pub fn network(&self) -> Option<Arc<Network>> {
         self.network.as_ref().map(|sums| sums.network().clone())
     }
 
-    /// A search begins at `root`.
-    pub fn begin(&mut self, root: &Position) {
+    /// Starts a search at `root`.
+    pub fn reset(&mut self, root: &Position) {
         if let Some(sums) = &mut self.network {
             sums.reset(root);
         }
     }
 
-    /// The search makes `mv` in `pos`.
+    /// Makes `mv` in `pos`.
     pub fn push(&mut self, pos: &Position, mv: Move) {
         if let Some(sums) = &mut self.network {
             sums.push(pos, mv);
         }
     }
 
-    /// The search takes its last move back.
+    /// Unmakes the last move.
     pub fn pop(&mut self) {
         if let Some(sums) = &mut self.network {
             sums.pop();
         }
     }
 
-    /// From the view of the side to move, in centipawns, never as much as a mate. Not for positions in check.
-    /// `pos` is where [`begin`](Self::begin), [`push`](Self::push) and [`pop`](Self::pop) have led.
+    /// The value in centipawns from the side to move's point of view, always below mate scores. Not for positions in
+    /// check. `pos` must be the position that [`reset`](Self::reset), [`push`](Self::push) and [`pop`](Self::pop) led
+    /// to.
     pub fn evaluate(&mut self, pos: &Position) -> Value {
         match &mut self.network {
-            // How to mate a bare king is not in the games that networks learn from.
+            // Self-play games do not teach networks how to mate a bare king.
             Some(sums) if !has_bare_king(pos) => {
                 let value = sums.evaluate(pos);
                 #[cfg(test)]
                 if pos.key().is_multiple_of(64) {
                     let mut fresh = Accumulators::new(sums.network().clone(), pos);
-                    assert_eq!(value, fresh.evaluate(pos), "the search has lost its way");
+                    assert_eq!(
+                        value,
+                        fresh.evaluate(pos),
+                        "incremental and fresh evaluation differ"
+                    );
                 }
                 value.clamp(-EVAL_LIMIT, EVAL_LIMIT)
             }
-            _ => self.by_hand(pos),
+            _ => self.hce(pos),
         }
     }
 
-    fn by_hand(&mut self, pos: &Position) -> Value {
+    fn hce(&mut self, pos: &Position) -> Value {
         let score = sum(pos, self.pawns.get(pos, pawn_hash(pos)));
         let strong = if score.endgame() >= 0 {
             Color::White
@@ -100,7 +105,7 @@ impl Evaluator {
     }
 }
 
-/// All terms from White's view.
+/// All terms from White's point of view.
 fn sum<S: Sum>(pos: &Position, structure: Structure<S>) -> S {
     let Structure { mut score, passed } = structure;
     let sides = [Side::new(pos, Color::White), Side::new(pos, Color::Black)];
@@ -134,11 +139,11 @@ fn signed<S: Sum>(color: Color, score: S) -> S {
     if color == Color::White { score } else { -score }
 }
 
-/// What the terms of one side need again and again.
+/// Data of one side used by several terms.
 struct Side {
     king: Square,
     pawn_attacks: Bitboard,
-    /// The king's surroundings, which it is dangerous to have attacked.
+    /// Squares around the king where attacks are dangerous.
     king_zone: Bitboard,
 }
 
@@ -158,15 +163,15 @@ impl Side {
     }
 }
 
-/// The squares that one side's pieces reach.
+/// Squares attacked by one side's pieces.
 #[derive(Default)]
 struct Reach {
     /// By role.
     by: [Bitboard; 6],
     all: Bitboard,
-    /// Reached at least twice.
+    /// Attacked at least twice.
     twice: Bitboard,
-    /// Danger to the enemy's king so far, and pieces that take part.
+    /// Danger to the enemy king from attackers so far, and their number.
     danger: i32,
     attackers: u32,
 }
@@ -179,10 +184,10 @@ impl Reach {
     }
 }
 
-/// Material that makes a middlegame.
+/// Material of a full middlegame.
 const FULL_PHASE: i32 = 24;
 
-/// How much of the middlegame is left, 0 to [`FULL_PHASE`].
+/// How far the game is in the middlegame, 0 to [`FULL_PHASE`].
 fn phase(pos: &Position) -> i32 {
     let count = |role| pos.by_role(role).count() as i32;
     let minors = count(Role::Knight) + count(Role::Bishop);
@@ -191,7 +196,7 @@ fn phase(pos: &Position) -> i32 {
 
 const FULL_SCALE: i32 = 64;
 
-/// How much of its advantage in the endgame the side can make something of, in 64ths.
+/// Scale of the endgame score in 64ths, lower in drawish endgames.
 fn scale(pos: &Position, strong: Color) -> i32 {
     let pawns = pos.pieces(strong, Role::Pawn).count() as i32;
     let value = |color| {
@@ -208,7 +213,7 @@ fn scale(pos: &Position, strong: Color) -> i32 {
     };
     let (ours, theirs) = (value(strong), value(!strong));
     if pawns == 0 && ours - theirs <= 3 {
-        // A minor piece more does not win without pawns; a lone minor piece or two knights never do.
+        // A minor piece ahead does not win without pawns; a lone minor piece or two knights never do.
         let two_knights = ours == 6 && pos.pieces(strong, Role::Knight).count() == 2;
         return if ours <= 3 || two_knights && theirs == 0 {
             0
@@ -231,7 +236,7 @@ fn scale(pos: &Position, strong: Color) -> i32 {
     (44 + 4 * pawns).min(FULL_SCALE)
 }
 
-/// Against a bare king: drive it to the edge and bring the own king near.
+/// Mop-up against a bare king: drive it to the edge and bring our own king near.
 fn mop_up(pos: &Position) -> Value {
     for us in Color::ALL {
         let bare = pos.by_color(!us).count() == 1;
@@ -246,14 +251,14 @@ fn mop_up(pos: &Position) -> Value {
     0
 }
 
-/// King steps between two squares.
+/// Chebyshev distance: king moves between two squares.
 fn distance(a: Square, b: Square) -> i32 {
     let file = (a.index() % 8).abs_diff(b.index() % 8);
     let rank = (a.index() / 8).abs_diff(b.index() / 8);
     file.max(rank) as i32
 }
 
-/// Steps from the four squares in the middle, 0 to 6.
+/// Manhattan distance from the four centre squares, 0 to 6.
 fn centre_distance(square: Square) -> i32 {
     let off = |x: usize| if x < 4 { 3 - x } else { x - 4 };
     (off(square.index() % 8) + off(square.index() / 8)) as i32
@@ -263,7 +268,7 @@ fn file_index(square: Square) -> usize {
     square.index() % 8
 }
 
-/// The rank as the side sees it: 0 is its own first rank.
+/// The rank from the side's point of view: 0 is its own first rank.
 fn forward_rank(color: Color, square: Square) -> usize {
     let rank = square.index() / 8;
     if color == Color::White {
@@ -279,7 +284,7 @@ mod tests {
     use crate::chess::Game;
     use crate::engine::control::Control;
     use crate::engine::nnue::{Kernels, tests::random_network};
-    use crate::engine::search::{Memory, Search};
+    use crate::engine::search::{Search, ThreadData};
     use crate::engine::table::Table;
     use crate::engine::{Limits, Setting};
 
@@ -297,11 +302,11 @@ mod tests {
         };
         let nodes = positions.map(|fen| {
             let game = Game::new(Position::from_fen(fen).expect("a good FEN"));
-            let mut memory = Memory::new(&Setting::with_network(None));
+            let mut thread_data = ThreadData::new(&Setting::with_network(None));
             let sums = Accumulators::with_kernels(network.clone(), kernels, game.position());
-            memory.evaluator.network = Some(sums);
+            thread_data.evaluator.network = Some(sums);
             let (control, table) = (Control::new(&limits, 0), Table::new(1));
-            Search::new(&control, &table, &mut memory, &game, &limits, 0)
+            Search::new(&control, &table, &mut thread_data, &game, &limits, 0)
                 .iterate(&mut |_| {})
                 .nodes
         });
@@ -309,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn all_kernels_search_the_same_tree() {
+    fn search_visits_same_nodes_with_all_kernels() {
         let network = Arc::new(random_network(9, 32, 8));
         let expected = nodes_with(&network, &Kernels::all()[0]);
         for kernels in Kernels::all() {
@@ -347,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_treated_alike() {
+    fn evaluate_of_mirrored_position_is_equal() {
         for fen in [
             "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
             "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
@@ -360,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_is_worth_the_move() {
+    fn evaluate_of_start_position_is_the_tempo() {
         assert_eq!(
             eval("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"),
             weights::WEIGHTS[TEMPO.index()].middlegame()
@@ -368,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn material_matters_where_it_can_win() {
+    fn evaluate_counts_material_that_can_win() {
         assert!(eval("rnb1kbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1") > 700);
         assert!(eval("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1") > 50);
         let lone_bishop = eval("4k3/4p3/8/8/8/8/3B4/4K3 w - - 0 1");

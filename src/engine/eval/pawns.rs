@@ -1,18 +1,18 @@
-//! Pawn structure, remembered by the pawns that make it, and the kings behind it.
+//! Pawn structure and king shelter, cached by pawn structure.
 
 use super::king::shelter;
 use super::phased::Phased;
-use super::pieces::place;
+use super::pieces::add_psqt;
 use super::terms::{BACKWARD, CONNECTED, DOUBLED, ISOLATED, PASSED, Sum};
 use super::{file_index, forward_rank, signed};
 use crate::chess::{Bitboard, Color, Position, Role, Square, attacks};
 
-/// What pawns and kings say without the pieces.
+/// Terms of pawns and kings, independent of other pieces.
 #[derive(Clone, Copy)]
 pub(super) struct Structure<S> {
-    /// From White's view.
+    /// From White's point of view.
     pub score: S,
-    /// Pawns that no enemy pawn can stop or take on their way, by colour.
+    /// Passed pawns, by colour.
     pub passed: [Bitboard; 2],
 }
 
@@ -28,7 +28,7 @@ impl<S: Sum> Structure<S> {
 
 const SLOTS: usize = 1 << 14;
 
-/// A structure seen lately. The kings move more often than the pawns.
+/// Cache entry. Kings move more often than pawns, so their terms are stored separately.
 #[derive(Clone, Copy)]
 struct Slot {
     pawns_hash: u64,
@@ -37,7 +37,7 @@ struct Slot {
     kings: Phased,
 }
 
-/// Structures seen lately.
+/// Cache of pawn structures.
 pub(super) struct Cache {
     slots: Vec<Slot>,
 }
@@ -45,13 +45,13 @@ pub(super) struct Cache {
 impl Cache {
     pub fn new() -> Cache {
         let nothing = Slot {
-            // Of a board without pawns.
+            // A board without pawns.
             pawns_hash: 0,
             pawns: Structure {
                 score: Phased::ZERO,
                 passed: [Bitboard::EMPTY; 2],
             },
-            // Where they cannot be at once.
+            // Invalid: two kings on one square.
             kings_at: [Square::A1; 2],
             kings: Phased::ZERO,
         };
@@ -61,7 +61,7 @@ impl Cache {
     }
 
     pub fn get(&mut self, pos: &Position, pawns_hash: u64) -> Structure<Phased> {
-        // The low bits of the hash are its weak ones.
+        // The low bits of the hash are weak.
         let slot = &mut self.slots[(pawns_hash >> 40) as usize % SLOTS];
         let kings_at = Color::ALL.map(|color| pos.king(color));
         let has_pawns = slot.pawns_hash == pawns_hash;
@@ -78,7 +78,7 @@ impl Cache {
     }
 }
 
-/// What the pawns alone say.
+/// Terms of the pawns alone.
 fn of_pawns<S: Sum>(pos: &Position) -> Structure<S> {
     let (white, white_passed) = side::<S>(pos, Color::White);
     let (black, black_passed) = side::<S>(pos, Color::Black);
@@ -88,12 +88,12 @@ fn of_pawns<S: Sum>(pos: &Position) -> Structure<S> {
     }
 }
 
-/// What the places of the kings say, and the pawns before them.
+/// Terms of the kings' squares and shelters.
 fn of_kings<S: Sum>(pos: &Position) -> S {
     let mut score = S::default();
     for us in Color::ALL {
         let mut king = shelter::<S>(pos, us);
-        place(&mut king, us, Role::King, pos.king(us));
+        add_psqt(&mut king, us, Role::King, pos.king(us));
         score += signed(us, king);
     }
     score
@@ -112,7 +112,7 @@ fn side<S: Sum>(pos: &Position, us: Color) -> (S, Bitboard) {
         let guards = attacks::pawn(!us, square) & own;
         let beside = neighbours & own & Bitboard(0xff << (8 * (square.index() / 8)));
 
-        place(&mut score, us, Role::Pawn, square);
+        add_psqt(&mut score, us, Role::Pawn, square);
         let doubled = !(ahead & own).is_empty();
         if doubled {
             score.weigh(DOUBLED, 1);
@@ -132,7 +132,7 @@ fn side<S: Sum>(pos: &Position, us: Color) -> (S, Bitboard) {
     (score, passed)
 }
 
-/// Whether an enemy pawn would take the pawn on its next step.
+/// Whether an enemy pawn would capture the pawn after its next step.
 fn is_held(us: Color, square: Square, theirs: Bitboard) -> bool {
     let step = match us {
         Color::White => 1 << square.index() << 8,
@@ -158,7 +158,7 @@ static ADJACENT_FILES: [u64; 8] = {
     table
 };
 
-/// The squares of ranks ahead of a square, for White and Black.
+/// Squares on ranks ahead of a square, for White and Black.
 const fn ahead(color: usize, square: usize) -> u64 {
     let rank = square / 8;
     if color == 0 {
@@ -172,7 +172,7 @@ const fn ahead(color: usize, square: usize) -> u64 {
     }
 }
 
-/// The squares before a pawn on its own file.
+/// Squares ahead of a pawn on its own file.
 pub(super) static FORWARD_FILE: [[u64; 64]; 2] = {
     let mut table = [[0; 64]; 2];
     let mut square = 0;
@@ -184,7 +184,7 @@ pub(super) static FORWARD_FILE: [[u64; 64]; 2] = {
     table
 };
 
-/// The squares before a pawn on the files next to it.
+/// Squares ahead of a pawn on the adjacent files.
 pub(super) static FRONT_SPAN: [[u64; 64]; 2] = {
     let mut table = [[0; 64]; 2];
     let mut square = 0;

@@ -1,12 +1,12 @@
-//! A score for the middlegame and one for the endgame in one integer.
+//! Middlegame and endgame score packed into one integer.
 
 use std::ops::{Add, AddAssign, Mul, Neg, Sub, SubAssign};
 
-/// Middlegame in the low half, endgame in the high half; both within 16 bits, so that one addition adds both.
+/// Middlegame in the low half, endgame in the high half, each within 16 bits, so that one addition adds both.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Phased(i32);
 
-/// A weight in centipawns: for the middlegame and for the endgame.
+/// A pair of middlegame and endgame score, in centipawns.
 pub(super) const fn s(middlegame: i32, endgame: i32) -> Phased {
     Phased((endgame << 16) + middlegame)
 }
@@ -26,7 +26,7 @@ impl Phased {
         Phased(self.0 + other.0)
     }
 
-    /// Half of each, towards zero.
+    /// Half of each, rounded towards zero.
     pub const fn half(self) -> Phased {
         s(self.middlegame() / 2, self.endgame() / 2)
     }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_do_not_mix() {
+    fn phased_arithmetic_keeps_halves_apart() {
         for (m, e) in [(0, 0), (5, -7), (-5, 7), (-300, -299), (1_000, -1_000)] {
             let both = s(m, e);
             assert_eq!((both.middlegame(), both.endgame()), (m, e));

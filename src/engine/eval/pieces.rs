@@ -1,4 +1,4 @@
-//! Pieces: where they stand, how far they reach, what they threaten; passed pawns on their way.
+//! Piece terms: piece-square tables, mobility, threats; progress of passed pawns.
 
 use super::king::{ATTACK, ATTACKER};
 use super::pawns::{FORWARD_FILE, FRONT_SPAN};
@@ -9,7 +9,7 @@ use crate::chess::{Bitboard, Color, Position, Role, Square, attacks};
 const FILE_A: u64 = 0x0101_0101_0101_0101;
 const DARK: Bitboard = Bitboard(0xaa55_aa55_aa55_aa55);
 
-/// Material, place and mobility of the pieces of one side, whose passed pawns are `passed`; fills in what its pieces reach.
+/// Material, piece-square and mobility terms of one side, whose passed pawns are `passed`; fills in `reach`.
 pub(super) fn score<S: Sum>(
     pos: &Position,
     us: Color,
@@ -40,7 +40,7 @@ pub(super) fn score<S: Sum>(
                 & !(pos.by_color(us) & (own_pawns | side.king.into()))
                 & !other.pawn_attacks;
             let free = free.count() as usize;
-            place(&mut score, us, role, square);
+            add_psqt(&mut score, us, role, square);
             let mobility = match role {
                 Role::Knight => KNIGHT_MOBILITY.at(free),
                 Role::Bishop => BISHOP_MOBILITY.at(free.min(13)),
@@ -58,14 +58,14 @@ pub(super) fn score<S: Sum>(
     score
 }
 
-/// A piece, where it stands.
-pub(super) fn place<S: Sum>(score: &mut S, us: Color, role: Role, square: Square) {
+/// Material and piece-square terms.
+pub(super) fn add_psqt<S: Sum>(score: &mut S, us: Color, role: Role, square: Square) {
     let (role, rank, file) = (role.index(), forward_rank(us, square), file_index(square));
     score.weigh(MATERIAL.at(role), 1);
-    score.weigh(PLACE.at((role * 8 + rank) * 4 + file.min(7 - file)), 1);
+    score.weigh(PSQT.at((role * 8 + rank) * 4 + file.min(7 - file)), 1);
 }
 
-/// The squares a piece reaches, through own pieces that reach on the same line.
+/// Squares attacked by a piece, with x-rays through own pieces that move the same way.
 fn reached(pos: &Position, us: Color, role: Role, square: Square) -> Bitboard {
     let occupied = pos.occupied();
     let queens = pos.by_role(Role::Queen);
@@ -121,7 +121,7 @@ fn rook<S: Sum>(score: &mut S, pos: &Position, us: Color, square: Square, passed
     }
 }
 
-/// What the side's pieces attack that the other side would rather not lose.
+/// Threats of the side's pieces against the enemy's.
 pub(super) fn threats<S: Sum>(pos: &Position, us: Color, own: &Reach, theirs: &Reach) -> S {
     let enemies = pos.by_color(!us);
     let minors = enemies & (pos.by_role(Role::Knight) | pos.by_role(Role::Bishop));
@@ -133,7 +133,7 @@ pub(super) fn threats<S: Sum>(pos: &Position, us: Color, own: &Reach, theirs: &R
     let guarded = theirs.by[Role::Pawn.index()];
     let hanging = enemies & own.all & !theirs.all;
 
-    // Steps of pawns to squares where they are not taken at once.
+    // Pawn pushes to squares where they are not captured at once.
     let pawns = pos.pieces(us, Role::Pawn);
     let empty = !pos.occupied();
     let (third, step): (u64, fn(u64) -> u64) = match us {
@@ -159,7 +159,7 @@ pub(super) fn threats<S: Sum>(pos: &Position, us: Color, own: &Reach, theirs: &R
     score
 }
 
-/// How far passed pawns may hope to get.
+/// Terms for the way ahead of passed pawns.
 pub(super) fn passed<S: Sum>(pos: &Position, us: Color, passed: Bitboard) -> S {
     let (own, theirs) = (pos.king(us), pos.king(!us));
     let mut score = S::default();

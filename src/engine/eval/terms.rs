@@ -1,12 +1,12 @@
-//! What the evaluation counts: a name for every weight and row of weights. What they are worth is in
-//! [`weights`](super::weights), which `knightwatch fit` writes.
+//! Terms of the evaluation: a name for every weight or row of weights. The values are in [`weights`](super::weights),
+//! which `knightwatch texel` writes.
 
 use std::ops::{Add, AddAssign, Neg, Sub};
 
 use super::phased::Phased;
 use super::weights::WEIGHTS;
 
-/// A weight, or a row of them, by its place among all weights.
+/// A weight or a row of weights, by index.
 #[derive(Clone, Copy)]
 pub(super) struct Term {
     first: usize,
@@ -14,7 +14,7 @@ pub(super) struct Term {
 }
 
 impl Term {
-    /// One of a row.
+    /// One weight of a row.
     pub const fn at(self, index: usize) -> Term {
         debug_assert!(index < self.count, "beyond the row");
         Term {
@@ -23,21 +23,21 @@ impl Term {
         }
     }
 
-    /// Its place among all weights.
+    /// The index of a single weight.
     pub const fn index(self) -> usize {
         debug_assert!(self.count == 1, "a whole row");
         self.first
     }
 }
 
-/// What terms add up to: in play a score ([`Phased`]), for the fit how often each weight is in it.
+/// A sum of terms: a score ([`Phased`]), or in a trace how often each weight counts.
 pub(super) trait Sum:
     Default + From<Phased> + Add<Output = Self> + Sub<Output = Self> + Neg<Output = Self> + AddAssign
 {
-    /// Adds a weight so many times.
+    /// Adds a weight `times` times.
     fn weigh(&mut self, term: Term, times: i32);
 
-    /// Half of it, towards zero.
+    /// Half of it, rounded towards zero.
     fn halved(self) -> Self;
 }
 
@@ -53,10 +53,10 @@ impl Sum for Phased {
     }
 }
 
-/// Makes a [`Term`] of each line, and a table of all: `/// What it is. NAME: [size of the row];`
+/// Defines a [`Term`] per line, and the table of all: `/// Description. NAME: [row sizes];`
 macro_rules! terms {
     ($($(#[doc = $doc:literal])+ $name:ident: [$($size:literal),+];)*) => {
-        /// The names and sizes of all rows, in the order of their weights.
+        /// Names and sizes of all rows, in the order of their weights.
         pub(super) const ROWS: &[(&str, &[usize])] = &[$((stringify!($name), &[$($size),+])),*];
 
         #[allow(clippy::upper_case_acronyms, non_camel_case_types)]
@@ -82,7 +82,7 @@ const fn weights_before(rows: usize) -> usize {
     sum
 }
 
-/// Weights in a row of these sizes.
+/// Number of weights in a row of these sizes.
 pub(super) const fn size(sizes: &[usize]) -> usize {
     let (mut at, mut product) = (0, 1);
     while at < sizes.len() {
@@ -92,16 +92,18 @@ pub(super) const fn size(sizes: &[usize]) -> usize {
     product
 }
 
-/// Weights altogether.
+/// Number of all weights.
 pub(super) const COUNT: usize = weights_before(ROWS.len());
 
 terms! {
-    /// By role; kings are always there.
+    /// By role.
     MATERIAL: [6];
-    /// By role, rank from the own side, file from the edge (a and h, b and g, c and f, d and e).
-    PLACE: [6, 8, 4];
+    /// Piece-square table, by role, rank from the own side, and file from the edge (a and h, b and g, c and f, d and
+    /// e).
+    PSQT: [6, 8, 4];
 
-    /// By the number of squares a piece reaches that are neither own nor guarded by pawns.
+    /// By the number of attacked squares that are neither blocked by own pawns or the king nor guarded by enemy
+    /// pawns.
     KNIGHT_MOBILITY: [9];
     /// Likewise.
     BISHOP_MOBILITY: [14];
@@ -110,60 +112,60 @@ terms! {
     /// Likewise.
     QUEEN_MOBILITY: [28];
 
-    /// A pawn behind an own one.
+    /// A pawn behind another own pawn.
     DOUBLED: [1];
-    /// A pawn without own ones on the files next to it.
+    /// A pawn without own pawns on the adjacent files.
     ISOLATED: [1];
-    /// A pawn that the others have left behind, and that cannot follow.
+    /// A pawn behind its neighbours whose next square an enemy pawn guards.
     BACKWARD: [1];
-    /// By rank, for pawns that a pawn guards or that stand side by side.
+    /// By rank, for pawns guarded by a pawn or next to one.
     CONNECTED: [8];
-    /// By rank, for pawns that no pawn can stop any more.
+    /// By rank, for passed pawns.
     PASSED: [8];
-    /// By rank, more when the square in front is free.
+    /// By rank, for passed pawns with a free square ahead.
     PASSED_FREE: [8];
-    /// By rank, for every square between the square in front and the enemy's king.
+    /// By rank, per king step of the enemy king to the square ahead.
     PASSED_ENEMY_KING: [8];
-    /// By rank, for every square between the square in front and the own king.
+    /// By rank, per king step of the own king to the square ahead.
     PASSED_OWN_KING: [8];
 
     /// Two bishops.
     BISHOP_PAIR: [1];
-    /// For every own pawn on the bishop's colour.
+    /// For every own pawn on the colour of the bishop.
     PAWN_ON_BISHOP_COLOR: [1];
-    /// A minor piece guarded by a pawn where no pawn can chase it: knight, bishop.
+    /// A minor piece guarded by a pawn, out of reach of enemy pawns: knight, bishop.
     OUTPOST: [2];
-    /// A minor piece right behind a pawn.
+    /// A minor piece directly behind a pawn.
     MINOR_BEHIND_PAWN: [1];
-    /// No pawn on the rook's file.
+    /// No pawns on the rook's file.
     ROOK_ON_OPEN_FILE: [1];
-    /// No own pawn on the rook's file.
+    /// No own pawns on the rook's file.
     ROOK_ON_HALF_OPEN_FILE: [1];
-    /// A rook behind an own passed pawn, or in front of the enemy's.
+    /// A rook behind an own passed pawn.
     ROOK_BEHIND_PASSED: [1];
 
-    /// For every piece that a pawn attacks.
+    /// For every piece attacked by a pawn.
     PAWN_ATTACKS_PIECE: [1];
-    /// For every rook or queen that a minor piece attacks.
+    /// For every rook or queen attacked by a minor piece.
     MINOR_ATTACKS_MAJOR: [1];
-    /// For every queen that a rook attacks.
+    /// For every queen attacked by a rook.
     ROOK_ATTACKS_QUEEN: [1];
-    /// For every minor piece, guarded by no pawn, that a minor piece attacks.
+    /// For every minor piece attacked by a minor piece and not guarded by a pawn.
     MINOR_ATTACKS_MINOR: [1];
-    /// For everything that is attacked and not guarded at all.
+    /// For every piece or pawn attacked and not defended.
     HANGING: [1];
-    /// For every piece that a pawn could attack by a safe step.
+    /// For every piece that a safe pawn push would attack.
     PUSH_THREAT: [1];
 
-    /// By rank of the nearest own pawn before the king on its file or next to it; 0: there is none.
+    /// By rank of the nearest own pawn ahead of the king, on its file and the adjacent ones; 0 if none.
     SHELTER: [8];
-    /// By rank, from the king's side, of the nearest enemy pawn before the king; 0: there is none.
+    /// By rank of the nearest enemy pawn ahead of the king, seen from the king's side; 0 if none.
     STORM: [8];
-    /// The same where that pawn runs into an own one.
+    /// The same if that pawn is blocked by an own one.
     STORM_BLOCKED: [8];
-    /// On a half-open or open file next to the king, twice on its own.
+    /// No own pawn on a file next to the king; counts twice on the king's own file.
     KING_FILE_OPEN: [1];
 
-    /// To be on the move.
+    /// For the side to move.
     TEMPO: [1];
 }

@@ -1,4 +1,4 @@
-//! The evaluation taken apart: how often a position counts each weight, for `knightwatch fit`.
+//! Evaluation trace: how often a position counts each weight, for `knightwatch texel`.
 //!
 //! It is made by the code that evaluates, with another `Sum`, so that the two cannot differ.
 
@@ -12,10 +12,10 @@ use super::weights::WEIGHTS;
 use super::{FULL_PHASE, FULL_SCALE, mop_up, phase, scale, sum};
 use crate::chess::{Color, Position};
 
-/// A weight in centipawns: for the middlegame and for the endgame.
+/// A weight in centipawns: middlegame and endgame.
 pub type Pair = [f64; 2];
 
-/// The weights that the engine plays with.
+/// The current weights.
 #[must_use]
 pub fn weights() -> Vec<Pair> {
     WEIGHTS.iter().map(|weight| pair(*weight)).collect()
@@ -25,18 +25,18 @@ fn pair(score: Phased) -> Pair {
     [score.middlegame().into(), score.endgame().into()]
 }
 
-/// A position's evaluation as a function of the weights: linear, but for the sign of the endgame.
+/// The evaluation of a position as a function of the weights: linear except for the sign of the endgame score.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// Weights that White counts more often, less often where it is negative, in halves.
+    /// Weights and how often White counts them more than Black, in halves.
     terms: Box<[(u16, i16)]>,
-    /// What no weight is in.
+    /// The part without weights.
     rest: Phased,
     /// Of `FULL_PHASE`.
     phase: u8,
-    /// Of `FULL_SCALE`, for the endgame that favours White, and Black.
+    /// Of `FULL_SCALE`, for endgames that favour White and Black.
     scales: [u8; 2],
-    /// What is not tapered.
+    /// The part that is not tapered.
     bonus: i16,
 }
 
@@ -55,19 +55,20 @@ impl Trace {
         }
     }
 
-    /// The places of the weights that count, and how often.
+    /// Indices of the weights that count, and how often.
     pub fn terms(&self) -> impl Iterator<Item = (usize, f64)> {
         let halves = self.terms.iter();
-        halves.map(|&(place, halves)| (place.into(), f64::from(halves) / 2.0))
+        halves.map(|&(index, halves)| (index.into(), f64::from(halves) / 2.0))
     }
 
-    /// The evaluation with these weights from White's view, and how much a unit of middlegame and endgame adds to it.
+    /// The evaluation with these weights from White's point of view, and its derivative by middlegame and endgame
+    /// score.
     #[must_use]
     pub fn evaluate(&self, weights: &[Pair]) -> (f64, Pair) {
         let mut score = pair(self.rest);
-        for (place, times) in self.terms() {
-            score[0] += times * weights[place][0];
-            score[1] += times * weights[place][1];
+        for (index, times) in self.terms() {
+            score[0] += times * weights[index][0];
+            score[1] += times * weights[index][1];
         }
         let middlegame = f64::from(self.phase) / f64::from(FULL_PHASE);
         let scale = self.scales[usize::from(score[1] < 0.0)];
@@ -77,7 +78,7 @@ impl Trace {
     }
 }
 
-/// How often each weight is in a sum, in halves, and what else is in it.
+/// How often each weight counts in a sum, in halves, and the rest of the sum.
 struct Counts {
     halves: [i16; COUNT],
     rest: Phased,
@@ -142,7 +143,7 @@ impl Sub for Counts {
     }
 }
 
-/// The text of `src/engine/eval/weights.rs` with these weights; `origin` says where they come from, in lines.
+/// Source text of `src/engine/eval/weights.rs` with these weights; `origin` documents where they come from.
 #[must_use]
 pub fn source(weights: &[Pair], origin: &str) -> String {
     let mut text = "//! What each of the [`terms`](super::terms) is worth, in centipawns for (middlegame, endgame).\n\
@@ -157,7 +158,7 @@ pub fn source(weights: &[Pair], origin: &str) -> String {
     for (name, sizes) in ROWS {
         let (row, rest) = left.split_at(size(sizes));
         left = rest;
-        // A line is a rank, or eight of a list.
+        // A line is a rank, or eight weights of a list.
         let line = if sizes.len() > 1 {
             sizes[sizes.len() - 1]
         } else {
@@ -187,7 +188,7 @@ mod tests {
     use crate::engine::eval::terms::BISHOP_PAIR;
 
     #[test]
-    fn a_trace_is_the_evaluation() {
+    fn trace_evaluates_like_the_evaluator() {
         let (mut rng, mut evaluator) = (fastrand::Rng::with_seed(1), Evaluator::new(None));
         let (weights, mut seen) = (weights(), vec![false; COUNT]);
         for start in 0..200 {
@@ -197,24 +198,24 @@ mod tests {
                 let white = if pos.turn().is_white() { ours } else { -ours };
                 let trace = Trace::new(&pos);
                 let (value, _) = trace.evaluate(&weights);
-                // What integers lose: half a centipawn for either shelter, one by the scale and one by the taper.
+                // Rounding: half a centipawn for either shelter, one for the scale and one for the taper.
                 assert!(
                     (value - white).abs() < 3.0,
                     "{}: {value}, {white}",
                     pos.fen()
                 );
-                trace.terms().for_each(|(place, _)| seen[place] = true);
+                trace.terms().for_each(|(index, _)| seen[index] = true);
                 let mv = rng.choice(pos.legal_moves().iter().copied());
                 pos.play(mv.expect("a legal move"));
             }
         }
-        // Not all: the king's material, pawns on the first and last rank, and the like never count.
+        // Some never count: the king's material, pawns on the first and last rank.
         let seen = seen.iter().filter(|seen| **seen).count();
         assert!(seen > COUNT * 4 / 5, "{seen} of {COUNT}");
     }
 
     #[test]
-    fn the_table_of_weights_is_as_it_is_written() {
+    fn source_reproduces_weights_file() {
         let table = |text: &str| {
             let lines = text.lines().filter(|line| !line.starts_with("//!"));
             lines.map(str::to_owned).collect::<Vec<_>>()
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_are_exact() {
+    fn counts_halved_are_exact() {
         let mut counts = Counts::from(s(7, -9));
         counts.weigh(BISHOP_PAIR, -3);
         let half = -counts.halved();

@@ -1,7 +1,7 @@
-//! What each of the [`terms`](super::terms) is worth, in centipawns for (middlegame, endgame).
+//! Weights of the [`terms`](super::terms), in centipawns for (middlegame, endgame).
 //!
-//! Written by `knightwatch fit --wdl 0.3 --epochs 20 --batch 16384 --rate 1 --hold 1000 --seed 1`:
-//! 4647432 positions of 59382 games, K 190, error of validation 0.013210, 0.013809 before.
+//! Written by `knightwatch texel --wdl 0.3 --epochs 20 --batch 16384 --rate 1 --hold 1000 --seed 1`: 4647432
+//! positions of 59382 games, K 190, validation error 0.013210, 0.013809 before.
 
 use super::phased::{Phased, s};
 use super::terms::COUNT;
@@ -10,7 +10,7 @@ use super::terms::COUNT;
 pub(super) static WEIGHTS: [Phased; COUNT] = [
     // MATERIAL
     s(77, 116), s(322, 356), s(330, 376), s(443, 633), s(1014, 1088), s(0, 0),
-    // PLACE, 0
+    // PSQT, 0
     s(0, 0), s(0, 0), s(0, 0), s(0, 0),
     s(-13, 13), s(7, 12), s(-1, 14), s(-10, 17),
     s(-13, 6), s(1, 6), s(2, 4), s(1, 7),
@@ -19,7 +19,7 @@ pub(super) static WEIGHTS: [Phased; COUNT] = [
     s(9, 37), s(14, 37), s(26, 29), s(30, 15),
     s(60, 55), s(48, 71), s(52, 66), s(62, 61),
     s(0, 0), s(0, 0), s(0, 0), s(0, 0),
-    // PLACE, 1
+    // PSQT, 1
     s(-50, -45), s(-22, -33), s(-16, -19), s(-15, -13),
     s(-22, -27), s(-18, -12), s(-7, -19), s(-1, -9),
     s(-21, -19), s(2, -10), s(4, -7), s(9, 6),
@@ -28,7 +28,7 @@ pub(super) static WEIGHTS: [Phased; COUNT] = [
     s(-21, -15), s(12, -2), s(23, 6), s(32, 4),
     s(-31, -22), s(-20, -11), s(27, -13), s(15, -2),
     s(-109, -51), s(-64, -24), s(-53, -16), s(-22, -10),
-    // PLACE, 2
+    // PSQT, 2
     s(-8, -17), s(4, -1), s(-10, -2), s(-6, -5),
     s(11, -12), s(19, -12), s(14, -10), s(6, -5),
     s(2, -4), s(17, -1), s(13, 1), s(8, 6),
@@ -37,7 +37,7 @@ pub(super) static WEIGHTS: [Phased; COUNT] = [
     s(-4, 2), s(13, -1), s(14, 4), s(14, 1),
     s(-30, 1), s(-12, 4), s(-9, 11), s(-18, 10),
     s(-24, 5), s(-27, 9), s(-40, 5), s(-46, 10),
-    // PLACE, 3
+    // PSQT, 3
     s(-17, -11), s(-13, -13), s(-4, -13), s(5, -19),
     s(-39, -2), s(-14, -14), s(-15, -4), s(-8, -12),
     s(-35, 0), s(-19, -1), s(-23, -1), s(-12, -8),
@@ -46,7 +46,7 @@ pub(super) static WEIGHTS: [Phased; COUNT] = [
     s(-7, 16), s(14, 11), s(26, 8), s(29, 3),
     s(7, 20), s(5, 20), s(36, 10), s(44, 5),
     s(23, 15), s(13, 17), s(14, 15), s(17, 16),
-    // PLACE, 4
+    // PSQT, 4
     s(-15, -39), s(-15, -35), s(-13, -41), s(2, -62),
     s(-1, -29), s(-2, -37), s(9, -42), s(0, -25),
     s(-12, -14), s(1, -10), s(-9, 7), s(-10, 8),
@@ -55,7 +55,7 @@ pub(super) static WEIGHTS: [Phased; COUNT] = [
     s(-5, 2), s(6, 21), s(5, 28), s(13, 32),
     s(-5, 9), s(-22, 28), s(2, 31), s(-2, 48),
     s(7, 2), s(7, 15), s(28, 13), s(17, 23),
-    // PLACE, 5
+    // PSQT, 5
     s(19, -51), s(34, -39), s(-1, -30), s(-5, -41),
     s(17, -21), s(10, -9), s(-11, -6), s(-32, -4),
     s(-8, -3), s(4, 3), s(-13, 9), s(-34, 13),

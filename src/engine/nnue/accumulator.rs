@@ -1,9 +1,9 @@
-//! The first layer's sums along one line of search, kept up to date move by move.
+//! Accumulators: the first layer's sums along the current line of the search, updated incrementally.
 //!
-//! A search thread owns one [`Accumulators`]: [`push`](Accumulators::push) at every move it makes, [`pop`](Accumulators::pop) at
-//! every move it takes back, nothing at a null move. A push only notes which pieces moved; the sums are brought up to date when the
-//! position is evaluated, from the nearest ancestor that has them. A king that crosses between the d and e files turns its side's
-//! view around, so that this side is then summed anew.
+//! A search thread owns one [`Accumulators`] and calls [`push`](Accumulators::push) for every move it makes and
+//! [`pop`](Accumulators::pop) for every move it unmakes; null moves change nothing. A push only records the changed
+//! pieces; the sums are updated when the position is evaluated, from the nearest ancestor that has them. If a king
+//! crosses between the d and e files, its side's view is mirrored and is summed from scratch.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::features::{self, is_mirrored};
 use super::{Kernels, Lane, Network};
 use crate::chess::{Color, File, Move, MoveKind, Piece, Position, Role, Square};
 
-/// What one move puts on the board and takes from it; castling and captures have the most.
+/// Pieces added and removed by a move; castling and captures change the most.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     added: [(Piece, Square); 2],
@@ -24,31 +24,31 @@ struct Change {
 struct Frame {
     /// The move that led here; meaningless at the root.
     change: Change,
-    /// By colour: whether that side sees the board mirrored.
+    /// By colour: whether that side's view is mirrored.
     mirrored: [bool; 2],
-    /// By colour: whether the sums stand.
+    /// By colour: whether the sums are up to date.
     ready: [bool; 2],
 }
 
-/// The sums of the positions from the root to the current one, for both sides.
+/// The sums of the positions from the root to the current one, for both perspectives.
 #[derive(Clone, Debug)]
 pub struct Accumulators {
     network: Arc<Network>,
     kernels: &'static Kernels,
     frames: Vec<Frame>,
-    /// Two perspectives a frame, `stride` lanes each.
+    /// Two perspectives per frame, `stride` lanes each.
     sums: Vec<Lane>,
     stride: usize,
 }
 
 impl Accumulators {
-    /// For searches that start from `root`.
+    /// Creates accumulators for searches from `root`.
     #[must_use]
     pub fn new(network: Arc<Network>, root: &Position) -> Accumulators {
         Accumulators::with_kernels(network, Kernels::best(), root)
     }
 
-    /// As [`new`](Self::new), with chosen kernels.
+    /// Like [`new`](Self::new), with the given kernels.
     #[must_use]
     pub fn with_kernels(
         network: Arc<Network>,
@@ -72,7 +72,8 @@ impl Accumulators {
         &self.network
     }
 
-    /// Starts again from `root`. Its sums are made at once: it is the ancestor of all, and never evaluated when it is in check.
+    /// Restarts from `root`. Its sums are computed at once: all others derive from it, and it is never evaluated if
+    /// in check.
     pub fn reset(&mut self, root: &Position) {
         let nothing = (
             Piece {
@@ -95,13 +96,13 @@ impl Accumulators {
             mirrored,
             ready: [false; 2],
         });
-        self.make_room();
+        self.reserve_sums();
         for color in Color::ALL {
             self.refresh(root, color);
         }
     }
 
-    /// Follows `mv`, a legal move of `position`, which is the current one, before the move.
+    /// Makes `mv`, a legal move of the current position `position`.
     #[inline]
     pub fn push(&mut self, position: &Position, mv: Move) {
         let (change, king) = change(position, mv);
@@ -116,19 +117,19 @@ impl Accumulators {
         });
     }
 
-    /// Takes the last pushed move back.
+    /// Unmakes the last pushed move.
     #[inline]
     pub fn pop(&mut self) {
         self.frames.pop();
         debug_assert!(!self.frames.is_empty(), "more pops than pushes");
     }
 
-    /// Centipawns for the side to move of `position`, which must be the current one.
+    /// The value in centipawns for the side to move of `position`, which must be the current one.
     #[must_use]
     pub fn evaluate(&mut self, position: &Position) -> i32 {
-        self.make_room();
-        self.bring_up(position, Color::White);
-        self.bring_up(position, Color::Black);
+        self.reserve_sums();
+        self.update_perspective(position, Color::White);
+        self.update_perspective(position, Color::Black);
         let top = self.frames.len() - 1;
         let (us, them) = (
             self.at(top, position.turn()),
@@ -143,9 +144,9 @@ impl Accumulators {
         )
     }
 
-    /// There are sums for all frames.
+    /// Allocates sums for all frames.
     #[inline]
-    fn make_room(&mut self) {
+    fn reserve_sums(&mut self) {
         let needed = self.frames.len() * 2 * self.stride;
         if self.sums.len() < needed {
             self.sums
@@ -157,13 +158,13 @@ impl Accumulators {
         self.frames.last().expect("the root frame stays")
     }
 
-    /// Where a frame's sums start.
+    /// Index of the first lane of a frame's sums.
     fn at(&self, frame: usize, color: Color) -> usize {
         (2 * frame + color.index()) * self.stride
     }
 
-    /// Makes the current position's sums of one perspective right.
-    fn bring_up(&mut self, position: &Position, color: Color) {
+    /// Brings the current position's sums of one perspective up to date.
+    fn update_perspective(&mut self, position: &Position, color: Color) {
         let side = color.index();
         let top = self.frames.len() - 1;
         let mirrored = self.frames[top].mirrored[side];
@@ -179,7 +180,7 @@ impl Accumulators {
         }
     }
 
-    /// Sums the current position from nothing.
+    /// Computes the current position's sums from scratch.
     fn refresh(&mut self, position: &Position, color: Color) {
         let top = self.frames.len() - 1;
         let at = self.at(top, color);
@@ -195,7 +196,7 @@ impl Accumulators {
         self.frames[top].ready[color.index()] = true;
     }
 
-    /// Sums `frame` from the frame before it.
+    /// Computes the sums of `frame` from the frame before it.
     fn step(&mut self, frame: usize, color: Color, mirrored: bool) {
         let change = &self.frames[frame].change;
         let index = |(piece, square)| features::index(color, mirrored, piece, square);
@@ -214,7 +215,7 @@ impl Accumulators {
     }
 }
 
-/// The inputs that are on, for one perspective; returns how many.
+/// Collects the active inputs of one perspective; returns their number.
 fn active_features(position: &Position, perspective: Color, into: &mut [u16; 32]) -> usize {
     let mirrored = is_mirrored(position.king(perspective).index());
     let mut count = 0;
@@ -229,7 +230,7 @@ fn active_features(position: &Position, perspective: Color, into: &mut [u16; 32]
     count
 }
 
-/// What `mv` changes on the board of `position`, and where the mover's king goes, if it moves.
+/// Pieces changed by `mv` in `position`, and the new square of the mover's king if it moves.
 #[inline]
 fn change(position: &Position, mv: Move) -> (Change, Option<Square>) {
     let us = position.turn();

@@ -1,11 +1,11 @@
-//! The network: a small efficiently updatable evaluation, trained only on games that Knightwatch played against itself.
+//! Efficiently updatable neural network, trained only on Knightwatch's games against itself.
 //!
-//! Shape: `(768 -> H) x 2 -> 1 x B`. Each side sees the board from its own end, mirrored so that its own king always stands on
-//! files a to d; 768 inputs (colour, role, square) feed `H` units; the two halves, side to move first, are squared after clipping
-//! (SCReLU) and summed by one of `B` output rows, chosen by the number of pieces on the board.
+//! Architecture: `(768 -> H) x 2 -> 1 x B`. Each side sees the board from its own end, mirrored so that its king is
+//! on files a to d. 768 inputs (colour, role, square) feed `H` hidden units; the two halves, side to move first, go
+//! through SCReLU (squared clipped ReLU) and one of `B` output rows, chosen by the number of pieces on the board.
 //!
-//! [`Network`] is the file and its weights, [`Accumulators`] the state of one search thread, [`Kernels`] the arithmetic for the
-//! processor at hand; [`features`] says which input a piece is. Everything is integer arithmetic and the same on every machine.
+//! [`Network`] holds the weights, [`Accumulators`] the state of one search thread, [`Kernels`] the arithmetic for the
+//! CPU; [`features`] maps pieces to inputs. All arithmetic is integer and gives the same results on every machine.
 
 mod accumulator;
 pub mod features;
@@ -18,7 +18,7 @@ pub use accumulator::Accumulators;
 pub use network::{Lane, Network, NetworkError, OpenError, Shape};
 pub use simd::Kernels;
 
-/// What positions are evaluated with, in a line for people.
+/// The evaluation in use, in one line for users.
 #[must_use]
 pub fn describe(network: Option<&Network>) -> String {
     match network {
@@ -30,13 +30,13 @@ pub fn describe(network: Option<&Network>) -> String {
                 Kernels::best().name()
             )
         }
-        None => "evaluation: by hand".to_owned(),
+        None => "evaluation: hand-crafted".to_owned(),
     }
 }
 
-/// One unit of the first layer's clipped activation.
+/// Quantisation of the hidden layer: this is an activation of 1.
 pub const QA: i32 = 255;
-/// One unit of an output weight.
+/// Quantisation of the output layer: this is a weight of 1.
 pub const QB: i32 = 64;
-/// Values in one [`Lane`], the step in which layers grow.
+/// Values in one [`Lane`]; hidden layers are a multiple of this.
 pub const LANE: usize = 32;

@@ -1,8 +1,8 @@
-//! The network's file and weights.
+//! Network file format and weights.
 //!
-//! A file is a 64-byte header and the weights, all little-endian:
+//! A file is a 64-byte header followed by the weights, all little-endian:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 0..4 | `KWNN` |
 //! | 4..6 | version, 1 |
@@ -10,9 +10,9 @@
 //! | 8..10 | hidden units `H`, a multiple of 32 |
 //! | 10..12 | output rows `B` |
 //! | 12..14, 14..16 | `QA` = 255, `QB` = 64 |
-//! | 16..20 | scale: centipawns of one unit of output |
+//! | 16..20 | scale: centipawns per unit of output |
 //! | 20..24 | zero |
-//! | 24..32 | FNV-1a (64 bits) of everything but these eight bytes |
+//! | 24..32 | FNV-1a (64 bits) of everything except these eight bytes |
 //! | 32..64 | name, UTF-8, padded with zeros |
 //! | then | `i16` weights `[768][H]`, `i16` biases `[H]`, `i16` output weights `[B][2][H]`, `i32` output biases `[B]` |
 
@@ -25,19 +25,19 @@ use crate::input;
 
 const MAGIC: [u8; 4] = *b"KWNN";
 const VERSION: u16 = 1;
-const HEADER: usize = 64;
-const NAME: usize = 32;
-/// Hidden units at most; keeps hostile files small.
+const HEADER_BYTES: usize = 64;
+const NAME_BYTES: usize = 32;
+/// Most hidden units; bounds the size of hostile files.
 const MAX_HIDDEN: usize = 2048;
 
-/// The longest network file that is read, in bytes: twenty times the largest shape.
-const LONGEST: u64 = 64 << 20;
+/// The largest network file that is read: twenty times the largest shape.
+const MAX_FILE_BYTES: u64 = 64 << 20;
 const MAX_BUCKETS: usize = 32;
 
-/// The network in this binary; an empty file means that there is none.
+/// The network embedded in this binary; empty if there is none.
 static EMBEDDED: &[u8] = include_bytes!("net.bin");
 
-/// Thirty-two 16-bit values on one cache line: the step in which all layers are stored.
+/// Thirty-two 16-bit values on one cache line: the unit in which all layers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct Lane(pub [i16; LANE]);
@@ -46,50 +46,49 @@ impl Lane {
     pub const ZERO: Lane = Lane([0; LANE]);
 }
 
-/// Why a file is not a network that this engine can use.
+/// Error of decoding a network file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
-    #[error("not a Knightwatch network (it does not start with KWNN)")]
+    #[error("not a Knightwatch network (does not start with KWNN)")]
     NotANetwork,
-    #[error("network format version {0}, this engine reads version {VERSION}")]
+    #[error("unsupported network format version {0} (supported: {VERSION})")]
     Version(u16),
     #[error("unsupported network shape: {0}")]
     Shape(String),
-    #[error("the network has {got} bytes, its header asks for {expected}")]
+    #[error("network has {got} bytes, its header requires {expected}")]
     Length { expected: usize, got: usize },
-    #[error("the network is damaged (its checksum is wrong)")]
+    #[error("network is damaged (wrong checksum)")]
     Checksum,
-    #[error("a weight of the network is out of range: {0}")]
+    #[error("network weights out of range: {0}")]
     Range(&'static str),
 }
 
-/// A network file that could not be used.
+/// Error of opening a network file.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {why}", path.display())]
 pub struct OpenError {
     path: PathBuf,
-    why: Why,
+    why: OpenErrorKind,
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Why {
+enum OpenErrorKind {
     #[error(transparent)]
     Read(std::io::Error),
     #[error(transparent)]
     Bad(NetworkError),
 }
 
-/// The sizes of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Units per perspective, a multiple of 32.
+    /// Hidden units per perspective, a multiple of 32.
     pub hidden: usize,
     /// Output rows.
     pub buckets: usize,
 }
 
 impl Shape {
-    /// Whether the engine can compute such a network; the error says what is wrong.
+    /// Checks that the engine supports this shape.
     pub fn check(self) -> Result<(), NetworkError> {
         if self.hidden == 0 || !self.hidden.is_multiple_of(LANE) || self.hidden > MAX_HIDDEN {
             return Err(NetworkError::Shape(format!(
@@ -106,13 +105,13 @@ impl Shape {
         Ok(())
     }
 
-    /// Bytes of a file of this shape.
+    /// File size of this shape, in bytes.
     fn bytes(self) -> usize {
-        HEADER + 2 * self.hidden * (INPUTS + 1 + 2 * self.buckets) + 4 * self.buckets
+        HEADER_BYTES + 2 * self.hidden * (INPUTS + 1 + 2 * self.buckets) + 4 * self.buckets
     }
 }
 
-/// A checked network, ready for inference.
+/// A validated network, ready for inference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
     name: String,
@@ -125,7 +124,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// The network built into this binary, if there is one.
+    /// The embedded network, if there is one.
     #[must_use]
     pub fn embedded() -> Option<Arc<Network>> {
         static NETWORK: LazyLock<Option<Arc<Network>>> = LazyLock::new(|| {
@@ -138,10 +137,10 @@ impl Network {
         NETWORK.clone()
     }
 
-    /// A network from quantised weights in the file's order (`[768][H]`, `[H]`, `[B][2][H]`, `[B]`).
+    /// Creates a network from quantised weights in file order (`[768][H]`, `[H]`, `[B][2][H]`, `[B]`).
     ///
     /// # Errors
-    /// When the slices do not fit the shape, or a weight could overflow the integer arithmetic.
+    /// If the slices do not fit the shape, or a weight could overflow the integer arithmetic.
     pub fn from_weights(
         name: &str,
         shape: Shape,
@@ -169,7 +168,7 @@ impl Network {
                 "the weights do not fit the shape".into(),
             ));
         }
-        let mut end = name.len().min(NAME);
+        let mut end = name.len().min(NAME_BYTES);
         while !name.is_char_boundary(end) {
             end -= 1;
         }
@@ -186,12 +185,13 @@ impl Network {
         Ok(network)
     }
 
-    /// Reads a network file.
+    /// Decodes a network file.
     ///
     /// # Errors
-    /// When the bytes are no network, one of another shape or version, damaged, or have weights that could overflow.
+    /// If the bytes are not a network, have another shape or version, are damaged, or have weights that could
+    /// overflow.
     pub fn from_bytes(bytes: &[u8]) -> Result<Network, NetworkError> {
-        if bytes.len() < HEADER || bytes[..4] != MAGIC {
+        if bytes.len() < HEADER_BYTES || bytes[..4] != MAGIC {
             return Err(NetworkError::NotANetwork);
         }
         let u16_at = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
@@ -224,7 +224,7 @@ impl Network {
         if stored != checksum(bytes) {
             return Err(NetworkError::Checksum);
         }
-        let name = String::from_utf8_lossy(&bytes[32..HEADER])
+        let name = String::from_utf8_lossy(&bytes[32..HEADER_BYTES])
             .trim_end_matches('\0')
             .to_owned();
         let scale = i32::from_le_bytes(bytes[16..20].try_into().expect("four bytes"));
@@ -234,7 +234,7 @@ impl Network {
                 .map(|pair| i16::from_le_bytes([pair[0], pair[1]]))
                 .collect()
         };
-        let biases_at = HEADER + 2 * INPUTS * shape.hidden;
+        let biases_at = HEADER_BYTES + 2 * INPUTS * shape.hidden;
         let outputs_at = biases_at + 2 * shape.hidden;
         let output_biases_at = outputs_at + 4 * shape.buckets * shape.hidden;
         let output_biases: Vec<i32> = bytes[output_biases_at..]
@@ -245,29 +245,29 @@ impl Network {
             &name,
             shape,
             scale,
-            &values(HEADER, INPUTS * shape.hidden),
+            &values(HEADER_BYTES, INPUTS * shape.hidden),
             &values(biases_at, shape.hidden),
             &values(outputs_at, 2 * shape.buckets * shape.hidden),
             &output_biases,
         )
     }
 
-    /// Reads a network file from disk; the error names it.
+    /// Reads a network file.
     ///
     /// # Errors
-    /// When it cannot be read or is no good network.
+    /// If the file cannot be read or is not a valid network; the error contains the path.
     pub fn open(path: &Path) -> Result<Network, OpenError> {
-        let bytes = input::read(path, LONGEST).map_err(|error| OpenError {
+        let bytes = input::read(path, MAX_FILE_BYTES).map_err(|error| OpenError {
             path: path.to_owned(),
-            why: Why::Read(error),
+            why: OpenErrorKind::Read(error),
         })?;
         Network::from_bytes(&bytes).map_err(|error| OpenError {
             path: path.to_owned(),
-            why: Why::Bad(error),
+            why: OpenErrorKind::Bad(error),
         })
     }
 
-    /// The file of this network.
+    /// Encodes the network as a file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.shape.bytes());
@@ -285,7 +285,7 @@ impl Network {
         bytes.extend(self.scale.to_le_bytes());
         bytes.resize(32, 0);
         bytes.extend(self.name.as_bytes());
-        bytes.resize(HEADER, 0);
+        bytes.resize(HEADER_BYTES, 0);
         for lane in self
             .weights
             .iter()
@@ -304,7 +304,7 @@ impl Network {
         bytes
     }
 
-    /// What the network is called, as its file says.
+    /// The name stored in the file.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -315,13 +315,13 @@ impl Network {
         self.shape
     }
 
-    /// Centipawns of one unit of output.
+    /// Centipawns per unit of output.
     #[must_use]
     pub fn scale(&self) -> i32 {
         self.scale
     }
 
-    /// Lanes of one perspective.
+    /// Lanes per perspective.
     #[must_use]
     pub fn stride(&self) -> usize {
         self.shape.hidden / LANE
@@ -335,7 +335,7 @@ impl Network {
         &self.biases
     }
 
-    /// The quantised weights in the file's order, for further training: inputs, biases, outputs, output biases.
+    /// The quantised weights in file order, for further training: weights, biases, output weights, output biases.
     #[must_use]
     pub fn quantised(&self) -> (&[Lane], &[Lane], &[Lane], &[i32]) {
         (
@@ -346,7 +346,8 @@ impl Network {
         )
     }
 
-    /// Centipawns for the side to move, from the two halves of an accumulator and the number of pieces (2..=32).
+    /// The value in centipawns for the side to move, from both halves of an accumulator and the number of pieces
+    /// (2..=32).
     pub(super) fn output(
         &self,
         kernels: &Kernels,
@@ -362,7 +363,7 @@ impl Network {
         (output * i64::from(self.scale) / i64::from(QA * QB)) as i32
     }
 
-    /// Centipawns for the side to move from the inputs that are on, for it and for the other side (as many of each, 2..=32).
+    /// The value in centipawns for the side to move, from the active inputs of both perspectives (2..=32 each).
     #[must_use]
     pub fn evaluate_inputs(&self, kernels: &Kernels, ours: &[u16], theirs: &[u16]) -> i32 {
         let mut sums = [
@@ -375,7 +376,7 @@ impl Network {
         self.output(kernels, &sums[0], &sums[1], ours.len())
     }
 
-    /// No sum may overflow, whatever the position: 32 rows and a bias in 16 bits, products in 16 bits, their sum in 32 bits.
+    /// Checks that no sum can overflow: 32 rows and a bias in 16 bits, products in 16 bits, their sum in 32 bits.
     fn check_range(&self) -> Result<(), NetworkError> {
         let largest = |lanes: &[Lane]| {
             lanes
@@ -422,7 +423,7 @@ fn lanes(values: &[i16]) -> Vec<Lane> {
         .collect()
 }
 
-/// FNV-1a over the file without the checksum's own eight bytes.
+/// FNV-1a of the file without the eight bytes of the checksum.
 fn checksum(bytes: &[u8]) -> u64 {
     let covered = bytes[..24].iter().chain(&bytes[32..]);
     covered.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -436,7 +437,7 @@ mod tests {
     use crate::engine::nnue::tests::random_network;
 
     #[test]
-    fn a_file_survives_the_round_trip() {
+    fn to_bytes_then_from_bytes_is_identity() {
         let network = random_network(7, 64, 8);
         let bytes = network.to_bytes();
         assert_eq!(Network::from_bytes(&bytes).unwrap(), network);
@@ -444,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_bad_file_is_refused() {
+    fn from_bytes_of_bad_files_fails() {
         let good = random_network(8, 32, 2).to_bytes();
         let damaged = |change: fn(&mut Vec<u8>)| {
             let mut bytes = good.clone();
@@ -474,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_could_overflow_are_refused() {
+    fn from_weights_that_overflow_fails() {
         let shape = Shape {
             hidden: 32,
             buckets: 1,
@@ -502,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn the_embedded_network_is_valid() {
+    fn embedded_network_is_valid() {
         if !EMBEDDED.is_empty() {
             Network::from_bytes(EMBEDDED).unwrap();
         }

@@ -1,8 +1,8 @@
-//! The network's arithmetic for the processor at hand: plain, AVX2 and AVX-512, chosen once at run time, all with the same results.
+//! Kernels of the network for the CPU: scalar, AVX2 and AVX-512, chosen at run time, with identical results.
 //!
-//! The plain functions are the reference. The update is the same source for all three (the compiler vectorises it for each); only
-//! the output sum, where the compiler's code is twice as slow, is written with intrinsics. All `unsafe` of the network is here: the
-//! calls into functions compiled for another processor than the build's, and aligned loads.
+//! The scalar functions are the reference. The update has one source for all three (the compiler vectorises it for
+//! each); only the output sum, for which the compiler's code is twice as slow, uses intrinsics. All `unsafe` of the
+//! network is in this file: calls of functions compiled for other CPU features than the build's, and aligned loads.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ type Refresh = unsafe fn(&mut [Lane], &[Lane], &[Lane], &[u16]);
 type Update = unsafe fn(&mut [Lane], &[Lane], &[Lane], &[u16], &[u16]);
 type Forward = unsafe fn(&[Lane], &[Lane]) -> i32;
 
-/// The three operations of inference. A value of this type exists only where the processor can run it.
+/// The three operations of inference. A value of this type exists only if the CPU supports it.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernels {
     name: &'static str,
@@ -22,7 +22,7 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// The fastest kernels that this processor can run.
+    /// The fastest kernels that this CPU supports.
     #[must_use]
     pub fn best() -> &'static Kernels {
         Kernels::all()
@@ -30,7 +30,7 @@ impl Kernels {
             .expect("the plain kernels are always there")
     }
 
-    /// All kernels that this processor can run, the plain ones first, the fastest last.
+    /// All kernels that this CPU supports, scalar first, fastest last.
     #[must_use]
     pub fn all() -> &'static [Kernels] {
         static ALL: LazyLock<Vec<Kernels>> = LazyLock::new(detect);
@@ -43,9 +43,9 @@ impl Kernels {
         self.name
     }
 
-    /// `into` = `biases` + the rows of `features`; `weights` has a row of `into.len()` lanes for each input.
+    /// `into` = `biases` + the rows of `features`; `weights` has a row of `into.len()` lanes per input.
     pub fn refresh(&self, into: &mut [Lane], biases: &[Lane], weights: &[Lane], features: &[u16]) {
-        // SAFETY: `detect` gives out kernels only after it has seen the instructions that they are compiled for.
+        // SAFETY: `detect` returns kernels only after checking for the CPU features that they are compiled for.
         unsafe { (self.refresh)(into, biases, weights, features) }
     }
 
@@ -102,7 +102,6 @@ fn detect() -> Vec<Kernels> {
 mod plain {
     use super::{Lane, QA};
 
-    /// The row of `feature`.
     #[inline(always)]
     fn row(weights: &[Lane], feature: u16, stride: usize) -> &[Lane] {
         &weights[usize::from(feature) * stride..][..stride]
@@ -194,7 +193,7 @@ mod plain {
     }
 }
 
-/// In both vector kernels, clipped value times weight fits 16 bits (255 * 128), as `Network` checks when it is loaded.
+/// In both vector kernels, clipped value times weight fits 16 bits (255 * 128), as `Network` checks on load.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::*;

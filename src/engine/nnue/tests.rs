@@ -1,4 +1,4 @@
-//! All kernels against the plain one, and the incremental sums against a fresh start.
+//! Vector kernels against scalar ones, and incremental sums against fresh ones.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ fn random_lanes(rng: &mut fastrand::Rng, count: usize, bound: i16) -> Vec<Lane> 
 }
 
 #[test]
-fn all_kernels_agree_to_the_bit() {
+fn kernels_agree_exactly() {
     let mut rng = fastrand::Rng::with_seed(1);
     let plain = &Kernels::all()[0];
     assert_eq!(plain.name(), "scalar");
@@ -79,7 +79,7 @@ fn all_kernels_agree_to_the_bit() {
 }
 
 #[test]
-fn the_largest_sums_fit() {
+fn forward_of_largest_sums_does_not_overflow() {
     let values = vec![Lane([i16::MAX; 32]); 4];
     for weight in [-128, 128] {
         let row = vec![Lane([weight; 32]); 4];
@@ -94,10 +94,10 @@ fn the_largest_sums_fit() {
     }
 }
 
-/// Random games from ordinary and Chess960 starts, and from positions full of promotions, castling and en passant; at random
-/// moments moves are taken back. The incremental value must be that of a fresh start, with every kernel.
+/// Random games from standard and Chess960 starts, and from positions with many promotions, castlings and en passant
+/// captures, with random unmakes. The incremental value must be the fresh one, with every kernel.
 #[test]
-fn incremental_is_refresh_after_any_moves() {
+fn accumulators_after_any_moves_match_fresh_ones() {
     let network = Arc::new(random_network(3, 64, 8));
     let mut rng = fastrand::Rng::with_seed(4);
     let mut starts = vec![
@@ -110,7 +110,7 @@ fn incremental_is_refresh_after_any_moves() {
     ];
     starts.extend((0..960).step_by(37).filter_map(Position::chess960_start));
     let (mut crossings, mut castlings, mut passings, mut promotions) = (0, 0, 0, 0);
-    // So many that the rare kinds of moves come whatever kernels the processor has.
+    // Enough rounds that rare moves occur whatever kernels the CPU has.
     for round in 0..9 {
         for start in &starts {
             for kernels in Kernels::all() {
@@ -158,7 +158,7 @@ fn incremental_is_refresh_after_any_moves() {
     assert!(crossings > 100 && castlings > 20 && passings > 5 && promotions > 20);
 }
 
-/// A legal move, more often than not one of the rare kinds or a king's.
+/// A legal move, often a rare one or a king move.
 fn pick(
     rng: &mut fastrand::Rng,
     position: &Position,
@@ -182,7 +182,7 @@ fn pick(
 }
 
 #[test]
-fn a_position_and_its_colour_flip_are_worth_the_same() {
+fn evaluate_of_colour_flip_is_equal() {
     let network = Arc::new(random_network(5, 32, 4));
     let value = |fen: &str| {
         let position = Position::from_fen(fen).unwrap();

@@ -1,4 +1,4 @@
-//! Aspiration windows: the value of an iteration is near that of the last one, and a narrow window is searched faster.
+//! Aspiration windows: the score of an iteration is near the last one, and a narrow window is faster to search.
 
 use std::time::Duration;
 
@@ -6,15 +6,20 @@ use super::Search;
 use super::node_type::Root;
 use crate::chess::Position;
 use crate::engine::value::{INFINITE, is_mate};
-use crate::engine::{Thought, params};
+use crate::engine::{SearchReport, params};
 
-/// No reports of mere bounds before; they would only be noise.
-const BOUNDS_AFTER: Duration = Duration::from_secs(3);
+/// Fail highs and fail lows are not reported before this time.
+const BOUND_REPORTS_AFTER: Duration = Duration::from_secs(3);
 
 impl Search<'_> {
-    /// One iteration of one line: a narrow window around the last value, opened on the side where it fails.
-    pub(super) fn aspire(&mut self, pos: &Position, depth: i32, report: &mut dyn FnMut(&Thought)) {
-        let root = &self.root[self.rank];
+    /// One iteration of one line: a narrow window around the last score, widened on the side where it fails.
+    pub(super) fn aspiration_search(
+        &mut self,
+        pos: &Position,
+        depth: i32,
+        on_report: &mut dyn FnMut(&SearchReport),
+    ) {
+        let root = &self.root[self.pv_index];
         let expected = root.previous;
         let mut delta = params::aspiration_window() + root.swing * params::aspiration_swing() / 100;
         let (mut alpha, mut beta) = (-INFINITE, INFINITE);
@@ -23,13 +28,13 @@ impl Search<'_> {
         }
         let mut reduced = 0;
         loop {
-            for root in &mut self.root[self.rank..] {
+            for root in &mut self.root[self.pv_index..] {
                 root.value = -INFINITE;
             }
             self.moves.clear();
             let value = self.search::<Root>(pos, 0, (depth - reduced).max(1), alpha, beta, false);
-            let rank = self.rank;
-            self.root[rank..].sort_by_key(|root| -root.value);
+            let index = self.pv_index;
+            self.root[index..].sort_by_key(|root| -root.value);
             if self.aborted || value > alpha && value < beta {
                 return;
             }
@@ -45,9 +50,9 @@ impl Search<'_> {
             if is_mate(value) {
                 (alpha, beta) = (-INFINITE, INFINITE);
             }
-            if self.control.elapsed() >= BOUNDS_AFTER && self.seat == 0 {
-                let thought = self.thought(rank, depth as usize);
-                report(&thought);
+            if self.control.elapsed() >= BOUND_REPORTS_AFTER && self.thread_id == 0 {
+                let report = self.line_report(index, depth as usize);
+                on_report(&report);
             }
         }
     }

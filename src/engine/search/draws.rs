@@ -1,20 +1,20 @@
-//! Positions that are not searched: draws by rule, and the end of lines that are too long.
+//! Terminal nodes: draws by rule, and the maximum ply.
 
 use super::Search;
 use crate::chess::Position;
 use crate::engine::value::{DRAW, MAX_PLY, Value};
 
-/// Plies without progress that make a draw.
+/// Halfmove clock at which the fifty-move rule applies.
 const FIFTY_MOVES: u32 = 100;
-/// With more pieces than this, kings included, there always is enough to mate.
-const FEW_PIECES: u32 = 4;
-/// No position comes again in fewer plies.
-const SHORTEST_CYCLE: usize = 4;
+/// With more pieces, kings included, there is always enough material to mate.
+const MAX_DEAD_DRAW_PIECES: u32 = 4;
+/// No position repeats in fewer plies.
+const MIN_REPETITION_PLIES: usize = 4;
 
 impl Search<'_> {
-    /// The value of a position in which the game, or the line, is over.
-    pub(super) fn settled(&mut self, pos: &Position, ply: usize) -> Option<Value> {
-        let dead = || pos.occupied().count() <= FEW_PIECES && pos.insufficient_material();
+    /// The value of a position that is not searched further.
+    pub(super) fn terminal_value(&mut self, pos: &Position, ply: usize) -> Option<Value> {
+        let dead = || pos.occupied().count() <= MAX_DEAD_DRAW_PIECES && pos.insufficient_material();
         if self.is_repetition(pos) || dead() {
             return Some(DRAW);
         }
@@ -28,27 +28,27 @@ impl Search<'_> {
         Some(if pos.in_check() {
             DRAW
         } else {
-            self.memory.evaluator.evaluate(pos)
+            self.thread_data.evaluator.evaluate(pos)
         })
     }
 
-    /// The side to move has a move to a position that was there before in this search.
-    pub(super) fn can_repeat(&self, pos: &Position) -> bool {
+    /// Whether the side to move can repeat a position of this search.
+    pub(super) fn has_upcoming_repetition(&self, pos: &Position) -> bool {
         let current = self.keys.len() - 1;
-        let reversible = (pos.halfmove_clock() as usize).min(current - self.barrier);
+        let reversible = (pos.halfmove_clock() as usize).min(current - self.null_move_barrier);
         let reached = current - self.root_index;
-        (SHORTEST_CYCLE - 1..=reversible)
+        (MIN_REPETITION_PLIES - 1..=reversible)
             .step_by(2)
             .take_while(|&back| back < reached)
             .any(|back| pos.can_move_back_to(self.keys[current - back]))
     }
 
-    /// Once before in this search, or twice before in the game.
+    /// Whether the position occurred once before in this search, or twice in the game.
     fn is_repetition(&self, pos: &Position) -> bool {
         let current = self.keys.len() - 1;
-        let reversible = (pos.halfmove_clock() as usize).min(current - self.barrier);
+        let reversible = (pos.halfmove_clock() as usize).min(current - self.null_move_barrier);
         let mut in_game = 0;
-        for back in (SHORTEST_CYCLE..=reversible).step_by(2) {
+        for back in (MIN_REPETITION_PLIES..=reversible).step_by(2) {
             if self.keys[current - back] == self.keys[current] {
                 in_game += 1;
                 if current - back > self.root_index || in_game == 2 {

@@ -1,33 +1,33 @@
-//! Singular extensions: is the table's move the only good one?
+//! Singular extensions.
 //!
-//! A search without it, half as deep, asks whether any other move comes near the table's value. If none does, the move
-//! is worth more depth. If others are good enough as well, the node is, and there is no need to search it (multicut).
+//! A search without the TT move at half the depth tests whether any other move comes near the TT score. If none does,
+//! the TT move is extended. If others beat beta as well, the node is cut (multicut).
 
 use super::Search;
 use super::node::Node;
-use super::node_type::{NodeType, Zero};
+use super::node_type::{NodeType, NonPvNode};
 use crate::chess::Move;
 use crate::engine::table::Hit;
 use crate::engine::value::{Value, is_mate};
 use crate::engine::{Bound, params};
 
-/// Lines are extended until they are so many times as long as the iteration is deep.
-const LONGEST_LINE: usize = 2;
+/// Lines are extended up to this multiple of the iteration's depth.
+const MAX_EXTENSION_FACTOR: usize = 2;
 
-/// What the search without the table's move says.
+/// Result of a singularity test.
 pub(super) enum Extension {
-    /// Search the move by so many plies deeper, or shallower.
+    /// Search the move this much deeper, or less deep if negative.
     By(i32),
-    /// Several moves fail high: so does the node.
+    /// Several moves fail high: return this value.
     Cutoff(Value),
 }
 
 impl Search<'_> {
-    /// How much deeper to search a move.
+    /// The extension of a move.
     pub(super) fn extension<N: NodeType>(&mut self, node: &Node, mv: Move) -> Extension {
-        // What was found of the move before is not on the way to this one.
-        self.frame(node.ply).doubles = self.frame_before(node.ply, 1).doubles;
-        let is_tested = !N::ROOT && Some(mv) == node.table_move && node.excluded.is_none();
+        // Undo the effect of the previous move's extension.
+        self.frame(node.ply).double_extensions = self.frame_before(node.ply, 1).double_extensions;
+        let is_tested = !N::ROOT && Some(mv) == node.tt_move && node.excluded.is_none();
         match node.hit {
             Some(hit) if is_tested && self.may_be_singular(node, &hit) => {
                 self.test_singularity::<N>(node, &hit)
@@ -37,9 +37,9 @@ impl Search<'_> {
     }
 
     fn may_be_singular(&self, node: &Node, hit: &Hit) -> bool {
-        let is_long = node.ply >= LONGEST_LINE * self.iteration;
+        let is_long = node.ply >= MAX_EXTENSION_FACTOR * self.iteration;
         node.depth >= params::singular_depth()
-            && hit.depth >= node.depth - params::singular_table_depth()
+            && hit.depth >= node.depth - params::singular_tt_depth()
             && hit.bound != Bound::Upper
             && !is_mate(hit.value)
             && !is_long
@@ -49,25 +49,31 @@ impl Search<'_> {
         let &Node { pos, ply, beta, .. } = node;
         let bar = hit.value - params::singular_slope() * node.depth;
         let half = (node.depth - 1) / 2;
-        self.frame(ply).excluded = node.table_move;
-        let value = self.search::<Zero>(pos, ply, half, bar - 1, bar, node.cut);
+        self.frame(ply).excluded = node.tt_move;
+        let value = self.search::<NonPvNode>(pos, ply, half, bar - 1, bar, node.cut);
         self.frame(ply).excluded = None;
         if self.aborted {
             return Extension::By(0);
         }
         let is_singular = value < bar;
         if is_singular {
-            let lead = bar - value - if N::PV { params::double_pv() } else { 0 };
-            let is_quiet = !node.table_move.is_some_and(Move::is_noisy);
-            let may = self.frame(ply).doubles < params::doubles_max();
+            let lead = bar
+                - value
+                - if N::PV {
+                    params::extension_pv_margin()
+                } else {
+                    0
+                };
+            let is_quiet = !node.tt_move.is_some_and(Move::is_noisy);
+            let may = self.frame(ply).double_extensions < params::double_extensions_max();
             let double = may && lead > params::double_margin();
             let triple = double && is_quiet && lead > params::triple_margin();
-            self.frame(ply).doubles += i32::from(double);
+            self.frame(ply).double_extensions += i32::from(double);
             Extension::By(1 + i32::from(double) + i32::from(triple))
         } else if value >= beta && !is_mate(value) {
             Extension::Cutoff(value)
         } else if hit.value >= beta {
-            Extension::By(-params::negative_table())
+            Extension::By(-params::negative_tt())
         } else if node.cut {
             Extension::By(-params::negative_cut())
         } else {

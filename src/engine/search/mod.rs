@@ -1,30 +1,30 @@
 //! Principal variation search.
 //!
-//! [`Search`] is one thread's part of a search. It owns everything hot; with other threads it shares the table and the
-//! [`Control`]. The way of a search, from the root to the leaves, file by file:
+//! [`Search`] is one thread's part of a search. It owns all hot data; with other threads it shares the transposition
+//! table and the [`Control`]. The files in the order of the search, from the root to the leaves:
 //!
 //! | | |
 //! |---|---|
-//! | [`iterate`] | deeper and deeper, until a limit is met; the answer |
-//! | [`aspiration`], [`root`] | one iteration: a narrow window around the last value; what is known of each move |
-//! | this file | one node: [`Search::search`] is the algorithm in short |
-//! | [`draws`] | is the game over here? |
-//! | [`node`] | what is known of it: table, evaluation, improving |
-//! | [`node_pruning`], [`null_move`], [`probcut`] | rules that answer for the whole node |
-//! | [`moves`] | its moves in order, and the window for each |
-//! | [`move_pruning`] | rules that spare a move its search |
-//! | [`extensions`], [`reductions`] | how deep a move is searched |
-//! | [`learning`] | what histories, corrections and table keep of it |
-//! | [`quiescence`] | the end of the lines |
-//! | [`walk`], [`stack`], [`node_type`] | the way down and up, what it leaves behind, the kinds of nodes |
+//! | [`iterate`] | iterative deepening, and the final result |
+//! | [`aspiration`], [`root`] | one iteration: aspiration windows; root moves |
+//! | this file | one node: [`Search::search`] outlines the algorithm |
+//! | [`draws`] | draws by rule, maximum ply |
+//! | [`node`] | setup of a node: TT entry, static evaluation, improving |
+//! | [`node_pruning`], [`null_move`], [`probcut`] | pruning of whole nodes |
+//! | [`moves`] | the move loop |
+//! | [`move_pruning`] | pruning of single moves |
+//! | [`extensions`], [`reductions`] | search depth of a move |
+//! | [`update`] | updates of histories, corrections and the transposition table |
+//! | [`quiescence`] | quiescence search |
+//! | [`make_move`], [`stack`], [`node_type`] | making and unmaking moves, the search stack, node types |
 //!
-//! The numbers are in [`params`](super::params).
+//! The parameters are in [`params`](super::params).
 
 mod aspiration;
 mod draws;
 mod extensions;
 mod iterate;
-mod learning;
+mod make_move;
 mod move_pruning;
 mod moves;
 mod node;
@@ -36,46 +36,45 @@ mod quiescence;
 mod reductions;
 mod root;
 mod stack;
-mod walk;
+mod update;
 
 use super::Limits;
 use super::control::Control;
 use super::eval::Evaluator;
-use super::history::{Corrections, History, Place};
-use super::ordering::Scored;
+use super::history::{CorrectionHistory, History, HistoryContext};
+use super::movepick::ScoredMove;
 use super::table::Table;
 use super::tunable::{Parameters, Setting};
 use super::value::{DRAW, Value, mate_in, mated_in};
 use crate::chess::{Game, Move, Position};
 
-use self::moves::Cutoffs;
+use self::moves::CutoffStats;
 use self::node::Node;
 use self::node_type::NodeType;
 use self::root::RootMove;
-use self::stack::{Frame, Line};
+use self::stack::{Frame, PvLine};
 
-/// What a thread keeps from search to search.
-pub(crate) struct Memory {
+/// Data that a thread keeps between searches.
+pub(crate) struct ThreadData {
     pub history: History,
-    pub corrections: Corrections,
+    pub corrections: CorrectionHistory,
     pub evaluator: Evaluator,
     parameters: Parameters,
 }
 
-impl Memory {
-    /// For searches in this setting.
-    pub fn new(setting: &Setting) -> Memory {
-        Memory {
+impl ThreadData {
+    pub fn new(setting: &Setting) -> ThreadData {
+        ThreadData {
             history: History::new(),
-            corrections: Corrections::new(),
+            corrections: CorrectionHistory::new(),
             evaluator: Evaluator::new(setting.network.clone()),
             parameters: setting.parameters.clone(),
         }
     }
 
-    /// Forgets everything but the setting.
-    pub fn forget(&mut self) {
-        *self = Memory::new(&Setting {
+    /// Clears everything but network and parameters.
+    pub fn clear(&mut self) {
+        *self = ThreadData::new(&Setting {
             network: self.evaluator.network(),
             parameters: self.parameters.clone(),
         });
@@ -86,50 +85,50 @@ impl Memory {
 pub(crate) struct Search<'a> {
     control: &'a Control,
     table: &'a Table,
-    memory: &'a mut Memory,
+    thread_data: &'a mut ThreadData,
     limits: &'a Limits,
     game: &'a Game,
-    /// The thread's number in this search; 0 leads.
-    seat: usize,
+    /// Id of the thread in this search; 0 is the main thread.
+    thread_id: usize,
     frames: Vec<Frame>,
-    lines: Vec<Line>,
-    moves: Vec<Scored>,
-    /// Keys of the game's positions and of those on the way to this node, the node's own last.
+    pv_lines: Vec<PvLine>,
+    moves: Vec<ScoredMove>,
+    /// Keys of the game's positions and of those from the root to this node, the node's own last.
     keys: Vec<u64>,
     root_index: usize,
-    /// No repetition reaches across a null move: the first of `keys` after the last one.
-    barrier: usize,
+    /// Index in `keys` of the first position after the last null move; no repetition reaches across it.
+    null_move_barrier: usize,
     root: Vec<RootMove>,
-    /// Root moves before this have been searched for a better line (MultiPV).
-    rank: usize,
-    /// The depth of the present iteration.
+    /// Root moves before this index already have their line (MultiPV).
+    pv_index: usize,
+    /// The depth of the current iteration.
     iteration: usize,
     nodes: u64,
-    told: u64,
-    look_at: u64,
+    reported_nodes: u64,
+    next_poll_at: u64,
     seldepth: usize,
-    cutoffs: Cutoffs,
-    /// Told to stop: all values are void.
+    cutoffs: CutoffStats,
+    /// The search was told to stop: all values are void.
     aborted: bool,
-    /// No null move above this ply while one is verified.
-    no_null_before: usize,
+    /// No null move before this ply, during a verification search.
+    null_move_min_ply: usize,
 }
 
-/// Places for the moves of a line's nodes; more are made when they are needed.
-const MOVES_IN_LINE: usize = 2_048;
+/// Initial capacity for the moves of all nodes of a line.
+const MOVE_LIST_CAPACITY: usize = 2_048;
 
 impl<'a> Search<'a> {
     pub fn new(
         control: &'a Control,
         table: &'a Table,
-        memory: &'a mut Memory,
+        thread_data: &'a mut ThreadData,
         game: &'a Game,
         limits: &'a Limits,
-        seat: usize,
+        thread_id: usize,
     ) -> Search<'a> {
-        memory.parameters.install();
-        memory.evaluator.begin(game.position());
-        let keys = game.identities().to_vec();
+        thread_data.parameters.install();
+        thread_data.evaluator.reset(game.position());
+        let keys = game.repetition_keys().to_vec();
         let wanted =
             |mv: &&Move| limits.search_moves.is_empty() || limits.search_moves.contains(mv);
         let legal = game.position().legal_moves();
@@ -141,31 +140,31 @@ impl<'a> Search<'a> {
         Search {
             control,
             table,
-            memory,
+            thread_data,
             limits,
             game,
-            seat,
+            thread_id,
             frames: stack::frames(),
-            lines: stack::lines(),
-            moves: Vec::with_capacity(MOVES_IN_LINE),
+            pv_lines: stack::pv_lines(),
+            moves: Vec::with_capacity(MOVE_LIST_CAPACITY),
             root_index: keys.len() - 1,
-            barrier: 0,
+            null_move_barrier: 0,
             keys,
             root,
-            rank: 0,
+            pv_index: 0,
             iteration: 0,
             nodes: 0,
-            told: 0,
-            look_at: control.first_look(),
+            reported_nodes: 0,
+            next_poll_at: control.nodes_to_first_poll(),
             seldepth: 0,
-            cutoffs: Cutoffs::default(),
+            cutoffs: CutoffStats::default(),
             aborted: false,
-            no_null_before: 0,
+            null_move_min_ply: 0,
         }
     }
 
-    /// The value of a position `depth` plies deep, exact if it is between `alpha` and `beta`. A node that is `cut` is
-    /// expected to fail high.
+    /// The value of a position searched to `depth` plies, exact if between `alpha` and `beta`. `cut` marks an
+    /// expected cut node.
     fn search<N: NodeType>(
         &mut self,
         pos: &Position,
@@ -178,19 +177,19 @@ impl<'a> Search<'a> {
         if depth <= 0 {
             return self.quiesce::<N>(pos, ply, alpha, beta);
         }
-        self.enter::<N>(ply);
+        self.enter_node::<N>(ply);
         if self.aborted {
             return DRAW;
         }
         if !N::ROOT {
-            if let Some(value) = self.settled(pos, ply) {
+            if let Some(value) = self.terminal_value(pos, ply) {
                 return value;
             }
-            // Mate distance: nothing here beats a shorter mate that is already known.
+            // Mate distance pruning: nothing here beats a shorter mate that is already known.
             alpha = alpha.max(mated_in(ply));
             beta = beta.min(mate_in(ply + 1));
-            // Nothing is worse than a draw that can be had.
-            if alpha < DRAW && self.can_repeat(pos) {
+            // A reachable repetition is worth at least a draw.
+            if alpha < DRAW && self.has_upcoming_repetition(pos) {
                 alpha = DRAW;
             }
             if alpha >= beta {
@@ -204,13 +203,13 @@ impl<'a> Search<'a> {
             node.hit = self.table.probe(pos.key(), ply);
         }
         if !N::PV
-            && let Some(value) = node::table_answer(pos, node.hit, depth, alpha, beta)
+            && let Some(value) = node::tt_cutoff(pos, node.hit, depth, alpha, beta)
         {
-            self.learn_table_answer(&node, value);
+            self.reward_tt_cutoff(&node, value);
             return value;
         }
 
-        self.study::<N>(&mut node);
+        self.init_node::<N>(&mut node);
         node.depth += self.hindsight(&node);
         if !N::PV
             && !node.in_check
@@ -219,9 +218,9 @@ impl<'a> Search<'a> {
         {
             return value;
         }
-        node.depth -= reductions::without_table_move::<N>(&node);
-        node.place = Place::new(pos, self.past(ply));
-        self.frame(ply).place = node.place;
+        node.depth -= reductions::internal_iterative_reduction::<N>(&node);
+        node.context = HistoryContext::new(pos, self.prior_moves(ply));
+        self.frame(ply).context = node.context;
         self.search_moves::<N>(&node)
     }
 }

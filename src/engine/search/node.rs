@@ -1,58 +1,57 @@
-//! What is known of a node before its moves are tried.
+//! Setup of a node before its moves are searched.
 
 use super::Search;
 use super::node_type::NodeType;
 use crate::chess::{Move, Position, Role};
 use crate::engine::Bound;
-use crate::engine::history::{CorrectionKeys, Place};
+use crate::engine::history::{CorrectionKeys, HistoryContext};
 use crate::engine::params;
 use crate::engine::table::Hit;
 use crate::engine::value::{EVAL_LIMIT, INFINITE, Value};
 
-/// Plies without progress after which the evaluation counts by half; at none it counts in full.
-const HALF_FADED: u32 = 100;
+/// The evaluation is halved at this halfmove clock; it fades linearly.
+const HALF_EVAL_CLOCK: u32 = 100;
 
-/// A node: what it is asked, and what is known without trying a move.
+/// A node: its parameters, and what is known without searching a move.
 pub(super) struct Node<'p> {
     pub pos: &'p Position,
     pub ply: usize,
     pub depth: i32,
-    /// The window as the node was asked for it.
+    /// The window at the start of the node.
     pub alpha: Value,
     pub beta: Value,
-    /// A child is expected to fail high.
+    /// Expected cut node.
     pub cut: bool,
-    /// A move that is not to be searched, since the rest is tested against it.
+    /// A move not to search, during a singularity test.
     pub excluded: Option<Move>,
-    /// What the table has; nothing where a move is excluded, since that is another question.
+    /// The TT entry; `None` if a move is excluded, since that is another search.
     pub hit: Option<Hit>,
-    /// The move to try first: of the table, at the root of the last iteration.
-    pub table_move: Option<Move>,
-    /// What the histories of its moves depend on.
-    pub place: Place,
-    /// Where its corrections are.
+    /// The move to search first: from the table, or at the root from the last iteration.
+    pub tt_move: Option<Move>,
+    /// Index of the histories of its moves.
+    pub context: HistoryContext,
+    /// Indices of its corrections.
     pub keys: CorrectionKeys,
-    /// This or an earlier search had it in a principal variation.
+    /// The node is or was in a principal variation.
     pub was_pv: bool,
     pub in_check: bool,
-    /// The static evaluation as the evaluator has it; `None` in check.
+    /// The static evaluation before correction; `None` in check.
     pub raw_eval: Option<Value>,
     /// The corrected static evaluation; `-INFINITE` in check.
     pub eval: Value,
-    /// By how much it was corrected.
+    /// The correction included in `eval`.
     pub correction: Value,
-    /// The evaluation or what the table knows better.
+    /// The evaluation, or the TT score if that is closer to the truth.
     pub estimate: Value,
-    /// The evaluation is better than at our last move.
+    /// The evaluation is better than at our previous move.
     pub improving: bool,
-    /// The opponent's last move has made things worse for him.
+    /// The opponent's last move made their evaluation worse.
     pub worsening: bool,
-    /// The side to move has more than pawns: passing is hardly ever better than moving.
+    /// The side to move has pieces other than pawns, so zugzwang is unlikely.
     pub has_pieces: bool,
 }
 
 impl<'p> Node<'p> {
-    /// A node of which nothing is known yet but the question.
     pub fn new(
         pos: &'p Position,
         ply: usize,
@@ -69,8 +68,8 @@ impl<'p> Node<'p> {
             cut,
             excluded: None,
             hit: None,
-            table_move: None,
-            place: Place::NOWHERE,
+            tt_move: None,
+            context: HistoryContext::EMPTY,
             keys: CorrectionKeys::NONE,
             was_pv: false,
             in_check: pos.in_check(),
@@ -86,18 +85,18 @@ impl<'p> Node<'p> {
 }
 
 impl Search<'_> {
-    /// Finds out what is known without trying a move, and prepares the frames of the children.
-    pub(super) fn study<N: NodeType>(&mut self, node: &mut Node) {
+    /// Fills in everything known without searching a move, and resets the stack entries of the children.
+    pub(super) fn init_node<N: NodeType>(&mut self, node: &mut Node) {
         let (pos, ply, hit) = (node.pos, node.ply, node.hit);
         let before = self.frame_before(ply, 1);
-        let (theirs, doubles) = (before.eval(), before.doubles);
+        let (theirs, double_extensions) = (before.eval(), before.double_extensions);
         if !node.in_check {
             if node.excluded.is_none() {
-                self.judge(node);
-                self.frame(ply).judged = Some((node.eval, node.correction));
-            } else if let Some(judged) = self.frame(ply).judged {
-                // The same node has been here before, without a move excluded.
-                (node.eval, node.correction) = judged;
+                self.evaluate_node(node);
+                self.frame(ply).static_eval = Some((node.eval, node.correction));
+            } else if let Some(static_eval) = self.frame(ply).static_eval {
+                // The singularity test searches the same node again.
+                (node.eval, node.correction) = static_eval;
             }
             let earlier = [2, 4]
                 .into_iter()
@@ -106,10 +105,10 @@ impl Search<'_> {
             node.improving = earlier.is_some_and(|earlier| node.eval > earlier);
             node.worsening = theirs.is_some_and(|theirs| node.eval > -theirs);
         } else {
-            self.frame(ply).judged = None;
+            self.frame(ply).static_eval = None;
         }
-        node.table_move = if N::ROOT {
-            self.root[self.rank].line.first().copied()
+        node.tt_move = if N::ROOT {
+            self.root[self.pv_index].pv.first().copied()
         } else {
             hit.and_then(|hit| hit.mv).filter(|&mv| pos.is_legal(mv))
         };
@@ -117,10 +116,10 @@ impl Search<'_> {
         let pawns_and_kings = pos.by_role(Role::Pawn) | pos.by_role(Role::King);
         node.has_pieces = !(pos.by_color(pos.turn()) & !pawns_and_kings).is_empty();
 
-        self.frame(ply).doubles = doubles;
+        self.frame(ply).double_extensions = double_extensions;
         self.frame(ply).reduction = 0;
         if node.raw_eval.is_some() {
-            self.learn_swing(node);
+            self.update_from_eval_swing(node);
         }
         self.frame(ply + 1).killer = None;
         self.frame(ply + 1).excluded = None;
@@ -130,26 +129,25 @@ impl Search<'_> {
         }
     }
 
-    /// The static evaluation, from the table if it is there, corrected by what searches of similar positions have found
-    /// and fading as the fifty-move rule comes near.
-    pub(super) fn judge(&mut self, node: &mut Node) {
-        const WHOLE: Value = 2 * HALF_FADED as Value;
+    /// Sets the static evaluation: from the table if it is there, faded by the fifty-move rule and corrected by the
+    /// correction histories.
+    pub(super) fn evaluate_node(&mut self, node: &mut Node) {
+        const WHOLE: Value = 2 * HALF_EVAL_CLOCK as Value;
         let pos = node.pos;
         let raw = node
             .hit
             .and_then(|hit| hit.eval)
-            .unwrap_or_else(|| self.memory.evaluator.evaluate(pos));
-        let faded = raw * (WHOLE - pos.halfmove_clock().min(HALF_FADED) as Value) / WHOLE;
+            .unwrap_or_else(|| self.thread_data.evaluator.evaluate(pos));
+        let faded = raw * (WHOLE - pos.halfmove_clock().min(HALF_EVAL_CLOCK) as Value) / WHOLE;
         node.keys = CorrectionKeys::new(pos, self.frame_before(node.ply, 1).moved());
-        node.correction = self.memory.corrections.get(&node.keys);
+        node.correction = self.thread_data.corrections.get(&node.keys);
         node.raw_eval = Some(raw);
         node.eval = (faded + node.correction).clamp(-EVAL_LIMIT, EVAL_LIMIT);
     }
 }
 
-/// The table's value where it answers the question: deep enough, on the right side of the window, and not a line
-/// that the fifty-move rule may cut off.
-pub(super) fn table_answer(
+/// The TT score if it allows a cutoff: deep enough, a suitable bound, and not endangered by the fifty-move rule.
+pub(super) fn tt_cutoff(
     pos: &Position,
     hit: Option<Hit>,
     depth: i32,
@@ -162,24 +160,24 @@ pub(super) fn table_answer(
         Bound::Lower => hit.value >= beta,
         Bound::Upper => hit.value <= alpha,
     };
-    (decides && is_trusted(pos)).then_some(hit.value)
+    (decides && is_tt_value_trusted(pos)).then_some(hit.value)
 }
 
-/// Whether the fifty-move rule is so far that the table may be believed.
-fn is_trusted(pos: &Position) -> bool {
-    pos.halfmove_clock() < params::TRUSTED_HALFMOVES
+/// Whether the fifty-move rule is far enough away to trust TT scores.
+fn is_tt_value_trusted(pos: &Position) -> bool {
+    pos.halfmove_clock() < params::MAX_TT_HALFMOVE_CLOCK
 }
 
-/// The table's value where its bound says that it is nearer to the truth than the evaluation, and the fifty-move rule does
-/// not cut its line off.
+/// The TT score if its bound says that it is closer to the truth than the evaluation, unless the fifty-move rule is
+/// near.
 pub(super) fn better_estimate(pos: &Position, eval: Value, hit: Option<Hit>) -> Value {
-    let Some(hit) = hit.filter(|_| is_trusted(pos)) else {
+    let Some(hit) = hit.filter(|_| is_tt_value_trusted(pos)) else {
         return eval;
     };
-    let tells_nothing = match hit.bound {
+    let is_uninformative = match hit.bound {
         Bound::Exact => false,
         Bound::Lower => hit.value <= eval,
         Bound::Upper => hit.value >= eval,
     };
-    if tells_nothing { eval } else { hit.value }
+    if is_uninformative { eval } else { hit.value }
 }

@@ -1,29 +1,29 @@
-//! The kind of a node, as a type: what holds for it is known at compile time.
+//! Node types, as types: their properties are constants.
 
 pub(crate) trait NodeType {
-    /// The window is open: the node may become part of the principal variation.
+    /// The node has a full window and may become part of the principal variation.
     const PV: bool;
     const ROOT: bool;
 }
 
-/// The position to find a move for.
+/// The root.
 pub(crate) struct Root;
-/// A node with an open window.
-pub(crate) struct Open;
-/// A node with a window of one, which only asks whether its value is above.
-pub(crate) struct Zero;
+/// A node with a full window.
+pub(crate) struct PvNode;
+/// A node with a null window.
+pub(crate) struct NonPvNode;
 
 impl NodeType for Root {
     const PV: bool = true;
     const ROOT: bool = true;
 }
 
-impl NodeType for Open {
+impl NodeType for PvNode {
     const PV: bool = true;
     const ROOT: bool = false;
 }
 
-impl NodeType for Zero {
+impl NodeType for NonPvNode {
     const PV: bool = false;
     const ROOT: bool = false;
 }

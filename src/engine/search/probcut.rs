@@ -2,9 +2,9 @@
 
 use super::Search;
 use super::node::Node;
-use super::node_type::Zero;
+use super::node_type::NonPvNode;
 use crate::chess::Move;
-use crate::engine::ordering::Picker;
+use crate::engine::movepick::MovePicker;
 use crate::engine::table::Hit;
 use crate::engine::value::{Value, is_mate};
 use crate::engine::{Bound, params, see};
@@ -21,12 +21,12 @@ impl Search<'_> {
             return None;
         }
         let threshold = raised - node.eval;
-        let table_move = node
-            .table_move
-            .filter(|&mv| mv.is_noisy() && see::wins(node.pos, mv, threshold));
-        let mut picker = Picker::noisy(table_move, threshold.max(1), &self.moves);
+        let tt_move = node
+            .tt_move
+            .filter(|&mv| mv.is_noisy() && see::is_at_least(node.pos, mv, threshold));
+        let mut picker = MovePicker::noisy(tt_move, threshold.max(1), &self.moves);
         let mut proof = None;
-        while let Some(mv) = self.next_move(&mut picker, node.pos, &node.place, None) {
+        while let Some(mv) = self.next_move(&mut picker, node.pos, &node.context, None) {
             let value = self.search_capture(node, mv, raised, shallow);
             if self.aborted {
                 break;
@@ -45,19 +45,26 @@ impl Search<'_> {
                 break;
             }
         }
-        picker.close(&mut self.moves);
+        picker.release(&mut self.moves);
         proof
     }
 
-    /// Whether a capture beats the raised bar: first by captures alone, then by a shallow search.
+    /// The value of a capture: by quiescence first, then by a shallow search if that beats the raised beta.
     fn search_capture(&mut self, node: &Node, mv: Move, raised: Value, shallow: i32) -> Value {
-        let below = node.ply + 1;
-        let child = self.descend(node.pos, mv, node.ply);
-        let mut value = -self.quiesce::<Zero>(&child, below, -raised, 1 - raised);
+        let child_ply = node.ply + 1;
+        let child = self.make_move(node.pos, mv, node.ply);
+        let mut value = -self.quiesce::<NonPvNode>(&child, child_ply, -raised, 1 - raised);
         if value >= raised && shallow > 0 {
-            value = -self.search::<Zero>(&child, below, shallow, -raised, 1 - raised, !node.cut);
+            value = -self.search::<NonPvNode>(
+                &child,
+                child_ply,
+                shallow,
+                -raised,
+                1 - raised,
+                !node.cut,
+            );
         }
-        self.ascend();
+        self.unmake_move();
         value
     }
 }

@@ -1,26 +1,26 @@
-//! The moves of the root.
+//! Root moves.
 
 use super::Search;
 use crate::chess::Move;
 use crate::engine::Bound;
-use crate::engine::value::{INFINITE, MATE_FOUND, Value};
+use crate::engine::value::{INFINITE, MIN_MATE, Value};
 
-/// A move of the root and what is known about it.
+/// A root move and its results.
 pub(super) struct RootMove {
     pub mv: Move,
-    /// In the present iteration; `-INFINITE` unless it was better than what was known before.
+    /// Score in the current iteration; `-INFINITE` unless it raised alpha.
     pub value: Value,
-    /// In the last iteration.
+    /// Score in the previous iteration.
     pub previous: Value,
-    /// When it was last known; `-INFINITE` before the first time.
-    pub known: Value,
-    /// By how much the value has changed from iteration to iteration of late.
+    /// Last exact or bound score; `-INFINITE` before the first.
+    pub last_value: Value,
+    /// Running average of the change in score between iterations.
     pub swing: Value,
     pub bound: Bound,
-    /// The line that begins with the move.
-    pub line: Vec<Move>,
+    /// The line that starts with the move.
+    pub pv: Vec<Move>,
     pub seldepth: usize,
-    /// Visited below it, in all iterations.
+    /// Nodes searched below the move, in all iterations.
     pub nodes: u64,
 }
 
@@ -30,10 +30,10 @@ impl RootMove {
             mv,
             value: -INFINITE,
             previous: -INFINITE,
-            known: -INFINITE,
+            last_value: -INFINITE,
             swing: 0,
             bound: Bound::Exact,
-            line: vec![mv],
+            pv: vec![mv],
             seldepth: 0,
             nodes: 0,
         }
@@ -41,12 +41,12 @@ impl RootMove {
 }
 
 impl RootMove {
-    /// The next iteration begins.
-    pub fn turn_over(&mut self) {
-        let known = [self.value, self.previous]
+    /// Starts the next iteration.
+    pub fn start_iteration(&mut self) {
+        let are_scores = [self.value, self.previous]
             .iter()
-            .all(|value| value.abs() < MATE_FOUND);
-        if known {
+            .all(|value| value.abs() < MIN_MATE);
+        if are_scores {
             self.swing = (self.swing + (self.value - self.previous).abs()) / 2;
         }
         self.previous = self.value;
@@ -54,8 +54,8 @@ impl RootMove {
 }
 
 impl Search<'_> {
-    /// A root move was searched: the first one and those that are better become known by value.
-    pub(super) fn note_root_move(
+    /// Stores the result of a root move: only the first one and those that raise alpha get a score.
+    pub(super) fn update_root_move(
         &mut self,
         mv: Move,
         value: Value,
@@ -64,8 +64,8 @@ impl Search<'_> {
         nodes: u64,
     ) {
         let seldepth = self.seldepth;
-        let below: Vec<Move> = if count == 1 || value > alpha {
-            self.lines[1].iter().collect()
+        let pv_below: Vec<Move> = if count == 1 || value > alpha {
+            self.pv_lines[1].iter().collect()
         } else {
             Vec::new()
         };
@@ -75,15 +75,15 @@ impl Search<'_> {
         root.nodes += nodes;
         if count == 1 || value > alpha {
             root.value = value;
-            root.known = value;
+            root.last_value = value;
             root.seldepth = seldepth;
             root.bound = match value {
                 _ if value >= beta => Bound::Lower,
                 _ if value <= alpha => Bound::Upper,
                 _ => Bound::Exact,
             };
-            root.line.truncate(1);
-            root.line.extend(below);
+            root.pv.truncate(1);
+            root.pv.extend(pv_below);
         } else {
             root.value = -INFINITE;
         }

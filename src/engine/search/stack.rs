@@ -1,69 +1,69 @@
-//! What the nodes of a line leave for each other: a frame for every ply, and the principal variations.
+//! The search stack: a frame per ply, and the principal variations.
 
 use super::Search;
 use crate::chess::{Move, Piece};
-use crate::engine::history::{Moved, Past, Place};
+use crate::engine::history::{HistoryContext, PieceTo, PriorMoves};
 use crate::engine::value::{MAX_PLY, Value};
 
-/// What a node leaves for its relatives.
+/// Search stack entry of a ply.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
-    /// The corrected static evaluation and by how much it was corrected; `None` in check.
-    pub judged: Option<(Value, Value)>,
-    /// What the histories of its moves depend on.
-    pub place: Place,
-    /// The move that is being searched; `None` when it is passing.
+    /// The corrected static evaluation and the correction in it; `None` in check.
+    pub static_eval: Option<(Value, Value)>,
+    /// Index of the histories of its moves.
+    pub context: HistoryContext,
+    /// The move being searched; `None` for a null move.
     pub played: Option<(Piece, Move)>,
-    /// By so many plies it is being reduced.
+    /// Plies by which that move is reduced.
     pub reduction: i32,
-    /// A quiet move that failed high in a sibling.
+    /// A quiet move that failed high in a sibling node.
     pub killer: Option<Move>,
-    /// Not to be searched: the rest is tested against it.
+    /// The move excluded by a singularity test.
     pub excluded: Option<Move>,
     /// Children that failed high.
     pub cutoffs: i32,
-    /// Double extensions on the way here.
-    pub doubles: i32,
+    /// Double extensions on the way to this node.
+    pub double_extensions: i32,
 }
 
 impl Frame {
     pub const EMPTY: Frame = Frame {
-        judged: None,
-        place: Place::NOWHERE,
+        static_eval: None,
+        context: HistoryContext::EMPTY,
         played: None,
         reduction: 0,
         killer: None,
         excluded: None,
         cutoffs: 0,
-        doubles: 0,
+        double_extensions: 0,
     };
 
     /// The corrected static evaluation; `None` in check.
     pub fn eval(&self) -> Option<Value> {
-        self.judged.map(|(eval, _)| eval)
+        self.static_eval.map(|(eval, _)| eval)
     }
 
-    /// The move that is being searched, as continuation histories know it.
-    pub fn moved(&self) -> Moved {
-        let moved = |(piece, mv)| Moved::new(piece, mv);
-        self.played.map_or(Moved::NONE, moved)
+    /// The move being searched, as an index of continuation histories.
+    pub fn moved(&self) -> PieceTo {
+        let moved = |(piece, mv)| PieceTo::new(piece, mv);
+        self.played.map_or(PieceTo::NONE, moved)
     }
 }
 
-/// Frames before the root, so that looking back needs no condition.
+/// Frames before the root, so that looking back needs no check.
 const BEFORE_ROOT: usize = 4;
-/// Frames after the deepest ply, for the children's fields.
+/// Frames after the maximum ply, for the fields of children.
 const AFTER_LAST: usize = 2;
 
 /// A principal variation.
 #[derive(Clone, Copy)]
-pub(super) struct Line {
+pub(super) struct PvLine {
     moves: [Option<Move>; MAX_PLY],
     len: usize,
 }
 
-impl Line {
-    const EMPTY: Line = Line {
+impl PvLine {
+    const EMPTY: PvLine = PvLine {
         moves: [None; MAX_PLY],
         len: 0,
     };
@@ -77,14 +77,13 @@ impl Line {
     }
 }
 
-/// One frame for every ply, and some on both ends.
+/// A frame for every ply, and spare ones at both ends.
 pub(super) fn frames() -> Vec<Frame> {
     vec![Frame::EMPTY; BEFORE_ROOT + MAX_PLY + AFTER_LAST]
 }
 
-/// One principal variation for every ply.
-pub(super) fn lines() -> Vec<Line> {
-    vec![Line::EMPTY; MAX_PLY + AFTER_LAST]
+pub(super) fn pv_lines() -> Vec<PvLine> {
+    vec![PvLine::EMPTY; MAX_PLY + AFTER_LAST]
 }
 
 impl Search<'_> {
@@ -92,20 +91,20 @@ impl Search<'_> {
         &mut self.frames[BEFORE_ROOT + ply]
     }
 
-    /// The frame of so many plies before, four at most.
+    /// The frame `back` plies before `ply`, at most four.
     pub(super) fn frame_before(&self, ply: usize, back: usize) -> &Frame {
         &self.frames[BEFORE_ROOT + ply - back]
     }
 
     /// The moves that led to the node.
-    pub(super) fn past(&self, ply: usize) -> Past {
+    pub(super) fn prior_moves(&self, ply: usize) -> PriorMoves {
         let moved = |back| self.frame_before(ply, back).moved();
         [moved(1), moved(2), moved(4)]
     }
 
-    /// The best line from here is the move and the best line after it.
-    pub(super) fn extend_line(&mut self, ply: usize, mv: Move) {
-        let (before, after) = self.lines.split_at_mut(ply + 1);
+    /// Sets the PV of this ply: the move and the PV of the next ply.
+    pub(super) fn update_pv(&mut self, ply: usize, mv: Move) {
+        let (before, after) = self.pv_lines.split_at_mut(ply + 1);
         let (line, rest) = (&mut before[ply], &after[0]);
         let len = rest.len.min(MAX_PLY - 1);
         line.moves[0] = Some(mv);

@@ -1,31 +1,30 @@
-//! Playing below full strength: what an [`Elo`] allows the search, which of the moves that it found is played, and how
-//! long somebody of that strength would take for it. Pure.
+//! Limited strength: node limits, choice among the best moves, and think time by [`Elo`]. Pure.
 //!
-//! A limited engine looks at fewer positions, and then does not always take the best move: each of the best few gets its
-//! chance by how much worse it looks. The chances are drawn from the game's seed and the position, and nothing is taken
-//! over from other searches, so that the same position of the same game always gets the same move, on every machine and
-//! however busy it is.
+//! A limited engine searches fewer nodes and does not always play the best move: each of the best few is chosen at
+//! random, weighted by its score. The randomness depends only on the game's seed and the position, and nothing is
+//! kept from other searches. So the same position of the same game always gets the same move, on every machine and
+//! under any load.
 
 mod pick;
-mod tempo;
+mod think_time;
 
-pub use tempo::tempo;
+pub use think_time::think_time;
 
 use std::fmt;
 
 use super::Limits;
 
-/// How strong to play, on a scale of engines: see [`RUNGS`].
+/// Playing strength, on a scale of engines: see [`CALIBRATION`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Elo(u16);
 
 impl Elo {
-    /// The weakest.
+    /// The lowest.
     pub const MIN: Elo = Elo(1000);
-    /// The strongest; beyond that there is full strength.
+    /// The highest; above it there is only full strength.
     pub const MAX: Elo = Elo(2800);
 
-    /// The nearest that there is.
+    /// The nearest supported value.
     ///
     /// ```
     /// use knightwatch::engine::Elo;
@@ -39,20 +38,19 @@ impl Elo {
         Elo(elo.clamp(least, most) as u16)
     }
 
-    /// The number.
     pub fn get(self) -> u16 {
         self.0
     }
 
-    /// The step that stands behind it, the second column of [`RUNGS`]: for whoever measures it.
+    /// The handicap step of this Elo, the second column of [`CALIBRATION`].
     pub fn step(self) -> f64 {
         let elo = f64::from(self.0);
-        let above = RUNGS
+        let above = CALIBRATION
             .iter()
             .position(|rung| rung.0 >= elo)
-            .unwrap_or(RUNGS.len() - 1)
+            .unwrap_or(CALIBRATION.len() - 1)
             .max(1);
-        let ((from, low), (to, high)) = (RUNGS[above - 1], RUNGS[above]);
+        let ((from, low), (to, high)) = (CALIBRATION[above - 1], CALIBRATION[above]);
         low + (elo - from) / (to - from) * (high - low)
     }
 }
@@ -63,29 +61,28 @@ impl fmt::Display for Elo {
     }
 }
 
-/// How strong to play, and by which chances.
+/// Playing strength and random seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strength {
-    /// How strong.
     pub elo: Elo,
-    /// Another number is another series of chances: one for each game.
+    /// Seed of the random choices; one for each game.
     pub seed: u64,
 }
 
-/// By how much the engine is held back.
+/// Restrictions of the search at a strength.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Handicap {
-    /// No iteration is begun after so many positions.
+    /// Start no iteration after this many nodes.
     nodes: u64,
-    /// How many moves are considered in earnest.
+    /// Number of lines to search (MultiPV).
     lines: usize,
-    /// A move that looks worse by this many centipawns is taken about a third as often.
+    /// A move that is worse by this many centipawns is chosen about a third as often.
     spread: f64,
 }
 
-/// The rungs of the ladder: the Elo that is asked for, and the step of the formulas in [`Handicap::of_step`] that has it, as
-/// far as `docs/strength.md` measures it; the last is an extrapolation. Between two rungs the steps are even.
-const RUNGS: [(f64, f64); 10] = [
+/// Elo and the step of [`Handicap::from_step`] that has it, as measured in `docs/engine/strength.md`; the last row is
+/// extrapolated. Values in between are interpolated linearly.
+const CALIBRATION: [(f64, f64); 10] = [
     (1000.0, 1665.0),
     (1170.0, 1750.0),
     (1320.0, 1850.0),
@@ -100,15 +97,16 @@ const RUNGS: [(f64, f64); 10] = [
 
 impl Handicap {
     fn of(elo: Elo) -> Handicap {
-        Handicap::of_step(elo.step())
+        Handicap::from_step(elo.step())
     }
 
-    /// Every 130 steps double the positions, every 350 halve the spread.
-    fn of_step(step: f64) -> Handicap {
+    /// Every 130 steps double the nodes, every 350 halve the spread.
+    fn from_step(step: f64) -> Handicap {
         let spread = 180.0 * ((1000.0 - step) / 350.0).exp2();
         Handicap {
             nodes: (64.0 * ((step - 1400.0) / 130.0).exp2()).max(1.0) as u64,
-            // With a smaller spread than this the second best is hardly ever taken, and looking for it costs half of the time.
+            // With a smaller spread the second best move is hardly ever chosen, and searching it costs half of the
+            // time.
             lines: match spread < 6.0 {
                 true => 1,
                 false => ((2900.0 - step) / 150.0).clamp(2.0, 16.0) as usize,
@@ -119,13 +117,12 @@ impl Handicap {
 }
 
 impl Limits {
-    /// By how much the engine is held back, if it is.
     fn handicap(&self) -> Option<Handicap> {
         self.strength.map(|strength| Handicap::of(strength.elo))
     }
 
-    /// Positions after which no iteration is begun.
-    pub(super) fn soft_end(&self) -> Option<u64> {
+    /// Nodes after which no iteration is started.
+    pub(super) fn soft_node_limit(&self) -> Option<u64> {
         let limited = self.handicap().map(|handicap| handicap.nodes);
         match (self.soft_nodes, limited) {
             (Some(asked), Some(limited)) => Some(asked.min(limited)),
@@ -133,20 +130,20 @@ impl Limits {
         }
     }
 
-    /// Lines to look for, be they reported or not.
+    /// Number of lines to search, whether they are reported or not.
     pub(super) fn lines(&self) -> usize {
         let limited = self.handicap().map_or(1, |handicap| handicap.lines);
         self.multi_pv.max(limited).max(1)
     }
 }
 
-/// Chances: the same numbers for the same seeds, on every machine and in every version.
-struct Dice(u64);
+/// Random numbers: the same for the same seeds on every machine and in every version.
+struct Rng(u64);
 
-impl Dice {
-    fn new(seeds: &[u64]) -> Dice {
-        let mix = |state: u64, seed: &u64| Dice(state ^ seed).next();
-        Dice(seeds.iter().fold(0, mix))
+impl Rng {
+    fn new(seeds: &[u64]) -> Rng {
+        let mix = |state: u64, seed: &u64| Rng(state ^ seed).next();
+        Rng(seeds.iter().fold(0, mix))
     }
 
     /// SplitMix64, by Steele, Lea and Flood, 2014.
@@ -158,18 +155,18 @@ impl Dice {
         z ^ z >> 31
     }
 
-    /// Between 0 and 1, never either of them.
+    /// Uniform in (0, 1), both ends excluded.
     fn uniform(&mut self) -> f64 {
         ((self.next() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
 
-    /// Gumbel's distribution: who adds it to the values of several things, and takes the largest, has taken each with a
-    /// chance in proportion to the exponential of its value.
+    /// Gumbel distribution. Adding it to several values and taking the largest chooses each with probability
+    /// proportional to the exponential of its value.
     fn gumbel(&mut self) -> f64 {
         -(-self.uniform().ln()).ln()
     }
 
-    /// The normal distribution, by Box and Muller.
+    /// Normal distribution, by Box and Muller.
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.uniform().ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()

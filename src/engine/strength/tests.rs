@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::chess::{Game, Move, Position};
-use crate::engine::{Clock, Engine, EngineOptions, Score, Setting, Solo};
+use crate::engine::{Clock, Engine, EngineOptions, Score, Searcher, Setting};
 
 fn game(fen: &str) -> Game {
     Game::new(Position::from_fen(fen).expect("a good FEN"))
@@ -29,7 +29,7 @@ fn scored(game: &Game, scores: &[i32]) -> Vec<(Move, Option<Score>)> {
     legal.iter().copied().zip(scores).collect()
 }
 
-/// How often each of these moves is taken in ten thousand games.
+/// How often each of these moves is chosen in ten thousand games.
 fn taken(elo: i32, scores: &[i32]) -> Vec<u32> {
     let game = Game::new(Position::startpos());
     let moves = scored(&game, scores);
@@ -41,7 +41,7 @@ fn taken(elo: i32, scores: &[i32]) -> Vec<u32> {
 }
 
 #[test]
-fn more_elo_is_more_of_everything() {
+fn handicap_with_more_elo_is_weaker() {
     let all: Vec<Handicap> = (1_000..=2_800)
         .map(|elo| Handicap::of(Elo::nearest(elo)))
         .collect();
@@ -50,56 +50,56 @@ fn more_elo_is_more_of_everything() {
         assert!(weaker.nodes <= stronger.nodes, "{pair:?}");
         assert!(weaker.spread > stronger.spread, "{pair:?}");
         assert!(weaker.lines >= stronger.lines, "{pair:?}");
-        // No leap between neighbours.
+        // No jump between neighbours.
         assert!(
             stronger.nodes as f64 <= 1.1 * weaker.nodes as f64 + 8.0,
             "{pair:?}"
         );
     }
-    for pair in RUNGS.windows(2) {
+    for pair in CALIBRATION.windows(2) {
         assert!(pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1, "{pair:?}");
     }
-    let (first, last) = (RUNGS[0].0, RUNGS[RUNGS.len() - 1].0);
+    let (first, last) = (CALIBRATION[0].0, CALIBRATION[CALIBRATION.len() - 1].0);
     assert_eq!(first, f64::from(Elo::MIN.get()));
     assert_eq!(last, f64::from(Elo::MAX.get()));
 }
 
 #[test]
-fn blunders_are_in_proportion() {
+fn pick_of_worse_moves_follows_strength() {
     let scores = [30, 10, -60, -200, -900];
     let (beginner, club, master) = (
         taken(1_000, &scores),
         taken(2_000, &scores),
         taken(2_800, &scores),
     );
-    // A beginner gives two pawns now and then; at 2000 nobody does when he has seen it.
+    // A beginner gives away two pawns now and then; at 2000 nobody does who has seen it.
     assert!(beginner[3] > 0, "{beginner:?}");
     assert_eq!((club[3], club[4]), (0, 0), "{club:?}");
     assert!(beginner[0] < club[0] && club[0] < master[0], "{club:?}");
     assert!(master[0] > 9_000, "{master:?}");
-    // What is as good is taken as often.
+    // An equally good move is chosen as often.
     let even = taken(2_400, &[20, 20]);
     assert!((4_800..=5_200).contains(&even[0]), "{even:?}");
 }
 
 #[test]
-fn a_mate_in_one_is_given_at_every_level() {
+fn pick_with_mate_in_one_plays_it_at_every_level() {
     let ladder = game("6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1");
     for elo in [1_000, 1_500, 2_000] {
         for seed in 0..20 {
-            let thought = solo().think(&ladder, &at(elo, seed));
-            let after = ladder.position().after(thought.mv.expect("a move"));
-            assert!(after.is_checkmate(), "{elo} {seed}: {thought:?}");
+            let report = solo().search(&ladder, &at(elo, seed));
+            let after = ladder.position().after(report.mv.expect("a move"));
+            assert!(after.is_checkmate(), "{elo} {seed}: {report:?}");
         }
     }
 }
 
 #[test]
-fn from_1400_on_nobody_walks_into_a_mate_in_one() {
+fn pick_from_1400_elo_avoids_mate_in_one() {
     // Black threatens Qg2 mate, and taking the queen on a7 does not parry it.
     let threat = game("6k1/q4ppp/8/8/8/5pq1/7P/R6K w - - 0 1");
     let careless = |elo: i32, seed: u64| {
-        let mv = solo().think(&threat, &at(elo, seed)).mv.expect("a move");
+        let mv = solo().search(&threat, &at(elo, seed)).mv.expect("a move");
         let after = threat.position().after(mv);
         let replies = after.legal_moves();
         replies.iter().any(|&mv| after.after(mv).is_checkmate())
@@ -111,12 +111,12 @@ fn from_1400_on_nobody_walks_into_a_mate_in_one() {
     }
 }
 
-fn solo() -> Solo {
-    Solo::new(1, &Setting::default())
+fn solo() -> Searcher {
+    Searcher::new(1, &Setting::default())
 }
 
 #[test]
-fn every_move_is_legal_and_the_same_again() {
+fn limited_search_is_legal_and_deterministic() {
     let positions = [
         "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
         "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
@@ -131,37 +131,37 @@ fn every_move_is_legal_and_the_same_again() {
     for fen in positions {
         let game = game(fen);
         for (elo, seed) in [(1_000, 1), (1_000, 2), (1_600, 3), (1_900, 4)] {
-            let first = engine.think(&game, at(elo, seed));
+            let first = engine.search(&game, at(elo, seed));
             let legal = game.position().legal_moves();
             match first.mv {
                 Some(mv) => assert!(legal.contains(&mv), "{fen} {elo}"),
                 None => assert!(legal.is_empty(), "{fen} {elo}"),
             }
-            // Whatever was thought meanwhile, and on whichever threads.
-            engine.think(
+            // The result does not depend on earlier searches or on the threads.
+            engine.search(
                 &game,
                 Limits {
                     depth: Some(6),
                     ..Limits::default()
                 },
             );
-            let again = engine.think(&game, at(elo, seed));
+            let again = engine.search(&game, at(elo, seed));
             assert_eq!(
                 (first.mv, first.nodes, first.depth),
                 (again.mv, again.nodes, again.depth),
                 "{fen} {elo}"
             );
-            assert_eq!(solo().think(&game, &at(elo, seed)).mv, first.mv);
+            assert_eq!(solo().search(&game, &at(elo, seed)).mv, first.mv);
         }
     }
 }
 
 #[test]
-fn other_games_go_other_ways() {
+fn limited_search_with_other_seed_differs() {
     let start = Game::new(Position::startpos());
     let mut solo = solo();
     let mut moves: Vec<_> = (0..30)
-        .map(|seed| solo.think(&start, &at(1_200, seed)).mv.map(Move::bits))
+        .map(|seed| solo.search(&start, &at(1_200, seed)).mv.map(Move::bits))
         .collect();
     moves.sort_unstable();
     moves.dedup();
@@ -169,15 +169,15 @@ fn other_games_go_other_ways() {
 }
 
 #[test]
-fn only_the_move_itself_is_told_unless_more_is_asked_for() {
+fn limited_search_reports_only_requested_lines() {
     let start = Game::new(Position::startpos());
     let engine = Engine::new(EngineOptions {
         hash_mib: 1,
         threads: 1,
     });
-    let thought = engine.think(&start, at(1_000, 1));
-    assert_eq!(thought.rank, 1);
-    assert_eq!(thought.pv.first().copied(), thought.mv);
+    let report = engine.search(&start, at(1_000, 1));
+    assert_eq!(report.multipv, 1);
+    assert_eq!(report.pv.first().copied(), report.mv);
 }
 
 fn clock(seconds: u64, increment: u64) -> Limits {
@@ -194,7 +194,7 @@ fn clock(seconds: u64, increment: u64) -> Limits {
 }
 
 #[test]
-fn a_whole_game_lasts_as_long_as_its_clock() {
+fn think_time_of_whole_game_fits_the_clock() {
     for (base, moves) in [(60, 100), (180, 120), (600, 60)] {
         let mut game = Game::new(Position::startpos());
         let mut left = Duration::from_secs(base);
@@ -209,8 +209,8 @@ fn a_whole_game_lasts_as_long_as_its_clock() {
                     }),
                     ..Limits::default()
                 };
-                let took = tempo(&limits, &game, mv, strength(1_500, base));
-                // And what every move loses on its way.
+                let took = think_time(&limits, &game, mv, strength(1_500, base));
+                // The lag of every move.
                 let spent = took + Duration::from_millis(100);
                 left = left.checked_sub(spent).expect("the flag is up");
             }
@@ -222,11 +222,11 @@ fn a_whole_game_lasts_as_long_as_its_clock() {
 }
 
 #[test]
-fn people_take_their_time_but_not_for_everything() {
+fn think_time_varies_with_the_kind_of_move() {
     let limits = clock(300, 3);
     let mean = |game: &Game, uci: &str| {
         let mv = game.position().parse_uci(uci).expect("a move");
-        let times = (0..200).map(|seed| tempo(&limits, game, mv, strength(1_500, seed)));
+        let times = (0..200).map(|seed| think_time(&limits, game, mv, strength(1_500, seed)));
         let times: Vec<f64> = times.map(|time| time.as_secs_f64()).collect();
         let (least, most) = (
             times.iter().copied().fold(f64::INFINITY, f64::min),
@@ -250,20 +250,20 @@ fn people_take_their_time_but_not_for_everything() {
     let (back, other) = (mean(&later(&moves), "c3e4"), mean(&later(&moves), "d2d3"));
     assert!(opening < 0.5 * middle, "{opening} {middle}");
     assert!((2.0..10.0).contains(&middle), "{middle}");
-    // What has just taken is taken back at once.
+    // Recaptures are fast.
     assert!(back < 0.4 * other, "{back} {other}");
-    // Never more than there is.
+    // Never more than the time left.
     let short = Limits {
-        at_most: Some(Duration::from_millis(50)),
+        max_time: Some(Duration::from_millis(50)),
         ..limits.clone()
     };
     let game = later(&[]);
     let mv = game.position().parse_uci("d2d3").expect("a move");
     for seed in 0..100 {
-        assert!(tempo(&short, &game, mv, strength(1_500, seed)) <= Duration::from_millis(50));
+        assert!(think_time(&short, &game, mv, strength(1_500, seed)) <= Duration::from_millis(50));
     }
     assert_eq!(
-        tempo(&Limits::default(), &game, mv, strength(1_500, 1)),
+        think_time(&Limits::default(), &game, mv, strength(1_500, 1)),
         Duration::ZERO
     );
 }

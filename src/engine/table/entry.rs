@@ -1,8 +1,8 @@
-//! One entry of the table: two atomic words that every thread may read and write at any time, without a lock.
+//! Lockless table entry: two atomic words that every thread may read and write at any time.
 //!
-//! Beside the data stands the key xor the data. Who reads one word of one write and one of another gets a pair that fits
-//! no key, but for luck of one in 2^64, and counts it as a miss (Hyatt and Mann, "A lock-less transposition table
-//! implementation for parallel search", 2002). `tests/it/table_races.rs` tries all the ways in which threads can meet here.
+//! The first word is the key xor the data. If one word comes from one write and the other from another, the pair fits
+//! no key (except with probability 2^-64) and counts as a miss (Hyatt and Mann, "A lock-less transposition table
+//! implementation for parallel search", 2002). `tests/it/table_races.rs` checks all interleavings.
 
 use super::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -13,13 +13,13 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// What was written with this key.
+    /// The data if the entry was written with this key.
     pub(super) fn read(&self, key: u64) -> Option<u64> {
         let data = self.data.load(Relaxed);
         (self.checksum.load(Relaxed) ^ data == key).then_some(data)
     }
 
-    /// What was written last, with whatever key.
+    /// The data, whatever its key.
     pub(super) fn data(&self) -> u64 {
         self.data.load(Relaxed)
     }
@@ -29,8 +29,7 @@ impl Entry {
         self.checksum.store(key ^ data, Relaxed);
     }
 
-    /// As if nothing had ever been written.
-    pub(super) fn wipe(&self) {
+    pub(super) fn clear(&self) {
         self.data.store(0, Relaxed);
         self.checksum.store(0, Relaxed);
     }

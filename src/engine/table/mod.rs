@@ -1,7 +1,7 @@
-//! The transposition table: what the search found out about positions it has met.
+//! Transposition table.
 //!
-//! Shared by all threads without locks: see [`entry`]. Four entries make a cluster of one cache line; a position may live in
-//! any entry of its cluster.
+//! Shared by all threads without locks: see [`entry`]. Four entries form a cluster of one cache line; a position may
+//! be stored in any entry of its cluster.
 
 mod entry;
 mod pages;
@@ -15,7 +15,7 @@ use super::value::{INFINITE, Value};
 use super::{Bound, value};
 use crate::chess::Move;
 
-/// What an entry is made of; a test puts others in their place.
+/// Replaced by another implementation in a concurrency test.
 mod atomic {
     pub(super) use std::sync::atomic::{AtomicU64, Ordering};
 }
@@ -24,18 +24,18 @@ const ENTRIES_PER_CLUSTER: usize = 4;
 const AGE_BITS: u32 = 5;
 const AGE_MASK: u8 = (1 << AGE_BITS) - 1;
 
-/// In the table for "no static evaluation known" (the side to move was in check).
+/// Stored if the static evaluation is unknown (the side to move was in check).
 const NO_EVAL: Value = INFINITE;
 
-/// Plies that an entry loses against others for every search that it is old.
+/// Plies by which the replacement priority drops per search since the entry was written.
 const PLIES_PER_AGE: i32 = 4;
 
-/// A result of the same search is replaced by one that is less deep by fewer plies than this.
-const SHALLOWER: i32 = 4;
-/// Plies more for one from the principal variation.
-const PLIES_OF_PV: i32 = 2;
+/// An entry of the same search is replaced unless it is deeper by at least this many plies.
+const REPLACE_MARGIN: i32 = 4;
+/// Added to the depth of PV nodes for replacement.
+const PV_BONUS_PLIES: i32 = 2;
 
-/// Never below this: a table of one cluster would be of no use to anyone.
+/// Minimum size of a table.
 const MIN_BYTES: usize = 1 << 16;
 
 #[derive(Default)]
@@ -46,20 +46,20 @@ struct Cluster {
 
 const _: () = assert!(size_of::<Cluster>() == 64);
 
-/// What the table knows about a position.
+/// Content of a table entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hit {
-    /// The best move, or the one that failed high. From another position, if two share a key's cluster and
-    /// checksum: to be tested for legality.
+    /// The best move, or the one that failed high. It may belong to another position with the same key: check that it
+    /// is legal.
     pub mv: Option<Move>,
-    /// As seen from the probing ply.
+    /// The score, with mates counted from the root.
     pub value: Value,
     /// The static evaluation; `None` when the side to move is in check.
     pub eval: Option<Value>,
     /// Plies; 0 is quiescence.
     pub depth: i32,
     pub bound: Bound,
-    /// The position was once on a principal variation.
+    /// The position was once in a principal variation.
     pub pv: bool,
 }
 
@@ -87,7 +87,7 @@ impl Data {
         )
     }
 
-    /// No entry ever written has bound 0.
+    /// Entries that were written have a bound other than 0.
     fn is_empty(self) -> bool {
         (self.0 >> 56) & 3 == 0
     }
@@ -120,8 +120,8 @@ impl Data {
         }
     }
 
-    /// What the entry is worth keeping, in plies; the least is replaced.
-    fn worth(self, age: u8) -> i32 {
+    /// Replacement priority in plies; the entry with the lowest is replaced.
+    fn priority(self, age: u8) -> i32 {
         if self.is_empty() {
             return i32::MIN;
         }
@@ -130,24 +130,24 @@ impl Data {
     }
 }
 
-/// The shared table. See the module's own text.
+/// The transposition table.
 pub(crate) struct Table {
-    /// As the allocator gave it; the clusters begin at the first aligned place.
-    memory: NonNull<u8>,
+    /// The allocation; the clusters start at the first aligned address.
+    thread_data: NonNull<u8>,
     clusters: NonNull<Cluster>,
     count: usize,
     age: AtomicU8,
 }
 
-// SAFETY: the table owns its clusters, which are nothing but atomics.
+// SAFETY: the table owns its clusters, which consist of atomics only.
 unsafe impl Send for Table {}
-// SAFETY: as above: shared access goes through atomics alone.
+// SAFETY: as above; shared access goes through atomics only.
 unsafe impl Sync for Table {}
 
 impl Table {
-    /// A table of `mib` MiB, or of a half, a quarter, ... of it when there is not that much memory.
+    /// Allocates a table of `mib` MiB; if memory is short, of a half, a quarter, ... of that.
     ///
-    /// Memory comes zeroed from the system and is touched when used, so that 16 GiB start as fast as one.
+    /// The system provides zeroed pages on first use, so that 16 GiB start as fast as 1.
     pub fn new(mib: usize) -> Table {
         let mut bytes = mib
             .saturating_mul(1 << 20)
@@ -156,14 +156,14 @@ impl Table {
             let count = bytes / size_of::<Cluster>();
             let layout = Self::layout(count);
             // SAFETY: the layout is not empty, since `count` is at least MIN_BYTES / 64.
-            let memory = unsafe { alloc_zeroed(layout) };
-            match NonNull::new(memory) {
-                Some(memory) => {
-                    let aligned = memory.align_offset(align_of::<Cluster>());
+            let thread_data = unsafe { alloc_zeroed(layout) };
+            match NonNull::new(thread_data) {
+                Some(thread_data) => {
+                    let aligned = thread_data.align_offset(align_of::<Cluster>());
                     // SAFETY: the layout has room for one cluster more than are used, which is more than `aligned`.
-                    let clusters = unsafe { memory.add(aligned) }.cast::<Cluster>();
+                    let clusters = unsafe { thread_data.add(aligned) }.cast::<Cluster>();
                     return Table {
-                        memory,
+                        thread_data,
                         clusters,
                         count,
                         age: AtomicU8::new(0),
@@ -175,27 +175,27 @@ impl Table {
         }
     }
 
-    /// The same on huge pages where there are any, for one that is kept: they cost more at the first touch.
-    pub fn on_huge_pages(self) -> Table {
-        pages::ask_for_huge(self.memory, Self::layout(self.count).size());
+    /// Uses huge pages if the system has them. They cost more on first use, so only long-lived tables should.
+    pub fn with_huge_pages(self) -> Table {
+        pages::advise_huge(self.thread_data, Self::layout(self.count).size());
         self
     }
 
-    /// Room for `count` clusters and to align them. The alignment asked for is a common one: for a greater one the
-    /// allocator would fill the memory itself instead of taking pages that the system has zeroed.
+    /// Layout of `count` clusters plus room to align them. It asks for a common alignment only: with a greater one
+    /// the allocator would zero the memory itself instead of using zeroed pages from the system.
     fn layout(count: usize) -> Layout {
         Layout::from_size_align((count + 1) * size_of::<Cluster>(), 16)
             .expect("below isize::MAX bytes")
     }
 
-    /// The size in MiB that it really has.
+    /// The actual size in MiB.
     pub fn mib(&self) -> usize {
         (self.count * size_of::<Cluster>()) >> 20
     }
 
     fn clusters(&self) -> &[Cluster] {
         // SAFETY: allocated in `new` for `count` clusters and freed in `drop`; all bits zero is a valid
-        // cluster of atomics, and nobody ever makes a `&mut` of it.
+        // cluster of atomics, and no `&mut` to it is ever created.
         unsafe { std::slice::from_raw_parts(self.clusters.as_ptr(), self.count) }
     }
 
@@ -204,27 +204,27 @@ impl Table {
         &self.clusters()[index as usize]
     }
 
-    /// Forgets everything, on as many threads as the size is worth.
+    /// Clears the table, on several threads if it is large.
     pub fn clear(&self) {
         const CLUSTERS_PER_THREAD: usize = 1 << 20;
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let chunk = self.count.div_ceil(workers).max(CLUSTERS_PER_THREAD);
-        let wipe = |clusters: &[Cluster]| {
-            // Pages that nothing was written to stay as the system has them: they take no memory.
+        let clear = |clusters: &[Cluster]| {
+            // Untouched pages stay unmapped: they take no memory.
             let entries = clusters.iter().flat_map(|cluster| &cluster.entries);
             entries
                 .filter(|entry| entry.data() != 0)
-                .for_each(Entry::wipe);
+                .for_each(Entry::clear);
         };
         if self.count <= CLUSTERS_PER_THREAD {
-            wipe(self.clusters());
+            clear(self.clusters());
         } else {
             std::thread::scope(|scope| {
                 for clusters in self.clusters().chunks(chunk) {
                     let thread = std::thread::Builder::new();
-                    // Where the system has no thread for it, this one does it.
-                    if thread.spawn_scoped(scope, move || wipe(clusters)).is_err() {
-                        wipe(clusters);
+                    // Without a thread from the system, clear it here.
+                    if thread.spawn_scoped(scope, move || clear(clusters)).is_err() {
+                        clear(clusters);
                     }
                 }
             });
@@ -232,13 +232,13 @@ impl Table {
         self.age.store(0, Relaxed);
     }
 
-    /// A new search begins: what is there counts a little less from now on.
-    pub fn grow_older(&self) {
+    /// Starts a new search: existing entries age.
+    pub fn new_search(&self) {
         let age = self.age.load(Relaxed);
         self.age.store((age + 1) & AGE_MASK, Relaxed);
     }
 
-    /// Asks for the cluster of a position that will be probed soon.
+    /// Prefetches the cluster of a position that will be probed soon.
     pub fn prefetch(&self, key: u64) {
         #[cfg(target_arch = "x86_64")]
         {
@@ -251,7 +251,7 @@ impl Table {
         let _ = key;
     }
 
-    /// What is known about a position, its value as seen `ply` plies from the root.
+    /// The entry of a position; mates count from the root, `ply` plies above.
     pub fn probe(&self, key: u64, ply: usize) -> Option<Hit> {
         self.cluster(key).entries.iter().find_map(|entry| {
             let data = Data(entry.read(key)?);
@@ -265,7 +265,7 @@ impl Table {
         })
     }
 
-    /// Remembers what was found `ply` plies from the root. A known move is kept when the new result has none.
+    /// Stores a result found `ply` plies from the root. If it has no move, the known one is kept.
     pub fn store(&self, key: u64, ply: usize, hit: &Hit) {
         let age = self.age.load(Relaxed);
         let cluster = self.cluster(key);
@@ -282,9 +282,9 @@ impl Table {
                 slot = entry;
                 break;
             }
-            let worth = Data(entry.data()).worth(age);
-            if worth < least {
-                (slot, least) = (entry, worth);
+            let priority = Data(entry.data()).priority(age);
+            if priority < least {
+                (slot, least) = (entry, priority);
             }
         }
         let value = value::to_table(hit.value, ply);
@@ -292,7 +292,7 @@ impl Table {
         slot.write(key, data);
     }
 
-    /// Entries of this search, in permille, from a sample.
+    /// Permille of entries written by this search, estimated from a sample.
     pub fn hashfull(&self) -> u32 {
         const SAMPLE: usize = 250;
         let age = self.age.load(Relaxed);
@@ -308,17 +308,17 @@ impl Table {
     }
 }
 
-/// Whether a new result for the same position is worth more than the old one.
+/// Whether a new result for a position replaces the old one.
 fn replaces(new: &Hit, old: Data, age: u8) -> bool {
     new.bound == Bound::Exact
         || old.age() != age
-        || new.depth + SHALLOWER + PLIES_OF_PV * i32::from(new.pv) > old.depth()
+        || new.depth + REPLACE_MARGIN + PV_BONUS_PLIES * i32::from(new.pv) > old.depth()
 }
 
 impl Drop for Table {
     fn drop(&mut self) {
         // SAFETY: allocated in `new` with this layout; atomics need no drop of their own.
-        unsafe { dealloc(self.memory.as_ptr(), Self::layout(self.count)) };
+        unsafe { dealloc(self.thread_data.as_ptr(), Self::layout(self.count)) };
     }
 }
 
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_in_comes_out() {
+    fn store_then_probe_returns_the_same() {
         let table = Table::new(1);
         let key = 0x463b_9618_1691_fc9c;
         assert_eq!(table.probe(key, 0), None);
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_move_is_kept() {
+    fn store_without_move_keeps_the_known_one() {
         let table = Table::new(1);
         table.store(7, 0, &hit(3, 10));
         table.store(
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shallowest_and_oldest_make_room() {
+    fn store_in_full_cluster_replaces_shallow_and_old() {
         let table = Table::new(1);
         // Keys of one cluster differ in the lowest bits only.
         for (key, depth) in [(1, 9), (2, 3), (3, 8), (4, 7)] {
@@ -394,7 +394,7 @@ mod tests {
         table.store(5, 0, &hit(5, 0));
         assert_eq!(table.probe(2, 0), None, "the shallowest goes");
         for _ in 0..4 {
-            table.grow_older();
+            table.new_search();
         }
         table.store(1, 0, &hit(9, 0));
         table.store(6, 0, &hit(1, 0));
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_what_was_asked_for() {
+    fn new_has_the_requested_size() {
         assert_eq!(Table::new(1).mib(), 1);
         assert_eq!(Table::new(33).mib(), 33);
         assert_eq!(Table::new(0).mib(), 0);

@@ -1,33 +1,32 @@
-//! The pages that the table's memory is made of.
+//! Huge pages for the memory of the transposition table.
 
 use std::ptr::NonNull;
 
-/// Asks the system for pages of 2 MiB instead of 4 KiB in a piece of memory: a table is read in places far from one another, and the
-/// addresses of so many small pages do not stay in the processor's cache (some 5 % of the speed of a search). Where there are no
-/// such pages nothing happens.
-pub(super) fn ask_for_huge(memory: NonNull<u8>, bytes: usize) {
+/// Asks the system for pages of 2 MiB instead of 4 KiB. A table is accessed at random, and the addresses of small
+/// pages do not fit into the TLB (about 5 % of search speed). Without such pages nothing changes.
+pub(super) fn advise_huge(thread_data: NonNull<u8>, bytes: usize) {
     #[cfg(target_os = "linux")]
     {
-        /// Advice is for whole pages; beginning at one of the huge ones loses nothing.
-        const HUGE: usize = 2 << 20;
-        /// A larger table keeps its small pages: with huge ones the first search that looks here and there would take all of its
-        /// memory.
-        const LARGEST: usize = 1 << 30;
-        let before = memory.align_offset(HUGE);
-        let whole = bytes.saturating_sub(before) / HUGE * HUGE;
-        if whole > 0 && whole <= LARGEST {
-            // SAFETY: `before + whole` is at most `bytes`, which is the caller's; the advice changes no content.
+        /// Advice is for whole pages, so start at a huge-page boundary.
+        const HUGE_PAGE_BYTES: usize = 2 << 20;
+        /// Larger tables keep small pages: with huge pages a short search that touches few entries would commit all
+        /// of the memory.
+        const MAX_HUGE_BYTES: usize = 1 << 30;
+        let offset = thread_data.align_offset(HUGE_PAGE_BYTES);
+        let bytes_in_pages = bytes.saturating_sub(offset) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+        if bytes_in_pages > 0 && bytes_in_pages <= MAX_HUGE_BYTES {
+            // SAFETY: `offset + bytes_in_pages` is at most `bytes`, which is the caller's; the advice changes no content.
             let advised = unsafe {
                 rustix::mm::madvise(
-                    memory.add(before).as_ptr().cast(),
-                    whole,
+                    thread_data.add(offset).as_ptr().cast(),
+                    bytes_in_pages,
                     rustix::mm::Advice::LinuxHugepage,
                 )
             };
-            // A kernel without such pages says so; the table works as well.
+            // A kernel without huge pages returns an error; the table works all the same.
             let _ = advised;
         }
     }
     #[cfg(not(target_os = "linux"))]
-    let _ = (memory, bytes);
+    let _ = (thread_data, bytes);
 }

@@ -1,62 +1,61 @@
-//! The site's form for a new arena.
+//! Parser of Lichess's form for a new arena.
 
 use std::time::Duration;
 
 use super::ArenaOptions;
 use crate::chess::Position;
-use crate::sim::body::{Params, is_yes};
-use crate::sim::failure::{Failure, INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::sim::http::error::{ApiError, INVALID, NOT_A_NUMBER, REQUIRED};
+use crate::sim::http::params::{Params, is_yes};
 use crate::sim::options::TimeControl;
-use crate::sim::time::Moment;
-use crate::sim::variant::{Speed, Variant};
+use crate::sim::site::time::SimTime;
+use crate::sim::site::variant::{Speed, Variant};
 
-/// Minutes for a player.
+/// Allowed `clockTime` values, in minutes.
 const CLOCK_TIMES: [f64; 23] = [
     0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 15.0, 20.0, 25.0,
     30.0, 35.0, 40.0, 45.0, 50.0, 60.0,
 ];
-/// Seconds for a move more.
+/// Allowed increments, in seconds.
 const INCREMENTS: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 10, 15, 20, 25, 30, 40, 50, 60];
-/// Minutes that an arena lasts.
+/// Allowed durations, in minutes.
 const MINUTES: [u32; 28] = [
     20, 25, 30, 35, 40, 45, 50, 55, 60, 70, 80, 90, 100, 110, 120, 150, 180, 210, 240, 270, 300,
     330, 360, 420, 480, 540, 600, 720,
 ];
-/// The farthest that an arena can be planned ahead.
-const LATEST: Duration = Duration::from_secs(365 * 86_400);
-/// Minutes until it begins.
-const WAITS: [u32; 10] = [1, 2, 3, 5, 10, 15, 20, 30, 45, 60];
-const USUAL_WAIT: u32 = 5;
+const MAX_START_DELAY: Duration = Duration::from_secs(365 * 86_400);
+/// Allowed `waitMinutes` values.
+const WAIT_MINUTES: [u32; 10] = [1, 2, 3, 5, 10, 15, 20, 30, 45, 60];
+const DEFAULT_WAIT_MINUTES: u32 = 5;
 
-/// Reads the form of a user who leads these teams.
+/// Parses the form; `leads` tells whether the creator leads a team.
 ///
 /// # Errors
-/// All fields that are wrong, at once.
+/// All invalid fields.
 pub(in crate::sim) fn arena_form(
     params: &Params,
     creator: &str,
     leads: impl Fn(&str) -> bool,
-    now: Moment,
-) -> Result<ArenaOptions, Failure> {
+    now: SimTime,
+) -> Result<ArenaOptions, ApiError> {
     let mut form = Form {
         params,
         errors: Vec::new(),
     };
-    let usual = ArenaOptions::default();
+    let defaults = ArenaOptions::default();
     let name = form.name(creator);
     let clock = form.clock();
-    let (minutes, starts) = (form.minutes(), form.starts(now));
+    let (minutes, starts_in) = (form.minutes(), form.starts_in(now));
     let variant = form.variant();
     let options = ArenaOptions {
         name,
         clock,
         minutes,
-        starts,
+        starts_in,
         variant,
         position: form.position(),
         rated: form.flag("rated", true),
-        berserkable: form.flag("berserkable", usual.berserkable),
-        streakable: form.flag("streakable", usual.streakable),
+        berserkable: form.flag("berserkable", defaults.berserkable),
+        streakable: form.flag("streakable", defaults.streakable),
         password: form.text("password"),
         team: form.team("conditions.teamMember.teamId", &leads),
         teams: form.team("teamBattleByTeam", &leads).into_iter().collect(),
@@ -74,13 +73,13 @@ pub(in crate::sim) fn arena_form(
             .unwrap_or_default(),
         description: form.text("description"),
         created_by: Some(creator.to_owned()),
-        ..usual
+        ..defaults
     };
-    form.check_together(&options);
+    form.check_combinations(&options);
     if form.errors.is_empty() {
         Ok(options)
     } else {
-        Err(Failure::fields(&form.errors))
+        Err(ApiError::invalid_fields(&form.errors))
     }
 }
 
@@ -90,7 +89,7 @@ struct Form<'a> {
 }
 
 impl Form<'_> {
-    fn wrong(&mut self, field: &'static str, why: &str) {
+    fn error(&mut self, field: &'static str, why: &str) {
         self.errors.push((field, why.to_owned()));
     }
 
@@ -101,24 +100,24 @@ impl Form<'_> {
 
     fn number<T: std::str::FromStr>(&mut self, field: &'static str) -> Option<T> {
         let parsed = self.params.get(field)?.trim().parse();
-        parsed.map_err(|_| self.wrong(field, NOT_A_NUMBER)).ok()
+        parsed.map_err(|_| self.error(field, NOT_A_NUMBER)).ok()
     }
 
     fn required<T: std::str::FromStr>(&mut self, field: &'static str) -> Option<T> {
         if self.params.get(field).is_none() {
-            self.wrong(field, REQUIRED);
+            self.error(field, REQUIRED);
         }
         self.number(field)
     }
 
-    fn flag(&self, field: &str, otherwise: bool) -> bool {
-        self.params.get(field).map_or(otherwise, is_yes)
+    fn flag(&self, field: &str, default: bool) -> bool {
+        self.params.get(field).map_or(default, is_yes)
     }
 
     fn name(&mut self, creator: &str) -> String {
         let name = self.text("name").unwrap_or_else(|| creator.to_owned());
         if !(2..=30).contains(&name.chars().count()) {
-            self.wrong("name", "Must contain 2 to 30 characters");
+            self.error("name", "Must contain 2 to 30 characters");
         }
         name
     }
@@ -126,11 +125,11 @@ impl Form<'_> {
     fn clock(&mut self) -> TimeControl {
         let time: Option<f64> = self.required("clockTime");
         if time.is_some_and(|time| !CLOCK_TIMES.contains(&time)) {
-            self.wrong("clockTime", INVALID);
+            self.error("clockTime", INVALID);
         }
         let increment: Option<u32> = self.required("clockIncrement");
         if increment.is_some_and(|increment| !INCREMENTS.contains(&increment)) {
-            self.wrong("clockIncrement", INVALID);
+            self.error("clockIncrement", INVALID);
         }
         let limit = (time.unwrap_or_default() * 60.0) as u32;
         TimeControl::clock(limit, increment.unwrap_or_default())
@@ -139,29 +138,29 @@ impl Form<'_> {
     fn minutes(&mut self) -> u32 {
         let minutes = self.required("minutes");
         if minutes.is_some_and(|minutes| !MINUTES.contains(&minutes)) {
-            self.wrong("minutes", INVALID);
+            self.error("minutes", INVALID);
         }
         minutes.unwrap_or_default()
     }
 
-    /// At a date in milliseconds, or after some minutes.
-    fn starts(&mut self, now: Moment) -> Duration {
+    /// Time until the start: from a date in Unix milliseconds, or a number of minutes.
+    fn starts_in(&mut self, now: SimTime) -> Duration {
         let date: Option<i64> = self.number("startDate");
         let wait: Option<u32> = self.number("waitMinutes");
-        if wait.is_some_and(|wait| !WAITS.contains(&wait)) {
-            self.wrong("waitMinutes", INVALID);
+        if wait.is_some_and(|wait| !WAIT_MINUTES.contains(&wait)) {
+            self.error("waitMinutes", INVALID);
         }
         match date {
             Some(date) if date <= now.0 => {
-                self.wrong("startDate", "Must be in the future");
+                self.error("startDate", "Must be in the future");
                 Duration::ZERO
             }
-            Some(date) if Moment(date) > now + LATEST => {
-                self.wrong("startDate", INVALID);
+            Some(date) if SimTime(date) > now + MAX_START_DELAY => {
+                self.error("startDate", INVALID);
                 Duration::ZERO
             }
-            Some(date) => Moment(date).since(now),
-            None => Duration::from_secs(u64::from(wait.unwrap_or(USUAL_WAIT)) * 60),
+            Some(date) => SimTime(date).since(now),
+            None => Duration::from_secs(u64::from(wait.unwrap_or(DEFAULT_WAIT_MINUTES)) * 60),
         }
     }
 
@@ -171,8 +170,8 @@ impl Form<'_> {
             .unwrap_or_else(|| "standard".to_owned());
         match Variant::from_key(&key) {
             Ok(Variant::Standard | Variant::Chess960) => {}
-            Ok(Variant::FromPosition) => self.wrong("variant", INVALID),
-            Err(why) => self.wrong("variant", &why),
+            Ok(Variant::FromPosition) => self.error("variant", INVALID),
+            Err(why) => self.error("variant", &why),
         }
         key
     }
@@ -181,7 +180,7 @@ impl Form<'_> {
         let fen = self.text("position")?;
         let is_standard = matches!(self.params.get("variant"), None | Some("standard"));
         if Position::from_fen(&fen).is_err() {
-            self.wrong("position", "Invalid position");
+            self.error("position", "Invalid position");
         }
         is_standard.then_some(fen)
     }
@@ -189,13 +188,13 @@ impl Form<'_> {
     fn team(&mut self, field: &'static str, leads: &impl Fn(&str) -> bool) -> Option<String> {
         let team = self.text(field)?;
         if !leads(&team) {
-            self.wrong(field, INVALID);
+            self.error(field, INVALID);
         }
         Some(team)
     }
 
-    /// What is wrong with fields that are right each for itself.
-    fn check_together(&mut self, options: &ArenaOptions) {
+    /// Checks combinations of fields that are valid individually.
+    fn check_combinations(&mut self, options: &ArenaOptions) {
         let TimeControl::Clock { limit, increment } = options.clock else {
             return;
         };
@@ -203,23 +202,23 @@ impl Form<'_> {
             return;
         }
         if limit + increment == 0 {
-            return self.wrong("", "Invalid clock");
+            return self.error("", "Invalid clock");
         }
         if options.bots && Speed::of(options.clock) == Speed::UltraBullet {
-            return self.wrong("", "Invalid clock for bot games");
+            return self.error("", "Invalid clock for bot games");
         }
         let too_fast =
             Speed::of(options.clock) == Speed::UltraBullet || (limit == 0 && increment < 2);
         if options.rated && options.variant != "standard" && too_fast {
-            return self.wrong("", "15s and 0+1 variant games cannot be rated");
+            return self.error("", "15s and 0+1 variant games cannot be rated");
         }
-        // Both players use four fifths of their time, and then wait for the next pairing.
+        // Both players use 80 % of their time, then wait 15 seconds for the next pairing.
         let game = f64::from(limit + 30 * increment) * 1.6 + 15.0;
         let games = f64::from(options.minutes * 60) / game;
         if games < 3.0 {
-            self.wrong("", "Increase tournament duration, or decrease game clock");
+            self.error("", "Increase tournament duration, or decrease game clock");
         } else if games > 150.0 {
-            self.wrong("", "Reduce tournament duration, or increase game clock");
+            self.error("", "Reduce tournament duration, or increase game clock");
         }
     }
 }
@@ -230,17 +229,17 @@ mod tests {
 
     fn read(query: &str) -> Result<ArenaOptions, String> {
         let params = Params::read(query, "", b"").unwrap();
-        let now = Moment(1_700_000_000_000);
+        let now = SimTime(1_700_000_000_000);
         arena_form(&params, "Anna", |team| team == "mine", now).map_err(|failure| {
             match failure.body {
-                crate::sim::failure::Body::Json(text) => text,
+                crate::sim::http::error::ErrorBody::Json(text) => text,
                 _ => String::new(),
             }
         })
     }
 
     #[test]
-    fn the_form_of_the_site() {
+    fn arena_form_parses_fields() {
         let options = read(
             "name=Friday&clockTime=1.5&clockIncrement=1&minutes=20&startDate=1700000060000&rated=false&\
              conditions.bots=true&password=x&conditions.teamMember.teamId=mine&conditions.minRating.rating=1400",
@@ -248,20 +247,23 @@ mod tests {
         .unwrap();
         assert_eq!(options.clock, TimeControl::clock(90, 1));
         assert_eq!(
-            (options.minutes, options.starts),
+            (options.minutes, options.starts_in),
             (20, Duration::from_secs(60))
         );
         assert!(options.bots && !options.rated && options.streakable);
         assert_eq!(options.team.as_deref(), Some("mine"));
         assert_eq!(options.min_rating, Some(1400));
-        assert!(options.charter().is_ok());
+        assert!(options.validate().is_ok());
         let plain = read("clockTime=3&clockIncrement=0&minutes=45").unwrap();
-        assert_eq!((plain.name.as_str(), plain.starts.as_secs()), ("Anna", 300));
+        assert_eq!(
+            (plain.name.as_str(), plain.starts_in.as_secs()),
+            ("Anna", 300)
+        );
         assert!(plain.rated && !plain.bots);
     }
 
     #[test]
-    fn what_is_wrong_is_named_once() {
+    fn arena_form_reports_invalid_fields() {
         for (query, field, text) in [
             ("", "clockTime", REQUIRED),
             (

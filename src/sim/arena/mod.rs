@@ -1,43 +1,43 @@
-//! Arenas: tournaments without rounds, in which everybody who waits is paired again and again until time is up.
+//! Arena tournaments: waiting players are paired again and again until the time is up.
 //!
-//! What can be decided without the rest of the site is pure: points, pairing, waiting, pauses. The others are methods of
-//! the [`World`](super::world::World): who gets in, what the organizer does every few seconds, what is shown.
+//! Scoring, pairing, the waiting list and pauses are pure. Joining, organizing and the JSON views are methods of the
+//! [`SiteState`](crate::sim::site::state::SiteState): who gets in, what the organizer does every few seconds, what is shown.
 
-mod entry;
 mod form;
+mod join;
 mod options;
 mod organizer;
 mod pairing;
 mod pause;
 mod scoring;
 mod view;
-mod waiting;
+mod waiting_users;
 mod wire;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use super::id::{ArenaId, GameId, UserId};
-use super::team::TeamId;
-use super::time::Moment;
-use super::users::Rating;
-use super::variant::Perf;
+use crate::sim::site::id::{ArenaId, GameId, UserId};
+use crate::sim::site::team::TeamId;
+use crate::sim::site::time::SimTime;
+use crate::sim::site::users::Rating;
+use crate::sim::site::variant::Perf;
 
 pub use options::ArenaOptions;
 
-pub(super) use entry::Entry;
 pub(super) use form::arena_form;
+pub(super) use join::JoinRequest;
 pub(super) use options::names;
 
-use options::Charter;
+use options::ArenaConfig;
 use pairing::Colors;
 use pause::Pauses;
 use scoring::Sheet;
-use waiting::Waiting;
+use waiting_users::WaitingUsers;
 
-/// Finished arenas that are kept.
-const ARCHIVE: usize = 100;
+/// Finished arenas that are kept; the oldest are dropped first.
+const MAX_FINISHED_ARENAS: usize = 100;
 
 /// The arenas of a site.
 #[derive(Default)]
@@ -46,7 +46,7 @@ pub(super) struct Arenas {
     /// Oldest first.
     order: Vec<ArenaId>,
     pauses: Pauses,
-    /// The second in which the organizer last ran, of the site's time.
+    /// Simulated second in which the organizer last ran.
     second: i64,
 }
 
@@ -68,11 +68,10 @@ impl Arenas {
         self.all.insert(arena.id, arena);
     }
 
-    /// The archive makes place for what has just ended.
-    fn forget_oldest(&mut self) {
-        let finished = |arena: &&Arena| arena.stage == Stage::Finished;
+    fn drop_oldest_finished(&mut self) {
+        let finished = |arena: &&Arena| arena.status == ArenaStatus::Finished;
         let oldest = self.iter().find(finished).map(|arena| arena.id);
-        if self.iter().filter(finished).count() > ARCHIVE
+        if self.iter().filter(finished).count() > MAX_FINISHED_ARENAS
             && let Some(oldest) = oldest
         {
             self.remove(oldest);
@@ -85,15 +84,15 @@ impl Arenas {
     }
 }
 
-/// How far an arena is.
+/// Status of an arena, with the ids of lila.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum ArenaStatus {
     Created,
     Started,
     Finished,
 }
 
-impl Stage {
+impl ArenaStatus {
     pub fn id(self) -> u8 {
         match self {
             Self::Created => 10,
@@ -103,7 +102,7 @@ impl Stage {
     }
 }
 
-/// A game of an arena that is on.
+/// A running game of an arena.
 #[derive(Clone, Debug)]
 struct Pairing {
     /// White and Black.
@@ -111,7 +110,7 @@ struct Pairing {
     berserk: [bool; 2],
 }
 
-/// Sums over all games of an arena.
+/// Totals over all games of an arena.
 #[derive(Clone, Debug, Default)]
 struct Totals {
     games: usize,
@@ -124,19 +123,19 @@ struct Totals {
 pub(super) struct Arena {
     pub id: ArenaId,
     pub created_by: Option<UserId>,
-    pub charter: Charter,
-    pub stage: Stage,
-    pub starts_at: Moment,
+    pub config: ArenaConfig,
+    pub status: ArenaStatus,
+    pub starts_at: SimTime,
     players: BTreeMap<UserId, Player>,
-    waiting: Waiting,
+    waiting: WaitingUsers,
     running: BTreeMap<GameId, Pairing>,
-    /// In the order in which they ended.
+    /// Finished games, oldest first.
     games: Vec<GameId>,
     totals: Totals,
     paired_once: bool,
 }
 
-/// Somebody in an arena.
+/// A participant of an arena.
 #[derive(Clone, Debug)]
 pub(super) struct Player {
     pub user: UserId,
@@ -149,7 +148,7 @@ pub(super) struct Player {
     performance: Option<i32>,
     colors: Colors,
     last_opponent: Option<UserId>,
-    /// Who came earlier stands before his equals.
+    /// Order of joining; breaks ties.
     number: usize,
 }
 
@@ -170,8 +169,8 @@ impl Player {
         }
     }
 
-    /// Points first; among equals the performance, or the rating of who has none.
-    fn standing(&self) -> (Reverse<(u32, i32)>, usize) {
+    /// Sort key of the ranking: points, then performance or rating, then order of joining.
+    fn rank_key(&self) -> (Reverse<(u32, i32)>, usize) {
         let strength = self.performance.unwrap_or(self.rating);
         (Reverse((self.sheet.total(), strength)), self.number)
     }
@@ -179,28 +178,28 @@ impl Player {
 
 impl Arena {
     pub fn perf(&self) -> Perf {
-        Perf::of(self.charter.variant, self.charter.speed())
+        Perf::of(self.config.variant, self.config.speed())
     }
 
-    pub fn finishes_at(&self) -> Moment {
-        self.starts_at + Duration::from_secs(u64::from(self.charter.minutes) * 60)
+    pub fn finishes_at(&self) -> SimTime {
+        self.starts_at + Duration::from_secs(u64::from(self.config.minutes) * 60)
     }
 
-    fn seconds_until(moment: Moment, now: Moment) -> i64 {
+    fn seconds_until(moment: SimTime, now: SimTime) -> i64 {
         (moment.0.div_euclid(1_000) - now.0.div_euclid(1_000)).max(0)
     }
 
-    pub fn seconds_to_start(&self, now: Moment) -> i64 {
+    pub fn seconds_to_start(&self, now: SimTime) -> i64 {
         Self::seconds_until(self.starts_at, now)
     }
 
-    pub fn seconds_to_finish(&self, now: Moment) -> i64 {
+    pub fn seconds_to_finish(&self, now: SimTime) -> i64 {
         Self::seconds_until(self.finishes_at(), now)
     }
 
-    /// Nobody is paired any more: half the time of a player before the end, but half a minute to two minutes.
-    pub fn pairings_closed(&self, now: Moment) -> bool {
-        let margin = (i64::from(self.charter.limit) / 2).clamp(30, 120);
+    /// Whether pairing has stopped: half of the clock limit before the end, but 30 to 120 seconds.
+    pub fn pairings_closed(&self, now: SimTime) -> bool {
+        let margin = (i64::from(self.config.limit) / 2).clamp(30, 120);
         self.seconds_to_finish(now) < margin
     }
 
@@ -208,7 +207,7 @@ impl Arena {
         self.players.get(user)
     }
 
-    fn active(&self) -> usize {
+    fn active_players(&self) -> usize {
         self.players
             .values()
             .filter(|player| !player.withdrawn)
@@ -229,18 +228,18 @@ impl Arena {
     /// Best first.
     fn ranking(&self) -> Vec<&Player> {
         let mut players: Vec<&Player> = self.players.values().collect();
-        players.sort_by_key(|player| player.standing());
+        players.sort_by_key(|player| player.rank_key());
         players
     }
 
-    /// From 0.
+    /// Rank of a player, from 0.
     fn rank(&self, user: &UserId) -> Option<usize> {
         self.ranking()
             .iter()
             .position(|player| player.user == *user)
     }
 
-    /// All its games: those that are over in their order, then those that are on.
+    /// All games: finished ones in order, then running ones.
     pub fn all_games(&self) -> Vec<GameId> {
         self.games
             .iter()
@@ -249,8 +248,8 @@ impl Arena {
             .collect()
     }
 
-    /// Whether it is for members of this team, or a battle in which the team fights.
-    pub fn is_of(&self, team: &TeamId) -> bool {
-        self.charter.conditions.team.as_ref() == Some(team) || self.charter.battle.contains(team)
+    /// Whether the arena is restricted to this team, or a battle in which the team takes part.
+    pub fn is_for_team(&self, team: &TeamId) -> bool {
+        self.config.conditions.team.as_ref() == Some(team) || self.config.team_battle.contains(team)
     }
 }

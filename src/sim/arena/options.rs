@@ -1,4 +1,4 @@
-//! What an arena is like: from the command line, from a script, from the form of the site.
+//! Options of an arena, from the command line, a script or Lichess's form.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -8,55 +8,55 @@ use serde::{Deserialize, Deserializer};
 
 use crate::chess::Position;
 use crate::sim::options::{TimeControl, clock_estimate};
-use crate::sim::sparring::read_words;
-use crate::sim::team::TeamId;
-use crate::sim::time::parse_span;
-use crate::sim::variant::{Speed, Variant};
+use crate::sim::players::parse_spec;
+use crate::sim::site::team::TeamId;
+use crate::sim::site::time::parse_duration;
+use crate::sim::site::variant::{Speed, Variant};
 
-/// An arena to be held.
+/// Options of a new arena.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ArenaOptions {
-    /// Eight letters and digits, for who has to know it beforehand; drawn by lot otherwise.
+    /// Eight letters and digits; random if `None`.
     pub id: Option<String>,
-    /// The site puts " Arena" behind it.
+    /// Shown with " Arena" appended.
     pub name: String,
-    /// Seconds for the game, and seconds more for each move: `180+2`.
+    /// In seconds: `180+2`.
     #[serde(deserialize_with = "clock_text")]
     pub clock: TimeControl,
-    /// How long it lasts.
+    /// Duration.
     pub minutes: u32,
-    /// How long until it begins: `30s`, `5m`, `1h`.
+    /// Time until the start: `30s`, `5m`, `1h`.
     #[serde(deserialize_with = "span_text")]
-    pub starts: Duration,
+    pub starts_in: Duration,
     /// `standard` or `chess960`.
     pub variant: String,
-    /// All games start here; they are not rated then.
+    /// FEN of the start position of all games; such games are casual.
     pub position: Option<String>,
     pub rated: bool,
     /// Whether humans may go berserk.
     pub berserkable: bool,
-    /// Whether two wins in a row double the points.
+    /// Whether winning streaks double the points.
     pub streakable: bool,
     pub password: Option<String>,
-    /// Who takes part has to be in this team.
+    /// Only members of this team may join.
     pub team: Option<String>,
-    /// A battle of these teams.
+    /// The teams of a team battle.
     #[serde(deserialize_with = "names")]
     pub teams: Vec<String>,
-    /// Whether bots may take part.
+    /// Whether bots may join.
     pub bots: bool,
     pub min_rating: Option<u32>,
     pub max_rating: Option<u32>,
     pub min_rated_games: Option<u32>,
-    /// The only users who may take part, if any are named.
+    /// The only users who may join; all if empty.
     #[serde(deserialize_with = "names")]
     pub allow: Vec<String>,
-    /// Users who are not allowed to join arenas.
+    /// Users who may not join.
     #[serde(deserialize_with = "names")]
     pub banned: Vec<String>,
     pub description: Option<String>,
-    /// Who holds it; the site itself otherwise.
+    /// The creator; Lichess itself if `None`.
     pub created_by: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl Default for ArenaOptions {
             name: "Rehearsal".to_owned(),
             clock: TimeControl::clock(180, 2),
             minutes: 45,
-            starts: Duration::from_secs(60),
+            starts_in: Duration::from_secs(60),
             variant: "standard".to_owned(),
             position: None,
             rated: false,
@@ -101,9 +101,9 @@ impl ArenaOptions {
     }
 }
 
-/// What was agreed on, checked.
+/// Validated arena options.
 #[derive(Clone, Debug)]
-pub(in crate::sim) struct Charter {
+pub(in crate::sim) struct ArenaConfig {
     pub name: String,
     /// Seconds.
     pub limit: u32,
@@ -115,12 +115,12 @@ pub(in crate::sim) struct Charter {
     pub berserkable: bool,
     pub streakable: bool,
     pub password: Option<String>,
-    pub battle: Vec<TeamId>,
+    pub team_battle: Vec<TeamId>,
     pub conditions: Conditions,
     pub description: Option<String>,
 }
 
-/// Who may take part.
+/// Entry conditions.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sim) struct Conditions {
     pub bots: bool,
@@ -132,12 +132,12 @@ pub(in crate::sim) struct Conditions {
     pub banned: Vec<String>,
 }
 
-impl Charter {
+impl ArenaConfig {
     pub fn time_control(&self) -> TimeControl {
         TimeControl::clock(self.limit, self.increment)
     }
 
-    /// Seconds that a game is thought to take for each player.
+    /// Estimated seconds per player and game.
     pub fn estimate(&self) -> u32 {
         clock_estimate(self.limit, self.increment)
     }
@@ -146,7 +146,6 @@ impl Charter {
         Speed::of(self.time_control())
     }
 
-    /// Which variant its games are of.
     pub fn game_variant(&self) -> Variant {
         match self.start {
             Some(_) => Variant::FromPosition,
@@ -156,14 +155,17 @@ impl Charter {
 }
 
 impl ArenaOptions {
-    /// What speaks against it, in a sentence.
-    pub(in crate::sim) fn charter(&self) -> Result<Charter, String> {
+    /// Validates the options.
+    ///
+    /// # Errors
+    /// A sentence about the first invalid option.
+    pub(in crate::sim) fn validate(&self) -> Result<ArenaConfig, String> {
         let TimeControl::Clock { limit, increment } = self.clock else {
             return Err("an arena needs a clock".to_owned());
         };
         if !matches!(limit, 0 | 15 | 30 | 45 | 90) && limit % 60 != 0 {
             return Err(format!(
-                "{limit}+{increment} is no clock of an arena: write it in seconds, as in 180+2"
+                "{limit}+{increment} is not an arena clock: write it in seconds, as in 180+2"
             ));
         }
         if limit + increment == 0 {
@@ -177,12 +179,14 @@ impl ArenaOptions {
         }
         let name = self.name.trim();
         if !(2..=30).contains(&name.chars().count()) {
-            return Err(format!("`{name}` is no name of 2 to 30 letters"));
+            return Err(format!(
+                "`{name}` is not a valid name: expected 2 to 30 characters"
+            ));
         }
         let variant = Variant::from_key(&self.variant)?;
         let start = match &self.position {
             None if variant == Variant::FromPosition => {
-                return Err("an arena from a position needs the position".to_owned());
+                return Err("an arena from a position needs `position`".to_owned());
             }
             None => None,
             Some(_) if variant == Variant::Chess960 => {
@@ -191,7 +195,7 @@ impl ArenaOptions {
             Some(fen) => Some(Position::from_fen(fen).map_err(|why| format!("{fen}: {why}"))?),
         };
         let start = start.filter(|start| *start != Position::startpos());
-        Ok(Charter {
+        Ok(ArenaConfig {
             name: name.to_owned(),
             limit,
             increment,
@@ -202,11 +206,11 @@ impl ArenaOptions {
             },
             rated: self.rated && start.is_none(),
             start,
-            // Nobody could berserk 1+60 without losing nearly all of his time.
+            // Lichess does not offer berserk with large increments.
             berserkable: self.berserkable && increment * 60 <= limit * 2,
             streakable: self.streakable,
             password: self.password.clone(),
-            battle: self.teams.iter().map(|name| TeamId::of(name)).collect(),
+            team_battle: self.teams.iter().map(|name| TeamId::of(name)).collect(),
             conditions: Conditions {
                 bots: self.bots,
                 team: self.team.as_deref().map(TeamId::of),
@@ -221,13 +225,13 @@ impl ArenaOptions {
     }
 }
 
-/// `NAME,clock=60+0,minutes=10,starts=30s,bots,rated,...`, as on the command line.
+/// `NAME,clock=60+0,minutes=10,starts-in=30s,bots,rated,...`, as on the command line.
 impl FromStr for ArenaOptions {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let options: Self = read_words(text)?;
-        options.charter()?;
+        let options: Self = parse_spec(text)?;
+        options.validate()?;
         Ok(options)
     }
 }
@@ -239,10 +243,10 @@ fn clock_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TimeControl,
 
 fn span_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
-    parse_span(&text).map_err(D::Error::custom)
+    parse_duration(&text).map_err(D::Error::custom)
 }
 
-/// One name, or several.
+/// Deserializes one name or a list.
 pub(in crate::sim) fn names<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<String>, D::Error> {
@@ -263,13 +267,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_arena_in_one_line() {
+    fn arena_options_parse_from_spec() {
         let options: ArenaOptions =
-            "Friday Bots,clock=30+1,minutes=10,starts=5m,bots,rated,password=x,teams=a,teams=b,min-rating=1200"
+            "Friday Bots,clock=30+1,minutes=10,starts-in=5m,bots,rated,password=x,teams=a,teams=b,min-rating=1200"
                 .parse()
                 .unwrap();
         let expected = ArenaOptions {
-            starts: Duration::from_secs(300),
+            starts_in: Duration::from_secs(300),
             rated: true,
             password: Some("x".to_owned()),
             teams: vec!["a".to_owned(), "b".to_owned()],
@@ -280,31 +284,31 @@ mod tests {
     }
 
     #[test]
-    fn the_same_in_a_script() {
-        let text = "name = \"Friday Bots\"\nclock = \"30+1\"\nminutes = 10\nstarts = \"5m\"\nbots = true\nallow = [\"A\"]";
+    fn arena_options_parse_from_toml() {
+        let text = "name = \"Friday Bots\"\nclock = \"30+1\"\nminutes = 10\nstarts-in = \"5m\"\nbots = true\nallow = [\"A\"]";
         let options: ArenaOptions = toml::from_str(text).unwrap();
-        let line = "Friday Bots,clock=30+1,minutes=10,starts=5m,bots,allow=A";
+        let line = "Friday Bots,clock=30+1,minutes=10,starts-in=5m,bots,allow=A";
         assert_eq!(options, line.parse().unwrap());
         assert!(toml::from_str::<ArenaOptions>("nmae = \"x\"").is_err());
         assert!(toml::from_str::<ArenaOptions>("clock = \"fast\"").is_err());
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_in_a_sentence() {
+    fn arena_options_errors_name_problem() {
         for (text, part) in [
-            ("X", "no name"),
-            ("Bots,clock=soon", "no time control"),
+            ("X", "not a valid name"),
+            ("Bots,clock=soon", "not a time control"),
             ("Bots,clock=3+2", "in seconds"),
             ("Bots,clock=3d", "needs a clock"),
             ("Bots,minutes=ten", "`minutes`"),
             ("Bots,minutes=0", "at least a minute"),
-            ("Bots,starts=soon", "no time"),
+            ("Bots,starts-in=soon", "no time"),
             ("Bots,bots=perhaps", "`bots`"),
             ("Bots,speed=9", "`speed`"),
             ("Bots,clock", "`clock`"),
             ("Bots,clock=15+0,bots", "Invalid clock for bot games"),
             ("Bots,variant=atomic", "does not play atomic"),
-            ("Bots,variant=fromPosition", "needs the position"),
+            ("Bots,variant=fromPosition", "needs `position`"),
             ("Bots,position=nonsense", "nonsense"),
         ] {
             let error = text.parse::<ArenaOptions>().unwrap_err();
@@ -313,13 +317,13 @@ mod tests {
     }
 
     #[test]
-    fn positions_are_never_rated_and_long_increments_never_berserked() {
-        let charter = |text: &str| text.parse::<ArenaOptions>().unwrap().charter().unwrap();
-        let from = charter("Bots,rated,position=4k3/8/8/8/8/8/4P3/4K3 w - - 0 1");
+    fn arena_config_limits_rated_and_berserk() {
+        let config = |text: &str| text.parse::<ArenaOptions>().unwrap().validate().unwrap();
+        let from = config("Bots,rated,position=4k3/8/8/8/8/8/4P3/4K3 w - - 0 1");
         assert!(!from.rated);
         assert_eq!(from.game_variant(), Variant::FromPosition);
-        assert!(charter("Bots,clock=180+2").berserkable);
-        assert!(charter("Bots,clock=60+2").berserkable);
-        assert!(!charter("Bots,clock=60+3").berserkable);
+        assert!(config("Bots,clock=180+2").berserkable);
+        assert!(config("Bots,clock=60+2").berserkable);
+        assert!(!config("Bots,clock=60+3").berserkable);
     }
 }

@@ -1,36 +1,35 @@
-//! What the site does in an arena by itself: it begins, pairs, counts, ends.
+//! Arena organizer: starts arenas, pairs players, scores games and ends arenas.
 
 use super::pairing::{Candidate, Wave, pair};
-use super::scoring::{Outcome, Played, performance};
-use super::waiting::wave;
-use super::{Arena, Pairing, Player, Stage, Waiting};
+use super::scoring::{Outcome, PlayedGame, performance};
+use super::waiting_users::wave_length;
+use super::{Arena, ArenaStatus, Pairing, Player, WaitingUsers};
 use crate::chess::Color;
 use crate::sim::arena::ArenaOptions;
-use crate::sim::id::{ArenaId, GameId, UserId};
 use crate::sim::options::NewUser;
 use crate::sim::referee::Status;
 use crate::sim::round::{COLORS, Round, Setup, Source};
-use crate::sim::team::TeamId;
-use crate::sim::time::Moment;
-use crate::sim::world::{Notice, World};
+use crate::sim::site::id::{ArenaId, GameId, UserId};
+use crate::sim::site::state::{Notice, SiteState};
+use crate::sim::site::team::TeamId;
+use crate::sim::site::time::SimTime;
 
-/// The organizer looks at every arena after so many seconds, at those with 50 players and more every other second, at
-/// those with a thousand every second.
-const ROUND_TRIP: i64 = 15;
-const DECENT: usize = 50;
-const MASSIVE: usize = 1_000;
-/// An arena with fewer players does not let most of them wait for the rest.
-const SMALL: usize = 30;
-/// For so many seconds an arena has just begun.
-const OPENING: i64 = 15;
+/// Interval of pairing, in seconds. Arenas of medium size are paired every 2 seconds, large ones every second.
+const ORGANIZE_INTERVAL_SECONDS: i64 = 15;
+const MEDIUM_PLAYERS: usize = 50;
+const LARGE_PLAYERS: usize = 1_000;
+/// In arenas with fewer players, pairing does not wait if most of them are waiting.
+const SMALL_PLAYERS: usize = 30;
+/// Duration of the opening phase after the start, in seconds.
+const OPENING_SECONDS: i64 = 15;
 
-impl World {
-    /// Announces an arena.
+impl SiteState {
+    /// Creates an arena.
     ///
     /// # Errors
-    /// Why it makes no sense.
-    pub fn add_arena(&mut self, options: &ArenaOptions, now: Moment) -> Result<ArenaId, String> {
-        let charter = options.charter()?;
+    /// Invalid options, a duplicate id, or an unknown team.
+    pub fn add_arena(&mut self, options: &ArenaOptions, now: SimTime) -> Result<ArenaId, String> {
+        let config = options.validate()?;
         let id = match &options.id {
             None => loop {
                 let id = ArenaId::random(&mut self.rng);
@@ -38,15 +37,16 @@ impl World {
                     break id;
                 }
             },
-            Some(text) => ArenaId::parse(text)
-                .ok_or_else(|| format!("`{text}` is no id: eight letters and digits"))?,
+            Some(text) => ArenaId::parse(text).ok_or_else(|| {
+                format!("`{text}` is not an arena id: expected 8 letters and digits")
+            })?,
         };
         if self.arenas.get(id).is_some() {
-            return Err(format!("there is an arena {id} already"));
+            return Err(format!("arena {id} already exists"));
         }
-        for team in charter.conditions.team.iter().chain(&charter.battle) {
+        for team in config.conditions.team.iter().chain(&config.team_battle) {
             if !self.teams.contains_key(team) {
-                return Err(format!("there is no team `{team}`"));
+                return Err(format!("no team `{team}`; create it first"));
             }
         }
         let created_by = options.created_by.as_ref().map(|name| {
@@ -56,44 +56,46 @@ impl World {
         self.arenas.insert(Arena {
             id,
             created_by,
-            charter,
-            stage: Stage::Created,
-            starts_at: now + options.starts,
+            config,
+            status: ArenaStatus::Created,
+            starts_at: now + options.starts_in,
             players: Default::default(),
-            waiting: Waiting::default(),
+            waiting: WaitingUsers::default(),
             running: Default::default(),
             games: Vec::new(),
             totals: Default::default(),
             paired_once: false,
         });
-        for user in self.residents.keys() {
+        for user in self.builtin_players.keys() {
             self.notify(user, Notice::Arena(id));
         }
         Ok(id)
     }
 
-    /// The organizer's second.
-    pub fn tick_arenas(&mut self, now: Moment) {
+    /// Starts and organizes all arenas that are due.
+    pub fn tick_arenas(&mut self, now: SimTime) {
         let second = now.0.div_euclid(1_000);
         let last = std::mem::replace(&mut self.arenas.second, second);
-        // Time may run in leaps, so what is due is what came by since.
+        // Simulated time can jump, so intervals are counted since the last run.
         let every = |seconds: i64| second.div_euclid(seconds) != last.div_euclid(seconds);
         for id in self.arenas.order.clone() {
             let Some(arena) = self.arenas.get_mut(id) else {
                 continue;
             };
-            if arena.stage == Stage::Created && now >= arena.starts_at {
-                arena.stage = Stage::Started;
+            if arena.status == ArenaStatus::Created && now >= arena.starts_at {
+                arena.status = ArenaStatus::Started;
             }
             let players = arena.players.len();
-            let due = every(ROUND_TRIP) || (every(2) && players >= DECENT) || players >= MASSIVE;
-            if arena.stage == Stage::Started && due {
+            let due = every(ORGANIZE_INTERVAL_SECONDS)
+                || (every(2) && players >= MEDIUM_PLAYERS)
+                || players >= LARGE_PLAYERS;
+            if arena.status == ArenaStatus::Started && due {
                 self.organize(id, now);
             }
         }
     }
 
-    fn organize(&mut self, id: ArenaId, now: Moment) {
+    fn organize(&mut self, id: ArenaId, now: SimTime) {
         let Some(arena) = self.arenas.get_mut(id) else {
             return;
         };
@@ -102,12 +104,12 @@ impl World {
             return;
         }
         for [white, black] in arena.next_pairs(&mut self.rng, now) {
-            self.begin_pairing(id, [white, black], now);
+            self.start_pairing(id, [white, black], now);
         }
     }
 
-    fn begin_pairing(&mut self, id: ArenaId, users: [UserId; 2], now: Moment) {
-        let game = self.fresh_id();
+    fn start_pairing(&mut self, id: ArenaId, users: [UserId; 2], now: SimTime) {
+        let game = self.new_id();
         let Some(arena) = self.arenas.get_mut(id) else {
             return;
         };
@@ -123,25 +125,25 @@ impl World {
             berserk: [false; 2],
         };
         arena.running.insert(game, pairing);
-        let charter = &arena.charter;
+        let config = &arena.config;
         let setup = Setup {
             id: game,
             users,
             source: Source::Arena {
                 id,
-                bots: charter.conditions.bots,
-                berserkable: charter.berserkable,
+                bots: config.conditions.bots,
+                berserkable: config.berserkable,
             },
-            variant: charter.game_variant(),
-            start: charter.start.clone(),
-            time_control: charter.time_control(),
-            rated: charter.rated,
+            variant: config.game_variant(),
+            start: config.start.clone(),
+            time_control: config.time_control(),
+            rated: config.rated,
             rules: Vec::new(),
         };
-        self.begin_round(setup, now);
+        self.start_round(setup, now);
     }
 
-    /// A game of an arena is over: it counts unless the arena is over too, or it was called off.
+    /// Scores a finished arena game, unless the arena is over or the game was aborted.
     pub fn arena_game_over(&mut self, id: ArenaId, round: &Round) {
         let key = round.perf().key;
         let ratings = COLORS.map(|color| {
@@ -158,7 +160,7 @@ impl World {
             return;
         }
         arena.games.push(round.id);
-        arena.count(round, &pairing, ratings);
+        arena.score_game(round, &pairing, ratings);
         if round.referee.status() == Status::NoStart
             && let Some(winner) = round.referee.winner()
         {
@@ -166,7 +168,7 @@ impl World {
         }
     }
 
-    /// Who does not make his first move is taken out; he may come back at once.
+    /// Withdraws a player who did not make their first move; they may rejoin immediately.
     fn withdraw_non_mover(&mut self, id: ArenaId, user: &UserId) {
         if let Some(arena) = self.arenas.get_mut(id) {
             arena.withdraw(user);
@@ -174,7 +176,7 @@ impl World {
         self.notify(user, Notice::Arena(id));
     }
 
-    /// The time is over. What is still played does not count; an arena without a game leaves no trace.
+    /// Ends an arena. Running games no longer count; an arena without games is removed.
     fn finish_arena(&mut self, id: ArenaId) {
         let Some(arena) = self.arenas.get_mut(id) else {
             return;
@@ -183,33 +185,34 @@ impl World {
             self.arenas.remove(id);
             return;
         }
-        arena.stage = Stage::Finished;
+        arena.status = ArenaStatus::Finished;
         arena.running.clear();
-        arena.waiting = Waiting::default();
+        arena.waiting = WaitingUsers::default();
         for player in arena.players.values_mut() {
             player.withdrawn = false;
         }
-        self.arenas.forget_oldest();
+        self.arenas.drop_oldest_finished();
     }
 
-    /// Who leaves a team is taken out of what is only for its members.
+    /// Withdraws a user who left a team from its arenas.
     pub fn leave_arenas_of(&mut self, team: &TeamId, user: &UserId) {
         for arena in self.arenas.all.values_mut() {
-            if arena.charter.conditions.team.as_ref() == Some(team) {
+            if arena.config.conditions.team.as_ref() == Some(team) {
                 arena.withdraw(user);
             }
         }
     }
 
-    /// Who becomes a bot leaves what he took part in.
+    /// Withdraws a user from all arenas, as when the account becomes a bot.
     pub fn leave_all_arenas(&mut self, user: &UserId) {
         for arena in self.arenas.all.values_mut() {
             arena.withdraw(user);
         }
     }
 
-    /// A human goes berserk. It is refused without an arena that has it, to bots, twice, and once both have moved.
-    pub fn berserk(&mut self, me: &UserId, game: GameId, now: Moment) -> bool {
+    /// Goes berserk in a game; `false` if rejected: for bots, a second time, after both have moved, and in games without
+    /// berserk.
+    pub fn berserk(&mut self, me: &UserId, game: GameId, now: SimTime) -> bool {
         let found = self.rounds.get(&game).and_then(|round| {
             let Source::Arena {
                 id,
@@ -224,69 +227,69 @@ impl World {
         let Some((id, color)) = found.filter(|_| !self.user(me).bot) else {
             return false;
         };
-        let granted = self
-            .rule(game, |referee| referee.berserk(color, now), now)
+        let is_accepted = self
+            .with_referee(game, |referee| referee.berserk(color, now), now)
             .is_ok();
-        if granted
+        if is_accepted
             && let Some(arena) = self.arenas.get_mut(id)
             && let Some(pairing) = arena.running.get_mut(&game)
         {
             pairing.berserk[color.index()] = true;
         }
-        granted
+        is_accepted
     }
 }
 
 impl Arena {
-    /// Before it has begun, who withdraws is no player any more.
+    /// Withdraws a player; before the start they are removed.
     pub(super) fn withdraw(&mut self, user: &UserId) {
         self.waiting.remove(user);
-        match self.stage {
-            Stage::Created => {
+        match self.status {
+            ArenaStatus::Created => {
                 self.players.remove(user);
             }
-            Stage::Started => {
+            ArenaStatus::Started => {
                 if let Some(player) = self.players.get_mut(user) {
                     player.withdrawn = true;
                 }
             }
-            Stage::Finished => {}
+            ArenaStatus::Finished => {}
         }
     }
 
-    /// Whom the organizer pairs now, White first.
-    fn next_pairs(&mut self, rng: &mut fastrand::Rng, now: Moment) -> Vec<[UserId; 2]> {
-        let active = self.active();
+    /// The pairs to start now, White first.
+    fn next_pairs(&mut self, rng: &mut fastrand::Rng, now: SimTime) -> Vec<[UserId; 2]> {
+        let active = self.active_players();
         if self.players.len() < 2
             || self.pairings_closed(now)
-            || (self.players.len() < SMALL && active < 2)
+            || (self.players.len() < SMALL_PLAYERS && active < 2)
         {
             return Vec::new();
         }
-        self.call_idle_bots(now);
-        self.waiting.look(now);
+        self.enqueue_idle_bots(now);
+        self.waiting.update(now);
         let waiting = self.waiting.len();
-        let most_wait = self.players.len() < SMALL && active * 2 <= waiting * 3;
-        let wave_length = wave(self.charter.estimate());
+        let most_wait = self.players.len() < SMALL_PLAYERS && active * 2 <= waiting * 3;
+        let wave_length = wave_length(self.config.estimate());
         let ready =
-            !self.paired_once || self.waiting.have_waited_enough(wave_length, now) || most_wait;
+            !self.paired_once || self.waiting.is_wave_complete(wave_length, now) || most_wait;
         if waiting < 2 || !ready {
             return Vec::new();
         }
         let wave = Wave {
-            opening: (now.0 - self.starts_at.0) / 1_000 < OPENING,
-            only_two: self.players.len() < SMALL && active == 2,
+            opening: (now.0 - self.starts_at.0) / 1_000 < OPENING_SECONDS,
+            only_two: self.players.len() < SMALL_PLAYERS && active == 2,
         };
-        let pairs = self.pair_these(&self.waiting.even(), wave, rng);
+        let pairs = self.pair_users(&self.waiting.even(), wave, rng);
         if pairs.is_empty() && waiting % 2 == 1 {
-            return self.pair_these(&self.waiting.all(), wave, rng);
+            return self.pair_users(&self.waiting.all(), wave, rng);
         }
         pairs
     }
 
-    /// In an arena for bots all who are there and do not play in it wait, whether their programs run or not.
-    fn call_idle_bots(&mut self, now: Moment) {
-        if !self.charter.conditions.bots {
+    /// Adds all idle bots to the waiting list, even if they are offline, as Lichess does in arenas that admit bots.
+    fn enqueue_idle_bots(&mut self, now: SimTime) {
+        if !self.config.conditions.bots {
             return;
         }
         let idle: Vec<UserId> = self
@@ -296,11 +299,11 @@ impl Arena {
             .map(|player| player.user.clone())
             .collect();
         for user in idle {
-            self.waiting.ask(user, now);
+            self.waiting.add(user, now);
         }
     }
 
-    fn pair_these(
+    fn pair_users(
         &self,
         users: &[UserId],
         wave: Wave,
@@ -319,8 +322,8 @@ impl Arena {
             .collect()
     }
 
-    /// Both players get what the game is worth to them.
-    fn count(&mut self, round: &Round, pairing: &Pairing, ratings: [(i32, bool); 2]) {
+    /// Scores a game for both players.
+    fn score_game(&mut self, round: &Round, pairing: &Pairing, ratings: [(i32, bool); 2]) {
         let plies = round.referee.plies();
         let winner = round.referee.winner();
         let totals = &mut self.totals;
@@ -340,12 +343,12 @@ impl Arena {
             let Some(player) = self.players.get_mut(&pairing.users[color.index()]) else {
                 continue;
             };
-            let played = Played {
+            let played = PlayedGame {
                 outcome,
                 plies,
                 berserk: pairing.berserk[color.index()],
             };
-            player.sheet.add(played, self.charter.streakable);
+            player.sheet.add(played, self.config.streakable);
             player.performance = Some(performance(
                 player.performance,
                 player.sheet.games(),

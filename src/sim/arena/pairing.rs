@@ -1,61 +1,60 @@
-//! Who plays whom in a wave, and with which colour: players close in rank, nobody twice in a row against the same
-//! opponent, colours in turn.
+//! Pairing of a wave: players close in rank, no immediate rematches, alternating colours.
 
-use crate::sim::id::UserId;
+use crate::sim::site::id::UserId;
 
-/// Games in a row with one colour after which two such players are not paired.
-const MOST_IN_A_ROW: i32 = 3;
-/// Rounds of improvement over all pairs; they stop earlier when nothing changes any more.
-const ROUNDS: usize = 20;
+/// Two players who both had the same colour this many times in a row are not paired.
+const MAX_COLOR_STREAK: i32 = 3;
+/// Maximum number of improvement passes over all pairs.
+const MAX_IMPROVEMENT_ROUNDS: usize = 20;
 
-/// Which colours a player had: games in a row with the same one (above zero: White), and how many more White than Black.
+/// Colour history of a player: current streak (positive for White) and surplus of White games.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Colors {
-    run: i32,
+    streak: i32,
     balance: i32,
 }
 
 impl Colors {
     pub fn add(&mut self, white: bool) {
         if white {
-            self.run = self.run.max(0) + 1;
+            self.streak = self.streak.max(0) + 1;
             self.balance += 1;
         } else {
-            self.run = self.run.min(0) - 1;
+            self.streak = self.streak.min(0) - 1;
             self.balance -= 1;
         }
     }
 
-    /// Not when both have had the same colour too often in a row.
-    fn may_meet(self, other: Self) -> bool {
-        (self.run > -MOST_IN_A_ROW || other.run > -MOST_IN_A_ROW)
-            && (self.run < MOST_IN_A_ROW || other.run < MOST_IN_A_ROW)
+    /// `false` if both have had the same colour too often in a row.
+    fn can_be_paired(self, other: Self) -> bool {
+        (self.streak > -MAX_COLOR_STREAK || other.streak > -MAX_COLOR_STREAK)
+            && (self.streak < MAX_COLOR_STREAK || other.streak < MAX_COLOR_STREAK)
     }
 }
 
-/// Somebody who can be paired.
+/// A player to be paired.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub user: UserId,
-    /// Place in the whole arena, from 0.
+    /// Rank in the whole arena, from 0.
     pub rank: usize,
     pub rating: i32,
     pub colors: Colors,
     pub last_opponent: Option<UserId>,
-    /// In a battle of teams: for whom he plays.
+    /// The player's team, in a team battle.
     pub team: Option<String>,
 }
 
-/// What is special about a wave.
+/// Special properties of a wave.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wave {
-    /// The arena has just begun: neighbours in the list meet, colours by lot.
+    /// The arena has just started: neighbours in the ranking are paired, colours are random.
     pub opening: bool,
-    /// There are only two players in the arena; they meet again and again.
+    /// The arena has only two players; rematches are allowed.
     pub only_two: bool,
 }
 
-/// The pairs of a wave, White first, as places in the list. Who finds no opponent waits for the next one.
+/// Pairs the candidates. Returns indices into the slice, White first; players without an opponent are left out.
 pub fn pair(
     candidates: &[Candidate],
     wave: Wave,
@@ -63,8 +62,8 @@ pub fn pair(
 ) -> Vec<[usize; 2]> {
     let mut ranked: Vec<usize> = (0..candidates.len()).collect();
     ranked.sort_by_key(|place| candidates[*place].rank);
-    let battle = candidates.iter().any(|player| player.team.is_some());
-    let pairs = if wave.opening && !battle {
+    let is_team_battle = candidates.iter().any(|player| player.team.is_some());
+    let pairs = if wave.opening && !is_team_battle {
         ranked.chunks_exact(2).map(|two| [two[0], two[1]]).collect()
     } else {
         Matching::of(candidates, ranked, wave.only_two).pairs
@@ -72,24 +71,24 @@ pub fn pair(
     pairs
         .into_iter()
         .map(|[a, b]| {
-            let (mine, other) = (candidates[a].colors, candidates[b].colors);
-            let first_is_white = if wave.opening || mine == other {
+            let (first, second) = (candidates[a].colors, candidates[b].colors);
+            let first_is_white = if wave.opening || first == second {
                 coin()
             } else {
-                mine < other
+                first < second
             };
             if first_is_white { [a, b] } else { [b, a] }
         })
         .collect()
 }
 
-/// As many pairs as can be found, then with as little distance as swapping partners can bring.
+/// Greedy matching, then improvement by swapping partners.
 struct Matching<'a> {
     candidates: &'a [Candidate],
     only_two: bool,
     last_rank: usize,
     pairs: Vec<[usize; 2]>,
-    alone: Vec<usize>,
+    unpaired: Vec<usize>,
 }
 
 impl<'a> Matching<'a> {
@@ -100,7 +99,7 @@ impl<'a> Matching<'a> {
             only_two,
             last_rank: last_rank.unwrap_or(0).max(1),
             pairs: Vec::new(),
-            alone: Vec::new(),
+            unpaired: Vec::new(),
         };
         let mut open = ranked;
         while !open.is_empty() {
@@ -110,38 +109,38 @@ impl<'a> Matching<'a> {
                 .min();
             match nearest {
                 Some((_, at)) => matching.pairs.push([first, open.remove(at)]),
-                None => matching.alone.push(first),
+                None => matching.unpaired.push(first),
             }
         }
-        matching.place_the_lonely();
+        matching.pair_leftovers();
         matching.improve();
         matching
     }
 
-    /// How far two are apart; `None`: they do not meet.
+    /// Cost of a pair; `None` if they must not be paired.
     fn cost(&self, a: usize, b: usize) -> Option<usize> {
         if self.only_two {
             return Some(1);
         }
         let (a, b) = (&self.candidates[a], &self.candidates[b]);
-        let again =
+        let is_rematch =
             a.last_opponent.as_ref() == Some(&b.user) || b.last_opponent.as_ref() == Some(&a.user);
         let team_mates = a.team.is_some() && a.team == b.team;
-        if again || team_mates || !a.colors.may_meet(b.colors) {
+        if is_rematch || team_mates || !a.colors.can_be_paired(b.colors) {
             return None;
         }
-        // Places weigh the more the higher they are.
+        // Rank differences weigh more at the top.
         let best = a.rank.min(b.rank).min(self.last_rank);
         let weight = 300 + 1_700 * (self.last_rank - best) / self.last_rank;
         Some(a.rank.abs_diff(b.rank) * weight + a.rating.abs_diff(b.rating) as usize)
     }
 
-    /// Two who may not meet break up a pair whose partners they may meet.
-    fn place_the_lonely(&mut self) {
+    /// Breaks up pairs so that two unpaired players who must not meet get opponents.
+    fn pair_leftovers(&mut self) {
         'again: loop {
-            for i in 0..self.alone.len() {
-                for j in i + 1..self.alone.len() {
-                    let (u, v) = (self.alone[i], self.alone[j]);
+            for i in 0..self.unpaired.len() {
+                for j in i + 1..self.unpaired.len() {
+                    let (u, v) = (self.unpaired[i], self.unpaired[j]);
                     for at in 0..self.pairs.len() {
                         let [a, b] = self.pairs[at];
                         let fits = |x, y| self.cost(u, x).is_some() && self.cost(v, y).is_some();
@@ -154,7 +153,7 @@ impl<'a> Matching<'a> {
                         };
                         self.pairs[at] = new[0];
                         self.pairs.push(new[1]);
-                        self.alone.retain(|other| *other != u && *other != v);
+                        self.unpaired.retain(|other| *other != u && *other != v);
                         continue 'again;
                     }
                 }
@@ -163,9 +162,9 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Two pairs swap partners when that brings everybody closer together.
+    /// Swaps partners of two pairs while that lowers the total cost.
     fn improve(&mut self) {
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_IMPROVEMENT_ROUNDS {
             let mut changed = false;
             for i in 0..self.pairs.len() {
                 for j in i + 1..self.pairs.len() {
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_meet_but_not_twice_in_a_row() {
+    fn pairing_prefers_neighbours_without_rematch() {
         // (last opponent of each rank, the pairs)
         for (last, expected) in [
             (vec![None; 4], vec![[0, 1], [2, 3]]),
@@ -239,7 +238,7 @@ mod tests {
                 vec![Some(1), Some(0), Some(3), Some(2), Some(5), Some(4)],
                 vec![[0, 2], [1, 4], [3, 5]],
             ),
-            // Everybody else has just met rank 0, so only two pairs are left of five.
+            // All others have just met rank 0, so five players give only two pairs.
             (
                 vec![None, Some(0), Some(0), Some(0), Some(0)],
                 vec![[1, 2], [3, 4]],
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn two_alone_in_an_arena_meet_again() {
+    fn pairing_of_two_allows_rematch() {
         let two = [player(0, Some(1)), player(1, Some(0))];
         let wave = Wave {
             only_two: true,
@@ -267,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn who_had_white_gets_black() {
+    fn pairing_balances_colours() {
         let mut two = [player(0, None), player(1, None)];
         two[0].colors.add(true);
         assert_eq!(pair(&two, Wave::default(), || panic!()), [[1, 0]]);
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn three_times_white_in_a_row_is_enough() {
+    fn pairing_limits_colour_streak() {
         let mut four = [0, 1, 2, 3].map(|rank| player(rank, None));
         for white in [0, 1] {
             for _ in 0..3 {
@@ -290,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn team_mates_do_not_meet() {
+    fn pairing_separates_team_mates() {
         let mut four = [0, 1, 2, 3].map(|rank| player(rank, None));
         for (candidate, team) in four.iter_mut().zip(["a", "a", "b", "b"]) {
             candidate.team = Some(team.to_owned());
@@ -303,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_is_paired_completely_and_closely() {
+    fn pairing_of_many_is_complete_and_close() {
         let mut rng = fastrand::Rng::with_seed(3);
         for size in [2, 6, 16, 50, 100] {
             let mut candidates: Vec<Candidate> = (0..size).map(|rank| player(rank, None)).collect();

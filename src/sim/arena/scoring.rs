@@ -1,12 +1,11 @@
-//! What a game is worth in an arena, as the site counts it (lila's `ArenaSheet`): two points for a win, one for a draw,
-//! twice as much for who is on fire.
+//! Arena scoring, after lila's `ArenaSheet`: two points for a win, one for a draw, doubled during a streak.
 
-/// A game that counts for a player.
+/// A finished game from one player's point of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Played {
+pub struct PlayedGame {
     pub outcome: Outcome,
     pub plies: usize,
-    /// This player went berserk in it.
+    /// This player went berserk.
     pub berserk: bool,
 }
 
@@ -17,54 +16,60 @@ pub enum Outcome {
     Loss,
 }
 
-/// A draw before this ply is worth nothing.
-const QUICK_DRAW: usize = 20;
-/// A draw that follows a draw counts only from this ply on.
-const LONG_GAME: usize = 60;
-/// Berserking earns its point from this ply on.
-const BERSERK_PLIES: usize = 14;
+/// Draws before this ply score nothing.
+const MIN_DRAW_PLIES: usize = 20;
+/// A draw after a draw scores only from this ply on.
+const MIN_SECOND_DRAW_PLIES: usize = 60;
+/// Berserk wins earn the extra point from this ply on.
+const MIN_BERSERK_PLIES: usize = 14;
 
 #[derive(Clone, Copy, Debug)]
-struct Line {
-    played: Played,
+struct ScoredGame {
+    played: PlayedGame,
     points: u32,
 }
 
-/// All games of one player in one arena.
+/// Score sheet of a player in an arena.
 #[derive(Clone, Debug, Default)]
 pub struct Sheet {
-    lines: Vec<Line>,
+    games: Vec<ScoredGame>,
     total: u32,
 }
 
 impl Sheet {
-    /// Adds a game; without `streaks` nobody ever is on fire.
-    pub fn add(&mut self, played: Played, streaks: bool) {
+    /// Adds a game; `streaks`: whether the arena doubles points during streaks.
+    pub fn add(&mut self, played: PlayedGame, streaks: bool) {
         let fire = streaks && self.is_on_fire();
         let double = if fire { 2 } else { 1 };
         let points = match played.outcome {
-            Outcome::Win => 2 * double + u32::from(played.berserk && played.plies >= BERSERK_PLIES),
-            Outcome::Draw if played.plies < QUICK_DRAW => 0,
-            Outcome::Draw if !fire && played.plies < LONG_GAME && self.drew_since_last_win() => 0,
+            Outcome::Win => {
+                2 * double + u32::from(played.berserk && played.plies >= MIN_BERSERK_PLIES)
+            }
+            Outcome::Draw if played.plies < MIN_DRAW_PLIES => 0,
+            Outcome::Draw
+                if !fire && played.plies < MIN_SECOND_DRAW_PLIES && self.drew_since_last_win() =>
+            {
+                0
+            }
             Outcome::Draw => double,
             Outcome::Loss => 0,
         };
-        self.lines.push(Line { played, points });
+        self.games.push(ScoredGame { played, points });
         self.total += points;
     }
 
-    /// The last two games were won.
+    /// Whether the last two games were won.
     pub fn is_on_fire(&self) -> bool {
-        let mut latest = self.lines.iter().rev().map(|line| line.played.outcome);
+        let mut latest = self.games.iter().rev().map(|game| game.played.outcome);
         latest.next() == Some(Outcome::Win) && latest.next() == Some(Outcome::Win)
     }
 
-    /// Losses do not end a streak of draws, wins do.
+    /// Whether the last game that was not lost was a draw.
     fn drew_since_last_win(&self) -> bool {
-        self.lines
+        self.games
             .iter()
             .rev()
-            .map(|line| line.played.outcome)
+            .map(|game| game.played.outcome)
             .find(|outcome| *outcome != Outcome::Loss)
             == Some(Outcome::Draw)
     }
@@ -74,29 +79,29 @@ impl Sheet {
     }
 
     pub fn games(&self) -> usize {
-        self.lines.len()
+        self.games.len()
     }
 
     pub fn wins(&self) -> usize {
-        let is_win = |line: &&Line| line.played.outcome == Outcome::Win;
-        self.lines.iter().filter(is_win).count()
+        let is_win = |game: &&ScoredGame| game.played.outcome == Outcome::Win;
+        self.games.iter().filter(is_win).count()
     }
 
     pub fn berserks(&self) -> usize {
-        self.lines.iter().filter(|line| line.played.berserk).count()
+        self.games.iter().filter(|game| game.played.berserk).count()
     }
 
-    /// One digit for each game, the latest first.
+    /// One digit per game, the latest first.
     pub fn digits(&self) -> String {
-        let points = self.lines.iter().rev().map(|line| line.points);
+        let points = self.games.iter().rev().map(|game| game.points);
         points
             .filter_map(|points| char::from_digit(points, 10))
             .collect()
     }
 }
 
-/// A performance after one more game against somebody of this rating: the mean over all games of his rating, 500 more
-/// for a win, 500 less for a loss.
+/// Performance rating after one more game: the mean over all games of the opponent's rating, plus 500 for a win, minus
+/// 500 for a loss.
 pub fn performance(before: Option<i32>, games: usize, opponent: i32, outcome: Outcome) -> i32 {
     let latest = match outcome {
         Outcome::Win => opponent + 500,
@@ -112,7 +117,8 @@ pub fn performance(before: Option<i32>, games: usize, opponent: i32, outcome: Ou
 mod tests {
     use super::*;
 
-    /// `W`in, `D`raw, `L`oss in long games; `d` is a draw of 40 plies, `q` one of 10; `B` a win with berserk, `b` a quick one.
+    /// `W`in, `D`raw, `L`oss in long games; `d` a draw of 59 plies, `q` of 19; `B` a berserk win of 14 plies, `b` of 13; `N` a
+    /// berserk loss.
     fn sheet(games: &str, streaks: bool) -> Sheet {
         let mut sheet = Sheet::default();
         for game in games.chars() {
@@ -128,7 +134,7 @@ mod tests {
                 _ => unreachable!(),
             };
             sheet.add(
-                Played {
+                PlayedGame {
                     outcome,
                     plies,
                     berserk,
@@ -140,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn points_of_a_sequence_of_games() {
+    fn sheet_scores_sequences() {
         // (games, the latest first, total, on fire at the end)
         for (games, digits, total, fire) in [
             ("", "", 0, false),
@@ -177,18 +183,18 @@ mod tests {
     }
 
     #[test]
-    fn without_streaks_nothing_is_doubled() {
+    fn sheet_without_streaks_does_not_double() {
         assert_eq!(sheet("WWWWD", false).total(), 9);
     }
 
     #[test]
-    fn games_wins_and_berserks_are_counted() {
+    fn sheet_counts_games_wins_and_berserks() {
         let sheet = sheet("WBLNDb", true);
         assert_eq!((sheet.games(), sheet.wins(), sheet.berserks()), (6, 3, 3));
     }
 
     #[test]
-    fn performance_is_a_mean() {
+    fn performance_is_mean() {
         let first = performance(None, 1, 1500, Outcome::Win);
         assert_eq!(first, 2000);
         let second = performance(Some(first), 2, 1600, Outcome::Loss);

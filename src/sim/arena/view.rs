@@ -1,50 +1,50 @@
-//! An arena as the site shows it.
+//! JSON views of arenas.
 
 use super::scoring::Sheet;
 use super::wire::{
-    Battle, BattleFull, Clock, Counts, Duel, Duelist, Featured, FeaturedClock, FeaturedSide, Full,
-    Games, Listed, Lists, Me, Page, PerfRef, PlayedArena, PlayedAs, RankedTeam, Rating, ResultLine,
-    SheetJson, Standing, Start, Stats, TeamPlayer, TeamStanding, VerdictJson, Verdicts,
+    ArenaJson, ArenaListItem, ArenaLists, Battle, BattleFull, Clock, Counts, Duel, Duelist,
+    Featured, FeaturedClock, FeaturedSide, Games, Me, Page, PerfRef, PlayedArena, PlayedAs,
+    RankedTeam, Rating, ResultLine, SheetJson, Standing, Start, Stats, TeamPlayer, TeamStanding,
+    VerdictJson, Verdicts,
 };
-use super::{Arena, Pairing, Player, Stage};
+use super::{Arena, ArenaStatus, Pairing, Player};
 use crate::chess::Color;
-use crate::sim::id::UserId;
-use crate::sim::time::Moment;
-use crate::sim::view::board_and_turn;
+use crate::sim::round::view::board_and_turn;
+use crate::sim::site::id::UserId;
+use crate::sim::site::state::SiteState;
+use crate::sim::site::time::SimTime;
 use crate::sim::wire::{self, Ordered, VariantJson};
-use crate::sim::world::World;
 
-/// Players on one page of a standing.
-const PAGE: usize = 10;
-/// Games shown as duels.
-const DUELS: usize = 6;
-/// For so many seconds after its end an arena has finished recently.
-const RECENT: i64 = 30 * 60;
+/// Players per page of the standing.
+const PAGE_SIZE: usize = 10;
+const MAX_DUELS: usize = 6;
+/// Time after the end during which `isRecentlyFinished` is set.
+const RECENTLY_FINISHED_SECONDS: i64 = 30 * 60;
 
-/// Who holds arenas that nobody else holds.
-const LICHESS: &str = "lichess";
-/// So many of its best count for a team in a battle.
-const LEADERS: usize = 5;
+/// Creator of arenas without a user.
+const SITE_CREATOR: &str = "lichess";
+/// Players per team that count in a team battle.
+const TEAM_LEADERS: usize = 5;
 
 impl Arena {
     pub fn full_name(&self) -> String {
-        if self.charter.battle.is_empty() {
-            format!("{} Arena", self.charter.name)
+        if self.config.team_battle.is_empty() {
+            format!("{} Arena", self.config.name)
         } else {
-            format!("{} Team Battle", self.charter.name)
+            format!("{} Team Battle", self.config.name)
         }
     }
 
     fn creator(&self) -> String {
         self.created_by
             .as_ref()
-            .map_or_else(|| LICHESS.to_owned(), UserId::to_string)
+            .map_or_else(|| SITE_CREATOR.to_owned(), UserId::to_string)
     }
 
     fn clock(&self) -> Clock {
         Clock {
-            limit: self.charter.limit,
-            increment: self.charter.increment,
+            limit: self.config.limit,
+            increment: self.config.increment,
         }
     }
 
@@ -67,7 +67,7 @@ impl Arena {
     }
 
     fn start(&self) -> Option<Start> {
-        self.charter.start.as_ref().map(|start| Start {
+        self.config.start.as_ref().map(|start| Start {
             name: "Custom position",
             fen: start.fen(),
         })
@@ -76,7 +76,7 @@ impl Arena {
     fn sheet(&self, sheet: &Sheet, fire: bool) -> SheetJson {
         SheetJson {
             scores: Some(sheet.digits()),
-            fire: fire && self.charter.streakable && sheet.is_on_fire(),
+            fire: fire && self.config.streakable && sheet.is_on_fire(),
         }
     }
 
@@ -84,7 +84,7 @@ impl Arena {
         self.ranking()
             .into_iter()
             .next()
-            .filter(|_| self.stage == Stage::Finished)
+            .filter(|_| self.status == ArenaStatus::Finished)
     }
 
     fn stats(&self) -> Stats {
@@ -102,24 +102,24 @@ impl Arena {
     }
 }
 
-impl World {
-    pub fn listed(&self, arena: &Arena, now: Moment) -> Listed {
-        let charter = &arena.charter;
-        let conditions = &charter.conditions;
-        let created = arena.stage == Stage::Created;
-        Listed {
+impl SiteState {
+    pub fn listed(&self, arena: &Arena, now: SimTime) -> ArenaListItem {
+        let config = &arena.config;
+        let conditions = &config.conditions;
+        let created = arena.status == ArenaStatus::Created;
+        ArenaListItem {
             id: arena.id.to_string(),
             created_by: arena.creator(),
             system: "arena",
-            minutes: charter.minutes,
+            minutes: config.minutes,
             clock: arena.clock(),
-            rated: charter.rated,
+            rated: config.rated,
             full_name: arena.full_name(),
             nb_players: arena.players.len(),
-            variant: VariantJson::full(charter.variant),
+            variant: VariantJson::full(config.variant),
             starts_at: arena.starts_at.0,
             finishes_at: arena.finishes_at().0,
-            status: arena.stage.id(),
+            status: arena.status.id(),
             perf: arena.perf_ref(true),
             seconds_to_start: Some(arena.seconds_to_start(now)).filter(|left| created && *left > 0),
             has_max_rating: conditions.max_rating.is_some(),
@@ -127,23 +127,23 @@ impl World {
             min_rating: conditions.min_rating.map(|rating| Rating { rating }),
             min_rated_games: conditions.min_rated_games.map(|nb| Games { nb }),
             team_member: conditions.team.as_ref().map(ToString::to_string),
-            private: charter.password.is_some(),
+            private: config.password.is_some(),
             position: arena.start(),
-            team_battle: (!charter.battle.is_empty()).then(|| Battle {
-                teams: charter.battle.iter().map(ToString::to_string).collect(),
-                nb_leaders: LEADERS,
+            team_battle: (!config.team_battle.is_empty()).then(|| Battle {
+                teams: config.team_battle.iter().map(ToString::to_string).collect(),
+                nb_leaders: TEAM_LEADERS,
             }),
             winner: arena.winner().map(|player| self.light_user(&player.user)),
         }
     }
 
-    /// All arenas: those to come in the order in which they begin, those that are over from the latest on.
-    pub fn arena_lists(&self, now: Moment) -> Lists {
-        let at = |stage| {
+    /// All arenas by status: created and started ones by start time, finished ones latest first.
+    pub fn arena_lists(&self, now: SimTime) -> ArenaLists {
+        let with_status = |status| {
             let mut arenas: Vec<&Arena> = self
                 .arenas
                 .iter()
-                .filter(|arena| arena.stage == stage)
+                .filter(|arena| arena.status == status)
                 .collect();
             arenas.sort_by_key(|arena| arena.starts_at);
             arenas
@@ -154,54 +154,55 @@ impl World {
                 .map(|arena| self.listed(arena, now))
                 .collect()
         };
-        let mut finished = at(Stage::Finished);
+        let mut finished = with_status(ArenaStatus::Finished);
         finished.reverse();
-        Lists {
-            created: list(at(Stage::Created)),
-            started: list(at(Stage::Started)),
+        ArenaLists {
+            created: list(with_status(ArenaStatus::Created)),
+            started: list(with_status(ArenaStatus::Started)),
             finished: list(finished),
         }
     }
 
-    /// The page of an arena, for this user or for nobody in particular.
+    /// The details of an arena, for this user or anonymous.
     pub fn arena_json(
         &self,
         arena: &Arena,
         page: Option<usize>,
         me: Option<&UserId>,
-        now: Moment,
-    ) -> Full {
-        let charter = &arena.charter;
-        let conditions = &charter.conditions;
+        now: SimTime,
+    ) -> ArenaJson {
+        let config = &arena.config;
+        let conditions = &config.conditions;
         let ranking = arena.ranking();
         let my_rank = me.and_then(|me| arena.rank(me));
         let page = page
-            .unwrap_or_else(|| my_rank.unwrap_or(0) / PAGE + 1)
+            .unwrap_or_else(|| my_rank.unwrap_or(0) / PAGE_SIZE + 1)
             .max(1);
-        let finished = arena.stage == Stage::Finished;
+        let finished = arena.status == ArenaStatus::Finished;
         let ended = now.0 / 1_000 - arena.finishes_at().0 / 1_000;
-        let battle = !charter.battle.is_empty();
-        Full {
+        let is_team_battle = !config.team_battle.is_empty();
+        ArenaJson {
             nb_players: arena.players.len(),
             duels: self.duels(arena, &ranking),
-            seconds_to_finish: (arena.stage == Stage::Started)
+            seconds_to_finish: (arena.status == ArenaStatus::Started)
                 .then(|| arena.seconds_to_finish(now)),
-            seconds_to_start: (arena.stage == Stage::Created).then(|| arena.seconds_to_start(now)),
-            is_started: arena.stage == Stage::Started,
+            seconds_to_start: (arena.status == ArenaStatus::Created)
+                .then(|| arena.seconds_to_start(now)),
+            is_started: arena.status == ArenaStatus::Started,
             is_finished: finished,
-            is_recently_finished: finished && ended < RECENT,
+            is_recently_finished: finished && ended < RECENTLY_FINISHED_SECONDS,
             featured: self.featured(arena, &ranking, now),
             podium: finished.then(|| self.podium(&ranking)),
             pairings_closed: arena.pairings_closed(now),
             stats: finished.then(|| arena.stats()),
-            team_standing: battle.then(|| self.ranked_teams(arena)),
+            team_standing: is_team_battle.then(|| self.ranked_teams(arena)),
             standing: Page {
                 page,
                 players: ranking
                     .iter()
                     .enumerate()
-                    .skip((page - 1).saturating_mul(PAGE))
-                    .take(PAGE)
+                    .skip((page - 1).saturating_mul(PAGE_SIZE))
+                    .take(PAGE_SIZE)
                     .map(|(rank, player)| Standing {
                         sheet: Some(arena.sheet(&player.sheet, true)),
                         ..self.standing(rank, player)
@@ -214,18 +215,18 @@ impl World {
             starts_at: arena.starts_at.iso_seconds(),
             system: "arena",
             full_name: arena.full_name(),
-            minutes: charter.minutes,
+            minutes: config.minutes,
             perf: arena.perf_ref(false),
             clock: arena.clock(),
-            variant: charter.variant.key(),
-            rated: charter.rated,
-            berserkable: charter.berserkable,
-            no_streak: !charter.streakable,
+            variant: config.variant.key(),
+            rated: config.rated,
+            berserkable: config.berserkable,
+            no_streak: !config.streakable,
             position: arena.start(),
             verdicts: self.verdicts_json(arena, me),
-            private: charter.password.is_some(),
-            team_battle: battle.then(|| self.battle_json(arena, me)),
-            description: charter.description.clone(),
+            private: config.password.is_some(),
+            team_battle: is_team_battle.then(|| self.battle_json(arena, me)),
+            description: config.description.clone(),
             my_username: me.map(|me| self.user(me).name.clone()),
             min_rating: conditions.min_rating.map(|rating| Rating { rating }),
             max_rating: conditions.max_rating.map(|rating| Rating { rating }),
@@ -268,7 +269,7 @@ impl World {
             .collect()
     }
 
-    fn my_standing(&self, arena: &Arena, me: &UserId, now: Moment) -> Option<Me> {
+    fn my_standing(&self, arena: &Arena, me: &UserId, now: SimTime) -> Option<Me> {
         let rank = arena.rank(me)?;
         let game = arena.game_of(me).and_then(|id| self.rounds.get(&id));
         Some(Me {
@@ -282,22 +283,22 @@ impl World {
     }
 
     fn verdicts_json(&self, arena: &Arena, me: Option<&UserId>) -> Verdicts {
-        // Who takes part already has been accepted.
+        // Current participants were accepted before.
         let me = me.filter(|me| arena.player(me).is_none_or(|player| player.withdrawn));
         let verdicts = self.verdicts(arena, me);
         Verdicts {
-            accepted: verdicts.iter().all(|verdict| verdict.refusal.is_none()),
+            accepted: verdicts.iter().all(|verdict| verdict.rejection.is_none()),
             list: verdicts
                 .into_iter()
                 .map(|verdict| VerdictJson {
                     condition: verdict.condition,
-                    verdict: verdict.refusal.unwrap_or_else(|| "ok".to_owned()),
+                    verdict: verdict.rejection.unwrap_or_else(|| "ok".to_owned()),
                 })
                 .collect(),
         }
     }
 
-    /// The games that are on, those of the strongest players first.
+    /// The running games with the highest rated players.
     fn duels(&self, arena: &Arena, ranking: &[&Player]) -> Vec<Duel> {
         let mut duels: Vec<(i32, Duel)> = arena
             .running
@@ -326,13 +327,13 @@ impl World {
         duels.sort_by_key(|(strength, _)| std::cmp::Reverse(*strength));
         duels
             .into_iter()
-            .take(DUELS)
+            .take(MAX_DUELS)
             .map(|(_, duel)| duel)
             .collect()
     }
 
-    /// The game with the best placed player.
-    fn featured(&self, arena: &Arena, ranking: &[&Player], now: Moment) -> Option<Featured> {
+    /// The running game of the highest ranked player.
+    fn featured(&self, arena: &Arena, ranking: &[&Player], now: SimTime) -> Option<Featured> {
         let (round, pairing) = ranking.iter().find_map(|player| {
             let id = arena.game_of(&player.user)?;
             Some((self.rounds.get(&id)?, arena.running.get(&id)?))
@@ -356,7 +357,7 @@ impl World {
     }
 
     fn battle_json(&self, arena: &Arena, me: Option<&UserId>) -> BattleFull {
-        let teams = &arena.charter.battle;
+        let teams = &arena.config.team_battle;
         let named = teams.iter().map(|id| {
             let name = self
                 .teams
@@ -366,26 +367,26 @@ impl World {
         });
         BattleFull {
             teams: Ordered(named.collect()),
-            nb_leaders: LEADERS,
+            nb_leaders: TEAM_LEADERS,
             join_with: me.map(|me| {
-                let mine = teams.iter().filter(|team| self.is_member(team, me));
-                mine.map(ToString::to_string).collect()
+                let own_teams = teams.iter().filter(|team| self.is_member(team, me));
+                own_teams.map(ToString::to_string).collect()
             }),
         }
     }
 
-    /// The teams of a battle: each scores what its best players score together.
+    /// The teams of a battle, ranked by the sum of their best players' scores.
     fn ranked_teams(&self, arena: &Arena) -> Vec<RankedTeam> {
         let ranking = arena.ranking();
         let mut teams: Vec<RankedTeam> = arena
-            .charter
-            .battle
+            .config
+            .team_battle
             .iter()
             .map(|id| {
                 let players: Vec<TeamPlayer> = ranking
                     .iter()
                     .filter(|player| player.team.as_ref() == Some(id))
-                    .take(LEADERS)
+                    .take(TEAM_LEADERS)
                     .map(|player| TeamPlayer {
                         user: self.light_user(&player.user),
                         score: player.sheet.total(),
@@ -406,17 +407,17 @@ impl World {
         teams
     }
 
-    /// The standing of a battle of teams; nothing when it is none.
+    /// The team standing; `None` if this is no team battle.
     pub fn team_standing(&self, arena: &Arena) -> Option<TeamStanding> {
-        (!arena.charter.battle.is_empty()).then(|| TeamStanding {
+        (!arena.config.team_battle.is_empty()).then(|| TeamStanding {
             id: arena.id.to_string(),
             teams: self.ranked_teams(arena),
         })
     }
 
-    /// One line for each player, the best first.
-    pub fn arena_results(&self, arena: &Arena, most: usize, with_sheet: bool) -> Vec<String> {
-        let best = arena.ranking().into_iter().take(most).enumerate();
+    /// NDJSON lines of the ranked players, best first.
+    pub fn arena_results(&self, arena: &Arena, max: usize, with_sheet: bool) -> Vec<String> {
+        let best = arena.ranking().into_iter().take(max).enumerate();
         best.map(|(rank, player)| {
             let user = self.light_user(&player.user);
             wire::json(&ResultLine {
@@ -434,13 +435,13 @@ impl World {
         .collect()
     }
 
-    /// The arenas that a user has played in, the latest first.
-    pub fn arenas_played(&self, user: &UserId, now: Moment) -> Vec<PlayedArena> {
+    /// Finished arenas in which a user has played, latest first.
+    pub fn arenas_played(&self, user: &UserId, now: SimTime) -> Vec<PlayedArena> {
         let finished = self
             .arenas
             .iter()
             .rev()
-            .filter(|arena| arena.stage == Stage::Finished);
+            .filter(|arena| arena.status == ArenaStatus::Finished);
         finished
             .filter_map(|arena| {
                 let player = arena
@@ -461,7 +462,7 @@ impl World {
 }
 
 fn featured_side(
-    world: &World,
+    state: &SiteState,
     arena: &Arena,
     ranking: &[&Player],
     pairing: &Pairing,
@@ -470,7 +471,7 @@ fn featured_side(
     let user = &pairing.users[at];
     let rank = ranking.iter().position(|player| player.user == *user);
     FeaturedSide {
-        user: world.light_user(user),
+        user: state.light_user(user),
         rank: rank.unwrap_or(0) + 1,
         rating: arena.player(user).map_or(0, |player| player.rating),
         berserk: pairing.berserk[at],

@@ -1,4 +1,4 @@
-//! The JSON of arenas, key by key in the order in which the site writes them.
+//! JSON types of arenas, with the keys in Lichess's order.
 
 use serde::Serialize;
 
@@ -43,10 +43,10 @@ pub(super) struct Battle {
     pub(super) nb_leaders: usize,
 }
 
-/// A line in a list of arenas.
+/// An entry of an arena list.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::sim) struct Listed {
+pub(in crate::sim) struct ArenaListItem {
     pub(super) id: String,
     pub(super) created_by: String,
     pub(super) system: &'static str,
@@ -83,15 +83,15 @@ pub(in crate::sim) struct Listed {
 }
 
 #[derive(Serialize)]
-pub(in crate::sim) struct Lists {
-    pub(super) created: Vec<Listed>,
-    pub(super) started: Vec<Listed>,
-    pub(super) finished: Vec<Listed>,
+pub(in crate::sim) struct ArenaLists {
+    pub(super) created: Vec<ArenaListItem>,
+    pub(super) started: Vec<ArenaListItem>,
+    pub(super) finished: Vec<ArenaListItem>,
 }
 
 #[derive(Serialize)]
 pub(in crate::sim) struct PlayedArena {
-    pub(super) tournament: Listed,
+    pub(super) tournament: ArenaListItem,
     pub(super) player: PlayedAs,
 }
 
@@ -119,7 +119,7 @@ pub(super) struct Counts {
     pub(super) win: usize,
 }
 
-/// A player in a standing or on the podium.
+/// A player in the standing or on the podium.
 #[derive(Serialize)]
 pub(super) struct Standing {
     pub(super) name: String,
@@ -142,7 +142,7 @@ pub(super) struct Standing {
     pub(super) performance: Option<i32>,
 }
 
-/// A line of the results.
+/// A line of the results endpoint.
 #[derive(Serialize)]
 pub(super) struct ResultLine {
     pub(super) rank: usize,
@@ -278,10 +278,10 @@ pub(in crate::sim) struct TeamStanding {
     pub(super) teams: Vec<RankedTeam>,
 }
 
-/// The page of an arena.
+/// The details of an arena.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::sim) struct Full {
+pub(in crate::sim) struct ArenaJson {
     pub(super) nb_players: usize,
     pub(super) duels: Vec<Duel>,
     #[serde(skip_serializing_if = "Option::is_none")]

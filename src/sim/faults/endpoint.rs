@@ -1,8 +1,8 @@
-//! The kinds of calls.
+//! Kinds of API requests.
 
 use serde::Deserialize;
 
-/// The kinds of calls, as faults and statistics tell them apart.
+/// Kind of API request, as faults and statistics distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Endpoint {
@@ -45,7 +45,7 @@ pub enum Endpoint {
     CloudEval,
     Explorer,
     Tablebase,
-    /// Settings, messages, ties to other users.
+    /// Settings, messages, follows and blocks.
     Personal,
     ArenaList,
     ArenaCreate,

@@ -1,51 +1,57 @@
-//! What can go wrong.
+//! Kinds of faults.
 
 use std::time::Duration;
 
-use crate::sim::failure::proxy_page;
+use crate::sim::http::error::proxy_page;
 use crate::sim::options::TimeControl;
 use crate::sim::quirks::Castling;
 
-/// What happens to a call, to a stream or to the whole site beside the ordinary. All times are the site's.
+/// A deviation from normal behaviour of a request, a stream or the whole site. All times are simulated time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
-    /// This answer, and nothing is done.
+    /// Sends this response without processing the request.
     Status {
         code: u16,
         headers: Vec<(String, String)>,
         body: String,
     },
-    /// The connection is reset before anything is done.
+    /// Resets the connection without processing the request.
     Reset,
-    /// The call waits, and then is done and answered as usual; it is not done when the caller has gone by then.
+    /// Delays the request; it is dropped if the client disconnects meanwhile.
     Stall(Duration),
-    /// The call waits, and then is done whether or not the caller is still there.
+    /// Delays the request; it is processed even if the client disconnects meanwhile.
     AppliedLate(Duration),
-    /// The call is done, and then the connection is reset instead of an answer.
-    AnswerLost,
-    /// The call is done at once, the answer comes this much later.
-    AnswerLate(Duration),
-    /// The body of the answer trickles: a few bytes, this pause, a few bytes more.
+    /// Processes the request, then resets the connection instead of responding.
+    ResponseLost,
+    /// Processes the request immediately and delays the response.
+    ResponseLate(Duration),
+    /// Sends the response body a few bytes at a time, with this pause between them.
     Drip(Duration),
-    /// Everything takes longer: a call until it is done, its answer, and every line of the stream that it opens.
+    /// Delays the request, its response, and every line of the stream that it opens.
     Latency(Latency),
-    /// The stream that this call opens goes wrong after this many lines (keep-alive lines not counted).
-    Stream { after: usize, how: StreamFault },
-    /// The site is restarted: all streams break, everything is answered 502 for a while, clocks get a little extra.
-    Restart { down: Duration, how: StreamFault },
-    /// The site's clocks are not right.
+    /// Breaks the stream that the request opens, after this many lines (keep-alive lines do not count).
+    Stream {
+        after_lines: usize,
+        fault: StreamFault,
+    },
+    /// Restarts the site: all streams break, all requests get 502 during the downtime, and clocks get compensation.
+    Restart {
+        downtime: Duration,
+        streams: StreamFault,
+    },
+    /// Shifts the site's clocks.
     Skew(Skew),
-    /// A game begins between these two, White first, whom nobody asked; as when an organiser pairs them.
+    /// Starts a game between these two users, White first, without a challenge, as bulk pairing does.
     Pair {
         players: [String; 2],
         clock: TimeControl,
     },
-    /// Castling is spelt in another way, in games that are on too.
+    /// Changes the notation of castling moves, also in running games.
     Castling(Castling),
 }
 
 impl Fault {
-    /// An error answer with a JSON body.
+    /// An error response with a JSON body.
     pub fn json(code: u16, body: &str) -> Self {
         Self::Status {
             code,
@@ -54,7 +60,7 @@ impl Fault {
         }
     }
 
-    /// An error answer as the reverse proxy in front of the site gives it.
+    /// An error response with the HTML page of the reverse proxy in front of the site.
     pub fn html(code: u16) -> Self {
         Self::Status {
             code,
@@ -63,8 +69,8 @@ impl Fault {
         }
     }
 
-    /// It strikes the site as a whole, not a call.
-    pub(super) fn is_of_the_site(&self) -> bool {
+    /// Whether the fault concerns the whole site, not one request.
+    pub(super) fn affects_site(&self) -> bool {
         matches!(
             self,
             Self::Restart { .. } | Self::Skew(_) | Self::Castling(_) | Self::Pair { .. }
@@ -72,54 +78,54 @@ impl Fault {
     }
 }
 
-/// How a stream goes wrong.
+/// A fault of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamFault {
-    /// It ends as if all were well.
+    /// A clean end.
     Eof,
-    /// The connection is reset.
+    /// A connection reset.
     Reset,
-    /// It stays open and says nothing any more, not even keep-alive lines.
+    /// The stream stays open but sends nothing more, not even keep-alive lines.
     Silence,
-    /// A line that means nothing; then it goes on.
+    /// An unparsable line; the stream continues.
     Garbage,
-    /// The next line breaks off in the middle, and the stream ends there.
+    /// The next line is cut in the middle, and the stream ends.
     Truncated,
-    /// A line of this many bytes; then it goes on.
+    /// A line of this many bytes; the stream continues.
     Oversized(usize),
-    /// The last line comes twice.
+    /// Sends the last line twice.
     DuplicateFinal,
-    /// From now on lines trickle: a few bytes, this pause, a few bytes more.
+    /// Sends the following lines a few bytes at a time, with this pause between them.
     Drip(Duration),
 }
 
-/// A delay that differs from time to time: at least this much, and up to so much more.
+/// A random delay, uniform between `min` and `min + jitter`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
-    pub least: Duration,
+    pub min: Duration,
     pub jitter: Duration,
 }
 
 impl Latency {
     pub(crate) fn draw(&self, rng: &mut fastrand::Rng) -> Duration {
         let jitter = u64::try_from(self.jitter.as_micros()).unwrap_or(u64::MAX - 1);
-        self.least + Duration::from_micros(rng.u64(0..=jitter))
+        self.min + Duration::from_micros(rng.u64(0..=jitter))
     }
 }
 
-/// How far the site's clocks are off, in milliseconds: positive is ahead, or more.
+/// Error of the site's clocks, in milliseconds; positive means ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Skew {
-    /// In the `Date` header of every answer.
+    /// In the `Date` header of every response.
     pub date: i64,
-    /// In the players' clocks as they are shown. What decides about a flag is not touched.
+    /// In the players' clocks as sent to clients. Flags are still decided by the correct time.
     pub clocks: i64,
-    /// How much both grow with every second, as a part of it.
+    /// Growth of both, in seconds per second.
     pub drift: f64,
 }
 
 impl Skew {
-    /// What it has become after a while: of the date, and of the clocks.
+    /// The errors of date and clocks after this time.
     pub(crate) fn after(&self, passed: Duration) -> (i64, i64) {
         let grown = (passed.as_millis() as f64 * self.drift).round() as i64;
         (self.date + grown, self.clocks + grown)

@@ -1,6 +1,6 @@
-//! The scripts that ship with the program: what other bots suffered from, one by one, to be rehearsed by name.
+//! Built-in fault scripts F1 to F17, each reproducing a failure observed in other bots.
 
-/// Names and texts, in their order.
+/// Names and TOML texts, in order.
 pub(crate) const LIBRARY: [(&str, &str); 17] = [
     ("F1", include_str!("library/f01.toml")),
     ("F2", include_str!("library/f02.toml")),

@@ -1,25 +1,28 @@
-//! Things that go wrong on purpose.
+//! Fault injection.
 //!
-//! A rule says when and what. Rules about calls are looked up once for each call; what such a rule does to a stream goes
-//! with the stream from its opening on. Rules about the site, and about streams that are open, are carried out when their
-//! time comes. Every rule throws its own dice, so that the same seed and the same calls bring the same faults.
+//! A [`FaultRule`] says when a [`Fault`] happens and to which requests. Rules about requests are evaluated once per
+//! request; what such a rule does to a stream travels with the stream from its opening. Rules about the whole site, and
+//! about streams that are already open, run on a timer. Every rule has its own random generator, so the same seed and the
+//! same requests produce the same faults.
 
 mod endpoint;
 mod fault;
-mod journal;
 mod library;
+mod raw;
+mod request_log;
 mod rule;
-mod table;
-mod trouble;
+mod stream_faults;
 
 pub use endpoint::Endpoint;
 pub use fault::{Fault, Latency, Skew, StreamFault};
-pub use journal::Visit;
-pub use rule::Rule;
+pub use request_log::RequestRecord;
+pub use rule::FaultRule;
 
 pub(crate) use library::LIBRARY;
-pub(crate) use rule::Circumstances;
-pub(crate) use trouble::{Trouble, Troubles, garbage, oversized, shown_ply};
+pub(crate) use rule::RequestContext;
+pub(crate) use stream_faults::{
+    ArmedStreamFault, StreamFaults, garbage_line, oversized_line, ply_of_line,
+};
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -30,7 +33,7 @@ use tokio::sync::Notify;
 use super::options::TimeControl;
 use super::quirks::Castling;
 
-/// The faults that are planted in a site, and how often it was called.
+/// The fault rules of a site, and the log of its requests.
 #[derive(Default)]
 pub struct Faults {
     seed: u64,
@@ -40,42 +43,43 @@ pub struct Faults {
 
 #[derive(Default)]
 struct State {
-    rules: Vec<Planted>,
-    calls: HashMap<Endpoint, usize>,
-    journal: journal::Journal,
-    /// What is to be undone since its rule was taken away.
-    undone: Vec<Deed>,
+    rules: Vec<ArmedRule>,
+    request_counts: HashMap<Endpoint, usize>,
+    log: request_log::RequestLog,
+    /// Actions that undo lasting faults whose rules were removed.
+    pending_undo: Vec<SiteAction>,
 }
 
-struct Planted {
-    rule: Rule,
+/// A rule with its counters.
+struct ArmedRule {
+    rule: FaultRule,
     rng: fastrand::Rng,
-    /// The occasion in which calls are counted.
-    occasion: Option<u64>,
-    /// Calls that matched on this occasion.
-    seen: usize,
-    /// Occasions on which it acted by itself.
-    acted: u64,
-    /// What it does lasts, and goes on now.
-    lasts: bool,
+    /// The period in which requests are being counted.
+    period: Option<u64>,
+    /// Matching requests in this period.
+    match_count: usize,
+    /// Periods in which a scheduled rule has fired.
+    fired: u64,
+    /// A lasting fault is in force.
+    in_force: bool,
 }
 
-/// What a call meets.
+/// The faults that apply to one request.
 #[derive(Debug, Default)]
-pub(crate) struct Struck {
+pub(crate) struct MatchedFaults {
     pub fault: Option<Fault>,
-    troubles: Vec<Trouble>,
+    stream_faults: Vec<ArmedStreamFault>,
     latencies: Vec<(Latency, fastrand::Rng)>,
 }
 
-impl Struck {
-    /// How long it takes this time.
+impl MatchedFaults {
+    /// Draws the latency of one direction.
     pub fn delay(&mut self) -> Duration {
         let latencies = self.latencies.iter_mut();
         latencies.map(|(latency, rng)| latency.draw(rng)).sum()
     }
 
-    /// How long it is held back before it is done, beside that.
+    /// Time for which the request is held back before it is processed, in addition to [`Self::delay`].
     pub fn stall(&self) -> Duration {
         match self.fault {
             Some(Fault::Stall(wait) | Fault::AppliedLate(wait)) => wait,
@@ -83,29 +87,29 @@ impl Struck {
         }
     }
 
-    /// What the stream carries that the call opens.
-    pub fn troubles(&mut self) -> Troubles {
-        Troubles::new(
-            std::mem::take(&mut self.troubles),
+    /// Takes the faults of the stream that the request opens.
+    pub fn take_stream_faults(&mut self) -> StreamFaults {
+        StreamFaults::new(
+            std::mem::take(&mut self.stream_faults),
             std::mem::take(&mut self.latencies),
         )
     }
 }
 
-/// What is done to the site when the time has come.
+/// A change to the site that a scheduled rule makes.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Deed {
+pub(crate) enum SiteAction {
     Restart {
-        down: Duration,
-        how: StreamFault,
+        downtime: Duration,
+        streams: StreamFault,
     },
-    /// Something happens to streams that are open.
-    Cut {
+    /// Applies a fault to open streams.
+    BreakStreams {
         events: bool,
         games: bool,
         user: Option<String>,
         game: Option<String>,
-        how: StreamFault,
+        fault: StreamFault,
     },
     Skew(Option<Skew>),
     Castling(Option<Castling>),
@@ -115,9 +119,9 @@ pub(crate) enum Deed {
     },
 }
 
-/// A game that is on, as rules look at it.
+/// Progress of a running game, for rules with a `ply`.
 #[derive(Clone, Debug)]
-pub(crate) struct Progress {
+pub(crate) struct GameProgress {
     pub game: String,
     pub users: [String; 2],
     pub plies: usize,
@@ -135,98 +139,102 @@ impl Faults {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Plants a fault.
-    pub fn add(&self, rule: Rule) {
+    /// Adds a rule.
+    pub fn add(&self, rule: FaultRule) {
         let mut state = self.state();
-        // The numbers follow each other at the golden ratio, so that neighbouring rules have nothing in common.
+        // Multiples of the golden ratio, so that the generators of neighbouring rules are unrelated.
         let number = state.rules.len() as u64 + 1;
         let seed = self.seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        state.rules.push(Planted {
+        state.rules.push(ArmedRule {
             rule,
             rng: fastrand::Rng::with_seed(seed),
-            occasion: None,
-            seen: 0,
-            acted: 0,
-            lasts: false,
+            period: None,
+            match_count: 0,
+            fired: 0,
+            in_force: false,
         });
         drop(state);
         self.changed.notify_one();
     }
 
-    /// Takes all planted faults away.
+    /// Removes all rules and ends their lasting faults.
     pub fn clear(&self) {
         let mut state = self.state();
-        let lasting: Vec<Deed> = state
+        let lasting: Vec<SiteAction> = state
             .rules
             .drain(..)
-            .filter(|planted| planted.lasts)
-            .filter_map(|planted| planted.undoing())
+            .filter(|armed| armed.in_force)
+            .filter_map(|armed| armed.undo_action())
             .collect();
-        state.undone.extend(lasting);
+        state.pending_undo.extend(lasting);
         drop(state);
         self.changed.notify_one();
     }
 
-    /// How many calls of this kind were made so far, by whomever.
-    pub fn calls(&self, endpoint: Endpoint) -> usize {
-        self.state().calls.get(&endpoint).copied().unwrap_or(0)
+    /// Number of requests to this endpoint so far, by all users.
+    pub fn request_count(&self, endpoint: Endpoint) -> usize {
+        self.state()
+            .request_counts
+            .get(&endpoint)
+            .copied()
+            .unwrap_or(0)
     }
 
-    /// The latest calls of this kind, in their order, by whomever.
-    pub fn visits(&self, endpoint: Endpoint) -> Vec<Visit> {
-        self.state().journal.of(endpoint)
+    /// The latest requests to this endpoint by all users, oldest first.
+    pub fn requests(&self, endpoint: Endpoint) -> Vec<RequestRecord> {
+        self.state().log.to_endpoint(endpoint)
     }
 
-    /// Counts a call, and says what is wrong with it.
-    pub(crate) fn strike(&self, call: &Circumstances<'_>) -> Struck {
+    /// Counts and logs a request; returns the faults that apply to it.
+    pub(crate) fn on_request(&self, request: &RequestContext<'_>) -> MatchedFaults {
         let mut state = self.state();
-        *state.calls.entry(call.endpoint).or_default() += 1;
-        let mut struck = Struck::default();
-        for planted in &mut state.rules {
-            if planted.rule.acts_by_itself() || !planted.hits(call) {
+        *state.request_counts.entry(request.endpoint).or_default() += 1;
+        let mut matched = MatchedFaults::default();
+        for armed in &mut state.rules {
+            if armed.rule.is_scheduled() || !armed.matches(request) {
                 continue;
             }
-            planted.add_to(&mut struck);
+            armed.apply_to(&mut matched);
         }
-        state.journal.note(call, struck.fault.is_some());
-        struck
+        state.log.record(request, matched.fault.is_some());
+        matched
     }
 
-    /// Waits until rules are added or taken away.
+    /// Waits until rules are added or removed.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Whether a rule that acts by itself waits for games to come to a ply.
-    pub(crate) fn watches_plies(&self) -> bool {
+    /// Whether a scheduled rule waits for a game to reach a ply.
+    pub(crate) fn waits_for_ply(&self) -> bool {
         self.state()
             .rules
             .iter()
-            .any(|planted| planted.rule.ply.is_some() && planted.rule.acts_by_itself())
+            .any(|armed| armed.rule.ply.is_some() && armed.rule.is_scheduled())
     }
 
-    /// What has to be done now.
-    pub(crate) fn due(&self, time: Duration, games: &[Progress]) -> Vec<Deed> {
+    /// The actions that are due now.
+    pub(crate) fn due_actions(&self, time: Duration, games: &[GameProgress]) -> Vec<SiteAction> {
         let mut state = self.state();
-        let mut deeds = std::mem::take(&mut state.undone);
-        for planted in &mut state.rules {
-            if planted.rule.acts_by_itself() {
-                deeds.extend(planted.act(time, games));
+        let mut actions = std::mem::take(&mut state.pending_undo);
+        for armed in &mut state.rules {
+            if armed.rule.is_scheduled() {
+                actions.extend(armed.due_action(time, games));
             }
         }
-        deeds
+        actions
     }
 
-    /// When to look again.
-    pub(crate) fn next(&self, time: Duration) -> Option<Duration> {
+    /// The next time at which an action can become due.
+    pub(crate) fn next_due(&self, time: Duration) -> Option<Duration> {
         let state = self.state();
-        let rules = state.rules.iter().map(|planted| &planted.rule);
+        let rules = state.rules.iter().map(|armed| &armed.rule);
         rules
-            .filter(|rule| rule.acts_by_itself())
+            .filter(|rule| rule.is_scheduled())
             .flat_map(|rule| {
-                let next = rule.occasion(time).map_or(0, |occasion| occasion + 1);
-                let again = rule.every.map(|_| rule.begins(next));
-                [Some(rule.from), rule.until, rule.at, again]
+                let next = rule.period(time).map_or(0, |period| period + 1);
+                let next_period = rule.every.map(|_| rule.period_start(next));
+                [Some(rule.from), rule.until, rule.at, next_period]
             })
             .flatten()
             .filter(|edge| *edge > time)
@@ -234,22 +242,22 @@ impl Faults {
     }
 }
 
-impl Planted {
-    /// Whether it strikes this call, which is counted.
-    fn hits(&mut self, call: &Circumstances<'_>) -> bool {
+impl ArmedRule {
+    /// Counts the request if it matches; returns whether the fault applies to it.
+    fn matches(&mut self, request: &RequestContext<'_>) -> bool {
         let rule = &self.rule;
-        if !rule.is_for(call) || !rule.is_open(call.time) {
+        if !rule.is_for(request) || !rule.is_in_window(request.time) {
             return false;
         }
-        let Some(occasion) = rule.occasion(call.time) else {
+        let Some(period) = rule.period(request.time) else {
             return false;
         };
-        if self.occasion != Some(occasion) {
-            self.occasion = Some(occasion);
-            self.seen = 0;
+        if self.period != Some(period) {
+            self.period = Some(period);
+            self.match_count = 0;
         }
-        self.seen += 1;
-        if self.seen < rule.nth || self.seen - rule.nth >= rule.times {
+        self.match_count += 1;
+        if self.match_count < rule.nth || self.match_count - rule.nth >= rule.times {
             return false;
         }
         match (rule.probability, &rule.fault) {
@@ -258,38 +266,40 @@ impl Planted {
         }
     }
 
-    fn add_to(&mut self, struck: &mut Struck) {
-        let trouble = |how, after, planted: &mut Self| Trouble {
-            how,
-            after,
-            ply: planted.rule.ply,
-            probability: planted.rule.probability,
-            rng: planted.rng.fork(),
+    fn apply_to(&mut self, matched: &mut MatchedFaults) {
+        let arm = |fault, after_lines, armed: &mut Self| ArmedStreamFault {
+            fault,
+            after_lines,
+            ply: armed.rule.ply,
+            probability: armed.rule.probability,
+            rng: armed.rng.fork(),
         };
         match self.rule.fault {
-            Fault::Stream { after, how } => struck.troubles.push(trouble(how, after, self)),
-            Fault::Latency(latency) => struck.latencies.push((latency, self.rng.fork())),
-            _ if struck.fault.is_some() => {}
+            Fault::Stream { after_lines, fault } => {
+                matched.stream_faults.push(arm(fault, after_lines, self));
+            }
+            Fault::Latency(latency) => matched.latencies.push((latency, self.rng.fork())),
+            _ if matched.fault.is_some() => {}
             Fault::Drip(pause) => {
                 // A stream trickles from its first line on.
-                let drip = Trouble {
+                let drip = ArmedStreamFault {
                     ply: None,
                     probability: None,
-                    ..trouble(StreamFault::Drip(pause), 0, self)
+                    ..arm(StreamFault::Drip(pause), 0, self)
                 };
-                struck.troubles.push(drip);
-                struck.fault = Some(self.rule.fault.clone());
+                matched.stream_faults.push(drip);
+                matched.fault = Some(self.rule.fault.clone());
             }
-            _ => struck.fault = Some(self.rule.fault.clone()),
+            _ => matched.fault = Some(self.rule.fault.clone()),
         }
     }
 
-    /// Whether a game that it is about has come far enough.
-    fn is_reached(&self, games: &[Progress]) -> bool {
-        let Rule {
+    /// Whether a game that the rule is about has reached its ply.
+    fn ply_reached(&self, games: &[GameProgress]) -> bool {
+        let FaultRule {
             user, game, ply, ..
         } = &self.rule;
-        let plays = |progress: &Progress, name: &String| {
+        let plays = |progress: &GameProgress, name: &String| {
             let mut users = progress.users.iter();
             users.any(|user| user.eq_ignore_ascii_case(name))
         };
@@ -302,69 +312,69 @@ impl Planted {
         })
     }
 
-    /// What it does by itself at this time.
-    fn act(&mut self, time: Duration, games: &[Progress]) -> Option<Deed> {
-        let occasion = self.rule.occasion(time);
-        let open = self.rule.is_open(time) && occasion.is_some();
-        if let Some(undoing) = self.undoing() {
-            // What lasts begins once and ends once.
-            let begins = open && self.acted == 0 && self.is_reached(games);
-            let ends = !open && self.lasts;
+    /// The action of a scheduled rule that is due at this time.
+    fn due_action(&mut self, time: Duration, games: &[GameProgress]) -> Option<SiteAction> {
+        let period = self.rule.period(time);
+        let open = self.rule.is_in_window(time) && period.is_some();
+        if let Some(undo) = self.undo_action() {
+            // A lasting fault begins once and ends once.
+            let begins = open && self.fired == 0 && self.ply_reached(games);
+            let ends = !open && self.in_force;
             if begins {
-                (self.acted, self.lasts) = (1, true);
-                return self.deed();
+                (self.fired, self.in_force) = (1, true);
+                return self.action();
             }
-            self.lasts &= open;
-            return ends.then_some(undoing);
+            self.in_force &= open;
+            return ends.then_some(undo);
         }
-        // Who waits for a ply waits for the first game that comes to it.
+        // A rule with a ply fires for the first game that reaches it.
         let number = match self.rule.ply {
-            Some(_) => u64::from(open && self.is_reached(games)),
-            None => occasion.filter(|_| open).map_or(0, |last| last + 1),
+            Some(_) => u64::from(open && self.ply_reached(games)),
+            None => period.filter(|_| open).map_or(0, |last| last + 1),
         };
-        if number <= self.acted {
+        if number <= self.fired {
             return None;
         }
-        self.acted = number;
+        self.fired = number;
         let number = usize::try_from(number).unwrap_or(usize::MAX);
-        let meant = number >= self.rule.nth && number - self.rule.nth < self.rule.times;
-        let lucky = |probability| self.rng.f64() < probability;
-        (meant && self.rule.probability.is_none_or(lucky))
-            .then(|| self.deed())
+        let in_range = number >= self.rule.nth && number - self.rule.nth < self.rule.times;
+        let drawn = |probability| self.rng.f64() < probability;
+        (in_range && self.rule.probability.is_none_or(drawn))
+            .then(|| self.action())
             .flatten()
     }
 
-    fn deed(&self) -> Option<Deed> {
-        let Rule {
+    fn action(&self) -> Option<SiteAction> {
+        let FaultRule {
             endpoint,
             user,
             game,
             ..
         } = &self.rule;
         Some(match self.rule.fault {
-            Fault::Restart { down, how } => Deed::Restart { down, how },
-            Fault::Skew(skew) => Deed::Skew(Some(skew)),
-            Fault::Castling(castling) => Deed::Castling(Some(castling)),
-            Fault::Pair { ref players, clock } => Deed::Pair {
+            Fault::Restart { downtime, streams } => SiteAction::Restart { downtime, streams },
+            Fault::Skew(skew) => SiteAction::Skew(Some(skew)),
+            Fault::Castling(castling) => SiteAction::Castling(Some(castling)),
+            Fault::Pair { ref players, clock } => SiteAction::Pair {
                 players: players.clone(),
                 clock,
             },
-            Fault::Stream { how, .. } => Deed::Cut {
+            Fault::Stream { fault, .. } => SiteAction::BreakStreams {
                 events: *endpoint != Some(Endpoint::GameStream) && game.is_none(),
                 games: *endpoint != Some(Endpoint::EventStream),
                 user: user.clone(),
                 game: game.clone(),
-                how,
+                fault,
             },
             _ => return None,
         })
     }
 
-    /// How that is undone which it does, if it lasts.
-    fn undoing(&self) -> Option<Deed> {
+    /// The action that ends a lasting fault; `None` for other faults.
+    fn undo_action(&self) -> Option<SiteAction> {
         match self.rule.fault {
-            Fault::Skew(_) => Some(Deed::Skew(None)),
-            Fault::Castling(_) => Some(Deed::Castling(None)),
+            Fault::Skew(_) => Some(SiteAction::Skew(None)),
+            Fault::Castling(_) => Some(SiteAction::Castling(None)),
             _ => None,
         }
     }

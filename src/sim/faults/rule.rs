@@ -1,51 +1,51 @@
-//! When something goes wrong.
+//! Conditions under which a fault happens.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::table::Table;
+use super::raw::RawRule;
 use super::{Endpoint, Fault};
 
-/// When a fault strikes, and which calls. What is `None` matches everything; all times count from the start of the site.
+/// A fault and its conditions. A condition that is `None` matches everything; all times count from the start of the site.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "Table")]
-pub struct Rule {
+#[serde(try_from = "RawRule")]
+pub struct FaultRule {
     pub endpoint: Option<Endpoint>,
-    /// Name of the user who calls.
+    /// Name of the user who sends the request.
     pub user: Option<String>,
     /// Game or challenge id.
     pub game: Option<String>,
-    /// Only when the game has come to this ply.
+    /// Only once the game has reached this ply.
     pub ply: Option<usize>,
-    /// Not before this time.
+    /// Start of the time window.
     pub from: Duration,
-    /// Not from this time on.
+    /// End of the time window, exclusive.
     pub until: Option<Duration>,
-    /// At this time by itself when it concerns the site or open streams, else with the next call.
+    /// At this time if the fault concerns the site or open streams, otherwise with the first request after it.
     pub at: Option<Duration>,
-    /// Again and again, each time after this long.
+    /// Repeats with this period; the counts of `nth` and `times` restart with each period.
     pub every: Option<Duration>,
-    /// Each time with this probability only.
+    /// Probability for each matching request, line or period, from 0 to 1.
     pub probability: Option<f64>,
-    /// The first matching call that is struck, counted from 1.
+    /// The first matching request that is affected, counted from 1.
     pub nth: usize,
-    /// How many calls in a row are struck.
+    /// Number of consecutive matching requests that are affected.
     pub times: usize,
     pub fault: Fault,
 }
 
-impl Rule {
-    /// Strikes the first call of this kind.
+impl FaultRule {
+    /// Affects the first request to this endpoint.
     pub fn on(endpoint: Endpoint, fault: Fault) -> Self {
         Self {
             endpoint: Some(endpoint),
-            ..Self::of(fault)
+            ..Self::new(fault)
         }
     }
 
-    /// Strikes the first call of any kind, or the site at once.
-    pub fn of(fault: Fault) -> Self {
+    /// Affects the first request to any endpoint, or the site immediately.
+    pub fn new(fault: Fault) -> Self {
         Self {
             endpoint: None,
             user: None,
@@ -62,15 +62,15 @@ impl Rule {
         }
     }
 
-    /// Only calls of this user.
-    pub fn of_user(self, name: &str) -> Self {
+    /// Restricts the rule to requests of this user.
+    pub fn from_user(self, name: &str) -> Self {
         Self {
             user: Some(name.to_owned()),
             ..self
         }
     }
 
-    /// Only calls in this game or challenge.
+    /// Restricts the rule to requests about this game or challenge.
     pub fn in_game(self, id: &str) -> Self {
         Self {
             game: Some(id.to_owned()),
@@ -78,16 +78,17 @@ impl Rule {
         }
     }
 
-    /// Strikes from this call on, counted from 1.
+    /// The first matching request that is affected, counted from 1.
     pub fn nth(self, nth: usize) -> Self {
         Self { nth, ..self }
     }
 
-    /// Strikes so many calls in a row.
+    /// The number of consecutive requests that are affected.
     pub fn times(self, times: usize) -> Self {
         Self { times, ..self }
     }
 
+    /// The time at which the fault happens.
     pub fn at(self, at: Duration) -> Self {
         Self {
             at: Some(at),
@@ -95,41 +96,43 @@ impl Rule {
         }
     }
 
-    /// Whether it acts by itself, without a call: on the site, or on streams that are open.
-    pub(super) fn acts_by_itself(&self) -> bool {
+    /// Whether the rule fires on a timer, without a request: faults of the site, or of streams that are open.
+    pub(super) fn is_scheduled(&self) -> bool {
         let timed = self.at.is_some() || self.every.is_some();
         match self.fault {
             Fault::Stream { .. } => {
                 timed || self.ply.is_some() && self.endpoint != Some(Endpoint::GameStream)
             }
-            _ => self.fault.is_of_the_site() && self.endpoint.is_none(),
+            _ => self.fault.affects_site() && self.endpoint.is_none(),
         }
     }
 
-    pub(super) fn is_for(&self, call: &Circumstances<'_>) -> bool {
-        let same_user = |mine: &String| {
-            call.user
-                .is_some_and(|user| mine.eq_ignore_ascii_case(user))
+    pub(super) fn is_for(&self, request: &RequestContext<'_>) -> bool {
+        let same_user = |wanted: &String| {
+            request
+                .user
+                .is_some_and(|user| wanted.eq_ignore_ascii_case(user))
         };
-        // Streams look at the ply line by line.
+        // Stream faults check the ply line by line.
         let stream = matches!(self.fault, Fault::Stream { .. });
-        let far_enough = |ply| stream || call.ply.is_some_and(|played| played >= ply);
-        self.endpoint.is_none_or(|mine| mine == call.endpoint)
+        let ply_reached = |ply| stream || request.ply.is_some_and(|played| played >= ply);
+        self.endpoint
+            .is_none_or(|wanted| wanted == request.endpoint)
             && self.user.as_ref().is_none_or(same_user)
             && self
                 .game
                 .as_ref()
-                .is_none_or(|mine| call.game == Some(mine.as_str()))
-            && self.ply.is_none_or(far_enough)
+                .is_none_or(|wanted| request.game == Some(wanted.as_str()))
+            && self.ply.is_none_or(ply_reached)
     }
 
-    /// Whether it may strike at this time at all.
-    pub(super) fn is_open(&self, time: Duration) -> bool {
+    /// Whether this time lies between `from` and `until`.
+    pub(super) fn is_in_window(&self, time: Duration) -> bool {
         time >= self.from && self.until.is_none_or(|until| time < until)
     }
 
-    /// The number of the occasion at this time, counted from 0: there is one, or one for each period.
-    pub(super) fn occasion(&self, time: Duration) -> Option<u64> {
+    /// The number of the period at this time, counted from 0; without `every` there is one. `None` before it starts.
+    pub(super) fn period(&self, time: Duration) -> Option<u64> {
         let first = match (self.at, self.every) {
             (Some(at), _) => at,
             (None, Some(every)) => self.from + every,
@@ -142,21 +145,20 @@ impl Rule {
         })
     }
 
-    /// When this occasion begins.
-    pub(super) fn begins(&self, occasion: u64) -> Duration {
+    pub(super) fn period_start(&self, period: u64) -> Duration {
         let every = self.every.unwrap_or_default();
         let first = self.at.unwrap_or(self.from + every);
-        first + every.saturating_mul(u32::try_from(occasion).unwrap_or(u32::MAX))
+        first + every.saturating_mul(u32::try_from(period).unwrap_or(u32::MAX))
     }
 }
 
-/// What a call is like when faults are looked up.
+/// The properties of a request that rules match on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Circumstances<'a> {
+pub(crate) struct RequestContext<'a> {
     pub endpoint: Endpoint,
     pub user: Option<&'a str>,
     pub game: Option<&'a str>,
-    /// How far that game has come.
+    /// Plies played in that game.
     pub ply: Option<usize>,
     /// Since the start of the site.
     pub time: Duration,

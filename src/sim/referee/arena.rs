@@ -1,63 +1,61 @@
-//! What is different in a game of an arena: the first move has to come in time, and a player may go berserk.
+//! Rules specific to arena games: first-move timeout and berserk.
 
 use std::time::Duration;
 
 use crate::chess::Color;
-use crate::sim::time::Moment;
+use crate::sim::site::time::SimTime;
 
 use super::Referee;
 use super::clock::Timing;
-use super::ruling::{Expiration, Refusal, Ruling, Status};
+use super::outcome::{ActionOutcome, Expiration, GameError, Status};
 
-/// A first move that is missing is noticed so much later.
-const NOTICED: Duration = Duration::from_secs(1);
+/// Delay between the first-move timeout and its detection.
+const FIRST_MOVE_CHECK_DELAY: Duration = Duration::from_secs(1);
 
-/// What is agreed beyond the usual in an arena.
+/// Additional settings of an arena game.
 #[derive(Clone, Copy, Debug)]
-pub struct ArenaTerms {
+pub struct ArenaGameConfig {
     pub berserkable: bool,
-    /// Who takes longer for his first move has lost.
-    pub first_move: Duration,
-    /// Whether players are told how long they have for it.
-    pub told: bool,
+    pub first_move_timeout: Duration,
+    /// Whether `expiration` is sent to players.
+    pub shows_expiration: bool,
 }
 
 impl Referee {
-    /// Until both have moved in an arena: how long the side to move has been idle, and how long it may be.
-    pub(super) fn expiration(&self, now: Moment) -> Option<Expiration> {
-        let arena = self.terms.arena.filter(|arena| arena.told)?;
-        (self.is_on() && self.plies() < 2).then(|| Expiration {
-            idle: now.since(self.moved_at),
-            allowed: arena.first_move,
+    /// The first-move limit; `None` outside of arenas and once both have moved.
+    pub(super) fn expiration(&self, now: SimTime) -> Option<Expiration> {
+        let arena = self.config.arena.filter(|arena| arena.shows_expiration)?;
+        (self.is_running() && self.plies() < 2).then(|| Expiration {
+            idle: now.since(self.last_move_at),
+            allowed: arena.first_move_timeout,
         })
     }
 
-    /// The site looks whether somebody has not made his first move in time.
-    pub fn check_first_move(&mut self, now: Moment) -> Ruling {
-        let mut shown = Vec::new();
-        let late = self
-            .terms
-            .arena
-            .is_some_and(|arena| now.since(self.moved_at) >= arena.first_move + NOTICED);
-        if late && self.is_on() && self.plies() < 2 {
+    /// Ends the game if the first move is overdue.
+    pub fn check_first_move(&mut self, now: SimTime) -> ActionOutcome {
+        let mut snapshots = Vec::new();
+        let is_overdue = self.config.arena.is_some_and(|arena| {
+            now.since(self.last_move_at) >= arena.first_move_timeout + FIRST_MOVE_CHECK_DELAY
+        });
+        if is_overdue && self.is_running() && self.plies() < 2 {
             let winner = !self.turn();
-            self.finish(Status::NoStart, Some(winner), now, &mut shown);
+            self.finish(Status::NoStart, Some(winner), now, &mut snapshots);
         }
-        Ruling::granted(shown)
+        ActionOutcome::accepted(snapshots)
     }
 
-    /// A player gives up half of his time and all increments for a point more. Nobody is shown anything.
-    pub fn berserk(&mut self, color: Color, now: Moment) -> Ruling {
-        let allowed = self.terms.arena.is_some_and(|arena| arena.berserkable);
-        let in_time = self.is_on() && self.plies() < 2;
-        let granted = match &mut self.timing {
+    /// Goes berserk: half of the time and all increments for an extra point. Sends no state.
+    pub fn berserk(&mut self, color: Color, now: SimTime) -> ActionOutcome {
+        let allowed = self.config.arena.is_some_and(|arena| arena.berserkable);
+        let in_time = self.is_running() && self.plies() < 2;
+        let is_accepted = match &mut self.timing {
             Timing::Clock(clock) => allowed && in_time && clock.berserk(color, now),
             Timing::Days(_) | Timing::Unlimited => false,
         };
-        if granted {
-            Ruling::granted(Vec::new())
+        if is_accepted {
+            ActionOutcome::accepted(Vec::new())
         } else {
-            Ruling::refused(Refusal::CannotBerserk)
+            ActionOutcome::rejected(GameError::CannotBerserk)
         }
     }
 }
@@ -68,11 +66,11 @@ mod tests {
     use crate::chess::Position;
     use crate::sim::options::TimeControl;
     use crate::sim::quirks::Castling;
-    use crate::sim::referee::Terms;
-    use crate::sim::variant::Variant;
+    use crate::sim::referee::GameConfig;
+    use crate::sim::site::variant::Variant;
 
     fn game(limit: u32, increment: u32, berserkable: bool) -> Referee {
-        let terms = Terms {
+        let config = GameConfig {
             variant: Variant::Standard,
             start: Position::startpos(),
             time_control: TimeControl::clock(limit, increment),
@@ -83,29 +81,29 @@ mod tests {
             no_early_draw: false,
             no_claim_win: false,
             castling: Castling::KingMoves,
-            arena: Some(ArenaTerms {
+            arena: Some(ArenaGameConfig {
                 berserkable,
-                first_move: Duration::from_secs(16),
-                told: true,
+                first_move_timeout: Duration::from_secs(16),
+                shows_expiration: true,
             }),
         };
-        Referee::new(terms, Moment(0))
+        Referee::new(config, SimTime(0))
     }
 
-    fn at(seconds: u64) -> Moment {
-        Moment(0) + Duration::from_secs(seconds)
+    fn at(seconds: u64) -> SimTime {
+        SimTime(0) + Duration::from_secs(seconds)
     }
 
     #[test]
-    fn each_side_has_its_time_for_the_first_move() {
+    fn first_move_timeout_applies_to_each_side() {
         let mut referee = game(60, 0, true);
-        assert!(referee.check_first_move(at(16)).shown.is_empty());
+        assert!(referee.check_first_move(at(16)).snapshots.is_empty());
         assert_eq!(
-            referee.play(Color::White, "e2e4", false, at(16)).verdict,
+            referee.play(Color::White, "e2e4", false, at(16)).result,
             Ok(())
         );
-        assert!(referee.check_first_move(at(32)).shown.is_empty());
-        let end = referee.check_first_move(at(33)).shown.remove(0);
+        assert!(referee.check_first_move(at(32)).snapshots.is_empty());
+        let end = referee.check_first_move(at(33)).snapshots.remove(0);
         assert_eq!(
             (end.status, end.winner),
             (Status::NoStart, Some(Color::White))
@@ -113,13 +111,13 @@ mod tests {
         assert_eq!(end.expiration, None);
         let mut referee = game(60, 0, true);
         for (color, uci) in [(Color::White, "e2e4"), (Color::Black, "e7e5")] {
-            assert_eq!(referee.play(color, uci, false, at(10)).verdict, Ok(()));
+            assert_eq!(referee.play(color, uci, false, at(10)).result, Ok(()));
         }
-        assert!(referee.check_first_move(at(60)).shown.is_empty());
+        assert!(referee.check_first_move(at(60)).snapshots.is_empty());
     }
 
     #[test]
-    fn berserk_costs_half_of_the_time_and_all_increments() {
+    fn berserk_costs_half_time_and_increment() {
         // (limit, increment, milliseconds left)
         for (limit, increment, left) in [
             (60, 0, 30_000),
@@ -128,9 +126,9 @@ mod tests {
             (30, 2, 30_000),
         ] {
             let mut referee = game(limit, increment, true);
-            assert!(referee.berserk(Color::White, at(1)).shown.is_empty());
+            assert!(referee.berserk(Color::White, at(1)).snapshots.is_empty());
             assert!(
-                referee.berserk(Color::White, at(1)).verdict.is_err(),
+                referee.berserk(Color::White, at(1)).result.is_err(),
                 "only once"
             );
             for (color, uci) in [
@@ -138,20 +136,23 @@ mod tests {
                 (Color::Black, "e7e5"),
                 (Color::White, "d2d4"),
             ] {
-                referee.play(color, uci, false, at(2)).verdict.unwrap();
+                referee.play(color, uci, false, at(2)).result.unwrap();
             }
-            let millis = referee.view(at(2)).millis;
+            let millis = referee.snapshot(at(2)).millis;
             assert_eq!(millis[0], left, "{limit}+{increment}");
-            assert_eq!(referee.view(at(2)).increment, i64::from(increment) * 1_000);
+            assert_eq!(
+                referee.snapshot(at(2)).increment,
+                i64::from(increment) * 1_000
+            );
             assert!(
-                referee.berserk(Color::Black, at(2)).verdict.is_err(),
+                referee.berserk(Color::Black, at(2)).result.is_err(),
                 "too late"
             );
         }
         assert!(
             game(60, 0, false)
                 .berserk(Color::White, at(1))
-                .verdict
+                .result
                 .is_err()
         );
     }

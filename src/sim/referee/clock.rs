@@ -1,26 +1,26 @@
-//! Clocks of a game: pure values that are told what time it is.
+//! Game clocks, as pure values.
 //!
-//! Real-time clocks count hundredths of a second, as Lichess does. They stand still for the first two plies, and there
-//! is no lag compensation: bots get none.
+//! Real-time clocks count hundredths of a second, as Lichess does. They do not run during the first two plies, and there
+//! is no lag compensation: bots get none on Lichess.
 
 use std::time::Duration;
 
 use crate::chess::Color;
 
 use crate::sim::options::clock_start;
-use crate::sim::time::Moment;
+use crate::sim::site::time::SimTime;
 
 /// Hundredths of a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Centis(pub i64);
 
 impl Centis {
-    /// Rounded to the nearest.
-    pub fn of(duration: Duration) -> Self {
+    /// Rounds to the nearest hundredth.
+    pub fn from_duration(duration: Duration) -> Self {
         Self(i64::try_from((duration.as_millis() + 5) / 10).unwrap_or(i64::MAX / 100))
     }
 
-    pub fn seconds(seconds: u32) -> Self {
+    pub fn from_seconds(seconds: u32) -> Self {
         Self(i64::from(seconds) * 100)
     }
 
@@ -29,20 +29,20 @@ impl Centis {
     }
 }
 
-/// What Lichess shows where nobody runs out of time.
+/// Remaining time that Lichess sends in unlimited games, in milliseconds.
 pub const UNLIMITED_MILLIS: i64 = 2_147_483_647;
 
-/// How a game is timed.
+/// Clock of a game, by kind of time control.
 #[derive(Clone, Debug)]
 pub enum Timing {
     Clock(Clock),
-    Days(DayClock),
+    Days(CorrespondenceClock),
     Unlimited,
 }
 
 impl Timing {
-    /// Milliseconds that this side has left.
-    pub fn remaining_millis(&self, color: Color, now: Moment) -> i64 {
+    /// Remaining milliseconds of this side.
+    pub fn remaining_millis(&self, color: Color, now: SimTime) -> i64 {
         match self {
             Self::Clock(clock) => clock.remaining(color, now).millis(),
             Self::Days(days) => days.remaining_millis(color, now),
@@ -50,7 +50,7 @@ impl Timing {
         }
     }
 
-    /// The increment in milliseconds as configured.
+    /// The configured increment in milliseconds.
     pub fn increment_millis(&self) -> i64 {
         match self {
             Self::Clock(clock) => clock.increment.millis(),
@@ -58,17 +58,16 @@ impl Timing {
         }
     }
 
-    /// Whether the side to move has no time left.
-    pub fn flagged(&self, now: Moment) -> bool {
+    pub fn is_flagged(&self, now: SimTime) -> bool {
         match self {
-            Self::Clock(clock) => clock.flagged(now),
+            Self::Clock(clock) => clock.is_flagged(now),
             Self::Days(days) => days.remaining_millis(days.turn, now) == 0,
             Self::Unlimited => false,
         }
     }
 
-    /// The game is over without a further move.
-    pub fn stop(&mut self, now: Moment) {
+    /// Stops the clock at the end of the game.
+    pub fn stop(&mut self, now: SimTime) {
         match self {
             Self::Clock(clock) => clock.stop(now),
             Self::Days(days) => days.stopped = days.stopped.or(Some(now)),
@@ -84,112 +83,110 @@ pub struct Clock {
     remaining: [Centis; 2],
     increment: Centis,
     turn: Color,
-    running: Option<Moment>,
+    running_since: Option<SimTime>,
     berserk: [bool; 2],
 }
 
 impl Clock {
-    /// A clock that stands still.
+    /// A stopped clock; `limit` and `increment` in seconds.
     pub fn new(limit: u32, increment: u32, turn: Color) -> Self {
         let start = clock_start(limit, increment);
         Self {
-            initial: Centis::seconds(start),
-            remaining: [Centis::seconds(start); 2],
-            increment: Centis::seconds(increment),
+            initial: Centis::from_seconds(start),
+            remaining: [Centis::from_seconds(start); 2],
+            increment: Centis::from_seconds(increment),
             turn,
-            running: None,
+            running_since: None,
             berserk: [false; 2],
         }
     }
 
-    /// What both sides start with.
+    /// Initial time of both sides.
     pub fn initial(&self) -> Centis {
         self.initial
     }
 
-    pub fn remaining(&self, color: Color, now: Moment) -> Centis {
-        let left = self.remaining[color.index()];
-        match self.running {
+    pub fn remaining(&self, color: Color, now: SimTime) -> Centis {
+        let remaining = self.remaining[color.index()];
+        match self.running_since {
             Some(since) if color == self.turn => {
-                Centis((left.0 - Centis::of(now.since(since)).0).max(0))
+                Centis((remaining.0 - Centis::from_duration(now.since(since)).0).max(0))
             }
-            _ => left,
+            _ => remaining,
         }
     }
 
     pub fn is_running(&self) -> bool {
-        self.running.is_some()
+        self.running_since.is_some()
     }
 
-    pub fn flagged(&self, now: Moment) -> bool {
-        self.running.is_some() && self.remaining(self.turn, now) == Centis(0)
+    pub fn is_flagged(&self, now: SimTime) -> bool {
+        self.running_since.is_some() && self.remaining(self.turn, now) == Centis(0)
     }
 
-    /// The side to move has moved. The move that ends the game earns no increment and stops the clock.
-    pub fn press(&mut self, now: Moment, game_goes_on: bool) {
-        if self.running.is_some() {
-            let left = &mut self.remaining[self.turn.index()];
-            left.0 -= self
-                .running
-                .map_or(0, |since| Centis::of(now.since(since)).0);
-            left.0 = left.0.max(0);
-            if game_goes_on && !self.berserk[self.turn.index()] {
-                left.0 += self.increment.0;
+    /// Ends the turn of the side to move. The move that ends the game earns no increment and stops the clock.
+    pub fn press(&mut self, now: SimTime, game_continues: bool) {
+        if self.running_since.is_some() {
+            let remaining = &mut self.remaining[self.turn.index()];
+            remaining.0 -= self
+                .running_since
+                .map_or(0, |since| Centis::from_duration(now.since(since)).0);
+            remaining.0 = remaining.0.max(0);
+            if game_continues && !self.berserk[self.turn.index()] {
+                remaining.0 += self.increment.0;
             }
-            self.running = game_goes_on.then_some(now);
+            self.running_since = game_continues.then_some(now);
         }
         self.turn = !self.turn;
     }
 
-    /// This side gives up half of its time and all increments, once; `false`: it cannot. With a long increment the time
-    /// stays, for it would be nearly all.
-    pub fn berserk(&mut self, color: Color, now: Moment) -> bool {
+    /// Halves the time and drops the increment of this side; `false` if it already did. With an increment above 1/60 of
+    /// the initial time only the increment is dropped.
+    pub fn berserk(&mut self, color: Color, now: SimTime) -> bool {
         let configured = self.initial;
         if std::mem::replace(&mut self.berserk[color.index()], true) {
             return false;
         }
         if configured.0 >= 60 * self.increment.0 {
-            let left = self.remaining(color, now);
-            self.remaining[color.index()] = Centis((left.0 - configured.0 / 2).max(0));
+            let remaining = self.remaining(color, now);
+            self.remaining[color.index()] = Centis((remaining.0 - configured.0 / 2).max(0));
         }
         true
     }
 
-    /// The clock of the side to move begins to run.
-    pub fn start(&mut self, now: Moment) {
-        self.running = Some(now);
+    pub fn start(&mut self, now: SimTime) {
+        self.running_since = Some(now);
     }
 
-    /// This side gets time.
-    pub fn grant(&mut self, color: Color, gift: Centis) {
-        self.remaining[color.index()].0 += gift.0;
+    pub fn add_time(&mut self, color: Color, time: Centis) {
+        self.remaining[color.index()].0 += time.0;
     }
 
-    pub fn stop(&mut self, now: Moment) {
+    pub fn stop(&mut self, now: SimTime) {
         self.remaining[self.turn.index()] = self.remaining(self.turn, now);
-        self.running = None;
+        self.running_since = None;
     }
 
-    /// After a takeback: this side is to move again with what it had then, and the clock runs from now.
-    pub fn rewind(&mut self, turn: Color, had: Centis, now: Moment) {
+    /// After a takeback: `turn` is to move with this remaining time, and the clock runs from now.
+    pub fn rewind(&mut self, turn: Color, remaining: Centis, now: SimTime) {
         self.stop(now);
         self.turn = turn;
-        self.remaining[turn.index()] = had;
-        self.running = Some(now);
+        self.remaining[turn.index()] = remaining;
+        self.running_since = Some(now);
     }
 }
 
-/// A clock of days for each move. The side that waits always has its full allowance.
+/// A clock with a number of days per move. The side that waits always has its full allowance.
 #[derive(Clone, Debug)]
-pub struct DayClock {
+pub struct CorrespondenceClock {
     allowance: Duration,
     turn: Color,
-    since: Moment,
-    stopped: Option<Moment>,
+    since: SimTime,
+    stopped: Option<SimTime>,
 }
 
-impl DayClock {
-    pub fn new(days: u32, turn: Color, now: Moment) -> Self {
+impl CorrespondenceClock {
+    pub fn new(days: u32, turn: Color, now: SimTime) -> Self {
         Self {
             allowance: Duration::from_secs(u64::from(days) * 86_400),
             turn,
@@ -198,7 +195,7 @@ impl DayClock {
         }
     }
 
-    pub fn remaining_millis(&self, color: Color, now: Moment) -> i64 {
+    pub fn remaining_millis(&self, color: Color, now: SimTime) -> i64 {
         let spent = if color == self.turn {
             self.stopped.unwrap_or(now).since(self.since)
         } else {
@@ -207,8 +204,8 @@ impl DayClock {
         i64::try_from(self.allowance.saturating_sub(spent).as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// It is this side's turn from now on.
-    pub fn turn_to(&mut self, turn: Color, now: Moment) {
+    /// Starts the turn of this side now.
+    pub fn set_turn(&mut self, turn: Color, now: SimTime) {
         self.turn = turn;
         self.since = now;
     }
@@ -218,8 +215,8 @@ impl DayClock {
 mod tests {
     use super::*;
 
-    fn at(millis: i64) -> Moment {
-        Moment(1_000_000 + millis)
+    fn at(millis: i64) -> SimTime {
+        SimTime(1_000_000 + millis)
     }
 
     /// A clock after the two free plies, with White to move since `at(0)`.
@@ -232,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_with_the_limit_or_with_an_increment_of_at_least_three_seconds() {
+    fn clock_without_limit_starts_with_increment() {
         for (limit, increment, millis) in [
             (180, 2, 180_000),
             (15, 0, 15_000),
@@ -250,9 +247,9 @@ mod tests {
     }
 
     #[test]
-    fn first_plies_are_free() {
+    fn clock_first_two_plies_are_free() {
         let mut clock = Clock::new(60, 5, Color::White);
-        assert!(!clock.flagged(at(3_600_000)));
+        assert!(!clock.is_flagged(at(3_600_000)));
         clock.press(at(50_000), true);
         clock.press(at(100_000), true);
         for color in [Color::White, Color::Black] {
@@ -261,9 +258,9 @@ mod tests {
     }
 
     #[test]
-    fn a_move_costs_its_time_and_earns_the_increment() {
-        // (limit, increment, milliseconds thought, goes on, left)
-        for (limit, increment, thought, goes_on, left) in [
+    fn clock_press_deducts_time_and_adds_increment() {
+        // (limit, increment, milliseconds thought, game continues, remaining milliseconds)
+        for (limit, increment, thought, continues, left) in [
             (180, 2, 2_690, true, 179_310),
             (180, 0, 0, true, 180_000),
             (180, 2, 2_694, true, 179_310),
@@ -272,12 +269,12 @@ mod tests {
             (1, 0, 999, true, 0),
         ] {
             let mut clock = running(limit, increment);
-            clock.press(at(thought), goes_on);
+            clock.press(at(thought), continues);
             assert_eq!(
                 clock.remaining(Color::White, at(thought + 5_000)).millis(),
                 left
             );
-            let black = if goes_on { 5_000 } else { 0 };
+            let black = if continues { 5_000 } else { 0 };
             assert_eq!(
                 clock.remaining(Color::Black, at(thought + 5_000)).millis(),
                 i64::from(limit) * 1_000 - black.min(i64::from(limit) * 1_000)
@@ -286,31 +283,31 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_falls_when_nothing_is_left() {
+    fn clock_flags_at_zero() {
         let clock = running(10, 0);
-        assert!(!clock.flagged(at(9_990)));
-        assert!(clock.flagged(at(10_000)));
+        assert!(!clock.is_flagged(at(9_990)));
+        assert!(clock.is_flagged(at(10_000)));
         assert_eq!(clock.remaining(Color::White, at(60_000)).millis(), 0);
     }
 
     #[test]
-    fn a_stopped_clock_keeps_what_was_left() {
+    fn clock_stop_keeps_remaining_time() {
         let mut timing = Timing::Clock(running(10, 0));
         timing.stop(at(4_000));
         assert_eq!(timing.remaining_millis(Color::White, at(99_000)), 6_000);
-        assert!(!timing.flagged(at(99_000)));
+        assert!(!timing.is_flagged(at(99_000)));
     }
 
     #[test]
-    fn days_are_counted_for_the_side_to_move_alone() {
-        let mut days = DayClock::new(3, Color::White, at(0));
+    fn correspondence_clock_runs_for_side_to_move() {
+        let mut days = CorrespondenceClock::new(3, Color::White, at(0));
         let day = 86_400_000;
         let now = at(day);
         assert_eq!(days.remaining_millis(Color::White, now), 2 * day);
         assert_eq!(days.remaining_millis(Color::Black, now), 3 * day);
-        days.turn_to(Color::Black, now);
+        days.set_turn(Color::Black, now);
         assert_eq!(days.remaining_millis(Color::White, at(2 * day)), 3 * day);
         assert_eq!(days.remaining_millis(Color::Black, at(2 * day)), 2 * day);
-        assert!(Timing::Days(days).flagged(at(5 * day)));
+        assert!(Timing::Days(days).is_flagged(at(5 * day)));
     }
 }

@@ -1,116 +1,115 @@
-//! One game from its first move to its result: a pure state machine over the rules and the clocks.
+//! State machine of one game: rules, clocks, offers and claims.
 //!
-//! It is told who wants what at which moment, and answers with a refusal or with the states that everybody who watches
-//! has to be shown, in order. It knows nothing of HTTP, of streams and of ratings.
+//! Each action takes the simulated time and returns an [`ActionOutcome`]: an error, or the states to send to everybody who
+//! watches, in order. The referee is pure: it does no I/O and knows neither streams nor ratings.
 
 mod arena;
 mod clock;
-mod hands;
-mod ruling;
+mod clock_admin;
+mod move_text;
+mod outcome;
 #[cfg(test)]
 mod tests;
-mod wish;
 
 use std::time::Duration;
 
-use crate::chess::{CastlingNotation, Color, Ending, Game, Move, Position};
+use crate::chess::{CastlingNotation, Color, Game, Move, Position, Termination};
 
 use crate::sim::options::TimeControl;
 use crate::sim::quirks::Castling;
-use crate::sim::time::Moment;
-use crate::sim::variant::Variant;
+use crate::sim::site::time::SimTime;
+use crate::sim::site::variant::Variant;
 
-pub use arena::ArenaTerms;
+pub use arena::ArenaGameConfig;
 pub use clock::{Centis, UNLIMITED_MILLIS};
-pub use ruling::{Refusal, Ruling, Status, View};
+pub use outcome::{ActionOutcome, GameError, StateSnapshot, Status};
 
-use clock::{Clock, DayClock, Timing};
-use wish::Wish;
+use clock::{Clock, CorrespondenceClock, Timing};
+use move_text::MoveText;
 
-/// A game that reaches this ply is drawn.
+/// A game that reaches this ply is a draw.
 const MAX_PLY: usize = 600;
-/// Nobody may offer a second draw within so many plies.
-const DRAW_OFFER_PAUSE: usize = 20;
-/// An unlimited game in which nothing moves for so long is lost for the side to move.
-const UNLIMITED_PATIENCE: Duration = Duration::from_secs(21 * 86_400);
+/// Minimum number of plies between two draw offers of one side.
+const DRAW_OFFER_INTERVAL_PLIES: usize = 20;
+/// After this time without a move, an unlimited game is lost for the side to move.
+const UNLIMITED_GAME_TIMEOUT: Duration = Duration::from_secs(21 * 86_400);
 
-/// So long after a restart of the site nobody loses on time a game that was last moved in before it.
-const RESTART_EXCUSE: Duration = Duration::from_secs(120);
+/// After a restart of the site, games whose last move was before it cannot be lost on time for this long.
+const RESTART_GRACE_PERIOD: Duration = Duration::from_secs(120);
 
-/// What is agreed before the first move.
+/// Settings of a game that are fixed before the first move.
 #[derive(Clone, Debug)]
-pub struct Terms {
+pub struct GameConfig {
     pub variant: Variant,
     pub start: Position,
     pub time_control: TimeControl,
-    /// A bot plays: threefold repetition ends the game by itself.
+    /// A bot plays: threefold repetition ends the game automatically.
     pub bot_plays: bool,
-    /// One side is played by the site's own engine, which gives every move back and talks of nothing.
+    /// One side is the site's AI, which accepts every takeback and answers no offers.
     pub ai: bool,
-    /// Both players can be asked for takebacks.
+    /// Both players allow takeback proposals.
     pub takebacks: bool,
     pub no_abort: bool,
     pub no_early_draw: bool,
     pub no_claim_win: bool,
     pub castling: Castling,
-    /// The game belongs to an arena: nobody can abort it, and it can be resigned from the first move on.
-    pub arena: Option<ArenaTerms>,
+    /// Arena games cannot be aborted and can be resigned before the first move.
+    pub arena: Option<ArenaGameConfig>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct TakebackTalk {
+struct TakebackState {
     proposed: [bool; 2],
     declined: [u32; 2],
-    last_declined: [Option<Moment>; 2],
+    last_declined: [Option<SimTime>; 2],
 }
 
-/// The referee of one game.
 #[derive(Clone, Debug)]
 pub struct Referee {
-    terms: Terms,
+    config: GameConfig,
     game: Game,
     moves: String,
     timing: Timing,
-    /// What the mover had left after each ply, for takebacks and for the PGN.
-    left: Vec<Centis>,
+    /// Remaining time of the mover after each ply, for takebacks and the PGN.
+    clock_history: Vec<Centis>,
     status: Status,
     winner: Option<Color>,
     draw_offers: [bool; 2],
     last_draw_offer: [Option<usize>; 2],
-    takeback: TakebackTalk,
-    moved_at: Moment,
-    /// When the site was started again since the game began.
-    restarted_at: Option<Moment>,
+    takeback: TakebackState,
+    last_move_at: SimTime,
+    /// Time of the last restart of the site during the game.
+    restarted_at: Option<SimTime>,
 }
 
 impl Referee {
-    pub fn new(terms: Terms, now: Moment) -> Self {
-        let turn = terms.start.turn();
-        let timing = match terms.time_control {
+    pub fn new(config: GameConfig, now: SimTime) -> Self {
+        let turn = config.start.turn();
+        let timing = match config.time_control {
             TimeControl::Clock { limit, increment } => {
                 Timing::Clock(Clock::new(limit, increment, turn))
             }
-            TimeControl::Days(days) => Timing::Days(DayClock::new(days, turn, now)),
+            TimeControl::Days(days) => Timing::Days(CorrespondenceClock::new(days, turn, now)),
             TimeControl::Unlimited => Timing::Unlimited,
         };
         Self {
-            game: Game::new(terms.start.clone()),
-            terms,
+            game: Game::new(config.start.clone()),
+            config,
             moves: String::new(),
             timing,
-            left: Vec::new(),
+            clock_history: Vec::new(),
             status: Status::Started,
             winner: None,
             draw_offers: [false; 2],
             last_draw_offer: [None; 2],
-            takeback: TakebackTalk::default(),
-            moved_at: now,
+            takeback: TakebackState::default(),
+            last_move_at: now,
             restarted_at: None,
         }
     }
 
-    pub fn terms(&self) -> &Terms {
-        &self.terms
+    pub fn config(&self) -> &GameConfig {
+        &self.config
     }
 
     pub fn game(&self) -> &Game {
@@ -125,7 +124,7 @@ impl Referee {
         self.winner
     }
 
-    pub fn is_on(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         self.status == Status::Started
     }
 
@@ -133,35 +132,35 @@ impl Referee {
         self.game.position().turn()
     }
 
-    /// Half-moves played here, whatever number the start position bears.
+    /// Plies played in this game, not counting those before its start position.
     pub fn plies(&self) -> usize {
         self.game.moves().len()
     }
 
-    pub fn moved_at(&self) -> Moment {
-        self.moved_at
+    pub fn last_move_at(&self) -> SimTime {
+        self.last_move_at
     }
 
-    /// What the mover had left after each ply, in hundredths of a second; empty without a real-time clock.
+    /// Remaining time of the mover after each ply; empty without a real-time clock.
     pub fn clock_history(&self) -> &[Centis] {
-        &self.left
+        &self.clock_history
     }
 
-    /// Seconds that this side has left; nothing in unlimited games.
-    pub fn seconds_left(&self, color: Color, now: Moment) -> Option<i64> {
+    /// Remaining whole seconds of this side; `None` in unlimited games.
+    pub fn seconds_left(&self, color: Color, now: SimTime) -> Option<i64> {
         self.time_left(color, now)
             .and_then(|left| i64::try_from(left.as_secs()).ok())
     }
 
-    /// What this side has left; nothing in unlimited games.
-    pub fn time_left(&self, color: Color, now: Moment) -> Option<Duration> {
+    /// Remaining time of this side; `None` in unlimited games.
+    pub fn time_left(&self, color: Color, now: SimTime) -> Option<Duration> {
         let millis = self.timing.remaining_millis(color, now);
         (millis != UNLIMITED_MILLIS)
             .then(|| Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
     }
 
-    pub fn view(&self, now: Moment) -> View {
-        View {
+    pub fn snapshot(&self, now: SimTime) -> StateSnapshot {
+        StateSnapshot {
             moves: self.moves.clone(),
             millis: [Color::White, Color::Black]
                 .map(|color| self.timing.remaining_millis(color, now)),
@@ -174,241 +173,261 @@ impl Referee {
         }
     }
 
-    /// A player sends a move. A move that comes too late is no error: the game is over by time then.
-    pub fn play(&mut self, color: Color, uci: &str, offering_draw: bool, now: Moment) -> Ruling {
-        let Some(wish) = Wish::parse(uci) else {
-            return Ruling::refused(Refusal::InvalidUci(uci.to_owned()));
+    /// Plays a move, optionally with a draw offer. A move after the flag has fallen is not an error; it ends the game.
+    ///
+    /// # Errors
+    /// Malformed and illegal moves, and moves out of turn.
+    pub fn play(
+        &mut self,
+        color: Color,
+        uci: &str,
+        offering_draw: bool,
+        now: SimTime,
+    ) -> ActionOutcome {
+        let Some(move_text) = MoveText::parse(uci) else {
+            return ActionOutcome::rejected(GameError::InvalidUci(uci.to_owned()));
         };
-        if !self.is_on() || self.turn() != color {
-            return Ruling::refused(Refusal::NotYourTurn);
+        if !self.is_running() || self.turn() != color {
+            return ActionOutcome::rejected(GameError::NotYourTurn);
         }
-        let mut shown = Vec::new();
-        // The offer is heard before the move is played; it may already end the game.
+        let mut snapshots = Vec::new();
+        // The draw offer comes before the move and may already end the game.
         if offering_draw {
-            shown = self.answer_draw(color, true, now);
-            if !self.is_on() {
-                return Ruling::granted(shown);
+            snapshots = self.answer_draw(color, true, now);
+            if !self.is_running() {
+                return ActionOutcome::accepted(snapshots);
             }
         }
         if self.absolute_ply() >= MAX_PLY {
-            self.finish(Status::Draw, None, now, &mut shown);
-            return Ruling::granted(shown);
+            self.finish(Status::Draw, None, now, &mut snapshots);
+            return ActionOutcome::accepted(snapshots);
         }
-        match wish.find(self.game.position(), self.terms.variant) {
-            Err(refusal) => {
-                return Ruling {
-                    shown,
-                    verdict: Err(refusal),
+        match move_text.resolve(self.game.position(), self.config.variant) {
+            Err(error) => {
+                return ActionOutcome {
+                    snapshots,
+                    result: Err(error),
                 };
             }
-            Ok(_) if self.timing.flagged(now) => self.out_of_time(now, &mut shown),
-            Ok(mv) => self.make(mv, color, now, &mut shown),
+            Ok(_) if self.timing.is_flagged(now) => self.flag(now, &mut snapshots),
+            Ok(mv) => self.make_move(mv, color, now, &mut snapshots),
         }
-        Ruling::granted(shown)
+        ActionOutcome::accepted(snapshots)
     }
 
-    fn make(&mut self, mv: Move, color: Color, now: Moment, shown: &mut Vec<View>) {
+    fn make_move(
+        &mut self,
+        mv: Move,
+        color: Color,
+        now: SimTime,
+        snapshots: &mut Vec<StateSnapshot>,
+    ) {
         self.apply(mv, color, now);
-        let Some(ending) = self.game.ending() else {
-            shown.push(self.view(now));
-            self.after_move(color, now, shown);
+        let Some(ending) = self.game.termination() else {
+            snapshots.push(self.snapshot(now));
+            self.after_move(color, now, snapshots);
             return;
         };
         let (status, winner) = match ending {
-            Ending::Checkmate => (Status::Mate, Some(color)),
-            Ending::Stalemate => (Status::Stalemate, None),
-            Ending::InsufficientMaterial | Ending::FiftyMoves | Ending::FivefoldRepetition => {
-                (Status::Draw, None)
-            }
+            Termination::Checkmate => (Status::Mate, Some(color)),
+            Termination::Stalemate => (Status::Stalemate, None),
+            Termination::InsufficientMaterial
+            | Termination::FiftyMoves
+            | Termination::FivefoldRepetition => (Status::Draw, None),
         };
-        self.finish(status, winner, now, shown);
+        self.finish(status, winner, now, snapshots);
     }
 
     fn notation(&self) -> CastlingNotation {
-        match (self.terms.variant, self.terms.castling) {
+        match (self.config.variant, self.config.castling) {
             (Variant::Standard, Castling::KingMoves) => CastlingNotation::Standard,
             _ => CastlingNotation::KingTakesRook,
         }
     }
 
-    fn apply(&mut self, mv: Move, color: Color, now: Moment) {
+    fn apply(&mut self, mv: Move, color: Color, now: SimTime) {
         if !self.moves.is_empty() {
             self.moves.push(' ');
         }
         self.moves.push_str(&mv.uci(self.notation()).to_string());
         self.game.play(mv);
-        self.moved_at = now;
-        let goes_on = self.game.ending().is_none();
+        self.last_move_at = now;
+        let continues = self.game.termination().is_none();
         let plies = self.plies();
         match &mut self.timing {
             Timing::Clock(clock) => {
-                clock.press(now, goes_on);
-                if plies == 2 && goes_on {
+                clock.press(now, continues);
+                if plies == 2 && continues {
                     clock.start(now);
                 }
-                self.left.push(clock.remaining(color, now));
+                self.clock_history.push(clock.remaining(color, now));
             }
-            Timing::Days(days) => days.turn_to(!color, now),
+            Timing::Days(days) => days.set_turn(!color, now),
             Timing::Unlimited => {}
         }
     }
 
-    /// What a move answers without a word: the opponent's draw offer dies unseen, a takeback proposal dies visibly, a
-    /// third repetition ends the game when a bot plays.
-    fn after_move(&mut self, color: Color, now: Moment, shown: &mut Vec<View>) {
+    /// Side effects of a move: the opponent's draw offer expires without a new state, takeback proposals expire with one,
+    /// and a third repetition may end the game.
+    fn after_move(&mut self, color: Color, now: SimTime, snapshots: &mut Vec<StateSnapshot>) {
         self.draw_offers[(!color).index()] = false;
         if self.takeback.proposed != [false; 2] {
             self.takeback.proposed = [false; 2];
-            shown.push(self.view(now));
+            snapshots.push(self.snapshot(now));
         }
-        if self.game.repetitions() >= 3 && self.draws_by_itself(now) {
-            self.finish(Status::Draw, None, now, shown);
+        if self.game.repetitions() >= 3 && self.is_automatic_draw(now) {
+            self.finish(Status::Draw, None, now, snapshots);
         }
     }
 
-    fn draws_by_itself(&self, now: Moment) -> bool {
+    fn is_automatic_draw(&self, now: SimTime) -> bool {
         let short_of_time = |color| {
             matches!(self.timing, Timing::Clock(_))
                 && self.timing.remaining_millis(color, now) < 30_000
         };
         let offered = |color: Color| {
             self.last_draw_offer[color.index()]
-                .is_some_and(|ply| ply + DRAW_OFFER_PAUSE >= self.plies())
+                .is_some_and(|ply| ply + DRAW_OFFER_INTERVAL_PLIES >= self.plies())
         };
-        self.terms.bot_plays
+        self.config.bot_plays
             || [Color::White, Color::Black]
                 .into_iter()
                 .any(|color| short_of_time(color) || offered(color))
     }
 
     pub fn is_abortable(&self) -> bool {
-        self.is_on() && self.plies() < 2 && !self.terms.no_abort && self.terms.arena.is_none()
+        self.is_running()
+            && self.plies() < 2
+            && !self.config.no_abort
+            && self.config.arena.is_none()
     }
 
-    pub fn abort(&mut self, now: Moment) -> Ruling {
+    pub fn abort(&mut self, now: SimTime) -> ActionOutcome {
         if !self.is_abortable() {
-            return Ruling::refused(Refusal::CannotAbort);
+            return ActionOutcome::rejected(GameError::CannotAbort);
         }
-        let mut shown = Vec::new();
-        self.finish(Status::Aborted, None, now, &mut shown);
-        Ruling::granted(shown)
+        let mut snapshots = Vec::new();
+        self.finish(Status::Aborted, None, now, &mut snapshots);
+        ActionOutcome::accepted(snapshots)
     }
 
-    /// Both players call the game off, whatever has been played.
-    pub fn call_off(&mut self, now: Moment) -> Ruling {
-        let mut shown = Vec::new();
-        if self.is_on() {
-            self.finish(Status::Aborted, None, now, &mut shown);
+    /// Aborts the game with the consent of both players, at any ply.
+    pub fn abort_by_consent(&mut self, now: SimTime) -> ActionOutcome {
+        let mut snapshots = Vec::new();
+        if self.is_running() {
+            self.finish(Status::Aborted, None, now, &mut snapshots);
         }
-        Ruling::granted(shown)
+        ActionOutcome::accepted(snapshots)
     }
 
-    /// Before the second ply this aborts, where a game can be aborted.
-    pub fn resign(&mut self, color: Color, now: Moment) -> Ruling {
+    /// Resigns; aborts instead while the game is abortable.
+    pub fn resign(&mut self, color: Color, now: SimTime) -> ActionOutcome {
         if self.is_abortable() {
             return self.abort(now);
         }
-        if !self.is_on() || (self.plies() < 2 && self.terms.arena.is_none()) {
-            return Ruling::refused(Refusal::CannotResign);
+        if !self.is_running() || (self.plies() < 2 && self.config.arena.is_none()) {
+            return ActionOutcome::rejected(GameError::CannotResign);
         }
-        let mut shown = Vec::new();
-        self.finish(Status::Resign, Some(!color), now, &mut shown);
-        Ruling::granted(shown)
+        let mut snapshots = Vec::new();
+        self.finish(Status::Resign, Some(!color), now, &mut snapshots);
+        ActionOutcome::accepted(snapshots)
     }
 
-    /// Offers, accepts, claims or declines; without effect where none of these is possible.
-    pub fn draw(&mut self, color: Color, yes: bool, now: Moment) -> Ruling {
-        Ruling::granted(self.answer_draw(color, yes, now))
+    /// Offers, accepts, claims or declines a draw; a no-op where none of these is possible.
+    pub fn draw(&mut self, color: Color, yes: bool, now: SimTime) -> ActionOutcome {
+        ActionOutcome::accepted(self.answer_draw(color, yes, now))
     }
 
-    fn answer_draw(&mut self, color: Color, yes: bool, now: Moment) -> Vec<View> {
-        let mut shown = Vec::new();
+    fn answer_draw(&mut self, color: Color, yes: bool, now: SimTime) -> Vec<StateSnapshot> {
+        let mut snapshots = Vec::new();
         if !yes {
-            if self.is_on() {
-                // Nobody is told.
+            if self.is_running() {
+                // Lichess sends no state.
                 self.draw_offers[(!color).index()] = false;
             }
-            return shown;
+            return snapshots;
         }
         if !self.is_drawable() {
-            return shown;
+            return snapshots;
         }
         let plies = self.plies();
         if self.game.repetitions() >= 3 || self.draw_offers[(!color).index()] {
-            self.finish(Status::Draw, None, now, &mut shown);
+            self.finish(Status::Draw, None, now, &mut snapshots);
         } else if !self.game.position().has_mating_material(!color) {
-            self.finish(Status::InsufficientMaterialClaim, None, now, &mut shown);
-        } else if !self.terms.ai
+            self.finish(Status::InsufficientMaterialClaim, None, now, &mut snapshots);
+        } else if !self.config.ai
             && !self.draw_offers[color.index()]
             && self.last_draw_offer[color.index()]
-                .is_none_or(|last| last + DRAW_OFFER_PAUSE < plies)
+                .is_none_or(|last| last + DRAW_OFFER_INTERVAL_PLIES < plies)
         {
             self.draw_offers[color.index()] = true;
             self.last_draw_offer[color.index()] = Some(plies);
-            shown.push(self.view(now));
+            snapshots.push(self.snapshot(now));
         }
-        shown
+        snapshots
     }
 
-    /// Whether this side's draw offer stands.
+    /// Whether this side has a pending draw offer.
     pub fn offers_draw(&self, color: Color) -> bool {
         self.draw_offers[color.index()]
     }
 
-    /// Whether this side's question for a takeback stands.
-    pub fn asks_takeback(&self, color: Color) -> bool {
+    /// Whether this side has a pending takeback proposal.
+    pub fn proposes_takeback(&self, color: Color) -> bool {
         self.takeback.proposed[color.index()]
     }
 
     pub fn is_drawable(&self) -> bool {
-        self.is_on() && self.plies() >= 2 && !(self.terms.no_early_draw && self.plies() < 60)
+        self.is_running() && self.plies() >= 2 && !(self.config.no_early_draw && self.plies() < 60)
     }
 
-    /// Proposes, accepts, withdraws or declines; without effect where none of these is possible.
-    pub fn takeback(&mut self, color: Color, yes: bool, now: Moment) -> Ruling {
-        Ruling::granted(self.answer_takeback(color, yes, now))
+    /// Proposes, accepts, withdraws or declines a takeback; a no-op where none of these is possible.
+    pub fn takeback(&mut self, color: Color, yes: bool, now: SimTime) -> ActionOutcome {
+        ActionOutcome::accepted(self.answer_takeback(color, yes, now))
     }
 
-    fn answer_takeback(&mut self, color: Color, yes: bool, now: Moment) -> Vec<View> {
-        let (mine, theirs) = (color.index(), (!color).index());
-        if !self.is_on() || !(self.terms.takebacks || self.terms.ai) {
+    fn answer_takeback(&mut self, color: Color, yes: bool, now: SimTime) -> Vec<StateSnapshot> {
+        let (own, opponent) = (color.index(), (!color).index());
+        if !self.is_running() || !(self.config.takebacks || self.config.ai) {
             return Vec::new();
         }
-        if self.terms.ai {
+        if self.config.ai {
             if !yes || self.plies() < 2 {
                 return Vec::new();
             }
             self.take_back(if self.turn() == color { 2 } else { 1 }, now);
-            return vec![self.view(now)];
+            return vec![self.snapshot(now)];
         }
         match (
             yes,
-            self.takeback.proposed[theirs],
-            self.takeback.proposed[mine],
+            self.takeback.proposed[opponent],
+            self.takeback.proposed[own],
         ) {
             (true, true, _) => self.take_back(if self.turn() == color { 1 } else { 2 }, now),
-            (true, false, false) if self.plies() >= 2 && self.may_ask_again(color, now) => {
-                self.takeback.proposed[mine] = true;
+            (true, false, false)
+                if self.plies() >= 2 && self.can_propose_takeback_again(color, now) =>
+            {
+                self.takeback.proposed[own] = true;
             }
-            (false, _, true) => self.takeback.proposed[mine] = false,
+            (false, _, true) => self.takeback.proposed[own] = false,
             (false, true, false) => {
-                self.takeback.proposed[theirs] = false;
-                self.takeback.declined[theirs] += 1;
-                self.takeback.last_declined[theirs] = Some(now);
+                self.takeback.proposed[opponent] = false;
+                self.takeback.declined[opponent] += 1;
+                self.takeback.last_declined[opponent] = Some(now);
             }
             _ => return Vec::new(),
         }
-        vec![self.view(now)]
+        vec![self.snapshot(now)]
     }
 
-    /// Each refusal makes the next question wait longer.
-    fn may_ask_again(&self, color: Color, now: Moment) -> bool {
-        let refusals = u64::from(self.takeback.declined[color.index()]);
-        let pause = Duration::from_secs(10 * refusals * refusals);
+    /// After n declined proposals, the next one must wait for 10 n² seconds.
+    fn can_propose_takeback_again(&self, color: Color, now: SimTime) -> bool {
+        let declines = u64::from(self.takeback.declined[color.index()]);
+        let pause = Duration::from_secs(10 * declines * declines);
         self.takeback.last_declined[color.index()].is_none_or(|last| now.since(last) >= pause)
     }
 
-    fn take_back(&mut self, plies: usize, now: Moment) {
+    fn take_back(&mut self, plies: usize, now: SimTime) {
         let keep = self.plies().saturating_sub(plies);
         self.game.truncate(keep);
         let end = self
@@ -418,92 +437,102 @@ impl Referee {
             .nth(keep.wrapping_sub(1))
             .unwrap_or(0);
         self.moves.truncate(end);
-        self.left.truncate(keep);
+        self.clock_history.truncate(keep);
         self.takeback.proposed = [false; 2];
         self.draw_offers = [false; 2];
-        self.moved_at = now;
+        self.last_move_at = now;
         let turn = self.turn();
         match &mut self.timing {
             Timing::Clock(clock) => {
-                // His previous move is two plies before the one he makes now.
-                let had = keep.checked_sub(2).map(|ply| self.left[ply]);
-                let had = had.unwrap_or_else(|| clock.initial());
-                clock.rewind(turn, had, now);
+                // The previous move of this side is two plies back.
+                let remaining = keep.checked_sub(2).map(|ply| self.clock_history[ply]);
+                let remaining = remaining.unwrap_or_else(|| clock.initial());
+                clock.rewind(turn, remaining, now);
             }
-            Timing::Days(days) => days.turn_to(turn, now),
+            Timing::Days(days) => days.set_turn(turn, now),
             Timing::Unlimited => {}
         }
     }
 
-    /// Claims the win because the opponent left. Asked at the wrong time it does nothing; `gone` says whether he has
-    /// been away for long enough. Who cannot mate gets a draw and is refused nevertheless.
-    pub fn claim_victory(&mut self, color: Color, gone: bool, now: Moment) -> Ruling {
-        if !self.can_be_left() || self.turn() == color {
-            return Ruling::granted(Vec::new());
+    /// Claims victory because the opponent left; `opponent_gone`: they have been away for long enough. A no-op at the wrong
+    /// time. Without mating material the game is drawn and the claim is still rejected, as on Lichess.
+    pub fn claim_victory(
+        &mut self,
+        color: Color,
+        opponent_gone: bool,
+        now: SimTime,
+    ) -> ActionOutcome {
+        if !self.allows_claims() || self.turn() == color {
+            return ActionOutcome::accepted(Vec::new());
         }
-        if !gone {
-            return Ruling::refused(Refusal::CannotClaimVictory);
+        if !opponent_gone {
+            return ActionOutcome::rejected(GameError::CannotClaimVictory);
         }
-        let mut shown = Vec::new();
+        let mut snapshots = Vec::new();
         let can_win = self.game.position().has_mating_material(color);
-        self.finish(Status::Timeout, can_win.then_some(color), now, &mut shown);
-        Ruling {
-            shown,
-            verdict: can_win.then_some(()).ok_or(Refusal::CannotClaimVictory),
+        self.finish(
+            Status::Timeout,
+            can_win.then_some(color),
+            now,
+            &mut snapshots,
+        );
+        ActionOutcome {
+            snapshots,
+            result: can_win.then_some(()).ok_or(GameError::CannotClaimVictory),
         }
     }
 
-    /// Claims a draw because the opponent left. Unlike the win it is refused on one's own turn.
-    pub fn claim_draw(&mut self, color: Color, gone: bool, now: Moment) -> Ruling {
+    /// Claims a draw because the opponent left. Unlike a victory claim, it is rejected on the claimant's own turn.
+    pub fn claim_draw(&mut self, color: Color, opponent_gone: bool, now: SimTime) -> ActionOutcome {
         if !self.is_drawable() {
-            return Ruling::granted(Vec::new());
+            return ActionOutcome::accepted(Vec::new());
         }
-        if !self.can_be_left() || self.turn() == color || !gone {
-            return Ruling::refused(Refusal::CannotClaimDraw);
+        if !self.allows_claims() || self.turn() == color || !opponent_gone {
+            return ActionOutcome::rejected(GameError::CannotClaimDraw);
         }
-        let mut shown = Vec::new();
-        self.finish(Status::Timeout, None, now, &mut shown);
-        Ruling::granted(shown)
+        let mut snapshots = Vec::new();
+        self.finish(Status::Timeout, None, now, &mut snapshots);
+        ActionOutcome::accepted(snapshots)
     }
 
-    /// Whether leaving this game can cost it: a real-time game in which both have moved.
-    pub fn can_be_left(&self) -> bool {
-        self.is_on()
+    /// Whether the opponent may claim the game if a player leaves: a real-time game in which both have moved.
+    pub fn allows_claims(&self) -> bool {
+        self.is_running()
             && self.plies() >= 2
             && matches!(self.timing, Timing::Clock(_))
-            && !self.terms.no_claim_win
-            && !self.terms.ai
+            && !self.config.no_claim_win
+            && !self.config.ai
     }
 
-    /// Somebody looks whether a flag has fallen.
-    pub fn check_flag(&mut self, now: Moment) -> Ruling {
-        let mut shown = Vec::new();
-        if self.is_on() && self.timing.flagged(now) {
-            self.out_of_time(now, &mut shown);
+    /// Ends the game if the flag of the side to move has fallen.
+    pub fn check_flag(&mut self, now: SimTime) -> ActionOutcome {
+        let mut snapshots = Vec::new();
+        if self.is_running() && self.timing.is_flagged(now) {
+            self.flag(now, &mut snapshots);
         }
-        Ruling::granted(shown)
+        ActionOutcome::accepted(snapshots)
     }
 
-    /// The slow housekeeping: unlimited games in which nothing has moved for weeks.
-    pub fn check_patience(&mut self, now: Moment) -> Ruling {
-        let forgotten = self.is_on()
+    /// Ends unlimited games without a move for three weeks.
+    pub fn check_abandoned(&mut self, now: SimTime) -> ActionOutcome {
+        let abandoned = self.is_running()
             && matches!(self.timing, Timing::Unlimited)
-            && now.since(self.moved_at) > UNLIMITED_PATIENCE;
-        if forgotten {
+            && now.since(self.last_move_at) > UNLIMITED_GAME_TIMEOUT;
+        if abandoned {
             self.resign(self.turn(), now)
         } else {
-            Ruling::granted(Vec::new())
+            ActionOutcome::accepted(Vec::new())
         }
     }
 
-    /// Nothing happens.
-    pub fn nothing(&self) -> Ruling {
-        Ruling::granted(Vec::new())
+    /// An outcome without any state.
+    pub fn no_change(&self) -> ActionOutcome {
+        ActionOutcome::accepted(Vec::new())
     }
 
-    /// From now on castling is spelt in this way, also in the moves that were made.
-    pub fn spell_castling(&mut self, castling: Castling) {
-        self.terms.castling = castling;
+    /// Changes the notation of castling, also of moves already made.
+    pub fn set_castling_notation(&mut self, castling: Castling) {
+        self.config.castling = castling;
         let notation = self.notation();
         let moves: Vec<String> = self
             .game
@@ -514,20 +543,20 @@ impl Referee {
         self.moves = moves.join(" ");
     }
 
-    fn out_of_time(&mut self, now: Moment, shown: &mut Vec<View>) {
-        let excused = self
-            .restarted_at
-            .is_some_and(|restart| self.moved_at < restart && now.since(restart) < RESTART_EXCUSE);
+    fn flag(&mut self, now: SimTime, snapshots: &mut Vec<StateSnapshot>) {
+        let excused = self.restarted_at.is_some_and(|restart| {
+            self.last_move_at < restart && now.since(restart) < RESTART_GRACE_PERIOD
+        });
         if excused {
-            self.finish(Status::Aborted, None, now, shown);
+            self.finish(Status::Aborted, None, now, snapshots);
             return;
         }
         let winner = !self.turn();
         if self.draw_offers[winner.index()] {
-            self.finish(Status::Draw, None, now, shown);
+            self.finish(Status::Draw, None, now, snapshots);
         } else {
             let can_win = self.game.position().has_mating_material(winner);
-            self.finish(Status::OutOfTime, can_win.then_some(winner), now, shown);
+            self.finish(Status::OutOfTime, can_win.then_some(winner), now, snapshots);
         }
     }
 
@@ -535,18 +564,18 @@ impl Referee {
         &mut self,
         status: Status,
         winner: Option<Color>,
-        now: Moment,
-        shown: &mut Vec<View>,
+        now: SimTime,
+        snapshots: &mut Vec<StateSnapshot>,
     ) {
         self.timing.stop(now);
         self.takeback.proposed = [false; 2];
         self.status = status;
         self.winner = winner;
-        shown.push(self.view(now));
+        snapshots.push(self.snapshot(now));
     }
 
     fn absolute_ply(&self) -> usize {
-        let start = &self.terms.start;
+        let start = &self.config.start;
         let before = 2 * (start.fullmove_number().max(1) as usize - 1)
             + usize::from(start.turn() == Color::Black);
         before + self.plies()

@@ -1,17 +1,17 @@
-//! The referee, told what happens and asked what he makes of it.
+//! Tests of the referee.
 
 use crate::chess::Square;
 
 use super::*;
 
-const START: Moment = Moment(1_000_000);
+const START: SimTime = SimTime(1_000_000);
 const MINUTE: TimeControl = TimeControl::Clock {
     limit: 60,
     increment: 1,
 };
 
-fn terms() -> Terms {
-    Terms {
+fn config() -> GameConfig {
+    GameConfig {
         variant: Variant::Standard,
         start: Position::startpos(),
         time_control: MINUTE,
@@ -27,37 +27,37 @@ fn terms() -> Terms {
 }
 
 fn from(fen: &str) -> Referee {
-    let terms = Terms {
+    let config = GameConfig {
         variant: Variant::FromPosition,
         start: Position::from_fen(fen).unwrap(),
-        ..terms()
+        ..config()
     };
-    Referee::new(terms, START)
+    Referee::new(config, START)
 }
 
-fn at(seconds: u64) -> Moment {
+fn at(seconds: u64) -> SimTime {
     START + Duration::from_secs(seconds)
 }
 
-/// Plays moves in turn at the start of the game; all of them have to be granted.
-fn play(referee: &mut Referee, moves: &str) -> Vec<View> {
-    let mut shown = Vec::new();
+/// Plays moves in turn at the start of the game; all must be accepted.
+fn play(referee: &mut Referee, moves: &str) -> Vec<StateSnapshot> {
+    let mut snapshots = Vec::new();
     for uci in moves.split_whitespace() {
-        let ruling = referee.play(referee.turn(), uci, false, START);
-        assert_eq!(ruling.verdict, Ok(()), "{uci}");
-        shown.extend(ruling.shown);
+        let outcome = referee.play(referee.turn(), uci, false, START);
+        assert_eq!(outcome.result, Ok(()), "{uci}");
+        snapshots.extend(outcome.snapshots);
     }
-    shown
+    snapshots
 }
 
 fn after(moves: &str) -> Referee {
-    let mut referee = Referee::new(terms(), START);
+    let mut referee = Referee::new(config(), START);
     play(&mut referee, moves);
     referee
 }
 
 #[test]
-fn games_end_by_themselves() {
+fn game_ends_by_rule() {
     let home = Position::startpos().fen();
     let knights = "g1f3 g8f6 f3g1 f6g8";
     for (fen, moves, status, winner, states) in [
@@ -96,7 +96,7 @@ fn games_end_by_themselves() {
             Some(Color::White),
             1,
         ),
-        // The third time is shown as a move and then as a draw.
+        // The third repetition is sent as a move and then as a draw.
         (
             home.as_str(),
             &format!("{knights} {knights}"),
@@ -106,33 +106,33 @@ fn games_end_by_themselves() {
         ),
     ] {
         let mut referee = from(fen);
-        let shown = play(&mut referee, moves);
+        let snapshots = play(&mut referee, moves);
         assert_eq!(
             (referee.status(), referee.winner()),
             (status, winner),
             "{fen}"
         );
-        assert_eq!(shown.len(), states, "{fen}");
-        assert_eq!(shown.last().unwrap().status, status);
+        assert_eq!(snapshots.len(), states, "{fen}");
+        assert_eq!(snapshots.last().unwrap().status, status);
         let late = referee.play(referee.turn(), "e2e4", false, START);
-        assert_eq!(late.verdict, Err(Refusal::NotYourTurn));
+        assert_eq!(late.result, Err(GameError::NotYourTurn));
     }
 }
 
 #[test]
-fn people_have_to_claim_a_third_repetition_and_the_fifth_ends_the_game() {
-    let terms = Terms {
+fn threefold_between_humans_must_be_claimed() {
+    let config = GameConfig {
         bot_plays: false,
         time_control: TimeControl::Unlimited,
-        ..terms()
+        ..config()
     };
-    let mut referee = Referee::new(terms, START);
+    let mut referee = Referee::new(config, START);
     let knights = "g1f3 g8f6 f3g1 f6g8 ";
     play(&mut referee, &knights.repeat(2));
-    assert!(referee.is_on());
+    assert!(referee.is_running());
     let mut claimed = referee.clone();
     assert_eq!(
-        claimed.draw(Color::White, true, START).shown[0].status,
+        claimed.draw(Color::White, true, START).snapshots[0].status,
         Status::Draw
     );
     play(&mut referee, &knights.repeat(2));
@@ -140,64 +140,64 @@ fn people_have_to_claim_a_third_repetition_and_the_fifth_ends_the_game() {
 }
 
 #[test]
-fn the_six_hundredth_ply_draws_whatever_move_number_the_game_began_with() {
+fn ply_600_from_fullmove_number_draws() {
     let mut referee = from("4k3/7p/8/8/8/8/P7/4K3 w - - 0 300");
     play(&mut referee, "a2a3 h7h6");
-    let ruling = referee.play(Color::White, "a3a4", false, START);
-    assert_eq!(ruling.verdict, Ok(()));
-    assert_eq!(ruling.shown[0].status, Status::Draw);
-    assert_eq!(ruling.shown[0].moves, "a2a3 h7h6");
+    let outcome = referee.play(Color::White, "a3a4", false, START);
+    assert_eq!(outcome.result, Ok(()));
+    assert_eq!(outcome.snapshots[0].status, Status::Draw);
+    assert_eq!(outcome.snapshots[0].moves, "a2a3 h7h6");
 }
 
 #[test]
-fn refusals_in_their_order() {
-    let mut referee = Referee::new(terms(), START);
-    for (color, uci, refusal) in [
-        (Color::Black, "e9e5", Refusal::InvalidUci("e9e5".into())),
-        (Color::Black, "e2e4", Refusal::NotYourTurn),
-        (Color::White, "e4e5", Refusal::NoPiece(Square::E4)),
-        (Color::White, "e7e5", Refusal::NotMyPiece(Square::E7)),
+fn move_errors_in_order_of_checks() {
+    let mut referee = Referee::new(config(), START);
+    for (color, uci, error) in [
+        (Color::Black, "e9e5", GameError::InvalidUci("e9e5".into())),
+        (Color::Black, "e2e4", GameError::NotYourTurn),
+        (Color::White, "e4e5", GameError::NoPiece(Square::E4)),
+        (Color::White, "e7e5", GameError::NotMyPiece(Square::E7)),
         (
             Color::White,
             "e2e5",
-            Refusal::Illegal(Square::E2, Square::E5),
+            GameError::Illegal(Square::E2, Square::E5),
         ),
         (
             Color::White,
             "e2e4q",
-            Refusal::Illegal(Square::E2, Square::E4),
+            GameError::Illegal(Square::E2, Square::E4),
         ),
         (
             Color::White,
             "e1g1",
-            Refusal::Illegal(Square::E1, Square::G1),
+            GameError::Illegal(Square::E1, Square::G1),
         ),
-        (Color::White, "", Refusal::InvalidUci(String::new())),
-        (Color::White, "é2", Refusal::InvalidUci("é2".into())),
+        (Color::White, "", GameError::InvalidUci(String::new())),
+        (Color::White, "é2", GameError::InvalidUci("é2".into())),
     ] {
-        let ruling = referee.play(color, uci, false, START);
-        assert_eq!(ruling.verdict, Err(refusal), "{uci}");
-        assert!(ruling.shown.is_empty());
+        let outcome = referee.play(color, uci, false, START);
+        assert_eq!(outcome.result, Err(error), "{uci}");
+        assert!(outcome.snapshots.is_empty());
     }
 }
 
 #[test]
-fn the_flag_falls_after_an_illegal_move_is_refused_and_before_a_legal_one_is_made() {
+fn late_move_flags_unless_illegal() {
     let mut referee = after("e2e4 e7e5");
     let illegal = referee.play(Color::White, "e1e8", false, at(61));
-    assert!(illegal.verdict.is_err() && referee.is_on());
+    assert!(illegal.result.is_err() && referee.is_running());
     let late = referee.play(Color::White, "g1f3", false, at(61));
-    assert_eq!(late.verdict, Ok(()));
-    assert_eq!(late.shown.len(), 1);
+    assert_eq!(late.result, Ok(()));
+    assert_eq!(late.snapshots.len(), 1);
     assert_eq!(
         (referee.status(), referee.winner()),
         (Status::OutOfTime, Some(Color::Black))
     );
-    assert_eq!(late.shown[0].moves, "e2e4 e7e5");
+    assert_eq!(late.snapshots[0].moves, "e2e4 e7e5");
 }
 
 #[test]
-fn what_a_fallen_flag_means() {
+fn flag_result_depends_on_material_and_offer() {
     for (fen, offering, status, winner) in [
         (
             "4k3/4p3/8/8/8/8/4P3/4K3 w - - 0 1",
@@ -221,135 +221,157 @@ fn what_a_fallen_flag_means() {
         let mut referee = from(fen);
         play(&mut referee, "e1d1 e8d8");
         if offering {
-            assert_eq!(referee.draw(Color::Black, true, START).shown.len(), 1);
+            assert_eq!(referee.draw(Color::Black, true, START).snapshots.len(), 1);
         }
-        assert!(referee.check_flag(at(59)).shown.is_empty());
-        assert_eq!(referee.check_flag(at(60)).shown.len(), 1);
+        assert!(referee.check_flag(at(59)).snapshots.is_empty());
+        assert_eq!(referee.check_flag(at(60)).snapshots.len(), 1);
         assert_eq!(
             (referee.status(), referee.winner()),
             (status, winner),
             "{fen}"
         );
-        assert!(referee.check_flag(at(99)).shown.is_empty());
+        assert!(referee.check_flag(at(99)).snapshots.is_empty());
     }
 }
 
 #[test]
-fn draw_offers() {
+fn draw_offer_is_limited() {
     // Too early.
     let mut referee = after("e2e4");
-    assert!(referee.draw(Color::White, true, START).shown.is_empty());
-    // Offered, not twice, declined unseen, and not again within twenty plies.
+    assert!(referee.draw(Color::White, true, START).snapshots.is_empty());
+    // Offered once, declined without a state, and not again within twenty plies.
     let mut referee = after("e2e4 e7e5");
-    assert_eq!(referee.draw(Color::White, true, START).shown.len(), 1);
-    assert!(referee.draw(Color::White, true, START).shown.is_empty());
-    assert!(referee.draw(Color::Black, false, START).shown.is_empty());
-    assert!(!referee.view(START).draw_offers[0]);
-    assert!(referee.draw(Color::White, true, START).shown.is_empty());
-    // One cannot take back one's own.
-    assert_eq!(referee.draw(Color::Black, true, START).shown.len(), 1);
+    assert_eq!(referee.draw(Color::White, true, START).snapshots.len(), 1);
+    assert!(referee.draw(Color::White, true, START).snapshots.is_empty());
+    assert!(
+        referee
+            .draw(Color::Black, false, START)
+            .snapshots
+            .is_empty()
+    );
+    assert!(!referee.snapshot(START).draw_offers[0]);
+    assert!(referee.draw(Color::White, true, START).snapshots.is_empty());
+    // An own offer cannot be withdrawn.
+    assert_eq!(referee.draw(Color::Black, true, START).snapshots.len(), 1);
     referee.draw(Color::Black, false, START);
-    assert!(referee.view(START).draw_offers[1]);
+    assert!(referee.snapshot(START).draw_offers[1]);
     // An illegal move leaves the offer standing.
     let mut referee = after("e2e4 e7e5");
-    let ruling = referee.play(Color::White, "e4e6", true, START);
-    assert!(ruling.verdict.is_err());
-    assert_eq!(ruling.shown.len(), 1);
+    let outcome = referee.play(Color::White, "e4e6", true, START);
+    assert!(outcome.result.is_err());
+    assert_eq!(outcome.snapshots.len(), 1);
 }
 
 #[test]
-fn rules_of_the_challenge() {
-    let bound = Terms {
+fn challenge_rules_restrict_actions() {
+    let restricted = GameConfig {
         no_abort: true,
         no_early_draw: true,
         no_claim_win: true,
-        ..terms()
+        ..config()
     };
-    let mut referee = Referee::new(bound, START);
-    assert_eq!(referee.abort(START).verdict, Err(Refusal::CannotAbort));
-    let trapped = referee.resign(Color::White, START).verdict;
-    assert_eq!(trapped, Err(Refusal::CannotResign));
+    let mut referee = Referee::new(restricted, START);
+    assert_eq!(referee.abort(START).result, Err(GameError::CannotAbort));
+    let resigned = referee.resign(Color::White, START).result;
+    assert_eq!(resigned, Err(GameError::CannotResign));
     play(&mut referee, "e2e4 e7e5");
-    assert!(referee.draw(Color::White, true, START).shown.is_empty());
+    assert!(referee.draw(Color::White, true, START).snapshots.is_empty());
     assert_eq!(
-        referee.claim_victory(Color::Black, true, START).verdict,
+        referee.claim_victory(Color::Black, true, START).result,
         Ok(())
     );
-    assert!(referee.is_on());
-    assert_eq!(referee.resign(Color::White, START).verdict, Ok(()));
+    assert!(referee.is_running());
+    assert_eq!(referee.resign(Color::White, START).result, Ok(()));
     assert_eq!(referee.winner(), Some(Color::Black));
 }
 
 #[test]
-fn claims() {
+fn claim_needs_absent_opponent() {
     let mut referee = after("e2e4 e7e5");
     assert_eq!(
-        referee.claim_victory(Color::White, true, START).verdict,
+        referee.claim_victory(Color::White, true, START).result,
         Ok(())
     );
-    let draw = referee.claim_draw(Color::White, true, START).verdict;
-    assert_eq!(draw, Err(Refusal::CannotClaimDraw));
-    let early = referee.claim_victory(Color::Black, false, START).verdict;
-    assert_eq!(early, Err(Refusal::CannotClaimVictory));
-    assert!(referee.is_on());
+    let draw = referee.claim_draw(Color::White, true, START).result;
+    assert_eq!(draw, Err(GameError::CannotClaimDraw));
+    let early = referee.claim_victory(Color::Black, false, START).result;
+    assert_eq!(early, Err(GameError::CannotClaimVictory));
+    assert!(referee.is_running());
     let mut drawn = referee.clone();
-    assert_eq!(drawn.claim_draw(Color::Black, true, START).verdict, Ok(()));
+    assert_eq!(drawn.claim_draw(Color::Black, true, START).result, Ok(()));
     assert_eq!((drawn.status(), drawn.winner()), (Status::Timeout, None));
     referee
         .claim_victory(Color::Black, true, START)
-        .verdict
+        .result
         .unwrap();
     assert_eq!(
         (referee.status(), referee.winner()),
         (Status::Timeout, Some(Color::Black))
     );
-    // Who cannot mate ends the game, and is refused all the same.
+    // Without mating material the game ends, and the claim is rejected.
     let mut bare = from("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1");
     play(&mut bare, "e1d1 e8d8");
-    let refused = bare.claim_victory(Color::Black, true, START).verdict;
-    assert_eq!(refused, Err(Refusal::CannotClaimVictory));
+    let rejected = bare.claim_victory(Color::Black, true, START).result;
+    assert_eq!(rejected, Err(GameError::CannotClaimVictory));
     assert_eq!((bare.status(), bare.winner()), (Status::Timeout, None));
 }
 
 #[test]
-fn takebacks_give_the_time_back() {
+fn takeback_restores_clocks() {
     let mut referee = after("e2e4 e7e5");
     let moved = |referee: &mut Referee, uci: &str, seconds| {
-        let ruling = referee.play(referee.turn(), uci, false, at(seconds));
-        assert_eq!(ruling.verdict, Ok(()));
+        let outcome = referee.play(referee.turn(), uci, false, at(seconds));
+        assert_eq!(outcome.result, Ok(()));
     };
     moved(&mut referee, "g1f3", 10);
     moved(&mut referee, "b8c6", 15);
     moved(&mut referee, "f1b5", 35);
-    let left = |referee: &Referee, seconds| referee.view(at(seconds)).millis;
-    assert_eq!(left(&referee, 35), [32_000, 56_000]);
-    // White asks on Black's move: one ply goes.
-    assert_eq!(referee.takeback(Color::White, true, at(40)).shown.len(), 1);
-    let view = referee.takeback(Color::Black, true, at(40)).shown.remove(0);
-    assert_eq!(view.moves, "e2e4 e7e5 g1f3 b8c6");
-    assert_eq!(view.millis, [51_000, 51_000]);
-    // Black asks on White's move: one ply. Black asks on his own: two.
+    let millis = |referee: &Referee, seconds| referee.snapshot(at(seconds)).millis;
+    assert_eq!(millis(&referee, 35), [32_000, 56_000]);
+    // White proposes on Black's move: one ply is taken back.
+    assert_eq!(
+        referee.takeback(Color::White, true, at(40)).snapshots.len(),
+        1
+    );
+    let snapshot = referee
+        .takeback(Color::Black, true, at(40))
+        .snapshots
+        .remove(0);
+    assert_eq!(snapshot.moves, "e2e4 e7e5 g1f3 b8c6");
+    assert_eq!(snapshot.millis, [51_000, 51_000]);
+    // Black proposes on White's move: one ply; on their own move: two.
     moved(&mut referee, "f1b5", 41);
     referee.takeback(Color::Black, true, at(41));
-    let view = referee.takeback(Color::White, true, at(41)).shown.remove(0);
-    assert_eq!(view.moves, "e2e4 e7e5 g1f3");
-    assert_eq!(view.millis[1], 60_000);
+    let snapshot = referee
+        .takeback(Color::White, true, at(41))
+        .snapshots
+        .remove(0);
+    assert_eq!(snapshot.moves, "e2e4 e7e5 g1f3");
+    assert_eq!(snapshot.millis[1], 60_000);
     // All the way back.
     referee.takeback(Color::Black, true, at(41));
-    let view = referee.takeback(Color::White, true, at(41)).shown.remove(0);
-    assert_eq!(view.moves, "e2e4");
+    let snapshot = referee
+        .takeback(Color::White, true, at(41))
+        .snapshots
+        .remove(0);
+    assert_eq!(snapshot.moves, "e2e4");
 }
 
 #[test]
-fn unlimited_games_are_lost_after_three_weeks_of_silence() {
-    let terms = Terms {
+fn unlimited_game_without_moves_is_lost() {
+    let config = GameConfig {
         time_control: TimeControl::Unlimited,
-        ..terms()
+        ..config()
     };
-    let mut referee = Referee::new(terms, START);
+    let mut referee = Referee::new(config, START);
     play(&mut referee, "e2e4 e7e5");
-    assert!(referee.check_patience(at(20 * 86_400)).shown.is_empty());
-    referee.check_patience(at(22 * 86_400));
+    assert!(
+        referee
+            .check_abandoned(at(20 * 86_400))
+            .snapshots
+            .is_empty()
+    );
+    referee.check_abandoned(at(22 * 86_400));
     assert_eq!(
         (referee.status(), referee.winner()),
         (Status::Resign, Some(Color::Black))

@@ -1,4 +1,4 @@
-//! A site as a file describes it: who is there, how it behaves, and what goes wrong when.
+//! Simulator scripts: TOML files with users, players, arenas, quirks and faults.
 
 use std::fmt;
 use std::path::Path;
@@ -6,36 +6,35 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Table;
 
-use super::faults::{LIBRARY, Rule};
+use super::faults::{FaultRule, LIBRARY};
 use super::options::{NewUser, check_name};
+use super::players::PlayerOptions;
 use super::quirks::Quirks;
-use super::sparring::Sparring;
 use super::{ArenaOptions, NewTeam};
 use crate::input;
 use crate::spelling;
 
-/// The longest script that is read, in bytes.
-const LONGEST: u64 = 1 << 20;
+const MAX_SCRIPT_BYTES: u64 = 1 << 20;
 
-/// What scripts say. Later ones win where they speak of the same thing, and add where they list.
+/// The contents of one or several scripts. In later scripts, values override and lists append.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// What it is about, in one sentence.
-    pub about: Option<String>,
+    /// One sentence.
+    pub description: Option<String>,
     pub speed: Option<f64>,
     pub seed: Option<u64>,
     pub limits: Option<bool>,
     pub nginx_limit: Option<u32>,
-    /// As written; they are checked.
+    /// Only the keys that are set; already validated.
     pub quirks: Table,
     pub users: Vec<NewUser>,
-    pub sparring: Vec<Sparring>,
+    pub players: Vec<PlayerOptions>,
     pub teams: Vec<NewTeam>,
     pub arenas: Vec<ArenaOptions>,
-    pub faults: Vec<Rule>,
+    pub faults: Vec<FaultRule>,
 }
 
-/// A script that cannot be read: which, where in it, and what is allowed there.
+/// A script that cannot be read. The message names the script, the place in it and the allowed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError(String);
 
@@ -47,11 +46,10 @@ impl fmt::Display for ScriptError {
 
 impl std::error::Error for ScriptError {}
 
-/// The file.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct File {
-    about: Option<String>,
+struct RawScript {
+    description: Option<String>,
     speed: Option<Speed>,
     seed: Option<u64>,
     limits: Option<bool>,
@@ -61,16 +59,16 @@ struct File {
     #[serde(default)]
     user: Vec<User>,
     #[serde(default)]
-    sparring: Vec<Sparring>,
+    player: Vec<PlayerOptions>,
     #[serde(default)]
     team: Vec<NewTeam>,
     #[serde(default)]
     arena: Vec<ArenaOptions>,
     #[serde(default)]
-    fault: Vec<Rule>,
+    fault: Vec<FaultRule>,
 }
 
-/// How much faster than the wall a site runs.
+/// Simulated seconds per real second.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "f64")]
 struct Speed(f64);
@@ -91,12 +89,12 @@ pub(super) fn check_speed(speed: f64) -> Result<f64, &'static str> {
 }
 
 #[derive(Deserialize)]
-#[serde(try_from = "UserTable")]
+#[serde(try_from = "RawUser")]
 struct User(NewUser);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct UserTable {
+struct RawUser {
     name: String,
     #[serde(default)]
     bot: bool,
@@ -107,107 +105,108 @@ struct UserTable {
     scopes: Option<Vec<String>>,
     follows: Option<Vec<String>>,
     #[serde(default)]
-    present: bool,
+    online: bool,
     #[serde(default)]
     guest: bool,
     #[serde(default)]
     browser: bool,
 }
 
-impl TryFrom<UserTable> for User {
+impl TryFrom<RawUser> for User {
     type Error = String;
 
-    fn try_from(table: UserTable) -> Result<Self, String> {
-        check_name(&table.name)?;
-        let usual = match table.bot {
-            true => NewUser::bot(table.name),
-            false => NewUser::human(table.name),
+    fn try_from(raw: RawUser) -> Result<Self, String> {
+        check_name(&raw.name)?;
+        let defaults = match raw.bot {
+            true => NewUser::bot(raw.name),
+            false => NewUser::human(raw.name),
         };
         Ok(Self(NewUser {
-            rating: table.rating.unwrap_or(usual.rating),
-            games: table.games.unwrap_or(usual.games),
-            takebacks: table.takebacks.unwrap_or(usual.takebacks),
-            bio: table.bio.or(usual.bio),
-            scopes: table.scopes.unwrap_or(usual.scopes),
-            follows: table.follows.unwrap_or(usual.follows),
-            present: table.present,
-            guest: table.guest,
-            browser: table.browser,
-            name: usual.name,
-            bot: usual.bot,
-            title: usual.title,
+            rating: raw.rating.unwrap_or(defaults.rating),
+            games: raw.games.unwrap_or(defaults.games),
+            takebacks: raw.takebacks.unwrap_or(defaults.takebacks),
+            bio: raw.bio.or(defaults.bio),
+            scopes: raw.scopes.unwrap_or(defaults.scopes),
+            follows: raw.follows.unwrap_or(defaults.follows),
+            present: raw.online,
+            guest: raw.guest,
+            browser: raw.browser,
+            name: defaults.name,
+            bot: defaults.bot,
+            title: defaults.title,
         }))
     }
 }
 
 impl Script {
-    /// Reads the text of a script; `origin` is what it is called in errors.
+    /// Parses a script; `origin` names it in error messages.
     ///
     /// # Errors
-    /// When it is no TOML, or says something that means nothing, with line, column and what is allowed.
+    /// Invalid TOML, unknown keys or invalid values, with line, column and the allowed values.
     pub fn parse(text: &str, origin: &str) -> Result<Self, ScriptError> {
-        let wrong = |error: toml::de::Error| {
+        let invalid = |error: toml::de::Error| {
             ScriptError(format!(
                 "{origin}: {}",
                 spelling::suggest(&error.to_string())
             ))
         };
-        let file: File = toml::from_str(text).map_err(wrong)?;
-        // Once more as it stands: only what is written may win over another script.
-        let table: Table = toml::from_str(text).map_err(wrong)?;
+        let raw: RawScript = toml::from_str(text).map_err(invalid)?;
+        // Parsed again as a table: only quirks that are set may override those of another script.
+        let table: Table = toml::from_str(text).map_err(invalid)?;
         let quirks = table.get("quirks").and_then(|quirks| quirks.as_table());
         Ok(Self {
-            about: file.about,
-            speed: file.speed.map(|Speed(speed)| speed),
-            seed: file.seed,
-            limits: file.limits,
-            nginx_limit: file.nginx_limit,
+            description: raw.description,
+            speed: raw.speed.map(|Speed(speed)| speed),
+            seed: raw.seed,
+            limits: raw.limits,
+            nginx_limit: raw.nginx_limit,
             quirks: quirks.cloned().unwrap_or_default(),
-            users: file.user.into_iter().map(|User(user)| user).collect(),
-            sparring: file.sparring,
-            teams: file.team,
-            arenas: file.arena,
-            faults: file.fault,
+            users: raw.user.into_iter().map(|User(user)| user).collect(),
+            players: raw.player,
+            teams: raw.team,
+            arenas: raw.arena,
+            faults: raw.fault,
         })
     }
 
-    /// Reads a script of the library by its name, or a file.
+    /// Loads a script of the built-in library by name, or a file.
     ///
     /// # Errors
-    /// When there is neither, or when it cannot be read.
+    /// No such script or file, or an invalid script.
     pub fn load(name: &str) -> Result<Self, ScriptError> {
-        let shipped = LIBRARY
+        let built_in = LIBRARY
             .iter()
             .find(|(known, _)| known.eq_ignore_ascii_case(name));
-        if let Some((known, text)) = shipped {
+        if let Some((known, text)) = built_in {
             return Self::parse(text, known);
         }
-        let text = input::read_text(Path::new(name), LONGEST).map_err(|error| {
+        let text = input::read_text(Path::new(name), MAX_SCRIPT_BYTES).map_err(|error| {
             ScriptError(format!(
-                "{name}: {error}\nhint: write the name of a file, or one of F1 to F17; `--faults list` tells what these are"
+                "{name}: {error}\nhint: give a file name, or one of F1 to F17; `--faults list` describes them"
             ))
         })?;
         Self::parse(&text, name)
     }
 
-    /// The names of the scripts that ship with the program, and what each is about.
+    /// The names and descriptions of the built-in scripts.
     pub fn library() -> impl Iterator<Item = (&'static str, String)> {
         LIBRARY.iter().map(|(name, text)| {
-            let about = Self::parse(text, name).ok().and_then(|script| script.about);
-            (*name, about.unwrap_or_default())
+            let script = Self::parse(text, name).ok();
+            let description = script.and_then(|script| script.description);
+            (*name, description.unwrap_or_default())
         })
     }
 
-    /// Adds what a later script says.
+    /// Merges a later script into this one.
     pub fn extend(&mut self, later: Self) {
-        self.about = later.about.or(self.about.take());
+        self.description = later.description.or(self.description.take());
         self.speed = later.speed.or(self.speed);
         self.seed = later.seed.or(self.seed);
         self.limits = later.limits.or(self.limits);
         self.nginx_limit = later.nginx_limit.or(self.nginx_limit);
         self.quirks.extend(later.quirks);
         self.users.extend(later.users);
-        self.sparring.extend(later.sparring);
+        self.players.extend(later.players);
         self.teams.extend(later.teams);
         self.arenas.extend(later.arenas);
         self.faults.extend(later.faults);

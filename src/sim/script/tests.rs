@@ -1,4 +1,4 @@
-//! What may be written, and what is said to who errs.
+//! Tests of the script format and its error messages.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::sim::faults::{Endpoint, Fault, Skew, StreamFault};
 
 use super::*;
 
-fn rule(text: &str) -> Result<Rule, String> {
+fn rule(text: &str) -> Result<FaultRule, String> {
     let script = Script::parse(&format!("[[fault]]\n{text}"), "test.toml");
     script
         .map(|mut script| script.faults.remove(0))
@@ -14,10 +14,10 @@ fn rule(text: &str) -> Result<Rule, String> {
 }
 
 #[test]
-fn a_script_describes_a_whole_site() {
+fn script_parses_every_section() {
     let script = Script::parse(
         r#"
-        about = "Everything"
+        description = "Everything"
         speed = 10
         seed = 7
         limits = true
@@ -35,7 +35,7 @@ fn a_script_describes_a_whole_site() {
         [[user]]
         name = "Anna"
 
-        [[sparring]]
+        [[player]]
         name = "Echo"
         kind = "greedy"
         challenges = "Tester"
@@ -52,7 +52,7 @@ fn a_script_describes_a_whole_site() {
 
         [[fault]]
         at = "30s"
-        do = { restart = { down = "10s", streams = "reset" } }
+        do = { restart = { downtime = "10s", streams = "reset" } }
         "#,
         "site.toml",
     );
@@ -64,23 +64,26 @@ fn a_script_describes_a_whole_site() {
     };
     assert!(tester.bot && tester.rating == 2000 && tester.follows == ["Anna"]);
     assert!(!anna.bot && anna.takebacks && anna.games == 0 && anna.bio.is_none());
-    assert_eq!(script.sparring[0].name, "Echo");
+    assert_eq!(script.players[0].name, "Echo");
     assert_eq!(script.arenas[0].minutes, 10);
     assert_eq!(script.teams[0].name, "The Bots");
     let restart = Fault::Restart {
-        down: Duration::from_secs(10),
-        how: StreamFault::Reset,
+        downtime: Duration::from_secs(10),
+        streams: StreamFault::Reset,
     };
     assert_eq!(
         script.faults,
-        [Rule::of(restart).at(Duration::from_secs(30))]
+        [FaultRule::new(restart).at(Duration::from_secs(30))]
     );
 }
 
 #[test]
-fn all_kinds_of_faults_can_be_written() {
+fn script_parses_every_fault_kind() {
     let ms = Duration::from_millis;
-    let stream = |how| Fault::Stream { after: 0, how };
+    let stream = |fault| Fault::Stream {
+        after_lines: 0,
+        fault,
+    };
     for (text, fault) in [
         (
             r#"do = { status = { code = 429 } }"#,
@@ -97,10 +100,10 @@ fn all_kinds_of_faults_can_be_written() {
             r#"do = { applied-late = "3s" }"#,
             Fault::AppliedLate(ms(3_000)),
         ),
-        (r#"do = "answer-lost""#, Fault::AnswerLost),
+        (r#"do = "response-lost""#, Fault::ResponseLost),
         (
-            r#"do = { answer-late = "2s" }"#,
-            Fault::AnswerLate(ms(2_000)),
+            r#"do = { response-late = "2s" }"#,
+            Fault::ResponseLate(ms(2_000)),
         ),
         (r#"do = { drip = "5ms" }"#, Fault::Drip(ms(5))),
         (
@@ -137,7 +140,7 @@ fn all_kinds_of_faults_can_be_written() {
 }
 
 #[test]
-fn how_often_follows_from_how_it_is_written() {
+fn fault_times_defaults_follow_conditions() {
     let all = usize::MAX;
     for (text, times) in [
         ("do = 'reset'", 1),
@@ -147,20 +150,17 @@ fn how_often_follows_from_how_it_is_written() {
         ("do = 'reset'\nuntil = '10s'", all),
         ("do = 'reset'\nevery = '10s'", 1),
         ("do = 'eof'\nendpoint = 'game-stream'\nevery = '10s'", all),
-        (
-            "do = { latency = { least = '50ms', jitter = '20ms' } }",
-            all,
-        ),
+        ("do = { latency = { min = '50ms', jitter = '20ms' } }", all),
     ] {
         assert_eq!(rule(text).unwrap().times, times, "{text}");
     }
-    let rule = rule("do = 'eof'\nendpoint = 'game-stream'\nafter = 3\nply = 6").unwrap();
+    let rule = rule("do = 'eof'\nendpoint = 'game-stream'\nafter-lines = 3\nply = 6").unwrap();
     assert_eq!(rule.endpoint, Some(Endpoint::GameStream));
     assert_eq!((rule.nth, rule.times, rule.ply), (1, 1, Some(6)));
 }
 
 #[test]
-fn who_errs_is_shown_where_and_what_there_is() {
+fn script_error_shows_place_and_choices() {
     for (text, words) in [
         (
             "do = 'reset'\nwhen = '3s'",
@@ -185,10 +185,10 @@ fn who_errs_is_shown_where_and_what_there_is() {
         ),
         ("do = 'eof'\nendpoint = 'move'", &["line 1", "event-stream"]),
         ("do = 'eof'", &["`endpoint`"]),
-        ("do = 'reset'\nafter = 3", &["`after`"]),
+        ("do = 'reset'\nafter-lines = 3", &["`after-lines`"]),
         ("do = 'reset'\nprobability = 2.0", &["0 to 1"]),
         ("do = 'reset'\nnth = 0", &["begin with 1"]),
-        ("do = { restart = { down = '5s' } }", &["say when"]),
+        ("do = { restart = { downtime = '5s' } }", &["say when"]),
         ("do = { castling = 'e1h1' }\nevery = '3s'", &["this lasts"]),
         ("endpoint = 'move'", &["`do`"]),
     ] {
@@ -201,8 +201,8 @@ fn who_errs_is_shown_where_and_what_there_is() {
         ("sped = 3", "`speed`"),
         ("speed = 0", "0.1 to 1000"),
         ("[quirks]\ncastles = 1", "`castling`"),
-        ("[[user]]\nname = 'a b'", "no user name"),
-        ("[[sparring]]\nname = 'Echo'\nkind = 'king'", "`greedy`"),
+        ("[[user]]\nname = 'a b'", "not a user name"),
+        ("[[player]]\nname = 'Echo'\nkind = 'king'", "`greedy`"),
         ("speed = ", "line 1"),
     ] {
         let error = Script::parse(text, "test.toml").unwrap_err().to_string();
@@ -213,7 +213,7 @@ fn who_errs_is_shown_where_and_what_there_is() {
 }
 
 #[test]
-fn later_scripts_win_and_add() {
+fn script_extend_overrides_and_appends() {
     let read = |text| Script::parse(text, "test.toml").unwrap();
     let mut script = read("speed = 2\nseed = 1\n[quirks]\ngifts-push = true\ncastling = 'e1h1'");
     script.extend(read(
@@ -230,14 +230,17 @@ fn later_scripts_win_and_add() {
 }
 
 #[test]
-fn the_library_can_be_read() {
+fn library_scripts_parse() {
     let all: Vec<_> = Script::library().collect();
     assert_eq!(all.len(), 17);
-    for (name, about) in all {
+    for (name, description) in all {
         let script = Script::load(&name.to_lowercase()).unwrap();
-        assert!(about.ends_with('.') && about.len() > 20, "{name}: {about}");
         assert!(
-            !script.faults.is_empty() || !script.sparring.is_empty(),
+            description.ends_with('.') && description.len() > 20,
+            "{name}: {description}"
+        );
+        assert!(
+            !script.faults.is_empty() || !script.players.is_empty(),
             "{name} has nothing in it"
         );
     }

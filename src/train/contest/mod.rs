@@ -19,7 +19,7 @@ use super::openings::Openings;
 use super::options::MatchOptions;
 use super::signal::stop_on_signal;
 use crate::engine::nnue::{self, Network};
-use crate::engine::{Parameters, Setting, Solo};
+use crate::engine::{Parameters, Searcher, Setting};
 use crate::progress::Progress;
 
 /// Plays the match and prints its result.
@@ -49,7 +49,7 @@ pub fn run(options: &MatchOptions) -> anyhow::Result<()> {
         if verdict.is_some() {
             stop.store(true, Ordering::Relaxed);
         }
-        progress.tell(|| describe(tally, sprt));
+        progress.show(|| describe(tally, sprt));
     })?;
     progress.clear();
     let seconds = progress.elapsed().as_secs_f64();
@@ -79,7 +79,7 @@ fn play(
         (pair < pairs && !stop.load(Ordering::Relaxed)).then_some(pair)
     };
     let worker = || {
-        let mut players = [0, 1].map(|side: usize| Solo::new(HASH, &settings[side]));
+        let mut players = [0, 1].map(|side: usize| Searcher::new(HASH, &settings[side]));
         move |pair| pair::play(&mut players, openings, pair, options.nodes)
     };
     let mut tally = Tally::default();

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use crate::chess::{Color, Game, Move, Position};
-use crate::engine::{Limits, Score, Solo};
+use crate::engine::{Limits, Score, Searcher};
 use crate::train::openings::Openings;
 use crate::train::record::Outcome;
 use crate::train::referee::{Streak, by_rule, limits};
@@ -21,7 +21,7 @@ const MAX_PLIES: usize = 400;
 
 /// Two games from one opening; the first player's half points in each: 0, 1 or 2.
 pub(in crate::train) fn play(
-    players: &mut [Solo; 2],
+    players: &mut [Searcher; 2],
     openings: &Openings,
     pair: u64,
     nodes: u64,
@@ -33,9 +33,9 @@ pub(in crate::train) fn play(
     });
     let limits = limits(nodes);
     [Color::White, Color::Black].map(|first| {
-        players.iter_mut().for_each(Solo::new_game);
+        players.iter_mut().for_each(Searcher::new_game);
         let think = |side: usize, game: &Game| -> Result<_, Infallible> {
-            let thought = players[side].think(game, &limits);
+            let thought = players[side].search(game, &limits);
             Ok(thought.mv.map(|mv| (mv, thought.score)))
         };
         let Ok(outcome) = play_game(think, Game::new(start.clone()), first);
@@ -44,15 +44,15 @@ pub(in crate::train) fn play(
 }
 
 /// Where both games of a pair start, in the eyes of one judge.
-pub(in crate::train) fn opening(openings: &Openings, pair: u64, judge: &mut Solo) -> Position {
+pub(in crate::train) fn opening(openings: &Openings, pair: u64, judge: &mut Searcher) -> Position {
     let effort = limits(OPENING_NODES);
     openings.draw(pair, |game| is_fair(judge, game, &effort))
 }
 
 /// Whether a game may start here, in the eyes of this player.
-fn is_fair(player: &mut Solo, game: &Game, limits: &Limits) -> bool {
+fn is_fair(player: &mut Searcher, game: &Game, limits: &Limits) -> bool {
     player.new_game();
-    let score = player.think(game, limits).score;
+    let score = player.search(game, limits).score;
     matches!(score, Score::Centipawns(cp) if cp.abs() <= OPENING_MAX)
 }
 
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn equal_players_score_half() {
-        let mut players = [(); 2].map(|()| Solo::new(1, &Setting::with_network(None)));
+        let mut players = [(); 2].map(|()| Searcher::new(1, &Setting::with_network(None)));
         let openings = Openings::Random {
             seed: 1,
             chess960: 50,

@@ -1,5 +1,5 @@
 //! `knightwatch ladder`: the levels of `strength` play each other and another engine whose levels are known, which says what
-//! Elo each of them has. `docs/strength.md` says what to do with it.
+//! Elo each of them has. `docs/engine/strength.md` says what to do with it.
 //!
 //! Nothing is limited by time, so that the result does not depend on the machine or on its load.
 
@@ -18,7 +18,7 @@ use super::options::{Anchor, LadderOptions};
 use super::rival::Rival;
 use super::signal::stop_on_signal;
 use crate::chess::{Color, Game};
-use crate::engine::{Elo, Limits, Setting, Solo, Strength};
+use crate::engine::{Elo, Limits, Searcher, Setting, Strength};
 use crate::progress::Progress;
 
 /// Who plays whom.
@@ -75,7 +75,7 @@ pub fn run(options: &LadderOptions) -> anyhow::Result<()> {
         worker,
         |(at, points)| {
             tallies[at].add(points?);
-            progress.tell(|| {
+            progress.show(|| {
                 let games: u64 = tallies.iter().map(Tally::count).sum();
                 format!("{games} of {} games", 2 * count * options.games.div_ceil(2))
             });
@@ -106,15 +106,15 @@ fn pairings(levels: &[Elo], anchors: &[Anchor], near: u16) -> Vec<Pairing> {
 /// The players of one thread.
 struct Room<'a> {
     options: &'a LadderOptions,
-    home: Solo,
-    guest: Solo,
+    home: Searcher,
+    guest: Searcher,
     /// Started when it is needed.
     rival: Option<Rival>,
 }
 
 impl<'a> Room<'a> {
     fn new(options: &'a LadderOptions) -> Room<'a> {
-        let solo = || Solo::new(HASH, &Setting::default());
+        let solo = || Searcher::new(HASH, &Setting::default());
         Room {
             options,
             home: solo(),
@@ -151,8 +151,8 @@ impl<'a> Room<'a> {
                     let guest = at(level);
                     let think = |side: usize, game: &Game| {
                         let thought = match side {
-                            0 => self.home.think(game, &home),
-                            _ => self.guest.think(game, &guest),
+                            0 => self.home.search(game, &home),
+                            _ => self.guest.search(game, &guest),
                         };
                         anyhow::Ok(thought.mv.map(|mv| (mv, thought.score)))
                     };
@@ -175,7 +175,7 @@ impl<'a> Room<'a> {
                         if side > 0 {
                             return rival.think(game, &nodes).map(Some);
                         }
-                        let thought = self.home.think(game, &home);
+                        let thought = self.home.search(game, &home);
                         Ok(thought.mv.map(|mv| (mv, thought.score)))
                     };
                     pair::play_game(think, game, first)?

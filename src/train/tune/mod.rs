@@ -18,8 +18,8 @@ use super::datagen::HASH;
 use super::openings::Openings;
 use super::options::TuneOptions;
 use super::signal::stop_on_signal;
-use crate::aside;
-use crate::engine::{ParameterError, Parameters, Setting, Solo, Tunable};
+use crate::atomic_file;
+use crate::engine::{ParameterError, Parameters, Searcher, Setting, Tunable};
 use crate::input;
 use crate::progress::Progress;
 
@@ -73,7 +73,7 @@ pub fn run(options: &TuneOptions) -> anyhow::Result<()> {
 /// The numbers to tune.
 fn chosen(only: &[String]) -> anyhow::Result<Vec<Tunable>> {
     let all = Parameters::tunable();
-    ensure!(!all.is_empty(), ParameterError::Fixed);
+    ensure!(!all.is_empty(), ParameterError::CompiledIn);
     if only.is_empty() {
         return Ok(all.to_vec());
     }
@@ -140,7 +140,7 @@ impl Run {
     }
 
     fn write(&self, path: &Path) -> anyhow::Result<()> {
-        aside::write(path, &serde_json::to_vec_pretty(self)?)
+        atomic_file::write(path, &serde_json::to_vec_pretty(self)?)
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
@@ -167,7 +167,7 @@ impl Run {
             Some((number, trial))
         };
         let worker = || {
-            let mut players = [(); 2].map(|()| Solo::new(HASH, &Setting::default()));
+            let mut players = [(); 2].map(|()| Searcher::new(HASH, &Setting::default()));
             move |(number, trial): (u64, Trial)| {
                 players[0].set(&setting(tunables, &trial.plus));
                 players[1].set(&setting(tunables, &trial.minus));
@@ -185,7 +185,7 @@ impl Run {
                 written = Instant::now();
                 run.write(&options.state)?;
             }
-            progress.tell(|| run.describe(tunables, first, began.elapsed()));
+            progress.show(|| run.describe(tunables, first, began.elapsed()));
             Ok(())
         })
     }

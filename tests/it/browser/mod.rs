@@ -69,7 +69,7 @@ impl Drop for Demo {
 
 /// A daemon beside a simulator, on the page of which Anna plays.
 fn guest(site: &Site, config: &str) -> (Daemon, Url) {
-    let arguments = ["--set", "daemon.guest=Anna", "--set", "book.enabled=false"];
+    let arguments = ["--set", "web.play_as=Anna", "--set", "book.enabled=false"];
     let bot = Daemon::start_with(site, config, &arguments);
     let url = Url::of(&bot, 1);
     (bot, url)

@@ -28,7 +28,7 @@ fn levers_and_reasons() {
         id: Some("rehearse".to_owned()),
         ..ArenaOptions::for_bots("Friday", TimeControl::clock(60, 0), 60)
     };
-    site.sim.arena(&options).unwrap();
+    site.sim.add_arena(&options).unwrap();
     let (bot, url) = operator(&browser, &site, "games = { concurrency = 3 }\n");
     browser.run("location.hash = '#/bot';");
     // What ends the bot asks back, and gives up when something else is done.

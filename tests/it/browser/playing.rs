@@ -157,7 +157,8 @@ fn a_move_made_ahead_is_played_when_the_connection_is_back() {
 
 #[test]
 fn draws_are_offered_and_accepted() {
-    let draw = "draw = { min_move = 1, moves = 1, max_win = 30, offer = false }\n";
+    let draw =
+        "draw = { min_move = 1, min_level_moves = 1, max_win_percent = 30, offer = false }\n";
     let Some((browser, _site, bot, url)) = seated(draw) else {
         return;
     };

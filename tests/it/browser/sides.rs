@@ -45,7 +45,7 @@ fn a_draw_that_is_declined_is_told() {
 
 #[test]
 fn a_takeback_is_given_or_declined_and_both_are_told() {
-    let Some((browser, _site, _bot, url)) = seated("games = { most_takebacks = 1 }\n") else {
+    let Some((browser, _site, _bot, url)) = seated("games = { max_takebacks = 1 }\n") else {
         return;
     };
     new_game(&browser, "white", NO_BISHOPS);

@@ -22,7 +22,7 @@ pub(super) fn lasting(home: &TempDir) -> (String, u16) {
     let port = listener.local_addr().unwrap().port();
     let socket = home.path().join("control.sock");
     let config = format!(
-        "daemon = {{ listen = \"127.0.0.1:{port}\", socket = \"{}\" }}",
+        "web.listen = \"127.0.0.1:{port}\"\ndaemon = {{ socket = \"{}\" }}",
         socket.display()
     );
     (config, port)

@@ -1,11 +1,10 @@
-//! F1 to F17, what other bots were seen to lose games by: each on the real program and the simulator, with the bar that the
-//! program has to hold.
+//! Fault tests F1 to F17: failures observed in other bots, on the real program and the simulator, each with a time limit.
 //!
-//! They play the scripts of the simulator's library. Times are those of the simulator's own record of calls, and of the
-//! waits that the program says it has decided on. Those are held against the bar each; of what was measured the median
-//! is, with something for a slow machine.
+//! They run the scripts of the simulator's library. Times come from the simulator's request log, and from the waits that
+//! the program logs. Each logged wait must be within the limit; of the measured times the median, with an allowance for
+//! slow machines.
 
-mod life;
+mod lifecycle;
 mod moves;
 mod streams;
 
@@ -13,19 +12,19 @@ use std::time::Duration;
 
 use knightwatch::book;
 use knightwatch::chess::{Game, Position};
-use knightwatch::sim::{Endpoint, NewUser, Rule, Script, SimOptions, Visit};
+use knightwatch::sim::{Endpoint, FaultRule, NewUser, RequestRecord, Script, SimOptions};
 use tempfile::NamedTempFile;
 
-use crate::common::{BOT, Daemon, Site, visits_of};
+use crate::common::{BOT, Daemon, Site, requests_of};
 use crate::docs::numbered_tests;
 
-/// How many faults the library has.
-const FAULTS: u32 = 17;
+/// Faults in the library.
+const FAULT_COUNT: u32 = 17;
 
-/// As long as any of these games gets, in plies.
-const PLIES: usize = 80;
+/// Length of the longest of these games.
+const MAX_PLIES: usize = 80;
 
-/// Enough for every rehearsal that is not about a short clock.
+/// Clock of all tests that are not about short clocks.
 const CLOCK: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 
 fn ms(millis: u64) -> Duration {
@@ -36,19 +35,18 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Moves from the start position in which no position comes twice and nobody castles: a move that can be posted again
-/// without a doubt.
-fn line() -> (Vec<String>, String) {
+/// Random moves from the start position, in UCI and SAN, without repetitions and castling: every move can be resent safely.
+fn move_sequence() -> (Vec<String>, String) {
     let mut rng = fastrand::Rng::with_seed(17);
     let mut game = Game::new(Position::startpos());
     let (mut moves, mut sans) = (Vec::new(), Vec::new());
-    while moves.len() < PLIES {
+    while moves.len() < MAX_PLIES {
         let position = game.position().clone();
         let legal = position.legal_moves();
         let mv = legal[rng.usize(..legal.len())];
         let mut next = game.clone();
         next.play(mv);
-        if mv.is_castle() || next.ending().is_some() || next.repetitions() > 1 {
+        if mv.is_castle() || next.termination().is_some() || next.repetitions() > 1 {
             continue;
         }
         moves.push(
@@ -61,20 +59,20 @@ fn line() -> (Vec<String>, String) {
     (moves, sans.join(" "))
 }
 
-/// What the rehearsal is like.
-struct Setting<'a> {
-    /// Of the library.
+/// Parameters of a test game.
+struct Scenario<'a> {
+    /// Name of a library script; empty for none.
     script: &'a str,
-    /// Beside those of the script.
-    faults: Vec<Rule>,
+    /// In addition to those of the script.
+    faults: Vec<FaultRule>,
     bot_is_white: bool,
-    /// How many times faster than the wall the site and the bot run.
+    /// Simulated seconds per real second, for the site and the bot.
     speed: f64,
     clock: [(&'a str, &'a str); 2],
 }
 
-impl<'a> Setting<'a> {
-    fn of(script: &'a str) -> Self {
+impl<'a> Scenario<'a> {
+    fn new(script: &'a str) -> Self {
         Self {
             script,
             faults: Vec::new(),
@@ -85,8 +83,8 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// A game that the bot knows by heart, so that nothing takes time but what goes wrong; the test makes Anna's moves.
-struct ByHeart {
+/// A game in which the bot plays from its book, so that only faults take time; the test makes Anna's moves.
+struct BookGame {
     site: Site,
     bot: Daemon,
     id: String,
@@ -95,32 +93,32 @@ struct ByHeart {
     _book: NamedTempFile,
 }
 
-impl ByHeart {
-    fn begin(setting: Setting<'_>) -> Self {
-        let (moves, sans) = line();
+impl BookGame {
+    fn start(scenario: Scenario<'_>) -> Self {
+        let (moves, sans) = move_sequence();
         let book = NamedTempFile::new().unwrap();
         std::fs::write(book.path(), book::build(&sans).unwrap()).unwrap();
-        let mut faults = setting.faults;
-        if !setting.script.is_empty() {
-            faults.extend(Script::load(setting.script).unwrap().faults);
+        let mut faults = scenario.faults;
+        if !scenario.script.is_empty() {
+            faults.extend(Script::load(scenario.script).unwrap().faults);
         }
         let site = Site::with(SimOptions {
             users: vec![NewUser::bot(BOT), NewUser::bot("Anna")],
-            speed: setting.speed,
+            speed: scenario.speed,
             faults,
             ..SimOptions::default()
         });
         let config = format!(
-            "book = {{ files = [\"{}\"], default = false, max_ply = {PLIES} }}",
+            "book = {{ files = [\"{}\"], embedded = false, max_ply = {MAX_PLIES} }}",
             book.path().display()
         );
         let bot = Daemon::start_with(
             &site,
             &config,
-            &["--time-scale", &setting.speed.to_string()],
+            &["--time-scale", &scenario.speed.to_string()],
         );
-        let color = ["white", "black"][usize::from(setting.bot_is_white)];
-        let [limit, increment] = setting.clock;
+        let color = ["white", "black"][usize::from(scenario.bot_is_white)];
+        let [limit, increment] = scenario.clock;
         let id = site
             .player("Anna")
             .start(&[limit, increment, ("color", color)]);
@@ -129,12 +127,12 @@ impl ByHeart {
             bot,
             id,
             moves,
-            bot_is_white: setting.bot_is_white,
+            bot_is_white: scenario.bot_is_white,
             _book: book,
         }
     }
 
-    /// Goes on until so many plies are made, the last of them by the bot.
+    /// Plays until this many plies are made, the last of them by the bot.
     fn play_to(&self, plies: usize) {
         assert_ne!(plies.is_multiple_of(2), self.bot_is_white);
         let anna = self.site.player("Anna");
@@ -149,30 +147,30 @@ impl ByHeart {
         assert_eq!(game.status, "started", "{game:?}");
     }
 
-    /// What the bot has called.
-    fn visits(&self, endpoint: Endpoint) -> Vec<Visit> {
-        visits_of(&self.site, BOT, endpoint)
+    /// Requests of the bot.
+    fn requests(&self, endpoint: Endpoint) -> Vec<RequestRecord> {
+        requests_of(&self.site, BOT, endpoint)
     }
 
-    /// When the move came to the site that stands on the board as this ply.
-    fn made(&self, ply: usize) -> Duration {
-        let visits = self.site.sim.faults().visits(Endpoint::Move);
-        let mut made = visits.iter().filter(|visit| !visit.struck);
+    /// Time at which the site received the move of this ply.
+    fn move_time(&self, ply: usize) -> Duration {
+        let requests = self.site.sim.faults().requests(Endpoint::Move);
+        let mut made = requests.iter().filter(|request| !request.faulted);
         made.nth(ply - 1).expect("the move was made").at
     }
 
-    /// How long it took until a move that something was done to was sent again, once for each such move.
-    fn resent(&self) -> Vec<Duration> {
-        let visits = self.visits(Endpoint::Move);
+    /// Time from a faulted move request to the next attempt, once per move.
+    fn resend_times(&self) -> Vec<Duration> {
+        let requests = self.requests(Endpoint::Move);
         let gap = |at: usize| {
-            let is_first = visits[at].struck && !(at > 0 && visits[at - 1].struck);
-            is_first.then(|| visits[at + 1].at - visits[at].at)
+            let is_first = requests[at].faulted && !(at > 0 && requests[at - 1].faulted);
+            is_first.then(|| requests[at + 1].at - requests[at].at)
         };
-        (0..visits.len() - 1).filter_map(gap).collect()
+        (0..requests.len() - 1).filter_map(gap).collect()
     }
 }
 
-/// Every wait that the log has behind these words, such as `1.5s` or `50ms`.
+/// Every duration after these words in the log, such as `1.5s` or `50ms`.
 fn waits(log: &str, words: &str) -> Vec<Duration> {
     let read = |rest: &str| {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
@@ -186,37 +184,37 @@ fn waits(log: &str, words: &str) -> Vec<Duration> {
     log.split(words).skip(1).filter_map(read).collect()
 }
 
-/// What a machine that is ten times slower may add: on an idle one it is a few hundredths of a second.
-const SLOWNESS: Duration = Duration::from_millis(500);
+/// Added to limits of measured times for slow machines; an idle machine needs a few hundredths of a second.
+const SLOW_MACHINE_ALLOWANCE: Duration = Duration::from_millis(500);
 
-/// Holds the median of what was measured against the bar, and tells all of it.
-fn within(bar: Duration, what: &str, took: &[Duration]) {
+/// Asserts that the median of measured times is within the limit plus allowance, and prints them all.
+fn assert_median_within(limit: Duration, what: &str, took: &[Duration]) {
     println!("{what}: {took:.3?}");
     let mut sorted = took.to_vec();
     sorted.sort_unstable();
     let median = sorted[sorted.len() / 2];
-    let allowed = bar + SLOWNESS;
+    let allowed = limit + SLOW_MACHINE_ALLOWANCE;
     assert!(
         median <= allowed,
         "{what}: {took:?} where {allowed:?} are allowed"
     );
 }
 
-/// Holds the waits that the program has decided on against the bar, all of them.
-fn decided(bar: Duration, what: &str, waits: &[Duration]) {
-    assert!(!waits.is_empty(), "{what}: nothing was decided");
-    println!("{what}: decided to wait {waits:?}");
-    assert!(waits.iter().all(|wait| *wait <= bar), "{what}: {waits:?}");
+/// Asserts that every logged wait is within the limit.
+fn assert_waits_within(limit: Duration, what: &str, waits: &[Duration]) {
+    assert!(!waits.is_empty(), "{what}: no wait was logged");
+    println!("{what}: waits {waits:?}");
+    assert!(waits.iter().all(|wait| *wait <= limit), "{what}: {waits:?}");
 }
 
 #[test]
-fn every_fault_has_a_test() {
+fn library_fault_has_test() {
     let numbers = numbered_tests("tests/it/faults", "f");
-    assert_eq!(numbers, (1..=FAULTS).collect());
+    assert_eq!(numbers, (1..=FAULT_COUNT).collect());
 }
 
 #[test]
-fn waits_are_read_as_they_are_written() {
+fn waits_parses_log_durations() {
     let log = "back in 100.0ms: x\nback in 8.5s, back in 0ns: y (back in 7.5µs)";
     let expected = [
         ms(100),

@@ -1,26 +1,26 @@
-//! What happens to a move on its way, and to what is said beside it.
+//! Faults of move and chat requests.
 
-use knightwatch::sim::{Endpoint, Fault, Rule};
+use knightwatch::sim::{Endpoint, Fault, FaultRule};
 
-use super::{ByHeart, Setting, decided, ms, seconds, waits, within};
+use super::{BookGame, Scenario, assert_median_within, assert_waits_within, ms, seconds, waits};
 use crate::common::wait;
 
-/// This happens to every second move of the bot, some times.
-fn often(fault: &Fault, first: usize, times: usize) -> Vec<Rule> {
+/// Rules that apply the fault to every second move request of the bot.
+fn every_second_move(fault: &Fault, first: usize, times: usize) -> Vec<FaultRule> {
     let rule = |number| {
-        Rule::on(Endpoint::Move, fault.clone())
-            .of_user(crate::common::BOT)
+        FaultRule::on(Endpoint::Move, fault.clone())
+            .from_user(crate::common::BOT)
             .nth(first + 2 * number)
     };
     (0..times).map(rule).collect()
 }
 
-/// The waits before a move is sent again, as the bot has decided on them.
-fn before_sending_again(game: &ByHeart) -> Vec<std::time::Duration> {
+/// The logged waits before a move is resent.
+fn resend_waits(game: &BookGame) -> Vec<std::time::Duration> {
     waits(&game.bot.log(), "did not get through, sending it again in ")
 }
 
-fn slow_down(seconds: u64) -> Fault {
+fn too_many_requests(seconds: u64) -> Fault {
     Fault::Status {
         code: 429,
         headers: vec![("Retry-After".to_owned(), seconds.to_string())],
@@ -29,46 +29,42 @@ fn slow_down(seconds: u64) -> Fault {
 }
 
 #[test]
-fn f01_a_429_on_a_move_is_sent_again_within_the_wait_it_names() {
-    let game = ByHeart::begin(Setting::of("F1"));
+fn f01_move_429_is_resent_after_retry_after() {
+    let game = BookGame::start(Scenario::new("F1"));
     game.play_to(25);
-    // The second one comes from a proxy and names no time.
-    let resent = game.resent();
+    // The second one comes from a proxy, without a Retry-After.
+    let resent = game.resend_times();
     assert_eq!(resent.len(), 2);
-    decided(seconds(1), "F1", &before_sending_again(&game));
-    within(ms(1_100), "F1, a move that was 429", &resent);
-    assert_eq!(game.visits(Endpoint::Move).len(), 13 + 2);
+    assert_waits_within(seconds(1), "F1", &resend_waits(&game));
+    assert_median_within(ms(1_100), "F1, a move that was 429", &resent);
+    assert_eq!(game.requests(Endpoint::Move).len(), 13 + 2);
 }
 
 #[test]
-fn f01_a_429_waits_for_no_longer_than_our_clock_can_bear() {
-    let game = ByHeart::begin(Setting {
-        faults: often(&slow_down(60), 4, 1),
+fn f01_move_429_wait_is_capped_by_clock() {
+    let game = BookGame::start(Scenario {
+        faults: every_second_move(&too_many_requests(60), 4, 1),
         clock: [("clock.limit", "30"), ("clock.increment", "0")],
         speed: 4.0,
-        ..Setting::of("")
+        ..Scenario::new("")
     });
     game.play_to(17);
-    // A tenth of what is left.
-    decided(
-        seconds(3),
-        "F1, 429 for a minute",
-        &before_sending_again(&game),
-    );
-    within(seconds(6), "F1, 429 for a minute", &game.resent());
+    // A tenth of the remaining time.
+    assert_waits_within(seconds(3), "F1, 429 for a minute", &resend_waits(&game));
+    assert_median_within(seconds(6), "F1, 429 for a minute", &game.resend_times());
 }
 
 #[test]
-fn f01_nothing_is_sent_for_a_position_that_is_gone() {
-    let game = ByHeart::begin(Setting {
-        faults: often(&slow_down(5), 4, 1),
+fn f01_pending_move_of_finished_game_is_dropped() {
+    let game = BookGame::start(Scenario {
+        faults: every_second_move(&too_many_requests(5), 4, 1),
         speed: 4.0,
-        ..Setting::of("")
+        ..Scenario::new("")
     });
     game.play_to(5);
     game.site.player("Anna").play(&game.id, &game.moves[5]);
-    wait("the move was refused", || {
-        game.visits(Endpoint::Move).get(3).cloned()
+    wait("the move was rejected", || {
+        game.requests(Endpoint::Move).get(3).cloned()
     });
     let (status, _) = game
         .site
@@ -76,91 +72,91 @@ fn f01_nothing_is_sent_for_a_position_that_is_gone() {
         .post(&format!("/api/bot/game/{}/resign", game.id), &[]);
     assert_eq!(status, 200);
     let resigned = game.site.sim.elapsed();
-    wait("its time has come", || {
+    wait("the resend time has passed", || {
         (game.site.sim.elapsed() > resigned + seconds(10)).then_some(())
     });
-    assert_eq!(game.visits(Endpoint::Move).len(), 4);
+    assert_eq!(game.requests(Endpoint::Move).len(), 4);
 }
 
 #[test]
-fn f02_a_502_costs_a_tenth_of_a_second() {
-    let game = ByHeart::begin(Setting {
-        faults: often(&Fault::html(502), 14, 5),
-        ..Setting::of("F2")
+fn f02_move_502_is_resent_within_100_ms() {
+    let game = BookGame::start(Scenario {
+        faults: every_second_move(&Fault::html(502), 14, 5),
+        ..Scenario::new("F2")
     });
     game.play_to(61);
-    let resent = game.resent();
+    let resent = game.resend_times();
     assert_eq!(resent.len(), 2 + 5);
-    // Three in a row, as the script has them, are given a little more time each.
-    let decisions = before_sending_again(&game);
-    decided(ms(250), "F2", &decisions);
+    // The script has three in a row; their waits grow.
+    let decisions = resend_waits(&game);
+    assert_waits_within(ms(250), "F2", &decisions);
     assert!(
         decisions[0] <= ms(100) && decisions[4..].iter().all(|wait| *wait <= ms(100)),
         "{decisions:?}"
     );
-    within(ms(100), "F2, a move that was 502", &resent);
+    assert_median_within(ms(100), "F2, a move that was 502", &resent);
 }
 
 #[test]
-fn f02_a_404_by_a_proxy_is_no_word_of_lichess() {
-    let game = ByHeart::begin(Setting {
-        faults: often(&Fault::html(404), 14, 3),
+fn f02_move_404_from_proxy_is_retried() {
+    let game = BookGame::start(Scenario {
+        faults: every_second_move(&Fault::html(404), 14, 3),
         speed: 4.0,
-        ..Setting::of("")
+        ..Scenario::new("")
     });
     game.play_to(41);
-    assert_eq!(game.resent().len(), 3);
-    decided(ms(500), "F2, 404 by a proxy", &before_sending_again(&game));
-    // So nothing is looked at anew, and no other move is thought about.
-    assert_eq!(game.visits(Endpoint::GameStream).len(), 1);
+    assert_eq!(game.resend_times().len(), 3);
+    assert_waits_within(ms(500), "F2, 404 by a proxy", &resend_waits(&game));
+    // The game stream is not reopened, and no new search is started.
+    assert_eq!(game.requests(Endpoint::GameStream).len(), 1);
 }
 
 #[test]
-fn f03_a_reset_costs_fifty_milliseconds() {
-    let game = ByHeart::begin(Setting {
-        faults: often(&Fault::Reset, 12, 6),
-        ..Setting::of("F3")
+fn f03_move_reset_is_resent_within_50_ms() {
+    let game = BookGame::start(Scenario {
+        faults: every_second_move(&Fault::Reset, 12, 6),
+        ..Scenario::new("F3")
     });
     game.play_to(61);
-    decided(ms(50), "F3", &before_sending_again(&game));
-    within(
+    assert_waits_within(ms(50), "F3", &resend_waits(&game));
+    assert_median_within(
         ms(50),
         "F3, a move whose connection was reset",
-        &game.resent(),
+        &game.resend_times(),
     );
-    // The one whose answer was lost was made: when it is sent again it is refused, which is no error.
-    let calls = game.visits(Endpoint::Move).len() - 7;
-    assert!((31..=32).contains(&calls), "{calls}");
+    // The move with the lost response was made: resending it is rejected, which is no error.
+    let moves = game.requests(Endpoint::Move).len() - 7;
+    assert!((31..=32).contains(&moves), "{moves}");
 }
 
 #[test]
-fn f04_a_move_that_hangs_is_made_once_and_costs_no_more_than_the_site_takes() {
-    let game = ByHeart::begin(Setting {
+fn f04_hanging_move_is_made_once() {
+    let game = BookGame::start(Scenario {
         speed: 3.0,
-        ..Setting::of("F4")
+        ..Scenario::new("F4")
     });
     game.play_to(25);
-    let resent = game.resent();
-    println!("F4, a move that hangs for 3 s, one whose answer does: {resent:.3?}");
-    // The second is seen on the stream at once, whatever becomes of the answer.
+    let resent = game.resend_times();
+    println!("F4, a move that hangs for 3 s, one whose response does: {resent:.3?}");
+    // The second is confirmed by the stream immediately, even without a response.
     assert!(
         resent[0] <= seconds(6) && resent[1] <= seconds(3),
         "{resent:?}"
     );
-    decided(ms(50), "F4", &before_sending_again(&game));
+    assert_waits_within(ms(50), "F4", &resend_waits(&game));
 }
 
 #[test]
-fn f04_a_move_that_hangs_costs_a_short_clock_less() {
-    let game = ByHeart::begin(Setting {
-        faults: often(&Fault::Stall(seconds(60)), 2, 1),
+fn f04_hanging_move_timeout_is_capped_by_clock() {
+    let game = BookGame::start(Scenario {
+        faults: every_second_move(&Fault::Stall(seconds(60)), 2, 1),
         clock: [("clock.limit", "0"), ("clock.increment", "1")],
-        ..Setting::of("")
+        ..Scenario::new("")
     });
     game.play_to(11);
-    // There are three seconds on the clock, of which a quarter may pass.
-    let resent = game.resent();
-    within(
+    // A quarter of the three seconds on the clock may pass.
+    let resent = game.resend_times();
+    assert_median_within(
         ms(1_500),
         "F4, a move that hangs with 3 s on the clock",
         &resent,
@@ -168,26 +164,26 @@ fn f04_a_move_that_hangs_costs_a_short_clock_less() {
 }
 
 #[test]
-fn f05_chat_that_is_refused_is_nothing_to_the_game() {
-    let game = ByHeart::begin(Setting::of("F5"));
+fn f05_rejected_chat_does_not_delay_moves() {
+    let game = BookGame::start(Scenario::new("F5"));
     game.play_to(21);
-    wait("the greeting was refused", || {
-        game.visits(Endpoint::Chat)
+    wait("the greeting was rejected", || {
+        game.requests(Endpoint::Chat)
             .first()
-            .filter(|visit| visit.struck)
+            .filter(|request| request.faulted)
             .cloned()
     });
-    // Every move once, and none after its turn.
-    assert_eq!(game.visits(Endpoint::Move).len(), 11);
+    // Every move is sent once, on its turn.
+    assert_eq!(game.requests(Endpoint::Move).len(), 11);
     let waited: Vec<_> = (1..10)
-        .map(|n| game.made(2 * n + 1) - game.made(2 * n))
+        .map(|n| game.move_time(2 * n + 1) - game.move_time(2 * n))
         .collect();
-    within(ms(100), "F5, our moves beside a refused greeting", &waited);
-    let first = game.made(1) - game.visits(Endpoint::GameStream)[0].at;
-    within(seconds(2), "F5, the first move", &[first]);
+    assert_median_within(ms(100), "F5, moves while the greeting is rejected", &waited);
+    let first = game.move_time(1) - game.requests(Endpoint::GameStream)[0].at;
+    assert_median_within(seconds(2), "F5, the first move", &[first]);
     assert_eq!(
-        game.visits(Endpoint::Chat).len(),
+        game.requests(Endpoint::Chat).len(),
         1,
-        "words are never worth a second try"
+        "chat messages are not resent"
     );
 }

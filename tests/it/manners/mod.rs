@@ -6,11 +6,11 @@ mod talk;
 use std::time::Duration;
 
 use knightwatch::sim::{
-    ColorChoice, Endpoint, Fault, Habits, Kind, NewUser, Plan, Quit, Rule, SimOptions, Sparring,
-    TimeControl,
+    Behavior, ChallengePlan, ColorChoice, Disconnect, Endpoint, Fault, FaultRule, NewUser,
+    PlayerKind, PlayerOptions, SimOptions, TimeControl,
 };
 
-use crate::common::{BOT, Daemon, Player, Site, visits_of, wait};
+use crate::common::{BOT, Daemon, Player, Site, requests_of, wait};
 
 /// A clock of a person, with which the test's slowness costs nothing.
 pub const CLOCK: [(&str, &str); 2] = [("clock.limit", "10800"), ("clock.increment", "0")];
@@ -62,7 +62,7 @@ fn from_position(player: &Player<'_>, fen: &str) -> String {
 
 /// How often the bot has called this.
 fn called(site: &Site, endpoint: Endpoint) -> usize {
-    visits_of(site, BOT, endpoint).len()
+    requests_of(site, BOT, endpoint).len()
 }
 
 /// Waits until the bot has called this so often.
@@ -73,18 +73,18 @@ fn calls(site: &Site, endpoint: Endpoint, count: usize) {
     );
 }
 
-/// A sparring user who challenges the bot to one game from this position, in which he has White.
-fn challenger(name: &str, kind: Kind, fen: &str, seconds: u32) -> Sparring {
-    let plan = Plan {
+/// A built-in player who challenges the bot to one game from this position, in which he has White.
+fn challenger(name: &str, kind: PlayerKind, fen: &str, seconds: u32) -> PlayerOptions {
+    let plan = ChallengePlan {
         variant: "fromPosition".to_owned(),
         fen: Some(fen.to_owned()),
         colors: vec![ColorChoice::White],
         count: Some(1),
-        ..Plan::against(BOT, TimeControl::clock(seconds, 0))
+        ..ChallengePlan::against(BOT, TimeControl::clock(seconds, 0))
     };
-    Sparring {
+    PlayerOptions {
         delay: Duration::ZERO..=Duration::ZERO,
-        ..Sparring::new(name, kind).challenging(plan)
+        ..PlayerOptions::new(name, kind).challenging(plan)
     }
 }
 
@@ -93,7 +93,7 @@ fn a_draw_that_is_offered_is_answered_at_once() {
     let site = site(&["Anna", "Bert"]);
     let _bot = Daemon::start(
         &site,
-        "draw = { min_move = 1, moves = 1, max_win = 30, offer = false }\n",
+        "draw = { min_move = 1, min_level_moves = 1, max_win_percent = 30, offer = false }\n",
     );
     let (anna, bert) = (site.player("Anna"), site.player("Bert"));
     let level = from_position(&anna, DEAD);
@@ -116,7 +116,7 @@ fn a_draw_that_is_offered_is_answered_at_once() {
 #[test]
 fn a_draw_that_a_bot_offers_is_weighed_after_his_move() {
     let site = Site::new([NewUser::bot("Anna")]);
-    let config = "draw = { min_move = 1, moves = 1, max_win = 33, offer = false }\n\
+    let config = "draw = { min_move = 1, min_level_moves = 1, max_win_percent = 33, offer = false }\n\
                   book = { enabled = false }\n[[rule]]\nplay = { max_depth = 4 }\n";
     let _bot = Daemon::start(&site, config);
     let anna = site.player("Anna");
@@ -133,12 +133,15 @@ fn a_draw_that_a_bot_offers_is_weighed_after_his_move() {
 #[test]
 fn a_level_ending_is_offered_as_a_draw() {
     let site = site(&[]);
-    let bot = Daemon::start(&site, "draw = { min_move = 1, moves = 1, max_win = 30 }\n");
-    let kind = Kind::Engine { nodes: 500 };
-    site.sim.spar(Sparring {
-        habits: Habits {
+    let bot = Daemon::start(
+        &site,
+        "draw = { min_move = 1, min_level_moves = 1, max_win_percent = 30 }\n",
+    );
+    let kind = PlayerKind::Engine { nodes: 500 };
+    site.sim.add_player(PlayerOptions {
+        behavior: Behavior {
             accepts_draws: true,
-            ..Habits::default()
+            ..Behavior::default()
         },
         ..challenger("Tired", kind, DEAD, 30)
     });
@@ -158,8 +161,7 @@ fn a_level_ending_is_offered_as_a_draw() {
 #[test]
 fn a_draw_that_is_not_taken_is_not_offered_again_for_a_while() {
     let site = site(&["Anna"]);
-    let config =
-        "draw = { min_move = 1, moves = 1, max_win = 30 }\n[[rule]]\nplay = { max_depth = 4 }\n";
+    let config = "draw = { min_move = 1, min_level_moves = 1, max_win_percent = 30 }\n[[rule]]\nplay = { max_depth = 4 }\n";
     let bot = Daemon::start(&site, config);
     let anna = site.player("Anna");
     let id = from_position(&anna, DEAD);
@@ -177,7 +179,7 @@ fn a_draw_that_is_not_taken_is_not_offered_again_for_a_while() {
 #[test]
 fn a_rule_says_from_whom_draws_are_taken_and_to_whom_they_are_offered() {
     let site = site(&["Anna", "Bert"]);
-    let config = "draw = { min_move = 1, moves = 1, max_win = 30 }\n[[rule]]\nmatch = { name = \"anna\" }\n\
+    let config = "draw = { min_move = 1, min_level_moves = 1, max_win_percent = 30 }\n[[rule]]\nmatch = { name = \"anna\" }\n\
                   play = { accept_draws = false, offer_draws = false, max_depth = 4 }\n\
                   [[rule]]\nplay = { offer_draws = false }\n";
     let bot = Daemon::start(&site, config);
@@ -210,13 +212,13 @@ fn lost_games_are_resigned_to_bots_and_played_out_with_people() {
     let site = site(&[]);
     let _bot = Daemon::start(
         &site,
-        "[resign]\nscore_cp = 300\nmoves = 2\ntheir_time_s = 0\n",
+        "[resign]\nscore_cp = 300\nmin_lost_moves = 2\ntheir_time_s = 0\n",
     );
     // A rook ahead, and it takes some moves to mate with it.
-    let kind = Kind::Engine { nodes: 3_000 };
+    let kind = PlayerKind::Engine { nodes: 3_000 };
     for (name, bot) in [("Robot", true), ("Person", false)] {
         let rook_up = "8/8/8/4k3/8/8/8/R3K3 w - - 0 1";
-        site.sim.spar(Sparring {
+        site.sim.add_player(PlayerOptions {
             bot,
             ..challenger(name, kind, rook_up, 30)
         });
@@ -236,7 +238,7 @@ fn a_takeback_ends_the_thinking() {
     let site = site(&["Anna"]);
     let bot = Daemon::start(
         &site,
-        "book = { enabled = false }\n[games]\nmost_takebacks = 2\n",
+        "book = { enabled = false }\n[games]\nmax_takebacks = 2\n",
     );
     let anna = site.player("Anna");
     let id = anna.start(&[CLOCK[0], CLOCK[1], ("color", "white")]);
@@ -294,24 +296,24 @@ fn a_claim_that_is_refused_is_not_repeated_at_every_word_that_the_opponent_is_go
         ..SimOptions::default()
     });
     let no = Fault::json(400, "{\"error\":\"You cannot claim the win on this game\"}");
-    let refused = Rule::on(Endpoint::ClaimVictory, no).of_user(BOT);
+    let refused = FaultRule::on(Endpoint::ClaimVictory, no).from_user(BOT);
     site.sim.faults().add(refused.times(3));
     let _bot = Daemon::start_with(&site, "", &["--time-scale", &SPEED.to_string()]);
-    let habits = Habits {
-        quits: Some(Quit {
+    let behavior = Behavior {
+        disconnects: Some(Disconnect {
             at_ply: 2,
-            back_after: None,
+            reconnect_after: None,
         }),
-        ..Habits::default()
+        ..Behavior::default()
     };
-    site.sim.spar(Sparring {
-        habits,
-        ..challenger("Quitter", Kind::Random, WON, 600)
+    site.sim.add_player(PlayerOptions {
+        behavior,
+        ..challenger("Quitter", PlayerKind::Random, WON, 600)
     });
     let game = site.started(1).remove(0);
     assert_eq!(site.finished(&game.id).status, "timeout");
     // The site says every five seconds that the opponent is gone.
-    let claims = visits_of(&site, BOT, Endpoint::ClaimVictory);
+    let claims = requests_of(&site, BOT, Endpoint::ClaimVictory);
     assert_eq!(claims.len(), 4, "{claims:?}");
     for two in claims.windows(2) {
         let apart = two[1].at.saturating_sub(two[0].at);
@@ -324,15 +326,15 @@ fn who_leaves_loses_by_a_claim_unless_nobody_could_mate_him() {
     for (fen, result) in [(WON, "0-1"), ("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", "1/2-1/2")] {
         let site = site(&[]);
         let _bot = Daemon::start(&site, "");
-        site.sim.spar(Sparring {
-            habits: Habits {
-                quits: Some(Quit {
+        site.sim.add_player(PlayerOptions {
+            behavior: Behavior {
+                disconnects: Some(Disconnect {
                     at_ply: 2,
-                    back_after: None,
+                    reconnect_after: None,
                 }),
-                ..Habits::default()
+                ..Behavior::default()
             },
-            ..challenger("Quitter", Kind::Random, fen, 180)
+            ..challenger("Quitter", PlayerKind::Random, fen, 180)
         });
         let game = site.started(1).remove(0);
         site.plies(&game.id, 2);

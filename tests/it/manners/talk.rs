@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use knightwatch::sim::{Endpoint, Fault, Rule};
+use knightwatch::sim::{Endpoint, Fault, FaultRule};
 use serde_json::Value;
 
 use super::{CLOCK, act, begun, called, site};
@@ -78,7 +78,7 @@ fn commands_are_answered_in_their_room_and_not_too_often() {
         say(&anna, &id, text);
         hear(&anna, &id, "player", answer);
     }
-    site.sim.heckle("Zoe", &id, "!eval");
+    site.sim.say_as_spectator("Zoe", &id, "!eval");
     let eval = hear(&anna, &id, "spectator", "");
     assert!(
         eval.contains(" for me, ") && eval.ends_with(" plies deep."),
@@ -90,7 +90,7 @@ fn commands_are_answered_in_their_room_and_not_too_often() {
     say(&anna, &id, "!depth");
     say(&anna, &id, "!bogus");
     say(&anna, &id, "What do you think?");
-    site.sim.heckle("Zoe", &id, "!bogus");
+    site.sim.say_as_spectator("Zoe", &id, "!bogus");
     hear(&anna, &id, "spectator", "I do not know !bogus.");
     act(&anna, &id, "resign");
     hear(&anna, &id, "player", "Thank you for the game");
@@ -150,7 +150,7 @@ fn words_that_are_lost_are_not_said_again() {
     let broken = Fault::json(502, "{}");
     site.sim
         .faults()
-        .add(Rule::on(Endpoint::Chat, broken).of_user(BOT));
+        .add(FaultRule::on(Endpoint::Chat, broken).from_user(BOT));
     let _bot = Daemon::start(&site, "");
     let anna = site.player("Anna");
     let id = begun(&site, &anna);
@@ -196,9 +196,11 @@ fn a_rule_is_silent() {
 fn a_limit_on_chat_pauses_chat_alone() {
     let site = site(&["Anna"]);
     let limit = Fault::json(429, r#"{"error":"Too many requests. Try again later."}"#);
-    site.sim
-        .faults()
-        .add(Rule::on(Endpoint::Chat, limit).of_user(BOT).times(100));
+    site.sim.faults().add(
+        FaultRule::on(Endpoint::Chat, limit)
+            .from_user(BOT)
+            .times(100),
+    );
     let bot = Daemon::start(&site, "[[rule]]\nplay = { max_depth = 4 }\n");
     let anna = site.player("Anna");
     let id = begun(&site, &anna);

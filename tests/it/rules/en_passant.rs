@@ -1,4 +1,4 @@
-//! En passant by the lazy way: take, and look whether the king stands in check.
+//! En passant legality, checked by brute force: capture, and see whether the king is in check.
 
 use knightwatch::chess::{
     Color, FenError, File, Move, MoveKind, Piece, Position, Rank, Role, Square,
@@ -6,7 +6,7 @@ use knightwatch::chess::{
 
 use super::for_each_seed;
 
-/// The board by squares, and nothing else.
+/// The squares of a board.
 type Board = [Option<Piece>; 64];
 
 /// The first two fields of a FEN.
@@ -24,7 +24,7 @@ fn text(board: &Board, turn: Color) -> String {
     format!("{} {}", ranks.join("/"), turn.char())
 }
 
-/// Kings, pawns of which one has just moved two squares, and a few pieces, anywhere.
+/// A random board with kings, pawns of which one has just moved two squares, and a few pieces.
 fn random_board(random: &mut fastrand::Rng) -> (Board, Color, Square) {
     let us = if random.bool() {
         Color::White
@@ -52,7 +52,7 @@ fn random_board(random: &mut fastrand::Rng) -> (Board, Color, Square) {
         }
     }
     let mut put = |board: &mut Board, color, role| {
-        // Half of the kings and sliders stand where they can be laid bare: on the rank of the two pawns.
+        // Half of the kings and sliders are on the rank of the two pawns, where discovered checks occur.
         let square = if random.bool() {
             Square::new(File::ALL[random.usize(..8)], fifth)
         } else {
@@ -71,13 +71,13 @@ fn random_board(random: &mut fastrand::Rng) -> (Board, Color, Square) {
 }
 
 #[test]
-fn en_passant_is_legal_if_it_leaves_no_check() {
-    // Of fifty captures in passing about one is illegal.
-    let wanted = if cfg!(debug_assertions) { 10 } else { 200 };
+fn en_passant_that_leaves_no_check_is_legal() {
+    // About one in fifty en passant captures is illegal.
+    let expected = if cfg!(debug_assertions) { 10 } else { 200 };
     for_each_seed(|seed| {
         let mut random = fastrand::Rng::with_seed(seed);
         let (mut legal, mut illegal) = (0, 0);
-        while illegal < wanted {
+        while illegal < expected {
             let (board, us, to) = random_board(&mut random);
             let fen = format!("{} - {to} 0 1", text(&board, us));
             let Ok(position) = Position::from_fen(&fen) else {
@@ -104,7 +104,7 @@ fn en_passant_is_legal_if_it_leaves_no_check() {
                 let mut after = board;
                 after[to.index()] = after[from.index()].take();
                 after[taken.index()] = None;
-                // The reader refuses a position whose side not to move is in check, for that and nothing else.
+                // The reader refuses a position only because the side not to move is in check.
                 let safe = match Position::from_fen(&text(&after, !us)) {
                     Ok(_) => true,
                     Err(FenError::OppositeCheck(color)) if color == us => false,

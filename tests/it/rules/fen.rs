@@ -1,12 +1,12 @@
-//! The FEN reader against damaged and random text.
+//! FEN reader with damaged and random text.
 
 use knightwatch::chess::Position;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Whatever the text, the reader answers, and what it takes can be played on with.
+/// The reader never panics, and accepted positions can be played on.
 #[test]
-fn no_text_upsets_the_fen_reader() {
+fn from_fen_of_mutated_text_never_panics() {
     let fens = [
         "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
         "r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1",
@@ -35,7 +35,7 @@ fn no_text_upsets_the_fen_reader() {
     assert!(taken > 1_000, "{taken}");
 }
 
-/// Whether the text is taken; if it is, the position must be one that can be written and played on.
+/// Whether the text is accepted; if so, checks that the position can be written and played on.
 fn holds(text: &str) -> bool {
     let position = match Position::from_fen(text) {
         Ok(position) => position,
@@ -60,8 +60,8 @@ fn holds(text: &str) -> bool {
             "{mv:?} in {text}"
         );
         assert_eq!(position.parse_san(&position.san(mv)), Ok(mv), "{text}");
-        // It leads to positions that are taken, too; but with an en passant square it may have been a position that
-        // no game has, and so may the next be.
+        // Moves lead to valid positions; but with an en passant square the start may be one that no game has, and so
+        // may its successors.
         if position.en_passant().is_none() {
             let fen = next.fen();
             assert_eq!(Position::from_fen(&fen), Ok(next), "{mv:?} in {text}");
@@ -70,7 +70,7 @@ fn holds(text: &str) -> bool {
     true
 }
 
-/// A few pieces anywhere, with a king of each side: most are positions.
+/// A few random pieces, with a king for each side: most boards are valid.
 fn sparse_board() -> impl Strategy<Value = String> {
     let piece = prop::sample::select("PNBRQpnbrq".chars().collect::<Vec<_>>());
     let pieces = prop::collection::vec((0..64usize, piece), 0..12);
@@ -93,17 +93,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, rng_seed: RngSeed::Fixed(5), ..ProptestConfig::default() })]
 
     #[test]
-    fn no_bytes_upset_it(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+    fn from_fen_of_random_bytes_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
         holds(&String::from_utf8_lossy(&bytes));
     }
 
     #[test]
-    fn no_letters_upset_it(text in "[pnbrqkPNBRQK1-8/]{0,80}( [wbWB-]( [KQkqA-Ha-h-]{1,5}( [a-h1-9-]{1,3}( [0-9-]{1,6}){0,3})?)?)?") {
+    fn from_fen_of_fen_like_text_never_panics(text in "[pnbrqkPNBRQK1-8/]{0,80}( [wbWB-]( [KQkqA-Ha-h-]{1,5}( [a-h1-9-]{1,3}( [0-9-]{1,6}){0,3})?)?)?") {
         holds(&text);
     }
 
     #[test]
-    fn no_fields_upset_it(
+    fn from_fen_of_random_fields_never_panics(
         board in sparse_board(),
         turn in "[wb]",
         castling in "-|[KQkq]{1,4}|[A-Ha-h]{1,4}",

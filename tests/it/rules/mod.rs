@@ -1,7 +1,6 @@
-//! The rules of chess against shakmaty's, over random games of standard chess and Chess960.
+//! Rules of chess compared with shakmaty, over random games of standard chess and Chess960.
 //!
-//! `KNIGHTWATCH_RULES_POSITIONS` sets the number of positions of each of the two, `KNIGHTWATCH_RULES_SEED` another series
-//! of games.
+//! `KNIGHTWATCH_RULES_POSITIONS` sets the number of positions of each, `KNIGHTWATCH_RULES_SEED` selects other games.
 
 mod en_passant;
 mod fen;
@@ -14,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use knightwatch::chess::{
-    Bitboard, CastlingNotation, Color, Ending, Game, Generate, Move, MoveKind, MoveList, Position,
-    Role, attacks,
+    Bitboard, CastlingNotation, Color, Game, Generate, Move, MoveKind, MoveList, Position, Role,
+    Termination, attacks,
 };
 use shakmaty::fen::Fen;
 use shakmaty::san::SanPlus;
@@ -23,15 +22,14 @@ use shakmaty::uci::UciMove;
 use shakmaty::zobrist::Zobrist64;
 use shakmaty::{CastlingMode, Chess, EnPassantMode, KnownOutcome, Outcome, Position as _};
 
-/// In how many series the games are played. Each has its own seed, so that what is played does not depend on the
-/// number of threads.
+/// Number of independently seeded series, so that the games do not depend on the number of threads.
 const SERIES: u64 = 32;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// Does something with each of the series' seeds, on all cores, and says which seed it was that went wrong.
+/// Runs `work` with the seed of each series, on all cores; prints the seed of a failure.
 fn for_each_seed(work: impl Fn(u64) + Sync) {
     let first = setting("KNIGHTWATCH_RULES_SEED", 64);
     let taken = AtomicU64::new(0);
@@ -45,7 +43,7 @@ fn for_each_seed(work: impl Fn(u64) + Sync) {
             let done = panic::catch_unwind(AssertUnwindSafe(|| work(seed)));
             if let Err(panic) = done {
                 taken.store(SERIES, Relaxed);
-                eprintln!("this was seed {seed}: KNIGHTWATCH_RULES_SEED={seed} begins with it");
+                eprintln!("failed with seed {seed}; reproduce with KNIGHTWATCH_RULES_SEED={seed}");
                 panic::resume_unwind(panic);
             }
         }
@@ -59,9 +57,9 @@ fn for_each_seed(work: impl Fn(u64) + Sync) {
     });
 }
 
-/// Plays random games and shows each of their positions, with shakmaty's of the same game. A release build takes
-/// 100,000 positions, one without optimisation a tenth.
-fn random_games(mode: CastlingMode, look: impl Fn(&Game, &Chess, &mut fastrand::Rng) + Sync) {
+/// Plays random games and passes each position to `check`, together with shakmaty's. 100,000 positions in a release
+/// build, a tenth of that otherwise.
+fn random_games(mode: CastlingMode, check: impl Fn(&Game, &Chess, &mut fastrand::Rng) + Sync) {
     let default = if cfg!(debug_assertions) {
         10_000
     } else {
@@ -72,26 +70,26 @@ fn random_games(mode: CastlingMode, look: impl Fn(&Game, &Chess, &mut fastrand::
         let mut random = fastrand::Rng::with_seed(seed);
         let mut seen = 0;
         while seen < positions {
-            seen += random_game(mode, &mut random, &look);
+            seen += random_game(mode, &mut random, &check);
         }
     });
 }
 
-/// Plays one random game; the number of its positions.
+/// Plays one random game; returns the number of positions.
 fn random_game(
     mode: CastlingMode,
     random: &mut fastrand::Rng,
-    look: impl Fn(&Game, &Chess, &mut fastrand::Rng),
+    check: impl Fn(&Game, &Chess, &mut fastrand::Rng),
 ) -> u64 {
     let (initial, mut theirs) = start(mode, random);
     let mut game = Game::new(initial);
     loop {
-        look(&game, &theirs, random);
+        check(&game, &theirs, random);
         let moves = theirs.legal_moves();
         if moves.is_empty() || game.moves().len() > 300 {
             return game.moves().len() as u64 + 1;
         }
-        // Games of wholly random moves see few promotions and en passants: prefer the rare.
+        // Random games have few promotions and en passant captures: prefer rare moves.
         let rare: Vec<_> = moves
             .iter()
             .filter(|m| m.is_en_passant() || m.is_castle() || m.promotion().is_some())
@@ -108,7 +106,7 @@ fn random_game(
     }
 }
 
-/// The start position, one of Chess960, or a bare one where the pieces reach each other soon.
+/// The start position, a Chess960 one, or a sparse one in which pieces interact early.
 fn start(mode: CastlingMode, random: &mut fastrand::Rng) -> (Position, Chess) {
     let position = if mode == CastlingMode::Chess960 {
         Position::chess960_start(random.u32(..960)).expect("a number below 960")
@@ -144,7 +142,7 @@ fn compare(mode: CastlingMode, game: &Game, theirs: &Chess, random: &mut fastran
     let fen = ours.fen();
     let their_moves = theirs.legal_moves();
 
-    // The same moves, in both notations.
+    // Same moves, in both notations.
     let our_moves = ours.legal_moves();
     let written: BTreeSet<String> = our_moves
         .iter()
@@ -182,7 +180,7 @@ fn compare(mode: CastlingMode, game: &Game, theirs: &Chess, random: &mut fastran
         );
     }
 
-    // SAN both ways: a move of each position, and all moves of some, which costs more than all the rest.
+    // SAN both ways: one move of each position, and all moves of some, which is expensive.
     let mut written: Vec<_> = random.choice(their_moves.as_slice()).into_iter().collect();
     if random.u8(..) < 16 {
         written = their_moves.iter().collect();
@@ -196,8 +194,8 @@ fn compare(mode: CastlingMode, game: &Game, theirs: &Chess, random: &mut fastran
         assert_eq!(ours.parse_san(&san), Ok(our_move), "{fen}");
     }
 
-    // Text. What is read of it is worked out afresh, so that it proves the key, the checkers and the pins that the
-    // moves kept up to date; equal positions are equal in every field.
+    // FEN. Reading computes key, checkers and pins from scratch, which verifies the incremental ones; equal positions
+    // are equal in every field.
     assert_eq!(
         fen,
         Fen::from_position(theirs, EnPassantMode::PseudoLegal).to_string()
@@ -217,10 +215,10 @@ fn compare(mode: CastlingMode, game: &Game, theirs: &Chess, random: &mut fastran
     let key: Zobrist64 = theirs.zobrist_hash(EnPassantMode::PseudoLegal);
     assert_eq!(ours.key(), key.0, "{fen}");
     if !ours.in_check() {
-        passing_leaves_a_whole_position(ours);
+        check_null_move(ours);
     }
 
-    // The end, and what can still be won.
+    // End of the game, and mating material.
     for (our_color, their_color) in [
         (Color::White, shakmaty::Color::White),
         (Color::Black, shakmaty::Color::Black),
@@ -232,23 +230,26 @@ fn compare(mode: CastlingMode, game: &Game, theirs: &Chess, random: &mut fastran
         );
     }
     let ending = match theirs.outcome() {
-        Outcome::Known(KnownOutcome::Decisive { .. }) => Some(Ending::Checkmate),
-        Outcome::Known(KnownOutcome::Draw) if theirs.is_stalemate() => Some(Ending::Stalemate),
-        Outcome::Known(KnownOutcome::Draw) => Some(Ending::InsufficientMaterial),
+        Outcome::Known(KnownOutcome::Decisive { .. }) => Some(Termination::Checkmate),
+        Outcome::Known(KnownOutcome::Draw) if theirs.is_stalemate() => Some(Termination::Stalemate),
+        Outcome::Known(KnownOutcome::Draw) => Some(Termination::InsufficientMaterial),
         Outcome::Unknown => None,
     };
-    let from_history = [Some(Ending::FiftyMoves), Some(Ending::FivefoldRepetition)];
-    if ending.is_some() || !from_history.contains(&game.ending()) {
-        assert_eq!(game.ending(), ending, "{fen}");
+    let from_history = [
+        Some(Termination::FiftyMoves),
+        Some(Termination::FivefoldRepetition),
+    ];
+    if ending.is_some() || !from_history.contains(&game.termination()) {
+        assert_eq!(game.termination(), ending, "{fen}");
     }
 
     for color in Color::ALL {
         assert_eq!(ours.pinned(color), pins_by_x_rays(ours, color), "{fen}");
     }
-    parts_make_the_whole(ours, &our_moves, random);
+    check_noisy_and_quiet_moves(ours, &our_moves, random);
 }
 
-/// The pieces of a side that are pinned, found from the king through its own pieces.
+/// Pinned pieces of a side, found by x-rays from the king.
 fn pins_by_x_rays(position: &Position, color: Color) -> Bitboard {
     let king = position.king(color);
     let (us, them) = (position.by_color(color), position.by_color(!color));
@@ -263,8 +264,8 @@ fn pins_by_x_rays(position: &Position, color: Color) -> Bitboard {
     })
 }
 
-/// What the search's null move leaves is what a FEN with the other side to move says.
-fn passing_leaves_a_whole_position(position: &Position) {
+/// A null move gives the same position as a FEN with the other side to move.
+fn check_null_move(position: &Position) {
     let mut passed = position.clone();
     passed.play_null();
     let fen = passed.fen();
@@ -278,8 +279,8 @@ fn passing_leaves_a_whole_position(position: &Position) {
     assert_eq!(Position::from_fen(&fen), Ok(passed), "{before}");
 }
 
-/// Noisy and quiet moves together are all moves, and single moves are judged as the list judges them.
-fn parts_make_the_whole(position: &Position, all: &MoveList, random: &mut fastrand::Rng) {
+/// Noisy and quiet moves together are all moves, and tests of single moves agree with the list.
+fn check_noisy_and_quiet_moves(position: &Position, all: &MoveList, random: &mut fastrand::Rng) {
     let mut noisy = MoveList::new();
     position.generate(Generate::Noisy, &mut noisy);
     assert!(noisy.iter().all(|mv| mv.is_noisy()), "{position:?}");
@@ -308,7 +309,7 @@ fn parts_make_the_whole(position: &Position, all: &MoveList, random: &mut fastra
 }
 
 #[test]
-fn standard_chess_is_shakmatys() {
+fn rules_of_standard_chess_match_shakmaty() {
     let mode = CastlingMode::Standard;
     random_games(mode, |game, theirs, random| {
         compare(mode, game, theirs, random)
@@ -316,16 +317,16 @@ fn standard_chess_is_shakmatys() {
 }
 
 #[test]
-fn chess960_is_shakmatys() {
+fn rules_of_chess960_match_shakmaty() {
     let mode = CastlingMode::Chess960;
     random_games(mode, |game, theirs, random| {
         compare(mode, game, theirs, random)
     });
 }
 
-/// Every move that 16 bits can say, in positions where much is possible.
+/// All 16-bit moves, in positions with many possibilities.
 #[test]
-fn any_bits_are_judged_as_the_list_of_legal_moves_judges_them() {
+fn is_legal_of_any_bits_matches_legal_moves() {
     let fens = [
         "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
         "r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1",

@@ -1,4 +1,4 @@
-//! Counts of positions that each aim at one rule.
+//! Perft of positions that each test one rule.
 
 use std::str::FromStr;
 
@@ -6,9 +6,9 @@ use knightwatch::chess::Position;
 use shakmaty::fen::Fen;
 use shakmaty::{CastlingMode, Chess};
 
-/// The counts of start positions of Chess960 and of positions with castling of all kinds.
+/// Counts of Chess960 start positions and of positions with all kinds of castling.
 #[test]
-fn perft_of_chess960() {
+fn perft_of_chess960_matches() {
     let known: [(&str, &[u64]); 4] = [
         (
             "bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9",
@@ -45,9 +45,9 @@ fn perft_of_chess960() {
     }
 }
 
-/// The positions of the suites that each aim at one rule, to the depths that another program counted.
+/// Positions of the suites, each for one rule, to the depths counted by another program.
 #[test]
-fn perft_of_the_suites() {
+fn perft_of_suites_matches() {
     let suites = [
         include_str!("../../suites/standard.perft"),
         include_str!("../../suites/chess960.perft"),

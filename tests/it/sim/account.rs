@@ -1,4 +1,4 @@
-//! Tokens, accounts, lists of users.
+//! Tokens, accounts and lists of users.
 
 use reqwest::Method;
 use reqwest::header::USER_AGENT;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::site::{Site, text, until};
 
 #[tokio::test]
-async fn tokens_are_checked_before_scopes_and_scopes_before_the_user_agent() {
+async fn auth_checks_token_then_scope_then_user_agent() {
     let site = Site::start().await;
     site.sim
         .add_token("lip_narrow", "Anna", &["challenge:read"]);
@@ -52,7 +52,7 @@ async fn tokens_are_checked_before_scopes_and_scopes_before_the_user_agent() {
 }
 
 #[tokio::test]
-async fn token_test_knows_good_tokens_and_needs_none() {
+async fn token_test_works_without_token() {
     let site = Site::start().await;
     let response = site
         .request(Method::POST, "", "/api/token/test")
@@ -70,7 +70,7 @@ async fn token_test_knows_good_tokens_and_needs_none() {
 }
 
 #[tokio::test]
-async fn accounts_show_ratings_and_only_bots_a_title() {
+async fn account_shows_ratings_and_bot_title() {
     let site = Site::start().await;
     let (_, bot) = site.get("Blacky", "/api/account").await;
     assert_eq!(
@@ -94,7 +94,7 @@ async fn accounts_show_ratings_and_only_bots_a_title() {
 }
 
 #[tokio::test]
-async fn only_accounts_without_games_become_bots() {
+async fn upgrade_needs_account_without_games() {
     let site = Site::start().await;
     site.ok("Anna", "/api/bot/account/upgrade").await;
     let (_, anna) = site.get("Anna", "/api/account").await;
@@ -105,7 +105,7 @@ async fn only_accounts_without_games_become_bots() {
 }
 
 #[tokio::test]
-async fn bots_are_online_while_a_stream_is_open() {
+async fn bot_online_while_stream_is_open() {
     let site = Site::start().await;
     let names = async || {
         let text = site.text("", "/api/bot/online?nb=512").await;
@@ -136,13 +136,13 @@ async fn bots_are_online_while_a_stream_is_open() {
         (400, "No user ids provided".into())
     );
     drop(events);
-    until(async || site.sim.census().streams == 0).await;
+    until(async || site.sim.stats().streams == 0).await;
     site.sim.advance(std::time::Duration::from_secs(11));
     assert!(names().await.is_empty());
 }
 
 #[tokio::test]
-async fn games_that_are_on_are_listed_most_urgent_first() {
+async fn ongoing_games_listed_most_urgent_first() {
     let site = Site::start().await;
     let slow = site.game("days=3").await;
     let fast = site.game("clock.limit=60&clock.increment=0").await;
@@ -158,7 +158,7 @@ async fn games_that_are_on_are_listed_most_urgent_first() {
 }
 
 #[tokio::test]
-async fn the_probe_answers_and_unknown_pages_do_not_exist() {
+async fn ping_answers_and_unknown_path_is_404() {
     let site = Site::start().await;
     site.text("", "/__ping").await;
     let (status, body) = site.get("Anna", "/api/nothing").await;
@@ -166,7 +166,7 @@ async fn the_probe_answers_and_unknown_pages_do_not_exist() {
 }
 
 #[tokio::test]
-async fn a_missing_scope_is_told_in_headers_too() {
+async fn auth_missing_scope_listed_in_headers() {
     let site = Site::start().await;
     site.sim
         .add_token("lip_reader", "Whitey", &["challenge:read"]);

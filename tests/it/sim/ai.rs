@@ -1,4 +1,4 @@
-//! Games against the site's engine, and hands on the clocks.
+//! Games against the AI, and endpoints that change clocks.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use super::site::{Site, keys_in_order, text};
 
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
-/// The answer to the wish for such a game.
+/// Response to the creation of such a game.
 async fn engine_game(site: &Site, form: &str) -> Value {
     let (status, game) = site.post("Whitey", "/api/challenge/ai", form).await;
     assert_eq!(status, 201, "{form}: {game}");
@@ -38,7 +38,7 @@ async fn fact_13_ai_player_object() {
 }
 
 #[tokio::test]
-async fn the_answer_has_the_keys_of_the_sample() {
+async fn ai_challenge_response_matches_sample_keys() {
     let site = Site::start().await;
     let request = site
         .request(Method::POST, "Whitey", "/api/challenge/ai")
@@ -72,7 +72,7 @@ async fn the_answer_has_the_keys_of_the_sample() {
 }
 
 #[tokio::test]
-async fn the_engine_moves_and_gives_moves_back() {
+async fn ai_moves_and_grants_takebacks() {
     let site = Site::start().await;
     let game = engine_game(&site, "level=2&color=black&days=3").await;
     let id = text(&game["id"]);
@@ -91,7 +91,7 @@ async fn the_engine_moves_and_gives_moves_back() {
     let (moves, _) = stream.state().await;
     assert_eq!(moves.split(' ').count(), 3, "{moves}");
     let call = |what: &str| format!("/api/bot/game/{id}/{what}");
-    // Draws are not talked about, and nobody chats with an engine.
+    // Games against the AI have no draw offers in chat and no chat.
     site.ok("Whitey", &call("draw/yes")).await;
     let (status, _) = site
         .post("Whitey", &call("chat"), "room=player&text=hello")
@@ -111,7 +111,7 @@ async fn the_engine_moves_and_gives_moves_back() {
 }
 
 #[tokio::test]
-async fn wishes_that_make_no_sense_are_refused() {
+async fn ai_challenge_invalid_parameters_refused() {
     let site = Site::start().await;
     for form in ["level=9", "level=0", "level=x", "", "level=3&days=4"] {
         let (status, body) = site.post("Whitey", "/api/challenge/ai", form).await;
@@ -125,7 +125,7 @@ async fn wishes_that_make_no_sense_are_refused() {
 }
 
 #[tokio::test]
-async fn fact_25_start_clocks_and_berserk_push_nothing() {
+async fn fact_25_start_clocks_and_berserk_send_nothing() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let mut stream = site.game_stream("Whitey", &id).await;
@@ -138,7 +138,7 @@ async fn fact_25_start_clocks_and_berserk_push_nothing() {
     let berserk = format!("/api/bot/game/{id}/berserk");
     site.refused("Whitey", &berserk, "", 400, "Cannot berserk")
         .await;
-    // Nothing is heard of it, but the first move costs time now.
+    // No event is sent, but the first move costs time now.
     site.sim.advance(Duration::from_secs(30));
     site.ok("", &path(&tokens[0], &tokens[1])).await;
     site.play("Whitey", &id, "e2e4").await;
@@ -149,7 +149,7 @@ async fn fact_25_start_clocks_and_berserk_push_nothing() {
 }
 
 #[tokio::test]
-async fn clocks_are_started_with_the_tokens_of_both() {
+async fn start_clocks_needs_both_tokens() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.sim.add_token("weak", "Blacky", &["bot:play"]);
@@ -176,7 +176,7 @@ async fn clocks_are_started_with_the_tokens_of_both() {
 }
 
 #[tokio::test]
-async fn time_is_given_to_the_opponent() {
+async fn add_time_adds_to_opponent_clock() {
     let site = Site::start().await;
     let id = site.game("clock.limit=180&clock.increment=0").await;
     let mut stream = site.game_stream("Blacky", &id).await;
@@ -210,7 +210,7 @@ async fn time_is_given_to_the_opponent() {
 }
 
 #[tokio::test]
-async fn whether_a_gift_of_time_is_shown_is_a_switch() {
+async fn add_time_push_quirk() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot("Carl")],
         quirks: Quirks {
@@ -234,7 +234,7 @@ async fn whether_a_gift_of_time_is_shown_is_a_switch() {
 }
 
 #[tokio::test]
-async fn who_is_paired_by_an_organiser_learns_of_it_by_the_start() {
+async fn bulk_pairing_announced_by_game_start() {
     let site = Site::start().await;
     let mut events = site.stream("Blacky", "/api/stream/event").await;
     let bullet = TimeControl::clock(60, 0);

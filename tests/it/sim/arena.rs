@@ -1,4 +1,4 @@
-//! Arenas: who gets in, who is paired, what is shown.
+//! Arenas: joining, pairing and views.
 
 mod games;
 mod play;
@@ -10,27 +10,31 @@ use serde_json::Value;
 
 use super::site::{Site, text};
 
-/// A minute for each.
+/// One minute per player.
 pub const BULLET: TimeControl = TimeControl::Clock {
     limit: 60,
     increment: 0,
 };
 
-/// An arena for bots that begins in an hour, so that nothing happens by itself.
+/// An arena for bots that starts in an hour, so that nothing happens on its own.
 pub fn later(name: &str) -> ArenaOptions {
     ArenaOptions {
         id: Some("rehearse".to_owned()),
-        starts: Duration::from_secs(3_600),
+        starts_in: Duration::from_secs(3_600),
         ..ArenaOptions::for_bots(name, BULLET, 30)
     }
 }
 
 pub fn hold(sim: &Sim, options: &ArenaOptions) -> String {
-    sim.arena(options).unwrap()
+    sim.add_arena(options).unwrap()
 }
 
-/// Lets time leap until the condition gives something.
-pub async fn leap<T>(site: &Site, what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+/// Advances time until the condition returns a value.
+pub async fn advance_until<T>(
+    site: &Site,
+    what: &str,
+    mut look: impl AsyncFnMut() -> Option<T>,
+) -> T {
     for _ in 0..2_000 {
         if let Some(found) = look().await {
             return found;
@@ -41,7 +45,7 @@ pub async fn leap<T>(site: &Site, what: &str, mut look: impl AsyncFnMut() -> Opt
     panic!("waited in vain: {what}");
 }
 
-/// The lines of an answer.
+/// The lines of an NDJSON response.
 pub async fn ndjson(site: &Site, path: &str) -> Vec<Value> {
     let text = site.text("", path).await;
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
@@ -60,7 +64,7 @@ fn refused(why: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn a_bot_reads_what_it_needs_and_gets_in() {
+async fn arena_bot_reads_and_joins() {
     let site = Site::start().await;
     hold(&site.sim, &later("Friday"));
     let (status, page) = site.get("Whitey", "/api/tournament/rehearse").await;
@@ -104,7 +108,7 @@ async fn a_bot_reads_what_it_needs_and_gets_in() {
 }
 
 #[tokio::test]
-async fn lists_have_numbers_where_pages_have_texts() {
+async fn arena_list_uses_numbers_and_page_uses_texts() {
     let site = Site::start().await;
     hold(&site.sim, &later("Friday"));
     let (_, lists) = site.get("", "/api/tournament").await;
@@ -123,7 +127,7 @@ async fn lists_have_numbers_where_pages_have_texts() {
 }
 
 #[tokio::test]
-async fn unknown_arenas_are_not_found() {
+async fn arena_unknown_is_not_found() {
     let site = Site::start().await;
     for path in ["", "/results", "/games", "/teams"] {
         let (status, body) = site
@@ -139,17 +143,17 @@ async fn unknown_arenas_are_not_found() {
         let path = format!("/api/tournament/nonesuch/{call}");
         site.refused("Whitey", &path, "", 404, "Not found").await;
     }
-    // Not eight characters: no such page.
+    // Not eight characters: an unknown path.
     let (status, body) = site.get("", "/api/tournament/short").await;
     assert_eq!((status, body), (404, Value::Null));
-    // An arena without teams has no standing of teams.
+    // An arena without teams has no team standing.
     hold(&site.sim, &later("Friday"));
     let (status, _) = site.get("", "/api/tournament/rehearse/teams").await;
     assert_eq!(status, 404);
 }
 
 #[tokio::test]
-async fn every_refusal_has_its_sentence() {
+async fn arena_join_refusals_have_messages() {
     let restricted = "Tournament restrictions";
     let team = NewTeam {
         leader: Some("Anna".to_owned()),
@@ -197,7 +201,7 @@ async fn every_refusal_has_its_sentence() {
             refused(restricted),
         ),
         (
-            // Titled players need no games.
+            // Titled players need no past games.
             ArenaOptions {
                 min_rated_games: Some(1_000),
                 ..later("Old")
@@ -264,7 +268,7 @@ async fn every_refusal_has_its_sentence() {
         ),
     ] {
         let site = Site::start().await;
-        site.sim.team(team.clone());
+        site.sim.add_team(team.clone());
         hold(&site.sim, &options);
         assert_eq!(
             join(&site, "Whitey", form).await,
@@ -276,7 +280,7 @@ async fn every_refusal_has_its_sentence() {
 }
 
 #[tokio::test]
-async fn parameters_come_in_every_kind_of_body() {
+async fn arena_join_accepts_every_body_type() {
     let site = Site::start().await;
     let options = ArenaOptions {
         password: Some("secret".to_owned()),
@@ -301,7 +305,7 @@ async fn parameters_come_in_every_kind_of_body() {
 }
 
 #[tokio::test]
-async fn joining_needs_one_of_two_scopes() {
+async fn arena_join_needs_one_of_two_scopes() {
     let site = Site::start().await;
     hold(&site.sim, &later("Friday"));
     site.sim.add_token("lip_play", "Whitey", &["bot:play"]);
@@ -322,7 +326,7 @@ async fn joining_needs_one_of_two_scopes() {
 }
 
 #[tokio::test]
-async fn a_human_creates_an_arena_with_the_site_s_form() {
+async fn arena_created_by_human_from_form() {
     let site = Site::start().await;
     let form = "name=Friday&clockTime=1&clockIncrement=0&minutes=20&waitMinutes=1&rated=false&conditions.bots=true\
                 &conditions.minRating.rating=1400&password=x";
@@ -361,14 +365,14 @@ async fn a_human_creates_an_arena_with_the_site_s_form() {
 }
 
 #[tokio::test]
-async fn teams_let_in_who_knows_the_password_or_writes_a_message() {
+async fn team_join_needs_password_or_message() {
     let site = Site::start().await;
-    site.sim.team(NewTeam {
+    site.sim.add_team(NewTeam {
         password: Some("secret".to_owned()),
         leader: Some("Anna".to_owned()),
         ..NewTeam::new("The Bots")
     });
-    site.sim.team(NewTeam {
+    site.sim.add_team(NewTeam {
         by_message: true,
         ..NewTeam::new("Talkers")
     });
@@ -407,7 +411,7 @@ async fn teams_let_in_who_knows_the_password_or_writes_a_message() {
     let members = ndjson(&site, "/api/team/the-bots/users").await;
     assert_eq!((members.len(), &members[1]["id"]), (2, &"whitey".into()));
 
-    // A member gets into the team's arena, and out of it when he leaves the team.
+    // A member may join the team's arena, and is removed from it on leaving the team.
     let options = ArenaOptions {
         team: Some("the-bots".to_owned()),
         ..later("Team")
@@ -430,7 +434,7 @@ async fn teams_let_in_who_knows_the_password_or_writes_a_message() {
 }
 
 #[tokio::test]
-async fn who_becomes_a_bot_leaves_his_arenas() {
+async fn upgrade_to_bot_leaves_arenas() {
     let site = Site::start().await;
     hold(&site.sim, &later("Friday"));
     assert_eq!(join(&site, "Anna", "").await, OK);
@@ -440,7 +444,7 @@ async fn who_becomes_a_bot_leaves_his_arenas() {
 }
 
 #[tokio::test]
-async fn swiss_tournaments_are_not_for_bots() {
+async fn swiss_tournament_refuses_bots() {
     let site = Site::start().await;
     let bots = "This API endpoint is not for Bot accounts.";
     for call in ["join", "withdraw"] {
@@ -451,7 +455,7 @@ async fn swiss_tournaments_are_not_for_bots() {
 }
 
 #[tokio::test]
-async fn first_joins_are_limited() {
+async fn arena_first_joins_limited() {
     let site = Site::with(SimOptions {
         limits: true,
         ..SimOptions::default()
@@ -475,7 +479,7 @@ async fn first_joins_are_limited() {
     }
 }
 
-/// A site with further bots of these names.
+/// A site with additional bots of these names.
 pub async fn with_bots(names: &[&str]) -> Site {
     Site::with(SimOptions {
         users: names.iter().map(|name| NewUser::bot(*name)).collect(),

@@ -1,4 +1,4 @@
-//! The Python client of Lichess's own organisation plays on the real `knightwatch sim`.
+//! The berserk Python client of the Lichess organization, played against the real `knightwatch sim`.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::process::{Child, Command, Stdio};
 
 use crate::common::skip;
 
-/// A Python that may have the client: the one named by the environment, or the one in the path.
+/// Python interpreter that may have the client: the one named by the environment, or the one in the path.
 fn python() -> String {
     std::env::var("KNIGHTWATCH_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
-/// Whether the client is there. Where the environment names a Python it has to be.
+/// Returns whether the client is installed. If the environment names a Python, it must be.
 fn has_berserk() -> bool {
     let found = Command::new(python())
         .args(["-c", "import berserk"])
@@ -27,12 +27,12 @@ fn has_berserk() -> bool {
     found
 }
 
-/// The simulator as a process of its own.
+/// The simulator as a child process.
 struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -47,7 +47,7 @@ fn serve(users: &[&str]) -> (Server, String) {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let greeting = lines.next().unwrap().unwrap();
-    // The rest has to be read all the same, or the pipe fills up.
+    // Read the rest, or the pipe fills up.
     std::thread::spawn(move || lines.for_each(drop));
     let base = greeting.split_whitespace().last().unwrap().to_owned();
     assert!(base.starts_with("http://"), "{greeting}");
@@ -55,7 +55,7 @@ fn serve(users: &[&str]) -> (Server, String) {
 }
 
 #[test]
-fn berserk_finds_all_that_it_calls() {
+fn berserk_client_calls_supported() {
     if !has_berserk() {
         return skip(
             "berserk",

@@ -1,11 +1,11 @@
-//! Humans play through the Board API, whose calls mirror those for bots.
+//! Humans playing through the Board API, whose endpoints mirror those for bots.
 
 use super::site::{Site, text};
 
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
 #[tokio::test]
-async fn a_human_plays_a_bot_through_the_board_api() {
+async fn board_api_human_plays_bot() {
     let site = Site::start().await;
     let id = site.game_between("Anna", "Blacky", BLITZ).await;
     let mut board = site
@@ -19,7 +19,7 @@ async fn a_human_plays_a_bot_through_the_board_api() {
     site.play("Blacky", &id, "e7e5").await;
     assert_eq!(board.state().await.0, "e2e4");
     assert_eq!(board.state().await.0, "e2e4 e7e5");
-    // A bot has a spectators' room, a human at his board has not.
+    // A bot receives the spectator chat, a human at a board does not.
     let (status, _) = site
         .post("Anna", &call("chat"), "room=spectator&text=hidden")
         .await;
@@ -40,7 +40,7 @@ async fn a_human_plays_a_bot_through_the_board_api() {
 }
 
 #[tokio::test]
-async fn each_door_is_for_its_own_kind() {
+async fn apis_refuse_the_other_account_kind() {
     let site = Site::start().await;
     let id = site.game_between("Anna", "Blacky", BLITZ).await;
     let bots = "This endpoint can only be used with a Bot account. See \
@@ -70,7 +70,7 @@ async fn each_door_is_for_its_own_kind() {
 }
 
 #[tokio::test]
-async fn bullet_is_too_fast_for_a_board() {
+async fn board_api_refuses_bullet() {
     let site = Site::start().await;
     let id = site
         .game_between("Anna", "Blacky", "clock.limit=60&clock.increment=0")

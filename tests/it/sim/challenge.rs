@@ -10,7 +10,7 @@ use super::site::{Lines, Site, keys_in_order, text, until};
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
 #[tokio::test]
-async fn a_new_challenge_is_shown_with_its_keys_in_order() {
+async fn challenge_keys_in_order() {
     let site = Site::start().await;
     let request = site
         .request(Method::POST, "Anna", "/api/challenge/BLACKY")
@@ -51,7 +51,7 @@ async fn a_new_challenge_is_shown_with_its_keys_in_order() {
 }
 
 #[tokio::test]
-async fn every_kind_of_body_makes_the_same_challenge() {
+async fn challenge_same_from_every_body_type() {
     let site = Site::start().await;
     let json = r#"{"clock.limit":180,"clock.increment":2,"rated":true,"color":null,"variant":"standard","fen":null}"#;
     let multipart = "--b\r\nContent-Disposition: form-data; name=\"clock.limit\"\r\n\r\n180\r\n\
@@ -76,7 +76,7 @@ async fn every_kind_of_body_makes_the_same_challenge() {
 }
 
 #[tokio::test]
-async fn fact_18_form_errors_are_told_twice() {
+async fn fact_18_form_errors_sent_twice() {
     let site = Site::start().await;
     for (form, field) in [
         ("clock.limit=181&clock.increment=2", "clock.limit"),
@@ -96,7 +96,7 @@ async fn fact_18_form_errors_are_told_twice() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_refused_in_the_sites_order() {
+async fn challenge_checks_in_order_of_site() {
     let site = Site::start().await;
     let refused = async |from: &str, to: &str, form: &str, error: &str| {
         let path = format!("/api/challenge/{to}");
@@ -112,7 +112,7 @@ async fn what_cannot_be_is_refused_in_the_sites_order() {
 }
 
 #[tokio::test]
-async fn accept_decline_and_cancel_say_what_is_wrong() {
+async fn challenge_action_errors_have_messages() {
     let site = Site::start().await;
     let path = |id: &str, what: &str| format!("/api/challenge/{id}/{what}");
     let refused = async |user: &str, id: &str, what: &str, status, error: &str| {
@@ -143,7 +143,7 @@ async fn accept_decline_and_cancel_say_what_is_wrong() {
     .await;
 
     let id = site.challenge("Anna", "Blacky", BLITZ).await;
-    // To cancel what somebody else wants is to decline it.
+    // Canceling another user's challenge declines it.
     site.ok("Blacky", &path(&id, "cancel")).await;
     refused(
         "Blacky",
@@ -164,7 +164,7 @@ async fn accept_decline_and_cancel_say_what_is_wrong() {
         "The challenge has already been accepted",
     )
     .await;
-    // Cancelling a game that has begun aborts it while that can be.
+    // Canceling a started game aborts it while that is possible.
     site.ok("Anna", &path(&id, "cancel")).await;
     let (_, shown) = site.get("Anna", &path(&id, "show")).await;
     assert_eq!(shown["status"], "accepted");
@@ -184,7 +184,7 @@ async fn accept_decline_and_cancel_say_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn ids_of_other_lengths_are_pages_that_do_not_exist() {
+async fn challenge_id_of_other_length_is_unknown_path() {
     let site = Site::start().await;
     let response = site
         .request(Method::POST, "Anna", "/api/challenge/abc/accept")
@@ -201,7 +201,7 @@ async fn ids_of_other_lengths_are_pages_that_do_not_exist() {
 }
 
 #[tokio::test]
-async fn fact_22_offline_challenges_are_unlisted_but_acceptable_and_gone_after_three_hours() {
+async fn fact_22_offline_challenge_unlisted_but_acceptable() {
     let site = Site::start().await;
     let listed = async || {
         let (_, list) = site.get("Blacky", "/api/challenge").await;
@@ -211,7 +211,7 @@ async fn fact_22_offline_challenges_are_unlisted_but_acceptable_and_gone_after_t
     let slow = site.challenge("Bobby", "Blacky", "days=2").await;
     assert_eq!(listed().await, 2);
     site.sim.advance(Duration::from_secs(21));
-    // The one with days to think does not depend on anybody's presence.
+    // Correspondence challenges do not depend on the challenger's presence.
     until(async || listed().await == 1).await;
     let (_, shown) = site
         .get("Blacky", &format!("/api/challenge/{id}/show"))
@@ -236,7 +236,7 @@ async fn fact_22_offline_challenges_are_unlisted_but_acceptable_and_gone_after_t
 }
 
 #[tokio::test]
-async fn fact_23_a_second_challenge_to_the_same_user_cancels_the_first_silently() {
+async fn fact_23_second_challenge_cancels_first_silently() {
     let site = Site::start().await;
     let mut events = site.stream("Anna", "/api/stream/event").await;
     let first = site.challenge("Anna", "Blacky", BLITZ).await;
@@ -254,7 +254,7 @@ async fn fact_23_a_second_challenge_to_the_same_user_cancels_the_first_silently(
 }
 
 #[tokio::test]
-async fn a_challenge_kept_alive_tells_what_became_of_it() {
+async fn challenge_keep_alive_stream_ends_with_outcome() {
     let site = Site::start().await;
     for (user, what, done) in [
         ("Blacky", "accept", "accepted"),
@@ -265,7 +265,7 @@ async fn a_challenge_kept_alive_tells_what_became_of_it() {
         let mut stream = Lines::open(site.request(Method::POST, "Anna", &path)).await;
         let challenge = stream.line().await;
         let id = text(&challenge["id"]);
-        // While the stream is open the challenge does not go offline.
+        // The challenge stays online while the stream is open.
         site.sim.advance(Duration::from_secs(40));
         tokio::time::sleep(Duration::from_millis(50)).await;
         let (_, shown) = site.get("Anna", &format!("/api/challenge/{id}/show")).await;
@@ -277,7 +277,7 @@ async fn a_challenge_kept_alive_tells_what_became_of_it() {
 }
 
 #[tokio::test]
-async fn a_random_chess960_position_is_drawn_when_the_game_begins() {
+async fn chess960_position_drawn_at_game_start() {
     let site = Site::start().await;
     let form = format!("{BLITZ}&variant=chess960");
     let id = site.challenge("Whitey", "Blacky", &form).await;

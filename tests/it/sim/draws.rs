@@ -1,4 +1,4 @@
-//! Draws, offered and automatic.
+//! Offered and automatic draws.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::site::Site;
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
 #[tokio::test]
-async fn fact_07_an_offer_is_shown_with_the_old_moves_before_the_move() {
+async fn fact_07_draw_offer_state_precedes_move() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "e2e4 e7e5 g1f3").await;
@@ -23,7 +23,7 @@ async fn fact_07_an_offer_is_shown_with_the_old_moves_before_the_move() {
     let moved = stream.line().await;
     assert_eq!(moved["moves"], "e2e4 e7e5 g1f3 b8c6");
     assert_eq!(moved["bdraw"], true);
-    // White's move declines: the flag is gone only in the state after.
+    // White's move declines: the flag disappears with the next state.
     site.play("Whitey", &id, "f1b5").await;
     assert_eq!(stream.line().await["bdraw"], true);
     site.play("Blacky", &id, "a7a6").await;
@@ -31,7 +31,7 @@ async fn fact_07_an_offer_is_shown_with_the_old_moves_before_the_move() {
 }
 
 #[tokio::test]
-async fn fact_08_declining_a_draw_is_silent_and_another_offer_has_to_wait() {
+async fn fact_08_draw_decline_is_silent_and_next_offer_waits() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "e2e4 e7e5").await;
@@ -51,7 +51,7 @@ async fn fact_08_declining_a_draw_is_silent_and_another_offer_has_to_wait() {
 }
 
 #[tokio::test]
-async fn an_accepted_offer_ends_the_game() {
+async fn draw_offer_accepted_ends_game() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.ok("Whitey", &format!("/api/bot/game/{id}/draw/yes"))
@@ -72,7 +72,7 @@ async fn an_accepted_offer_ends_the_game() {
     assert_eq!(last["status"], "draw");
     assert!(last.get("winner").is_none());
     assert_eq!(stream.next().await, None);
-    // A move that offers in a game that ends by it is answered with 200.
+    // A move that offers a draw and ends the game is answered with 200.
     let id = site.game(BLITZ).await;
     site.moves(&id, "e2e4 e7e5 g1f3").await;
     site.ok("Whitey", &format!("/api/bot/game/{id}/draw/yes"))
@@ -88,7 +88,7 @@ async fn an_accepted_offer_ends_the_game() {
 }
 
 #[tokio::test]
-async fn fact_09_a_third_repetition_with_a_bot_is_shown_twice() {
+async fn fact_09_threefold_repetition_sent_twice() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1").await;
@@ -103,7 +103,7 @@ async fn fact_09_a_third_repetition_with_a_bot_is_shown_twice() {
 }
 
 #[tokio::test]
-async fn fact_09_fifty_moves_stalemate_and_bare_kings_are_draws_by_themselves() {
+async fn fact_09_automatic_draws() {
     let site = Site::start().await;
     for (fen, uci, status) in [
         ("4k3/8/8/8/8/8/7R/4K3 w - - 99 80", "h2h3", "draw"),
@@ -122,7 +122,7 @@ async fn fact_09_fifty_moves_stalemate_and_bare_kings_are_draws_by_themselves() 
 }
 
 #[tokio::test]
-async fn an_offer_to_somebody_who_cannot_win_ends_the_game() {
+async fn draw_offer_to_bare_king_ends_game() {
     let site = Site::start().await;
     let fen = "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1".replace(' ', "+");
     let id = site.game(&format!("{BLITZ}&fen={fen}")).await;

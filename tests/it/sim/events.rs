@@ -10,7 +10,7 @@ use super::site::{Lines, Site, text};
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
 #[tokio::test]
-async fn fact_01_replay_on_connect_is_games_then_challenges_and_these_without_compat() {
+async fn fact_01_event_stream_replays_games_then_challenges() {
     let site = Site::start().await;
     let game = site.game(BLITZ).await;
     let slow = site.game("days=3").await;
@@ -29,7 +29,7 @@ async fn fact_01_replay_on_connect_is_games_then_challenges_and_these_without_co
 }
 
 #[tokio::test]
-async fn outgoing_challenges_are_not_replayed() {
+async fn event_stream_omits_outgoing_challenges() {
     let site = Site::start().await;
     site.challenge("Blacky", "Anna", BLITZ).await;
     let mut events = site.stream("Blacky", "/api/stream/event").await;
@@ -37,7 +37,7 @@ async fn outgoing_challenges_are_not_replayed() {
 }
 
 #[tokio::test]
-async fn fact_02_second_event_stream_of_a_token_ends_the_first_and_no_other() {
+async fn fact_02_second_event_stream_ends_first_of_token() {
     let site = Site::start().await;
     site.sim.add_token("lip_second", "Blacky", &["bot:play"]);
     let mut first = site.stream("Blacky", "/api/stream/event").await;
@@ -57,7 +57,7 @@ async fn fact_02_second_event_stream_of_a_token_ends_the_first_and_no_other() {
 }
 
 #[tokio::test]
-async fn live_events_of_a_challenge_go_to_both_sides() {
+async fn challenge_events_sent_to_both_sides() {
     let site = Site::start().await;
     let mut mine = site.stream("Blacky", "/api/stream/event").await;
     let mut theirs = site.stream("Anna", "/api/stream/event").await;
@@ -92,7 +92,7 @@ async fn live_events_of_a_challenge_go_to_both_sides() {
 }
 
 #[tokio::test]
-async fn games_start_and_finish_for_both_sides_also_when_aborted() {
+async fn game_events_sent_to_both_sides_also_on_abort() {
     let site = Site::start().await;
     let mut mine = site.stream("Blacky", "/api/stream/event").await;
     let id = site.game(BLITZ).await;
@@ -116,7 +116,7 @@ async fn games_start_and_finish_for_both_sides_also_when_aborted() {
 }
 
 #[tokio::test]
-async fn an_empty_line_comes_every_seven_seconds() {
+async fn event_stream_keep_alive_every_seven_seconds() {
     let site = Site::with(SimOptions {
         speed: 20.0,
         ..SimOptions::default()
@@ -137,7 +137,7 @@ async fn an_empty_line_comes_every_seven_seconds() {
 }
 
 #[tokio::test]
-async fn a_queue_holds_thirty_two_lines_and_drops_the_oldest() {
+async fn stream_queue_drops_oldest_of_32_lines() {
     let site = Site::start().await;
     let mut ids = Vec::new();
     for _ in 0..40 {
@@ -161,7 +161,7 @@ async fn a_queue_holds_thirty_two_lines_and_drops_the_oldest() {
 }
 
 #[tokio::test]
-async fn rated_games_end_with_what_they_changed() {
+async fn rated_game_finish_contains_rating_changes() {
     let site = Site::start().await;
     let id = site.game(&format!("{BLITZ}&rated=true")).await;
     let mut events = site.stream("Blacky", "/api/stream/event").await;

@@ -1,12 +1,12 @@
-//! The list of facts about the site that have to be tested, each by a test that bears its number.
+//! Facts about Lichess, each covered by a test that bears its number.
 
 use crate::docs::numbered_tests;
 
-/// How many facts the list has.
+/// Number of facts in the list.
 const FACTS: u32 = 29;
 
 #[test]
-fn every_fact_has_a_test() {
+fn facts_all_have_tests() {
     let numbers = numbered_tests("tests/it/sim", "fact_");
     assert_eq!(numbers, (1..=FACTS).collect());
 }

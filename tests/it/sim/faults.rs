@@ -1,9 +1,9 @@
-//! Faults on purpose.
+//! Injected faults.
 
 use std::cell::Cell;
 use std::time::Duration;
 
-use knightwatch::sim::{Endpoint, Fault, Rule, StreamFault};
+use knightwatch::sim::{Endpoint, Fault, FaultRule, StreamFault};
 use reqwest::Method;
 
 use super::site::{Site, text, until};
@@ -11,13 +11,13 @@ use super::site::{Site, text, until};
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
 #[tokio::test]
-async fn a_planted_status_answers_instead_of_the_site() {
+async fn fault_status_replaces_response() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let limited = Fault::json(429, r#"{"error":"Too many requests. Try again later."}"#);
     site.sim.faults().add(
-        Rule::on(Endpoint::Move, limited)
-            .of_user("whitey")
+        FaultRule::on(Endpoint::Move, limited)
+            .from_user("whitey")
             .in_game(&id),
     );
     let path = format!("/api/bot/game/{id}/move/e2e4");
@@ -31,17 +31,17 @@ async fn a_planted_status_answers_instead_of_the_site() {
     .await;
     assert_eq!(site.full("Whitey", &id).await["state"]["moves"], "");
     site.play("Whitey", &id, "e2e4").await;
-    assert_eq!(site.sim.faults().calls(Endpoint::Move), 2);
+    assert_eq!(site.sim.faults().request_count(Endpoint::Move), 2);
 }
 
 #[tokio::test]
-async fn a_reset_does_nothing_and_a_lost_answer_does_it_all_the_same() {
+async fn fault_reset_before_or_after_request_applied() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let path = format!("/api/bot/game/{id}/move/e2e4");
-    for (fault, moves) in [(Fault::Reset, ""), (Fault::AnswerLost, "e2e4")] {
+    for (fault, moves) in [(Fault::Reset, ""), (Fault::ResponseLost, "e2e4")] {
         site.sim.faults().clear();
-        site.sim.faults().add(Rule::on(Endpoint::Move, fault));
+        site.sim.faults().add(FaultRule::on(Endpoint::Move, fault));
         let answer = site.request(Method::POST, "Whitey", &path).send().await;
         let error = format!("{:?}", answer.unwrap_err()).to_lowercase();
         assert!(error.contains("reset"), "{error}");
@@ -50,25 +50,25 @@ async fn a_reset_does_nothing_and_a_lost_answer_does_it_all_the_same() {
 }
 
 #[tokio::test]
-async fn stalls_come_before_and_late_answers_after_the_deed() {
+async fn fault_stall_before_and_late_response_after_request() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let wait = Duration::from_secs(60);
     let both = "e2e4 e7e5";
     for (fault, uci, user, soon, then) in [
         (Fault::Stall(wait), "e2e4", "Whitey", "", "e2e4"),
-        (Fault::AnswerLate(wait), "e7e5", "Blacky", both, both),
+        (Fault::ResponseLate(wait), "e7e5", "Blacky", both, both),
     ] {
         site.sim.faults().clear();
-        site.sim.faults().add(Rule::on(Endpoint::Move, fault));
-        let calls = site.sim.faults().calls(Endpoint::Move);
+        site.sim.faults().add(FaultRule::on(Endpoint::Move, fault));
+        let calls = site.sim.faults().request_count(Endpoint::Move);
         let answered = Cell::new(false);
         let playing = async {
             site.play(user, &id, uci).await;
             answered.set(true);
         };
         let looking = async {
-            until(async || site.sim.faults().calls(Endpoint::Move) > calls).await;
+            until(async || site.sim.faults().request_count(Endpoint::Move) > calls).await;
             let moves = async || text(&site.full("Whitey", &id).await["state"]["moves"]);
             until(async || moves().await == soon).await;
             assert!(!answered.get());
@@ -80,13 +80,18 @@ async fn stalls_come_before_and_late_answers_after_the_deed() {
 }
 
 #[tokio::test]
-async fn streams_break_after_so_many_lines() {
+async fn fault_breaks_stream_after_lines() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let plant = |how| {
         site.sim.faults().clear();
-        let fault = Fault::Stream { after: 2, how };
-        site.sim.faults().add(Rule::on(Endpoint::GameStream, fault));
+        let fault = Fault::Stream {
+            after_lines: 2,
+            fault: how,
+        };
+        site.sim
+            .faults()
+            .add(FaultRule::on(Endpoint::GameStream, fault));
     };
     plant(StreamFault::Eof);
     let mut ends = site.game_stream("Whitey", &id).await;
@@ -112,7 +117,7 @@ async fn streams_break_after_so_many_lines() {
 }
 
 #[tokio::test]
-async fn open_streams_can_be_cut() {
+async fn open_streams_broken_by_command() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let mut game = site.game_stream("Whitey", &id).await;
@@ -121,11 +126,12 @@ async fn open_streams_can_be_cut() {
     game.line().await;
     other.line().await;
     events.line().await;
-    site.sim.cut(Some("Whitey"), Some(&id), StreamFault::Eof);
+    site.sim
+        .break_streams(Some("Whitey"), Some(&id), StreamFault::Eof);
     assert_eq!(game.next().await, None);
     site.play("Whitey", &id, "e2e4").await;
     other.state().await;
-    site.sim.cut(None, None, StreamFault::Reset);
+    site.sim.break_streams(None, None, StreamFault::Reset);
     assert!(other.try_raw().await.is_err());
     assert!(events.try_raw().await.is_err());
 }

@@ -1,4 +1,4 @@
-//! Games and their streams.
+//! Games and game streams.
 
 use knightwatch::sim::{Castling, Quirks, SimOptions};
 use reqwest::Method;
@@ -10,7 +10,7 @@ use super::site::{Lines, Site, keys_in_order, text};
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
 #[tokio::test]
-async fn fact_21_game_full_is_always_the_first_line_and_has_its_keys_in_order() {
+async fn fact_21_game_full_is_first_line_with_ordered_keys() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "e2e4 e7e5").await;
@@ -46,7 +46,7 @@ async fn fact_21_game_full_is_always_the_first_line_and_has_its_keys_in_order() 
 }
 
 #[tokio::test]
-async fn untitled_players_have_a_null_title() {
+async fn player_without_title_has_null() {
     let site = Site::start().await;
     let id = site.game_between("Anna", "Blacky", BLITZ).await;
     let full = site.full("Blacky", &id).await;
@@ -56,7 +56,7 @@ async fn untitled_players_have_a_null_title() {
 }
 
 #[tokio::test]
-async fn fact_04_one_state_for_each_ply_the_final_state_once_and_then_the_end() {
+async fn fact_04_one_state_per_ply_then_end() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let mut streams = [
@@ -83,7 +83,7 @@ async fn fact_04_one_state_for_each_ply_the_final_state_once_and_then_the_end() 
 }
 
 #[tokio::test]
-async fn fact_03_stream_of_a_finished_game_is_game_full_and_the_end() {
+async fn fact_03_finished_game_stream_is_game_full_then_end() {
     let site = Site::start().await;
     let mated = site.game(BLITZ).await;
     site.moves(&mated, "f2f3 e7e5 g2g4 d8h4").await;
@@ -99,7 +99,7 @@ async fn fact_03_stream_of_a_finished_game_is_game_full_and_the_end() {
 }
 
 #[tokio::test]
-async fn a_second_game_stream_ends_the_first_of_the_same_user_agent_alone() {
+async fn game_stream_second_ends_first_of_same_user_agent() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let open = |agent: &'static str| {
@@ -123,7 +123,7 @@ async fn a_second_game_stream_ends_the_first_of_the_same_user_agent_alone() {
 }
 
 #[tokio::test]
-async fn refused_moves_say_why() {
+async fn move_refused_with_message() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let refused = async |user: &str, uci: &str, error: &str| {
@@ -131,7 +131,7 @@ async fn refused_moves_say_why() {
         site.refused(user, &path, "", 400, error).await;
     };
     refused("Whitey", "e2e9", "Invalid UCI: e2e9").await;
-    // The form of the move is looked at before the turn.
+    // The syntax of the move is checked before the turn.
     refused("Blacky", "xyz", "Invalid UCI: xyz").await;
     refused("Blacky", "e7e5", "Not your turn, or game already over").await;
     refused("Whitey", "e2e5", "Piece on e2 cannot move to e5").await;
@@ -141,7 +141,7 @@ async fn refused_moves_say_why() {
 }
 
 #[tokio::test]
-async fn checks_of_game_calls_come_in_order() {
+async fn game_action_checks_in_order() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let human = site.game_between("Anna", "Whitey", BLITZ).await;
@@ -175,7 +175,7 @@ async fn checks_of_game_calls_come_in_order() {
 }
 
 #[tokio::test]
-async fn full_ids_and_trailing_slashes_are_understood() {
+async fn full_ids_and_trailing_slashes_accepted() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.play("Whitey", &format!("{id}abcd"), "e2e4").await;
@@ -184,7 +184,7 @@ async fn full_ids_and_trailing_slashes_are_understood() {
 }
 
 #[tokio::test]
-async fn abort_is_for_the_first_two_plies_and_resigning_then_aborts() {
+async fn abort_allowed_in_first_two_plies() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "e2e4 e7e5").await;
@@ -214,7 +214,7 @@ async fn abort_is_for_the_first_two_plies_and_resigning_then_aborts() {
 }
 
 #[tokio::test]
-async fn fact_11_castling_is_taken_in_both_spellings_and_put_out_as_configured() {
+async fn fact_11_castling_accepted_in_both_notations() {
     const READY: &str = "e2e4 e7e5 g1f3 g8f6 f1c4 f8c5";
     for (castling, shown) in [
         (Castling::KingMoves, "e1g1 e8g8"),
@@ -239,7 +239,7 @@ async fn fact_11_castling_is_taken_in_both_spellings_and_put_out_as_configured()
 }
 
 #[tokio::test]
-async fn fact_11_chess960_takes_only_the_king_that_takes_his_rook() {
+async fn fact_11_chess960_castling_is_king_takes_rook() {
     let site = Site::start().await;
     let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1".replace(' ', "+");
     let id = site
@@ -281,7 +281,7 @@ async fn fact_12_from_position_with_black_to_move() {
         "Not your turn, or game already over",
     )
     .await;
-    // Both spellings are taken, the king takes his rook in what is put out.
+    // Both notations are accepted; king takes rook is sent.
     site.play("Blacky", &id, "e8g8").await;
     site.play("Whitey", &id, "e1a1").await;
     assert_eq!(
@@ -291,7 +291,7 @@ async fn fact_12_from_position_with_black_to_move() {
 }
 
 #[tokio::test]
-async fn a_pawn_without_a_wish_becomes_a_queen() {
+async fn promotion_defaults_to_queen() {
     let site = Site::start().await;
     let fen = "7k/P7/8/8/8/8/8/K7 w - - 0 1".replace(' ', "+");
     let id = site.game(&format!("{BLITZ}&fen={fen}")).await;
@@ -300,7 +300,7 @@ async fn a_pawn_without_a_wish_becomes_a_queen() {
 }
 
 #[tokio::test]
-async fn fact_19_chat_reaches_the_players_also_after_the_end() {
+async fn fact_19_chat_delivered_after_game_end() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let mut stream = site.game_stream("Whitey", &id).await;
@@ -314,7 +314,7 @@ async fn fact_19_chat_reaches_the_players_also_after_the_end() {
         stream.raw().await.unwrap(),
         r#"{"type":"chatLine","room":"player","username":"Blacky","text":"Good luck"}"#
     );
-    // Links of bots vanish.
+    // Links of bots are dropped.
     let (status, _) = site
         .post("Blacky", &chat, "room=player&text=https%3A%2F%2Fx.org")
         .await;
@@ -339,7 +339,7 @@ async fn fact_19_chat_reaches_the_players_also_after_the_end() {
 }
 
 #[tokio::test]
-async fn games_are_exported_and_three_plies_late_while_they_go_on() {
+async fn export_of_ongoing_game_delayed_by_three_plies() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "f2f3 e7e5 g2g4").await;

@@ -1,4 +1,4 @@
-//! The scripts that ship with the program, each up to its first fault.
+//! The scripts of the library, each up to its first fault.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::site::{Lines, Site, until};
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 const OPENING: &str = "e2e4 e7e5 g1f3 b8c6 f1b5 a7a6";
 
-async fn rehearsal(name: &str) -> Site {
+async fn site_with_script(name: &str) -> Site {
     let script = Script::load(name).unwrap();
     let site = Site::with(SimOptions {
         users: script.users,
@@ -18,13 +18,13 @@ async fn rehearsal(name: &str) -> Site {
         ..SimOptions::default()
     })
     .await;
-    for sparring in script.sparring {
-        site.sim.spar(sparring);
+    for player in script.players {
+        site.sim.add_player(player);
     }
     site
 }
 
-/// Two moves, and then what happens to the third: its status, if it is answered.
+/// Plays two moves and returns the status of the third, if it is answered.
 async fn third_move(site: &Site) -> Option<(u16, reqwest::header::HeaderMap)> {
     let id = site.game(BLITZ).await;
     site.moves(&id, "e2e4 e7e5").await;
@@ -34,7 +34,7 @@ async fn third_move(site: &Site) -> Option<(u16, reqwest::header::HeaderMap)> {
     Some((answer.status().as_u16(), answer.headers().clone()))
 }
 
-/// The stream of a game of six plies, read up to the sixth.
+/// The stream of a game, read up to the sixth ply.
 async fn six_plies(site: &Site) -> Lines {
     let id = site.game(BLITZ).await;
     let mut stream = site.game_stream("Whitey", &id).await;
@@ -44,14 +44,14 @@ async fn six_plies(site: &Site) -> Lines {
     stream
 }
 
-/// A deed that is done beside our calls comes soon.
+/// An action that is not triggered by our requests comes soon.
 async fn after_21_seconds(sim: &Sim) {
     sim.advance(Duration::from_secs(21));
 }
 
 #[tokio::test]
-async fn f1_a_429_on_a_move() {
-    let (status, headers) = third_move(&rehearsal("F1").await).await.unwrap();
+async fn f1_move_answered_429() {
+    let (status, headers) = third_move(&site_with_script("F1").await).await.unwrap();
     assert_eq!(
         (status, headers["retry-after"].to_str().unwrap()),
         (429, "1")
@@ -59,8 +59,8 @@ async fn f1_a_429_on_a_move() {
 }
 
 #[tokio::test]
-async fn f2_a_502_on_a_move() {
-    let (status, headers) = third_move(&rehearsal("F2").await).await.unwrap();
+async fn f2_move_answered_502() {
+    let (status, headers) = third_move(&site_with_script("F2").await).await.unwrap();
     assert_eq!(
         (status, headers["content-type"].to_str().unwrap()),
         (502, "text/html")
@@ -68,26 +68,26 @@ async fn f2_a_502_on_a_move() {
 }
 
 #[tokio::test]
-async fn f3_a_reset_on_a_move() {
-    assert!(third_move(&rehearsal("F3").await).await.is_none());
+async fn f3_move_reset() {
+    assert!(third_move(&site_with_script("F3").await).await.is_none());
 }
 
 #[tokio::test]
-async fn f4_a_move_that_hangs() {
-    let site = rehearsal("F4").await;
+async fn f4_move_stalls() {
+    let site = site_with_script("F4").await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "e2e4 e7e5").await;
     let path = format!("/api/bot/game/{id}/move/g1f3");
     let request = site.request(Method::POST, "Whitey", &path);
-    site.give_up(request, Endpoint::Move).await;
+    site.send_and_disconnect(request, Endpoint::Move).await;
     site.sim.advance(Duration::from_secs(3));
     let moves = async || site.full("Blacky", &id).await["state"]["moves"].take();
     until(async || moves().await == "e2e4 e7e5 g1f3").await;
 }
 
 #[tokio::test]
-async fn f5_a_greeting_is_refused() {
-    let site = rehearsal("F5").await;
+async fn f5_chat_refused() {
+    let site = site_with_script("F5").await;
     let id = site.game(BLITZ).await;
     let path = format!("/api/bot/game/{id}/chat");
     for status in [429, 400] {
@@ -98,19 +98,22 @@ async fn f5_a_greeting_is_refused() {
 }
 
 #[tokio::test]
-async fn f6_the_stream_of_a_game_ends() {
-    assert_eq!(six_plies(&rehearsal("F6").await).await.next().await, None);
+async fn f6_game_stream_ends() {
+    assert_eq!(
+        six_plies(&site_with_script("F6").await).await.next().await,
+        None
+    );
 }
 
 #[tokio::test]
-async fn f7_the_stream_of_a_game_is_reset() {
-    let mut stream = six_plies(&rehearsal("F7").await).await;
+async fn f7_game_stream_reset() {
+    let mut stream = six_plies(&site_with_script("F7").await).await;
     assert!(stream.try_raw().await.is_err());
 }
 
 #[tokio::test]
-async fn f8_the_stream_of_a_game_falls_silent() {
-    let site = rehearsal("F8").await;
+async fn f8_game_stream_silent() {
+    let site = site_with_script("F8").await;
     let mut stream = six_plies(&site).await;
     after_21_seconds(&site.sim).await;
     let line = tokio::time::timeout(Duration::from_millis(300), stream.raw()).await;
@@ -118,8 +121,8 @@ async fn f8_the_stream_of_a_game_falls_silent() {
 }
 
 #[tokio::test]
-async fn f9_the_event_stream_ends() {
-    let site = rehearsal("F9").await;
+async fn f9_event_stream_ends() {
+    let site = site_with_script("F9").await;
     for _ in 0..2 {
         let mut events = site.stream("Whitey", "/api/stream/event").await;
         site.sim.advance(Duration::from_secs(61));
@@ -128,11 +131,11 @@ async fn f9_the_event_stream_ends() {
 }
 
 #[tokio::test]
-async fn f10_the_event_stream_falls_silent() {
-    let site = rehearsal("F10").await;
+async fn f10_event_stream_silent() {
+    let site = site_with_script("F10").await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     after_21_seconds(&site.sim).await;
-    // One keep-alive line may have been quicker.
+    // One keep-alive line may have arrived earlier.
     while let Ok(line) = tokio::time::timeout(Duration::from_millis(300), events.raw()).await {
         assert_eq!(line.as_deref(), Some(""));
     }
@@ -142,8 +145,8 @@ async fn f10_the_event_stream_falls_silent() {
 }
 
 #[tokio::test]
-async fn f11_the_event_stream_ends_while_a_game_is_on() {
-    let site = rehearsal("F11").await;
+async fn f11_event_stream_ends_during_game() {
+    let site = site_with_script("F11").await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     let mut game = six_plies(&site).await;
     while events.raw().await.is_some() {}
@@ -153,8 +156,8 @@ async fn f11_the_event_stream_ends_while_a_game_is_on() {
 }
 
 #[tokio::test]
-async fn f12_the_token_is_refused() {
-    let site = rehearsal("F12").await;
+async fn f12_token_rejected() {
+    let site = site_with_script("F12").await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     after_21_seconds(&site.sim).await;
     while events.raw().await.is_some() {}
@@ -164,24 +167,24 @@ async fn f12_the_token_is_refused() {
     }
 }
 
-/// The next event of this kind for the bot that the script is about.
-async fn tester_hears(site: &Site, kind: &str, skip: Duration) {
+/// The next event of this kind for the bot under test.
+async fn next_tester_event(site: &Site, kind: &str, skip: Duration) {
     let mut events = site.stream("Tester", "/api/stream/event").await;
     site.sim.advance(skip);
     while events.line().await["type"] != kind {}
 }
 
 #[tokio::test]
-async fn f13_and_f16_give_a_long_game() {
+async fn f13_and_f16_play_long_game() {
     for name in ["F13", "F16"] {
-        let site = rehearsal(name).await;
-        tester_hears(&site, "challenge", Duration::from_secs(1)).await;
+        let site = site_with_script(name).await;
+        next_tester_event(&site, "challenge", Duration::from_secs(1)).await;
     }
 }
 
 #[tokio::test]
-async fn f14_the_stream_of_a_challenge_ends() {
-    let site = rehearsal("F14").await;
+async fn f14_challenge_stream_ends() {
+    let site = site_with_script("F14").await;
     let form = format!("{BLITZ}&keepAliveStream=true");
     let path = "/api/challenge/Statue";
     let request = site
@@ -198,9 +201,9 @@ async fn f14_the_stream_of_a_challenge_ends() {
 }
 
 #[tokio::test]
-async fn f15_and_f17_start_games_that_nobody_asked_for() {
+async fn f15_and_f17_start_unrequested_games() {
     for (name, games) in [("F15", 1), ("F17", 4)] {
-        let site = rehearsal(name).await;
+        let site = site_with_script(name).await;
         let mut events = site.stream("Tester", "/api/stream/event").await;
         site.sim.advance(Duration::from_secs(31));
         for _ in 0..games {

@@ -1,8 +1,8 @@
-//! What is too much, and how it is said.
+//! Rate limits and their responses.
 
 use std::time::Duration;
 
-use knightwatch::sim::{Endpoint, Fault, NewUser, Rule, SimOptions};
+use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, SimOptions};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -27,21 +27,21 @@ async fn limited() -> Site {
 
 const TOO_MANY: &str = "Too many requests. Try again later.";
 
-/// Plays games between the two bots that are over at once.
+/// Plays games between the two bots that end at once.
 async fn exhaust(site: &Site) {
     for _ in 0..100 {
         let id = site.game(BLITZ).await;
         site.ok("Whitey", &format!("/api/bot/game/{id}/abort"))
             .await;
-        // Not to meet the limit of challenges in a minute.
+        // Stay below the limit of challenges per minute.
         site.sim.advance(Duration::from_secs(3));
     }
 }
 
 #[tokio::test]
-async fn fact_17_after_a_hundred_bot_games_it_is_429_for_me_and_400_for_the_opponent() {
+async fn fact_17_hundred_bot_games_429_or_400() {
     let site = limited().await;
-    // An old challenge of somebody who has played too much by now.
+    // An old challenge from a bot that has reached its limit since.
     let old = site.challenge("Greeny", "Whitey", BLITZ).await;
     exhaust(&site).await;
 
@@ -49,7 +49,7 @@ async fn fact_17_after_a_hundred_bot_games_it_is_429_for_me_and_400_for_the_oppo
         let limit = answer["ratelimit"].clone();
         assert_eq!(limit["key"], "bot.vsBot.day", "{answer}");
         let seconds = limit["seconds"].as_u64().unwrap();
-        // The day began with the first game, and three seconds were spent on each.
+        // The day started with the first game, and each game took three seconds.
         assert!((86_000..=86_400 - 297).contains(&seconds), "{seconds}");
         answer["error"].as_str().unwrap().to_owned()
     };
@@ -65,19 +65,19 @@ async fn fact_17_after_a_hundred_bot_games_it_is_429_for_me_and_400_for_the_oppo
         .unwrap_or_else(|| panic!("{theirs}"));
     assert!(until.parse::<jiff::Timestamp>().is_ok(), "{until}");
 
-    // It is looked at again when a challenge is accepted.
+    // The limit is checked again when a challenge is accepted.
     let accept = format!("/api/challenge/{old}/accept");
     let (status, answer) = site.post("Whitey", &accept, "").await;
     assert_eq!((status, limit(&answer).as_str()), (429, mine));
 
-    // Humans are no bots, and the day is over as a whole.
+    // Humans are not limited, and the day ends as a whole.
     site.challenge("Whitey", "Anna", BLITZ).await;
     site.sim.advance(Duration::from_secs(86_400 - 290));
     site.game(BLITZ).await;
 }
 
 #[tokio::test]
-async fn fact_24_challenges_cost_by_whom_they_are_for() {
+async fn fact_24_challenge_cost_depends_on_recipient() {
     let site = limited().await;
     for _ in 0..4 {
         site.challenge("Whitey", "Anna", BLITZ).await;
@@ -85,7 +85,7 @@ async fn fact_24_challenges_cost_by_whom_they_are_for() {
     for _ in 0..4 {
         site.challenge("Whitey", "Blacky", BLITZ).await;
     }
-    // 24 of 25 are used: one more human for five, and then nothing more that costs.
+    // 24 of 25 are used: one more human for five credits, then everything that costs is refused.
     site.challenge("Whitey", "Anna", BLITZ).await;
     for whom in ["Anna", "Blacky"] {
         let path = format!("/api/challenge/{whom}");
@@ -98,7 +98,7 @@ async fn fact_24_challenges_cost_by_whom_they_are_for() {
 }
 
 #[tokio::test]
-async fn two_hundred_credits_for_challenges_last_a_day() {
+async fn challenge_limit_200_credits_per_day() {
     let site = limited().await;
     for _ in 0..40 {
         site.challenge("Whitey", "Anna", BLITZ).await;
@@ -112,7 +112,7 @@ async fn two_hundred_credits_for_challenges_last_a_day() {
 }
 
 #[tokio::test]
-async fn polling_is_refused_with_a_word_of_advice() {
+async fn polling_refused_with_hint() {
     let site = limited().await;
     for _ in 0..30 {
         assert_eq!(site.get("Whitey", "/api/account").await.0, 200);
@@ -142,17 +142,17 @@ async fn polling_is_refused_with_a_word_of_advice() {
 }
 
 #[tokio::test]
-async fn only_so_many_downloads_run_at_once() {
+async fn exports_limited_concurrently() {
     let site = limited().await;
-    let late = Fault::AnswerLate(Duration::from_secs(60));
+    let late = Fault::ResponseLate(Duration::from_secs(60));
     site.sim
         .faults()
-        .add(Rule::on(Endpoint::Games, late).times(2));
+        .add(FaultRule::on(Endpoint::Games, late).times(2));
     let path = "/api/games/user/Whitey";
     let first = async { tokio::join!(site.get("", path), site.get("", path)) };
     let then = async {
-        // Until both of them have begun; what is late are the first two.
-        until(async || site.sim.faults().calls(Endpoint::Games) == 2).await;
+        // Until both have started; the first two are late.
+        until(async || site.sim.faults().request_count(Endpoint::Games) == 2).await;
         until(async || site.get("", path).await.0 != 200).await;
         let busy = json!({ "error": "Please only run 2 request(s) at a time" });
         assert_eq!(site.get("", path).await, (429, busy));
@@ -164,7 +164,7 @@ async fn only_so_many_downloads_run_at_once() {
 }
 
 #[tokio::test]
-async fn the_proxy_refuses_a_flood_with_a_page() {
+async fn proxy_limit_answers_html_page() {
     let site = Site::with(SimOptions {
         nginx_limit: Some(5),
         ..SimOptions::default()
@@ -186,7 +186,7 @@ async fn the_proxy_refuses_a_flood_with_a_page() {
 }
 
 #[tokio::test]
-async fn without_the_option_there_are_no_limits() {
+async fn limits_off_by_default() {
     let site = Site::start().await;
     for _ in 0..40 {
         assert_eq!(site.get("Whitey", "/api/account").await.0, 200);

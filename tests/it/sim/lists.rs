@@ -1,4 +1,4 @@
-//! What everybody may read, and what everybody sets for himself.
+//! Public data and personal settings.
 
 use knightwatch::sim::{NewUser, SimOptions};
 use reqwest::Method;
@@ -29,7 +29,7 @@ async fn body(site: &Site, method: Method, path: &str, accept: &str, list: &str)
 }
 
 #[tokio::test]
-async fn users_are_listed_by_id() {
+async fn users_by_ids_returned() {
     let site = Site::start().await;
     let users = body(
         &site,
@@ -47,7 +47,7 @@ async fn users_are_listed_by_id() {
 }
 
 #[tokio::test]
-async fn the_crosstable_counts_halves() {
+async fn crosstable_counts_half_points() {
     let site = Site::start().await;
     two_games(&site).await;
     let (_, table) = site.get("", "/api/crosstable/Blacky/whitey").await;
@@ -76,7 +76,7 @@ async fn the_crosstable_counts_halves() {
 }
 
 #[tokio::test]
-async fn games_of_a_user_are_selected_and_sorted() {
+async fn user_games_filtered_and_sorted() {
     let site = Site::start().await;
     let [mated, resigned] = two_games(&site).await;
     let running = site.game(BLITZ).await;
@@ -111,7 +111,7 @@ async fn games_of_a_user_are_selected_and_sorted() {
 }
 
 #[tokio::test]
-async fn games_are_exported_with_what_is_asked_for() {
+async fn games_export_honors_parameters() {
     let site = Site::start().await;
     let [mated, resigned] = two_games(&site).await;
     let path = "/api/games/export/_ids?lastFen=true&pgnInJson=true&clocks=true";
@@ -132,7 +132,7 @@ async fn games_are_exported_with_what_is_asked_for() {
 }
 
 #[tokio::test]
-async fn the_current_game_is_the_one_that_is_on_or_the_last() {
+async fn current_game_is_ongoing_or_last() {
     let site = Site::start().await;
     let path = "/api/user/Whitey/current-game";
     assert_eq!(site.get("", path).await.0, 404);
@@ -146,7 +146,7 @@ async fn the_current_game_is_the_one_that_is_on_or_the_last() {
 }
 
 #[tokio::test]
-async fn statuses_tell_more_of_the_game_on_wish() {
+async fn user_status_includes_game_if_requested() {
     let site = Site::start().await;
     let id = site.game(&format!("{BLITZ}&variant=chess960")).await;
     let path = "/api/users/status?ids=whitey,anna&withGameMetas=true";
@@ -159,7 +159,7 @@ async fn statuses_tell_more_of_the_game_on_wish() {
 }
 
 #[tokio::test]
-async fn settings_are_read_and_set() {
+async fn preferences_read_and_written() {
     let site = Site::start().await;
     let (_, prefs) = site.get("Blacky", "/api/account/preferences").await;
     assert_eq!(prefs["prefs"]["takeback"], 1, "bots never take back");
@@ -175,7 +175,7 @@ async fn settings_are_read_and_set() {
 }
 
 #[tokio::test]
-async fn a_kid_hears_no_chat() {
+async fn kid_mode_receives_no_chat() {
     let site = Site::start().await;
     site.ok("Blacky", "/api/account/kid?v=true").await;
     assert_eq!(site.get("Blacky", "/api/account/kid").await.1["kid"], true);
@@ -193,7 +193,7 @@ async fn a_kid_hears_no_chat() {
 }
 
 #[tokio::test]
-async fn who_is_blocked_does_not_challenge() {
+async fn blocked_user_cannot_challenge() {
     let site = Site::start().await;
     site.ok("Blacky", "/api/rel/block/anna").await;
     let (_, anna) = site.get("Blacky", "/api/user/anna").await;
@@ -234,7 +234,7 @@ async fn who_is_blocked_does_not_challenge() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_given_up_is_gone() {
+async fn token_revoked_is_rejected() {
     let site = Site::start().await;
     let gone = site.request(Method::DELETE, "Bobby", "/api/token");
     assert_eq!(gone.send().await.unwrap().status(), 204);
@@ -243,7 +243,7 @@ async fn a_token_that_is_given_up_is_gone() {
 }
 
 #[tokio::test]
-async fn the_services_beside_the_site_know_nothing() {
+async fn explorer_and_tablebase_answer_without_data() {
     let site = Site::start().await;
     let (status, body) = site.get("", "/api/cloud-eval?fen=startpos").await;
     let text = "No cloud evaluation available for that position";
@@ -269,7 +269,7 @@ async fn the_services_beside_the_site_know_nothing() {
 }
 
 #[tokio::test]
-async fn spectators_have_a_chat_of_their_own() {
+async fn spectator_chat_is_separate() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let chat = format!("/api/bot/game/{id}/chat");
@@ -281,7 +281,7 @@ async fn spectators_have_a_chat_of_their_own() {
 }
 
 #[tokio::test]
-async fn lobby_and_odd_requests_are_answered_sanely() {
+async fn lobby_and_unusual_requests_answered() {
     let site = Site::start().await;
     let text = "This API endpoint is not for Bot accounts.";
     site.refused("Blacky", "/api/board/seek", "time=5", 403, text)
@@ -303,14 +303,14 @@ async fn lobby_and_odd_requests_are_answered_sanely() {
 }
 
 #[tokio::test]
-async fn counts_outlive_the_games() {
+async fn game_counts_survive_archive_limit() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot("Carl")],
         ..SimOptions::default()
     })
     .await;
     let [mated, _] = two_games(&site).await;
-    // A thousand games are kept; sparring users would take long, aborted ones do not count.
+    // A thousand games are archived; aborted ones do not count and built-in players would take long.
     for _ in 0..1_000 {
         let id = site.challenge("Anna", "Carl", "color=white").await;
         site.ok("Carl", &format!("/api/challenge/{id}/accept"))

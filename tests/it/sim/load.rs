@@ -1,21 +1,21 @@
-//! Many at once, and many one after another: the short form of `benches/load.rs`.
+//! Many concurrent and many consecutive games: the short form of `benches/load.rs`.
 
 use std::time::Duration;
 
 use futures::future::join_all;
 use knightwatch::chess::{CastlingNotation, Game, Position};
-use knightwatch::sim::{NewUser, SimOptions, Sparring};
+use knightwatch::sim::{NewUser, PlayerOptions, SimOptions};
 
 use super::site::{Lines, Site, text, until};
 
-/// Games that are on at once.
+/// Concurrent games.
 const GAMES: usize = 50;
-/// After so many plies White resigns.
+/// Plies after which White resigns.
 const PLIES: usize = 24;
 
-/// One player of one game, who answers after 0.2 to 1 s of the site's time and keeps count of what he is shown.
+/// Plays one side of one game, answering after 0.2 to 1 s of the site's time, and counts the states it receives.
 async fn play(site: &Site, user: &str, id: &str, turn: usize, mut stream: Lines) {
-    // The same games in every run: none ends by itself before it is resigned.
+    // The same games in every run: none ends before it is resigned.
     let number = user
         .split('-')
         .next_back()
@@ -51,7 +51,7 @@ async fn play(site: &Site, user: &str, id: &str, turn: usize, mut stream: Lines)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fifty_games_at_once_lose_nothing() {
+async fn load_fifty_concurrent_games_complete() {
     let names = |color: char| (0..GAMES).map(move |number| format!("{color}-{number}"));
     let site = Site::with(SimOptions {
         users: names('W').chain(names('B')).map(NewUser::bot).collect(),
@@ -81,36 +81,36 @@ async fn fifty_games_at_once_lose_nothing() {
             .iter()
             .all(|game| game.status == "resign" && game.plies == PLIES)
     );
-    until(async || site.sim.census().streams == 0).await;
+    until(async || site.sim.stats().streams == 0).await;
 }
 
 #[tokio::test]
-async fn what_is_over_is_forgotten() {
+async fn finished_objects_removed() {
     let site = Site::with(SimOptions {
-        // So fast that it is over soon, and so slow that nobody loses patience with a starving opponent.
+        // Fast enough to finish soon, and slow enough that no player counts as gone on a starved machine.
         speed: 100.0,
         kept_games: 100,
         ..SimOptions::default()
     })
     .await;
-    let accounts = site.sim.census().accounts;
+    let accounts = site.sim.stats().accounts;
     let users = [
         "Fool,resigns=3,delay=1ms",
         "Wise,copies=10,kind=greedy,resigns=3,delay=1ms,challenges=Fool,clock=600+0,count=30",
     ];
     for user in users {
-        site.sim.spar(user.parse::<Sparring>().unwrap());
+        site.sim.add_player(user.parse::<PlayerOptions>().unwrap());
     }
-    let mut finished = site.sim.finished();
+    let mut finished = site.sim.finished_count();
     let all = finished.wait_for(|count| *count == 300);
     tokio::time::timeout(Duration::from_secs(120), all)
         .await
         .unwrap()
         .unwrap();
-    let left = site.sim.census();
-    assert_eq!((left.games, left.games_on, left.streams), (100, 0, 0));
+    let left = site.sim.stats();
+    assert_eq!((left.games, left.ongoing_games, left.streams), (100, 0, 0));
     assert_eq!(left.accounts, accounts + 11);
     assert!(left.challenges < 600, "{left:?}");
     site.sim.advance(Duration::from_secs(3 * 3_600));
-    until(async || site.sim.census().challenges == 0).await;
+    until(async || site.sim.stats().challenges == 0).await;
 }

@@ -1,28 +1,28 @@
-//! What the simulator answers over real HTTP, fact by fact, as the contract of the Bot API has it.
+//! Responses of the simulator over real HTTP, checked fact by fact against the contract of the Bot API.
 
 mod account;
 mod ai;
 mod arena;
-mod audience;
 mod berserk;
 mod board;
-mod broken;
 mod challenge;
 mod draws;
 mod events;
 mod facts;
 mod faults;
 mod game;
-mod habits;
+mod json_keys;
 mod library;
 mod limits;
 mod lists;
 mod load;
 mod open;
 mod outage;
+mod player_behavior;
+mod players;
 mod quirks;
 mod rematch;
-mod shapes;
 mod site;
-mod sparring;
+mod spectators;
+mod stream_faults;
 mod time;

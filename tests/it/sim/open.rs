@@ -1,4 +1,4 @@
-//! Challenges to whoever comes, and players without an account.
+//! Open challenges and players without an account.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn accept(id: &str, query: &str) -> String {
 }
 
 #[tokio::test]
-async fn an_open_challenge_is_for_nobody_yet() {
+async fn open_challenge_created_without_players() {
     let site = Site::start().await;
     let (id, challenge) = open(&site, "", &format!("{BLITZ}&rated=true&name=Cup")).await;
     assert_eq!(challenge["challenger"], Value::Null);
@@ -45,7 +45,7 @@ async fn an_open_challenge_is_for_nobody_yet() {
 }
 
 #[tokio::test]
-async fn the_first_two_who_come_play() {
+async fn open_challenge_first_two_users_play() {
     let site = Site::start().await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     let (id, _) = open(&site, "Anna", BLITZ).await;
@@ -71,7 +71,7 @@ async fn the_first_two_who_come_play() {
 }
 
 #[tokio::test]
-async fn it_may_be_for_two_users_alone() {
+async fn open_challenge_restricted_to_two_users() {
     let site = Site::start().await;
     let (id, challenge) = open(&site, "", &format!("{BLITZ}&users=Blacky,Whitey")).await;
     assert_eq!(challenge["open"], json!({"userIds": ["blacky", "whitey"]}));
@@ -93,7 +93,7 @@ async fn it_may_be_for_two_users_alone() {
 }
 
 #[tokio::test]
-async fn who_made_it_may_end_it() {
+async fn open_challenge_creator_cancels() {
     let site = Site::start().await;
     let cancel = |id: &str| format!("/api/challenge/{id}/cancel");
     let (id, _) = open(&site, "Anna", BLITZ).await;
@@ -103,7 +103,7 @@ async fn who_made_it_may_end_it() {
     let gone = "The challenge has been canceled.";
     site.refused("Whitey", &accept(&id, ""), "", 400, gone)
         .await;
-    // The game that it becomes too, even where its players could not, but not for long.
+    // Also its game, even where the players could not abort it, but only for an hour.
     let mut ids = Vec::new();
     for _ in 0..2 {
         let (id, _) = open(&site, "Anna", &format!("{BLITZ}&rules=noAbort")).await;
@@ -124,7 +124,7 @@ async fn who_made_it_may_end_it() {
 }
 
 #[tokio::test]
-async fn it_waits_for_a_day_or_as_long_as_it_says() {
+async fn open_challenge_expires_after_a_day_or_as_requested() {
     let site = Site::start().await;
     let (day, _) = open(&site, "", BLITZ).await;
     let at = std::time::SystemTime::now()
@@ -134,7 +134,7 @@ async fn it_waits_for_a_day_or_as_long_as_it_says() {
     let (long, _) = open(&site, "", &format!("{BLITZ}&expiresAt={}", at.as_millis())).await;
     let show = |id: &str| format!("/api/challenge/{id}/show");
     site.sim.advance(Duration::from_secs(23 * 3_600));
-    // Nobody is there, and it is real-time: it waits all the same.
+    // A real-time challenge without a challenger online stays open.
     until(|| async { site.get("Anna", &show(&day)).await.1["status"] == "created" }).await;
     site.sim.advance(Duration::from_secs(2 * 3_600));
     until(|| async { site.get("Anna", &show(&day)).await.0 == 404 }).await;
@@ -142,7 +142,7 @@ async fn it_waits_for_a_day_or_as_long_as_it_says() {
 }
 
 #[tokio::test]
-async fn fact_29_anonymous_opponents_are_empty() {
+async fn fact_29_anonymous_opponent_is_empty_object() {
     let site = site().await;
     let mut events = site.stream("Blacky", "/api/stream/event").await;
     let (id, _) = open(&site, "Blacky", BLITZ).await;
@@ -155,7 +155,7 @@ async fn fact_29_anonymous_opponents_are_empty() {
     let full = stream.line().await;
     assert_eq!(full["white"], json!({}));
     assert_eq!(full["black"]["name"], "Blacky");
-    // His token stands for his browser: he plays through the board's door.
+    // The token stands for the browser session: they play through the Board API.
     site.ok("Visitor", &format!("/api/board/game/{id}/move/e2e4"))
         .await;
     assert_eq!(stream.state().await.0, "e2e4");
@@ -169,7 +169,7 @@ async fn fact_29_anonymous_opponents_are_empty() {
 }
 
 #[tokio::test]
-async fn fact_29_challenges_of_strangers_have_no_challenger_and_come_later() {
+async fn fact_29_anonymous_challenge_arrives_late_without_challenger() {
     let site = site().await;
     let mut events = site.stream("Blacky", "/api/stream/event").await;
     let form = format!("{BLITZ}&rated=true");
@@ -185,7 +185,7 @@ async fn fact_29_challenges_of_strangers_have_no_challenger_and_come_later() {
     site.ok("Blacky", &accept(&id, "")).await;
     assert_eq!(events.line().await["type"], "gameStart");
     assert_eq!(site.get("Visitor", "/api/account").await.0, 401);
-    // Nobody finds him, and what is rated is not for him.
+    // They cannot be found, and rated challenges are not for them.
     assert_eq!(site.get("", "/api/user/visitor").await.0, 404);
     site.refused(
         "Blacky",

@@ -1,9 +1,9 @@
-//! What happens to the whole site: restarts, wrong clocks, other spellings, games that nobody asked for.
+//! Faults of the whole site: restarts, clock skew, castling notation, pairings.
 
 use std::time::Duration;
 
 use knightwatch::sim::{
-    Castling, Endpoint, Fault, Quirks, Rule, SimOptions, Skew, StreamFault, TimeControl,
+    Castling, Endpoint, Fault, FaultRule, Quirks, SimOptions, Skew, StreamFault, TimeControl,
 };
 use reqwest::Method;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use super::site::{Site, text, until};
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 const DOWN: Duration = Duration::from_secs(30);
 
-async fn site(rule: Rule) -> Site {
+async fn site(rule: FaultRule) -> Site {
     Site::with(SimOptions {
         faults: vec![rule],
         ..SimOptions::default()
@@ -25,20 +25,20 @@ fn clocks(state: &Value) -> [i64; 2] {
     ["wtime", "btime"].map(|key| state[key].as_i64().unwrap())
 }
 
-/// Waits until calls are answered as usual, or are not any more.
+/// Waits until requests are answered normally, or no longer are.
 async fn until_up(site: &Site, up: bool) {
     until(async || (site.get("", "/__ping").await.0 == 200) == up).await;
 }
 
 #[tokio::test]
-async fn a_restart_cuts_all_streams_answers_502_and_gives_a_little_time() {
+async fn restart_ends_streams_answers_502_and_adds_time() {
     for streams in [StreamFault::Eof, StreamFault::Reset] {
         let restart = Fault::Restart {
-            down: DOWN,
-            how: streams,
+            downtime: DOWN,
+            streams,
         };
         let site = Site::with(SimOptions {
-            faults: vec![Rule::of(restart).at(Duration::from_secs(1_000))],
+            faults: vec![FaultRule::new(restart).at(Duration::from_secs(1_000))],
             ..SimOptions::default()
         })
         .await;
@@ -70,21 +70,21 @@ async fn a_restart_cuts_all_streams_answers_502_and_gives_a_little_time() {
         assert_eq!(refused.headers()["content-type"], "text/html");
         site.sim.advance(DOWN);
         until_up(&site, true).await;
-        // Two seconds for the side to move and one for the other at the stop, twenty for both at the start; White's
-        // clock ran all the time, also while we looked.
+        // Two seconds for the side to move and one for the other at the stop, twenty for both at the start. White's
+        // clock kept running.
         let mut stream = site.game_stream("Blacky", &id).await;
         let after = clocks(&stream.line().await["state"]);
         let gained = [after[0] - before[0] + 30_000, after[1] - before[1]];
         assert!((10_000..=22_000).contains(&gained[0]), "{gained:?}");
         assert_eq!(gained[1], 21_000);
-        // By its time, the planted one comes too.
+        // The timed restart comes too.
         site.sim.advance(Duration::from_secs(1_000));
         until_up(&site, false).await;
     }
 }
 
 #[tokio::test]
-async fn time_gifts_are_pushed_only_by_the_switch() {
+async fn restart_compensation_pushed_only_with_quirk() {
     for (gifts_push, first) in [(true, "e2e4 e7e5"), (false, "e2e4 e7e5 g1f3")] {
         let site = Site::with(SimOptions {
             quirks: Quirks {
@@ -98,7 +98,7 @@ async fn time_gifts_are_pushed_only_by_the_switch() {
         site.moves(&id, "e2e4 e7e5").await;
         let mut stream = site.game_stream("Whitey", &id).await;
         stream.line().await;
-        // One that leaves streams as they are.
+        // A restart that leaves streams open.
         site.sim.restart(Duration::ZERO, StreamFault::Oversized(50));
         site.play("Whitey", &id, "g1f3").await;
         let state = loop {
@@ -112,7 +112,7 @@ async fn time_gifts_are_pushed_only_by_the_switch() {
 }
 
 #[tokio::test]
-async fn who_could_not_move_because_of_a_restart_does_not_lose() {
+async fn restart_during_turn_does_not_lose_on_time() {
     let site = Site::start().await;
     let id = site.game("clock.limit=15&clock.increment=1").await;
     site.moves(&id, "e2e4 e7e5").await;
@@ -124,33 +124,33 @@ async fn who_could_not_move_because_of_a_restart_does_not_lose() {
 }
 
 #[tokio::test]
-async fn built_in_users_do_nothing_while_the_site_is_down() {
+async fn builtin_players_idle_while_site_is_down() {
     let site = Site::start().await;
     site.sim.restart(DOWN, StreamFault::Eof);
-    for user in ["Host,kind=sleeper", "Guest,challenges=Host"] {
-        site.sim.spar(user.parse().unwrap());
+    for user in ["Host,kind=idle", "Guest,challenges=Host"] {
+        site.sim.add_player(user.parse().unwrap());
     }
     site.sim.advance(DOWN - Duration::from_secs(10));
-    // To all who could, now is the time; a call that is answered comes behind them.
+    // Requests are handled after the built-in players have acted.
     for _ in 0..10 {
         assert_eq!(site.get("", "/__ping").await.0, 502);
     }
-    let census = site.sim.census();
-    assert_eq!((census.challenges, census.games), (0, 0));
+    let stats = site.sim.stats();
+    assert_eq!((stats.challenges, stats.games), (0, 0));
     site.sim.advance(Duration::from_secs(10));
-    until(async || site.sim.census().games_on == 1).await;
+    until(async || site.sim.stats().ongoing_games == 1).await;
 }
 
 #[tokio::test]
-async fn a_built_in_user_moves_only_when_the_site_has_started() {
+async fn builtin_player_moves_after_restart() {
     let site = Site::start().await;
-    site.sim.spar("Slow,delay=100s".parse().unwrap());
+    site.sim.add_player("Slow,delay=100s".parse().unwrap());
     let form = "color=white&clock.limit=60&clock.increment=0";
     let id = site.challenge("Whitey", "Slow", form).await;
-    until(async || site.sim.census().games_on == 1).await;
+    until(async || site.sim.stats().ongoing_games == 1).await;
     let plies = || site.sim.games()[0].plies;
     site.play("Whitey", &id, "e2e4").await;
-    // He thinks about the answer.
+    // The player is thinking about the reply.
     assert_eq!(site.get("", "/__ping").await.0, 200);
     site.sim.advance(Duration::from_secs(100));
     until(async || plies() == 2).await;
@@ -158,18 +158,18 @@ async fn a_built_in_user_moves_only_when_the_site_has_started() {
     assert_eq!(site.get("", "/__ping").await.0, 200);
     site.sim.restart(Duration::from_secs(99), StreamFault::Eof);
     site.sim.advance(Duration::from_secs(101));
-    // He is ready at the same time as the site, and by his clock too late; the restart is his excuse.
+    // The move is ready when the site is up, too late by the clock; the compensation covers it.
     until(async || site.sim.games()[0].status != "started").await;
     assert_eq!(site.sim.games()[0].status, "aborted");
 }
 
 #[tokio::test]
-async fn a_call_can_bring_the_site_down() {
+async fn request_fault_restarts_site() {
     let restart = Fault::Restart {
-        down: DOWN,
-        how: StreamFault::Eof,
+        downtime: DOWN,
+        streams: StreamFault::Eof,
     };
-    let site = site(Rule::on(Endpoint::Move, restart).nth(2)).await;
+    let site = site(FaultRule::on(Endpoint::Move, restart).nth(2)).await;
     let id = site.game(BLITZ).await;
     site.play("Whitey", &id, "e2e4").await;
     let path = format!("/api/bot/game/{id}/move/e7e5");
@@ -180,7 +180,7 @@ async fn a_call_can_bring_the_site_down() {
 }
 
 #[tokio::test]
-async fn clocks_are_off_as_planted() {
+async fn clock_skew_applied() {
     let skew = Skew {
         date: -3_600_000,
         clocks: 5_000,
@@ -198,9 +198,9 @@ async fn clocks_are_off_as_planted() {
         date.to_datetime().unwrap()
     };
     let before = date().await;
-    site.sim.faults().add(Rule {
+    site.sim.faults().add(FaultRule {
         until: Some(Duration::from_secs(600)),
-        ..Rule::of(Fault::Skew(skew))
+        ..FaultRule::new(Fault::Skew(skew))
     });
     let moved = async || (date().await - before).total(jiff::Unit::Second).unwrap();
     until(async || moved().await < -3_500.0).await;
@@ -211,11 +211,11 @@ async fn clocks_are_off_as_planted() {
 }
 
 #[tokio::test]
-async fn castling_changes_its_spelling_in_games_that_are_on() {
+async fn castling_notation_changes_in_ongoing_games() {
     let spelt = Fault::Castling(Castling::KingTakesRook);
-    let site = site(Rule {
+    let site = site(FaultRule {
         ply: Some(8),
-        ..Rule::of(spelt)
+        ..FaultRule::new(spelt)
     })
     .await;
     let id = site.game(BLITZ).await;
@@ -232,12 +232,12 @@ async fn castling_changes_its_spelling_in_games_that_are_on() {
 }
 
 #[tokio::test]
-async fn two_are_paired_whom_nobody_asked() {
+async fn pairing_fault_starts_game() {
     let pair = Fault::Pair {
         players: ["Whitey".to_owned(), "Anna".to_owned()],
         clock: TimeControl::clock(180, 2),
     };
-    let site = site(Rule::of(pair).at(Duration::from_secs(100))).await;
+    let site = site(FaultRule::new(pair).at(Duration::from_secs(100))).await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     site.sim.advance(Duration::from_secs(100));
     let start = events.line().await;

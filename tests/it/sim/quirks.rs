@@ -1,4 +1,4 @@
-//! What no source settles, with each switch in both positions.
+//! Quirks, each with both values.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn other() -> Quirks {
 }
 
 #[tokio::test]
-async fn who_has_no_title_has_null_or_no_key() {
+async fn quirk_title_null_or_omitted() {
     for (quirks, shown) in [(Quirks::default(), Some(&Value::Null)), (other(), None)] {
         let site = site(quirks).await;
         let (_, challenge) = site.post("Whitey", "/api/challenge/Anna", BLITZ).await;
@@ -50,7 +50,7 @@ async fn who_has_no_title_has_null_or_no_key() {
 }
 
 #[tokio::test]
-async fn flags_status_and_turns_are_shown_or_not() {
+async fn quirk_flags_status_and_turns_shown_or_omitted() {
     let absent = Quirks {
         playing_status: PlayingStatus::Absent,
         ..Quirks::default()
@@ -74,7 +74,7 @@ async fn flags_status_and_turns_are_shown_or_not() {
 }
 
 #[tokio::test]
-async fn added_time_is_told_at_once_or_with_the_next_state() {
+async fn quirk_added_time_pushed_or_not() {
     for (add_time_push, told) in [(true, 1), (false, 0)] {
         let site = site(Quirks {
             add_time_push,
@@ -103,7 +103,7 @@ async fn added_time_is_told_at_once_or_with_the_next_state() {
 }
 
 #[tokio::test]
-async fn the_chat_of_a_game_is_an_array_or_lines() {
+async fn quirk_chat_log_array_or_ndjson() {
     for (quirks, expected) in [
         (
             Quirks::default(),
@@ -126,7 +126,7 @@ async fn the_chat_of_a_game_is_an_array_or_lines() {
 }
 
 #[tokio::test]
-async fn patience_with_who_has_left_begins_with_30_or_with_40_seconds() {
+async fn quirk_claim_win_after_30_or_40_seconds() {
     // Blitz: 30 times two, or 40.
     for (quirks, seconds) in [(Quirks::default(), 60), (other(), 40)] {
         let site = site(quirks).await;
@@ -135,7 +135,7 @@ async fn patience_with_who_has_left_begins_with_30_or_with_40_seconds() {
         let blacky = site.game_stream("Blacky", &id).await;
         let claim = format!("/api/bot/game/{id}/claim-victory");
         drop(blacky);
-        until(async || site.sim.census().streams == 0).await;
+        until(async || site.sim.stats().streams == 0).await;
         site.sim.advance(Duration::from_secs(seconds - 5));
         let (early, _) = site.post("Whitey", &claim, "").await;
         site.sim.advance(Duration::from_secs(6));
@@ -145,7 +145,7 @@ async fn patience_with_who_has_left_begins_with_30_or_with_40_seconds() {
 }
 
 #[tokio::test]
-async fn limits_are_given_back_at_once_or_one_by_one() {
+async fn quirk_limiter_fixed_or_rolling() {
     for (limiter, again) in [(Limiter::Fixed, 200), (Limiter::Rolling, 429)] {
         let site = Site::with(SimOptions {
             limits: true,

@@ -1,15 +1,15 @@
-//! One more game of the same two.
+//! Rematches.
 
 use std::time::Duration;
 
-use knightwatch::sim::{Kind, SimOptions, Sparring};
+use knightwatch::sim::{PlayerKind, PlayerOptions, SimOptions};
 use serde_json::{Value, json};
 
 use super::site::{Lines, Site, text, until};
 
 const BLITZ: &str = "clock.limit=180&clock.increment=2";
 
-/// A game of Anna with White against Blacky that has been aborted.
+/// An aborted game of Anna with White against Blacky.
 async fn aborted(site: &Site, form: &str) -> String {
     let id = site.game_between("Anna", "Blacky", form).await;
     site.ok("Anna", &format!("/api/board/game/{id}/abort"))
@@ -17,8 +17,8 @@ async fn aborted(site: &Site, form: &str) -> String {
     id
 }
 
-/// Past the lines about games, to the next one about rematches.
-async fn about_rematch(events: &mut Lines) -> Value {
+/// The next event about a rematch, skipping game events.
+async fn next_rematch_event(events: &mut Lines) -> Value {
     loop {
         let event = events.line().await;
         if event["challenge"]["rematchOf"].is_string() {
@@ -27,7 +27,7 @@ async fn about_rematch(events: &mut Lines) -> Value {
     }
 }
 
-async fn begins(events: &mut Lines, id: &str) -> Value {
+async fn expect_game_start(events: &mut Lines, id: &str) -> Value {
     loop {
         let event = events.line().await;
         if event["type"] == "gameStart" && event["game"]["gameId"] == id {
@@ -37,12 +37,12 @@ async fn begins(events: &mut Lines, id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn fact_20_a_rematch_is_a_challenge_with_the_id_of_the_next_game() {
+async fn fact_20_rematch_is_challenge_with_id_of_next_game() {
     let site = Site::start().await;
     let mut events = site.stream("Blacky", "/api/stream/event").await;
     let first = aborted(&site, &format!("{BLITZ}&variant=chess960")).await;
     let next = site.sim.offer_rematch("Anna", &first).unwrap();
-    let offer = about_rematch(&mut events).await;
+    let offer = next_rematch_event(&mut events).await;
     assert_eq!(offer["type"], "challenge");
     assert_eq!(offer["compat"], json!({"bot": true, "board": true}));
     let challenge = &offer["challenge"];
@@ -55,7 +55,7 @@ async fn fact_20_a_rematch_is_a_challenge_with_the_id_of_the_next_game() {
     );
     assert_eq!(challenge["variant"]["key"], "chess960");
     assert_eq!(challenge["timeControl"]["show"], "3+2");
-    // It is in memory only: in no list, not replayed, not to be shown.
+    // The offer is not stored: it is in no list, not replayed and cannot be shown.
     let (_, lists) = site.get("Blacky", "/api/challenge").await;
     assert_eq!(lists, json!({"in": [], "out": []}));
     let mut again = site.stream("Blacky", "/api/stream/event").await;
@@ -66,19 +66,19 @@ async fn fact_20_a_rematch_is_a_challenge_with_the_id_of_the_next_game() {
             .0,
         404
     );
-    // Only the opponent takes it.
+    // Only the opponent can accept it.
     let accept = format!("/api/challenge/{next}/accept");
     site.refused("Bobby", &accept, "", 404, "Not found").await;
     site.ok("Blacky", &accept).await;
-    begins(&mut again, &next).await;
-    // The old game tells of the new one, to who opens it again.
+    expect_game_start(&mut again, &next).await;
+    // The stream of the old game names the new one when it is reopened.
     let old = site.full("Blacky", &first).await;
     assert_eq!(old["state"]["rematch"], next.as_str());
     site.refused("Blacky", &accept, "", 404, "Not found").await;
 }
 
 #[tokio::test]
-async fn fact_20_nothing_of_a_rematch_is_pushed_into_the_old_game() {
+async fn fact_20_rematch_sends_nothing_to_old_game() {
     let site = Site::start().await;
     let mut events = site.stream("Blacky", "/api/stream/event").await;
     let id = site.game_between("Anna", "Blacky", BLITZ).await;
@@ -95,19 +95,19 @@ async fn fact_20_nothing_of_a_rematch_is_pushed_into_the_old_game() {
     assert!(full["state"].get("rematch").is_none(), "only offered");
     site.ok("Blacky", &format!("/api/challenge/{next}/accept"))
         .await;
-    begins(&mut events, &next).await;
+    expect_game_start(&mut events, &next).await;
 }
 
 #[tokio::test]
-async fn fact_20_offers_are_declined_and_withdrawn() {
+async fn fact_20_rematch_offers_declined_and_withdrawn() {
     let site = Site::start().await;
     let mut events = site.stream("Blacky", "/api/stream/event").await;
     let id = aborted(&site, BLITZ).await;
     let next = site.sim.offer_rematch("Anna", &id).unwrap();
-    assert_eq!(about_rematch(&mut events).await["type"], "challenge");
+    assert_eq!(next_rematch_event(&mut events).await["type"], "challenge");
     assert!(!site.sim.withdraw_rematch("Blacky", &id), "it is not his");
     assert!(site.sim.withdraw_rematch("Anna", &id));
-    let gone = about_rematch(&mut events).await;
+    let gone = next_rematch_event(&mut events).await;
     assert_eq!(gone["type"], "challengeCanceled");
     assert_eq!(gone["challenge"]["id"], next.as_str());
     assert!(gone["compat"].is_object(), "unlike other challenges");
@@ -120,10 +120,10 @@ async fn fact_20_offers_are_declined_and_withdrawn() {
     )
     .await;
     let next = site.sim.offer_rematch("Anna", &id).unwrap();
-    about_rematch(&mut events).await;
+    next_rematch_event(&mut events).await;
     site.ok("Blacky", &format!("/api/challenge/{next}/decline"))
         .await;
-    // It takes effect after a second, and is in force for a minute.
+    // The decline takes effect after a second and lasts a minute.
     site.sim.advance(Duration::from_secs(1));
     until(|| async { site.sim.offer_rematch("Anna", &id).is_err() }).await;
     site.sim.advance(Duration::from_secs(60));
@@ -131,7 +131,7 @@ async fn fact_20_offers_are_declined_and_withdrawn() {
 }
 
 #[tokio::test]
-async fn fact_27_colours_change_except_from_a_position_against_a_bot() {
+async fn fact_27_rematch_swaps_colors_except_from_position() {
     let site = Site::start().await;
     let fen = "4k3/8/8/8/8/8/4P3/4K3 b - - 0 1".replace(' ', "+");
     let position = format!("{BLITZ}&fen={fen}");
@@ -147,9 +147,9 @@ async fn fact_27_colours_change_except_from_a_position_against_a_bot() {
         site.ok(white, &format!("/api/{door}/game/{id}/abort"))
             .await;
         let next = site.sim.offer_rematch(white, &id).unwrap();
-        // Who offers too has accepted.
+        // A counter-offer accepts.
         assert_eq!(site.sim.offer_rematch("Blacky", &id), Ok(next.clone()));
-        begins(&mut events, &next).await;
+        expect_game_start(&mut events, &next).await;
         let full = site.full("Blacky", &next).await;
         assert_eq!(full["white"]["id"], expected, "{white} {form}");
         assert_eq!(full["variant"]["key"] == "fromPosition", form != BLITZ);
@@ -162,7 +162,7 @@ async fn fact_27_colours_change_except_from_a_position_against_a_bot() {
 }
 
 #[tokio::test]
-async fn chess960_positions_stand_for_two_games() {
+async fn rematch_keeps_chess960_position_once() {
     let site = Site::start().await;
     let mut events = site.stream("Blacky", "/api/stream/event").await;
     let mut id = aborted(&site, &format!("{BLITZ}&variant=chess960")).await;
@@ -170,7 +170,7 @@ async fn chess960_positions_stand_for_two_games() {
     for _ in 0..3 {
         let next = site.sim.offer_rematch("Anna", &id).unwrap();
         site.sim.offer_rematch("Blacky", &id).unwrap();
-        begins(&mut events, &next).await;
+        expect_game_start(&mut events, &next).await;
         fens.push(text(&site.full("Blacky", &next).await["initialFen"]));
         site.ok("Blacky", &format!("/api/bot/game/{next}/abort"))
             .await;
@@ -182,7 +182,7 @@ async fn chess960_positions_stand_for_two_games() {
 }
 
 #[tokio::test]
-async fn not_every_game_has_a_rematch() {
+async fn rematch_refused_for_some_games() {
     let site = Site::start().await;
     let id = site.game_between("Anna", "Blacky", BLITZ).await;
     assert!(site.sim.offer_rematch("Anna", &id).is_err(), "it is on");
@@ -204,23 +204,23 @@ async fn not_every_game_has_a_rematch() {
 }
 
 #[tokio::test]
-async fn the_web_makes_an_ordinary_challenge_of_it() {
+async fn rematch_from_web_is_regular_challenge() {
     let site = Site::start().await;
     let first = aborted(&site, BLITZ).await;
     let id = site.sim.challenge_to_rematch("Anna", &first).unwrap();
     let mut events = site.stream("Blacky", "/api/stream/event").await;
-    let replayed = about_rematch(&mut events).await;
+    let replayed = next_rematch_event(&mut events).await;
     assert_eq!(replayed["challenge"]["rematchOf"], first.as_str());
     assert_eq!(replayed["challenge"]["finalColor"], "black");
     let (_, lists) = site.get("Blacky", "/api/challenge").await;
     assert_eq!(lists["in"][0]["id"], id.as_str());
     site.ok("Blacky", &format!("/api/challenge/{id}/accept"))
         .await;
-    assert_eq!(begins(&mut events, &id).await["color"], "white");
+    assert_eq!(expect_game_start(&mut events, &id).await["color"], "white");
 }
 
 #[tokio::test]
-async fn offers_are_limited_with_limits_on() {
+async fn rematch_offers_rate_limited() {
     let site = Site::with(SimOptions {
         limits: true,
         ..SimOptions::default()
@@ -235,16 +235,20 @@ async fn offers_are_limited_with_limits_on() {
 }
 
 #[tokio::test]
-async fn built_in_users_take_rematches() {
+async fn builtin_players_accept_rematches() {
     let site = Site::start().await;
-    site.sim.spar(Sparring::new("Sam", Kind::Sleeper));
+    site.sim
+        .add_player(PlayerOptions::new("Sam", PlayerKind::Idle));
     let mut events = site.stream("Anna", "/api/stream/event").await;
     let id = site
         .challenge("Anna", "Sam", &format!("{BLITZ}&color=white"))
         .await;
-    begins(&mut events, &id).await;
+    expect_game_start(&mut events, &id).await;
     site.ok("Anna", &format!("/api/board/game/{id}/abort"))
         .await;
     let next = site.sim.offer_rematch("Anna", &id).unwrap();
-    assert_eq!(begins(&mut events, &next).await["color"], "black");
+    assert_eq!(
+        expect_game_start(&mut events, &next).await["color"],
+        "black"
+    );
 }

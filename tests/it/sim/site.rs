@@ -1,4 +1,4 @@
-//! A site to talk to, and a client that knows nothing but HTTP and JSON.
+//! A running site, and a client that knows only HTTP and JSON.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// Longest wait for anything that ought to come at once.
+/// Timeout of anything that should happen at once.
 const SOON: Duration = Duration::from_secs(10);
 
 /// Two bots, two humans and a running site.
@@ -83,7 +83,7 @@ impl Site {
         answer(request).await
     }
 
-    /// A post that has to succeed.
+    /// Posts, expecting success.
     pub async fn ok(&self, user: &str, path: &str) {
         let (status, body) = self.post(user, path, "").await;
         assert_eq!(
@@ -93,7 +93,7 @@ impl Site {
         );
     }
 
-    /// A post that has to be refused with this status and this error text.
+    /// Posts, expecting this status and error message.
     pub async fn refused(&self, user: &str, path: &str, form: &str, status: u16, error: &str) {
         let (code, body) = self.post(user, path, form).await;
         assert_eq!(
@@ -107,9 +107,9 @@ impl Site {
         Lines::open(self.request(Method::GET, user, path)).await
     }
 
-    /// Sends a request and gives up on it when it has arrived.
-    pub async fn give_up(&self, request: reqwest::RequestBuilder, endpoint: Endpoint) {
-        let calls = || self.sim.faults().calls(endpoint);
+    /// Sends a request and disconnects once it has arrived.
+    pub async fn send_and_disconnect(&self, request: reqwest::RequestBuilder, endpoint: Endpoint) {
+        let calls = || self.sim.faults().request_count(endpoint);
         let before = calls();
         tokio::select! {
             answer = request.send() => panic!("it is answered: {answer:?}"),
@@ -117,14 +117,14 @@ impl Site {
         }
     }
 
-    /// The id of a new challenge.
+    /// Creates a challenge and returns its id.
     pub async fn challenge(&self, from: &str, to: &str, form: &str) -> String {
         let (status, body) = self.post(from, &format!("/api/challenge/{to}"), form).await;
         assert_eq!(status, 200, "{form}: {body}");
         body["id"].as_str().unwrap().to_owned()
     }
 
-    /// The id of a game between the two bots.
+    /// Starts a game between the two bots and returns its id.
     pub async fn game(&self, form: &str) -> String {
         self.game_between("Whitey", "Blacky", form).await
     }
@@ -142,7 +142,7 @@ impl Site {
             .await
     }
 
-    /// The whole game as its stream begins.
+    /// The first line of a game stream.
     pub async fn full(&self, user: &str, id: &str) -> Value {
         let mut stream = self.game_stream(user, id).await;
         let full = stream.next().await.unwrap();
@@ -155,9 +155,9 @@ impl Site {
             .await;
     }
 
-    /// Waits until this many games are over.
+    /// Waits until this many games have finished.
     pub async fn finished(&self, games: usize) {
-        let mut finished = self.sim.finished();
+        let mut finished = self.sim.finished_count();
         let all = finished.wait_for(|count| *count == games);
         tokio::time::timeout(Duration::from_secs(60), all)
             .await
@@ -205,7 +205,7 @@ impl Lines {
         }
     }
 
-    /// The next line without its end, which may be empty; `None` at the end of the stream.
+    /// The next line without its newline, possibly empty; `None` at the end of the stream.
     pub async fn raw(&mut self) -> Option<String> {
         self.try_raw().await.expect("the connection holds")
     }
@@ -227,7 +227,7 @@ impl Lines {
         }
     }
 
-    /// The next line that says something.
+    /// The next line that is not empty.
     pub async fn next(&mut self) -> Option<Value> {
         loop {
             let line = self.raw().await?;
@@ -237,18 +237,18 @@ impl Lines {
         }
     }
 
-    /// The next line, which has to come.
+    /// The next line that is not empty; there must be one.
     pub async fn line(&mut self) -> Value {
         self.next().await.expect("the stream goes on")
     }
 
-    /// The next line, and nothing more than keep-alive lines, must not come within this time.
+    /// Expects only keep-alive lines within this time.
     pub async fn quiet(&mut self, wait: Duration) {
         let next = tokio::time::timeout(wait, self.next()).await;
         assert!(next.is_err(), "unexpected: {next:?}");
     }
 
-    /// The next state; that the opponent is away is not heard.
+    /// The next state, skipping `opponentGone`.
     pub async fn full_state(&mut self) -> Value {
         loop {
             let line = self.line().await;
@@ -266,7 +266,7 @@ impl Lines {
     }
 }
 
-/// Waits until this holds.
+/// Waits until the condition holds.
 pub async fn until<F: Future<Output = bool>>(mut holds: impl FnMut() -> F) {
     let waiting = async {
         while !holds().await {
@@ -281,7 +281,7 @@ pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The keys of an object, in their order in the text.
+/// The keys of an object in order of appearance.
 pub fn keys_in_order(line: &str) -> Vec<String> {
     let value: Value = serde_json::from_str(line).unwrap();
     let mut keys: Vec<&String> = value.as_object().unwrap().keys().collect();

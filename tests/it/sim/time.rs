@@ -1,4 +1,4 @@
-//! Clocks, flags, absence, takebacks.
+//! Clocks, flags, absence and takebacks.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn clocks(state: &Value) -> (i64, i64) {
 }
 
 #[tokio::test]
-async fn fact_05_first_two_plies_are_free_and_the_last_move_earns_no_increment() {
+async fn fact_05_clock_starts_after_two_plies() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let mut stream = site.game_stream("Whitey", &id).await;
@@ -43,7 +43,7 @@ async fn fact_05_first_two_plies_are_free_and_the_last_move_earns_no_increment()
 }
 
 #[tokio::test]
-async fn fact_06_a_late_move_is_answered_200_and_loses_on_time() {
+async fn fact_06_late_move_answered_200_and_loses_on_time() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "e2e4 e7e5").await;
@@ -62,7 +62,7 @@ async fn fact_06_a_late_move_is_answered_200_and_loses_on_time() {
 }
 
 #[tokio::test]
-async fn a_fallen_flag_is_noticed_with_a_keep_alive_line() {
+async fn flag_checked_at_keep_alive() {
     let site = Site::with(SimOptions {
         speed: 50.0,
         ..SimOptions::default()
@@ -76,7 +76,7 @@ async fn a_fallen_flag_is_noticed_with_a_keep_alive_line() {
 }
 
 #[tokio::test]
-async fn who_cannot_win_does_not_win_on_time() {
+async fn timeout_without_mating_material_is_draw() {
     let site = Site::start().await;
     let fen = "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1";
     let id = site
@@ -91,7 +91,7 @@ async fn who_cannot_win_does_not_win_on_time() {
 }
 
 #[tokio::test]
-async fn fact_16_a_friend_game_is_never_aborted_by_the_site() {
+async fn fact_16_friend_game_never_aborted_by_site() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     let mut stream = site.game_stream("Whitey", &id).await;
@@ -100,7 +100,7 @@ async fn fact_16_a_friend_game_is_never_aborted_by_the_site() {
     stream.quiet(Duration::from_millis(200)).await;
     site.play("Whitey", &id, "e2e4").await;
     assert_eq!(clocks(&stream.full_state().await), (180_000, 180_000));
-    // A game that nobody has begun within a day is gone without a word.
+    // A game without moves is deleted after a day, without an event.
     let forgotten = site.game(BLITZ).await;
     site.sim.advance(Duration::from_secs(25 * 3_600));
     until(async || site.sim.games().iter().all(|game| game.id != forgotten)).await;
@@ -109,7 +109,7 @@ async fn fact_16_a_friend_game_is_never_aborted_by_the_site() {
 }
 
 #[tokio::test]
-async fn games_without_a_clock_are_lost_by_who_does_not_begin_them() {
+async fn clockless_game_without_first_move_lost() {
     let site = Site::start().await;
     let ended = |id: String| {
         let sim = &site.sim;
@@ -128,11 +128,11 @@ async fn games_without_a_clock_are_lost_by_who_does_not_begin_them() {
 }
 
 #[tokio::test]
-async fn who_sits_at_a_game_that_is_deleted_gets_up() {
+async fn deleted_game_released_by_builtin_player() {
     let site = Site::start().await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
-    let sleepy = "Sleepy,kind=sleeper,challenges=Whitey,color=white,clock=180+0";
-    site.sim.spar(sleepy.parse().unwrap());
+    let sleepy = "Sleepy,kind=idle,challenges=Whitey,color=white,clock=180+0";
+    site.sim.add_player(sleepy.parse().unwrap());
     let mut challenge = async || loop {
         let event = events.line().await;
         if event["type"] == "challenge" {
@@ -146,12 +146,12 @@ async fn who_sits_at_a_game_that_is_deleted_gets_up() {
     assert_eq!(watched.line().await["id"], *id);
     site.sim.advance(Duration::from_secs(25 * 3_600));
     while watched.next().await.is_some() {}
-    // There is room for another game.
+    // The player is free for another game.
     assert_ne!(challenge().await, id);
 }
 
 #[tokio::test]
-async fn fact_14_clocks_of_days_and_of_no_limit() {
+async fn fact_14_correspondence_and_unlimited_clocks() {
     const DAY: i64 = 86_400_000;
     let site = Site::start().await;
     let days = site.game("days=3").await;
@@ -187,7 +187,7 @@ async fn fact_26_zero_plus_one_starts_with_three_seconds() {
 }
 
 #[tokio::test]
-async fn fact_15_claims_on_ones_own_turn() {
+async fn fact_15_claim_on_own_turn() {
     let site = Site::start().await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "e2e4 e7e5").await;
@@ -206,7 +206,7 @@ async fn fact_15_claims_on_ones_own_turn() {
 }
 
 #[tokio::test]
-async fn an_opponent_who_left_is_counted_down_and_can_be_claimed() {
+async fn opponent_gone_counts_down_to_claim() {
     let site = Site::with(SimOptions {
         speed: 20.0,
         ..SimOptions::default()
@@ -253,8 +253,8 @@ async fn an_opponent_who_left_is_counted_down_and_can_be_claimed() {
 }
 
 #[tokio::test]
-async fn fact_10_takebacks_shrink_the_list() {
-    // Bots refuse takebacks after their upgrade; these are two that allow them.
+async fn fact_10_takeback_shortens_move_list() {
+    // Bots refuse takebacks after the upgrade; these two allow them.
     let site = Site::with(SimOptions {
         users: ["Give", "Take"]
             .map(|name| NewUser {
@@ -281,7 +281,7 @@ async fn fact_10_takebacks_shrink_the_list() {
     assert_eq!(asked["moves"], "e2e4 e7e5 g1f3");
     takeback("Take", "no").await;
     assert!(stream.full_state().await.get("wtakeback").is_none());
-    // Who was declined has to wait before he may ask again.
+    // After a decline, the next request has to wait.
     takeback("Give", "yes").await;
     stream.quiet(Duration::from_millis(100)).await;
     site.sim.advance(Duration::from_secs(11));
@@ -292,7 +292,7 @@ async fn fact_10_takebacks_shrink_the_list() {
     assert_eq!(state["moves"], "e2e4 e7e5");
     assert!(state.get("wtakeback").is_none());
     assert_eq!(clocks(&state).0, 180_000);
-    // Moving on declines: the flag is still there with the move, and gone in a state of its own.
+    // A move declines: the flag is still set in its state and cleared in a state of its own.
     site.play("Give", &id, "g1f3").await;
     stream.full_state().await;
     site.sim.advance(Duration::from_secs(60));

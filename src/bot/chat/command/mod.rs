@@ -284,8 +284,8 @@ fn draw(draw: &config::Draw) -> String {
     if !draw.accept {
         return "I take no draws in this game.".into();
     }
-    let (min_move, max_win) = (draw.min_move, draw.max_win);
-    let moves = match draw.moves {
+    let (min_move, max_win) = (draw.min_move, draw.max_win_percent);
+    let moves = match draw.min_level_moves {
         0 | 1 => "at a move".to_owned(),
         moves => format!("at {moves} moves in a row"),
     };

@@ -34,7 +34,7 @@ fn moves_are_given_back_to_whom_the_operator_says() {
         let given = everybody.map(|patch| terms(&text, patch()).takebacks);
         assert_eq!(given, expected, "{who}");
     }
-    let rule = "games.most_takebacks = 1\n[[rule]]\nmatch = { bot = true }\nplay = { takebacks = \"always\" }\n";
+    let rule = "games.max_takebacks = 1\n[[rule]]\nmatch = { bot = true }\nplay = { takebacks = \"always\" }\n";
     let given = everybody.map(|patch| terms(rule, patch()).takebacks);
     assert_eq!(given, [1, 0, 1, 1]);
 }

@@ -5,7 +5,7 @@ use crate::chess::pgn::{self, Eval};
 
 type Read = Vec<Result<Record, ReadError>>;
 
-/// Reads a text in pieces of so many bytes.
+/// Reads a text in chunks of `size` bytes.
 fn read_in_pieces(text: &[u8], size: usize) -> Read {
     let mut reader = Reader::new();
     let mut games = Vec::new();
@@ -31,13 +31,13 @@ fn read_one(text: &str) -> Record {
         .unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
-fn said(error: &Result<Record, ReadError>) -> String {
+fn error_text(error: &Result<Record, ReadError>) -> String {
     error.as_ref().map(|_| ()).expect_err("no game").to_string()
 }
 
-/// The game as its writer would write it.
+/// The game as written by [`pgn::write`].
 fn written(record: &Record) -> String {
-    pgn::write(&record.tags, &record.game, &record.notes, record.outcome)
+    pgn::write(&record.tags, &record.game, &record.comments, record.outcome)
 }
 
 fn san(record: &Record) -> String {
@@ -50,7 +50,7 @@ fn san(record: &Record) -> String {
     moves.join(" ")
 }
 
-/// As python-chess writes it, quotes in tags and all.
+/// Written by python-chess, with unescaped quotes in tags.
 const WITH_VARIATIONS: &str = r#"[Event "A "quoted" \ event"]
 [Site "?"]
 [Date "????.??.??"]
@@ -71,7 +71,7 @@ const WITH_VARIATIONS: &str = r#"[Event "A "quoted" \ event"]
 "#;
 
 #[test]
-fn variations_and_marks_are_skipped_and_comments_kept() {
+fn read_skips_variations_and_keeps_comments() {
     let games = read(WITH_VARIATIONS);
     let [Ok(first), Ok(second)] = &games[..] else {
         panic!("{games:?}");
@@ -79,20 +79,20 @@ fn variations_and_marks_are_skipped_and_comments_kept() {
     assert_eq!(san(first), "e4 e5 Nf3 Nc6 Bb5 a6");
     assert_eq!(first.tags.get("Event"), Some(r#"A "quoted" \ event"#));
     assert_eq!(first.tags.get("White"), Some("Ä"));
-    assert_eq!(first.preface.text, "before it all");
-    let note = Note {
+    assert_eq!(first.initial_comment.text, "before it all");
+    let comment = MoveComment {
         clock: Some(Duration::from_millis(179_500)),
         eval: Some(Eval::Centipawns(-31)),
         text: "solid".to_owned(),
     };
-    assert_eq!(first.notes, [Note::default(), note]);
+    assert_eq!(first.comments, [MoveComment::default(), comment]);
     assert_eq!(first.outcome, Outcome::Draw);
     assert_eq!(san(second), "Rxg8+ Kc7");
     assert_eq!(second.outcome, Outcome::Win(Color::Black));
 }
 
 #[test]
-fn what_we_write_reads_back() {
+fn write_then_read_is_identity() {
     let mut random = fastrand::Rng::with_seed(5);
     let mut text = String::new();
     let mut games = Vec::new();
@@ -103,13 +103,13 @@ fn what_we_write_reads_back() {
             Position::chess960_start(random.u32(..960)).expect("below 960")
         };
         let mut game = Game::new(initial);
-        let mut notes = Vec::new();
+        let mut comments = Vec::new();
         for _ in 0..random.usize(..200) {
             let Some(mv) = random.choice(game.position().legal_moves().iter().copied()) else {
                 break;
             };
             game.play(mv);
-            notes.push(Note {
+            comments.push(MoveComment {
                 clock: random
                     .bool()
                     .then(|| Duration::from_secs(random.u64(..20_000))),
@@ -124,7 +124,7 @@ fn what_we_write_reads_back() {
         let mut tags = Tags::default();
         tags.set("White", "a \"b\" \\ c \\");
         let outcome = [Outcome::Draw, Outcome::Unknown, Outcome::Win(Color::White)][number % 3];
-        let one = pgn::write(&tags, &game, &notes, outcome);
+        let one = pgn::write(&tags, &game, &comments, outcome);
         text += &one;
         text.push('\n');
         games.push((one, game));
@@ -140,7 +140,7 @@ fn what_we_write_reads_back() {
 }
 
 #[test]
-fn what_people_write_is_understood() {
+fn read_accepts_common_variations() {
     for (text, moves) in [
         ("1.e4 e5 2.Nf3", "e4 e5 Nf3"),
         ("e4 c5!? 2. Nf3 ?! d6", "e4 c5 Nf3 d6"),
@@ -159,9 +159,9 @@ fn what_people_write_is_understood() {
 }
 
 #[test]
-fn games_without_moves_or_results_are_games() {
+fn read_without_moves_or_result_is_a_game() {
     let games = read("[White \"A\"]\n[Result \"1-0\"]\n\n[Black \"B\"]\n\n");
-    // One section of tags is one game, whatever blank lines are in it.
+    // One tag section is one game, even with blank lines in it.
     assert_eq!(games.len(), 1);
     let record = read_one("[White \"A\"]\n[Result \"1-0\"]\n");
     assert_eq!(record.outcome, Outcome::Win(Color::White));
@@ -175,71 +175,68 @@ fn games_without_moves_or_results_are_games() {
 }
 
 #[test]
-fn old_files_in_latin_1_are_read() {
+fn read_of_latin_1_is_decoded() {
     let games = read_in_pieces(b"[White \"J\xfcrgen\"]\n\n1. e4 { sch\xf6n } *\n", 7);
     let record = games[0].as_ref().expect("a game");
     assert_eq!(record.tags.get("White"), Some("Jürgen"));
-    assert_eq!(record.notes[0].text, "schön");
+    assert_eq!(record.comments[0].text, "schön");
 }
 
 #[test]
-fn errors_name_line_and_move_and_the_next_game_is_read() {
+fn read_of_bad_game_names_place_and_continues() {
     for (wrong, message) in [
         (
             "[White \"A\"]\n\n1. e4 e5\n2. Qxh9 { a }\n[%clk 1]\n",
-            "line 4, move 2.: \"Qxh9\" is no move",
+            "line 4, move 2.: \"Qxh9\" is not a move",
         ),
         (
             "1. e4 e5 2. Nf3\nQxh2 3. a3\n",
-            "line 2, move 2...: \"Qxh2\" is not legal here",
+            "line 2, move 2...: \"Qxh2\" is not a legal move here",
         ),
         (
             "[White \"A\"]\n[White B]\n[Black \"C\"]\n\n1. e4\n",
-            "line 2: \"[White B\" is no tag; one is like [White \"Anna\"]",
+            "line 2: \"[White B\" is not a tag like [White \"Anna\"]",
         ),
         (
             "[White \"A\n\n1. e4\n",
-            "line 1: \"[White \\\"A\" is no tag; one is like [White \"Anna\"]",
+            "line 1: \"[White \\\"A\" is not a tag like [White \"Anna\"]",
         ),
         (
             "[Variant \"Atomic\"]\n\n1. e4\n",
-            "line 3: the variant \"Atomic\" is not known",
+            "line 3: unsupported variant \"Atomic\"",
         ),
         (
             "[FEN \"8/8/8/8/8/8/8/4K3 w - - 0 1\"]\n\n1. e4\n",
-            "line 3: the tag FEN: Black has no king",
+            "line 3: tag FEN: Black has no king",
         ),
-        (
-            "1. e4 e5 } 2. d4\n",
-            "line 1, move 2.: '}' has no meaning here",
-        ),
+        ("1. e4 e5 } 2. d4\n", "line 1, move 2.: unexpected '}'"),
         (
             "1. e4 (1. d4\n",
-            "line 3, move 1...: the variation does not end",
+            "line 3, move 1...: variation is not closed",
         ),
     ] {
         let text = format!("{wrong}\n[Event \"next\"]\n\n1. d4 *\n");
         let games = read(&text);
         assert_eq!(games.len(), 2, "{text}\n{games:?}");
-        assert_eq!(said(&games[0]), message, "{text}");
+        assert_eq!(error_text(&games[0]), message, "{text}");
         let next = games[1].as_ref().expect("the next game");
         assert_eq!(next.tags.get("Event"), Some("next"), "{text}");
         assert_eq!(san(next), "d4");
     }
     let open = read("1. e4 { and so on\n\n");
     assert_eq!(
-        said(&open[0]),
-        "line 3, move 1...: the comment does not end"
+        error_text(&open[0]),
+        "line 3, move 1...: comment is not closed"
     );
     let open = read("1. e4 ( 1. d4");
     assert_eq!(
-        said(&open[0]),
-        "line 1, move 1...: the variation does not end"
+        error_text(&open[0]),
+        "line 1, move 1...: variation is not closed"
     );
 }
 
 #[test]
-fn no_game_takes_more_memory_than_any_game_needs() {
+fn read_of_huge_game_is_refused() {
     let long = [
         format!("1. e4 {{{}", "word ".repeat(400_000)),
         format!(
@@ -256,7 +253,7 @@ fn no_game_takes_more_memory_than_any_game_needs() {
         let problem = games[0].as_ref().expect_err("too much").problem.clone();
         assert_eq!(problem, Problem::TooLong);
     }
-    // What is skipped needs no room.
+    // Skipped text needs no memory.
     let text = format!(
         "1. e4 ({}) {} e5 *",
         "1. d4 {!} ".repeat(200_000),
@@ -266,7 +263,7 @@ fn no_game_takes_more_memory_than_any_game_needs() {
 }
 
 #[test]
-fn no_text_upsets_the_reader_and_pieces_make_no_difference() {
+fn read_of_random_text_does_not_depend_on_chunks() {
     let mut random = fastrand::Rng::with_seed(3);
     let start = WITH_VARIATIONS.as_bytes();
     let letters = b"[]{}()\";%$*.\\\n \t01-2/KQNOxe4=#+\0\xff\xc3\xef";

@@ -1,15 +1,15 @@
-//! A whole arena, from the first pairing to the last result.
+//! A complete arena, from the first pairing to the results.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use knightwatch::sim::{ArenaOptions, Kind, SimOptions, Sparring};
+use knightwatch::sim::{ArenaOptions, PlayerKind, PlayerOptions, SimOptions};
 use serde_json::Value;
 
 use super::{BULLET, hold, ndjson};
 use crate::sim::site::{Site, text};
 
-/// Points as the site's help page explains them, counted from the results alone.
+/// Points as explained on Lichess's help page, counted from the results alone.
 #[derive(Default)]
 struct Count {
     points: Vec<u32>,
@@ -55,9 +55,9 @@ fn recount(games: &[Value]) -> HashMap<String, Count> {
 }
 
 #[tokio::test]
-async fn sixteen_bots_play_an_arena_to_its_end() {
+async fn arena_sixteen_bots_play_to_end() {
     let site = Site::with(SimOptions {
-        // Fifteen seconds, in which also a slow machine plays a game for each of them.
+        // Fifteen seconds, enough for one game each on a slow machine.
         speed: 20.0,
         ..SimOptions::default()
     })
@@ -65,18 +65,21 @@ async fn sixteen_bots_play_an_arena_to_its_end() {
     let id = hold(
         &site.sim,
         &ArenaOptions {
-            starts: Duration::from_secs(10),
+            starts_in: Duration::from_secs(10),
             rated: true,
             password: Some("residents know it".to_owned()),
             ..ArenaOptions::for_bots("Sixteen", BULLET, 5)
         },
     );
-    for (name, kind) in [("Greedy", Kind::Greedy), ("Random", Kind::Random)] {
-        site.sim.spar(Sparring {
+    for (name, kind) in [
+        ("Greedy", PlayerKind::Greedy),
+        ("Random", PlayerKind::Random),
+    ] {
+        site.sim.add_player(PlayerOptions {
             copies: 8,
             delay: Duration::ZERO..=Duration::from_millis(100),
-            arenas: true,
-            ..Sparring::new(name, kind)
+            joins_arenas: true,
+            ..PlayerOptions::new(name, kind)
         });
     }
     let path = format!("/api/tournament/{id}");
@@ -131,7 +134,7 @@ async fn sixteen_bots_play_an_arena_to_its_end() {
         let standing = u64::from(total) * 10_000 + result["performance"].as_u64().unwrap();
         assert!(standing <= last, "{result}");
         last = standing;
-        // Nobody meets the same opponent twice in a row, and colours come in turn.
+        // No opponent is repeated immediately, and colors alternate.
         let again = count.opponents.windows(2).any(|two| two[0] == two[1]);
         assert!(!again, "{:?}", count.opponents);
         assert!(count.whites.abs() <= 3, "{}", count.whites);

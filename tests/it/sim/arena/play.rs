@@ -1,18 +1,18 @@
-//! The games of an arena, as their players live through them.
+//! Arena games as seen by their players.
 
 use std::time::Duration;
 
 use knightwatch::sim::{ArenaOptions, NewUser, Quirks, SimOptions, TimeControl};
 use serde_json::Value;
 
-use super::{BULLET, hold, leap, with_bots};
+use super::{BULLET, advance_until, hold, with_bots};
 use crate::sim::site::{Lines, Site};
 
-/// An arena that begins at once.
+/// An arena that starts at once.
 fn now(bots: bool, clock: TimeControl) -> ArenaOptions {
     ArenaOptions {
         id: Some("rehearse".to_owned()),
-        starts: Duration::ZERO,
+        starts_in: Duration::ZERO,
         bots,
         ..ArenaOptions::for_bots("Friday", clock, 30)
     }
@@ -29,16 +29,16 @@ async fn standing(site: &Site, name: &str) -> Value {
     found.cloned().unwrap_or(Value::Null)
 }
 
-/// Two who have just been paired.
+/// Two players who were just paired.
 struct Pair {
     id: String,
     white: &'static str,
     black: &'static str,
-    /// What White's stream of events says next.
+    /// The next event of White.
     event: Value,
 }
 
-/// Lets two join and waits until they are paired.
+/// Joins two players and waits until they are paired.
 async fn paired(site: &Site, users: [&'static str; 2], form: &str) -> Pair {
     let mut events = Vec::new();
     for user in users {
@@ -46,7 +46,7 @@ async fn paired(site: &Site, users: [&'static str; 2], form: &str) -> Pair {
         let joined = site.post(user, "/api/tournament/rehearse/join", form).await;
         assert_eq!(joined.0, 200, "{user}: {}", joined.1);
     }
-    let id = leap(site, "a game", async || {
+    let id = advance_until(site, "a game", async || {
         let games = site.sim.games();
         games
             .iter()
@@ -79,7 +79,7 @@ async fn started(events: &mut Lines) -> Value {
 const BOTS: [&str; 2] = ["Whitey", "Blacky"];
 
 #[tokio::test]
-async fn a_pairing_says_where_it_comes_from() {
+async fn arena_pairing_names_its_source() {
     let site = Site::start().await;
     hold(&site.sim, &now(true, BULLET));
     let pair = paired(&site, BOTS, "").await;
@@ -93,7 +93,7 @@ async fn a_pairing_says_where_it_comes_from() {
     assert_eq!(full["tournamentId"], "rehearse");
     let (_, playing) = site.get(pair.black, "/api/account/playing").await;
     assert_eq!(playing["nowPlaying"][0]["tournamentId"], "rehearse");
-    // A game of a challenge says nothing of that.
+    // A game from a challenge has no such keys.
     let id = site.game("clock.limit=60&clock.increment=0").await;
     let full = site.full("Whitey", &id).await;
     assert!(full.get("tournamentId").is_none());
@@ -101,7 +101,7 @@ async fn a_pairing_says_where_it_comes_from() {
 }
 
 #[tokio::test]
-async fn states_tell_how_long_the_first_move_may_take() {
+async fn arena_state_contains_expiration() {
     for expiration in [true, false] {
         let site = Site::with(SimOptions {
             quirks: Quirks {
@@ -131,13 +131,13 @@ async fn states_tell_how_long_the_first_move_may_take() {
 }
 
 #[tokio::test]
-async fn fact_16_who_does_not_begin_an_arena_game_loses_it_and_is_withdrawn() {
+async fn fact_16_arena_no_first_move_loses_and_withdraws() {
     let site = Site::start().await;
     hold(&site.sim, &now(true, BULLET));
     let pair = paired(&site, BOTS, "").await;
     let mut stream = site.game_stream(pair.black, &pair.id).await;
     stream.line().await;
-    let last = leap(&site, "the end of the game", async || {
+    let last = advance_until(&site, "the end of the game", async || {
         let games = site.sim.games();
         games
             .into_iter()
@@ -162,13 +162,13 @@ async fn fact_16_who_does_not_begin_an_arena_game_loses_it_and_is_withdrawn() {
         (&winner["score"], &winner["sheet"]["scores"]),
         (&2.into(), &"2".into())
     );
-    // Nothing keeps him from coming back at once.
+    // Rejoining is allowed at once.
     site.ok(pair.white, "/api/tournament/rehearse/join").await;
     assert!(standing(&site, pair.white).await.get("withdraw").is_none());
 }
 
 #[tokio::test]
-async fn the_time_for_a_first_move_follows_the_speed() {
+async fn arena_first_move_time_depends_on_speed() {
     for (clock, variant, millis) in [
         (TimeControl::clock(60, 0), "standard", 16_000),
         (TimeControl::clock(60, 0), "chess960", 20_000),
@@ -192,7 +192,7 @@ async fn the_time_for_a_first_move_follows_the_speed() {
 }
 
 #[tokio::test]
-async fn an_arena_game_cannot_be_aborted_talked_in_or_taken_back() {
+async fn arena_game_has_no_abort_chat_or_takeback() {
     let site = Site::start().await;
     hold(&site.sim, &now(true, BULLET));
     let pair = paired(&site, BOTS, "").await;
@@ -215,12 +215,12 @@ async fn an_arena_game_cannot_be_aborted_talked_in_or_taken_back() {
         stream.full_state().await;
     }
     site.ok(pair.white, &call("takeback/yes")).await;
-    // Draws are offered as everywhere.
+    // Draws can be offered as usual.
     site.ok(pair.white, &call("draw/yes")).await;
     assert_eq!(stream.full_state().await["wdraw"], true);
     site.ok(pair.black, &call("draw/yes")).await;
     assert_eq!(stream.full_state().await["status"], "draw");
-    // So early it is worth nothing.
+    // So early a draw scores nothing.
     for name in BOTS {
         let player = standing(&site, name).await;
         assert_eq!(
@@ -231,7 +231,7 @@ async fn an_arena_game_cannot_be_aborted_talked_in_or_taken_back() {
 }
 
 #[tokio::test]
-async fn an_arena_game_can_be_resigned_before_the_first_move() {
+async fn arena_game_resigned_before_first_move() {
     let site = Site::start().await;
     hold(&site.sim, &now(true, BULLET));
     let pair = paired(&site, BOTS, "").await;
@@ -241,27 +241,27 @@ async fn an_arena_game_can_be_resigned_before_the_first_move() {
     let game = games.iter().find(|game| game.id == pair.id).unwrap();
     assert_eq!((game.status, game.result), ("resign", "1-0"));
     assert_eq!(standing(&site, pair.white).await["score"], 2);
-    // Two alone are paired with each other again.
-    leap(&site, "the next game", async || {
+    // If only two players are left, they are paired again.
+    advance_until(&site, "the next game", async || {
         (site.sim.games().len() > 1).then_some(())
     })
     .await;
 }
 
 #[tokio::test]
-async fn fact_28_pauses_of_the_leaders_have_to_be_sat_out() {
+async fn fact_28_arena_leaders_wait_out_pauses() {
     let site = with_bots(&["Third"]).await;
     hold(&site.sim, &now(true, TimeControl::clock(300, 0)));
     let join = "/api/tournament/rehearse/join";
     let withdraw = "/api/tournament/rehearse/withdraw";
     site.ok("Whitey", join).await;
-    leap(&site, "the start", async || {
+    advance_until(&site, "the start", async || {
         page(&site).await.get("isStarted").cloned()
     })
     .await;
     let waiting = "Your pause is not over yet";
     let seconds = Duration::from_secs;
-    // Ten seconds for the first, then 300 / 15 for every further one.
+    // Ten seconds for the first pause, then 300 / 15 for each further one.
     for delay in [10, 20, 40] {
         site.ok("Whitey", withdraw).await;
         assert_eq!(standing(&site, "Whitey").await["withdraw"], true);
@@ -274,7 +274,7 @@ async fn fact_28_pauses_of_the_leaders_have_to_be_sat_out() {
         site.sim.advance(seconds(delay as u64 / 2 + 1));
         site.ok("Whitey", join).await;
     }
-    // After twenty minutes without a pause all is forgotten.
+    // After twenty minutes without a pause the count starts over.
     site.sim.advance(seconds(20 * 60));
     site.ok("Whitey", withdraw).await;
     site.sim.advance(seconds(10));
@@ -282,7 +282,7 @@ async fn fact_28_pauses_of_the_leaders_have_to_be_sat_out() {
 }
 
 #[tokio::test]
-async fn withdrawing_before_the_start_costs_nothing() {
+async fn arena_withdrawal_before_start_is_free() {
     let site = Site::start().await;
     hold(&site.sim, &super::later("Friday"));
     for _ in 0..3 {
@@ -293,7 +293,7 @@ async fn withdrawing_before_the_start_costs_nothing() {
 }
 
 #[tokio::test]
-async fn a_human_goes_berserk_for_a_point_more() {
+async fn arena_berserk_win_scores_extra_point() {
     let site = Site::start().await;
     hold(&site.sim, &now(false, TimeControl::clock(600, 5)));
     let pair = paired(&site, ["Anna", "Bobby"], "pairMeAsap=true").await;
@@ -305,7 +305,7 @@ async fn a_human_goes_berserk_for_a_point_more() {
     site.ok(pair.white, &call("berserk")).await;
     site.refused(pair.white, &call("berserk"), "", 400, "Cannot berserk")
         .await;
-    // Nobody is told before the next state.
+    // Nothing is sent before the next state.
     board.quiet(Duration::from_millis(200)).await;
     let mut left = 0;
     for ply in 0..14 {
@@ -331,13 +331,13 @@ async fn a_human_goes_berserk_for_a_point_more() {
         (&winner["score"], &winner["sheet"]["scores"]),
         (&3.into(), &"3".into())
     );
-    // Too late in a game that is over.
+    // Too late in a finished game.
     site.refused(pair.white, &call("berserk"), "", 400, "Cannot berserk")
         .await;
 }
 
 #[tokio::test]
-async fn bots_wait_for_their_opponents_whether_they_run_or_not_and_humans_ask() {
+async fn arena_bots_paired_when_waiting_and_humans_on_request() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot("Third"), NewUser::bot("Fourth")],
         ..SimOptions::default()
@@ -347,7 +347,7 @@ async fn bots_wait_for_their_opponents_whether_they_run_or_not_and_humans_ask() 
     for name in ["Whitey", "Blacky", "Third", "Anna"] {
         site.ok(name, "/api/tournament/rehearse/join").await;
     }
-    leap(&site, "the first wave", async || {
+    advance_until(&site, "the first wave", async || {
         (!site.sim.games().is_empty()).then_some(())
     })
     .await;
@@ -362,18 +362,18 @@ async fn bots_wait_for_their_opponents_whether_they_run_or_not_and_humans_ask() 
 }
 
 #[tokio::test]
-async fn who_has_withdrawn_is_not_paired() {
+async fn arena_withdrawn_player_not_paired() {
     let site = with_bots(&["Third"]).await;
     hold(&site.sim, &now(true, BULLET));
     let pair = paired(&site, BOTS, "").await;
     site.ok(pair.white, "/api/tournament/rehearse/withdraw")
         .await;
     site.ok("Third", "/api/tournament/rehearse/join").await;
-    // His game goes on and counts.
+    // The withdrawn player's game continues and counts.
     site.ok(pair.black, &format!("/api/bot/game/{}/resign", pair.id))
         .await;
     assert_eq!(standing(&site, pair.white).await["score"], 2);
-    let next = leap(&site, "the next game", async || {
+    let next = advance_until(&site, "the next game", async || {
         site.sim.games().into_iter().find(|game| game.id != pair.id)
     })
     .await;
@@ -385,7 +385,7 @@ async fn who_has_withdrawn_is_not_paired() {
 }
 
 #[tokio::test]
-async fn pairings_close_before_the_end_and_what_is_played_then_does_not_count() {
+async fn arena_pairings_close_before_end() {
     let site = Site::start().await;
     let options = ArenaOptions {
         minutes: 2,
@@ -393,16 +393,16 @@ async fn pairings_close_before_the_end_and_what_is_played_then_does_not_count() 
     };
     hold(&site.sim, &options);
     let join = "/api/tournament/rehearse/join";
-    leap(&site, "the start", async || {
+    advance_until(&site, "the start", async || {
         page(&site).await.get("isStarted").cloned()
     })
     .await;
-    // Half of ten minutes are more than two: pairings are closed from the beginning.
+    // Half of ten minutes is more than two: pairings are closed from the start.
     site.ok("Whitey", join).await;
     site.ok("Blacky", join).await;
     assert_eq!(page(&site).await["pairingsClosed"], true);
-    // Nobody has played, so nothing is left of it.
-    leap(&site, "the end", async || {
+    // No game was played, so there are no results.
+    advance_until(&site, "the end", async || {
         (page(&site).await["error"] == "Not found").then_some(())
     })
     .await;
@@ -417,7 +417,7 @@ async fn pairings_close_before_the_end_and_what_is_played_then_does_not_count() 
     for (user, uci) in [(pair.white, "e2e4"), (pair.black, "e7e5")] {
         site.play(user, &pair.id, uci).await;
     }
-    let over = leap(&site, "the end", async || {
+    let over = advance_until(&site, "the end", async || {
         let page = page(&site).await;
         page.get("isFinished").is_some().then_some(page)
     })

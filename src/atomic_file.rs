@@ -1,0 +1,155 @@
+//! Atomic file writes.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+/// Writes a file atomically: to a temporary file in the same directory, then renamed.
+///
+/// # Errors
+///
+/// If the file cannot be written; an existing file is then unchanged.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_with(path, |file| file.write_all(bytes))
+}
+
+/// Like [`write`], with mode 0600 whatever mode the file had.
+///
+/// # Errors
+///
+/// As for [`write`].
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_with_mode(path, Some(0o600), |file| file.write_all(bytes))
+}
+
+/// Like [`write`], with the content that `content` writes. Symbolic links are followed and an existing file keeps its
+/// mode; pipes and devices are written to directly.
+///
+/// # Errors
+///
+/// If the file cannot be written or `content` fails; an existing file is then unchanged.
+pub fn write_with<T, E: From<io::Error>>(
+    path: &Path,
+    content: impl FnOnce(&mut BufWriter<File>) -> Result<T, E>,
+) -> Result<T, E> {
+    write_with_mode(path, None, content)
+}
+
+/// Like [`write_with`], with a mode.
+fn write_with_mode<T, E: From<io::Error>>(
+    path: &Path,
+    mode: Option<u32>,
+    content: impl FnOnce(&mut BufWriter<File>) -> Result<T, E>,
+) -> Result<T, E> {
+    let existing = fs::metadata(path).ok();
+    if existing
+        .as_ref()
+        .is_some_and(|existing| !existing.is_file() && !existing.is_dir())
+    {
+        let mut special_file = BufWriter::new(OpenOptions::new().write(true).open(path)?);
+        let result = content(&mut special_file)?;
+        special_file.flush()?;
+        return Ok(result);
+    }
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let Some(name) = path.file_name() else {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
+    };
+    let mut temporary = name.to_owned();
+    temporary.push(format!(".{}.new", std::process::id()));
+    let temporary = path.with_file_name(temporary);
+    let written = || {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let file = options.mode(mode.unwrap_or(0o666)).open(&temporary)?;
+        let permissions = match mode {
+            Some(mode) => Some(Permissions::from_mode(mode)),
+            None => existing.map(|existing| existing.permissions()),
+        };
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions)?;
+        }
+        let mut file = BufWriter::new(file);
+        let result = content(&mut file)?;
+        file.flush()?;
+        file.get_ref().sync_all()?;
+        fs::rename(&temporary, &path)?;
+        Ok(result)
+    };
+    written().inspect_err(|_| {
+        // The original error is reported.
+        let _ = fs::remove_file(&temporary);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{FileTypeExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn write_replaces_whole_file_or_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
+        for text in ["a first text", "another"] {
+            write(&path, text.as_bytes()).expect("written");
+            assert_eq!(fs::read_to_string(&path).expect("read"), text);
+        }
+        let taken = folder.path().join("taken");
+        fs::create_dir(&taken).expect("made");
+        assert!(write(&taken, b"in vain").is_err());
+        assert!(write(Path::new("/"), b"in vain").is_err());
+        assert_eq!(fs::read_dir(folder.path()).expect("listed").count(), 2);
+    }
+
+    #[test]
+    fn write_follows_link_and_keeps_mode() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "before").expect("written");
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("private");
+        symlink("file", &link).expect("linked");
+        write(&link, b"after").expect("written");
+        assert_eq!(fs::read_to_string(&file).expect("read"), "after");
+        assert!(fs::symlink_metadata(&link).expect("there").is_symlink());
+        let mode = fs::metadata(&file).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn write_private_sets_mode_0600() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("file");
+        for text in ["new", "known"] {
+            write_private(&file, text.as_bytes()).expect("written");
+            assert_eq!(fs::read_to_string(&file).expect("read"), text);
+            let mode = fs::metadata(&file).expect("there").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{text}");
+            fs::set_permissions(&file, Permissions::from_mode(0o666)).expect("public");
+        }
+    }
+
+    #[test]
+    fn write_to_device_keeps_it() {
+        write(Path::new("/dev/null"), b"nothing").expect("written");
+        let null = fs::symlink_metadata("/dev/null").expect("there");
+        assert!(null.file_type().is_char_device());
+        assert!(write(Path::new("/dev/full"), b"something").is_err());
+    }
+
+    #[test]
+    fn write_with_failing_content_keeps_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
+        write(&path, b"before").expect("written");
+        let failed = write_with(&path, |file| {
+            file.write_all(b"half")?;
+            Err::<(), _>(io::Error::other("no more"))
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read_to_string(&path).expect("read"), "before");
+        assert_eq!(fs::read_dir(folder.path()).expect("listed").count(), 1);
+    }
+}

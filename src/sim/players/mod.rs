@@ -1,0 +1,188 @@
+//! Built-in players.
+//!
+//! A [`PlayerKind`] chooses the moves; [`Behavior`] covers everything else and combines with any kind. All random choices
+//! follow the seed of the site and the player's name, so the same opponent moves get the same replies.
+
+mod behavior;
+mod builtin;
+mod challenger;
+mod chat;
+mod game_task;
+mod move_choice;
+mod raw;
+mod spec;
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::TimeControl;
+
+pub use behavior::{Behavior, ChatStyle, Disconnect};
+
+pub(super) use builtin::BuiltinPlayer;
+pub(super) use move_choice::SearchPool;
+pub(super) use spec::parse_spec;
+
+/// Options of a built-in player.
+///
+/// Parsed from text as on the command line, `NAME,key=value,key,...`, or deserialized from a table with the same keys.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "raw::RawPlayer")]
+pub struct PlayerOptions {
+    pub name: String,
+    /// Number of accounts. With more than one, each name gets its number appended.
+    pub copies: usize,
+    /// Has the BOT title; otherwise it looks like a human.
+    pub bot: bool,
+    pub rating: u32,
+    pub kind: PlayerKind,
+    /// Simulated time per move.
+    pub delay: RangeInclusive<Duration>,
+    pub behavior: Behavior,
+    pub challenges: Option<ChallengePlan>,
+    /// Joins every arena that admits bots.
+    pub joins_arenas: bool,
+}
+
+impl PlayerOptions {
+    /// A bot that accepts every challenge, moves after 200 to 300 ms and never resigns.
+    pub fn new(name: impl Into<String>, kind: PlayerKind) -> Self {
+        Self {
+            name: name.into(),
+            copies: 1,
+            bot: true,
+            rating: 1500,
+            kind,
+            delay: Duration::from_millis(200)..=Duration::from_millis(300),
+            behavior: Behavior::default(),
+            challenges: None,
+            joins_arenas: false,
+        }
+    }
+
+    pub fn challenging(self, plan: ChallengePlan) -> Self {
+        Self {
+            challenges: Some(plan),
+            ..self
+        }
+    }
+
+    /// The options of each copy.
+    pub(super) fn expand_copies(self) -> Vec<Self> {
+        if self.copies <= 1 {
+            return vec![self];
+        }
+        (1..=self.copies)
+            .map(|number| Self {
+                name: format!("{}{number}", self.name),
+                copies: 1,
+                ..self.clone()
+            })
+            .collect()
+    }
+}
+
+/// Move choice of a built-in player.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlayerKind {
+    /// Random legal moves.
+    Random,
+    /// Mates, else captures the most valuable piece, else gives check, else moves at random.
+    Greedy,
+    /// The engine with this many nodes per move.
+    Engine { nodes: u64 },
+    /// Never moves.
+    Idle,
+}
+
+/// Challenges that a built-in player sends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChallengePlan {
+    pub opponent: String,
+    /// Used in turn.
+    pub time_controls: Vec<TimeControl>,
+    /// The challenger's colour, used in turn.
+    pub colors: Vec<ColorChoice>,
+    pub rated: bool,
+    /// `standard`, `chess960` or `fromPosition`.
+    pub variant: String,
+    /// Start position for `fromPosition` and `chess960`.
+    pub fen: Option<String>,
+    /// Games in total; `None`: unlimited.
+    pub count: Option<usize>,
+    /// Maximum number of simultaneous games and pending challenges.
+    pub concurrency: usize,
+    /// Challenges sent at once. Each replaces the one before it, unless that was accepted immediately.
+    pub burst: usize,
+    /// Cancels every Nth challenge within a second; `None`: none.
+    pub cancel_every: Option<usize>,
+}
+
+impl ChallengePlan {
+    /// Casual standard games, unlimited, one at a time, with random colours.
+    pub fn against(opponent: impl Into<String>, time_control: TimeControl) -> Self {
+        Self {
+            opponent: opponent.into(),
+            time_controls: vec![time_control],
+            colors: vec![ColorChoice::Random],
+            rated: false,
+            variant: "standard".to_owned(),
+            fen: None,
+            count: None,
+            concurrency: 1,
+            burst: 1,
+            cancel_every: None,
+        }
+    }
+}
+
+/// Colour requested by a challenger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ColorChoice {
+    White,
+    Black,
+    Random,
+}
+
+/// Summary of a game.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GameSummary {
+    pub id: String,
+    pub white: String,
+    pub black: String,
+    pub variant: &'static str,
+    pub time_control: TimeControl,
+    pub rated: bool,
+    pub plies: usize,
+    /// Lichess's status name: `started`, `mate`, `resign`, `outoftime`, ...
+    pub status: &'static str,
+    /// `1-0`, `0-1`, `1/2-1/2`; `*` for running and aborted games.
+    pub result: &'static str,
+    /// Remaining time of White and Black; `None` in unlimited games.
+    pub time_left: [Option<Duration>; 2],
+    /// Clock time that White and Black lost to injected delays of lines and moves.
+    pub fault_delay: [Duration; 2],
+}
+
+/// `aBcDeFgH  Rookie - MyBot  0-1 mate  43 plies  60+0`
+impl fmt::Display for GameSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            id, white, black, ..
+        } = self;
+        let (result, status, plies) = (self.result, self.status, self.plies);
+        let clock = self.time_control;
+        write!(
+            f,
+            "{id}  {white} - {black}  {result} {status}  {plies} plies  {clock}"
+        )?;
+        if self.variant != "standard" {
+            write!(f, "  {}", self.variant)?;
+        }
+        Ok(())
+    }
+}
