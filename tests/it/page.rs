@@ -564,10 +564,7 @@ fn positions_and_games_are_drawn_from_the_command_line() {
     assert!(film.status.success() && film.stdout.starts_with(b"<svg "));
     for (what, why) in [
         ("8/8/8/4k3/8/8/4P3/4X3 w - - 0 1", "\"X\" is not a piece"),
-        (
-            "nothing.pgn",
-            "hint: a position is given as FEN or as moves",
-        ),
+        ("nothing.pgn", "hint: give a position as FEN or as moves"),
     ] {
         let refused = render(&[what, "-o", "none.svg"]);
         assert_eq!(refused.status.code(), Some(1));
