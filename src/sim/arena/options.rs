@@ -302,7 +302,7 @@ mod tests {
             ("Bots,clock=3d", "needs a clock"),
             ("Bots,minutes=ten", "`minutes`"),
             ("Bots,minutes=0", "at least a minute"),
-            ("Bots,starts-in=soon", "no time"),
+            ("Bots,starts-in=soon", "not a duration"),
             ("Bots,bots=perhaps", "`bots`"),
             ("Bots,speed=9", "`speed`"),
             ("Bots,clock", "`clock`"),

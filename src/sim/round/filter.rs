@@ -30,7 +30,7 @@ impl GameFilter {
         let perfs = params.get("perfType").unwrap_or_default().split(',');
         Self {
             user,
-            opponent: params.get("opponent").map(UserId::of),
+            opponent: params.get("vs").map(UserId::of),
             since: number("since"),
             until: number("until"),
             rated: flag("rated"),
