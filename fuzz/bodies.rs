@@ -19,8 +19,8 @@ use knightwatch::lichess::model::{
     Arena, Challenge, Challenges, ChatLine, Event, FromLine, GameEvent, GameInfo, TokenInfo, User,
     UserStatus, Username, clean, clip,
 };
-use knightwatch::lichess::retry::{self, Gate, Kind, Retry};
-use knightwatch::lichess::{Error, Line, Lines, Playing, Refusal, Token, decode};
+use knightwatch::lichess::retry::{self, Gate, RequestKind, Retry};
+use knightwatch::lichess::{Error, ErrorResponse, Line, LineSplitter, Playing, Token, decode};
 use knightwatch::uci;
 
 /// A target's name and what it does.
@@ -66,7 +66,7 @@ pub fn stream(data: &[u8]) {
     let (size, data) = split(data);
     // The fuzzer's inputs have 800 bytes: some get a limit that they can go beyond.
     let limit = if size % 8 < 2 { 100 } else { 2_000 };
-    let mut lines = Lines::new(limit);
+    let mut lines = LineSplitter::new(limit);
     let mut taken = 0;
     let mut read = |line| {
         taken += 1;
@@ -115,7 +115,7 @@ fn game_event(event: GameEvent) {
     match event {
         GameEvent::Full(full) => {
             for player in [&full.white, &full.black] {
-                shown(player.shown());
+                shown(player.display_name());
                 shown(player.title.as_deref().unwrap_or_default());
             }
         }
@@ -444,7 +444,7 @@ pub fn answers(data: &[u8]) {
         6 => read::<TokenInfo>(data, |info| info.scopes.iter().for_each(shown)),
         7 => read::<Arena>(data, |arena| {
             shown(&arena.name);
-            arena.refusals.iter().for_each(shown);
+            arena.unmet_requirements.iter().for_each(shown);
         }),
         _ => match Request::read(&utf8(data)) {
             Ok(request) => {
@@ -472,15 +472,15 @@ fn refusal(data: &[u8]) {
         .fold(0, |code, &byte| code << 8 | u16::from(byte));
     let end = data.iter().position(|&byte| byte == b'\n').unwrap_or(0);
     let (retry_after, body) = data.split_at(end);
-    let refusal = Refusal::read(code % 600, Some(&utf8(retry_after)), body);
+    let refusal = ErrorResponse::read(code % 600, Some(&utf8(retry_after)), body);
     shown(&refusal);
-    assert!(refusal.named_wait().is_none_or(|wait| wait <= TWO_DAYS));
+    assert!(refusal.requested_wait().is_none_or(|wait| wait <= TWO_DAYS));
     let now = std::time::Instant::now();
     let mut gate = Gate::default();
-    for kind in Kind::ALL {
-        gate.refused(kind, &refusal, now);
+    for kind in RequestKind::ALL {
+        gate.on_error_response(kind, &refusal, now);
         assert!(
-            gate.closed_for(kind, now)
+            gate.remaining_pause(kind, now)
                 .is_none_or(|wait| wait <= TWO_DAYS)
         );
         let error = Error::Status(refusal.clone());
@@ -488,7 +488,7 @@ fn refusal(data: &[u8]) {
             assert!(wait <= TWO_DAYS, "{error}");
         }
     }
-    assert_eq!(gate.closed_for(Kind::Move, now), None);
+    assert_eq!(gate.remaining_pause(RequestKind::Move, now), None);
 }
 
 /// What a chess GUI may say of positions and limits.

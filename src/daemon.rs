@@ -217,7 +217,7 @@ fn assemble_all(
         let account = Arc::new(account);
         let mut parts = match all.first() {
             None => assemble(settings, token, events.clone())?,
-            Some(first) => first.sister(first.client.sister(token), &account),
+            Some(first) => first.sister(first.client.with_token(token), &account),
         };
         parts.ledger = bot::ledger_file(&account);
         parts.orders = bot::orders_file(&account);
@@ -468,8 +468,8 @@ fn guest(settings: &Settings) -> Option<web::Play> {
     let pass = move |call: web::Call| {
         let client = client.clone();
         async move {
-            let answer = client.pass_on(&call.path, &call.form).await;
-            answer.map_err(|error| match error.refusal() {
+            let answer = client.forward(&call.path, &call.form).await;
+            answer.map_err(|error| match error.error_response() {
                 Some(no) => (no.code, no.message.clone()),
                 None => (502, error.to_string()),
             })

@@ -14,7 +14,7 @@ use super::stop::Stopper;
 use crate::config::{self, Exact, Joining, Pattern, Play, Settings, Strength};
 use crate::lichess::model::address::{self, Page};
 use crate::lichess::model::{
-    ArenaId, ColorWish, GameId, NewChallenge, TimeControl, Username, Variant,
+    ArenaId, ColorChoice, GameId, NewChallenge, TimeControl, Username, Variant,
 };
 
 /// Calls that wait for the bot's loop.
@@ -281,7 +281,7 @@ impl Invitation {
                 return Err(Refused(why));
             }
         };
-        let wishes = [ColorWish::White, ColorWish::Black, ColorWish::Random];
+        let wishes = [ColorChoice::White, ColorChoice::Black, ColorChoice::Random];
         let wish = wishes.into_iter().find(|wish| wish.key() == color);
         Ok(Self {
             user: Username::new(user),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use knightwatch::chess::Color;
 use knightwatch::lichess::model::{
-    ChallengeStatus, ColorWish, DeclineReason, Direction, Event, GameEvent, GameFull, GameId,
+    ChallengeStatus, ColorChoice, DeclineReason, Direction, Event, GameEvent, GameFull, GameId,
     GameState, GameTime, NewChallenge, Room, Speed, Status, TimeControl, Username, Variant,
 };
 use knightwatch::lichess::{Client, Endpoint, EventStream, GameStream};
@@ -55,7 +55,7 @@ fn blitz(rated: bool) -> NewChallenge {
             increment: 2,
         },
         rated,
-        color: ColorWish::White,
+        color: ColorChoice::White,
         variant: Variant::Standard,
         fen: None,
     }
@@ -209,7 +209,7 @@ async fn a_challenge_is_made_seen_and_answered() {
     );
     assert_eq!(
         (made.color, made.final_color),
-        (ColorWish::White, Some(Color::White))
+        (ColorChoice::White, Some(Color::White))
     );
     for stream in [&mut ours, &mut theirs] {
         let Event::Challenge(seen, compat) = event(stream).await else {
@@ -230,7 +230,7 @@ async fn a_challenge_is_made_seen_and_answered() {
     }
     assert_eq!(bruno.challenges().await.unwrap().incoming[0].id, made.id);
     assert_eq!(kestrel.challenges().await.unwrap().outgoing[0].id, made.id);
-    assert_eq!(bruno.show_challenge(&made.id).await.unwrap().id, made.id);
+    assert_eq!(bruno.challenge_by_id(&made.id).await.unwrap().id, made.id);
 
     bruno
         .decline(&made.id, DeclineReason::TooFast)

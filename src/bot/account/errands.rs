@@ -189,7 +189,7 @@ impl Account {
             }
             Ok(Errand::Token(Ok(()))) => self.token_confirmed = Some(clock::now()),
             Ok(Errand::Token(Err(failure))) => {
-                let no = failure.word().map(|refusal| refusal.code);
+                let no = failure.lichess_error().map(|refusal| refusal.code);
                 if matches!(no, Some(401 | 403)) {
                     return Err(Error::TokenRejected(failure.to_string()));
                 }

@@ -40,8 +40,8 @@ use super::{BotParts, Error, House, LeftOpen, Pulse};
 use crate::clock;
 use crate::events;
 use crate::lichess::model::{ChallengeId, Event, GameId, GameInfo, Status, Username};
-use crate::lichess::retry::Reopen;
-use crate::lichess::{EventStream, LastHeard};
+use crate::lichess::retry::ReconnectPolicy;
+use crate::lichess::{EventStream, LastActivity};
 use crate::metrics::Metrics;
 use crate::plural;
 use audit::WORRY_EVERY;
@@ -142,7 +142,7 @@ struct Account {
     /// Since when Lichess refuses the account's stream with 403.
     forbidden: Option<Instant>,
     /// The account's stream as it was opened last, and whether it has brought a line that cannot be read.
-    ear: Option<LastHeard>,
+    ear: Option<LastActivity>,
     garbled: bool,
     /// The account's stream is closed.
     offline: bool,
@@ -205,7 +205,7 @@ impl Account {
             keepers,
         } = books;
         let client = house.client.clone();
-        let mut link = Link::new(Reopen::events(), move |silence| {
+        let mut link = Link::new(ReconnectPolicy::events(), move |silence| {
             let client = client.clone();
             async move { client.events(silence).await }
         });

@@ -19,7 +19,7 @@ use crate::bot::stop::Stage;
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::model::{
-    Challenge, ChallengeId, ChallengeStatus, Challenger, DeclineReason, NewChallenge, Username,
+    Challenge, ChallengeId, ChallengeStatus, ChallengeUser, DeclineReason, NewChallenge, Username,
 };
 use crate::lichess::{Client, Error as Failure};
 use crate::metrics::OpenChallenge;
@@ -178,14 +178,14 @@ impl Account {
     /// be a person counts as one.
     pub(super) fn unmade(&mut self, bot: Option<bool>, failure: &Failure) -> Unmade {
         self.too_many_challenges(failure);
-        let refusal = failure.refusal();
+        let refusal = failure.error_response();
         let day_limit = refusal.is_some_and(|refusal| refusal.is_bot_day_limit());
         // What a proxy refuses says nothing about the user.
-        let said = failure.word().map(|refusal| refusal.code);
+        let said = failure.lichess_error().map(|refusal| refusal.code);
         let why = match said {
             _ if failure.is_rate_limited() => Unmade::Limited,
             Some(400) if day_limit => {
-                let named = refusal.and_then(|refusal| refusal.named_wait());
+                let named = refusal.and_then(|refusal| refusal.requested_wait());
                 let wait = named.unwrap_or(Duration::from_secs(3_600));
                 Unmade::Refused(Refusal::Limited(wait))
             }
@@ -206,7 +206,10 @@ impl Account {
 
     /// Lichess may have said that it takes no more challenges from us for now.
     fn too_many_challenges(&mut self, failure: &Failure) {
-        let Some(refusal) = failure.refusal().filter(|refusal| refusal.code == 429) else {
+        let Some(refusal) = failure
+            .error_response()
+            .filter(|refusal| refusal.code == 429)
+        else {
             return;
         };
         // All requests pause for a proxy, and that is not counted as Lichess's no to challenges.
@@ -215,7 +218,7 @@ impl Account {
         }
         if !self.too_many_games(failure) {
             self.quota
-                .challenge_refused(refusal.named_wait(), clock::date());
+                .challenge_refused(refusal.requested_wait(), clock::date());
             self.save(Book::Quota);
         }
     }
@@ -223,11 +226,13 @@ impl Account {
     /// Lichess may have said, to whatever we have asked for, that we have played the day's games against bots. Whether it
     /// has.
     pub(super) fn too_many_games(&mut self, failure: &Failure) -> bool {
-        let refusal = failure.refusal().filter(|refusal| refusal.code == 429);
+        let refusal = failure
+            .error_response()
+            .filter(|refusal| refusal.code == 429);
         let Some(refusal) = refusal.filter(|refusal| refusal.is_bot_day_limit()) else {
             return false;
         };
-        let wait = refusal.named_wait().unwrap_or(Limit::BotGames.window());
+        let wait = refusal.requested_wait().unwrap_or(Limit::BotGames.window());
         self.quota.exhausted(Limit::BotGames, wait, clock::date());
         self.save(Book::Quota);
         true
@@ -309,7 +314,7 @@ impl Account {
 /// Takes a challenge of ours back, and says whether that was so: what was accepted just now is a game, and to cancel that
 /// would abort it.
 pub(super) async fn take_back(client: &Client, id: &ChallengeId) -> Result<bool, Failure> {
-    let shown = client.show_challenge(id).await;
+    let shown = client.challenge_by_id(id).await;
     if shown.is_ok_and(|shown| shown.status == ChallengeStatus::Accepted) {
         return Ok(false);
     }
@@ -368,7 +373,10 @@ pub(super) fn refusal(answer: &Challenge) -> (Decision, String) {
 
 /// Whether a challenge of ours is for a bot.
 pub(super) fn is_for_bot(challenge: &Challenge) -> bool {
-    challenge.dest_user.as_ref().is_some_and(Challenger::is_bot)
+    challenge
+        .dest_user
+        .as_ref()
+        .is_some_and(ChallengeUser::is_bot)
 }
 
 #[cfg(test)]

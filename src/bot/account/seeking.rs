@@ -16,7 +16,7 @@ use crate::bot::stop::Stage;
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::model::{Challenge, ChallengeId, GameInfo, NewChallenge, UserStatus, Username};
-use crate::lichess::retry::Kind;
+use crate::lichess::retry::RequestKind;
 use crate::lichess::{Client, Error as Failure};
 use crate::plural;
 
@@ -78,7 +78,8 @@ impl Account {
             }
             Step::TakeBack(id) => {
                 self.errands.spawn(async move {
-                    let answer = insist(Kind::Answer, || outgoing::take_back(&client, &id)).await;
+                    let answer =
+                        insist(RequestKind::Answer, || outgoing::take_back(&client, &id)).await;
                     Errand::Sought(Sought::TakenBack(id, answer))
                 });
             }
