@@ -504,7 +504,7 @@ fn recorder(settings: &Settings, events: &Bus) -> Option<(Recorder, PathBuf)> {
     };
     let options = store::Options {
         // With those of other servers the PGN would be mixed up.
-        files: grouping.map(|grouping| store::Files {
+        files: grouping.map(|grouping| store::PgnFiles {
             directory: file.with_extension("pgn"),
             grouping,
             details: store::Details {
@@ -523,7 +523,7 @@ fn recorder(settings: &Settings, events: &Bus) -> Option<(Recorder, PathBuf)> {
 /// Tells which games a file of records has as still on.
 fn left_open(file: PathBuf) -> bot::LeftOpen {
     Arc::new(move |account| {
-        let ids = store::Reader::open(&file).and_then(|reader| reader.left_open(account));
+        let ids = store::Reader::open(&file).and_then(|reader| reader.unfinished_games(account));
         ids.unwrap_or_else(|error| {
             info!("how games ended meanwhile is not asked: {error}");
             Vec::new()

@@ -179,9 +179,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Datagen(options) => train::datagen::run(&options)?,
         Command::Match(options) => train::contest::run(&options)?,
         Command::Gauntlet(options) => train::gauntlet::run(&options)?,
-        Command::Ladder(options) => train::ladder::run(&options)?,
-        Command::Fit(options) => train::fit::run(&options)?,
-        Command::Chances(options) => train::chances::run(&options)?,
+        Command::Calibrate(options) => train::calibration::run(&options)?,
+        Command::Texel(options) => train::texel::run(&options)?,
+        Command::FitWdl(options) => train::fit_wdl::run(&options)?,
         Command::Tune(options) => train::tune::run(&options)?,
         Command::Train(options) => train::trainer::run(&options)?,
         Command::Sim(args) => {

@@ -3,7 +3,7 @@
 //! Two logistic curves over the score, one for winning and one for losing, and what lies between them is drawn. The fewer
 //! pieces there are, the more it takes: level is drawn in nine of ten endings, and in a third of the openings.
 //!
-//! The numbers come from the engine's own games: `knightwatch chances --data DIR`. Where people or better engines play, rather
+//! The numbers come from the engine's own games: `knightwatch fit-wdl --data DIR`. Where people or better engines play, rather
 //! more is drawn.
 
 use super::Score;

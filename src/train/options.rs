@@ -1,4 +1,4 @@
-//! The arguments of `datagen`, `train`, `fit`, `match`, `gauntlet`, `ladder` and `tune`.
+//! Command line options of the training tools.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -52,9 +52,9 @@ pub struct DatagenOptions {
     pub label: String,
 }
 
-/// Where games between engines are played, and from which positions.
+/// Threads, openings and seed of engine games.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Field {
+pub struct MatchSetup {
     /// Games at once [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads())]
     pub threads: Option<usize>,
@@ -66,11 +66,11 @@ pub struct Field {
     pub seed: u32,
 }
 
-impl Field {
-    /// What the games start from; random plies from Chess960 positions in so many cases of a hundred.
+impl MatchSetup {
+    /// The openings, with Chess960 positions in `chess960` percent of the random ones.
     ///
     /// # Errors
-    /// When the file of positions cannot be used.
+    /// When the opening file cannot be used.
     pub(super) fn openings(&self, chess960: u8) -> anyhow::Result<Openings> {
         let seed = self.seed;
         match &self.openings {
@@ -102,7 +102,7 @@ pub struct MatchOptions {
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = some::<u64>())]
     pub games: u64,
     #[command(flatten)]
-    pub field: Field,
+    pub setup: MatchSetup,
     /// Share of random openings that start from a Chess960 position, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100), conflicts_with = "openings")]
     pub chess960: u8,
@@ -112,10 +112,10 @@ pub struct MatchOptions {
 }
 
 impl MatchOptions {
-    /// The test that ends the match, if there is one.
+    /// The test that ends the match, if requested.
     ///
     /// # Errors
-    /// When it could never be decided.
+    /// When `elo0` is not below `elo1`.
     pub(super) fn sprt(&self) -> anyhow::Result<Option<Sprt>> {
         let Some(&[elo0, elo1]) = self.sprt.as_deref() else {
             return Ok(None);
@@ -134,12 +134,12 @@ pub struct GauntletOptions {
     /// An engine that speaks UCI, or `self` for another one of these
     #[arg(value_name = "ENGINE")]
     pub engine: PathBuf,
-    /// An option of it, such as UCI_LimitStrength=true; may come again
-    #[arg(long, value_name = "NAME=VALUE", value_parser = option)]
-    pub theirs: Vec<(String, String)>,
-    /// An option of ours; without a word both have 16 MiB of hash and one thread
-    #[arg(long, value_name = "NAME=VALUE", value_parser = option)]
-    pub ours: Vec<(String, String)>,
+    /// An option for it, such as UCI_LimitStrength=true; repeatable
+    #[arg(long = "opponent-option", value_name = "NAME=VALUE", value_parser = option)]
+    pub opponent_options: Vec<(String, String)>,
+    /// An option for this engine; by default both have 16 MiB of hash and one thread
+    #[arg(long = "option", value_name = "NAME=VALUE", value_parser = option)]
+    pub options: Vec<(String, String)>,
     /// The clock of a game in seconds, and what a move adds to it
     #[arg(long, value_name = "BASE+INC", default_value = "8+0.08", value_parser = time_control)]
     pub tc: TimeControl,
@@ -147,17 +147,17 @@ pub struct GauntletOptions {
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = some::<u64>())]
     pub games: u64,
     #[command(flatten)]
-    pub field: Field,
+    pub setup: MatchSetup,
 }
 
-/// What is on each clock at first, and what a move adds to it.
+/// Base time and increment of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeControl {
     pub base: Duration,
     pub increment: Duration,
 }
 
-/// As it is written on the command line.
+/// The form of the command line.
 impl fmt::Display for TimeControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (base, increment) = (self.base.as_secs_f64(), self.increment.as_secs_f64());
@@ -165,11 +165,11 @@ impl fmt::Display for TimeControl {
     }
 }
 
-/// The most threads that an option takes.
-const MOST_THREADS: u64 = 512;
+/// Upper limit of a number of threads.
+const MAX_THREADS: u64 = 512;
 
 fn threads() -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(1..=MOST_THREADS)
+    RangedU64ValueParser::new().range(1..=MAX_THREADS)
 }
 
 /// At least one.
@@ -177,7 +177,7 @@ fn some<T: TryFrom<u64>>() -> RangedU64ValueParser<T> {
     RangedU64ValueParser::new().range(1..)
 }
 
-/// A number within these bounds, which are named.
+/// Parses a finite number for which `fits` holds; `expected` describes it in the error.
 fn number_of(text: &str, expected: &str, fits: impl FnOnce(&f64) -> bool) -> Result<f64, String> {
     let number = text.trim().parse().ok();
     number
@@ -227,9 +227,9 @@ fn time_control(text: &str) -> Result<TimeControl, String> {
     read().ok_or_else(|| "expected seconds and what a move adds, as in 8+0.08".to_owned())
 }
 
-/// `knightwatch ladder`
+/// `knightwatch calibrate`
 #[derive(Clone, Debug, clap::Args)]
-pub struct LadderOptions {
+pub struct CalibrateOptions {
     /// An engine that speaks UCI and plays at an Elo that is known when it is told to by UCI_Elo
     #[arg(value_name = "ENGINE")]
     pub engine: PathBuf,
@@ -246,14 +246,14 @@ pub struct LadderOptions {
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = some::<u64>())]
     pub games: u64,
     #[command(flatten)]
-    pub field: Field,
+    pub setup: MatchSetup,
 }
 
-/// A level of the other engine.
+/// A level of the other engine with a known rating.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor {
     pub elo: u16,
-    /// How many positions it looks at for a move.
+    /// Nodes per move.
     pub nodes: u64,
 }
 
@@ -291,7 +291,7 @@ pub struct TuneOptions {
     #[arg(long, value_name = "RATE", default_value_t = 0.006, value_parser = positive)]
     pub rate: f64,
     #[command(flatten)]
-    pub field: Field,
+    pub setup: MatchSetup,
 }
 
 fn number(text: &str) -> Result<(String, i32), String> {
@@ -354,9 +354,9 @@ pub struct TrainOptions {
     pub seed: u64,
 }
 
-/// `knightwatch fit`
+/// `knightwatch texel`
 #[derive(Clone, Debug, clap::Args)]
-pub struct FitOptions {
+pub struct TexelOptions {
     /// Folders (or files) of games
     #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
     pub data: Vec<PathBuf>,
@@ -391,9 +391,9 @@ pub struct FitOptions {
     pub seed: u64,
 }
 
-/// `knightwatch chances`
+/// `knightwatch fit-wdl`
 #[derive(Clone, Debug, clap::Args)]
-pub struct ChancesOptions {
+pub struct FitWdlOptions {
     /// Folders (or files) of games
     #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
     pub data: Vec<PathBuf>,

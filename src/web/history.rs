@@ -26,8 +26,8 @@ use super::table::Table;
 use super::wire::{Arena, Challenge, Ending, GAME_ROOM, Line, Note, Player};
 use crate::events::{self, ArenaStage, Color, GameStarted, Score, Severity, Source};
 use crate::store::{
-    self, Attended, Decided, Details, Filter, Incident, Order, Outcome, Played, Reader, Record,
-    Sort, day, pgn_of,
+    self, ArenaResult, ChallengeDecision, Details, Filter, MoveRecord, Order, Outcome, Reader,
+    Record, Sort, pgn_of, utc_day_start,
 };
 
 /// Games in a list where nobody says how many, and the most.
@@ -155,7 +155,7 @@ impl Records {
         self.ask(|reader| {
             let page = store::Page::first(LATELY);
             let decisions = reader.decisions(page)?.into_iter();
-            let incidents = reader.incidents(page)?.into_iter();
+            let incidents = reader.notes(page)?.into_iter();
             let tournaments = reader.tournaments(page)?;
             let several = tournaments
                 .iter()
@@ -268,8 +268,8 @@ impl Question {
         let skip = read("offset", &self.offset, number)?;
         let most = read("limit", &self.limit, number)?;
         Ok(store::Page {
-            skip: skip.unwrap_or(0),
-            most: most.unwrap_or(LISTED).min(MOST_LISTED),
+            offset: skip.unwrap_or(0),
+            limit: most.unwrap_or(LISTED).min(MOST_LISTED),
         })
     }
 }
@@ -296,7 +296,7 @@ fn truth(text: &str) -> Result<bool, String> {
 fn moment(text: &str, beyond: i64) -> Result<i64, String> {
     match text.parse() {
         Ok(millis) => Ok(millis),
-        Err(_) => Ok(day(text)?.saturating_add(beyond)),
+        Err(_) => Ok(utc_day_start(text)?.saturating_add(beyond)),
     }
 }
 
@@ -363,7 +363,7 @@ pub(super) async fn games(
 ) -> Result<Json<Listed>, Refusal> {
     let (filter, order, page) = (question.filter()?, question.order()?, question.page()?);
     let listed = house.records.ask(move |reader| {
-        let games = reader.games_in(order, &filter, page)?.into_iter();
+        let games = reader.games_in_order(order, &filter, page)?.into_iter();
         let row = |game| {
             let change = reader.rating_change(&game)?;
             Ok(Row::of(game, change))
@@ -421,7 +421,7 @@ impl From<store::Timing> for Timing {
             speed: timing.speed,
             games: timing.games,
             flagged: timing.flagged,
-            left_ms: timing.left.map(millis),
+            left_ms: timing.final_clock.map(millis),
             round_trip_ms: timing.round_trip.map(millis),
         }
     }
@@ -504,7 +504,7 @@ fn replayed(record: &Record, server: &str) -> Table {
         }
         table.add_thought(report(played).as_ref());
     }
-    for incident in &record.incidents {
+    for incident in &record.notes {
         recount(&mut table, incident);
     }
     let outcome = match game.outcome {
@@ -548,9 +548,9 @@ fn ending(game: &store::Game, status: &str) -> events::GameFinished {
 }
 
 /// What was thought of a move of ours.
-fn report(played: &Played) -> Option<events::Report> {
+fn report(played: &MoveRecord) -> Option<events::Report> {
     let micros = |micros: i64| Duration::from_micros(micros.max(0).unsigned_abs());
-    let line = played.line.as_deref().unwrap_or_default();
+    let line = played.pv.as_deref().unwrap_or_default();
     Some(events::Report {
         source: match played.source.as_deref()? {
             "book" => Source::Book,
@@ -566,13 +566,13 @@ fn report(played: &Played) -> Option<events::Report> {
         nodes: played.nodes.unwrap_or(0).max(0).unsigned_abs(),
         hashfull: 0,
         ordering: None,
-        elapsed: micros(played.thought_us.unwrap_or(0)),
+        elapsed: micros(played.search_us.unwrap_or(0)),
         pv: line.split_whitespace().map(str::to_owned).collect(),
     })
 }
 
-impl From<Decided> for Challenge {
-    fn from(decided: Decided) -> Self {
+impl From<ChallengeDecision> for Challenge {
+    fn from(decided: ChallengeDecision) -> Self {
         Self {
             at: decided.at.unsigned_abs(),
             id: decided.challenge,
@@ -588,7 +588,7 @@ impl From<Decided> for Challenge {
 }
 
 /// A tournament of which nothing but our games is known.
-fn attended(attended: Attended, several: bool) -> Arena {
+fn attended(attended: ArenaResult, several: bool) -> Arena {
     let [won, drawn, lost] = attended.score;
     Arena {
         name: attended.tournament.clone(),
@@ -602,8 +602,8 @@ fn attended(attended: Attended, several: bool) -> Arena {
     }
 }
 
-impl From<Incident> for Note {
-    fn from(incident: Incident) -> Self {
+impl From<store::Note> for Note {
+    fn from(incident: store::Note) -> Self {
         let (severity, text) = match incident.kind.as_str() {
             "online" => (Severity::Info, format!("online as {}", incident.text)),
             "offline" => (Severity::Warning, format!("offline: {}", incident.text)),
@@ -622,7 +622,7 @@ impl From<Incident> for Note {
 }
 
 /// What was said, offered and declined.
-fn recount(table: &mut Table, incident: &Incident) {
+fn recount(table: &mut Table, incident: &store::Note) {
     let text = match incident.kind.as_str() {
         "chat" => return table.say(said(incident)),
         "draw-offer" => "offered a draw",
@@ -650,7 +650,7 @@ fn recount(table: &mut Table, incident: &Incident) {
 }
 
 /// A line of chat as the records have it: `player Anna: hello`.
-fn said(incident: &Incident) -> Line {
+fn said(incident: &store::Note) -> Line {
     let (room, rest) = incident.text.split_once(' ').unwrap_or_default();
     let (from, text) = rest.split_once(": ").unwrap_or_default();
     Line {
@@ -710,7 +710,7 @@ mod tests {
             (Some(Color::Black), Some(true))
         );
         assert_eq!(filter.since.map(|at| at + DAY_MS), filter.until);
-        assert_eq!(some.page().expect("a page").most, MOST_LISTED);
+        assert_eq!(some.page().expect("a page").limit, MOST_LISTED);
         let millis = question(&[("since", "1779580800000")]);
         assert_eq!(millis.filter().expect("a filter").since, filter.since);
     }

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use knightwatch::chess::pgn;
 use knightwatch::sim::{GameSummary, NewUser, Sparring};
-use knightwatch::store::{Filter, Outcome, Page, Played, Reader, Record};
+use knightwatch::store::{Filter, MoveRecord, Outcome, Page, Reader, Record};
 use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -87,7 +87,7 @@ fn a_game_is_kept_and_shown() {
     assert_eq!(record.game.outcome, Outcome::Won);
     assert_eq!(record.game.status.as_deref(), Some("mate"));
     assert_eq!(record.game.opponent.name, "Randy");
-    assert!(record.game.left.is_some() && record.game.round_trip.is_some());
+    assert!(record.game.final_clock.is_some() && record.game.round_trip.is_some());
     for played in &record.moves {
         let ours = played.ply % 2 == 1;
         assert!(
@@ -128,10 +128,10 @@ fn a_game_is_kept_and_shown() {
     assert_eq!(json["outcome"], "won");
     assert_eq!(json["plies"], game.plies);
     stdout(&site, directory, &["games", "--ratings"]);
-    let nemeses = stdout(&site, directory, &["games", "--nemeses"]);
-    assert!(nemeses.starts_with("no nemeses: "), "{nemeses}");
-    let nemeses = stdout(&site, directory, &["games", "--nemeses", "--json"]);
-    assert_eq!(nemeses, "");
+    let toughest = stdout(&site, directory, &["games", "--toughest"]);
+    assert!(toughest.starts_with("no tough opponents: "), "{toughest}");
+    let toughest = stdout(&site, directory, &["games", "--toughest", "--json"]);
+    assert_eq!(toughest, "");
     // Whatever is copied from the address bar.
     let opponent = ["games", "--opponent", "https://lichess.org/@/Randy"];
     assert!(stdout(&site, directory, &opponent).contains(&game.id));
@@ -158,7 +158,8 @@ fn a_game_is_kept_and_shown() {
     assert!(text.contains("[%clk 0:00:"), "{text}");
     assert!(text.contains("[Annotator \"Knightwatch\"]"), "{text}");
     // The mating move leaves no mate to be announced, and every other counts one less after it than before.
-    let judged = |played: &&Played| played.mate.or(played.cp).is_some() && played.mate != Some(1);
+    let judged =
+        |played: &&MoveRecord| played.mate.or(played.cp).is_some() && played.mate != Some(1);
     let evals = record.moves.iter().filter(judged).count();
     assert_eq!(text.matches("[%eval ").count(), evals, "{text}");
     let mates = record.moves.iter().filter_map(|played| played.mate);
@@ -362,7 +363,7 @@ fn a_file_that_another_process_holds_stops_no_game() {
     assert!(plies > before);
     written(&file, &id, plies);
     wait("that it is well again is told", || {
-        bot.log().contains("takes everything again").then_some(())
+        bot.log().contains("is writable again").then_some(())
     });
     assert_fair(&site.sim.games());
 }

@@ -112,8 +112,11 @@ fn games_become_a_network_that_plays() {
         (&["--from", "nowhere.kwnn"], "nowhere.kwnn"),
         (&["--from", &wide], "64 hidden units"),
         (&["--data", "nowhere"], "cannot read nowhere"),
-        (&["--out", &log], "is where the log goes"),
-        (&["--out", "nowhere/new.kwnn"], "there is no such folder"),
+        (&["--out", &log], "the log would overwrite"),
+        (
+            &["--out", "nowhere/new.kwnn"],
+            "its directory does not exist",
+        ),
     ] {
         let refused = learn(more);
         assert_eq!(refused.status.code(), Some(1), "{more:?}");
@@ -209,7 +212,7 @@ fn games_wait_for_a_folder_that_cannot_be_written() {
     let mut complaints = BufReader::new(child.stderr.take().unwrap()).lines();
     let complaint = complaints.find(|line| {
         let line = line.as_ref().unwrap();
-        line.contains("cannot write") && line.ends_with("it is tried again")
+        line.contains("cannot write") && line.ends_with("trying again later")
     });
     assert!(complaint.is_some());
     fs::rename(&away, &folder).unwrap();

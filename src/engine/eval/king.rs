@@ -7,7 +7,7 @@ use crate::chess::{Bitboard, Color, Position, Role, attacks};
 
 const FILE_A: u64 = 0x0101_0101_0101_0101;
 
-// Danger grows faster than what it is made of, so these are no weights that `knightwatch fit` knows.
+// Danger grows faster than what it is made of, so these are no weights that `knightwatch texel` knows.
 
 /// Danger by role for every attacker of the squares around the king.
 pub(super) const ATTACKER: [i32; 6] = [0, 34, 26, 30, 22, 0];

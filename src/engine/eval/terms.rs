@@ -1,5 +1,5 @@
 //! What the evaluation counts: a name for every weight and row of weights. What they are worth is in
-//! [`weights`](super::weights), which `knightwatch fit` writes.
+//! [`weights`](super::weights), which `knightwatch texel` writes.
 
 use std::ops::{Add, AddAssign, Neg, Sub};
 

@@ -1,4 +1,4 @@
-//! The evaluation taken apart: how often a position counts each weight, for `knightwatch fit`.
+//! The evaluation taken apart: how often a position counts each weight, for `knightwatch texel`.
 //!
 //! It is made by the code that evaluates, with another `Sum`, so that the two cannot differ.
 

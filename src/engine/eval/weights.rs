@@ -1,6 +1,6 @@
 //! What each of the [`terms`](super::terms) is worth, in centipawns for (middlegame, endgame).
 //!
-//! Written by `knightwatch fit --wdl 0.3 --epochs 20 --batch 16384 --rate 1 --hold 1000 --seed 1`:
+//! Written by `knightwatch texel --wdl 0.3 --epochs 20 --batch 16384 --rate 1 --hold 1000 --seed 1`:
 //! 4647432 positions of 59382 games, K 190, error of validation 0.013210, 0.013809 before.
 
 use super::phased::{Phased, s};

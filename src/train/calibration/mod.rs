@@ -1,7 +1,7 @@
-//! `knightwatch ladder`: the levels of `strength` play each other and another engine whose levels are known, which says what
-//! Elo each of them has. `docs/strength.md` says what to do with it.
+//! `knightwatch calibrate`: measures the Elo of the `strength` levels in games against each other and against an engine with
+//! known levels. See `docs/strength.md`.
 //!
-//! Nothing is limited by time, so that the result does not depend on the machine or on its load.
+//! Searches have no time limits, so the result does not depend on the machine or its load.
 
 mod rating;
 
@@ -9,51 +9,51 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::ensure;
 
-use self::rating::{Against, Met, Rating, rate};
-use super::contest::stats::Tally;
-use super::contest::{crew, pair};
-use super::datagen::HASH;
+use self::rating::{MatchResult, Opponent, Rating, fit_ratings};
+use super::contest::stats::MatchStats;
+use super::contest::{pair, worker_pool};
+use super::datagen::HASH_MIB;
 use super::openings::Openings;
-use super::options::{Anchor, LadderOptions};
-use super::rival::Rival;
+use super::options::{Anchor, CalibrateOptions};
 use super::signal::stop_on_signal;
+use super::uci_engine::UciEngine;
 use crate::chess::{Color, Game};
 use crate::engine::{Elo, Limits, Setting, Solo, Strength};
 use crate::progress::Progress;
 
-/// Who plays whom.
+/// A level and its opponent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Pairing {
-    /// By its place among the levels.
+    /// Index into the levels.
     level: usize,
-    other: Other,
+    opponent: PairingOpponent,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Other {
+enum PairingOpponent {
     Level(usize),
     Anchor(Anchor),
 }
 
-/// Plays and prints what comes out, also when it is ended before.
+/// Plays the games and prints the result, also of an interrupted run.
 ///
 /// # Errors
-/// When the other engine cannot be used, or the openings, or no thread be started.
-pub fn run(options: &LadderOptions) -> anyhow::Result<()> {
+/// When the other engine or the openings cannot be used, or a thread cannot be started.
+pub fn run(options: &CalibrateOptions) -> anyhow::Result<()> {
     let mut levels = options.levels.clone();
     levels.sort_unstable();
     levels.dedup();
     let pairings = pairings(&levels, &options.anchors, options.near);
-    let tied = |level: usize| {
+    let has_anchor = |level: usize| {
         let mut theirs = pairings.iter().filter(|pairing| pairing.level == level);
-        theirs.any(|pairing| matches!(pairing.other, Other::Anchor(_)))
+        theirs.any(|pairing| matches!(pairing.opponent, PairingOpponent::Anchor(_)))
     };
     ensure!(
-        (0..levels.len()).any(tied),
+        (0..levels.len()).any(has_anchor),
         "no anchor is within {} Elo of a level",
         options.near
     );
-    let openings = options.field.openings(0)?;
+    let openings = options.setup.openings(0)?;
     let stop = stop_on_signal();
     let taken = AtomicU64::new(0);
     let count = pairings.len() as u64;
@@ -63,20 +63,20 @@ pub fn run(options: &LadderOptions) -> anyhow::Result<()> {
         (pair < options.games.div_ceil(2) && !stop.load(Ordering::Relaxed)).then_some((at, pair))
     };
     let worker = || {
-        let mut room = Room::new(options);
+        let mut engines = Engines::new(options);
         let (levels, pairings, openings) = (&levels, &pairings, &openings);
-        move |(at, pair): (usize, u64)| (at, room.play(levels, pairings[at], openings, pair))
+        move |(at, pair): (usize, u64)| (at, engines.play(levels, pairings[at], openings, pair))
     };
-    let mut tallies = vec![Tally::default(); pairings.len()];
+    let mut stats = vec![MatchStats::default(); pairings.len()];
     let mut progress = Progress::default();
-    let played = crew::work(
-        crew::size(options.field.threads),
+    let played = worker_pool::run(
+        worker_pool::thread_count(options.setup.threads),
         next,
         worker,
         |(at, points)| {
-            tallies[at].add(points?);
+            stats[at].add(points?);
             progress.tell(|| {
-                let games: u64 = tallies.iter().map(Tally::count).sum();
+                let games: u64 = stats.iter().map(MatchStats::count).sum();
                 format!("{games} of {} games", 2 * count * options.games.div_ceil(2))
             });
             Ok(())
@@ -84,46 +84,46 @@ pub fn run(options: &LadderOptions) -> anyhow::Result<()> {
     );
     progress.clear();
     let seconds = progress.elapsed().as_secs_f64();
-    // What has been played counts, whatever has gone wrong then.
-    print!("{}", tell(&levels, &pairings, &tallies));
+    // Played games count, even after an error.
+    print!("{}", describe(&levels, &pairings, &stats));
     println!("in {seconds:.0} s");
     played
 }
 
-/// Each level meets the next one, and the anchors near it.
+/// Each level plays the next one and all anchors within `near` Elo.
 fn pairings(levels: &[Elo], anchors: &[Anchor], near: u16) -> Vec<Pairing> {
     let meets = |(level, elo): (usize, &Elo)| {
-        let next = (level + 1 < levels.len()).then_some(Other::Level(level + 1));
+        let next = (level + 1 < levels.len()).then_some(PairingOpponent::Level(level + 1));
         let elo = elo.get();
         let known = anchors.iter().copied();
         let known = known.filter(move |anchor| anchor.elo.abs_diff(elo) <= near);
-        let others = next.into_iter().chain(known.map(Other::Anchor));
-        others.map(move |other| Pairing { level, other })
+        let opponents = next.into_iter().chain(known.map(PairingOpponent::Anchor));
+        opponents.map(move |opponent| Pairing { level, opponent })
     };
     levels.iter().enumerate().flat_map(meets).collect()
 }
 
-/// The players of one thread.
-struct Room<'a> {
-    options: &'a LadderOptions,
-    home: Solo,
-    guest: Solo,
-    /// Started when it is needed.
-    rival: Option<Rival>,
+/// Engines of one thread.
+struct Engines<'a> {
+    options: &'a CalibrateOptions,
+    player: Solo,
+    opponent: Solo,
+    /// Started on first use.
+    engine: Option<UciEngine>,
 }
 
-impl<'a> Room<'a> {
-    fn new(options: &'a LadderOptions) -> Room<'a> {
-        let solo = || Solo::new(HASH, &Setting::default());
-        Room {
+impl<'a> Engines<'a> {
+    fn new(options: &'a CalibrateOptions) -> Engines<'a> {
+        let solo = || Solo::new(HASH_MIB, &Setting::default());
+        Engines {
             options,
-            home: solo(),
-            guest: solo(),
-            rival: None,
+            player: solo(),
+            opponent: solo(),
+            engine: None,
         }
     }
 
-    /// Two games from one opening; the level's half points in each.
+    /// Plays two games from one opening; returns the level's half points in each.
     fn play(
         &mut self,
         levels: &[Elo],
@@ -131,12 +131,12 @@ impl<'a> Room<'a> {
         openings: &Openings,
         pair: u64,
     ) -> anyhow::Result<[u8; 2]> {
-        let start = pair::opening(openings, pair, &mut self.home);
+        let start = pair::opening(openings, pair, &mut self.player);
         let mut points = [0; 2];
         for (points, first) in points.iter_mut().zip([Color::White, Color::Black]) {
-            // Two games of one opening are not to go the same way.
+            // Different seeds, so that both games of an opening differ.
             let seed =
-                u64::from(self.options.field.seed) << 32 | pair << 1 | u64::from(first.is_white());
+                u64::from(self.options.setup.seed) << 32 | pair << 1 | u64::from(first.is_white());
             let at = |level: usize| Limits {
                 strength: Some(Strength {
                     elo: levels[level],
@@ -144,38 +144,38 @@ impl<'a> Room<'a> {
                 }),
                 ..Limits::default()
             };
-            let home = at(pairing.level);
+            let player = at(pairing.level);
             let game = Game::new(start.clone());
-            let outcome = match pairing.other {
-                Other::Level(level) => {
-                    let guest = at(level);
+            let outcome = match pairing.opponent {
+                PairingOpponent::Level(level) => {
+                    let opponent = at(level);
                     let think = |side: usize, game: &Game| {
                         let thought = match side {
-                            0 => self.home.think(game, &home),
-                            _ => self.guest.think(game, &guest),
+                            0 => self.player.think(game, &player),
+                            _ => self.opponent.think(game, &opponent),
                         };
                         anyhow::Ok(thought.mv.map(|mv| (mv, thought.score)))
                     };
                     pair::play_game(think, game, first)?
                 }
-                Other::Anchor(anchor) => {
-                    let rival = match &mut self.rival {
-                        Some(rival) => rival,
+                PairingOpponent::Anchor(anchor) => {
+                    let engine = match &mut self.engine {
+                        Some(engine) => engine,
                         none => {
-                            let rival = none.insert(Rival::start(&self.options.engine, &[])?);
-                            rival.offer("Threads", 1)?;
-                            rival.set("UCI_LimitStrength", "true")?;
-                            rival
+                            let engine = none.insert(UciEngine::start(&self.options.engine, &[])?);
+                            engine.set_clamped("Threads", 1)?;
+                            engine.set("UCI_LimitStrength", "true")?;
+                            engine
                         }
                     };
-                    rival.set("UCI_Elo", &anchor.elo.to_string())?;
-                    rival.new_game(&start)?;
+                    engine.set("UCI_Elo", &anchor.elo.to_string())?;
+                    engine.new_game(&start)?;
                     let nodes = format!("nodes {}", anchor.nodes);
                     let think = |side: usize, game: &Game| {
                         if side > 0 {
-                            return rival.think(game, &nodes).map(Some);
+                            return engine.think(game, &nodes).map(Some);
                         }
-                        let thought = self.home.think(game, &home);
+                        let thought = self.player.think(game, &player);
                         Ok(thought.mv.map(|mv| (mv, thought.score)))
                     };
                     pair::play_game(think, game, first)?
@@ -187,32 +187,32 @@ impl<'a> Room<'a> {
     }
 }
 
-/// The results, and what they say.
-fn tell(levels: &[Elo], pairings: &[Pairing], tallies: &[Tally]) -> String {
+/// The results and the ratings, as text.
+fn describe(levels: &[Elo], pairings: &[Pairing], stats: &[MatchStats]) -> String {
     let mut text = String::new();
-    let mut met = Vec::new();
-    let played = pairings.iter().zip(tallies);
-    for (pairing, tally) in played.filter(|(_, tally)| tally.count() > 0) {
-        let (against, name) = match pairing.other {
-            Other::Level(level) => (Against::Player(level), levels[level].to_string()),
-            Other::Anchor(anchor) => (
-                Against::Known(anchor.elo.into()),
+    let mut results = Vec::new();
+    let played = pairings.iter().zip(stats);
+    for (pairing, stats) in played.filter(|(_, stats)| stats.count() > 0) {
+        let (opponent, name) = match pairing.opponent {
+            PairingOpponent::Level(level) => (Opponent::Player(level), levels[level].to_string()),
+            PairingOpponent::Anchor(anchor) => (
+                Opponent::Known(anchor.elo.into()),
                 format!("anchor {}@{}", anchor.elo, anchor.nodes),
             ),
         };
-        let [lost, drawn, won] = tally.games;
+        let [lost, drawn, won] = stats.games;
         text += &format!(
             "{} - {name}: +{won} ={drawn} -{lost}\n",
             levels[pairing.level]
         );
-        met.push(Met {
+        results.push(MatchResult {
             player: pairing.level,
-            against,
-            games: tally.count() as f64,
+            opponent,
+            games: stats.count() as f64,
             points: won as f64 + drawn as f64 / 2.0,
         });
     }
-    let ratings = rate(levels.len(), &met);
+    let ratings = fit_ratings(levels.len(), &results);
     text += "\nlevel   step   Elo\n";
     for (level, Rating { elo, error }) in levels.iter().zip(&ratings) {
         text += &format!(
@@ -238,12 +238,12 @@ mod tests {
         let levels = elos(&[1_000, 1_300, 1_600]);
         let found = pairings(&levels, &[anchor(1_350), anchor(1_700)], 150);
         let expected = [
-            (0, Other::Level(1)),
-            (1, Other::Level(2)),
-            (1, Other::Anchor(anchor(1_350))),
-            (2, Other::Anchor(anchor(1_700))),
+            (0, PairingOpponent::Level(1)),
+            (1, PairingOpponent::Level(2)),
+            (1, PairingOpponent::Anchor(anchor(1_350))),
+            (2, PairingOpponent::Anchor(anchor(1_700))),
         ];
-        let expected = expected.map(|(level, other)| Pairing { level, other });
+        let expected = expected.map(|(level, opponent)| Pairing { level, opponent });
         assert_eq!(found, expected);
     }
 
@@ -255,10 +255,10 @@ mod tests {
         };
         let levels = elos(&[1_000, 1_300]);
         let pairings = pairings(&levels, &[anchor], 100);
-        let mut tallies = vec![Tally::default(); 2];
-        (0..50).for_each(|_| tallies[0].add([0, 1]));
-        (0..50).for_each(|_| tallies[1].add([0, 2]));
-        let text = tell(&levels, &pairings, &tallies);
+        let mut stats = vec![MatchStats::default(); 2];
+        (0..50).for_each(|_| stats[0].add([0, 1]));
+        (0..50).for_each(|_| stats[1].add([0, 2]));
+        let text = describe(&levels, &pairings, &stats);
         assert!(text.contains("1000 - 1300: +0 =50 -50\n"), "{text}");
         assert!(
             text.contains("1300 - anchor 1350@1: +50 =0 -50\n"),
