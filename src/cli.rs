@@ -156,7 +156,7 @@ pub enum Command {
         moves: bool,
         /// Run as many times faster than the wall, for rehearsals on a simulator that does the same
         #[arg(long, value_name = "FACTOR", hide = true)]
-        time_scale: Option<clock::Rate>,
+        time_scale: Option<clock::TimeScale>,
         /// Let every search of the engine fail after so many nodes, to rehearse what happens then
         #[arg(long, value_name = "NODES", hide = true)]
         engine_panics: Option<u64>,

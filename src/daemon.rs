@@ -115,7 +115,7 @@ impl Error {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rehearsal {
     /// The clock runs as many times faster than the wall.
-    pub time_scale: Option<clock::Rate>,
+    pub time_scale: Option<clock::TimeScale>,
     /// Every search fails after so many nodes.
     pub engine_panics: Option<u64>,
     /// The loop of the first account fails once, after so many beats.
@@ -131,7 +131,7 @@ impl Rehearsal {
         if !in_earnest && !endpoint.is_local() {
             return Err(Error::Rehearsal(endpoint));
         }
-        self.time_scale.into_iter().for_each(clock::set_rate);
+        self.time_scale.into_iter().for_each(clock::set_scale);
         Ok(())
     }
 }

@@ -104,7 +104,7 @@ pub fn at_once(
 
 /// The engine goes by the wall.
 fn on_the_wall(limits: Limits) -> Limits {
-    let wall = clock::on_the_wall;
+    let wall = clock::to_wall_clock;
     Limits {
         movetime: limits.movetime.map(wall),
         at_most: limits.at_most.map(wall),
@@ -316,7 +316,7 @@ pub fn report(position: &Position, source: Source, thought: Option<&Thought>) ->
         nodes: thought.nodes,
         hashfull: thought.hashfull,
         ordering: thought.ordering,
-        elapsed: clock::by_this_clock(thought.elapsed),
+        elapsed: clock::from_wall_clock(thought.elapsed),
         pv: line(position, &thought.pv),
     }
 }

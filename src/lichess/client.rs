@@ -479,7 +479,7 @@ impl Request {
 
 /// A duration for the HTTP library, which does not know the scaled clock.
 fn seconds(seconds: u64) -> Duration {
-    clock::on_the_wall(Duration::from_secs(seconds))
+    clock::to_wall_clock(Duration::from_secs(seconds))
 }
 
 fn http_client_builder(

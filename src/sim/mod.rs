@@ -79,7 +79,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use crate::serve::{self, Bounds};
+use crate::serve::{self, ServerLimits};
 use connection::Doors;
 use id::UserId;
 use sparring::{Resident, Thinkers};
@@ -88,10 +88,10 @@ use world::World;
 
 /// Who may connect: two thousand bots with two streams and a request each, with the times of the proxy in front of Lichess,
 /// on the wall.
-const BOUNDS: Bounds = Bounds {
-    connections: 6_000,
-    head: Duration::from_secs(60),
-    stall: Duration::from_secs(60),
+const SERVER_LIMITS: ServerLimits = ServerLimits {
+    max_connections: 6_000,
+    head_timeout: Duration::from_secs(60),
+    stall_timeout: Duration::from_secs(60),
 };
 
 /// What open connections get to finish when the process ends: wall time, whatever time the site keeps.
@@ -190,7 +190,7 @@ impl Sim {
 
         let (close, closing) = oneshot::channel::<()>();
         let app = server::router(self.clone());
-        let server = serve::serve(Doors(listener), app, BOUNDS, async {
+        let server = serve::serve(Doors(listener), app, SERVER_LIMITS, async {
             // A sender that is gone means the same.
             let _ = closing.await;
         });

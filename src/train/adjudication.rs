@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_streak_ends_with_a_score_that_says_otherwise() {
+    fn win_streak_ends_with_a_lower_score() {
         let after = |scores: &[i32]| {
             let mut streak = WinStreak::default();
             scores

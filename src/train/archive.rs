@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_stored_is_read_again() {
+    fn archive_round_trips() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(format!("a{FILE_SUFFIX}"));
         let games: Vec<u8> = (0..100_000u32)

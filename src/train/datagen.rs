@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn games_are_played_and_can_be_read_again() {
+    fn self_play_games_are_readable() {
         let folder = tempfile::tempdir().unwrap();
         let options = options(folder.path());
         run(&options).unwrap();
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_game_is_a_function_of_its_seed() {
+    fn game_depends_only_on_seed() {
         let options = options(Path::new("nowhere"));
         let play = |seed: u32| {
             let mut player = Player::new(&options, None, seed, 0);

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clocks_run_and_fall() {
+    fn clocks_subtract_time_and_margin() {
         let ms = Duration::from_millis;
         let mut clocks = Clocks::new(TimeControl {
             base: ms(1_000),

@@ -181,7 +181,7 @@ mod tests {
     use crate::engine::nnue::Accumulators;
 
     #[test]
-    fn a_network_taken_up_again_is_the_same_network() {
+    fn network_round_trips_through_model() {
         let model = Model::random(
             Shape {
                 hidden: 64,
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wider_network_begins_as_the_narrow_one() {
+    fn widened_network_evaluates_the_same() {
         let shape = Shape {
             hidden: 32,
             buckets: 4,

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_used_in_a_shuffled_order_and_again() {
+    fn openings_of_a_file_are_shuffled_and_repeated() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("openings.epd");
         let lines = "# two and a comment\n\n\
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn random_openings_depend_on_seed_and_pair_and_are_fair() {
+    fn openings_random_are_deterministic_and_fair() {
         let draw = |seed, pair| {
             let openings = Openings::Random { seed, chess960: 0 };
             openings.draw(pair, |game| game.position().turn().is_white())

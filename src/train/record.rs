@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn games_survive_the_round_trip() {
+    fn records_round_trip() {
         let (mut bytes, mut games) = (Vec::new(), Vec::new());
         for seed in 0..200 {
             let (record, plies) = random_game(seed);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn the_layout_is_viriformat() {
+    fn record_layout_is_viriformat() {
         use viriformat::dataformat::Game;
         for seed in 0..200 {
             let (record, plies) = random_game(seed);
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_games_are_errors() {
+    fn damaged_records_are_errors() {
         let (record, _) = random_game(3);
         let mut bytes = Vec::new();
         record.write(&mut bytes);

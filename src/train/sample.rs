@@ -101,7 +101,7 @@ mod tests {
     use crate::engine::nnue::features;
 
     #[test]
-    fn features_are_the_engines() {
+    fn sample_features_match_the_engine() {
         for fen in [
             "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
             "r1bk3r/p2pBpNp/n4n2/1p1NP2P/6P1/3P4/P1P1K3/q5b1 b - - 1 23",

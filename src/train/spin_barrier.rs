@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_for_one_that_has_left_is_let_go() {
+    fn barrier_abort_releases_waiting_threads() {
         let barrier = SpinBarrier::new(2);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| (barrier.wait(), barrier.wait()));

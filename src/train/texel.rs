@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_is_that_of_finite_differences() {
+    fn gradient_matches_finite_differences() {
         let start = trace::weights();
         let target = Target {
             wdl: 0.4,
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_found_again() {
+    fn tuning_recovers_weights() {
         let start = trace::weights();
         let hidden = moved(&start, 30.0, 5);
         let data = Dataset {
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_position_shows_stays() {
+    fn weights_without_positions_are_unchanged() {
         let start = trace::weights();
         let target = Target {
             wdl: 0.0,
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_writes_the_table() {
+    fn run_writes_weights_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut rng = fastrand::Rng::with_seed(8);
         let mut games = Vec::new();

@@ -24,7 +24,7 @@ fn samples(count: usize, seed: u64) -> Vec<Sample> {
 }
 
 #[test]
-fn the_gradient_is_that_of_finite_differences() {
+fn gradient_matches_finite_differences() {
     let shape = Shape {
         hidden: 32,
         buckets: 4,
@@ -75,7 +75,7 @@ fn the_gradient_is_that_of_finite_differences() {
 }
 
 #[test]
-fn all_levels_agree() {
+fn simd_levels_agree() {
     let model = Model::random(
         Shape {
             hidden: 96,
@@ -150,7 +150,7 @@ fn thousand() -> Dataset {
 }
 
 #[test]
-fn a_thousand_positions_are_learnt_by_heart() {
+fn training_memorizes_1000_positions() {
     let data = thousand();
     let (model, loss) = learn(2, &data, 250);
     assert!(loss.mean() < 1e-4, "the loss stays at {}", loss.mean());
@@ -160,7 +160,7 @@ fn a_thousand_positions_are_learnt_by_heart() {
 }
 
 #[test]
-fn a_report_can_end_it() {
+fn report_can_end_training() {
     let data = thousand();
     let shape = Shape {
         hidden: 32,
@@ -179,7 +179,7 @@ fn a_report_can_end_it() {
 }
 
 #[test]
-fn threads_learn_the_same() {
+fn training_does_not_depend_on_threads() {
     let training = samples(600, 12);
     let data = Dataset {
         validation: samples(100, 13),
@@ -196,7 +196,7 @@ fn threads_learn_the_same() {
 }
 
 #[test]
-fn an_order_is_a_permutation() {
+fn permutation_visits_each_index_once() {
     for (count, seed) in [(64, 1), (1000, 2), (4096, 3), (99_991, 4)] {
         let order = Permutation::new(count, seed);
         let mut seen = vec![false; count];
@@ -206,14 +206,14 @@ fn an_order_is_a_permutation() {
 }
 
 #[test]
-fn the_rate_falls_along_a_cosine() {
+fn learning_rate_follows_a_cosine() {
     assert_eq!(cosine(1.0, 0.0), 1.0);
     assert!((cosine(1.0, 0.5) - 0.505).abs() < 1e-3);
     assert!((cosine(1.0, 1.0) - FINAL_RATE_FACTOR).abs() < 1e-6);
 }
 
 #[test]
-fn the_scale_is_found() {
+fn scale_is_fitted() {
     let mut rng = fastrand::Rng::with_seed(14);
     let start = Position::startpos();
     let samples: Vec<Sample> = (0..20_000)

@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_read() {
+    fn option_lines_are_parsed() {
         let one_of = |choices: &[&str]| {
             OptionKind::Choice(choices.iter().map(|&choice| choice.to_owned()).collect())
         };
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_are_read() {
+    fn info_scores_are_parsed() {
         for (line, score) in [
             (
                 "info depth 3 score cp -17 nodes 9 pv e2e4",

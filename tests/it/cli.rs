@@ -241,7 +241,7 @@ fn a_match_ends_with_its_result() {
 }
 
 #[test]
-fn a_gauntlet_ends_with_its_result_and_the_flags() {
+fn gauntlet_prints_result_and_losses_on_time() {
     let short =
         "gauntlet self --tc 1+0.01 --games 2 --threads 1 --opponent-option UCI_LimitStrength=true";
     let printed = stdout(&short.split(' ').collect::<Vec<_>>());

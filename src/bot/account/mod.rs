@@ -281,8 +281,8 @@ impl Account {
     async fn follow(&mut self, stop: &mut Stop, calls: &mut Calls) -> Result<(), Error> {
         self.tell_in_force();
         let mut beat = clock::interval(BEAT);
-        let mut reconcile = clock::interval_later(RECONCILE_EVERY);
-        let mut audit = clock::interval_later(AUDIT_EVERY);
+        let mut reconcile = clock::delayed_interval(RECONCILE_EVERY);
+        let mut audit = clock::delayed_interval(AUDIT_EVERY);
         let mut worry = clock::interval(WORRY_EVERY);
         let mut deaf = clock::interval(DEAF_EVERY);
         let doubt = Arc::clone(&self.house.doubt);

@@ -271,7 +271,7 @@ impl Account {
             return;
         }
         match next {
-            Some(next) => info!("idle: {reason}; next try at {}", clock::shown(next)),
+            Some(next) => info!("idle: {reason}; next try at {}", clock::format_date(next)),
             None => info!("idle: {reason}"),
         }
         self.idle_told = Some((reason.clone(), next));

@@ -512,7 +512,7 @@ impl Attendance {
         let wait = until.duration_since(clock::date()).unwrap_or_default();
         let text = format!(
             "joining it when Lichess lets us join more arenas, at {}",
-            clock::shown(until)
+            clock::format_date(until)
         );
         info!(arena = %arena.id, "{}: {text}", arena.name);
         self.hold(Hold::Nothing);

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn each_level_meets_the_next_and_the_anchors_near_it() {
+    fn pairings_have_next_level_and_near_anchors() {
         let anchor = |elo| Anchor { elo, nodes: 1 };
         let levels = elos(&[1_000, 1_300, 1_600]);
         let found = pairings(&levels, &[anchor(1_350), anchor(1_700)], 150);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_result_is_a_line_for_each_level() {
+    fn report_has_a_line_for_each_level() {
         let anchor = Anchor {
             elo: 1_350,
             nodes: 1,

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn who_scores_three_quarters_is_190_better() {
+    fn rating_of_75_percent_is_plus_191() {
         let many = [result(0, Opponent::Known(1_500.0), 4_000.0, 3_000.0)];
         let rating = fit_ratings(1, &many)[0];
         assert!((rating.elo - 1_690.8).abs() < 0.5, "{rating:?}");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_hangs_on_what_is_known() {
+    fn rating_chain_depends_on_known_rating() {
         let chain = [
             result(0, Opponent::Player(1), 1_000.0, 240.0),
             result(1, Opponent::Player(2), 1_000.0, 240.0),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn who_loses_every_game_is_weak_but_somewhere() {
+    fn rating_without_points_is_finite() {
         let lost = fit_ratings(1, &[result(0, Opponent::Known(1_350.0), 20.0, 0.0)])[0];
         assert!((500.0..1_000.0).contains(&lost.elo), "{lost:?}");
     }

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_of_equals_is_a_draw() {
+    fn match_of_equal_players_is_drawn() {
         let openings = Openings::Random {
             seed: 1,
             chess960: 0,
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_set_where_they_can_be() {
+    fn parameters_are_set_with_feature_tune() {
         let wanted = setting("none", &[("rfp_margin".into(), 90)]);
         assert_eq!(wanted.is_ok(), cfg!(feature = "tune"));
         assert!(setting("none", &[("courage".into(), 1)]).is_err());

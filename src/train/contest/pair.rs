@@ -92,7 +92,7 @@ mod tests {
     use crate::engine::Setting;
 
     #[test]
-    fn equal_players_score_half() {
+    fn pair_of_equal_players_is_even() {
         let mut players = [(); 2].map(|()| Solo::new(1, &Setting::with_network(None)));
         let openings = Openings::Random {
             seed: 1,

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tally_knows_elo_and_its_error() {
+    fn stats_have_elo_and_error() {
         let mut stats = MatchStats::default();
         (0..100).for_each(|_| stats.add([2, 1]));
         (0..100).for_each(|_| stats.add([2, 0]));
@@ -227,7 +227,7 @@ mod tests {
 
     /// If pairs are only won or lost outright, the ratio is that of a coin.
     #[test]
-    fn the_ratio_is_that_of_a_coin_where_there_are_two_outcomes() {
+    fn llr_of_two_outcomes_is_that_of_a_coin() {
         let (won, lost) = (60.0, 40.0);
         for (elo0, elo1) in [(0.0, 10.0), (-5.0, 0.0), (20.0, 40.0)] {
             let (s0, s1) = (expected(elo0), expected(elo1));
@@ -239,7 +239,7 @@ mod tests {
 
     /// For small differences and many pairs the ratio is near the normal approximation.
     #[test]
-    fn the_ratio_is_near_the_normal_one() {
+    fn llr_is_near_the_normal_approximation() {
         for pairs in [
             [100, 500, 1_200, 560, 130],
             [30, 200, 500, 190, 40],
@@ -258,14 +258,14 @@ mod tests {
     }
 
     #[test]
-    fn hypotheses_are_symmetrical() {
+    fn llr_is_symmetrical() {
         let (one, other) = (stats([9, 31, 80, 40, 14]), stats([14, 40, 80, 31, 9]));
         assert!((one.llr(0.0, 10.0) + one.llr(10.0, 0.0)).abs() < 1e-9);
         assert!((one.llr(-10.0, 10.0) + other.llr(-10.0, 10.0)).abs() < 1e-6);
     }
 
     #[test]
-    fn the_test_ends_when_it_knows() {
+    fn sprt_ends_at_its_bounds() {
         let sprt = Sprt {
             elo0: 0.0,
             elo1: 10.0,

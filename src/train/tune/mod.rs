@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_gone_on_with_and_no_other() {
+    fn state_file_continues_the_same_run_only() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("state.json");
         let mut run = Run::load_or_new(&options(&path, 100), &SOME).expect("a new one");
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_are_told_as_the_table_has_them() {
+    fn definition_has_the_form_of_params_rs() {
         assert_eq!(
             definition(&SOME[1], 72.5),
             "    patience = 73 in 0..=100 step 10; // 72.50, was 70"
@@ -288,7 +288,7 @@ mod tests {
 
     #[cfg(feature = "tune")]
     #[test]
-    fn a_few_games_move_the_numbers() {
+    fn few_games_change_parameters() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("state.json");
         run(&options(&path, 12)).expect("a run");

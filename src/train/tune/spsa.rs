@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hill_is_climbed_through_noise() {
+    fn spsa_finds_optimum_despite_noise() {
         let mut rng = fastrand::Rng::with_seed(5);
         let mut spsa = Spsa::new(START.to_vec(), 10_000, 0.006);
         for number in 0..spsa.planned {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_stay_in_range_and_are_opposite() {
+    fn trials_are_in_range_and_opposite() {
         let mut rng = fastrand::Rng::with_seed(5);
         let spsa = Spsa::new(vec![3.0, 3000.0, 12.0, 0.4], 100, 0.006);
         for number in 0..100 {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_end_as_planned() {
+    fn steps_end_at_configured_size() {
         let spsa = Spsa::new(vec![0.0; 4], 1_000, 0.006);
         assert!((spsa.step(999, &AXES[0]) - 8.0).abs() < 1e-9);
         assert!(spsa.step(0, &AXES[0]) > 12.0);
