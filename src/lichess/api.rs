@@ -64,7 +64,7 @@ impl Client {
             .send(RequestKind::Query, REQUEST_TIMEOUT, request)
             .await?;
         let mut answer: HashMap<String, Option<TokenInfo>> = serde_json::from_slice(&body)
-            .map_err(|_| Error::Decode("the answer to a token test".to_owned()))?;
+            .map_err(|_| Error::Decode("the response to a token test".to_owned()))?;
         Ok(answer.remove(token).flatten())
     }
 

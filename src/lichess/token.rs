@@ -15,7 +15,7 @@ pub struct Token(Box<str>);
 /// Errors of reading a token. Never quote what was read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    #[error("the token file {} cannot be read: {why}", shown(path))]
+    #[error("the token file {} cannot be read: {why}", display_path(path))]
     Unreadable { path: PathBuf, why: String },
     #[error(
         "token_file must name a file, but its value looks like the token itself: put the token into a file of its own with mode \
@@ -25,10 +25,10 @@ pub enum TokenError {
     #[error(
         "the token file {} cannot be read: %d stands for the service's credentials directory, and CREDENTIALS_DIRECTORY is not \
          set; to run by hand, set it to the directory of the file, such as /etc/knightwatch",
-        shown(.0)
+        display_path(.0)
     )]
     NoCredentials(PathBuf),
-    #[error("the token file {} {why}", shown(path))]
+    #[error("the token file {} {why}", display_path(path))]
     InFile { path: PathBuf, why: TokenFault },
     #[error("the environment variable {name} {why}")]
     InEnvironment { name: String, why: TokenFault },
@@ -115,10 +115,11 @@ fn is_token(text: &str) -> bool {
 }
 
 /// A path for a message, with tokens hidden.
-fn shown(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     let text = path.to_string_lossy();
-    let may_hide = is_name_a_token(path) || PREFIXES.iter().any(|prefix| text.contains(prefix));
-    if may_hide {
+    let may_contain_token =
+        is_name_a_token(path) || PREFIXES.iter().any(|prefix| text.contains(prefix));
+    if may_contain_token {
         redact_tokens(&text)
     } else {
         text.into_owned()
@@ -321,7 +322,7 @@ mod tests {
             }
         }
         let path = Path::new("/nix/store/0c5b3f2d7a8e9f1a2b3c-x/token");
-        assert_eq!(shown(path), path.display().to_string());
+        assert_eq!(display_path(path), path.display().to_string());
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub struct GamesOptions {
     pub accounts: Vec<String>,
     /// Selects games.
     pub filter: Filter,
-    /// What is shown.
+    /// View to print.
     pub view: View,
     /// JSON output, one object per line.
     pub json: bool,

@@ -262,7 +262,7 @@ fn delete_taken_back(db: &Connection, at: i64, game: &str, ply: u32) -> Result<(
 }
 
 fn finish_game(db: &Connection, at: i64, end: &GameFinished, write_pgn: bool) -> Result<()> {
-    let head = db
+    let row = db
         .query_row(
             "SELECT seq, color, variant, initial_fen FROM game WHERE id = ?1",
             [&end.game],
@@ -274,7 +274,7 @@ fn finish_game(db: &Connection, at: i64, end: &GameFinished, write_pgn: bool) ->
             },
         )
         .optional()?;
-    let Some((game, ours, variant, fen)) = head else {
+    let Some((game, ours, variant, fen)) = row else {
         return Ok(());
     };
     let reported: Vec<&str> = end.moves.split(' ').filter(|uci| !uci.is_empty()).collect();
@@ -340,8 +340,8 @@ fn complete_moves(
     recorded: &[(u32, String)],
     moves: &[&str],
 ) -> Result<()> {
-    let stands = |ply: u32, uci: &str| moves.get(ply as usize - 1) == Some(&uci);
-    let wrong = recorded.iter().find(|(ply, uci)| !stands(*ply, uci));
+    let matches = |ply: u32, uci: &str| moves.get(ply as usize - 1) == Some(&uci);
+    let wrong = recorded.iter().find(|(ply, uci)| !matches(*ply, uci));
     if let Some((ply, _)) = wrong {
         delete_moves_from(db, game, *ply)?;
     }

@@ -32,12 +32,12 @@ pub fn pgn_of(record: &Record, server: &str, details: Details) -> String {
         None => Position::startpos(),
     };
     let mut board = chess::Game::new(initial);
-    let mut notes = Vec::with_capacity(record.moves.len());
+    let mut comments = Vec::with_capacity(record.moves.len());
     for (played, ply) in record.moves.iter().zip(1..) {
         if played.ply != ply || board.push_uci(&played.uci).is_err() {
             break;
         }
-        notes.push(note(played, game.color, details));
+        comments.push(move_comment(played, game.color, details));
     }
     let outcome = match game.result.as_deref() {
         Some("1-0") => pgn::Outcome::Win(Color::White),
@@ -49,10 +49,10 @@ pub fn pgn_of(record: &Record, server: &str, details: Details) -> String {
     if let Some(change) = record.rating_change {
         tags.set(&format!("{}RatingDiff", game.color), format!("{change:+}"));
     }
-    if notes.iter().any(|note| note.eval.is_some()) {
+    if comments.iter().any(|comment| comment.eval.is_some()) {
         tags.set("Annotator", "Knightwatch");
     }
-    pgn::write(&tags, &board, &notes, outcome)
+    pgn::write(&tags, &board, &comments, outcome)
 }
 
 /// The evaluation for the position after our move, from White's point of view.
@@ -67,7 +67,7 @@ fn eval(mate: Option<i32>, cp: Option<i32>, ours: Color) -> Option<Eval> {
     }
 }
 
-fn note(played: &MoveRecord, ours: Color, details: Details) -> Note {
+fn move_comment(played: &MoveRecord, ours: Color, details: Details) -> Note {
     let eval = eval(played.mate, played.cp, ours);
     let clock = played.clock_ms.map(|ms| ms.max(0).unsigned_abs());
     Note {

@@ -58,17 +58,17 @@ struct Shared {
     /// Events lost since the last log line about them.
     lost: AtomicU64,
     /// No more events will come, and no more attempts will be made.
-    ending: AtomicBool,
+    stopping: AtomicBool,
 }
 
 /// Writes events in the background until [`finish`](Self::finish) is called.
 #[derive(Debug)]
 pub struct Recorder {
     stop: oneshot::Sender<()>,
-    forward_events: JoinHandle<()>,
+    forwarder: JoinHandle<()>,
     shared: Arc<Shared>,
     thread: Thread,
-    ended: oneshot::Receiver<()>,
+    thread_done: oneshot::Receiver<()>,
 }
 
 impl Recorder {
@@ -81,7 +81,7 @@ impl Recorder {
         let (queue, items) = mpsc::sync_channel(QUEUE_CAPACITY);
         let shared = Arc::new(Shared::default());
         let (stop, stopped) = oneshot::channel();
-        let (done, ended) = oneshot::channel();
+        let (done, thread_done) = oneshot::channel();
         let writer = Writer {
             options,
             shared: Arc::clone(&shared),
@@ -97,26 +97,21 @@ impl Recorder {
         })?;
         Ok(Self {
             stop,
-            forward_events: tokio::spawn(forward_events(
-                events,
-                queue,
-                stopped,
-                Arc::clone(&shared),
-            )),
+            forwarder: tokio::spawn(forward_events(events, queue, stopped, Arc::clone(&shared))),
             shared,
             thread: thread.thread().clone(),
-            ended,
+            thread_done,
         })
     }
 
     /// Stops, after writing the queued events for at most `timeout`.
     pub async fn finish(self, timeout: Duration) {
-        self.shared.ending.store(true, Ordering::Release);
+        self.shared.stopping.store(true, Ordering::Release);
         drop(self.stop);
         let drain = async {
-            let _ = self.forward_events.await;
+            let _ = self.forwarder.await;
             self.thread.unpark();
-            let _ = self.ended.await;
+            let _ = self.thread_done.await;
         };
         if tokio::time::timeout(timeout, drain).await.is_err() {
             warn!("records: the disk is too slow; the latest events may be missing");
@@ -215,9 +210,9 @@ impl Writer {
                     self.write_pgn_files();
                 }
                 Err(error) => {
-                    let ending = self.shared.ending.load(Ordering::Acquire);
+                    let stopping = self.shared.stopping.load(Ordering::Acquire);
                     let recovered = self.on_error(&error);
-                    if ending && !recovered {
+                    if stopping && !recovered {
                         let lost = batch.len() + items.try_iter().count();
                         let lost = plural::count(lost, "event", "events");
                         return warn!("records: the last {lost} could not be written");
@@ -252,16 +247,16 @@ impl Writer {
         let Some(db) = self.db.as_mut().filter(|_| !batch.is_empty()) else {
             return Ok(());
         };
-        let step = Transaction::new(db, TransactionBehavior::Immediate)?;
+        let transaction = Transaction::new(db, TransactionBehavior::Immediate)?;
         for Item { at, event } in batch {
-            match insert::insert_event(&step, *at, event, self.options.files.is_some()) {
+            match insert::insert_event(&transaction, *at, event, self.options.files.is_some()) {
                 Err(error) if is_event_error(&error) => {
                     warn!("records: an event cannot be written and is skipped: {error}");
                 }
                 other => other?,
             }
         }
-        Ok(step.commit()?)
+        Ok(transaction.commit()?)
     }
 
     fn on_success(&mut self) {
@@ -288,13 +283,13 @@ impl Writer {
         // Only once: if the new file is damaged as well, it is the disk.
         if damaged && self.wait == MIN_RETRY_WAIT {
             self.wait *= 2;
-            match set_aside(&self.options.file) {
-                Ok(aside) => {
+            match rename_damaged(&self.options.file) {
+                Ok(renamed) => {
                     error!(
                         "records: {file} is damaged ({error}); it was renamed to {}, and a new file is used; `sqlite3 {} .recover` \
                          may restore its games",
-                        aside.display(),
-                        aside.display()
+                        renamed.display(),
+                        renamed.display()
                     );
                     return true;
                 }
@@ -315,7 +310,7 @@ impl Writer {
     fn wait_before_retry(&mut self) {
         let until = Instant::now() + self.wait;
         self.wait = (self.wait * 2).min(MAX_RETRY_WAIT);
-        while !self.shared.ending.load(Ordering::Acquire) {
+        while !self.shared.stopping.load(Ordering::Acquire) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
@@ -378,21 +373,21 @@ fn is_event_error(error: &rusqlite::Error) -> bool {
 }
 
 /// Renames a damaged file and its companions. Returns the new path.
-fn set_aside(file: &Path) -> io::Result<PathBuf> {
+fn rename_damaged(file: &Path) -> io::Result<PathBuf> {
     let with = |path: &Path, end: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
         PathBuf::from(name)
     };
-    let aside = with(file, &format!(".damaged-{}", now() / 1_000));
-    fs::rename(file, &aside)?;
+    let renamed = with(file, &format!(".damaged-{}", now() / 1_000));
+    fs::rename(file, &renamed)?;
     for end in ["-wal", "-shm"] {
-        match fs::rename(with(file, end), with(&aside, end)) {
+        match fs::rename(with(file, end), with(&renamed, end)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
-    Ok(aside)
+    Ok(renamed)
 }
 
 #[cfg(test)]

@@ -71,7 +71,8 @@ pub fn run(options: &DatagenOptions) -> anyhow::Result<()> {
         None if options.classical => None,
         None => Network::embedded(),
     };
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot create {}", folder.display()))?;
     let seed = choose_seed(folder, options.seed)?;
     let threads = worker_pool::thread_count(options.threads);
     let [stop, abort] = stop_and_save_on_signal();
@@ -213,7 +214,7 @@ impl Player {
             nodes: opening_search.nodes,
             depths: 0,
         };
-        let (mut winning, mut level) = (WinStreak::default(), 0);
+        let (mut winning, mut drawn_plies) = (WinStreak::default(), 0);
         let outcome = loop {
             if let Some(outcome) = outcome_by_rules(&game) {
                 break outcome;
@@ -227,8 +228,8 @@ impl Player {
             played.record.push(mv, score);
             if score != NO_SCORE {
                 winning.add_score(score.into(), WIN_SCORE);
-                level = if score.abs() <= DRAW_SCORE {
-                    level + 1
+                drawn_plies = if score.abs() <= DRAW_SCORE {
+                    drawn_plies + 1
                 } else {
                     0
                 };
@@ -237,7 +238,8 @@ impl Player {
                 break outcome;
             }
             let plies = played.record.len();
-            if plies >= MAX_PLIES || adjudicated && plies >= DRAW_FROM && level >= DRAW_PLIES {
+            if plies >= MAX_PLIES || adjudicated && plies >= DRAW_FROM && drawn_plies >= DRAW_PLIES
+            {
                 break Outcome::Draw;
             }
             game.play(mv);

@@ -12,7 +12,7 @@ use super::options::FitWdlOptions;
 use crate::engine::{Curves, material};
 
 /// Width of a score bucket, in centipawns.
-const BUCKET: i32 = 5;
+const BUCKET_CP: i32 = 5;
 
 /// First and last relative step of the parameter search, as exponents of e.
 const FIRST_STEP: f64 = 0.5;
@@ -25,8 +25,8 @@ const START: Curves = Curves {
 };
 
 /// Bands of the printed table: from the first value to below the second.
-const MATERIAL: [(u32, u32); 4] = [(0, 5), (5, 12), (12, 19), (19, u32::MAX)];
-const SCORES: [(i32, i32); 6] = [
+const MATERIAL_BANDS: [(u32, u32); 4] = [(0, 5), (5, 12), (12, 19), (19, u32::MAX)];
+const SCORE_BANDS: [(i32, i32); 6] = [
     (0, 25),
     (25, 60),
     (60, 120),
@@ -45,7 +45,7 @@ impl PositionCounts {
     fn new(positions: &[(u8, i16, u8)]) -> PositionCounts {
         let mut cells = BTreeMap::new();
         for &(material, score, points) in positions {
-            let bucket = i32::from(score).div_euclid(BUCKET);
+            let bucket = i32::from(score).div_euclid(BUCKET_CP);
             let counts: &mut Counts = cells.entry((material.into(), bucket)).or_default();
             counts[usize::from(points)] += 1;
         }
@@ -54,7 +54,7 @@ impl PositionCounts {
 
     /// The positions with a score of at most this many centipawns.
     fn within(&self, cp: i32) -> PositionCounts {
-        let near = |bucket: i32| middle(bucket).abs() <= f64::from(cp);
+        let near = |bucket: i32| bucket_center(bucket).abs() <= f64::from(cp);
         let cells = self.0.iter().filter(|((_, bucket), _)| near(*bucket));
         PositionCounts(cells.map(|(&place, &counts)| (place, counts)).collect())
     }
@@ -67,7 +67,7 @@ impl PositionCounts {
     fn loss(&self, curves: &Curves) -> f64 {
         let mut sum = 0.0;
         for (&(material, bucket), counts) in &self.0 {
-            let expected = outcomes(curves, middle(bucket), material);
+            let expected = outcomes(curves, bucket_center(bucket), material);
             for (count, share) in counts.iter().zip(expected) {
                 sum -= *count as f64 * share.max(1e-9).ln();
             }
@@ -83,11 +83,11 @@ impl PositionCounts {
     ) -> (u64, [f64; 3], [f64; 3]) {
         let (mut found, mut expected) = ([0.0; 3], [0.0; 3]);
         for (&(material, bucket), counts) in &self.0 {
-            if !is_in(material, bucket * BUCKET) {
+            if !is_in(material, bucket * BUCKET_CP) {
                 continue;
             }
             let all = counts.iter().sum::<u64>() as f64;
-            for (i, share) in outcomes(curves, middle(bucket), material)
+            for (i, share) in outcomes(curves, bucket_center(bucket), material)
                 .into_iter()
                 .enumerate()
             {
@@ -102,8 +102,8 @@ impl PositionCounts {
 }
 
 /// The mean score of a bucket.
-fn middle(bucket: i32) -> f64 {
-    f64::from(bucket * BUCKET) + f64::from(BUCKET - 1) / 2.0
+fn bucket_center(bucket: i32) -> f64 {
+    f64::from(bucket * BUCKET_CP) + f64::from(BUCKET_CP - 1) / 2.0
 }
 
 /// Expected fractions of games lost, drawn and won.
@@ -121,21 +121,21 @@ fn fit(counts: &PositionCounts) -> Curves {
         spread: [of[2], of[3]],
     };
     let mut best = numbers(&START);
-    let mut least = counts.loss(&START);
+    let mut lowest_loss = counts.loss(&START);
     let mut step = FIRST_STEP;
     while step > LAST_STEP {
-        let before = least;
-        for number in 0..best.len() {
+        let before = lowest_loss;
+        for index in 0..best.len() {
             for factor in [step.exp(), (-step).exp()] {
-                let mut tried = best.clone();
-                tried[number] *= factor;
-                let loss = counts.loss(&curves(&tried));
-                if loss < least {
-                    (best, least) = (tried, loss);
+                let mut candidate = best.clone();
+                candidate[index] *= factor;
+                let loss = counts.loss(&curves(&candidate));
+                if loss < lowest_loss {
+                    (best, lowest_loss) = (candidate, loss);
                 }
             }
         }
-        if least >= before {
+        if lowest_loss >= before {
             step /= 2.0;
         }
     }
@@ -172,15 +172,14 @@ pub fn run(options: &FitWdlOptions) -> anyhow::Result<()> {
     println!("half: [{:.1}, {:.1}],", half[0], half[1]);
     println!("spread: [{:.1}, {:.1}],", spread[0], spread[1]);
     println!("\nmaterial  score        positions  lost drawn won, and as expected, in %");
-    for (from, to) in MATERIAL {
-        for (least, most) in SCORES {
-            let is_in =
-                |material, cp| (from..to).contains(&material) && (least..most).contains(&cp);
+    for (from, to) in MATERIAL_BANDS {
+        for (min, max) in SCORE_BANDS {
+            let is_in = |material, cp| (from..to).contains(&material) && (min..max).contains(&cp);
             let (count, found, expected) = counts.compare(&curves, is_in);
             let [lost, drawn, won] = found.map(|share| 100.0 * share);
             let [lose, draw, win] = expected.map(|share| 100.0 * share);
             println!(
-                "from {from:<3}  {least:>4} to {most:<4} {count:>10}  {lost:4.1} {drawn:5.1} {won:4.1}   {lose:4.1} {draw:5.1} {win:4.1}"
+                "from {from:<3}  {min:>4} to {max:<4} {count:>10}  {lost:4.1} {drawn:5.1} {won:4.1}   {lose:4.1} {draw:5.1} {win:4.1}"
             );
         }
     }
@@ -201,7 +200,7 @@ mod tests {
         let mut cells = BTreeMap::new();
         for material in 0..=24 {
             for bucket in -60..60 {
-                let shares = outcomes(&truth, middle(bucket), material);
+                let shares = outcomes(&truth, bucket_center(bucket), material);
                 cells.insert((material, bucket), shares.map(|share| (1e4 * share) as u64));
             }
         }

@@ -54,7 +54,7 @@ pub fn run(options: &GauntletOptions) -> anyhow::Result<()> {
             engines.play(openings, pair)
         }
     };
-    let (mut stats, mut flags) = (MatchStats::default(), [0; 2]);
+    let (mut stats, mut time_losses) = (MatchStats::default(), [0; 2]);
     let mut progress = Progress::default();
     let played = worker_pool::run(
         worker_pool::thread_count(options.setup.threads),
@@ -63,8 +63,8 @@ pub fn run(options: &GauntletOptions) -> anyhow::Result<()> {
         |result: anyhow::Result<Pair>| {
             let result = result?;
             stats.add(result.points);
-            for (all, flags) in flags.iter_mut().zip(result.flags) {
-                *all += flags;
+            for (all, time_losses) in time_losses.iter_mut().zip(result.time_losses) {
+                *all += time_losses;
             }
             progress.tell(|| stats.describe());
             Ok(())
@@ -74,7 +74,7 @@ pub fn run(options: &GauntletOptions) -> anyhow::Result<()> {
     let seconds = progress.elapsed().as_secs_f64();
     // Played games count, even after an error.
     println!("{} in {seconds:.0} s", stats.describe());
-    let [ours, theirs] = flags;
+    let [ours, theirs] = time_losses;
     println!("lost on time: {ours} by us, {theirs} by the opponent");
     played
 }
@@ -111,7 +111,7 @@ struct Pair {
     /// Our half points in each.
     points: [u8; 2],
     /// Games lost on time by us and by the opponent.
-    flags: [u64; 2],
+    time_losses: [u64; 2],
 }
 
 /// Reason for a game to end early.
@@ -140,7 +140,7 @@ impl Engines {
     /// Plays two games from one opening.
     fn play(&mut self, openings: &Openings, pair: u64) -> anyhow::Result<Pair> {
         let start = pair::opening(openings, pair, &mut self.referee);
-        let (mut points, mut flags) = ([0; 2], [0; 2]);
+        let (mut points, mut time_losses) = ([0; 2], [0; 2]);
         for (points, first) in points.iter_mut().zip([Color::White, Color::Black]) {
             for player in &mut self.players {
                 player.new_game(&start)?;
@@ -160,13 +160,16 @@ impl Engines {
             *points = match pair::play_game(think, Game::new(start.clone()), first) {
                 Ok(outcome) => outcome.points(first),
                 Err(GameError::TimeForfeit(side)) => {
-                    flags[side] += 1;
+                    time_losses[side] += 1;
                     [0, 2][side]
                 }
                 Err(GameError::Engine(error)) => return Err(error),
             };
         }
-        Ok(Pair { points, flags })
+        Ok(Pair {
+            points,
+            time_losses,
+        })
     }
 }
 

@@ -19,7 +19,7 @@ use crate::spelling::choices;
 /// Time limit for `uciok` after the start.
 const UCIOK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for a line of output: `info` lines come more often, however deep the search.
-const SILENCE: Duration = Duration::from_secs(600);
+const LINE_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A running engine; killed on drop.
 pub struct UciEngine {
@@ -139,7 +139,7 @@ impl UciEngine {
         // Our own engine reports a rejected value like this.
         let prefix = format!("info string {name}: ");
         let mut rejected = None;
-        while !self.read_line("readyok", SILENCE, |line| {
+        while !self.read_line("readyok", LINE_TIMEOUT, |line| {
             rejected = rejected
                 .take()
                 .or_else(|| line.strip_prefix(&prefix).map(str::to_owned));
@@ -181,7 +181,7 @@ impl UciEngine {
         }
         self.send("ucinewgame")?;
         self.send("isready")?;
-        while !self.read_line("readyok", SILENCE, |_| ())? {}
+        while !self.read_line("readyok", LINE_TIMEOUT, |_| ())? {}
         Ok(())
     }
 
@@ -196,7 +196,7 @@ impl UciEngine {
         self.send(&format!("go {limits}"))?;
         let mut score = Score::Centipawns(0);
         let mut best_line = String::new();
-        while !self.read_line("bestmove", SILENCE, |line| {
+        while !self.read_line("bestmove", LINE_TIMEOUT, |line| {
             score = score_of(line).unwrap_or(score);
             best_line = line.to_owned();
         })? {}
@@ -210,6 +210,7 @@ impl UciEngine {
     }
 
     fn send(&mut self, line: &str) -> anyhow::Result<()> {
+        // Not the I/O error: a broken pipe would be mistaken for our own stdout being closed.
         writeln!(self.input, "{line}").map_err(|_| anyhow!("{} has exited", self.name))
     }
 

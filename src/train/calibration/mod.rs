@@ -45,8 +45,8 @@ pub fn run(options: &CalibrateOptions) -> anyhow::Result<()> {
     levels.dedup();
     let pairings = pairings(&levels, &options.anchors, options.near);
     let has_anchor = |level: usize| {
-        let mut theirs = pairings.iter().filter(|pairing| pairing.level == level);
-        theirs.any(|pairing| matches!(pairing.opponent, PairingOpponent::Anchor(_)))
+        let mut own = pairings.iter().filter(|pairing| pairing.level == level);
+        own.any(|pairing| matches!(pairing.opponent, PairingOpponent::Anchor(_)))
     };
     ensure!(
         (0..levels.len()).any(has_anchor),
@@ -92,7 +92,7 @@ pub fn run(options: &CalibrateOptions) -> anyhow::Result<()> {
 
 /// Each level plays the next one and all anchors within `near` Elo.
 fn pairings(levels: &[Elo], anchors: &[Anchor], near: u16) -> Vec<Pairing> {
-    let meets = |(level, elo): (usize, &Elo)| {
+    let pairings_of = |(level, elo): (usize, &Elo)| {
         let next = (level + 1 < levels.len()).then_some(PairingOpponent::Level(level + 1));
         let elo = elo.get();
         let known = anchors.iter().copied();
@@ -100,7 +100,7 @@ fn pairings(levels: &[Elo], anchors: &[Anchor], near: u16) -> Vec<Pairing> {
         let opponents = next.into_iter().chain(known.map(PairingOpponent::Anchor));
         opponents.map(move |opponent| Pairing { level, opponent })
     };
-    levels.iter().enumerate().flat_map(meets).collect()
+    levels.iter().enumerate().flat_map(pairings_of).collect()
 }
 
 /// Engines of one thread.
@@ -137,22 +137,22 @@ impl<'a> Engines<'a> {
             // Different seeds, so that both games of an opening differ.
             let seed =
                 u64::from(self.options.setup.seed) << 32 | pair << 1 | u64::from(first.is_white());
-            let at = |level: usize| Limits {
+            let limits_of = |level: usize| Limits {
                 strength: Some(Strength {
                     elo: levels[level],
                     seed,
                 }),
                 ..Limits::default()
             };
-            let player = at(pairing.level);
+            let player_limits = limits_of(pairing.level);
             let game = Game::new(start.clone());
             let outcome = match pairing.opponent {
                 PairingOpponent::Level(level) => {
-                    let opponent = at(level);
+                    let opponent_limits = limits_of(level);
                     let think = |side: usize, game: &Game| {
                         let thought = match side {
-                            0 => self.player.think(game, &player),
-                            _ => self.opponent.think(game, &opponent),
+                            0 => self.player.think(game, &player_limits),
+                            _ => self.opponent.think(game, &opponent_limits),
                         };
                         anyhow::Ok(thought.mv.map(|mv| (mv, thought.score)))
                     };
@@ -175,7 +175,7 @@ impl<'a> Engines<'a> {
                         if side > 0 {
                             return engine.think(game, &nodes).map(Some);
                         }
-                        let thought = self.player.think(game, &player);
+                        let thought = self.player.think(game, &player_limits);
                         Ok(thought.mv.map(|mv| (mv, thought.score)))
                     };
                     pair::play_game(think, game, first)?

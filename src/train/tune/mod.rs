@@ -238,7 +238,7 @@ mod tests {
             step: 1,
         },
         Tunable {
-            name: "patience",
+            name: "rfp_margin",
             value: 70,
             min: 0,
             max: 100,
@@ -282,7 +282,7 @@ mod tests {
     fn definition_has_the_form_of_params_rs() {
         assert_eq!(
             definition(&SOME[1], 72.5),
-            "    patience = 73 in 0..=100 step 10; // 72.50, was 70"
+            "    rfp_margin = 73 in 0..=100 step 10; // 72.50, was 70"
         );
     }
 
