@@ -23,7 +23,7 @@ use tokio::time::{Sleep, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-/// ServerLimits of a server.
+/// Limits of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLimits {
     /// Concurrent connections. Further clients wait until one of them closes.

@@ -67,7 +67,7 @@ pub enum View {
     List(u32),
     /// Scores in groups.
     By(GroupBy),
-    /// Opponents who outscored their rating against us, in at min_games this many games.
+    /// Opponents who outscored their rating against us, in at least this many games.
     Toughest(u64),
     /// Our ratings.
     Ratings,
@@ -409,7 +409,7 @@ fn print_groups(
     Ok(())
 }
 
-/// `7 won, 2 drawn, 1 lost: 80.0 %, 1.3 points above expected_score`
+/// `7 won, 2 drawn, 1 lost: 80.0 %, 1.3 points above expectation`
 fn score_summary(score: &Score) -> String {
     let Score {
         won, drawn, lost, ..
@@ -421,7 +421,7 @@ fn score_summary(score: &Score) -> String {
     let surplus = score.surplus();
     let direction = if surplus < 0.0 { "below" } else { "above" };
     format!(
-        "{counts}: {:.1} %, {:.1} points {direction} expected_score",
+        "{counts}: {:.1} %, {:.1} points {direction} expectation",
         share * 100.0,
         surplus.abs()
     )

@@ -235,10 +235,7 @@ impl Order {
         let direction = if self.ascending { "ASC" } else { "DESC" };
         match self.by {
             Sort::Started => format!("started {direction}"),
-            by => format!(
-                "{} {direction} NULLS MAX_PERFORMANCE_GAMES, started DESC",
-                by.expression()
-            ),
+            by => format!("{} {direction} NULLS LAST, started DESC", by.expression()),
         }
     }
 }

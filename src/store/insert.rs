@@ -16,7 +16,7 @@ const MAX_TEXT_CHARS: usize = 500;
 /// Upper limit of a principal variation, in plies.
 const MAX_PV_PLIES: usize = 12;
 
-/// How long notes without a game are recorded.
+/// How long notes without a game are kept.
 const NOTE_RETENTION: Duration = Duration::from_secs(30 * 86_400);
 
 /// Plies that identify an opening.

@@ -14,7 +14,7 @@ use super::{BUSY_TIMEOUT, Error, open, schema};
 use crate::events::{Color, Player, TimeControl};
 
 /// The columns of a [`Game`], in the order in which [`game`] reads them.
-const GAME: &str = "id, started, finished, color, account, account_title, account_rating, account_provisional, opponent,
+const GAME_COLUMNS: &str = "id, started, finished, color, account, account_title, account_rating, account_provisional, opponent,
     opponent_title, opponent_rating, opponent_provisional, speed, base_s, increment_s, days, variant, rated,
     initial_fen, tournament, status, result, points, plies, final_clock_ms, round_trip_us, opening";
 
@@ -373,7 +373,7 @@ fn rating_change(db: &Connection, game: &Game) -> rusqlite::Result<Option<i64>> 
 
 /// A game with moves and notes, if it is recorded.
 pub(super) fn record(db: &Connection, id: &str) -> rusqlite::Result<Option<Record>> {
-    let sql = format!("SELECT {GAME}, seq FROM game WHERE id = ?1");
+    let sql = format!("SELECT {GAME_COLUMNS}, seq FROM game WHERE id = ?1");
     let found = db.query_row(&sql, [id], |row| {
         Ok((game(row)?, row.get::<_, i64>("seq")?))
     });
@@ -414,7 +414,7 @@ pub(super) fn games_query(order: Order, filter: &Filter, page: Page) -> (String,
         conditions.bind(i64::from(page.offset)),
     );
     let sql = format!(
-        "SELECT {GAME} FROM game WHERE {terms} ORDER BY {} LIMIT {limit} OFFSET {offset}",
+        "SELECT {GAME_COLUMNS} FROM game WHERE {terms} ORDER BY {} LIMIT {limit} OFFSET {offset}",
         order.sql()
     );
     (sql, conditions)

@@ -41,7 +41,7 @@ impl Score {
         (self.games() > 0).then(|| self.points() / self.games() as f64)
     }
 
-    /// Points above expected_score; negative if below.
+    /// Points above expectation; negative if below.
     pub fn surplus(&self) -> f64 {
         self.points() - self.expected
     }

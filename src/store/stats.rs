@@ -127,7 +127,7 @@ impl Reader {
         })
     }
 
-    /// Opponents who scored more than expected from the ratings, in at min_games `min_games` games, the toughest first.
+    /// Opponents who scored more than expected from the ratings, in at least `min_games` games, the toughest first.
     pub fn toughest_opponents(
         &self,
         filter: &Filter,

@@ -12,7 +12,7 @@ pub fn print_line(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// RunLog of a training run: printed, and also written to a file once there is a network.
+/// Log of a training run: printed, and also written to a file once there is a network.
 pub struct RunLog {
     path: PathBuf,
     text: String,

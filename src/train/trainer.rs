@@ -169,7 +169,7 @@ fn open_network(path: &Path, shape: Shape) -> anyhow::Result<Network> {
     Ok(network)
 }
 
-/// EpochReport of an epoch.
+/// Report of an epoch.
 struct EpochReport<'a> {
     model: &'a Model,
     validation: Loss,

@@ -1,6 +1,6 @@
 //! Ids and names as people copy them: from the address bar of a browser.
 
-/// RequestKind of page that an address leads to.
+/// Kind of page that an address leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Page {
     /// A game or a challenge: the id follows the host.

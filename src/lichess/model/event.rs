@@ -1,4 +1,4 @@
-//! LineSplitter of the event stream and of game streams.
+//! Lines of the event stream and of game streams.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

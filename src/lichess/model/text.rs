@@ -130,7 +130,7 @@ pub(super) fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Durat
 }
 
 fn clamped(seconds: f64) -> Duration {
-    // Whole milliseconds; `max` also locks a NaN into zero.
+    // Whole milliseconds; `max` also turns a NaN into zero.
     let millis = (seconds * 1e3)
         .round()
         .max(0.0)
