@@ -453,7 +453,7 @@ pub enum Command {
     /// Play against another engine, by UCI and with a clock
     #[command(after_help = "Examples:\n  \
         knightwatch gauntlet /usr/games/ethereal-chess --tc 8+0.08 --games 200\n  \
-        knightwatch gauntlet /usr/games/stockfish --opponent-option UCI_LimitStrength=true --opponent-option UCI_Elo=2800\n  \
+        knightwatch gauntlet /usr/games/stockfish --opponent-option 'Skill Level=15'\n  \
         knightwatch gauntlet self --option Threads=2 --tc 2+0.02 --threads 1\n\n\
         Each opening is played twice with colours exchanged. Who oversteps the clock by 50 ms in all loses; a game is \
         won when both engines see 15 pawns for six plies, and a draw after 400 plies. \
@@ -462,7 +462,7 @@ pub enum Command {
 
     /// Measure the levels of `strength` against another engine at its levels
     #[command(
-        after_help = "Example: knightwatch calibrate /usr/games/stockfish --levels 1200,1400 --anchors 1350@20000,1500@20000\n\n\
+        after_help = "Example: knightwatch calibrate /usr/games/stockfish --levels 1200,1400 --anchors 1350@20000\n\n\
         Ctrl-C ends it at the end of the games that are on, with what they say. Nothing depends on time. \
         docs/strength.md says what to do with what comes out."
     )]
