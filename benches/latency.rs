@@ -20,7 +20,7 @@ use knightwatch::config::Settings;
 use knightwatch::daemon;
 use knightwatch::events::{Bus, Event, RecvError, Source};
 use knightwatch::lichess::model::{
-    ColorWish, GameEvent, GameId, GameState, NewChallenge, TimeControl, Username, Variant,
+    ColorChoice, GameEvent, GameId, GameState, NewChallenge, TimeControl, Username, Variant,
 };
 use knightwatch::lichess::{Client, Endpoint};
 use knightwatch::sim::{NewUser, Sim, SimOptions};
@@ -171,7 +171,7 @@ async fn one_game(client: &Client) -> Outcome<Vec<Duration>> {
             increment: 0,
         },
         rated: false,
-        color: ColorWish::White,
+        color: ColorChoice::White,
         variant: Variant::Standard,
         fen: None,
     };

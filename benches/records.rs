@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use knightwatch::events::{Bus, Color};
-use knightwatch::store::{By, Filter, Options, Outcome, Page, Reader, Recorder};
+use knightwatch::store::{Filter, GroupBy, Options, Outcome, Page, Reader, Recorder};
 use rusqlite::Connection;
 
 /// Runs of each query.
@@ -53,7 +53,7 @@ fn fill(file: &Path, games: u32) -> Fallible<()> {
          INSERT INTO game (
              id, started, finished, color, account, account_title, account_rating, account_provisional,
              opponent, opponent_rating, opponent_provisional, speed, base_s, increment_s, variant, rated, tournament,
-             status, result, points, expected, plies, opening, left_ms, round_trip_us
+             status, result, points, expected, plies, opening, final_clock_ms, round_trip_us
          )
          SELECT
              printf('%08d', n), 1700000000000 + n * ({SPAN_MILLIS} / {games}), 1700000300000 + n * ({SPAN_MILLIS} / {games}),
@@ -69,7 +69,7 @@ fn fill(file: &Path, games: u32) -> Fallible<()> {
          FROM number;
          WITH RECURSIVE ply (p) AS (SELECT 1 UNION ALL SELECT p + 1 FROM ply WHERE p < {PLIES})
          INSERT INTO move (
-             game, ply, uci, at, clock_ms, source, cp, depth, seldepth, nodes, thought_us, line, to_post_us, round_trip_us
+             game, ply, uci, at, clock_ms, source, cp, depth, seldepth, nodes, search_us, pv, to_post_us, round_trip_us
          )
          SELECT
              seq, p, 'e2e4', started + p * 2000, 180000 - p * 1000, iif(p % 2, 'search', NULL), iif(p % 2, p, NULL),
@@ -161,19 +161,19 @@ fn queries(file: &Path) -> Fallible<()> {
         })?;
     }
     let last = Page {
-        skip: 99_900,
-        most: 50,
+        offset: 99_900,
+        limit: 50,
     };
     measure(file, "list: the last page", |reader| {
         Ok(reader.games(&all(), last)?.len())
     })?;
-    for by in By::ALL {
+    for by in GroupBy::ALL {
         measure(file, &format!("scores by {}", by.key()), |reader| {
             Ok(reader.scores(&all(), by)?.len())
         })?;
     }
-    measure(file, "nemeses", |reader| {
-        Ok(reader.nemeses(&all(), 3)?.len())
+    measure(file, "toughest", |reader| {
+        Ok(reader.toughest_opponents(&all(), 3)?.len())
     })?;
     measure(file, "ratings, with performances", |reader| {
         Ok(reader.ratings(&Filter::default())?.len())

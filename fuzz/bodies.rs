@@ -18,8 +18,8 @@ use knightwatch::lichess::model::{
     Arena, Challenge, Challenges, ChatLine, Event, FromLine, GameEvent, GameInfo, TokenInfo, User,
     UserStatus, Username, clean, clip,
 };
-use knightwatch::lichess::retry::{self, Gate, Kind, Retry};
-use knightwatch::lichess::{Error, Line, Lines, Playing, Refusal, Token, decode};
+use knightwatch::lichess::retry::{self, Gate, RequestKind, Retry};
+use knightwatch::lichess::{Error, ErrorResponse, Line, LineSplitter, Playing, Token, decode};
 use knightwatch::uci;
 
 /// Name and function of a target.
@@ -69,7 +69,7 @@ pub fn stream(data: &[u8]) {
     let (size, data) = split(data);
     // Inputs have up to 800 bytes, so some get a limit that they can exceed.
     let limit = if size % 8 < 2 { 100 } else { 2_000 };
-    let mut lines = Lines::new(limit);
+    let mut lines = LineSplitter::new(limit);
     let mut taken = 0;
     let mut read = |line| {
         taken += 1;
@@ -121,7 +121,7 @@ fn check_game_event(event: GameEvent) {
     match event {
         GameEvent::Full(full) => {
             for player in [&full.white, &full.black] {
-                check_text(player.shown());
+                check_text(player.display_name());
                 check_text(player.title.as_deref().unwrap_or_default());
             }
         }
@@ -453,7 +453,7 @@ pub fn responses(data: &[u8]) {
         6 => decode_and_check::<TokenInfo>(data, |info| info.scopes.iter().for_each(check_text)),
         7 => decode_and_check::<Arena>(data, |arena| {
             check_text(&arena.name);
-            arena.refusals.iter().for_each(check_text);
+            arena.unmet_requirements.iter().for_each(check_text);
         }),
         _ => match Request::read(&utf8(data)) {
             Ok(request) => {
@@ -481,15 +481,15 @@ fn error_response(data: &[u8]) {
         .fold(0, |code, &byte| code << 8 | u16::from(byte));
     let end = data.iter().position(|&byte| byte == b'\n').unwrap_or(0);
     let (retry_after, body) = data.split_at(end);
-    let refusal = Refusal::read(code % 600, Some(&utf8(retry_after)), body);
+    let refusal = ErrorResponse::read(code % 600, Some(&utf8(retry_after)), body);
     check_text(&refusal);
-    assert!(refusal.named_wait().is_none_or(|wait| wait <= TWO_DAYS));
+    assert!(refusal.requested_wait().is_none_or(|wait| wait <= TWO_DAYS));
     let now = std::time::Instant::now();
     let mut gate = Gate::default();
-    for kind in Kind::ALL {
-        gate.refused(kind, &refusal, now);
+    for kind in RequestKind::ALL {
+        gate.on_error_response(kind, &refusal, now);
         assert!(
-            gate.closed_for(kind, now)
+            gate.remaining_pause(kind, now)
                 .is_none_or(|wait| wait <= TWO_DAYS)
         );
         let error = Error::Status(refusal.clone());
@@ -497,7 +497,7 @@ fn error_response(data: &[u8]) {
             assert!(wait <= TWO_DAYS, "{error}");
         }
     }
-    assert_eq!(gate.closed_for(Kind::Move, now), None);
+    assert_eq!(gate.remaining_pause(RequestKind::Move, now), None);
 }
 
 /// Positions and limits from a chess GUI.

@@ -22,9 +22,9 @@ use crate::lichess::model::{TimeControl, Variant};
 use crate::perft;
 use crate::sim::SimArgs;
 use crate::spelling::choices;
-use crate::store::{By, Filter, Outcome, View, local_day, local_day_after};
+use crate::store::{Filter, GroupBy, Outcome, View, local_day_end, local_day_start};
 use crate::train::{
-    ChancesOptions, DatagenOptions, FitOptions, GauntletOptions, LadderOptions, MatchOptions,
+    CalibrateOptions, DatagenOptions, FitWdlOptions, GauntletOptions, MatchOptions, TexelOptions,
     TrainOptions, TuneOptions,
 };
 
@@ -53,7 +53,7 @@ const HEADINGS: [(&str, Option<&[&str]>); 6] = [
     ("Engine", Some(&["uci", "bench", "perft", "epd", "book"])),
     (
         "Develop",
-        Some(&["datagen", "train", "match", "gauntlet", "ladder"]),
+        Some(&["datagen", "train", "match", "gauntlet", "calibrate"]),
     ),
 ];
 
@@ -156,7 +156,7 @@ pub enum Command {
         moves: bool,
         /// Run as many times faster than the wall, for rehearsals on a simulator that does the same
         #[arg(long, value_name = "FACTOR", hide = true)]
-        time_scale: Option<clock::Rate>,
+        time_scale: Option<clock::TimeScale>,
         /// Let every search of the engine fail after so many nodes, to rehearse what happens then
         #[arg(long, value_name = "NODES", hide = true)]
         engine_panics: Option<u64>,
@@ -273,7 +273,7 @@ pub enum Command {
         knightwatch games --opponent Anna --result lost\n  \
         knightwatch games --rated --since 2026-05-01 --by speed\n  \
         knightwatch games --ratings\n  \
-        knightwatch games --nemeses\n  \
+        knightwatch games --toughest\n  \
         knightwatch games --limit 1000 --json | jq .opponent.name\n\n\
         The bot may be running or not. Days and hours are local time; with TZ=UTC they are UTC.")]
     Games {
@@ -453,8 +453,8 @@ pub enum Command {
     /// Play against another engine, by UCI and with a clock
     #[command(after_help = "Examples:\n  \
         knightwatch gauntlet /usr/games/ethereal-chess --tc 8+0.08 --games 200\n  \
-        knightwatch gauntlet /usr/games/stockfish --theirs UCI_LimitStrength=true --theirs UCI_Elo=2800\n  \
-        knightwatch gauntlet self --ours Threads=2 --tc 2+0.02 --threads 1\n\n\
+        knightwatch gauntlet /usr/games/stockfish --opponent-option 'Skill Level=15'\n  \
+        knightwatch gauntlet self --option Threads=2 --tc 2+0.02 --threads 1\n\n\
         Each opening is played twice with colours exchanged. Who oversteps the clock by 50 ms in all loses; a game is \
         won when both engines see 15 pawns for six plies, and a draw after 400 plies. \
         Ctrl-C ends it at the end of the games that are on, with what they say.")]
@@ -462,11 +462,11 @@ pub enum Command {
 
     /// Measure the levels of `strength` against another engine at its levels
     #[command(
-        after_help = "Example: knightwatch ladder /usr/games/stockfish --levels 1200,1400 --anchors 1350@20000,1500@20000\n\n\
+        after_help = "Example: knightwatch calibrate /usr/games/stockfish --levels 1200,1400 --anchors 1350@20000\n\n\
         Ctrl-C ends it at the end of the games that are on, with what they say. Nothing depends on time. \
         docs/engine/strength.md says what to do with what comes out."
     )]
-    Ladder(LadderOptions),
+    Calibrate(CalibrateOptions),
 
     /// Tune the numbers of the search by games of the engine against itself
     #[command(
@@ -480,16 +480,16 @@ pub enum Command {
     /// Fit the weights of the evaluation by hand to stored games
     #[command(
         hide = true,
-        after_help = "Example: knightwatch fit --data games --out src/engine/eval/weights.rs"
+        after_help = "Example: knightwatch texel --data games --out src/engine/eval/weights.rs"
     )]
-    Fit(FitOptions),
+    Texel(TexelOptions),
 
     /// Fit to stored games how often positions are won, drawn and lost
     #[command(
         hide = true,
-        after_help = "Example: knightwatch chances --data games\n\nWhat comes out fits into src/engine/wdl.rs."
+        after_help = "Example: knightwatch fit-wdl --data games\n\nWhat comes out fits into src/engine/wdl.rs."
     )]
-    Chances(ChancesOptions),
+    FitWdl(FitWdlOptions),
 
     /// Look into Polyglot books and build them
     #[command(
@@ -592,11 +592,11 @@ pub struct FilterArgs {
     /// Of this tournament
     #[arg(long, value_name = "ID", value_parser = arena)]
     tournament: Option<String>,
-    /// Begun on this day or later, as in 2026-05-24
-    #[arg(long, value_name = "DAY", value_parser = local_day)]
+    /// Started on this day or later, as in 2026-05-24
+    #[arg(long, value_name = "DAY", value_parser = local_day_start)]
     since: Option<i64>,
-    /// Begun on this day or earlier
-    #[arg(long, value_name = "DAY", value_parser = local_day_after)]
+    /// Started on this day or earlier
+    #[arg(long, value_name = "DAY", value_parser = local_day_end)]
     until: Option<i64>,
 }
 
@@ -621,16 +621,16 @@ impl From<FilterArgs> for Filter {
 /// What to show of them.
 #[derive(Args, Clone, Debug)]
 pub struct ViewArgs {
-    /// The latest so many
+    /// Show at most N games, the latest first
     #[arg(short = 'n', long, value_name = "N", default_value = "20")]
     limit: u32,
     /// Results by opponent, speed, color, opening, tournament or month
     #[arg(long, value_name = "GROUP", group = "view")]
-    by: Option<By>,
-    /// Who has taken more points from us than the ratings foretell, in 3 games or more
+    by: Option<GroupBy>,
+    /// Opponents who outscored their rating against us (3+ games)
     #[arg(long, group = "view")]
-    nemeses: bool,
-    /// Our ratings, and what the last 100 rated games were worth
+    toughest: bool,
+    /// Our ratings, and our performance in the last 100 rated games
     #[arg(long, group = "view")]
     ratings: bool,
 }
@@ -639,7 +639,7 @@ impl From<ViewArgs> for View {
     fn from(arguments: ViewArgs) -> View {
         match arguments.by {
             Some(by) => View::By(by),
-            None if arguments.nemeses => View::Nemeses(3),
+            None if arguments.toughest => View::Toughest(3),
             None if arguments.ratings => View::Ratings,
             None => View::List(arguments.limit),
         }

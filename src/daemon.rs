@@ -119,7 +119,7 @@ impl Error {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rehearsal {
     /// The clock runs as many times faster than the wall.
-    pub time_scale: Option<clock::Rate>,
+    pub time_scale: Option<clock::TimeScale>,
     /// Every search fails after so many nodes.
     pub engine_panics: Option<u64>,
     /// The loop of the first account fails once, after so many beats.
@@ -135,7 +135,7 @@ impl Rehearsal {
         if !in_earnest && !endpoint.is_local() {
             return Err(Error::Rehearsal(endpoint));
         }
-        self.time_scale.into_iter().for_each(clock::set_rate);
+        self.time_scale.into_iter().for_each(clock::set_scale);
         Ok(())
     }
 }
@@ -221,7 +221,7 @@ fn assemble_all(
         let account = Arc::new(account);
         let mut parts = match all.first() {
             None => assemble(settings, token, events.clone())?,
-            Some(first) => first.sister(first.client.sister(token), &account),
+            Some(first) => first.sister(first.client.with_token(token), &account),
         };
         parts.ledger = bot::accepted_log_file(&account);
         parts.orders = bot::overrides_file(&account);
@@ -506,8 +506,8 @@ fn guest(settings: &Settings) -> Option<web::Play> {
     let pass = move |call: web::Call| {
         let client = client.clone();
         async move {
-            let answer = client.pass_on(&call.path, &call.form).await;
-            answer.map_err(|error| match error.refusal() {
+            let answer = client.forward(&call.path, &call.form).await;
+            answer.map_err(|error| match error.error_response() {
                 Some(no) => (no.code, no.message.clone()),
                 None => (502, error.to_string()),
             })
@@ -542,7 +542,7 @@ fn recorder(settings: &Settings, events: &Bus) -> Option<(Recorder, PathBuf)> {
     };
     let options = store::Options {
         // With those of other servers the PGN would be mixed up.
-        files: grouping.map(|grouping| store::Files {
+        files: grouping.map(|grouping| store::PgnFiles {
             directory: file.with_extension("pgn"),
             grouping,
             details: store::Details {
@@ -561,7 +561,7 @@ fn recorder(settings: &Settings, events: &Bus) -> Option<(Recorder, PathBuf)> {
 /// Tells which games a file of records has as still on.
 fn left_open(file: PathBuf) -> bot::UnfinishedGames {
     Arc::new(move |account| {
-        let ids = store::Reader::open(&file).and_then(|reader| reader.left_open(account));
+        let ids = store::Reader::open(&file).and_then(|reader| reader.unfinished_games(account));
         ids.unwrap_or_else(|error| {
             info!("how games ended meanwhile is not asked: {error}");
             Vec::new()

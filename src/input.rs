@@ -1,17 +1,16 @@
-//! Files that the operator names, read with a limit.
+//! Reading of files named by the operator, with a size limit.
 //!
-//! Only regular files are opened: opening a FIFO waits for somebody who writes to it, and a device such as `/dev/zero` has
-//! no end.
+//! Only regular files are opened: opening a FIFO would wait for a writer, and a device such as `/dev/zero` is endless.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// Opens a file to read from it.
+/// Opens a file for reading.
 ///
 /// # Errors
-/// When the system does not let us, and when it is no regular file.
+/// When the file cannot be opened or is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
     let kind = fs::metadata(path)?.file_type();
     let other = if kind.is_file() {
@@ -31,37 +30,37 @@ pub fn open(path: &Path) -> io::Result<File> {
     ))
 }
 
-/// Reads a file of at most so many bytes.
+/// Reads a file of at most `max_bytes` bytes.
 ///
 /// # Errors
-/// When it cannot be opened or read, and when it is longer than that.
-pub fn read(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
+/// When the file cannot be read or is larger.
+pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let mut bytes = Vec::new();
-    // What the system says of its length is not always true, as below /proc.
+    // The reported file length is not reliable, for example below /proc.
     let length = file
-        .take(longest.saturating_add(1))
+        .take(max_bytes.saturating_add(1))
         .read_to_end(&mut bytes)? as u64;
-    if length > longest {
-        let most = size(longest);
-        let why = format!("it is longer than {most}");
+    if length > max_bytes {
+        let limit = size(max_bytes);
+        let why = format!("it is longer than {limit}");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
     Ok(bytes)
 }
 
-/// The same of a text in UTF-8.
+/// Reads a UTF-8 text file of at most `max_bytes` bytes.
 ///
 /// # Errors
-/// As of [`read`], and when it is not UTF-8.
-pub fn read_text(path: &Path, longest: u64) -> io::Result<String> {
-    String::from_utf8(read(path, longest)?).map_err(|_| {
+/// As [`read`], and when the file is not UTF-8.
+pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
+    String::from_utf8(read(path, max_bytes)?).map_err(|_| {
         let why = "it is not a text in UTF-8";
         io::Error::new(io::ErrorKind::InvalidData, why)
     })
 }
 
-/// A number of bytes in the largest unit in which it is a whole number.
+/// A number of bytes in the largest unit that divides it.
 fn size(bytes: u64) -> String {
     match bytes {
         0 => "0 bytes".to_owned(),
@@ -80,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_file_is_named_and_never_waited_for() {
+    fn special_files_are_rejected() {
         let folder = tempfile::tempdir().expect("a directory");
         let (fifo, socket) = (folder.path().join("fifo"), folder.path().join("socket"));
         let made = Command::new("mkfifo").arg(&fifo).status().expect("mkfifo");
@@ -98,16 +97,16 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_read_than_is_allowed() {
+    fn size_limit_is_enforced() {
         let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("file");
         fs::write(&path, [b'x'; 2048]).expect("written");
         assert_eq!(read(&path, 2048).expect("read").len(), 2048);
-        for (longest, size) in [(1024, "1 KiB"), (2047, "2047 bytes"), (0, "0 bytes")] {
-            let error = read(&path, longest).expect_err(size).to_string();
+        for (max_bytes, size) in [(1024, "1 KiB"), (2047, "2047 bytes"), (0, "0 bytes")] {
+            let error = read(&path, max_bytes).expect_err(size).to_string();
             assert_eq!(error, format!("it is longer than {size}"));
         }
-        // Which takes no space on the disk, and would take all memory.
+        // Sparse files take no disk space, but would fill the memory.
         let sparse = File::create(folder.path().join("sparse")).expect("made");
         sparse.set_len(1 << 40).expect("long");
         let error = read(&folder.path().join("sparse"), 3 << 20).expect_err("too long");

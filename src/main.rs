@@ -179,9 +179,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Datagen(options) => train::datagen::run(&options)?,
         Command::Match(options) => train::contest::run(&options)?,
         Command::Gauntlet(options) => train::gauntlet::run(&options)?,
-        Command::Ladder(options) => train::ladder::run(&options)?,
-        Command::Fit(options) => train::fit::run(&options)?,
-        Command::Chances(options) => train::chances::run(&options)?,
+        Command::Calibrate(options) => train::calibration::run(&options)?,
+        Command::Texel(options) => train::texel::run(&options)?,
+        Command::FitWdl(options) => train::fit_wdl::run(&options)?,
         Command::Tune(options) => train::tune::run(&options)?,
         Command::Train(options) => train::trainer::run(&options)?,
         Command::Sim(args) => {
@@ -258,7 +258,7 @@ fn last_challenge(settings: &Settings, out: &mut impl Write) -> anyhow::Result<A
     let at =
         std::time::UNIX_EPOCH + std::time::Duration::from_millis(last.at.max(0).unsigned_abs());
     let (id, decision, reason) = (&last.challenge, &last.decision, &last.reason);
-    let at = clock::shown(at);
+    let at = clock::format_date(at);
     writeln!(
         out,
         "Challenge {id} was {decision} at {at}: {reason}. Now:\n"
@@ -305,7 +305,7 @@ fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if let Some(error) = error.downcast_ref::<config::Error>() {
-        logging::say(&error.to_string());
+        logging::print(&error.to_string());
         return ExitCode::from(78);
     }
     let colour = io::stderr().is_terminal()
@@ -315,12 +315,12 @@ fn report(error: &anyhow::Error) -> ExitCode {
     } else {
         "error:"
     };
-    logging::say(&format!("{heading} {error:#}"));
+    logging::print(&format!("{heading} {error:#}"));
     let code = error
         .downcast_ref::<daemon::Error>()
         .map_or(1, daemon::Error::exit_code);
     if matches!(code, 77 | 78) {
-        logging::say(
+        logging::print(
             "hint: knightwatch check finds everything that is missing, knightwatch init asks for it",
         );
     }
@@ -344,16 +344,16 @@ fn hook_panics() {
         if let Some(why) = message.strip_prefix("OS can't spawn worker thread: ")
             && std::thread::current().name() == Some("main")
         {
-            logging::say(&format!(
+            logging::print(&format!(
                 "error: cannot start: the system gives no more threads: {why}"
             ));
-            logging::say(
+            logging::print(
                 "hint: raise the limit on processes and threads: ulimit -u, TasksMax in the unit, pids.max of the container",
             );
             logging::flush();
             std::process::exit(1);
         }
-        if !logging::panicked(panic) {
+        if !logging::log_panic(panic) {
             complain(panic);
         }
     }));

@@ -1,4 +1,4 @@
-//! HTTP/1.1 for those who connect to a listener of this process: so many connections at once, each with a time limit.
+//! HTTP/1.1 server with limits on connections and time.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -23,44 +23,44 @@ use tokio::time::{Sleep, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-/// What clients can take of a server.
+/// Limits of a server.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// Connections at once. Further clients wait until one of them closes.
-    pub connections: usize,
-    /// Time for the head of a request, and between two requests of a connection.
-    pub head: Duration,
-    /// Time in which a client takes nothing of an answer.
-    pub stall: Duration,
+pub struct ServerLimits {
+    /// Concurrent connections. Further clients wait until one of them closes.
+    pub max_connections: usize,
+    /// Time limit for the head of a request, and for an idle connection.
+    pub head_timeout: Duration,
+    /// Time limit for a client that reads nothing of a response.
+    pub stall_timeout: Duration,
 }
 
-/// Serves until `closing`, then finishes what is under way. Handlers get the client's address as `ConnectInfo`.
+/// Serves until `closing`, then finishes open requests. Handlers get the client's address as `ConnectInfo`.
 pub async fn serve<L>(
     mut listener: L,
     app: Router,
-    bounds: Bounds,
+    limits: ServerLimits,
     closing: impl Future<Output = ()>,
 ) where
     L: Listener,
     L::Addr: Clone + Sync,
 {
-    let seats = Arc::new(Semaphore::new(bounds.connections));
+    let permits = Arc::new(Semaphore::new(limits.max_connections));
     let stop = CancellationToken::new();
     let mut connections = JoinSet::new();
     let mut closing = pin!(closing);
     loop {
         let accept = async {
-            // Nobody closes the semaphore.
-            let seat = Arc::clone(&seats).acquire_owned().await;
-            (seat, listener.accept().await)
+            // The semaphore is never closed.
+            let permit = Arc::clone(&permits).acquire_owned().await;
+            (permit, listener.accept().await)
         };
         tokio::select! {
             () = &mut closing => break,
-            (seat, (stream, address)) = accept => {
+            (permit, (stream, address)) = accept => {
                 let (app, stop) = (app.clone(), stop.clone());
                 connections.spawn(async move {
-                    let _seat = seat;
-                    converse(stream, address, app, bounds, stop).await;
+                    let _permit = permit;
+                    handle_connection(stream, address, app, limits, stop).await;
                 });
             }
             Some(_) = connections.join_next() => {}
@@ -70,9 +70,14 @@ pub async fn serve<L>(
     while connections.join_next().await.is_some() {}
 }
 
-/// Answers the requests of one connection.
-async fn converse<S, A>(stream: S, address: A, app: Router, bounds: Bounds, stop: CancellationToken)
-where
+/// Serves one connection.
+async fn handle_connection<S, A>(
+    stream: S,
+    address: A,
+    app: Router,
+    limits: ServerLimits,
+    stop: CancellationToken,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     A: Clone + Send + Sync + 'static,
 {
@@ -83,39 +88,39 @@ where
             .insert(ConnectInfo(address.clone()));
         app.call(request.map(Body::new))
     });
-    let stream = Timed {
+    let stream = StallLimited {
         stream,
-        limit: bounds.stall,
+        limit: limits.stall_timeout,
         stalled: None,
     };
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(bounds.head)
+        .header_read_timeout(limits.head_timeout)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    let served = tokio::select! {
-        served = connection.as_mut() => served,
+    let result = tokio::select! {
+        result = connection.as_mut() => result,
         () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
     };
-    if let Err(error) = served {
-        debug!("a connection has ended: {error}");
+    if let Err(error) = result {
+        debug!("connection failed: {error}");
     }
 }
 
-/// A stream that fails when nothing can be written for too long.
-struct Timed<S> {
+/// A stream whose writes fail when they stall for too long.
+struct StallLimited<S> {
     stream: S,
     limit: Duration,
-    /// Since when nothing could be written, as the time when that is too long.
+    /// The timer of a stalled write.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Timed<S> {
-    /// What became of an attempt to write, or that it has taken too long.
-    fn timed<T>(
+impl<S> StallLimited<S> {
+    /// The result of a write, or a timeout error.
+    fn check_stall<T>(
         &mut self,
         written: Poll<io::Result<T>>,
         context: &mut Context<'_>,
@@ -131,7 +136,7 @@ impl<S> Timed<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for StallLimited<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -141,24 +146,24 @@ impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Timed<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for StallLimited<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.timed(written, context)
+        self.check_stall(written, context)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(context);
-        self.timed(flushed, context)
+        self.check_stall(flushed, context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.timed(shut, context)
+        self.check_stall(shut, context)
     }
 
     fn poll_write_vectored(
@@ -167,7 +172,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Timed<S> {
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
-        self.timed(written, context)
+        self.check_stall(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -185,16 +190,16 @@ mod tests {
 
     use super::*;
 
-    const BOUNDS: Bounds = Bounds {
-        connections: 2,
-        head: Duration::from_millis(300),
-        stall: Duration::from_millis(300),
+    const LIMITS: ServerLimits = ServerLimits {
+        max_connections: 2,
+        head_timeout: Duration::from_millis(300),
+        stall_timeout: Duration::from_millis(300),
     };
 
-    /// No answer takes as long as this on a slow machine.
-    const LONG: Duration = Duration::from_secs(30);
+    /// Time limit for slow machines.
+    const TIMEOUT: Duration = Duration::from_secs(30);
 
-    /// A server, and what closes it.
+    /// Starts a server; the sender closes it.
     async fn server() -> (std::net::SocketAddr, oneshot::Sender<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -210,7 +215,7 @@ mod tests {
         tokio::spawn(serve(
             listener,
             app,
-            BOUNDS,
+            LIMITS,
             async move { drop(closed.await) },
         ));
         (address, close)
@@ -222,41 +227,43 @@ mod tests {
         stream
     }
 
-    /// All that comes until the server closes the connection.
-    async fn rest(mut stream: TcpStream) -> String {
+    /// Reads until the server closes the connection.
+    async fn read_to_end(mut stream: TcpStream) -> String {
         let mut text = Vec::new();
-        // A reset ends it as well.
-        let _ = timeout(LONG, stream.read_to_end(&mut text)).await.unwrap();
+        // A reset ends the stream as well.
+        let _ = timeout(TIMEOUT, stream.read_to_end(&mut text))
+            .await
+            .unwrap();
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    const ASK: &str = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    const REQUEST: &str = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
     #[tokio::test]
-    async fn half_a_request_makes_room_for_a_whole_one() {
+    async fn incomplete_request_times_out() {
         let (address, _close) = server().await;
         let half = connect(address, "GET / HTTP/1.1\r\nHo").await;
         let idle = connect(address, "").await;
-        let third = connect(address, ASK).await;
-        assert!(rest(third).await.ends_with("hello"));
-        assert!(!rest(half).await.contains("hello"));
-        assert_eq!(rest(idle).await, "");
+        let third = connect(address, REQUEST).await;
+        assert!(read_to_end(third).await.ends_with("hello"));
+        assert!(!read_to_end(half).await.contains("hello"));
+        assert_eq!(read_to_end(idle).await, "");
     }
 
     #[tokio::test]
-    async fn who_takes_nothing_of_an_answer_is_cut_off() {
+    async fn stalled_client_is_disconnected() {
         let (address, _close) = server().await;
         let ask = "GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
         let _lazy = [connect(address, ask).await, connect(address, ask).await];
-        let third = connect(address, ASK).await;
-        assert!(rest(third).await.ends_with("hello"));
+        let third = connect(address, REQUEST).await;
+        assert!(read_to_end(third).await.ends_with("hello"));
     }
 
     #[tokio::test]
-    async fn nothing_but_http_1_is_spoken() {
+    async fn http_2_is_rejected() {
         let (address, _close) = server().await;
         let stream = connect(address, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
-        let answer = rest(stream).await;
+        let answer = read_to_end(stream).await;
         assert!(
             answer.is_empty() || answer.starts_with("HTTP/1."),
             "{answer}"

@@ -8,7 +8,7 @@ use futures::{Stream, StreamExt};
 use tokio::time::Sleep;
 
 use crate::clock;
-use crate::lichess::retry::{Ended, Reopen};
+use crate::lichess::retry::{Disconnect, ReconnectPolicy};
 use crate::lichess::{Error, StreamError};
 
 type Opening<S> = Pin<Box<dyn Future<Output = Result<S, Error>> + Send>>;
@@ -39,7 +39,7 @@ pub enum Heard<T> {
 /// See the module's text.
 pub struct ReconnectingStream<S> {
     open: Box<dyn Fn(Duration) -> Opening<S> + Send + Sync>,
-    schedule: Reopen,
+    schedule: ReconnectPolicy,
     state: State<S>,
 }
 
@@ -52,7 +52,7 @@ enum State<S> {
 impl<S> ReconnectingStream<S> {
     /// A link that is opened by `open` as soon as somebody listens, and again whenever `schedule` says so. `open` is
     /// told how long the stream may be silent.
-    pub fn new<O, R>(schedule: Reopen, open: O) -> Self
+    pub fn new<O, R>(schedule: ReconnectPolicy, open: O) -> Self
     where
         O: Fn(Duration) -> R + Send + Sync + 'static,
         R: Future<Output = Result<S, Error>> + Send + 'static,
@@ -82,9 +82,9 @@ impl<S> ReconnectingStream<S> {
         self.state = State::Waiting(Box::pin(clock::sleep(wait)));
     }
 
-    /// Until then a lost stream is opened again after this at the latest: see [`Reopen::hurry`].
+    /// Until then a lost stream is opened again after this at the latest: see [`ReconnectPolicy::cap_wait`].
     pub fn hurry(&mut self, most: Duration, until: Instant) {
-        self.schedule.hurry(most, until);
+        self.schedule.cap_wait(most, until);
     }
 
     /// Gives up a stream that brings what cannot be used, and opens anew when the schedule says so.
@@ -93,11 +93,11 @@ impl<S> ReconnectingStream<S> {
             State::Open { since, .. } => clock::since(*since),
             _ => Duration::ZERO,
         };
-        self.again(Ended::Broke, lived);
+        self.again(Disconnect::Broken, lived);
     }
 
-    fn again(&mut self, how: Ended, lived: Duration) -> Duration {
-        let wait = self.schedule.ended(how, lived, clock::now());
+    fn again(&mut self, how: Disconnect, lived: Duration) -> Duration {
+        let wait = self.schedule.on_end(how, lived, clock::now());
         self.reopen(wait);
         wait
     }
@@ -113,7 +113,7 @@ where
             match &mut self.state {
                 State::Waiting(wait) => {
                     wait.await;
-                    self.schedule.opening(clock::now());
+                    self.schedule.on_open(clock::now());
                     self.state = State::Opening((self.open)(self.schedule.silence()));
                 }
                 State::Opening(opening) => match opening.await {
@@ -125,7 +125,7 @@ where
                         return Heard::Opened;
                     }
                     Err(error) => {
-                        let wait = self.again(Ended::failed(&error), Duration::ZERO);
+                        let wait = self.again(Disconnect::from_open_error(&error), Duration::ZERO);
                         return Heard::Refused { error, wait };
                     }
                 },
@@ -136,9 +136,9 @@ where
                         None => None,
                     };
                     let how = match error {
-                        None => Ended::Eof,
-                        Some(StreamError::Silent(_)) => Ended::Silent,
-                        Some(_) => Ended::Broke,
+                        None => Disconnect::Eof,
+                        Some(StreamError::Silent(_)) => Disconnect::Silent,
+                        Some(_) => Disconnect::Broken,
                     };
                     let lived = clock::since(*since);
                     let wait = self.again(how, lived);
@@ -165,7 +165,7 @@ mod tests {
         let opened = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&opened);
         let mut link: ReconnectingStream<Numbers> =
-            ReconnectingStream::new(Reopen::game(), move |_| {
+            ReconnectingStream::new(ReconnectPolicy::game(), move |_| {
                 let n = count.fetch_add(1, Ordering::Relaxed);
                 async move {
                     match n {
@@ -208,7 +208,7 @@ mod tests {
     #[tokio::test]
     async fn looking_again_takes_no_longer_than_asked() {
         let mut link: ReconnectingStream<Numbers> =
-            ReconnectingStream::new(Reopen::game(), |_| async {
+            ReconnectingStream::new(ReconnectPolicy::game(), |_| async {
                 Ok(stream::iter([Ok(1), Ok(2)]).boxed())
             });
         link.next().await;

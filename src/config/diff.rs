@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::settings::{Engine, Settings};
 use crate::lichess::model::clip;
-use crate::lichess::without_tokens;
+use crate::lichess::redact_tokens;
 
 /// Values that are longer are cut; of lists that are longer only the difference is told.
 const LONGEST: usize = 120;
@@ -145,7 +145,7 @@ pub(super) fn harmless(section: &str, key: &str, value: &Value) -> String {
             _ => value.to_string(),
         },
         // Which may be the token itself, by mistake.
-        Value::String(_) if section == "lichess" => without_tokens(&value.to_string()),
+        Value::String(_) if section == "lichess" => redact_tokens(&value.to_string()),
         Value::Array(list) => {
             let list: Vec<String> = list
                 .iter()

@@ -24,7 +24,7 @@ impl FromStr for Joining {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let text = address::behind(text, Page::Arena).unwrap_or(text);
+        let text = address::after_host(text, Page::Arena).unwrap_or(text);
         let (place, password) = match text.split_once(':') {
             Some((place, password)) => (place, Some(password)),
             None => (text, None),
@@ -43,7 +43,7 @@ impl FromStr for Joining {
             other => Ok(other.map(str::to_owned)),
         };
         Ok(Self {
-            id: address::first(id)
+            id: address::first_segment(id)
                 .parse()
                 .ok()
                 .filter(|id: &ArenaId| id.as_str().len() == 8)
@@ -89,12 +89,12 @@ impl TryFrom<String> for Membership {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let text = address::behind(&text, Page::Team).unwrap_or(&text);
+        let text = address::after_host(&text, Page::Team).unwrap_or(&text);
         let (team, password) = match text.split_once(':') {
             Some((team, password)) => (team, Some(password.to_owned())),
             None => (text, None),
         };
-        let team = address::first(team);
+        let team = address::first_segment(team);
         let fits = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
         let is_team = !team.is_empty() && team.len() <= 80 && team.chars().all(fits);
         let no_password = |text: &str| text.is_empty() || text.starts_with("//");

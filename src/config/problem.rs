@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use crate::lichess::model::{clean, clip};
-use crate::lichess::{without_prefixed, without_tokens};
+use crate::lichess::{redact_prefixed_tokens, redact_tokens};
 
 /// The most that is shown of a line, in characters.
 const WIDEST: usize = 160;
@@ -177,7 +177,7 @@ impl Problem {
         let hint = self.hint.iter().map(|hint| format!(" ({hint})"));
         let message = without_secrets(&self.message);
         let line = format!("{place}{message}{}", hint.collect::<String>());
-        without_tokens(&clip(&line, LONGEST))
+        redact_tokens(&clip(&line, LONGEST))
     }
 }
 
@@ -224,7 +224,11 @@ impl fmt::Display for Problem {
             Place::Nowhere => {}
         }
         match &self.hint {
-            Some(hint) => write!(f, "\nhint: {}", without_prefixed(&clip(hint, LONGEST))),
+            Some(hint) => write!(
+                f,
+                "\nhint: {}",
+                redact_prefixed_tokens(&clip(hint, LONGEST))
+            ),
             None => Ok(()),
         }
     }
@@ -235,7 +239,7 @@ impl fmt::Display for Problem {
 ///
 /// Hidden letters become dots, so that carets still point at their columns.
 fn without_secrets(text: &str) -> String {
-    let shown = without_passwords(&without_tokens(text));
+    let shown = without_passwords(&redact_tokens(text));
     let Some((key, value)) = shown.split_once('=') else {
         return shown;
     };

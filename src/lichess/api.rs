@@ -1,4 +1,4 @@
-//! One method per endpoint.
+//! The endpoints, one method each.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,63 +17,67 @@ use super::model::{
     FromLine, GameId, GameInfo, ListedArena, NewChallenge, Preferences, Room, Team, TokenInfo,
     User, UserStatus, Username, clip,
 };
-use super::retry::Kind;
-use super::stream::{EventStream, GameLines, GameStream, Ndjson};
+use super::retry::RequestKind;
+use super::stream::{EventStream, GameStream, Ndjson, RawGameStream};
 use crate::clock;
 
-/// How long an ordinary request may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time limit of a request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a move may take before it is asked again whether it was played.
-pub const MOVE_PATIENCE: Duration = Duration::from_secs(2);
+/// Time limit of a move. After it the stream decides whether the move was played.
+pub const MOVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest line of chat, in the units in which the server counts.
-const LONGEST_CHAT: usize = 140;
+/// Upper limit of a chat line, in UTF-16 code units, as the server counts.
+const MAX_CHAT_UTF16_UNITS: usize = 140;
 
 impl Client {
     // ---- the account
 
-    /// Who we are.
+    /// Our account.
     pub async fn account(&self) -> Result<User, Error> {
-        self.question(self.get(&["api", "account"])).await
+        self.query(self.get(&["api", "account"])).await
     }
 
-    /// The same, although questions pause: nothing can be played before it is known.
+    /// Like [`account`](Self::account), but sent even while queries are paused: nothing can be played without the answer.
     pub async fn account_past_pauses(&self) -> Result<User, Error> {
-        self.question(self.get(&["api", "account"]).past_pauses())
+        self.query(self.get(&["api", "account"]).past_pauses())
             .await
     }
 
-    /// How our account is set up. The token needs the scope `preference:read`.
+    /// The preferences of our account. Needs the scope `preference:read`.
     pub async fn preferences(&self) -> Result<Preferences, Error> {
         #[derive(Deserialize)]
         struct Answer {
             prefs: Preferences,
         }
-        let answer = self.question::<Answer>(self.get(&["api", "account", "preferences"]));
+        let answer = self.query::<Answer>(self.get(&["api", "account", "preferences"]));
         answer.await.map(|answer| answer.prefs)
     }
 
-    /// What our token may do; nothing when Lichess does not know it.
+    /// Owner and scopes of our token; `None` if Lichess does not know the token.
     pub async fn token_test(&self) -> Result<Option<TokenInfo>, Error> {
         let token = self.token().reveal();
-        let request = self.post_anonymously(&["api", "token", "test"]).text(token);
-        let body = self.send(Kind::Query, PATIENCE, request).await?;
+        let request = self
+            .post_without_token(&["api", "token", "test"])
+            .text(token);
+        let body = self
+            .send(RequestKind::Query, REQUEST_TIMEOUT, request)
+            .await?;
         let mut answer: HashMap<String, Option<TokenInfo>> = serde_json::from_slice(&body)
-            .map_err(|_| Error::Decode("the answer to a token test".to_owned()))?;
+            .map_err(|_| Error::Decode("the response to a token test".to_owned()))?;
         Ok(answer.remove(token).flatten())
     }
 
-    /// Our games that are on, at most `nb` (1 to 50), the most urgent first.
+    /// Our ongoing games, at most `nb` (1 to 50), the most urgent first.
     pub async fn playing(&self, nb: u32) -> Result<Vec<GameInfo>, Error> {
         let request = self.get_playing(nb);
-        Ok(self.question::<Playing>(request).await?.now_playing)
+        Ok(self.query::<Playing>(request).await?.now_playing)
     }
 
-    /// The same, although questions pause: for the first time after a start, when games may be on.
+    /// Like [`playing`](Self::playing), but sent even while queries are paused: for the start, when games may be running.
     pub async fn playing_past_pauses(&self, nb: u32) -> Result<Vec<GameInfo>, Error> {
         let request = self.get_playing(nb).past_pauses();
-        Ok(self.question::<Playing>(request).await?.now_playing)
+        Ok(self.query::<Playing>(request).await?.now_playing)
     }
 
     fn get_playing(&self, nb: u32) -> Request {
@@ -81,10 +85,10 @@ impl Client {
             .query(&[("nb", nb.clamp(1, 50))])
     }
 
-    /// Makes the account a bot account. Cannot be undone.
+    /// Upgrades the account to a bot account. Cannot be undone.
     pub async fn upgrade(&self) -> Result<(), Error> {
-        self.command(
-            Kind::Command,
+        self.post_ok(
+            RequestKind::Command,
             self.post(&["api", "bot", "account", "upgrade"]),
         )
         .await
@@ -92,30 +96,38 @@ impl Client {
 
     // ---- streams
 
-    /// Opens the account's stream, which closes the one before it. It may be silent for as long as `silence`, see
-    /// [`super::retry::Reopen::silence`]; so may the opening.
+    /// Opens the account's event stream, which closes an older one. For `silence` see
+    /// [`super::retry::ReconnectPolicy::silence`].
     pub async fn events(&self, silence: Duration) -> Result<EventStream, Error> {
-        self.open(Kind::EventStream, &["api", "stream", "event"], silence)
-            .await
+        self.open(
+            RequestKind::EventStream,
+            &["api", "stream", "event"],
+            silence,
+        )
+        .await
     }
 
-    /// Opens a game's stream; as [`events`](Self::events).
+    /// Opens a game's stream.
     pub async fn game(&self, id: &GameId, silence: Duration) -> Result<GameStream, Error> {
-        self.of_game(id, silence).await
+        self.open_game(id, silence).await
     }
 
-    /// The same, with the lines as they come.
-    pub async fn game_lines(&self, id: &GameId, silence: Duration) -> Result<GameLines, Error> {
-        self.of_game(id, silence).await
+    /// Opens a game's stream, with the raw lines.
+    pub async fn raw_game_stream(
+        &self,
+        id: &GameId,
+        silence: Duration,
+    ) -> Result<RawGameStream, Error> {
+        self.open_game(id, silence).await
     }
 
-    async fn of_game<T: FromLine>(
+    async fn open_game<T: FromLine>(
         &self,
         id: &GameId,
         silence: Duration,
     ) -> Result<Ndjson<T>, Error> {
         self.open(
-            Kind::GameStream,
+            RequestKind::GameStream,
             &["api", "bot", "game", "stream", id.as_str()],
             silence,
         )
@@ -124,24 +136,24 @@ impl Client {
 
     // ---- a game
 
-    /// Posts what somebody's page has asked for in his name, whatever it is, and gives the answer as it is.
-    pub async fn pass_on(&self, path: &str, form: &[(String, String)]) -> Result<Bytes, Error> {
+    /// Posts a request of a player on our page and returns the raw response.
+    pub async fn forward(&self, path: &str, form: &[(String, String)]) -> Result<Bytes, Error> {
         let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let request = self.post(&path).form(&form);
-        self.send(Kind::Answer, PATIENCE, request).await
-    }
-
-    /// Plays a move, in UCI. The answer comes once the move was applied, or the flag had fallen; what counts is the
-    /// game's stream. With `offering_draw` the offer is shown before the move is, and accepts the opponent's.
-    pub async fn play(&self, id: &GameId, uci: &str, offering_draw: bool) -> Result<(), Error> {
-        self.play_within(MOVE_PATIENCE, id, uci, offering_draw)
+        self.send(RequestKind::Answer, REQUEST_TIMEOUT, request)
             .await
     }
 
-    /// [`play`](Self::play) with another limit than two seconds.
+    /// Plays a move in UCI. The response comes once the move was applied, or the flag had fallen; the game's stream is what
+    /// counts. With `offering_draw` the draw offer is shown before the move, or the opponent's offer accepted.
+    pub async fn play(&self, id: &GameId, uci: &str, offering_draw: bool) -> Result<(), Error> {
+        self.play_within(MOVE_TIMEOUT, id, uci, offering_draw).await
+    }
+
+    /// Like [`play`](Self::play), with another time limit than [`MOVE_TIMEOUT`].
     pub async fn play_within(
         &self,
-        patience: Duration,
+        timeout: Duration,
         id: &GameId,
         uci: &str,
         offering_draw: bool,
@@ -150,21 +162,25 @@ impl Client {
         if offering_draw {
             request = request.query(&[("offeringDraw", true)]);
         }
-        self.send(Kind::Move, patience, request).await.map(drop)
+        self.send(RequestKind::Move, timeout, request)
+            .await
+            .map(drop)
     }
 
-    /// Says something, cut to the 140 characters that are allowed.
+    /// Posts a chat line, cut to 140 characters.
     pub async fn chat(&self, id: &GameId, room: Room, text: &str) -> Result<(), Error> {
-        let form = [("room", room.key()), ("text", cut(text))];
-        self.command(Kind::Chat, self.in_game(id, &["chat"]).form(&form))
+        let form = [("room", room.key()), ("text", cut_chat(text))];
+        self.post_ok(RequestKind::Chat, self.in_game(id, &["chat"]).form(&form))
             .await
     }
 
-    /// What was said between the players so far.
+    /// The chat of the players so far.
     pub async fn chat_log(&self, id: &GameId) -> Result<Vec<ChatLine>, Error> {
         let request = self.get(&["api", "bot", "game", id.as_str(), "chat"]);
-        let body = self.send(Kind::Query, PATIENCE, request).await?;
-        // An array from the server, a line for each in its documentation.
+        let body = self
+            .send(RequestKind::Query, REQUEST_TIMEOUT, request)
+            .await?;
+        // The server sends an array; its documentation says NDJSON.
         if body.trim_ascii_start().starts_with(b"[") {
             decode(&body)
         } else {
@@ -172,58 +188,64 @@ impl Client {
         }
     }
 
-    /// Ends a game that has not begun: fewer than two moves.
+    /// Aborts a game with fewer than two moves.
     pub async fn abort(&self, id: &GameId) -> Result<(), Error> {
-        self.command(Kind::Command, self.in_game(id, &["abort"]))
+        self.post_ok(RequestKind::Command, self.in_game(id, &["abort"]))
             .await
     }
 
     /// Resigns, or aborts when that is still possible.
     pub async fn resign(&self, id: &GameId) -> Result<(), Error> {
-        self.command(Kind::Command, self.in_game(id, &["resign"]))
+        self.post_ok(RequestKind::Command, self.in_game(id, &["resign"]))
             .await
     }
 
-    /// Offers a draw, accepts one or claims one by threefold repetition; or declines. Succeeds even if nothing came of it.
+    /// Offers or accepts a draw, or claims one by threefold repetition; with `yes` false declines. Succeeds even if nothing
+    /// changed.
     pub async fn draw(&self, id: &GameId, yes: bool) -> Result<(), Error> {
-        self.command(Kind::Offer, self.in_game(id, &["draw", yes_or_no(yes)]))
-            .await
+        self.post_ok(
+            RequestKind::Offer,
+            self.in_game(id, &["draw", yes_or_no(yes)]),
+        )
+        .await
     }
 
-    /// Proposes or accepts a takeback; or declines it. Succeeds even if nothing came of it.
+    /// Proposes or accepts a takeback; with `yes` false declines. Succeeds even if nothing changed.
     pub async fn takeback(&self, id: &GameId, yes: bool) -> Result<(), Error> {
-        self.command(Kind::Offer, self.in_game(id, &["takeback", yes_or_no(yes)]))
-            .await
+        self.post_ok(
+            RequestKind::Offer,
+            self.in_game(id, &["takeback", yes_or_no(yes)]),
+        )
+        .await
     }
 
-    /// Claims the win against an opponent who left. Only on the opponent's turn; the stream says whether it worked.
+    /// Claims victory against an opponent who left. Only on their turn; the stream says whether it worked.
     pub async fn claim_victory(&self, id: &GameId) -> Result<(), Error> {
-        self.command(Kind::Claim, self.in_game(id, &["claim-victory"]))
+        self.post_ok(RequestKind::Claim, self.in_game(id, &["claim-victory"]))
             .await
     }
 
-    /// Claims a draw against an opponent who left. Only on the opponent's turn.
+    /// Claims a draw against an opponent who left. Only on their turn.
     pub async fn claim_draw(&self, id: &GameId) -> Result<(), Error> {
-        self.command(Kind::Claim, self.in_game(id, &["claim-draw"]))
+        self.post_ok(RequestKind::Claim, self.in_game(id, &["claim-draw"]))
             .await
     }
 
     // ---- challenges
 
-    /// The challenges that wait for an answer, ours and other people's.
+    /// The pending challenges, incoming and outgoing.
     pub async fn challenges(&self) -> Result<Challenges, Error> {
-        self.question(self.get(&["api", "challenge"])).await
+        self.query(self.get(&["api", "challenge"])).await
     }
 
-    /// One challenge.
-    pub async fn show_challenge(&self, id: &ChallengeId) -> Result<Challenge, Error> {
-        self.question::<Wrapped>(self.get(&["api", "challenge", id.as_str(), "show"]))
+    pub async fn challenge_by_id(&self, id: &ChallengeId) -> Result<Challenge, Error> {
+        self.query::<ChallengeResponse>(self.get(&["api", "challenge", id.as_str(), "show"]))
             .await
-            .map(Wrapped::open)
+            .map(ChallengeResponse::open)
     }
 
-    /// Challenges somebody. A second one to the same user takes the first one's place, and nothing tells so. What comes
-    /// back may differ from what was asked: `rated` above all.
+    /// Challenges a user. A second challenge to the same user silently replaces the first. The created challenge may differ
+    /// from the requested one, above all in `rated`.
     pub async fn challenge(
         &self,
         user: &Username,
@@ -232,31 +254,33 @@ impl Client {
         let request = self
             .post(&["api", "challenge", user.as_str()])
             .form(&what.form());
-        let body = self.send(Kind::Challenge, PATIENCE, request).await?;
-        decode(&body).map(Wrapped::open)
+        let body = self
+            .send(RequestKind::Challenge, REQUEST_TIMEOUT, request)
+            .await?;
+        decode(&body).map(ChallengeResponse::open)
     }
 
-    /// Accepts a challenge. The game may be told by the event stream before this is answered.
+    /// Accepts a challenge. The event stream may report the game before this returns.
     pub async fn accept(&self, id: &ChallengeId) -> Result<(), Error> {
-        self.command(
-            Kind::Answer,
+        self.post_ok(
+            RequestKind::Answer,
             self.post(&["api", "challenge", id.as_str(), "accept"]),
         )
         .await
     }
 
-    /// Declines a challenge, and says why.
+    /// Declines a challenge with a reason.
     pub async fn decline(&self, id: &ChallengeId, reason: DeclineReason) -> Result<(), Error> {
         let request = self
             .post(&["api", "challenge", id.as_str(), "decline"])
             .form(&[("reason", reason.key())]);
-        self.command(Kind::Answer, request).await
+        self.post_ok(RequestKind::Answer, request).await
     }
 
-    /// Takes a challenge back. One that is merely left alone can still be accepted for hours.
+    /// Cancels a challenge. Without this it can still be accepted for hours.
     pub async fn cancel(&self, id: &ChallengeId) -> Result<(), Error> {
-        self.command(
-            Kind::Answer,
+        self.post_ok(
+            RequestKind::Answer,
             self.post(&["api", "challenge", id.as_str(), "cancel"]),
         )
         .await
@@ -264,13 +288,13 @@ impl Client {
 
     // ---- arenas
 
-    /// An arena, and how we stand in it.
+    /// An arena and our standing in it.
     pub async fn arena(&self, id: &ArenaId) -> Result<Arena, Error> {
-        self.question(self.get(&["api", "tournament", id.as_str()]))
+        self.query(self.get(&["api", "tournament", id.as_str()]))
             .await
     }
 
-    /// Joins an arena, or comes back to it: then neither team nor password are asked for again.
+    /// Joins an arena, or rejoins it; rejoining needs neither team nor password.
     pub async fn join_arena(
         &self,
         id: &ArenaId,
@@ -283,28 +307,31 @@ impl Client {
         let request = self
             .post(&["api", "tournament", id.as_str(), "join"])
             .form(&form);
-        self.command(Kind::Arena, request).await
+        self.post_ok(RequestKind::Arena, request).await
     }
 
-    /// Leaves an arena. A game that is on has to be played all the same; who leaves among the first has to wait before
-    /// he may come back.
+    /// Leaves an arena. A running game continues. Leaving early may delay a rejoin.
     pub async fn leave_arena(&self, id: &ArenaId) -> Result<(), Error> {
-        self.command(
-            Kind::Withdrawal,
+        self.post_ok(
+            RequestKind::Withdrawal,
             self.post(&["api", "tournament", id.as_str(), "withdraw"]),
         )
         .await
     }
 
-    /// The first `nb` lines of an arena's results.
+    /// The first `nb` players of an arena's results.
     pub async fn arena_results(&self, id: &ArenaId, nb: u32) -> Result<Vec<ArenaLine>, Error> {
         let request = self
             .get(&["api", "tournament", id.as_str(), "results"])
             .query(&[("nb", nb)]);
-        Ok(lines(&self.send(Kind::Query, PATIENCE, request).await?))
+        Ok(lines(
+            &self
+                .send(RequestKind::Query, REQUEST_TIMEOUT, request)
+                .await?,
+        ))
     }
 
-    /// The arenas of the site that are to begin or are on.
+    /// The upcoming and ongoing arenas of the site.
     pub async fn arenas(&self) -> Result<Vec<ListedArena>, Error> {
         #[derive(Deserialize)]
         struct Lists {
@@ -313,24 +340,27 @@ impl Client {
             #[serde(default, deserialize_with = "model::list")]
             started: Vec<ListedArena>,
         }
-        let lists: Lists = self.question(self.get(&["api", "tournament"])).await?;
+        let lists: Lists = self.query(self.get(&["api", "tournament"])).await?;
         Ok([lists.started, lists.created].concat())
     }
 
-    /// The latest arenas of a team, those that are over too.
+    /// The latest arenas of a team, including finished ones.
     pub async fn team_arenas(&self, team: &str) -> Result<Vec<ListedArena>, Error> {
         let request = self
             .get(&["api", "team", team, "arena"])
             .query(&[("max", 50)]);
-        Ok(lines(&self.send(Kind::Query, PATIENCE, request).await?))
+        Ok(lines(
+            &self
+                .send(RequestKind::Query, REQUEST_TIMEOUT, request)
+                .await?,
+        ))
     }
 
-    /// A team.
     pub async fn team(&self, team: &str) -> Result<Team, Error> {
-        self.question(self.get(&["api", "team", team])).await
+        self.query(self.get(&["api", "team", team])).await
     }
 
-    /// Joins a team, or asks to be let in. The message is for those who read such.
+    /// Joins a team, or requests to join. The message is for the team's leaders.
     pub async fn join_team(
         &self,
         team: &str,
@@ -340,20 +370,24 @@ impl Client {
         let mut form = vec![("message", message)];
         form.extend(password.map(|password| ("password", password)));
         let request = self.post(&["team", team, "join"]).form(&form);
-        self.command(Kind::Arena, request).await
+        self.post_ok(RequestKind::Arena, request).await
     }
 
     // ---- others
 
-    /// The bots that are online and have a bio, at most `nb` (1 to 512).
+    /// Online bots that have a bio, at most `nb` (1 to 512).
     pub async fn online_bots(&self, nb: u32) -> Result<Vec<User>, Error> {
         let request = self
             .get(&["api", "bot", "online"])
             .query(&[("nb", nb.clamp(1, 512))]);
-        Ok(lines(&self.send(Kind::Query, PATIENCE, request).await?))
+        Ok(lines(
+            &self
+                .send(RequestKind::Query, REQUEST_TIMEOUT, request)
+                .await?,
+        ))
     }
 
-    /// Who of these is there. Users that do not exist are left out.
+    /// Whether these users are online and playing. Unknown users are left out.
     pub async fn users_status(&self, users: &[Username]) -> Result<Vec<UserStatus>, Error> {
         let mut all = Vec::with_capacity(users.len());
         for some in users.chunks(100) {
@@ -361,36 +395,38 @@ impl Client {
             let request = self
                 .get(&["api", "users", "status"])
                 .query(&[("ids", ids.join(","))]);
-            all.extend(self.question::<Vec<UserStatus>>(request).await?);
+            all.extend(self.query::<Vec<UserStatus>>(request).await?);
         }
         Ok(all)
     }
 
-    /// A user.
     pub async fn user(&self, name: &Username) -> Result<User, Error> {
-        self.question(self.get(&["api", "user", name.as_str()]))
-            .await
+        self.query(self.get(&["api", "user", name.as_str()])).await
     }
 
-    /// How long a small request takes, there and back. Any answer counts, a refusal too.
+    /// Round-trip time of a small request. Error responses below 500 count, too.
     pub async fn ping(&self) -> Result<Duration, Error> {
         let start = clock::now();
         match self
-            .send(Kind::Query, PATIENCE, self.get_anonymously(&["__ping"]))
+            .send(
+                RequestKind::Query,
+                REQUEST_TIMEOUT,
+                self.get_without_token(&["__ping"]),
+            )
             .await
         {
             Ok(_) => Ok(clock::since(start)),
-            Err(Error::Status(refusal)) if refusal.code < 500 => Ok(clock::since(start)),
+            Err(Error::Status(response)) if response.code < 500 => Ok(clock::since(start)),
             Err(error) => Err(error),
         }
     }
 
-    /// By how many seconds this machine's clock is ahead of the server's, give or take one; nothing when the server does
-    /// not tell the time.
+    /// By how many seconds this machine's clock is ahead of the server's, within about a second. `None` if the server sends
+    /// no date.
     pub async fn clock_ahead(&self) -> Result<Option<f64>, Error> {
         let before = Timestamp::now();
         let date = self
-            .date(PATIENCE, self.get_anonymously(&["__ping"]))
+            .date(REQUEST_TIMEOUT, self.get_without_token(&["__ping"]))
             .await?;
         let after = Timestamp::now();
         let there = date.and_then(|date| {
@@ -400,11 +436,11 @@ impl Client {
         });
         let seconds = |time: Timestamp| time.as_millisecond() as f64 / 1e3;
         let here = f64::midpoint(seconds(before), seconds(after));
-        // Half a second has passed on average since the one that is told began.
+        // The `Date` header has whole seconds, rounded down: half a second too early on average.
         Ok(there.map(|there| here - there - 0.5))
     }
 
-    // ---- how they are asked
+    // ---- helpers
 
     fn in_game(&self, id: &GameId, rest: &[&str]) -> Request {
         let path: Vec<&str> = ["api", "bot", "game", id.as_str()]
@@ -415,37 +451,41 @@ impl Client {
         self.post(&path)
     }
 
-    async fn question<T: DeserializeOwned>(&self, request: Request) -> Result<T, Error> {
-        decode(&self.send(Kind::Query, PATIENCE, request).await?)
+    async fn query<T: DeserializeOwned>(&self, request: Request) -> Result<T, Error> {
+        decode(
+            &self
+                .send(RequestKind::Query, REQUEST_TIMEOUT, request)
+                .await?,
+        )
     }
 
-    /// Sends what is answered by `{"ok":true}`. Any success will do, whatever its body.
-    async fn command(&self, kind: Kind, request: Request) -> Result<(), Error> {
-        self.send(kind, PATIENCE, request).await.map(drop)
+    /// Sends a request whose response is `{"ok":true}`. The body is ignored.
+    async fn post_ok(&self, kind: RequestKind, request: Request) -> Result<(), Error> {
+        self.send(kind, REQUEST_TIMEOUT, request).await.map(drop)
     }
 }
 
-/// The answer of `/api/account/playing`.
+/// The response of `/api/account/playing`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Playing {
-    /// The games that are on, the most urgent first.
+    /// Ongoing games, the most urgent first.
     #[serde(deserialize_with = "model::list")]
     pub now_playing: Vec<GameInfo>,
 }
 
-/// A challenge, alone or inside an object as older servers send it.
+/// A challenge, bare or inside an object (older servers).
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Wrapped {
-    Inside { challenge: Box<Challenge> },
+enum ChallengeResponse {
+    Wrapped { challenge: Box<Challenge> },
     Flat(Box<Challenge>),
 }
 
-impl Wrapped {
+impl ChallengeResponse {
     fn open(self) -> Challenge {
         match self {
-            Self::Inside { challenge } | Self::Flat(challenge) => *challenge,
+            Self::Wrapped { challenge } | Self::Flat(challenge) => *challenge,
         }
     }
 }
@@ -454,21 +494,21 @@ fn yes_or_no(yes: bool) -> &'static str {
     if yes { "yes" } else { "no" }
 }
 
-/// The beginning of a text that is short enough to be said.
-fn cut(text: &str) -> &str {
+/// Cuts a text to the length of a chat line.
+fn cut_chat(text: &str) -> &str {
     let mut units = 0;
     let too_far = |c: char| {
         units += c.len_utf16();
-        units > LONGEST_CHAT
+        units > MAX_CHAT_UTF16_UNITS
     };
     let end = text.find(too_far).unwrap_or(text.len());
     &text[..end]
 }
 
-/// Reads the body of an answer.
+/// Parses the body of a response.
 ///
 /// # Errors
-/// [`Error::Decode`], with the beginning of what cannot be read, harmless in a terminal.
+/// [`Error::Decode`], with the beginning of the body, safe to print.
 pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(body).map_err(|error| {
         Error::Decode(format!(
@@ -479,7 +519,7 @@ pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     })
 }
 
-/// Every line that can be read.
+/// The lines that can be parsed.
 fn lines<T: DeserializeOwned>(body: &[u8]) -> Vec<T> {
     body.split(|&byte| byte == b'\n')
         .filter_map(|line| serde_json::from_slice(line).ok())

@@ -1,5 +1,5 @@
-//! How requests and streams are sent, over which connections. The only file that knows the HTTP library; what is sent is
-//! in [`super::api`].
+//! HTTP client: connections, authorization and rate-limit pauses. The only file that uses the HTTP library; the endpoints
+//! are in [`super::api`].
 
 use std::fmt;
 use std::path::Path;
@@ -16,29 +16,29 @@ use tokio::time::timeout_at;
 use url::Url;
 
 use super::endpoint::Endpoint;
-use super::error::{Error, Refusal};
+use super::error::{Error, ErrorResponse};
 use super::model::{FromLine, Username, clip};
-use super::retry::{Gate, Kind};
+use super::request_counts::RequestCounts;
+use super::retry::{Gate, RequestKind};
 use super::stream::Ndjson;
-use super::tally::Tally;
 use super::token::Token;
 use crate::{clock, input};
 
-/// The most that is read of an answer. The longest, 500 bots online, is about 1 MB.
-const LARGEST_ANSWER: usize = 16 << 20;
+/// Upper limit of a response body, in bytes. The largest, 500 online bots, is about 1 MB.
+const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
-/// The most that is read of a refusal.
-const LARGEST_REFUSAL: usize = 64 << 10;
+/// Upper limit of the body of an error response, in bytes.
+const MAX_ERROR_BYTES: usize = 64 << 10;
 
-/// Connections without a request that stay open, of those that carry one request at a time (HTTP/1.1): enough for the moves
-/// of several games at once.
-const MOST_IDLE: usize = 16;
+/// Idle HTTP/1.1 connections that are kept open: enough for the moves of several games at once.
+const MAX_IDLE_CONNECTIONS: usize = 16;
 
-/// Our line to Lichess, for one account. Clones share the connections, and so do [sisters](Self::sister).
+/// Client of one Lichess account. Clones share their connections, and so do the clients made by
+/// [`with_token`](Self::with_token).
 ///
-/// Nothing is retried here; [`super::retry`] says what to do after a failure. Requests and streams have connections of
-/// their own. Moves wait for nothing: no pause, no turn, no lock. Of questions, of challenges, of arenas and of chat there is one at
-/// a time, as Lichess asks.
+/// Nothing is retried here; [`super::retry`] says what to do after a failure. Requests and streams use separate
+/// connections. Moves never wait for a pause or a lock. Queries, challenges, arena requests and chat are sent one at a time
+/// each, as Lichess asks.
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -46,143 +46,142 @@ pub struct Client {
 }
 
 struct Shared {
-    line: Arc<Line>,
+    transport: Arc<Transport>,
     token: Token,
     authorization: HeaderValue,
     gate: Mutex<Gate>,
-    tally: Tally,
+    request_counts: RequestCounts,
 }
 
-/// What the accounts of one address have in common.
-struct Line {
+/// Connections, IP-wide pauses and locks, shared by all accounts of this process.
+struct Transport {
     base: Url,
-    requests: Lane,
-    streams: Lane,
-    /// What pauses for all of them.
+    requests: FailoverPool,
+    streams: FailoverPool,
+    /// Pauses of all accounts.
     gate: Mutex<Gate>,
-    turns: Turns,
+    locks: SerialLocks,
 }
 
-/// One at a time.
+/// One lock for each kind of request that is sent one at a time.
 #[derive(Default)]
-struct Turns {
+struct SerialLocks {
     chat: tokio::sync::Mutex<()>,
     challenge: tokio::sync::Mutex<()>,
     arena: tokio::sync::Mutex<()>,
     query: tokio::sync::Mutex<()>,
 }
 
-impl Turns {
-    fn of(&self, kind: Kind) -> Option<&tokio::sync::Mutex<()>> {
+impl SerialLocks {
+    fn of(&self, kind: RequestKind) -> Option<&tokio::sync::Mutex<()>> {
         match kind {
-            Kind::Chat => Some(&self.chat),
-            Kind::Challenge => Some(&self.challenge),
-            Kind::Arena => Some(&self.arena),
-            Kind::Query => Some(&self.query),
-            Kind::Move
-            | Kind::Command
-            | Kind::Offer
-            | Kind::Claim
-            | Kind::Answer
-            | Kind::Withdrawal
-            | Kind::EventStream
-            | Kind::GameStream => None,
+            RequestKind::Chat => Some(&self.chat),
+            RequestKind::Challenge => Some(&self.challenge),
+            RequestKind::Arena => Some(&self.arena),
+            RequestKind::Query => Some(&self.query),
+            RequestKind::Move
+            | RequestKind::Command
+            | RequestKind::Offer
+            | RequestKind::Claim
+            | RequestKind::Answer
+            | RequestKind::Withdrawal
+            | RequestKind::EventStream
+            | RequestKind::GameStream => None,
         }
     }
 }
 
-/// Two sets of connections, one of which is in use. An HTTP/2 connection that is dead without saying so would take
-/// every further request down with it until its pings fail; so after a timeout the other set is used.
-struct Lane {
-    sets: [reqwest::Client; 2],
+/// Two connection pools, one of which is in use. All requests of an HTTP/2 pool share a connection. If it dies silently,
+/// they would all fail until its pings do; so after a timeout the other pool is used.
+struct FailoverPool {
+    pools: [reqwest::Client; 2],
     current: AtomicUsize,
 }
 
-impl Lane {
+impl FailoverPool {
     fn current(&self) -> usize {
         self.current.load(Ordering::Relaxed)
     }
 
-    /// A request over this set was not answered in time. Only the first to notice changes over.
-    fn distrust(&self, set: usize) {
+    /// Switches to the other pool after a timeout on `pool`. Only the first of several timeouts switches.
+    fn fail_over(&self, pool: usize) {
         let _ = self
             .current
-            .compare_exchange(set, 1 - set, Ordering::Relaxed, Ordering::Relaxed);
+            .compare_exchange(pool, 1 - pool, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("base", &self.shared.line.base.as_str())
+            .field("base", &self.shared.transport.base.as_str())
             .finish_non_exhaustive()
     }
 }
 
 impl Client {
-    /// A client for the owner of `token`, by `name` if it is known yet. Connects when it is used.
+    /// Creates a client for the owner of `token`; `name` goes into the `User-Agent`. Connects on first use.
     ///
     /// # Errors
-    /// When the certificates to trust cannot be read. Plain http needs none.
+    /// When the CA file cannot be read, or TLS cannot be set up.
     pub fn new(endpoint: &Endpoint, token: Token, name: Option<&str>) -> Result<Self, Error> {
-        let roots = match endpoint.ca_file() {
+        let certificates = match endpoint.ca_file() {
             Some(file) => certificates(file)?,
             None => Vec::new(),
         };
-        let lane =
-            |build: fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder| -> Result<Lane, Error> {
-                let set = || {
-                    let common = connections(endpoint.is_plain(), &roots);
-                    build(common).build().map_err(|error| {
+        let pools =
+            |build: fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder| -> Result<FailoverPool, Error> {
+                let build_one = || {
+                    let builder = http_client_builder(endpoint.is_plain(), &certificates);
+                    build(builder).build().map_err(|error| {
                         Error::Setup(format!(
                             "{}. Install the package ca-certificates",
-                            root(&error)
+                            root_cause(&error)
                         ))
                     })
                 };
-                Ok(Lane {
-                    sets: [set()?, set()?],
+                Ok(FailoverPool {
+                    pools: [build_one()?, build_one()?],
                     current: AtomicUsize::new(0),
                 })
             };
-        let line = Line {
+        let transport = Transport {
             base: endpoint.base().clone(),
-            requests: lane(|common| {
-                common
-                    // Longer than most moves take to think about, so that the answer finds an open connection.
+            requests: pools(|builder| {
+                builder
+                    // Longer than most moves take, so that the next request finds an open connection.
                     .pool_idle_timeout(seconds(300))
                     .http2_keep_alive_interval(seconds(5))
                     .http2_keep_alive_timeout(seconds(3))
                     .http2_keep_alive_while_idle(true)
             })?,
-            streams: lane(|common| {
-                common
+            streams: pools(|builder| {
+                builder
                     .pool_idle_timeout(seconds(10))
                     .http2_keep_alive_interval(seconds(5))
                     .http2_keep_alive_timeout(seconds(3))
             })?,
             gate: Mutex::default(),
-            turns: Turns::default(),
+            locks: SerialLocks::default(),
         };
-        Ok(Self::on(Arc::new(line), token, name))
+        Ok(Self::on(Arc::new(transport), token, name))
     }
 
-    /// A client for the owner of another token, over the same connections: what Lichess asks of an address it asks of both
-    /// together.
-    pub fn sister(&self, token: Token) -> Self {
-        Self::on(Arc::clone(&self.shared.line), token, None)
+    /// Creates a client for another account over the same connections, so that both share the limits per IP address.
+    pub fn with_token(&self, token: Token) -> Self {
+        Self::on(Arc::clone(&self.shared.transport), token, None)
     }
 
-    fn on(line: Arc<Line>, token: Token, name: Option<&str>) -> Self {
+    fn on(transport: Arc<Transport>, token: Token, name: Option<&str>) -> Self {
         let mut authorization = HeaderValue::try_from(format!("Bearer {}", token.reveal()))
             .expect("a token is visible ASCII");
         authorization.set_sensitive(true);
         let shared = Shared {
-            line,
+            transport,
             token,
             authorization,
             gate: Mutex::default(),
-            tally: Tally::default(),
+            request_counts: RequestCounts::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -190,7 +189,7 @@ impl Client {
         }
     }
 
-    /// The same client, which now says whose it is. Lichess compares the name with the owner of the token.
+    /// The same client with this user name in its `User-Agent`. Lichess compares it with the owner of the token.
     pub fn named(&self, username: &Username) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -198,28 +197,28 @@ impl Client {
         }
     }
 
-    /// What became of the requests so far.
-    pub fn tally(&self) -> &Tally {
-        &self.shared.tally
+    /// The counts of requests by kind and outcome.
+    pub fn request_counts(&self) -> &RequestCounts {
+        &self.shared.request_counts
     }
 
-    /// Which kinds of request pause since a 429 of Lichess, and for how much longer.
-    pub fn pauses(&self) -> Vec<(Kind, Duration)> {
+    /// The kinds of request that are paused by a 429 of Lichess, and the time left.
+    pub fn pauses(&self) -> Vec<(RequestKind, Duration)> {
         let now = clock::now();
-        let left = |kind: Kind| {
-            let line = open(&self.shared.line.gate).pause_of(kind, now);
-            Some((kind, self.gate().pause_of(kind, now).max(line)?))
+        let left = |kind: RequestKind| {
+            let transport = open(&self.shared.transport.gate).lichess_pause(kind, now);
+            Some((kind, self.gate().lichess_pause(kind, now).max(transport)?))
         };
-        Kind::ALL.into_iter().filter_map(left).collect()
+        RequestKind::ALL.into_iter().filter_map(left).collect()
     }
 
-    /// For how much longer all kinds of request pause that can, since a 429 of a proxy in front of Lichess.
+    /// The time left of a pause that a proxy in front of Lichess asked for.
     pub fn proxy_pause(&self) -> Option<Duration> {
-        open(&self.shared.line.gate).proxy_pause(clock::now())
+        open(&self.shared.transport.gate).proxy_pause(clock::now())
     }
 
-    /// Holds a kind of request back for so long, as a 429 has asked for in an earlier life.
-    pub fn pause(&self, kind: Kind, wait: Duration) {
+    /// Pauses a kind of request, for example to restore a pause after a restart.
+    pub fn pause(&self, kind: RequestKind, wait: Duration) {
         self.gate().pause(kind, wait, clock::now());
     }
 
@@ -235,24 +234,24 @@ impl Client {
         self.request(Method::POST, path, true)
     }
 
-    pub(super) fn get_anonymously(&self, path: &[&str]) -> Request {
+    pub(super) fn get_without_token(&self, path: &[&str]) -> Request {
         self.request(Method::GET, path, false)
     }
 
-    pub(super) fn post_anonymously(&self, path: &[&str]) -> Request {
+    pub(super) fn post_without_token(&self, path: &[&str]) -> Request {
         self.request(Method::POST, path, false)
     }
 
     fn request(&self, method: Method, path: &[&str], with_token: bool) -> Request {
-        let set = self.shared.line.requests.current();
+        let pool = self.shared.transport.requests.current();
         let builder = self.build(
-            &self.shared.line.requests.sets[set],
+            &self.shared.transport.requests.pools[pool],
             method,
             path,
             with_token,
         );
         Request {
-            set,
+            pool,
             builder,
             past_pauses: false,
         }
@@ -260,17 +259,17 @@ impl Client {
 
     fn build(
         &self,
-        set: &reqwest::Client,
+        pool: &reqwest::Client,
         method: Method,
         path: &[&str],
         with_token: bool,
     ) -> RequestBuilder {
-        let mut url = self.shared.line.base.clone();
+        let mut url = self.shared.transport.base.clone();
         url.path_segments_mut()
             .expect("http addresses have a path")
             .pop_if_empty()
             .extend(path);
-        let builder = set
+        let builder = pool
             .request(method, url)
             .header(USER_AGENT, &self.user_agent);
         if with_token {
@@ -280,29 +279,29 @@ impl Client {
         }
     }
 
-    /// Sends a request and reads the answer, all within `patience`.
+    /// Sends a request and reads the response, all within `timeout`.
     pub(super) async fn send(
         &self,
-        kind: Kind,
-        patience: Duration,
+        kind: RequestKind,
+        timeout: Duration,
         request: Request,
     ) -> Result<Bytes, Error> {
-        let outcome = self.exchange(kind, patience, request).await;
-        self.shared.tally.note(kind, &outcome);
+        let outcome = self.exchange(kind, timeout, request).await;
+        self.shared.request_counts.record(kind, &outcome);
         outcome
     }
 
     async fn exchange(
         &self,
-        kind: Kind,
-        patience: Duration,
+        kind: RequestKind,
+        timeout: Duration,
         request: Request,
     ) -> Result<Bytes, Error> {
-        let deadline = clock::wall_deadline(patience);
-        let late = Error::Timeout(patience);
-        let _turn = match self.shared.line.turns.of(kind) {
-            Some(turn) => Some(
-                timeout_at(deadline, turn.lock())
+        let deadline = clock::wall_deadline(timeout);
+        let late = Error::Timeout(timeout);
+        let _lock = match self.shared.transport.locks.of(kind) {
+            Some(lock) => Some(
+                timeout_at(deadline, lock.lock())
                     .await
                     .map_err(|_| late.clone())?,
             ),
@@ -312,119 +311,125 @@ impl Client {
             self.pass_gate(kind)?;
         }
         let exchange = async {
-            let response = request.builder.send().await.map_err(broken)?;
+            let response = request.builder.send().await.map_err(network_error)?;
             if response.status().is_success() {
-                read(response, LARGEST_ANSWER).await
+                read(response, MAX_RESPONSE_BYTES).await
             } else {
-                Err(refusal(response).await)
+                Err(read_error_response(response).await)
             }
         };
         match timeout_at(deadline, exchange).await {
-            Ok(Err(Error::Status(refusal))) => {
-                self.note(kind, &refusal);
-                Err(Error::Status(refusal))
+            Ok(Err(Error::Status(error))) => {
+                self.record_limit(kind, &error);
+                Err(Error::Status(error))
             }
-            Ok(answer) => answer,
+            Ok(result) => result,
             Err(_) => {
-                // Others have time until the pings tell. Nor should a slow answer to a question cost the next move
+                // For other requests the HTTP/2 pings decide. A slow response to a query must not cost the next move
                 // its warm connection.
-                if kind == Kind::Move {
-                    self.shared.line.requests.distrust(request.set);
+                if kind == RequestKind::Move {
+                    self.shared.transport.requests.fail_over(request.pool);
                 }
                 Err(late)
             }
         }
     }
 
-    /// Sends a question and reads nothing of the answer but what time it was there, as the header has it.
+    /// Sends a query and returns the `Date` header of the response.
     pub(super) async fn date(
         &self,
-        patience: Duration,
+        timeout: Duration,
         request: Request,
     ) -> Result<Option<String>, Error> {
-        self.pass_gate(Kind::Query)?;
-        let answer = clock::timeout(patience, request.builder.send()).await;
+        self.pass_gate(RequestKind::Query)?;
+        let answer = clock::timeout(timeout, request.builder.send()).await;
         let response = answer
-            .map_err(|_| Error::Timeout(patience))?
-            .map_err(broken)?;
+            .map_err(|_| Error::Timeout(timeout))?
+            .map_err(network_error)?;
         let date = response.headers().get(DATE);
         Ok(date.and_then(|date| date.to_str().ok()).map(str::to_owned))
     }
 
-    /// Opens a stream, which may be silent for as long as `silence`; so may the opening.
+    /// Opens a stream. Neither the response nor any gap between bytes may take longer than `silence`.
     pub(super) async fn open<T: FromLine>(
         &self,
-        kind: Kind,
+        kind: RequestKind,
         path: &[&str],
         silence: Duration,
     ) -> Result<Ndjson<T>, Error> {
         let outcome = self.try_open(kind, path, silence).await;
-        self.shared.tally.note(kind, &outcome);
+        self.shared.request_counts.record(kind, &outcome);
         outcome
     }
 
     async fn try_open<T: FromLine>(
         &self,
-        kind: Kind,
+        kind: RequestKind,
         path: &[&str],
         silence: Duration,
     ) -> Result<Ndjson<T>, Error> {
-        let set = self.shared.line.streams.current();
-        let request = self.build(&self.shared.line.streams.sets[set], Method::GET, path, true);
+        let pool = self.shared.transport.streams.current();
+        let request = self.build(
+            &self.shared.transport.streams.pools[pool],
+            Method::GET,
+            path,
+            true,
+        );
         let opening = async {
-            let response = request.send().await.map_err(broken)?;
+            let response = request.send().await.map_err(network_error)?;
             if response.status().is_success() {
                 Ok(response)
             } else {
-                Err(refusal(response).await)
+                Err(read_error_response(response).await)
             }
         };
         match clock::timeout(silence, opening).await {
             Ok(Ok(response)) => {
                 let bytes = response
                     .bytes_stream()
-                    .map_err(|error| root(&error))
+                    .map_err(|error| root_cause(&error))
                     .boxed();
-                let line = Arc::clone(&self.shared.line);
-                Ok(Ndjson::new(bytes, silence).on_silence(move || line.streams.distrust(set)))
+                let transport = Arc::clone(&self.shared.transport);
+                Ok(Ndjson::new(bytes, silence)
+                    .on_silence(move || transport.streams.fail_over(pool)))
             }
             Ok(Err(error)) => {
-                if let Error::Status(refusal) = &error {
-                    self.note(kind, refusal);
+                if let Error::Status(error) = &error {
+                    self.record_limit(kind, error);
                 }
                 Err(error)
             }
             Err(_) => {
-                self.shared.line.streams.distrust(set);
+                self.shared.transport.streams.fail_over(pool);
                 Err(Error::Timeout(silence))
             }
         }
     }
 
-    fn pass_gate(&self, kind: Kind) -> Result<(), Error> {
-        if kind == Kind::Move {
+    fn pass_gate(&self, kind: RequestKind) -> Result<(), Error> {
+        if kind == RequestKind::Move {
             return Ok(());
         }
-        match self.closed_for(kind, clock::now()) {
+        match self.remaining_pause(kind, clock::now()) {
             Some(left) => Err(Error::Paused(kind, left)),
             None => Ok(()),
         }
     }
 
-    /// How much longer a kind pauses, for this account or for its address.
-    fn closed_for(&self, kind: Kind, now: Instant) -> Option<Duration> {
-        let line = open(&self.shared.line.gate).closed_for(kind, now);
-        self.gate().closed_for(kind, now).max(line)
+    /// The time left of a pause of this kind, for this account or for its IP address.
+    fn remaining_pause(&self, kind: RequestKind, now: Instant) -> Option<Duration> {
+        let transport = open(&self.shared.transport.gate).remaining_pause(kind, now);
+        self.gate().remaining_pause(kind, now).max(transport)
     }
 
-    fn note(&self, kind: Kind, refusal: &Refusal) {
-        if refusal.code != 429 {
+    fn record_limit(&self, kind: RequestKind, error: &ErrorResponse) {
+        if error.code != 429 {
             return;
         }
         let now = clock::now();
-        match refusal.is_of_address() {
-            true => open(&self.shared.line.gate).refused(kind, refusal, now),
-            false => self.gate().refused(kind, refusal, now),
+        match error.is_per_ip() {
+            true => open(&self.shared.transport.gate).on_error_response(kind, error, now),
+            false => self.gate().on_error_response(kind, error, now),
         }
     }
 
@@ -437,11 +442,11 @@ fn open(gate: &Mutex<Gate>) -> MutexGuard<'_, Gate> {
     gate.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A request, and the set of connections that it goes over.
+/// A request and the connection pool it is sent over.
 pub(super) struct Request {
-    set: usize,
+    pool: usize,
     builder: RequestBuilder,
-    /// It is sent although its kind pauses.
+    /// Sends the request although its kind is paused.
     past_pauses: bool,
 }
 
@@ -472,77 +477,81 @@ impl Request {
     }
 }
 
-/// For the HTTP library, which goes by the wall.
+/// A duration for the HTTP library, which does not know the scaled clock.
 fn seconds(seconds: u64) -> Duration {
-    clock::on_the_wall(Duration::from_secs(seconds))
+    clock::to_wall_clock(Duration::from_secs(seconds))
 }
 
-fn connections(plain: bool, roots: &[reqwest::Certificate]) -> reqwest::ClientBuilder {
+fn http_client_builder(
+    plain: bool,
+    certificates: &[reqwest::Certificate],
+) -> reqwest::ClientBuilder {
     let builder = reqwest::Client::builder()
-        // The token goes nowhere but where it was sent.
+        // The token is sent to the configured host only.
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(seconds(5))
-        .pool_max_idle_per_host(MOST_IDLE)
+        .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
         .tcp_nodelay(true)
         .tcp_keepalive(Duration::from_secs(15));
     if plain {
-        // Only this machine itself is talked to in plain http: no proxy, and no certificates, which it may not have.
+        // Plain http is allowed for loopback only, which needs neither a proxy nor certificates.
         builder.no_proxy().tls_certs_only([])
     } else {
-        builder.tls_certs_merge(roots.iter().cloned())
+        builder.tls_certs_merge(certificates.iter().cloned())
     }
 }
 
-/// The longest file of certificates, in bytes: those of a whole system are a quarter of a megabyte.
-const LONGEST_CERTIFICATES: u64 = 16 << 20;
+/// Upper limit of a CA file, in bytes. The bundle of a whole system has a quarter of a megabyte.
+const MAX_CA_FILE_BYTES: u64 = 16 << 20;
 
 fn certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, Error> {
-    let fault = |why: String| Error::CaFile {
+    let invalid = |why: String| Error::CaFile {
         file: file.to_owned(),
         why,
     };
-    let pem = input::read(file, LONGEST_CERTIFICATES).map_err(|error| fault(error.to_string()))?;
-    let roots = reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| fault(root(&error)))?;
-    if roots.is_empty() {
-        return Err(fault("there is no certificate in it".to_owned()));
+    let pem = input::read(file, MAX_CA_FILE_BYTES).map_err(|error| invalid(error.to_string()))?;
+    let certificates =
+        reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| invalid(root_cause(&error)))?;
+    if certificates.is_empty() {
+        return Err(invalid("there is no certificate in it".to_owned()));
     }
-    // What is inside of them is looked at only when they are used.
+    // Bad certificates are reported only when they are used.
     reqwest::Client::builder()
         .no_proxy()
-        .tls_certs_only(roots.iter().cloned())
+        .tls_certs_only(certificates.iter().cloned())
         .build()
-        .map_err(|error| fault(root(&error)))?;
-    Ok(roots)
+        .map_err(|error| invalid(root_cause(&error)))?;
+    Ok(certificates)
 }
 
-/// `knightwatch/0.1.0 user:Name`. A name that cannot be one on Lichess is left out.
+/// `knightwatch/0.1.0 user:Name`. A name that is not a valid user name is left out.
 fn user_agent(name: Option<&str>) -> HeaderValue {
     const PROGRAM: &str = concat!("knightwatch/", env!("CARGO_PKG_VERSION"));
-    let fits = |name: &&str| {
+    let is_user_name = |name: &&str| {
         (3..=31).contains(&name.len())
             && name
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
     };
-    name.filter(fits)
+    name.filter(is_user_name)
         .and_then(|name| HeaderValue::try_from(format!("{PROGRAM} user:{name}")).ok())
         .unwrap_or(HeaderValue::from_static(PROGRAM))
 }
 
-/// Reads a body up to `most` bytes.
-async fn read(mut response: Response, most: usize) -> Result<Bytes, Error> {
+/// Reads a body of up to `max_bytes` bytes.
+async fn read(mut response: Response, max_bytes: usize) -> Result<Bytes, Error> {
     let mut body = BytesMut::new();
-    while let Some(piece) = response.chunk().await.map_err(broken)? {
-        if body.len() + piece.len() > most {
-            return Err(Error::Decode(format!("more than {most} bytes")));
+    while let Some(chunk) = response.chunk().await.map_err(network_error)? {
+        if body.len() + chunk.len() > max_bytes {
+            return Err(Error::Decode(format!("more than {max_bytes} bytes")));
         }
-        body.extend_from_slice(&piece);
+        body.extend_from_slice(&chunk);
     }
     Ok(body.freeze())
 }
 
-/// What the server said no with. As much of its body as comes; the status alone is enough.
-async fn refusal(mut response: Response) -> Error {
+/// Reads an error response. Its body may be incomplete; the status is what counts.
+async fn read_error_response(mut response: Response) -> Error {
     let code = response.status().as_u16();
     let retry_after = response
         .headers()
@@ -551,28 +560,28 @@ async fn refusal(mut response: Response) -> Error {
         .map(str::to_owned);
     let mut body = BytesMut::new();
     let reading = async {
-        while let Ok(Some(piece)) = response.chunk().await {
-            body.extend_from_slice(&piece);
-            if body.len() > LARGEST_REFUSAL {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            body.extend_from_slice(&chunk);
+            if body.len() > MAX_ERROR_BYTES {
                 break;
             }
         }
     };
-    // A body that never ends must not keep back the news that the request was refused.
+    // A body that never ends must not delay the error.
     let _ = clock::timeout(Duration::from_millis(500), reading).await;
-    Error::Status(Refusal::read(code, retry_after.as_deref(), &body))
+    Error::Status(ErrorResponse::read(code, retry_after.as_deref(), &body))
 }
 
-/// A failure below HTTP.
-fn broken(error: reqwest::Error) -> Error {
+/// An error below HTTP.
+fn network_error(error: reqwest::Error) -> Error {
     Error::Network {
         connecting: error.is_connect(),
-        detail: root(&error.without_url()),
+        detail: root_cause(&error.without_url()),
     }
 }
 
-/// What an error comes down to: its first cause. What lies between only says in which layer it was met.
-fn root(error: &dyn std::error::Error) -> String {
+/// The root cause of an error. The causes above it only name the layers it passed.
+fn root_cause(error: &dyn std::error::Error) -> String {
     let mut root = error;
     while let Some(cause) = root.source() {
         root = cause;

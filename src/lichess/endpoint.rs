@@ -1,4 +1,4 @@
-//! Where Lichess is.
+//! Address of the Lichess server.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use url::{Host, Url};
 
 use super::model::clip;
-use super::token::without_tokens;
+use super::token::redact_tokens;
 
-/// Where Lichess is: `https://lichess.org`, or any other address with any path before `/api`.
+/// Base URL of the server: `https://lichess.org`, or any other address with any path before `/api`.
 ///
 /// ```
 /// use knightwatch::lichess::Endpoint;
 ///
 /// assert!(Endpoint::parse("https://lichess.org").is_ok());
 /// assert!(Endpoint::parse("http://127.0.0.1:9663/box").is_ok());
-/// assert!(Endpoint::parse("http://lichess.org").is_err(), "the token would be read on the way");
+/// assert!(Endpoint::parse("http://lichess.org").is_err(), "the token would be sent unencrypted");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
@@ -23,7 +23,7 @@ pub struct Endpoint {
     ca_file: Option<PathBuf>,
 }
 
-/// Why an address cannot be that of a Lichess.
+/// Reasons to reject a server address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     #[error("`{0}` is not an address such as https://lichess.org ({1})")]
@@ -41,17 +41,17 @@ pub enum EndpointError {
 }
 
 impl Endpoint {
-    /// Checks an address. Without encryption only this machine itself can be talked to.
+    /// Parses an address. Plain http is allowed for loopback addresses only.
     ///
     /// # Errors
-    /// When it is no http or https address, not encrypted though elsewhere, or has parts that make no sense here.
+    /// When the address is not http or https, is unencrypted and not loopback, or has a user name, query or fragment.
     pub fn parse(address: &str) -> Result<Self, EndpointError> {
         let base = Url::parse(address.trim())
-            .map_err(|error| EndpointError::NotAnUrl(without_tokens(&clip(address, 80)), error))?;
+            .map_err(|error| EndpointError::NotAnUrl(redact_tokens(&clip(address, 80)), error))?;
         Self::new(base)
     }
 
-    /// The same, of an address that is already parsed.
+    /// Like [`parse`](Self::parse), for a parsed URL.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
@@ -59,7 +59,7 @@ impl Endpoint {
         if !base.username().is_empty() || base.password().is_some() {
             return Err(EndpointError::Credentials);
         }
-        let shown = || without_tokens(&clip(base.as_str(), 80));
+        let shown = || redact_tokens(&clip(base.as_str(), 80));
         match base.scheme() {
             "https" => {}
             "http" if is_loopback(&base) => {}
@@ -75,7 +75,7 @@ impl Endpoint {
         })
     }
 
-    /// Trusts the certificates of a PEM file beside those of the machine.
+    /// Trusts the certificates of a PEM file in addition to those of the system.
     pub fn with_ca_file(mut self, file: Option<PathBuf>) -> Self {
         self.ca_file = file;
         self
@@ -86,7 +86,7 @@ impl Endpoint {
         &self.base
     }
 
-    /// Whether it is this machine itself.
+    /// Whether the server is on this machine.
     pub fn is_local(&self) -> bool {
         is_loopback(&self.base)
     }
@@ -95,7 +95,7 @@ impl Endpoint {
         self.ca_file.as_deref()
     }
 
-    /// Whether it is not encrypted.
+    /// Whether the connection is not encrypted.
     pub(super) fn is_plain(&self) -> bool {
         self.base.scheme() == "http"
     }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_encrypted_addresses_and_this_machine_will_do() {
+    fn endpoint_must_be_https_or_loopback() {
         for address in [
             "https://lichess.org",
             " https://lichess.org/ ",

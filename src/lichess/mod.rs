@@ -1,31 +1,31 @@
-//! The wire to Lichess: endpoints, streams, retries; knows nothing about bots.
+//! Client of the Lichess Bot API: requests, streams and the retry policy. Knows nothing about bots.
 //!
 //! [`Client`] has a method for each endpoint. [`EventStream`] and [`GameStream`] are the two NDJSON streams as typed
-//! events. [`retry`] decides what to do after a failure, and never does it itself.
+//! events. [`retry`] says what to do after a failure; the caller does it.
 
 mod api;
 mod client;
 mod endpoint;
 mod error;
 pub mod model;
-mod reopen;
+mod reconnect;
+mod request_counts;
 pub mod retry;
 mod stream;
-mod tally;
 #[cfg(test)]
 mod tests;
 mod token;
 
-pub use api::{MOVE_PATIENCE, Playing, decode};
+pub use api::{MOVE_TIMEOUT, Playing, decode};
 pub use client::Client;
 pub use endpoint::{Endpoint, EndpointError};
-pub use error::{Error, RateLimit, Refusal};
+pub use error::{Error, ErrorResponse, RateLimit};
+pub use request_counts::{Outcome, RequestCounts};
 pub use stream::{
-    EventStream, GameLines, GameStream, LONGEST_LINE, LastHeard, Line, Lines, Ndjson, StreamError,
-    Told,
+    EventStream, GameStream, LastActivity, Line, LineSplitter, MAX_LINE_BYTES, Ndjson, Raw,
+    RawGameStream, StreamError,
 };
-pub use tally::{Fate, Tally};
 pub use token::{
     CREDENTIALS_VARIABLE, Token, TokenError, TokenFault, is_credential, readable_by_others,
-    without_prefixed, without_tokens,
+    redact_prefixed_tokens, redact_tokens,
 };

@@ -1,4 +1,4 @@
-//! From bytes as they come to typed events: lines, keep-alive, silence, end.
+//! NDJSON streams: lines, keep-alive, silence and end.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -13,28 +13,27 @@ use futures::stream::BoxStream;
 use super::model::{Event, FromLine, GameEvent, Skipped};
 use crate::clock;
 
-/// The longest line that is taken, in bytes. The longest true one, a `gameFull` of 600 plies, has about 4 kB.
-pub const LONGEST_LINE: usize = 1 << 20;
+/// Upper limit of a line, in bytes. The longest real one, a `gameFull` of 600 plies, has about 4 kB.
+pub const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// What happens to the account, as it happens.
+/// The account's event stream.
 pub type EventStream = Ndjson<Event>;
 
-/// What happens in one game, as it happens.
+/// The stream of a game.
 pub type GameStream = Ndjson<GameEvent>;
 
-/// The same, with the lines as they came.
-pub type GameLines = Ndjson<Told<GameEvent>>;
+/// The stream of a game, with the raw lines.
+pub type RawGameStream = Ndjson<Raw<GameEvent>>;
 
-/// A line and what it says.
+/// A parsed line with its text.
 #[derive(Clone, Debug)]
-pub struct Told<T> {
-    /// The line without its end; nothing of one that was too long.
+pub struct Raw<T> {
+    /// The line without its line feed; empty if it was too long.
     pub line: String,
-    /// What it says.
     pub event: T,
 }
 
-impl<T: FromLine> FromLine for Told<T> {
+impl<T: FromLine> FromLine for Raw<T> {
     fn from_line(line: &str) -> Self {
         Self {
             line: line.to_owned(),
@@ -50,11 +49,11 @@ impl<T: FromLine> FromLine for Told<T> {
     }
 }
 
-/// Why a stream broke off. One that ends without an error ended cleanly, which is as normal: the server restarts, a
-/// newer stream takes its place, the game is over.
+/// Why a stream failed. A stream that ends without an error was closed by the server, which is just as normal: the server
+/// restarts, a newer stream replaces it, the game is over.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
-    /// Not a byte for this long, though the server sends an empty line every 7 s.
+    /// No byte for this long, although the server sends an empty line every 7 s.
     #[error("the stream was silent for {0:?}")]
     Silent(Duration),
     /// The connection broke.
@@ -62,14 +61,14 @@ pub enum StreamError {
     Io(String),
 }
 
-/// Bytes in pieces of any size, in; lines out. What the pieces are makes no difference. Holds no more than one line of
-/// the longest length beside the latest piece.
+/// Splits bytes into lines, however the bytes are chunked. Holds at most one line of the longest length besides the current
+/// chunk.
 #[derive(Debug)]
-pub struct Lines {
+pub struct LineSplitter {
     limit: usize,
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of an incomplete line.
     rest: Vec<u8>,
-    /// The line has grown too long; the rest of it is thrown away as it comes.
+    /// The current line is too long; the rest of it is dropped.
     discarding: bool,
 }
 
@@ -81,8 +80,8 @@ pub enum Line {
     TooLong,
 }
 
-impl Lines {
-    /// Lines of up to `limit` bytes, not counting the line feed.
+impl LineSplitter {
+    /// Creates a splitter for lines of up to `limit` bytes, not counting the line feed.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -91,11 +90,11 @@ impl Lines {
         }
     }
 
-    /// Takes the next piece and gives every line that it completes, empty ones left out.
+    /// Takes the next chunk and calls `each` with every line it completes, except empty ones.
     pub fn push(&mut self, piece: &[u8], mut each: impl FnMut(Line)) {
         let mut parts = piece.split(|&byte| byte == b'\n').peekable();
         while let Some(part) = parts.next() {
-            self.grow(part);
+            self.append(part);
             if parts.peek().is_some()
                 && let Some(line) = self.take()
             {
@@ -104,12 +103,12 @@ impl Lines {
         }
     }
 
-    /// The last line, when the stream ended without a line feed.
+    /// The last line, if the stream ended without a line feed.
     pub fn finish(&mut self) -> Option<Line> {
         self.take()
     }
 
-    fn grow(&mut self, part: &[u8]) {
+    fn append(&mut self, part: &[u8]) {
         if self.discarding || self.rest.len() + part.len() > self.limit {
             self.discarding = true;
             self.rest = Vec::new();
@@ -130,118 +129,118 @@ impl Lines {
     }
 }
 
-/// A stream of typed events over any stream of bytes.
+/// A stream of typed events over a stream of bytes.
 ///
-/// The clock of silence starts when the stream is made, that is when the server's headers have come, and again with
-/// every byte. Bytes that wait are always taken before the clock is looked at, so that a reader who was away for a
-/// while does not mistake his own absence for the server's.
+/// The silence timer starts when the stream is created, after the server's headers, and restarts with every byte. Pending
+/// bytes are always read before the timer is checked, so that a slow reader does not mistake its own absence for the
+/// server's.
 pub struct Ndjson<T> {
     bytes: BoxStream<'static, Result<Bytes, String>>,
-    lines: Lines,
+    lines: LineSplitter,
     ready: VecDeque<T>,
     silence: Duration,
-    alarm: Pin<Box<tokio::time::Sleep>>,
-    heard: LastHeard,
+    silence_timer: Pin<Box<tokio::time::Sleep>>,
+    activity: LastActivity,
     end: End,
     on_silence: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
-/// When a stream was last heard. Clones look at the same stream.
+/// When a stream last received a byte. Clones share the value.
 #[derive(Clone, Debug)]
-pub struct LastHeard(Arc<Mutex<Heard>>);
+pub struct LastActivity(Arc<Mutex<Activity>>);
 
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct Activity {
     at: Instant,
-    anything: bool,
+    received_byte: bool,
 }
 
-impl LastHeard {
-    /// A stream that was last heard then.
+impl LastActivity {
+    /// An activity at this time, without any byte.
     pub fn since(then: Instant) -> Self {
-        Self(Arc::new(Mutex::new(Heard {
+        Self(Arc::new(Mutex::new(Activity {
             at: then,
-            anything: false,
+            received_byte: false,
         })))
     }
 
-    /// When the last byte came, or the headers where none has come.
+    /// When the last byte came, or the headers if none has.
     pub fn at(&self) -> Instant {
-        self.heard().at
+        self.get().at
     }
 
     /// Whether a byte has come since the stream was opened.
-    pub fn anything(&self) -> bool {
-        self.heard().anything
+    pub fn received_byte(&self) -> bool {
+        self.get().received_byte
     }
 
-    fn heard(&self) -> Heard {
+    fn get(&self) -> Activity {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn now(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Heard {
+    fn touch(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Activity {
             at: clock::now(),
-            anything: true,
+            received_byte: true,
         };
     }
 }
 
-/// How far a stream has come.
+/// Whether a stream has ended.
 enum End {
     NotYet,
-    /// Say this once everything that is ready has been given, then nothing more.
-    Soon(Option<StreamError>),
+    /// Return this once all ready events are returned, then nothing more.
+    Pending(Option<StreamError>),
 }
 
 impl<T: FromLine> Ndjson<T> {
-    /// Reads `bytes`, and calls it [`StreamError::Silent`] when none come for as long as `silence`. Must be called
-    /// within a tokio runtime.
+    /// Reads `bytes`; fails with [`StreamError::Silent`] when none come for as long as `silence`. Must be called within a
+    /// tokio runtime.
     pub fn new(bytes: BoxStream<'static, Result<Bytes, String>>, silence: Duration) -> Self {
         Self {
             bytes,
-            lines: Lines::new(LONGEST_LINE),
+            lines: LineSplitter::new(MAX_LINE_BYTES),
             ready: VecDeque::new(),
             silence,
-            alarm: Box::pin(clock::sleep(silence)),
-            heard: LastHeard::since(clock::now()),
+            silence_timer: Box::pin(clock::sleep(silence)),
+            activity: LastActivity::since(clock::now()),
             end: End::NotYet,
             on_silence: None,
         }
     }
 
-    /// Calls `tell` when the stream falls silent, or is suspected to be dead.
-    pub(super) fn on_silence(mut self, tell: impl Fn() + Send + Sync + 'static) -> Self {
-        self.on_silence = Some(Box::new(tell));
+    /// Calls `callback` when the stream is silent or suspected to be dead.
+    pub(super) fn on_silence(mut self, callback: impl Fn() + Send + Sync + 'static) -> Self {
+        self.on_silence = Some(Box::new(callback));
         self
     }
 
-    /// There are signs that nothing comes through any more: what is opened next takes another connection.
-    pub fn suspect(&self) {
-        if let Some(tell) = &self.on_silence {
-            tell();
+    /// Treats the connection as dead: the next stream is opened over another one.
+    pub fn fail_over(&self) {
+        if let Some(callback) = &self.on_silence {
+            callback();
         }
     }
 
-    /// When the last byte came, an empty line included; for others to look at while the stream is read.
-    pub fn last_heard(&self) -> LastHeard {
-        self.heard.clone()
+    /// The time of the last byte, empty lines included; can be watched while the stream is read.
+    pub fn last_activity(&self) -> LastActivity {
+        self.activity.clone()
     }
 
-    fn hear(&mut self, piece: &[u8]) {
-        self.heard.now();
-        self.alarm
+    fn on_bytes(&mut self, piece: &[u8]) {
+        self.activity.touch();
+        self.silence_timer
             .as_mut()
             .reset(clock::wall_deadline(self.silence));
         let ready = &mut self.ready;
-        self.lines.push(piece, |line| ready.push_back(event(line)));
+        self.lines.push(piece, |line| ready.push_back(parse(line)));
     }
 }
 
-fn event<T: FromLine>(line: Line) -> T {
+fn parse<T: FromLine>(line: Line) -> T {
     match line {
         Line::Text(line) => T::from_line(&line),
-        Line::TooLong => T::skipped(Skipped::too_long(LONGEST_LINE)),
+        Line::TooLong => T::skipped(Skipped::too_long(MAX_LINE_BYTES)),
     }
 }
 
@@ -254,25 +253,25 @@ impl<T: FromLine + Unpin> Stream for Ndjson<T> {
             if let Some(event) = this.ready.pop_front() {
                 return Poll::Ready(Some(Ok(event)));
             }
-            if let End::Soon(error) = &mut this.end {
+            if let End::Pending(error) = &mut this.end {
                 return Poll::Ready(error.take().map(Err));
             }
             match this.bytes.as_mut().poll_next(cx) {
-                Poll::Ready(Some(Ok(piece))) => this.hear(&piece),
+                Poll::Ready(Some(Ok(piece))) => this.on_bytes(&piece),
                 Poll::Ready(ended) => {
-                    // A whole object may stand before the end without a line feed. Before a break it is a fragment.
+                    // A complete object may come without a line feed at the end. Before an error it is a fragment.
                     if ended.is_none()
                         && let Some(line) = this.lines.finish()
                     {
-                        this.ready.push_back(event(line));
+                        this.ready.push_back(parse(line));
                     }
-                    this.end = End::Soon(ended.and_then(Result::err).map(StreamError::Io));
+                    this.end = End::Pending(ended.and_then(Result::err).map(StreamError::Io));
                 }
-                Poll::Pending => match this.alarm.as_mut().poll(cx) {
+                Poll::Pending => match this.silence_timer.as_mut().poll(cx) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(()) => {
-                        this.suspect();
-                        this.end = End::Soon(Some(StreamError::Silent(this.silence)));
+                        this.fail_over();
+                        this.end = End::Pending(Some(StreamError::Silent(this.silence)));
                     }
                 },
             }
@@ -284,7 +283,7 @@ impl<T> std::fmt::Debug for Ndjson<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ndjson")
             .field("silence", &self.silence)
-            .field("heard", &self.heard)
+            .field("activity", &self.activity)
             .finish_non_exhaustive()
     }
 }
@@ -301,7 +300,7 @@ mod tests {
     const GAME: &[u8] = include_bytes!("../../tests/fixtures/game-stream.ndjson");
 
     fn split(limit: usize, pieces: &[&[u8]]) -> Vec<Line> {
-        let mut lines = Lines::new(limit);
+        let mut lines = LineSplitter::new(limit);
         let mut all = Vec::new();
         for piece in pieces {
             lines.push(piece, |line| all.push(line));
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_the_same_however_they_come() {
+    fn lines_do_not_depend_on_chunks() {
         let table: &[(&[&[u8]], &[&str])] = &[
             (&[b"{}\n"], &["{}"]),
             (&[b"{", b"}", b"\n"], &["{}"]),
@@ -336,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
+    fn line_too_long_is_skipped() {
         let expected = [text("abcde"), Line::TooLong, text("fg")];
         assert_eq!(split(5, &[b"abcde\nabcdef\nfg\n"]), expected);
         assert_eq!(
@@ -348,7 +347,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_pieces_of_the_same_bytes_are_the_same_lines(
+        fn chunks_of_same_bytes_yield_same_lines(
             bytes in prop::collection::vec(prop_oneof![3 => Just(b'\n'), 9 => any::<u8>(), 1 => Just(b'\r')], 0..300),
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
             limit in 1usize..40,
@@ -361,8 +360,8 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_become_events_of_bounded_size(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
-            for line in split(LONGEST_LINE, &[&bytes]) {
+        fn arbitrary_bytes_become_bounded_events(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+            for line in split(MAX_LINE_BYTES, &[&bytes]) {
                 let (a, b): (Event, GameEvent) = match line {
                     Line::Text(line) => (Event::from_line(&line), GameEvent::from_line(&line)),
                     Line::TooLong => unreachable!("2,000 bytes are not"),
@@ -373,7 +372,7 @@ mod tests {
         }
 
         #[test]
-        fn a_damaged_line_panics_nowhere(line in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), byte: u8) {
+        fn line_damaged_does_not_panic(line in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), byte: u8) {
             let lines: Vec<&[u8]> = GAME.split(|&b| b == b'\n').filter(|line| !line.is_empty()).collect();
             let mut damaged = lines[line.index(lines.len())].to_vec();
             let at = at.index(damaged.len());
@@ -398,17 +397,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_clean_end_gives_the_last_line_and_then_nothing() {
+    async fn stream_closed_yields_last_line() {
         let mut stream = game(vec![Ok(Bytes::from("\n")), Ok(Bytes::from(STATE))]);
-        assert!(!stream.last_heard().anything());
+        assert!(!stream.last_activity().received_byte());
         assert_eq!(moves(stream.next().await), "e2e4");
-        assert!(stream.last_heard().anything());
+        assert!(stream.last_activity().received_byte());
         assert!(stream.next().await.is_none());
         assert!(stream.next().await.is_none(), "and it stays ended");
     }
 
     #[tokio::test]
-    async fn a_break_gives_what_was_whole_and_then_the_error() {
+    async fn stream_broken_yields_lines_then_error() {
         let mut stream = game(vec![
             Ok(Bytes::from(format!("{STATE}\n{{\"type\""))),
             Err("reset".to_owned()),
@@ -422,8 +421,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bad_line_and_one_too_long_do_not_end_the_stream() {
-        let long = "x".repeat(LONGEST_LINE + 1);
+    async fn stream_continues_after_bad_lines() {
+        let long = "x".repeat(MAX_LINE_BYTES + 1);
         let mut stream = game(vec![Ok(Bytes::from(format!("{{oops\n{long}\n{STATE}\n")))]);
         assert!(matches!(
             stream.next().await,
@@ -437,8 +436,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keep_alive_lines_hold_silence_off() {
-        let beats = stream::unfold(0, |n| async move {
+    async fn keep_alive_lines_prevent_silence() {
+        let keep_alive = stream::unfold(0, |n| async move {
             tokio::time::sleep(Duration::from_millis(40)).await;
             let piece = if n < 6 {
                 Bytes::from("\n")
@@ -447,17 +446,17 @@ mod tests {
             };
             (n < 7).then_some((Ok(piece), n + 1))
         });
-        let mut stream = GameStream::new(beats.boxed(), Duration::from_millis(150));
+        let mut stream = GameStream::new(keep_alive.boxed(), Duration::from_millis(150));
         assert_eq!(moves(stream.next().await), "e2e4");
     }
 
     #[tokio::test]
-    async fn silence_is_told_once_after_the_time_it_is_allowed() {
-        let told = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    async fn silence_is_reported_once() {
+        let calls = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let silence = Duration::from_millis(50);
-        let ear = std::sync::Arc::clone(&told);
+        let counter = std::sync::Arc::clone(&calls);
         let mut stream = GameStream::new(stream::pending().boxed(), silence)
-            .on_silence(move || _ = ear.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+            .on_silence(move || _ = counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
         let start = Instant::now();
         assert_eq!(
             stream.next().await.expect("an error").unwrap_err(),
@@ -465,11 +464,11 @@ mod tests {
         );
         assert!(start.elapsed() >= silence && start.elapsed() < silence * 20);
         assert!(stream.next().await.is_none());
-        assert_eq!(told.load(std::sync::atomic::Ordering::Relaxed), 1);
+        assert_eq!(calls.load(std::sync::atomic::Ordering::Relaxed), 1);
     }
 
     #[tokio::test]
-    async fn a_reader_who_was_away_takes_what_waits_before_he_calls_it_silence() {
+    async fn pending_bytes_are_read_before_silence() {
         let (tx, rx) = futures::channel::mpsc::unbounded();
         let mut stream = GameStream::new(rx.boxed(), Duration::from_millis(30));
         tx.unbounded_send(Ok(Bytes::from(format!("{STATE}\n"))))

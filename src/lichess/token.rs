@@ -1,4 +1,4 @@
-//! The secret that says who we are.
+//! Access token.
 
 use std::fmt;
 use std::io;
@@ -7,70 +7,70 @@ use std::str::FromStr;
 
 use crate::input;
 
-/// A Lichess access token. It shows itself to nobody: `Debug` prints `Token(…)`, there is no `Display`, and no error
-/// of this module quotes it.
+/// A Lichess access token. Never printed: `Debug` prints `Token(…)`, there is no `Display`, and no error of this module
+/// quotes it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(Box<str>);
 
-/// What is wrong with a token. Never says what it read.
+/// Errors of reading a token. Never quote what was read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    #[error("the token file {} cannot be read: {why}", shown(path))]
+    #[error("the token file {} cannot be read: {why}", display_path(path))]
     Unreadable { path: PathBuf, why: String },
     #[error(
-        "what should be the name of the token file looks like the token itself, and there is no such file: put the token \
-         into a file of its own with mode 0600, and name that file with token_file"
+        "token_file must name a file, but its value looks like the token itself: put the token into a file of its own with mode \
+         0600, and set token_file to its path"
     )]
     NotAName,
     #[error(
-        "the token file {} cannot be read: %d is where systemd puts the service's credentials, and CREDENTIALS_DIRECTORY is not \
-         set; by hand, set it to the directory of the file, such as /etc/knightwatch",
-        shown(.0)
+        "the token file {} cannot be read: %d stands for the service's credentials directory, and CREDENTIALS_DIRECTORY is not \
+         set; to run by hand, set it to the directory of the file, such as /etc/knightwatch",
+        display_path(.0)
     )]
     NoCredentials(PathBuf),
-    #[error("the token file {} {why}", shown(path))]
+    #[error("the token file {} {why}", display_path(path))]
     InFile { path: PathBuf, why: TokenFault },
     #[error("the environment variable {name} {why}")]
     InEnvironment { name: String, why: TokenFault },
 }
 
-/// Why some text is not a token.
+/// Reasons why a text is not a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFault {
     #[error("is empty")]
     Empty,
-    #[error("holds more than one word; it must hold the token alone")]
+    #[error("holds more than one word; it must hold the token only")]
     Words,
-    #[error("holds characters that no token has")]
+    #[error("holds characters that a token cannot have")]
     Characters,
     #[error("is too long for a token (at most 512 characters)")]
     Long,
 }
 
-/// The longest token that is taken, in bytes. Lichess's have some 24 to 64.
-const LONGEST: usize = 512;
+/// Upper limit of a token, in bytes. Those of Lichess have 24 to 64.
+const MAX_TOKEN_BYTES: usize = 512;
 
-/// The longest token file, in bytes. Editors and white space may make it longer than the token.
-const LONGEST_FILE: u64 = 64 * 1024;
+/// Upper limit of a token file, in bytes.
+const MAX_TOKEN_FILE_BYTES: u64 = 64 * 1024;
 
-/// How tokens of Lichess begin: personal ones, and those of OAuth.
+/// Prefixes of Lichess tokens: personal ones and OAuth.
 const PREFIXES: [&str; 2] = ["lip_", "lio_"];
 
-/// The shortest token without such a beginning, in characters: the older personal ones.
-const SHORTEST_BARE: usize = 16;
+/// The shortest token without a prefix (older personal tokens), in characters.
+const MIN_BARE_TOKEN_CHARS: usize = 16;
 
-/// The text with everything hidden that may be a token. Hidden letters become dots, so that columns stay what they are.
-pub fn without_tokens(text: &str) -> String {
-    hide(text, without_bare)
+/// Replaces everything that may be a token with dots of the same length, so that columns stay the same.
+pub fn redact_tokens(text: &str) -> String {
+    redact(text, redact_bare_tokens)
 }
 
-/// The same where nothing is quoted from outside but names: what only looks like a token is shown.
-pub fn without_prefixed(text: &str) -> String {
-    hide(text, |piece, shown| shown.push_str(piece))
+/// Like [`redact_tokens`], but hides tokens with a prefix only. For texts that quote nothing but names.
+pub fn redact_prefixed_tokens(text: &str) -> String {
+    redact(text, |piece, shown| shown.push_str(piece))
 }
 
-/// Hides the rest of each word that begins like a token, and appends what is between them by `append`.
-fn hide(text: &str, append: fn(&str, &mut String)) -> String {
+/// Hides the rest of each word that begins with a token prefix; `append` handles the text between.
+fn redact(text: &str, append: fn(&str, &mut String)) -> String {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -85,8 +85,8 @@ fn hide(text: &str, append: fn(&str, &mut String)) -> String {
     shown
 }
 
-/// Appends the text with words hidden that look like a token without a beginning.
-fn without_bare(text: &str, shown: &mut String) {
+/// Appends the text with words hidden that look like a token without a prefix.
+fn redact_bare_tokens(text: &str, shown: &mut String) {
     for piece in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
         let word = piece.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
         if is_bare_token(word) {
@@ -98,34 +98,35 @@ fn without_bare(text: &str, shown: &mut String) {
     }
 }
 
-/// Whether a word looks random: letters with digits among them, or in changing case.
+/// Whether a word looks random: letters mixed with digits, or of mixed case.
 fn is_bare_token(word: &str) -> bool {
     let count = |is: fn(&u8) -> bool| word.bytes().filter(is).count();
     let digits = count(u8::is_ascii_digit);
     let (upper, lower) = (count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
-    word.len() >= SHORTEST_BARE
+    word.len() >= MIN_BARE_TOKEN_CHARS
         && upper + lower + digits == word.len()
         && (digits > 0 && digits < word.len() || upper > 2 && lower > 2)
 }
 
-/// Whether this is a token as far as one can tell.
+/// Whether a text looks like a token.
 fn is_token(text: &str) -> bool {
     let mut prefixes = PREFIXES.iter();
     prefixes.any(|prefix| text.starts_with(prefix) && text != *prefix) || is_bare_token(text)
 }
 
-/// A path for a message.
-fn shown(path: &Path) -> String {
+/// A path for a message, with tokens hidden.
+fn display_path(path: &Path) -> String {
     let text = path.to_string_lossy();
-    let may_hide = is_name_a_token(path) || PREFIXES.iter().any(|prefix| text.contains(prefix));
-    if may_hide {
-        without_tokens(&text)
+    let may_contain_token =
+        is_name_a_token(path) || PREFIXES.iter().any(|prefix| text.contains(prefix));
+    if may_contain_token {
+        redact_tokens(&text)
     } else {
         text.into_owned()
     }
 }
 
-/// Whether the last part of a path looks like a token.
+/// Whether the file name of a path looks like a token.
 fn is_name_a_token(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy());
     name.is_some_and(|name| is_token(&name))
@@ -141,7 +142,7 @@ impl FromStr for Token {
             Err(TokenFault::Empty)
         } else if token.contains(char::is_whitespace) {
             Err(TokenFault::Words)
-        } else if token.len() > LONGEST {
+        } else if token.len() > MAX_TOKEN_BYTES {
             Err(TokenFault::Long)
         } else if !token.bytes().all(|b| b.is_ascii_graphic()) {
             Err(TokenFault::Characters)
@@ -152,10 +153,10 @@ impl FromStr for Token {
 }
 
 impl Token {
-    /// Reads the file that holds the token and nothing else.
+    /// Reads a file that holds only the token.
     ///
     /// # Errors
-    /// When the file cannot be read, or what it holds is not a token; the message names the file and not its content.
+    /// When the file cannot be read or does not hold a token. The message names the file, not its content.
     pub fn from_file(path: &Path) -> Result<Self, TokenError> {
         let unreadable = |why: &dyn fmt::Display| TokenError::Unreadable {
             path: path.into(),
@@ -168,19 +169,20 @@ impl Token {
         if is_credential(path) {
             return Err(TokenError::NoCredentials(path.into()));
         }
-        let bytes = input::read(path, LONGEST_FILE).map_err(|error| match error.kind() {
-            io::ErrorKind::FileTooLarge => in_file(TokenFault::Long),
-            io::ErrorKind::NotFound if is_name_a_token(path) => TokenError::NotAName,
-            _ => unreadable(&error),
-        })?;
+        let bytes =
+            input::read(path, MAX_TOKEN_FILE_BYTES).map_err(|error| match error.kind() {
+                io::ErrorKind::FileTooLarge => in_file(TokenFault::Long),
+                io::ErrorKind::NotFound if is_name_a_token(path) => TokenError::NotAName,
+                _ => unreadable(&error),
+            })?;
         let text = str::from_utf8(&bytes).map_err(|_| in_file(TokenFault::Characters))?;
         text.parse().map_err(in_file)
     }
 
-    /// Reads an environment variable. Nothing when it is not set.
+    /// Reads an environment variable; `None` if it is not set.
     ///
     /// # Errors
-    /// When it is set to something that is not a token.
+    /// When its value is not a token.
     pub fn from_env(name: &str) -> Result<Option<Self>, TokenError> {
         let fault = |why| TokenError::InEnvironment {
             name: name.to_owned(),
@@ -193,7 +195,7 @@ impl Token {
         }
     }
 
-    /// The token itself, for the one header and the one body that carry it.
+    /// The secret itself, for the one header and the one body that carry it.
     pub(super) fn reveal(&self) -> &str {
         &self.0
     }
@@ -205,19 +207,19 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The environment variable in which systemd tells a service where its credentials are: `%d` in paths.
+/// Environment variable that holds the directory of a systemd service's credentials: `%d` in paths.
 pub const CREDENTIALS_VARIABLE: &str = "CREDENTIALS_DIRECTORY";
 
-/// Whether a path still begins with `%d/`, so that nobody has been told where the service's credentials are.
+/// Whether a path still begins with `%d/`, because [`CREDENTIALS_VARIABLE`] is not set.
 pub fn is_credential(path: &Path) -> bool {
     path.strip_prefix("%d")
         .is_ok_and(|rest| rest.components().next().is_some())
 }
 
-/// Whether anyone but the owner may read a file, with its mode, so that it can be said.
+/// The mode of a file that others than its owner can read; `None` otherwise.
 ///
-/// Not of a credential of systemd's, which nobody but the service can reach: it is handed to the service's user by an
-/// access list, whose mask looks like the permissions of a group.
+/// Credentials of systemd are exempt. Only the service can reach them; systemd grants it access by an ACL, whose mask looks
+/// like group permissions.
 pub fn readable_by_others(path: &Path) -> Option<u32> {
     #[cfg(unix)]
     {
@@ -247,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_token_is_what_is_left_without_white_space() {
+    fn token_is_trimmed() {
         for text in [
             "lip_abc",
             " lip_abc\n",
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_debug_nor_any_error_shows_it() {
+    fn token_is_never_printed() {
         let secret = "lip_verysecret";
         let token: Token = secret.parse().unwrap();
         assert!(!format!("{token:?} {:#?}", Some(&token)).contains("verysecret"));
@@ -292,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_where_its_file_belongs_is_not_shown() {
+    fn token_in_place_of_file_is_redacted() {
         for secret in [
             "lip_secretSECRET12345",
             "lio_secretSECRET12345",
@@ -320,11 +322,11 @@ mod tests {
             }
         }
         let path = Path::new("/nix/store/0c5b3f2d7a8e9f1a2b3c-x/token");
-        assert_eq!(shown(path), path.display().to_string());
+        assert_eq!(display_path(path), path.display().to_string());
     }
 
     #[test]
-    fn tokens_are_hidden_in_place() {
+    fn tokens_are_redacted_in_place() {
         for (text, shown) in [
             ("a lip_abC1 b", "a lip_.... b"),
             ("a lio_abC1-x, lip_y", "a lio_......, lip_."),
@@ -337,14 +339,17 @@ mod tests {
             ("Schachweltmeisterschaft", "Schachweltmeisterschaft"),
             ("é lip_é", "é lip_."),
         ] {
-            assert_eq!(without_tokens(text), shown);
+            assert_eq!(redact_tokens(text), shown);
         }
         let names = "lip_abC1 of MyVeryGoodBotName";
-        assert_eq!(without_prefixed(names), "lip_.... of MyVeryGoodBotName");
+        assert_eq!(
+            redact_prefixed_tokens(names),
+            "lip_.... of MyVeryGoodBotName"
+        );
     }
 
     #[test]
-    fn a_token_file_has_an_end() {
+    fn token_file_size_is_limited() {
         let error = Token::from_file(Path::new("/dev/zero")).unwrap_err();
         assert!(error.to_string().contains("it is a device"), "{error}");
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -354,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_named() {
+    fn token_file_missing_is_named() {
         let error = Token::from_file(Path::new("/nowhere/token")).unwrap_err();
         assert!(
             error
@@ -373,7 +378,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_that_others_can_read_is_noticed() {
+    fn token_file_readable_by_others_is_detected() {
         use std::os::unix::fs::PermissionsExt;
         let file = tempfile::NamedTempFile::new().unwrap();
         for (mode, open) in [
@@ -384,7 +389,7 @@ mod tests {
         ] {
             std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(mode)).unwrap();
             assert_eq!(open_mode(file.path(), None), open, "{mode:o}");
-            // As systemd shows its credentials to a service.
+            // As systemd passes credentials to a service.
             let credentials = file.path().parent();
             assert_eq!(open_mode(file.path(), credentials), None, "{mode:o}");
             for elsewhere in ["", "/run/credentials/knightwatch.service"] {

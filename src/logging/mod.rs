@@ -1,7 +1,7 @@
-//! Log lines go to stderr: coloured and with the time of day on a terminal, bare in the journal, which has its own clock and levels.
+//! Logging to stderr: with colors and the time of day on a terminal, with syslog levels and no time for the journal.
 //!
-//! Whoever logs never waits and never fails ([`queue`]): a full disk, a pipe that nobody reads any more and a terminal
-//! that is halted cost lines of the log and nothing else.
+//! Logging never blocks and never fails ([`queue`]): a full disk, a pipe without a reader or a stopped terminal loses log lines
+//! and nothing else.
 
 mod queue;
 
@@ -25,12 +25,12 @@ static QUEUE: Queue = Queue::new();
 
 static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// There is a thread that writes.
-static WRITES: AtomicBool = AtomicBool::new(false);
+/// The writer thread is running.
+static WRITER_RUNS: AtomicBool = AtomicBool::new(false);
 
-/// Starts logging. `RUST_LOG`, if set, overrides the level with a filter of its own.
+/// Starts logging. `RUST_LOG`, if set, overrides the level with its own filter.
 ///
-/// Call it once; a second call changes nothing.
+/// A second call has no effect.
 pub fn start(level: LogLevel) {
     let ours = format!("warn,knightwatch={}", level.key());
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(ours));
@@ -38,30 +38,30 @@ pub fn start(level: LogLevel) {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_target(false)
-        .with_writer(Lines { journal });
+        .with_writer(LineMaker { journal });
     let started = if journal {
         let bare = builder.with_ansi(false).without_time().with_level(false);
         tracing::subscriber::set_global_default(bare.finish())
     } else {
         let terminal = io::stderr().is_terminal();
-        let colours = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let builder = builder.with_ansi(colours);
+        let colors = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let builder = builder.with_ansi(colors);
         match terminal {
-            true => tracing::subscriber::set_global_default(builder.with_timer(OfDay).finish()),
+            true => tracing::subscriber::set_global_default(builder.with_timer(TimeOfDay).finish()),
             false => tracing::subscriber::set_global_default(builder.finish()),
         }
     };
-    // It is an error to start twice, and harmless.
+    // A second start is an error, and harmless.
     if started.is_ok() {
         STARTED.store(true, Ordering::Relaxed);
-        write_what_waits();
+        start_writer();
     }
 }
 
-/// The time of day on the clock of this machine, for people.
-struct OfDay;
+/// Local time of day.
+struct TimeOfDay;
 
-impl FormatTime for OfDay {
+impl FormatTime for TimeOfDay {
     fn format_time(&self, line: &mut Writer<'_>) -> fmt::Result {
         write!(line, "{}", jiff::Zoned::now().strftime("%H:%M:%S"))
     }
@@ -71,42 +71,40 @@ fn is_journal() -> bool {
     std::env::var_os("JOURNAL_STREAM").is_some()
 }
 
-/// Starts the thread that writes, once.
-fn write_what_waits() {
+/// Starts the writer thread, once.
+fn start_writer() {
     static WRITER: Once = Once::new();
     WRITER.call_once(|| {
-        // Without a thread the lines wait for the end: see `flush`.
+        // Without a thread `flush` writes the lines.
         let thread = std::thread::Builder::new()
             .name("log".to_owned())
-            .spawn(|| QUEUE.drain(&mut io::stderr(), is_journal()));
-        WRITES.store(thread.is_ok(), Ordering::Relaxed);
+            .spawn(|| QUEUE.run_writer(&mut io::stderr(), is_journal()));
+        WRITER_RUNS.store(thread.is_ok(), Ordering::Relaxed);
     });
 }
 
-/// Puts a line on stderr, as it is, behind all that was logged: whether there is a log or not, without ever waiting.
-pub fn say(line: &str) {
-    write_what_waits();
+/// Queues a line for stderr, unchanged, after all logged lines; works before [`start`], too. Never blocks.
+pub fn print(line: &str) {
+    start_writer();
     QUEUE.push(format!("{line}\n").into_bytes());
 }
 
-/// Waits until everything is written that was said or logged so far: a second at most. Where there is no thread that
-/// writes, it is written here.
+/// Waits until all lines so far are written, for at most a second. Without a writer thread it writes them itself.
 pub fn flush() {
-    if WRITES.load(Ordering::Relaxed) {
+    if WRITER_RUNS.load(Ordering::Relaxed) {
         QUEUE.flush();
     } else {
         QUEUE.write_all(&mut io::stderr(), is_journal());
     }
 }
 
-/// Logs a panic: a line like any other, so that what is odd in its message harms no terminal. False before there is a
-/// log.
-pub fn panicked(panic: &PanicHookInfo<'_>) -> bool {
+/// Logs a panic as an error, so that control characters in its message are escaped. Returns false before [`start`].
+pub fn log_panic(panic: &PanicHookInfo<'_>) -> bool {
     if !STARTED.load(Ordering::Relaxed) {
         return false;
     }
     let thread = std::thread::current();
-    let thread = thread.name().unwrap_or("of no name");
+    let thread = thread.name().unwrap_or("<unnamed>");
     let place = panic.location().map(ToString::to_string);
     let place = place.unwrap_or_default();
     let message = panic.payload_as_str().unwrap_or("(not a text)");
@@ -117,47 +115,47 @@ pub fn panicked(panic: &PanicHookInfo<'_>) -> bool {
         error!("thread {thread} panicked at {place}: {message}");
     }
     if thread == "main" {
-        // The process may end with it.
+        // The process may exit now.
         flush();
     }
     true
 }
 
-/// Makes lines: with `journal`, each begins with its level as the journal reads it, such as `<6>`.
-struct Lines {
+/// Creates the writers of log lines: with `journal`, each line begins with its syslog level, such as `<6>`.
+struct LineMaker {
     journal: bool,
 }
 
-impl<'a> MakeWriter<'a> for Lines {
-    type Writer = Line;
+impl<'a> MakeWriter<'a> for LineMaker {
+    type Writer = LineWriter;
 
-    fn make_writer(&'a self) -> Line {
-        Line {
+    fn make_writer(&'a self) -> LineWriter {
+        LineWriter {
             level: self.journal.then_some(6),
         }
     }
 
-    fn make_writer_for(&'a self, meta: &Metadata<'_>) -> Line {
+    fn make_writer_for(&'a self, meta: &Metadata<'_>) -> LineWriter {
         let level = match *meta.level() {
             Level::ERROR => 3,
             Level::WARN => 4,
             Level::INFO => 6,
             Level::DEBUG | Level::TRACE => 7,
         };
-        Line {
+        LineWriter {
             level: self.journal.then_some(level),
         }
     }
 }
 
-/// Puts one log line into the queue.
-struct Line {
-    /// The level, until it is written.
+/// Writer of one log line into the queue.
+struct LineWriter {
+    /// The syslog level, until it is written.
     level: Option<u8>,
 }
 
-impl Write for Line {
-    /// Takes all of it, which is a whole line: that is how the subscriber writes.
+impl Write for LineWriter {
+    /// Takes a whole line at once, as the subscriber writes it.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut line = Vec::with_capacity(bytes.len() + 3);
         if let Some(level) = self.level.take() {

@@ -1,7 +1,7 @@
-//! Lines on their way to stderr: a queue, and a thread that writes them.
+//! Bounded queue of log lines with a writer thread.
 //!
-//! Where nothing can be written, or not as fast as lines come, lines are lost; how many, and why, is said in the log
-//! itself as soon as it takes lines again.
+//! Lines are lost when nothing can be written, or not fast enough; the log says how many, and why, as soon as it can be written
+//! again.
 
 use crate::plural;
 use std::collections::VecDeque;
@@ -9,191 +9,193 @@ use std::io::{self, ErrorKind, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What may wait to be written, in bytes: several thousand lines.
-const MOST: usize = 1 << 20;
+/// Upper limit of queued bytes: several thousand lines.
+const MAX_QUEUED_BYTES: usize = 1 << 20;
 
-/// How long the end of the process waits for what has been logged.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// How long the process waits for queued lines at exit.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// See the module's text.
+/// Log lines that wait to be written.
 pub(super) struct Queue {
-    waiting: Mutex<Waiting>,
-    /// There are lines.
+    state: Mutex<State>,
+    /// Notified when there are lines or a flush was requested.
     filled: Condvar,
-    /// There are none left, and the last one is written.
+    /// Notified when all lines are written.
     written: Condvar,
 }
 
-struct Waiting {
+struct State {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
-    /// Lines that found no room.
+    /// Lines that did not fit.
     lost: u64,
-    /// Why the last of them found none.
+    /// Why the last of them was lost.
     why: &'static str,
-    /// Somebody waits until it is all written, with what is missing.
-    asked: bool,
-    /// Some have been taken out and are not written yet.
-    busy: bool,
+    /// A flush was requested, which includes the report of lost lines.
+    flush_requested: bool,
+    /// Lines have been taken out and are being written.
+    writing: bool,
 }
 
 impl Queue {
     pub const fn new() -> Self {
         Self {
-            waiting: Mutex::new(Waiting {
+            state: Mutex::new(State {
                 lines: VecDeque::new(),
                 bytes: 0,
                 lost: 0,
                 why: "",
-                asked: false,
-                busy: false,
+                flush_requested: false,
+                writing: false,
             }),
             filled: Condvar::new(),
             written: Condvar::new(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a line, if there is room for it.
+    /// Queues a line, if there is room.
     pub fn push(&self, line: Vec<u8>) {
-        let mut waiting = self.lock();
-        if waiting.bytes + line.len() > MOST {
-            waiting.lost += 1;
-            waiting.why = if line.len() > MOST {
+        let mut state = self.lock();
+        if state.bytes + line.len() > MAX_QUEUED_BYTES {
+            state.lost += 1;
+            state.why = if line.len() > MAX_QUEUED_BYTES {
                 "longer than 1 MiB"
             } else {
                 "they came faster than they could be written"
             };
             return;
         }
-        waiting.bytes += line.len();
-        waiting.lines.push_back(line);
-        drop(waiting);
+        state.bytes += line.len();
+        state.lines.push_back(line);
+        drop(state);
         self.filled.notify_one();
     }
 
-    /// Waits until all lines are written and those that are missing are told, or a second has passed.
+    /// Waits until all lines are written and lost ones are reported, for at most [`FLUSH_TIMEOUT`].
     pub fn flush(&self) {
-        let mut waiting = self.lock();
-        waiting.asked = true;
+        let mut state = self.lock();
+        state.flush_requested = true;
         self.filled.notify_one();
-        // Whether it was done in time changes nothing.
+        // A timeout changes nothing.
         let _ = self
             .written
-            .wait_timeout_while(waiting, FAREWELL, |waiting| waiting.asked || waiting.busy);
+            .wait_timeout_while(state, FLUSH_TIMEOUT, |state| {
+                state.flush_requested || state.writing
+            });
     }
 
-    /// Writes all that waits, and what is missing.
+    /// Writes all queued lines and reports lost ones.
     pub fn write_all(&self, out: &mut dyn Write, journal: bool) {
-        let mut waiting = self.lock();
-        let lines = std::mem::take(&mut waiting.lines);
-        waiting.bytes = 0;
-        let (lost, why) = (std::mem::take(&mut waiting.lost), waiting.why);
-        drop(waiting);
-        let mut pen = Pen::new(out, journal);
+        let mut state = self.lock();
+        let lines = std::mem::take(&mut state.lines);
+        state.bytes = 0;
+        let (lost, why) = (std::mem::take(&mut state.lost), state.why);
+        drop(state);
+        let mut writer = LineWriter::new(out, journal);
         for line in lines {
-            pen.write(&line);
+            writer.write(&line);
         }
-        pen.missed(lost, why);
-        // If it cannot be told now, it never will be.
-        let _ = pen.account();
+        writer.add_lost(lost, why);
+        // This was the last chance to report them.
+        let _ = writer.report_lost();
     }
 
-    /// Writes whatever comes, for ever.
-    pub fn drain(&self, out: &mut dyn Write, journal: bool) {
-        let mut pen = Pen::new(out, journal);
+    /// Writes lines as they come, forever.
+    pub fn run_writer(&self, out: &mut dyn Write, journal: bool) {
+        let mut writer = LineWriter::new(out, journal);
         loop {
-            let mut waiting = self
+            let mut state = self
                 .filled
-                .wait_while(self.lock(), |waiting| {
-                    waiting.lines.is_empty() && !waiting.asked
+                .wait_while(self.lock(), |state| {
+                    state.lines.is_empty() && !state.flush_requested
                 })
                 .unwrap_or_else(PoisonError::into_inner);
-            let lines = std::mem::take(&mut waiting.lines);
-            waiting.bytes = 0;
-            waiting.busy = true;
-            let (lost, why) = (std::mem::take(&mut waiting.lost), waiting.why);
-            let asked = std::mem::take(&mut waiting.asked);
-            drop(waiting);
+            let lines = std::mem::take(&mut state.lines);
+            state.bytes = 0;
+            state.writing = true;
+            let (lost, why) = (std::mem::take(&mut state.lost), state.why);
+            let flush_requested = std::mem::take(&mut state.flush_requested);
+            drop(state);
             for line in lines {
-                pen.write(&line);
+                writer.write(&line);
             }
-            // These came after the ones that were written just now.
-            pen.missed(lost, why);
-            if asked {
-                // If it cannot be told now, it never will be.
-                let _ = pen.account();
+            // They were lost after the lines that were just written.
+            writer.add_lost(lost, why);
+            if flush_requested {
+                // This was the last chance to report them.
+                let _ = writer.report_lost();
             }
-            self.lock().busy = false;
+            self.lock().writing = false;
             self.written.notify_all();
         }
     }
 }
 
-/// Writes lines, and keeps account of those that it cannot write.
-struct Pen<'a> {
+/// Writes lines, and counts those that cannot be written.
+struct LineWriter<'a> {
     out: &'a mut dyn Write,
     journal: bool,
-    /// Lines that are not in the log, after the last one that is.
+    /// Lines lost since the last one that was written.
     lost: u64,
     why: String,
-    /// The last thing in the log is the first part of a line.
-    torn: bool,
+    /// The last write ended within a line.
+    partial_line: bool,
 }
 
-impl<'a> Pen<'a> {
+impl<'a> LineWriter<'a> {
     fn new(out: &'a mut dyn Write, journal: bool) -> Self {
         Self {
             out,
             journal,
             lost: 0,
             why: String::new(),
-            torn: false,
+            partial_line: false,
         }
     }
 
-    /// So many lines found no room in the queue.
-    fn missed(&mut self, lines: u64, why: &str) {
+    /// Counts lines that did not fit into the queue.
+    fn add_lost(&mut self, lines: u64, why: &str) {
         if lines > 0 {
             self.lost += lines;
             self.why = why.to_owned();
         }
     }
 
-    /// Tells what is missing, if anything is.
-    fn account(&mut self) -> io::Result<()> {
+    /// Reports lost lines, if any.
+    fn report_lost(&mut self) -> io::Result<()> {
         if self.lost > 0 {
             let text = format!(
                 "{}{}{} missing here: {}\n",
-                if self.torn { "\n" } else { "" },
+                if self.partial_line { "\n" } else { "" },
                 if self.journal { "<4>" } else { " WARN " },
                 plural::count(self.lost, "line of the log is", "lines of the log are"),
                 self.why
             );
-            self.put(text.as_bytes())?;
+            self.write_bytes(text.as_bytes())?;
             self.lost = 0;
         }
         Ok(())
     }
 
     fn write(&mut self, line: &[u8]) {
-        if self.account().is_err() {
+        if self.report_lost().is_err() {
             self.lost += 1;
-        } else if let Err(error) = self.put(line) {
+        } else if let Err(error) = self.write_bytes(line) {
             self.lost += 1;
             self.why = error.to_string();
         }
     }
 
-    fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    fn write_bytes(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.out.write(bytes) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(count) => {
-                    self.torn = count < bytes.len();
+                    self.partial_line = count < bytes.len();
                     bytes = &bytes[count..];
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -208,7 +210,7 @@ impl<'a> Pen<'a> {
 mod tests {
     use super::*;
 
-    /// A disk with room for so many bytes.
+    /// A disk with limited space.
     #[derive(Default)]
     struct Disk {
         text: Vec<u8>,
@@ -232,28 +234,32 @@ mod tests {
     }
 
     #[test]
-    fn what_a_full_disk_has_cost_is_said_when_there_is_room_again() {
+    fn full_disk_reports_lost_lines_later() {
         let mut disk = Disk {
             room: 13,
             ..Disk::default()
         };
-        let mut pen = Pen::new(&mut disk, false);
+        let mut writer = LineWriter::new(&mut disk, false);
         for line in ["the first\n", "the second\n", "the third\n"] {
-            pen.write(line.as_bytes());
+            writer.write(line.as_bytes());
         }
-        let (lost, torn, why) = (pen.lost, pen.torn, std::mem::take(&mut pen.why));
-        assert_eq!((lost, torn), (2, true));
+        let (lost, partial_line, why) = (
+            writer.lost,
+            writer.partial_line,
+            std::mem::take(&mut writer.why),
+        );
+        assert_eq!((lost, partial_line), (2, true));
         disk.room = 1_000;
-        let mut pen = Pen {
+        let mut writer = LineWriter {
             out: &mut disk,
             journal: false,
             lost,
             why,
-            torn,
+            partial_line,
         };
-        pen.write(b"the fourth\n");
-        pen.missed(7, "too fast");
-        pen.write(b"the fifth\n");
+        writer.write(b"the fourth\n");
+        writer.add_lost(7, "too fast");
+        writer.write(b"the fifth\n");
         let text = String::from_utf8(disk.text).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
@@ -269,8 +275,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_at_the_end_with_the_reason() {
-        // For as long as the process: what drains it never ends.
+    fn flush_reports_lost_lines() {
+        // Static, since the writer thread never ends.
         static QUEUE: Queue = Queue::new();
         static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
         struct Log;
@@ -283,9 +289,9 @@ mod tests {
                 Ok(())
             }
         }
-        QUEUE.push(vec![b'x'; MOST + 1]);
-        std::thread::spawn(|| QUEUE.drain(&mut Log, false));
-        // Each waits for no more than a second.
+        QUEUE.push(vec![b'x'; MAX_QUEUED_BYTES + 1]);
+        std::thread::spawn(|| QUEUE.run_writer(&mut Log, false));
+        // Each flush waits for at most a second.
         for _ in 0..60 {
             QUEUE.flush();
         }
@@ -297,10 +303,10 @@ mod tests {
     }
 
     #[test]
-    fn without_a_thread_all_is_written_at_the_end() {
+    fn write_all_works_without_thread() {
         let queue = Queue::new();
         queue.push(b"first\n".to_vec());
-        queue.push(vec![b'x'; MOST + 1]);
+        queue.push(vec![b'x'; MAX_QUEUED_BYTES + 1]);
         let mut out = Vec::new();
         queue.write_all(&mut out, false);
         queue.write_all(&mut out, false);
@@ -312,11 +318,11 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded() {
+    fn queue_is_bounded() {
         let queue = Queue::new();
         (0..3_000).for_each(|_| queue.push(vec![b'x'; 1_000]));
-        let waiting = queue.lock();
-        assert!(waiting.bytes <= MOST && waiting.lines.len() > 1_000);
-        assert_eq!(waiting.lines.len() as u64 + waiting.lost, 3_000);
+        let state = queue.lock();
+        assert!(state.bytes <= MAX_QUEUED_BYTES && state.lines.len() > 1_000);
+        assert_eq!(state.lines.len() as u64 + state.lost, 3_000);
     }
 }

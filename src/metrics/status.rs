@@ -486,7 +486,7 @@ fn clock(millis: u64) -> String {
 }
 
 fn quantiles(of: Quantiles) -> String {
-    match of.of {
+    match of.count {
         0 => "not measured yet".to_owned(),
         _ => format!("{:.1} ms (median), {:.1} ms (99 %)", of.p50, of.p99),
     }

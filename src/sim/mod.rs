@@ -46,7 +46,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use crate::serve::{self, Bounds};
+use crate::serve::{self, ServerLimits};
 use http::connection::ConnectionListener;
 use http::{as_user, server};
 use players::{BuiltinPlayer, SearchPool};
@@ -56,10 +56,10 @@ use site::time::TimeSource;
 
 /// Limits of connections: enough for two thousand bots with two streams and a request each. The timeouts are those of
 /// the proxy in front of Lichess, in wall time.
-const CONNECTION_LIMITS: Bounds = Bounds {
-    connections: 6_000,
-    head: Duration::from_secs(60),
-    stall: Duration::from_secs(60),
+const CONNECTION_LIMITS: ServerLimits = ServerLimits {
+    max_connections: 6_000,
+    head_timeout: Duration::from_secs(60),
+    stall_timeout: Duration::from_secs(60),
 };
 
 /// Time for open connections to finish at shutdown, in wall time.

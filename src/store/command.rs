@@ -6,37 +6,37 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::pgn::{Details, pgn_of};
-use super::{By, Decided, Error, Filter, Game, Page, Rating, Reader, Score};
+use super::{ChallengeDecision, Error, Filter, Game, GroupBy, Page, Rating, Reader, Score};
 use crate::atomic_file;
 use crate::events::Player;
 use crate::plural;
 
-/// The longest name that is shown, in characters; Lichess allows 30.
-const NAME: usize = 30;
+/// Upper limit of a displayed name, in characters; Lichess allows 30.
+const MAX_NAME_CHARS: usize = 30;
 
-/// How many decisions are looked at for the latest challenge to us: others are about challenges of ours.
-const LOOKED_AT: u32 = 1_000;
+/// How many decisions are searched for the latest incoming challenge: others are about outgoing ones.
+const MAX_DECISIONS: u32 = 1_000;
 
-/// Why a command about records failed.
+/// Errors of the commands that read records.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// There are none.
-    #[error("there are no records at {}: knightwatch run makes them; see [records] in config.example.toml", .0.display())]
+    /// There is no records file.
+    #[error("there are no records at {}: knightwatch run creates them; see [records] in config.example.toml", .0.display())]
     Missing(PathBuf),
-    /// They cannot be read.
+    /// The file cannot be read.
     #[error("cannot read the records at {}: {error}", file.display())]
     Records {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         error: Error,
     },
     /// No account of ours with this name has played.
-    #[error("the records have no game of {account}; {}", others(known))]
+    #[error("the records have no game of {account}; {}", describe_accounts(known))]
     NoAccount {
-        /// The name.
+        /// The name that was asked for.
         account: String,
-        /// Who has.
+        /// The accounts that have played.
         known: Vec<String>,
     },
     /// None of the games is meant.
@@ -48,52 +48,54 @@ pub enum CommandError {
     #[error("there is no game {0:?} with moves in the records")]
     NoGame(String),
     /// Nobody has challenged us.
-    #[error("there is no challenge to us among the latest {LOOKED_AT} decisions of the records")]
+    #[error(
+        "there is no challenge to us among the latest {MAX_DECISIONS} decisions in the records"
+    )]
     NoChallenge,
-    /// The games cannot be written.
+    /// The output file cannot be written.
     #[error("cannot write {}: {error}", path.display())]
     Unwritable {
-        /// Where.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
-    /// Nothing can be printed.
+    /// The output cannot be printed.
     #[error("cannot print")]
     Output(#[from] io::Error),
 }
 
-/// What `knightwatch games` shows.
+/// View of `knightwatch games`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// The games themselves, at most so many.
+    /// A list of at most this many games.
     List(u32),
-    /// What they came to, in groups.
-    By(By),
-    /// Who is hard to beat, of those that we have played this often.
-    Nemeses(u64),
+    /// Scores in groups.
+    By(GroupBy),
+    /// Opponents who outscored their rating against us, in at least this many games.
+    Toughest(u64),
     /// Our ratings.
     Ratings,
 }
 
-/// What `knightwatch games` is to do.
+/// Options of `knightwatch games`.
 #[derive(Clone, Debug)]
 pub struct GamesOptions {
-    /// The records.
+    /// The records file.
     pub file: PathBuf,
-    /// Accounts that may be asked for though they have not played yet.
+    /// Accounts that may be named although they have not played yet.
     pub accounts: Vec<String>,
-    /// Which games.
+    /// Selects games.
     pub filter: Filter,
-    /// What of them.
+    /// View to print.
     pub view: View,
-    /// As JSON, one object in each line.
+    /// JSON output, one object per line.
     pub json: bool,
-    /// What is printed is read on a terminal.
+    /// The output is a terminal.
     pub terminal: bool,
 }
 
-/// Prints games, or what they came to.
+/// Prints games, or statistics of them.
 ///
 /// # Errors
 /// When the records cannot be read, or nothing can be printed.
@@ -107,23 +109,25 @@ pub fn games_command(options: &GamesOptions, out: &mut impl Write) -> Result<(),
         terminal,
     } = options;
     let reader = open(file)?;
-    known_account(&reader, file, accounts, filter)?;
-    let unread = |error| unread(file, error);
+    check_account(&reader, file, accounts, filter)?;
+    let read_error = |error| read_error(file, error);
     match *view {
-        View::List(most) => {
-            let games = reader.games(filter, Page::first(most)).map_err(unread)?;
+        View::List(limit) => {
+            let games = reader
+                .games(filter, Page::first(limit))
+                .map_err(read_error)?;
             if let (Some(newest), false, true) = (games.first(), *json, *terminal) {
                 writeln!(out, "{}", header(newest))?;
             }
             for game in &games {
                 match json {
-                    true => writeln!(out, "{}", object(game))?,
-                    false => writeln!(out, "{}", line(game))?,
+                    true => writeln!(out, "{}", game_json(game))?,
+                    false => writeln!(out, "{}", game_line(game))?,
                 }
             }
             if !json {
-                let count = reader.count(filter).map_err(unread)?;
-                let score = reader.score(filter).map_err(unread)?;
+                let count = reader.count(filter).map_err(read_error)?;
+                let score = reader.score(filter).map_err(read_error)?;
                 let shown = games.len();
                 let of = if shown as u64 == count {
                     String::new()
@@ -131,25 +135,27 @@ pub fn games_command(options: &GamesOptions, out: &mut impl Write) -> Result<(),
                     format!("{shown} of ")
                 };
                 let games = plural::count(count, "game", "games");
-                writeln!(out, "{of}{games}: {}", summary(&score))?;
+                writeln!(out, "{of}{games}: {}", score_summary(&score))?;
             }
         }
         View::By(by) => {
-            let scores = reader.scores(filter, by).map_err(unread)?;
-            groups(&scores, *json, out)?;
-            none("no games to group", scores.is_empty() && !json, out)?;
+            let scores = reader.scores(filter, by).map_err(read_error)?;
+            print_groups(&scores, *json, out)?;
+            print_if("no games to group", scores.is_empty() && !json, out)?;
         }
-        View::Nemeses(least) => {
-            let nemeses = reader.nemeses(filter, least).map_err(unread)?;
-            groups(&nemeses, *json, out)?;
+        View::Toughest(min_games) => {
+            let groups = reader
+                .toughest_opponents(filter, min_games)
+                .map_err(read_error)?;
+            print_groups(&groups, *json, out)?;
             let words = format!(
-                "no nemeses: nobody has taken more points from us than the ratings foretell, in {least} games or more"
+                "no tough opponents: nobody has outscored their rating against us in {min_games} games or more"
             );
-            none(&words, nemeses.is_empty() && !json, out)?;
+            print_if(&words, groups.is_empty() && !json, out)?;
         }
         View::Ratings => {
-            let ratings = reader.ratings(filter).map_err(unread)?;
-            none(
+            let ratings = reader.ratings(filter).map_err(read_error)?;
+            print_if(
                 "no ratings: no rated games",
                 ratings.is_empty() && !json,
                 out,
@@ -161,9 +167,14 @@ pub fn games_command(options: &GamesOptions, out: &mut impl Write) -> Result<(),
                 match json {
                     true => writeln!(out, "{}", json!(rating))?,
                     false if several => {
-                        writeln!(out, "{:<NAME$}  {}", rating.account, standing(rating))?;
+                        writeln!(
+                            out,
+                            "{:<MAX_NAME_CHARS$}  {}",
+                            rating.account,
+                            rating_line(rating)
+                        )?;
                     }
-                    false => writeln!(out, "{}", standing(rating))?,
+                    false => writeln!(out, "{}", rating_line(rating))?,
                 }
             }
         }
@@ -171,15 +182,18 @@ pub fn games_command(options: &GamesOptions, out: &mut impl Write) -> Result<(),
     Ok(())
 }
 
-/// The latest challenge to us that was decided, in the records.
+/// The latest incoming challenge in the records.
 ///
 /// # Errors
-/// When they cannot be read, or have none.
-pub fn last_challenge(file: &Path, account: Option<&str>) -> Result<Decided, CommandError> {
+/// When the records cannot be read, or have none.
+pub fn last_challenge(
+    file: &Path,
+    account: Option<&str>,
+) -> Result<ChallengeDecision, CommandError> {
     let reader = open(file)?;
-    let unread = |error| unread(file, error);
-    let ours = reader.accounts().map_err(unread)?;
-    let is_it = |decided: &Decided| {
+    let read_error = |error| read_error(file, error);
+    let ours = reader.accounts().map_err(read_error)?;
+    let is_incoming = |decided: &ChallengeDecision| {
         let from_us = ours
             .iter()
             .any(|name| name.eq_ignore_ascii_case(&decided.from.name));
@@ -191,32 +205,34 @@ pub fn last_challenge(file: &Path, account: Option<&str>) -> Result<Decided, Com
             && !decided.challenge.is_empty()
             && other.is_none_or(|(wanted, to)| wanted.eq_ignore_ascii_case(to))
     };
-    let latest = reader.decisions(Page::first(LOOKED_AT)).map_err(unread)?;
-    let found = latest.into_iter().find(is_it);
+    let latest = reader
+        .decisions(Page::first(MAX_DECISIONS))
+        .map_err(read_error)?;
+    let found = latest.into_iter().find(is_incoming);
     found.ok_or(CommandError::NoChallenge)
 }
 
-/// What `knightwatch export` is to do.
+/// Options of `knightwatch export`.
 #[derive(Clone, Debug)]
 pub struct ExportOptions {
-    /// The records.
+    /// The records file.
     pub file: PathBuf,
-    /// Accounts that may be asked for though they have not played yet.
+    /// Accounts that may be named although they have not played yet.
     pub accounts: Vec<String>,
-    /// These games; without any, those of the filter.
+    /// Exports these games; if empty, those of the filter.
     pub ids: Vec<String>,
-    /// Which games.
+    /// Selects games.
     pub filter: Filter,
-    /// What is said about the moves.
+    /// Comments on the moves.
     pub details: Details,
-    /// Where to; without it, as any other output.
+    /// The output file; without it, standard output.
     pub output: Option<PathBuf>,
 }
 
-/// Writes games as PGN, the first one first.
+/// Writes games as PGN, the oldest first.
 ///
 /// # Errors
-/// When the records cannot be read, a game is not among them, or nothing can be written.
+/// When the records cannot be read, a game is unknown, or nothing can be written.
 pub fn export_command(options: &ExportOptions, out: &mut impl Write) -> Result<(), CommandError> {
     let reader = open(&options.file)?;
     let Some(path) = &options.output else {
@@ -242,17 +258,17 @@ fn export(
     reader: &Reader,
     out: &mut impl Write,
 ) -> Result<usize, CommandError> {
-    known_account(reader, &options.file, &options.accounts, &options.filter)?;
-    let unread = |error| unread(&options.file, error);
+    check_account(reader, &options.file, &options.accounts, &options.filter)?;
+    let read_error = |error| read_error(&options.file, error);
     let ids = match options.ids.is_empty() {
-        true => reader.ids(&options.filter).map_err(unread)?,
+        true => reader.ids(&options.filter).map_err(read_error)?,
         false => options.ids.clone(),
     };
     if ids.is_empty() {
         return Err(CommandError::NoGames);
     }
     for (number, id) in ids.iter().enumerate() {
-        let record = reader.record(id).map_err(unread)?;
+        let record = reader.record(id).map_err(read_error)?;
         let record = record.filter(|record| record.game.plies > 0);
         let record = record.ok_or_else(|| CommandError::NoGame(id.clone()))?;
         let gap = if number > 0 { "\n" } else { "" };
@@ -263,11 +279,11 @@ fn export(
 }
 
 fn open(file: &Path) -> Result<Reader, CommandError> {
-    Reader::open(file).map_err(|error| unread(file, error))
+    Reader::open(file).map_err(|error| read_error(file, error))
 }
 
-/// A name that was mistyped finds no games; that is no answer.
-fn known_account(
+/// Rejects an unknown account name, which would otherwise silently match no games.
+fn check_account(
     reader: &Reader,
     file: &Path,
     accounts: &[String],
@@ -277,7 +293,7 @@ fn known_account(
         return Ok(());
     };
     let is_among = |names: &[String]| names.iter().any(|name| name.eq_ignore_ascii_case(account));
-    let known = reader.accounts().map_err(|error| unread(file, error))?;
+    let known = reader.accounts().map_err(|error| read_error(file, error))?;
     match is_among(&known) || is_among(accounts) {
         true => Ok(()),
         false => Err(CommandError::NoAccount {
@@ -287,14 +303,14 @@ fn known_account(
     }
 }
 
-fn others(known: &[String]) -> String {
+fn describe_accounts(known: &[String]) -> String {
     match known {
         [] => "they are empty".to_owned(),
         known => format!("they have games of {}", known.join(", ")),
     }
 }
 
-fn unread(file: &Path, error: Error) -> CommandError {
+fn read_error(file: &Path, error: Error) -> CommandError {
     match error {
         Error::Missing(file) => CommandError::Missing(file),
         error => CommandError::Records {
@@ -304,15 +320,15 @@ fn unread(file: &Path, error: Error) -> CommandError {
     }
 }
 
-/// Says that there are none, where there are none.
-fn none(words: &str, empty: bool, out: &mut impl Write) -> io::Result<()> {
+/// Prints a text if there is nothing else to print.
+fn print_if(words: &str, empty: bool, out: &mut impl Write) -> io::Result<()> {
     match empty {
         true => writeln!(out, "{words}"),
         false => Ok(()),
     }
 }
 
-/// What stands above the lines of games, with the time zone of the newest.
+/// The table header, with the time zone of the newest game.
 fn header(newest: &Game) -> String {
     let began = format!("began ({})", super::local(newest.started).strftime("%Z"));
     format!(
@@ -321,30 +337,30 @@ fn header(newest: &Game) -> String {
     )
 }
 
-/// A game in a line.
-fn line(game: &Game) -> String {
+/// A game as a table row.
+fn game_line(game: &Game) -> String {
     let rated = if game.rated { "rated" } else { "casual" };
     let kind = match game.variant.as_str() {
         "standard" => String::new(),
-        other => format!(" {}", plain(other)),
+        other => format!(" {}", escape(other)),
     };
     format!(
         "{}  {:<8}  {}  {:<5}  {:<7}  {:>3} moves  {:<10}  {rated} {} {}{kind}, {}",
-        moment(game.started),
-        plain(&game.id),
+        local_time(game.started),
+        escape(&game.id),
         game.color.key(),
         game.outcome.key(),
         game.result.as_deref().unwrap_or("*"),
         game.plies.div_ceil(2),
-        plain(game.status.as_deref().unwrap_or("-")),
-        plain(&game.speed),
+        escape(game.status.as_deref().unwrap_or("-")),
+        escape(&game.speed),
         game.time_control,
         full_name(&game.opponent),
     )
 }
 
-/// The same for programs, with all that is known.
-fn object(game: &Game) -> serde_json::Value {
+/// A game as JSON.
+fn game_json(game: &Game) -> serde_json::Value {
     let player = |player: &Player| {
         json!({
             "name": player.name,
@@ -370,19 +386,19 @@ fn object(game: &Game) -> serde_json::Value {
         "result": game.result,
         "outcome": game.outcome.key(),
         "plies": game.plies,
-        "left_ms": game.left.map(|left| left.as_millis() as u64),
+        "final_clock_ms": game.final_clock.map(|clock| clock.as_millis() as u64),
         "round_trip_us": game.round_trip.map(|trip| trip.as_micros() as u64),
     })
 }
 
-fn groups(
+fn print_groups(
     groups: &[(String, Score)],
     json: bool,
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
     let width = groups
         .iter()
-        .map(|(name, _)| plain(name).chars().count())
+        .map(|(name, _)| escape(name).chars().count())
         .max()
         .unwrap_or(0);
     for (name, score) in groups {
@@ -390,19 +406,19 @@ fn groups(
             writeln!(out, "{}", json!({"name": name, "score": score}))?;
             continue;
         }
-        let name = plain(name);
+        let name = escape(name);
         writeln!(
             out,
             "{name:<width$}  {:>12}: {}",
             plural::count(score.games(), "game", "games"),
-            summary(score)
+            score_summary(score)
         )?;
     }
     Ok(())
 }
 
-/// `7 won, 2 drawn, 1 lost: 80.0 %, 1.3 points more than the ratings foretell`
-fn summary(score: &Score) -> String {
+/// `7 won, 2 drawn, 1 lost: 80.0 %, 1.3 points above expectation`
+fn score_summary(score: &Score) -> String {
     let Score {
         won, drawn, lost, ..
     } = score;
@@ -411,27 +427,27 @@ fn summary(score: &Score) -> String {
         return counts;
     };
     let surplus = score.surplus();
-    let than = if surplus < 0.0 { "less" } else { "more" };
+    let direction = if surplus < 0.0 { "below" } else { "above" };
     format!(
-        "{counts}: {:.1} %, {:.1} points {than} than the ratings foretell",
+        "{counts}: {:.1} %, {:.1} points {direction} expectation",
         share * 100.0,
         surplus.abs()
     )
 }
 
-/// `blitz  2134 (+23 in 30 days); the last 100 games were worth 2150 ± 62`
-fn standing(rating: &Rating) -> String {
+/// `blitz  2134 (+23 in 30 days); performance 2150 ± 62 in the last 100 games against rated opponents`
+fn rating_line(rating: &Rating) -> String {
     let uncertain = if rating.provisional { "?" } else { "" };
     let worth = match rating.performance {
         Some(performance) => format!(
-            "; the last {} against rated opponents were worth {:.0} ± {:.0}",
-            performance.games, performance.rating, performance.error
+            "; performance {:.0} ± {:.0} in the last {} against rated opponents",
+            performance.rating, performance.error, performance.games
         ),
         None => String::new(),
     };
     format!(
         "{:<14}  {}{uncertain} ({:+} in 30 days){worth}",
-        plain(&rating.kind),
+        escape(&rating.kind),
         rating.rating,
         rating.change
     )
@@ -441,21 +457,21 @@ fn full_name(player: &Player) -> String {
     let title = player
         .title
         .as_deref()
-        .map(|title| format!("{} ", plain(title)));
+        .map(|title| format!("{} ", escape(title)));
     let rating = player.rating.map(|rating| {
         let uncertain = if player.provisional { "?" } else { "" };
         format!(" ({rating}{uncertain})")
     });
     let (title, rating) = (title.unwrap_or_default(), rating.unwrap_or_default());
-    format!("{title}{}{rating}", plain(&player.name))
+    format!("{title}{}{rating}", escape(&player.name))
 }
 
-fn moment(millis: i64) -> String {
+fn local_time(millis: i64) -> String {
     super::local(millis).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// A text of others: short, and without anything that a terminal would obey.
-fn plain(text: &str) -> String {
-    let text: String = text.chars().take(NAME).collect();
+/// Shortens and escapes text from others for the terminal.
+fn escape(text: &str) -> String {
+    let text: String = text.chars().take(MAX_NAME_CHARS).collect();
     text.escape_debug().to_string()
 }

@@ -1,4 +1,4 @@
-//! Which games are meant, as conditions of SQL. All values are bound, none is written into the text.
+//! Selection, grouping and order of games as SQL. All values are bound parameters.
 
 use std::str::FromStr;
 
@@ -6,34 +6,34 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use rusqlite::types::Value;
 
-/// Which games. An empty one means all.
+/// Selects games. The default selects all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
-    /// Of this account of ours, in upper or lower case.
+    /// Our account, ignoring case.
     pub account: Option<String>,
-    /// Against this player, in upper or lower case.
+    /// The opponent, ignoring case.
     pub opponent: Option<String>,
-    /// Against players with this in their names.
+    /// Part of the opponent's name.
     pub search: Option<String>,
-    /// With this outcome for us.
+    /// The outcome for us.
     pub outcome: Option<Outcome>,
-    /// We had `white` or `black`.
+    /// Our color.
     pub color: Option<crate::events::Color>,
     /// `bullet`, `blitz`, ...
     pub speed: Option<String>,
     /// `standard`, `chess960`, `fromPosition`.
     pub variant: Option<String>,
-    /// With or without the ratings at stake.
+    /// Rated or casual.
     pub rated: Option<bool>,
-    /// Of this tournament.
+    /// The tournament id.
     pub tournament: Option<String>,
-    /// Begun at this moment or later, in milliseconds since 1970.
+    /// Started at this time or later, in milliseconds since 1970.
     pub since: Option<i64>,
-    /// Begun before this moment.
+    /// Started before this time, in milliseconds since 1970.
     pub until: Option<i64>,
 }
 
-/// What became of a game, from our view.
+/// Outcome of a game for us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// We won.
@@ -44,15 +44,15 @@ pub enum Outcome {
     Lost,
     /// Aborted, or never begun.
     Void,
-    /// It has no end: it is on, or nobody was there to see it.
+    /// No end is known: the game is running, or its end was missed.
     Open,
 }
 
 impl Outcome {
-    /// All of them.
+    /// All outcomes.
     pub const ALL: [Self; 5] = [Self::Won, Self::Drawn, Self::Lost, Self::Void, Self::Open];
 
-    /// One word.
+    /// The name in filters and JSON.
     pub fn key(self) -> &'static str {
         match self {
             Self::Won => "won",
@@ -63,7 +63,7 @@ impl Outcome {
         }
     }
 
-    /// From our points in halves and the server's word for the end.
+    /// From our score in half points and the server's status.
     pub(super) fn of(halves: Option<i64>, status: Option<&str>) -> Self {
         match (halves, status) {
             (Some(2), _) => Self::Won,
@@ -94,25 +94,25 @@ impl FromStr for Outcome {
     }
 }
 
-/// What games are grouped by.
+/// Grouping of games.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum By {
-    /// Who played against us.
+pub enum GroupBy {
+    /// By opponent.
     Opponent,
-    /// How fast.
+    /// By speed.
     Speed,
-    /// Our colour.
+    /// By our color.
     Color,
-    /// The first four moves of ordinary games.
+    /// By the first four plies of standard games.
     Opening,
-    /// The tournament, for games of one.
+    /// By tournament; other games are left out.
     Tournament,
-    /// The month in which they began.
+    /// By the month of the start.
     Month,
 }
 
-impl By {
-    /// All of them.
+impl GroupBy {
+    /// All groupings.
     pub const ALL: [Self; 6] = [
         Self::Opponent,
         Self::Speed,
@@ -122,7 +122,7 @@ impl By {
         Self::Month,
     ];
 
-    /// One word.
+    /// The name on the command line.
     pub fn key(self) -> &'static str {
         match self {
             Self::Month => "month",
@@ -130,7 +130,7 @@ impl By {
         }
     }
 
-    /// The column that has it.
+    /// The column to group by.
     pub(super) fn column(self) -> &'static str {
         match self {
             Self::Opponent => "opponent",
@@ -143,7 +143,7 @@ impl By {
     }
 }
 
-impl FromStr for By {
+impl FromStr for GroupBy {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -154,26 +154,26 @@ impl FromStr for By {
     }
 }
 
-/// What a list of games is in order of.
+/// Sort key of a list of games.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
-    /// When they began.
+    /// Start time.
     #[default]
     Started,
-    /// The opponent's name.
+    /// Opponent's name.
     Opponent,
-    /// The opponent's rating.
+    /// Opponent's rating.
     Rating,
-    /// What they were for us.
+    /// Our score.
     Result,
-    /// How long they last by their clocks.
+    /// Estimated duration by the time control.
     Clock,
-    /// How many moves they have.
+    /// Number of plies.
     Plies,
 }
 
 impl Sort {
-    /// All of them.
+    /// All sort keys.
     pub const ALL: [Self; 6] = [
         Self::Started,
         Self::Opponent,
@@ -183,7 +183,7 @@ impl Sort {
         Self::Plies,
     ];
 
-    /// One word.
+    /// The name in requests.
     pub fn key(self) -> &'static str {
         match self {
             Self::Started => "started",
@@ -201,7 +201,7 @@ impl Sort {
             Self::Opponent => "opponent",
             Self::Rating => "opponent_rating",
             Self::Result => "points",
-            // As Lichess estimates how long a game takes; a game without limits is the longest.
+            // Lichess's estimate of a duration; a game without a limit is the longest.
             Self::Clock => "coalesce(base_s + 40 * increment_s, 86400 * coalesce(days, 1000))",
             Self::Plies => "plies",
         }
@@ -220,17 +220,17 @@ impl FromStr for Sort {
     }
 }
 
-/// The order of a list of games; games that have no value stand at the end, equal ones with the latest first.
+/// Order of a list of games. Games without a value come last, equal ones with the latest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Order {
-    /// What counts.
+    /// Sort key.
     pub by: Sort,
-    /// The least first, instead of last.
+    /// Ascending instead of descending.
     pub ascending: bool,
 }
 
 impl Order {
-    /// What stands behind ORDER BY.
+    /// The ORDER BY expression.
     pub(super) fn sql(self) -> String {
         let direction = if self.ascending { "ASC" } else { "DESC" };
         match self.by {
@@ -240,23 +240,23 @@ impl Order {
     }
 }
 
-/// A part of a long list.
+/// A page of a long list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// So many are passed over.
-    pub skip: u32,
-    /// So many at most.
-    pub most: u32,
+    /// Number of items to skip.
+    pub offset: u32,
+    /// Maximum number of items.
+    pub limit: u32,
 }
 
 impl Page {
-    /// The first ones.
-    pub fn first(most: u32) -> Self {
-        Self { skip: 0, most }
+    /// The first items.
+    pub fn first(limit: u32) -> Self {
+        Self { offset: 0, limit }
     }
 }
 
-/// What stands behind WHERE, with its values.
+/// A WHERE expression and its parameters.
 #[derive(Debug)]
 pub(super) struct Conditions {
     terms: Vec<String>,
@@ -264,7 +264,7 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
-    /// Behind this term come those of a filter.
+    /// Starts with `term` and adds the conditions of a filter.
     pub fn new(filter: &Filter, term: &str) -> Self {
         let mut all = Self {
             terms: vec![term.to_owned()],
@@ -278,7 +278,7 @@ impl Conditions {
         all.add("opponent = ?", filter.opponent.as_ref().map(text));
         all.add(
             r"opponent LIKE ? ESCAPE '\'",
-            filter.search.as_deref().map(anywhere),
+            filter.search.as_deref().map(contains_pattern),
         );
         all.add(
             "color = ?",
@@ -298,7 +298,7 @@ impl Conditions {
         all
     }
 
-    /// One more, if there is a value for it.
+    /// Adds a condition, if it has a value.
     pub fn add(&mut self, term: &str, value: Option<Value>) {
         if let Some(value) = value {
             self.values.push(value);
@@ -307,20 +307,20 @@ impl Conditions {
         }
     }
 
-    /// A value that stands elsewhere in the statement: its number.
+    /// Binds a value used elsewhere in the statement; returns its placeholder.
     pub fn bind(&mut self, value: impl Into<Value>) -> String {
         self.values.push(value.into());
         format!("?{}", self.values.len())
     }
 
-    /// The terms as SQL.
+    /// The WHERE expression.
     pub fn sql(&self) -> String {
         self.terms.join(" AND ")
     }
 }
 
-/// A pattern of LIKE for texts that have this in them.
-fn anywhere(part: &str) -> Value {
+/// A LIKE pattern for texts that contain `part`.
+fn contains_pattern(part: &str) -> Value {
     let mut pattern = String::from("%");
     for letter in part.chars() {
         if matches!(letter, '%' | '_' | '\\') {
@@ -332,29 +332,29 @@ fn anywhere(part: &str) -> Value {
     pattern.into()
 }
 
-/// The moment at which a day like `2026-05-24` begins in UTC, in milliseconds since 1970.
+/// The start of a day such as `2026-05-24` in UTC, in milliseconds since 1970.
 ///
 /// # Errors
-/// When it is no day.
-pub fn day(text: &str) -> Result<i64, String> {
-    begins(date(text)?, TimeZone::UTC)
+/// When the text is not a date.
+pub fn utc_day_start(text: &str) -> Result<i64, String> {
+    day_start(date(text)?, TimeZone::UTC)
 }
 
-/// The same on the clock of this machine.
+/// The start of a day in the system's time zone, in milliseconds since 1970.
 ///
 /// # Errors
-/// When it is no day.
-pub fn local_day(text: &str) -> Result<i64, String> {
-    begins(date(text)?, TimeZone::system())
+/// When the text is not a date.
+pub fn local_day_start(text: &str) -> Result<i64, String> {
+    day_start(date(text)?, TimeZone::system())
 }
 
-/// The moment at which the day after this one begins on the clock of this machine.
+/// The end of a day in the system's time zone, in milliseconds since 1970.
 ///
 /// # Errors
-/// When it is no day.
-pub fn local_day_after(text: &str) -> Result<i64, String> {
+/// When the text is not a date.
+pub fn local_day_end(text: &str) -> Result<i64, String> {
     let next = date(text)?.tomorrow().map_err(|error| error.to_string())?;
-    begins(next, TimeZone::system())
+    day_start(next, TimeZone::system())
 }
 
 fn date(text: &str) -> Result<Date, String> {
@@ -362,7 +362,7 @@ fn date(text: &str) -> Result<Date, String> {
         .map_err(|_| "expected a day, as in 2026-05-24".to_owned())
 }
 
-fn begins(date: Date, zone: TimeZone) -> Result<i64, String> {
+fn day_start(date: Date, zone: TimeZone) -> Result<i64, String> {
     let zoned = date.to_zoned(zone).map_err(|error| error.to_string())?;
     Ok(zoned.timestamp().as_millisecond())
 }
@@ -372,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_bound_and_never_written_out() {
+    fn filter_values_are_bound() {
         let filter = Filter {
             opponent: Some("x' OR 1=1 --".to_owned()),
             search: Some("100%_\\".to_owned()),
@@ -390,18 +390,18 @@ mod tests {
     }
 
     #[test]
-    fn days_begin_at_midnight_in_greenwich() {
-        assert_eq!(day("1970-01-02"), Ok(86_400_000));
-        assert_eq!(day("2026-05-24"), Ok(1_779_580_800_000));
-        assert!(day("yesterday").is_err() && day("2026-02-30").is_err());
+    fn utc_day_starts_at_midnight() {
+        assert_eq!(utc_day_start("1970-01-02"), Ok(86_400_000));
+        assert_eq!(utc_day_start("2026-05-24"), Ok(1_779_580_800_000));
+        assert!(utc_day_start("yesterday").is_err() && utc_day_start("2026-02-30").is_err());
     }
 
     #[test]
-    fn outcomes_are_words() {
+    fn outcomes_and_groupings_round_trip() {
         for outcome in Outcome::ALL {
             assert_eq!(outcome.key().parse(), Ok(outcome));
         }
-        for by in By::ALL {
+        for by in GroupBy::ALL {
             assert_eq!(by.key().parse(), Ok(by));
         }
         assert!("w".parse::<Outcome>().is_err());

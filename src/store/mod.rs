@@ -1,15 +1,15 @@
-//! Games on disk: every game with its moves, clocks, thoughts and latencies, every decision about a challenge, in one
-//! SQLite file for each server.
+//! Game records: every game with its moves, clocks, evaluations and latencies, and every challenge decision, in one SQLite
+//! file per server.
 //!
-//! [`Recorder`] writes down what the [`Bus`](crate::events::Bus) tells, on a thread of its own behind a queue with an
-//! end: nothing that plays ever waits for it. [`Reader`] reads the same file, in this process or in another, while it is
-//! written. PGN ([`pgn_of`]) is made from what stands in the file, and from nothing else.
+//! [`Recorder`] writes what the [`Bus`](crate::events::Bus) reports, on its own thread behind a bounded queue: playing never
+//! waits for it. [`Reader`] reads the same file, in this or another process, while it is written. PGN ([`pgn_of`]) is made
+//! from the file alone.
 
 mod command;
-mod entry;
-mod filing;
 mod filter;
+mod insert;
 mod pgn;
+mod pgn_files;
 mod reader;
 mod recorder;
 mod schema;
@@ -30,44 +30,44 @@ use rusqlite::{Connection, OpenFlags};
 pub use command::{
     CommandError, ExportOptions, GamesOptions, View, export_command, games_command, last_challenge,
 };
-pub use filing::{Files, Grouping};
-pub use filter::{By, Filter, Order, Outcome, Page, Sort, day, local_day, local_day_after};
+pub use filter::{
+    Filter, GroupBy, Order, Outcome, Page, Sort, local_day_end, local_day_start, utc_day_start,
+};
 pub use pgn::{Details, pgn_of};
-pub use reader::{Attended, Decided, Game, Incident, Played, Reader, Record};
+pub use pgn_files::{Grouping, PgnFiles};
+pub use reader::{ArenaResult, ChallengeDecision, Game, MoveRecord, Note, Reader, Record};
 pub use recorder::{Options, Recorder};
 pub use score::{Performance, Score, performance};
 pub use stats::{Overview, Rating};
 pub use timing::Timing;
 
-/// For as long one process waits while another one writes.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time limit of waiting for another process that writes.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why there are no records to be had.
+/// Errors of opening or reading the records.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no such file.
+    /// There is no file.
     #[error("there are no records at {}", .0.display())]
     Missing(PathBuf),
-    /// The file is one of a later version.
-    #[error("it was written by a newer knightwatch (version {0} of its form)")]
+    /// The file has a later schema version.
+    #[error("created by a newer knightwatch (schema version {0})")]
     Newer(i64),
-    /// The file is one of an earlier version, and cannot be brought up to date.
-    #[error(
-        "it was written by an older knightwatch (version {0} of its form) and cannot be brought up to date here"
-    )]
+    /// The file has an earlier schema version and cannot be migrated.
+    #[error("created by an older knightwatch (schema version {0}), and it cannot be migrated here")]
     Older(usize),
-    /// The file is another program's.
+    /// The file is not one of ours.
     #[error("it belongs to another program")]
     Foreign,
-    /// The directory cannot be made.
-    #[error("cannot make the directory {}: {error}", directory.display())]
+    /// The directory cannot be created.
+    #[error("cannot create the directory {}: {error}", directory.display())]
     Directory {
-        /// Which.
+        /// The directory.
         directory: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
-    /// What SQLite says.
+    /// An error of SQLite.
     #[error("{0}")]
     Sql(#[from] rusqlite::Error),
 }
@@ -81,12 +81,12 @@ impl Error {
     }
 }
 
-/// The file of a server's games in a directory: one each, so that rehearsals do not count.
+/// The records file of a server in a directory. One file per server, so that games on a simulator do not count.
 pub fn file_in(directory: &Path, server: &str) -> PathBuf {
     directory.join(format!("{server}.sqlite"))
 }
 
-/// The file of a server's games, for who reads it: in the first of these directories that has it, or else in the first.
+/// The records file of a server for reading: in the first of these directories that has it, otherwise in the first one.
 pub fn find(directories: &[PathBuf], server: &str) -> PathBuf {
     let files = || {
         directories
@@ -97,7 +97,7 @@ pub fn find(directories: &[PathBuf], server: &str) -> PathBuf {
     found.or_else(|| files().next()).unwrap_or_default()
 }
 
-/// Opens a file to write in, and makes it first where there is none.
+/// Opens a file for writing, creating it if needed.
 fn open(file: &Path, server: Option<&str>) -> Result<Connection, Error> {
     if let Some(directory) = file.parent() {
         let mut builder = DirBuilder::new();
@@ -109,16 +109,16 @@ fn open(file: &Path, server: Option<&str>) -> Result<Connection, Error> {
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let mut db = Connection::open_with_flags(file, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    db.busy_timeout(PATIENCE)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
     schema::migrate(&mut db)?;
-    // Who reads does not hold up who writes. The process may be killed at any moment and loses nothing of what was
-    // committed; a power cut may cost the last seconds, and never the file.
+    // In WAL mode readers do not block the writer. A killed process loses nothing that was committed; a power failure may
+    // cost the last seconds, but never the file.
     db.pragma_update(None, "journal_mode", "WAL")?;
     db.pragma_update(None, "synchronous", "NORMAL")?;
     db.pragma_update(None, "journal_size_limit", 16 << 20)?;
     if let Some(server) = server {
         db.execute(
-            "INSERT INTO about (key, value) VALUES ('server', ?1)
+            "INSERT INTO meta (key, value) VALUES ('server', ?1)
              ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE value <> excluded.value",
             [server],
         )?;
@@ -126,18 +126,18 @@ fn open(file: &Path, server: Option<&str>) -> Result<Connection, Error> {
     Ok(db)
 }
 
-/// The day and time on the clock of this machine.
+/// A timestamp in the system's time zone.
 fn local(millis: i64) -> Zoned {
     utc(millis).with_time_zone(TimeZone::system())
 }
 
-/// The day and time in UTC of a moment in milliseconds since 1970, which is what one beyond the calendar is shown as.
+/// A timestamp in UTC. One out of range becomes 1970-01-01.
 fn utc(millis: i64) -> Zoned {
     let at = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH);
     at.to_zoned(TimeZone::UTC)
 }
 
-/// `2026-11`.
+/// The month of a timestamp in UTC: `2026-11`.
 fn month(millis: i64) -> String {
     utc(millis).strftime("%Y-%m").to_string()
 }

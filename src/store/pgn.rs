@@ -1,30 +1,30 @@
-//! A game of the file as PGN, with the tags that Lichess gives its games.
+//! PGN of recorded games, with the tags of Lichess.
 
 use std::time::Duration;
 
-use super::reader::{Game, Played, Record};
+use super::reader::{Game, MoveRecord, Record};
 use crate::chess::pgn::{self, Eval, MoveComment, Tags};
 use crate::chess::{self, Color, Position};
 use crate::events::{Player, TimeControl};
 
-/// What is said about the moves.
+/// Comments on the moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Details {
-    /// What the mover's clock showed, as `%clk`.
+    /// The mover's clock, as `%clk`.
     pub clocks: bool,
-    /// What we thought of the position behind our moves, as `%eval`.
+    /// Our evaluation after our moves, as `%eval`.
     pub evals: bool,
 }
 
 impl Details {
-    /// All of it.
+    /// All comments.
     pub const ALL: Self = Self {
         clocks: true,
         evals: true,
     };
 }
 
-/// A game as PGN, of this server. It ends where the file knows no further.
+/// A game as PGN. Ends at the first missing or illegal move.
 pub fn pgn_of(record: &Record, server: &str, details: Details) -> String {
     let game = &record.game;
     let initial = match &game.initial_fen {
@@ -32,12 +32,12 @@ pub fn pgn_of(record: &Record, server: &str, details: Details) -> String {
         None => Position::startpos(),
     };
     let mut board = chess::Game::new(initial);
-    let mut notes = Vec::with_capacity(record.moves.len());
+    let mut comments = Vec::with_capacity(record.moves.len());
     for (played, ply) in record.moves.iter().zip(1..) {
         if played.ply != ply || board.push_uci(&played.uci).is_err() {
             break;
         }
-        notes.push(note(played, game.color, details));
+        comments.push(move_comment(played, game.color, details));
     }
     let outcome = match game.result.as_deref() {
         Some("1-0") => pgn::Outcome::Win(Color::White),
@@ -49,17 +49,17 @@ pub fn pgn_of(record: &Record, server: &str, details: Details) -> String {
     if let Some(change) = record.rating_change {
         tags.set(&format!("{}RatingDiff", game.color), format!("{change:+}"));
     }
-    if notes.iter().any(|note| note.eval.is_some()) {
+    if comments.iter().any(|comment| comment.eval.is_some()) {
         tags.set("Annotator", "Knightwatch");
     }
-    pgn::write(&tags, &board, &notes, outcome)
+    pgn::write(&tags, &board, &comments, outcome)
 }
 
-/// What we thought before a move of ours, as PGN has it after the move, and from White's view.
+/// The evaluation for the position after our move, from White's point of view.
 fn eval(mate: Option<i32>, cp: Option<i32>, ours: Color) -> Option<Eval> {
     let sign = if ours.is_white() { 1 } else { -1 };
     match (mate, cp) {
-        // Our own mates count the move that was made.
+        // A mate by us counts the move itself.
         (Some(1), _) => None,
         (Some(moves), _) => Some(Eval::Mate(sign * (moves - i32::from(moves > 0)))),
         (None, Some(cp)) => Some(Eval::Centipawns(cp.saturating_mul(sign))),
@@ -67,7 +67,7 @@ fn eval(mate: Option<i32>, cp: Option<i32>, ours: Color) -> Option<Eval> {
     }
 }
 
-fn note(played: &Played, ours: Color, details: Details) -> MoveComment {
+fn move_comment(played: &MoveRecord, ours: Color, details: Details) -> MoveComment {
     let eval = eval(played.mate, played.cp, ours);
     let clock = played.clock_ms.map(|ms| ms.max(0).unsigned_abs());
     MoveComment {
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mates_are_counted_after_the_move() {
+    fn eval_mate_counts_from_after_the_move() {
         let mate = |moves, ours| eval(Some(moves), Some(0), ours);
         assert_eq!(mate(1, Color::White), None);
         assert_eq!(mate(3, Color::White), Some(Eval::Mate(2)));

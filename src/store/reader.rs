@@ -1,7 +1,6 @@
-//! What is in the file, as values.
+//! Reader of the records.
 //!
-//! Lists and statistics are answered from indexes that hold all they ask for, so that 100,000 games are no more than a
-//! few milliseconds' work: `cargo bench --bench records`.
+//! Lists and statistics use covering indexes, so that 100,000 games take a few milliseconds: `cargo bench --bench records`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,35 +9,35 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params_from_iter};
 use serde::Serialize;
 
 use super::filter::{Conditions, Filter, Order, Outcome, Page};
-use super::stats::{KIND, opening};
-use super::{Error, PATIENCE, open, schema};
+use super::stats::{RATING_KIND, opening};
+use super::{BUSY_TIMEOUT, Error, open, schema};
 use crate::events::{Color, Player, TimeControl};
 
 /// The columns of a [`Game`], in the order in which [`game`] reads them.
-const GAME: &str = "id, started, finished, color, account, account_title, account_rating, account_provisional, opponent,
+const GAME_COLUMNS: &str = "id, started, finished, color, account, account_title, account_rating, account_provisional, opponent,
     opponent_title, opponent_rating, opponent_provisional, speed, base_s, increment_s, days, variant, rated,
-    initial_fen, tournament, status, result, points, plies, left_ms, round_trip_us, opening";
+    initial_fen, tournament, status, result, points, plies, final_clock_ms, round_trip_us, opening";
 
-/// The games of an account that are looked through for the one that tells what another has changed of its rating.
-const NEIGHBOURS: u32 = 50;
+/// How many games of an account are searched for the one that shows the rating change of another.
+const MAX_NEIGHBOR_GAMES: u32 = 50;
 
-/// A game that began so long before another one may still have been on then, in milliseconds.
-const LONGEST_GAME: i64 = 6 * 3_600_000;
+/// A game that started longer ago than this is considered over, in milliseconds.
+const MAX_GAME_DURATION_MS: i64 = 6 * 3_600_000;
 
-/// A game as lists show it.
+/// A game without its moves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Game {
-    /// The server's id.
+    /// Game id.
     pub id: String,
-    /// When we took it up, in milliseconds since 1970.
+    /// When it started for us, in milliseconds since 1970.
     pub started: i64,
-    /// When it was over; nothing while it is on, or when nobody was there to see its end.
+    /// When it ended; `None` while it is running, or if its end was missed.
     pub finished: Option<i64>,
-    /// Our colour.
+    /// Our color.
     pub color: Color,
-    /// We, with the rating that we had.
+    /// Our account, with its rating at the start.
     pub account: Player,
-    /// Who played against us.
+    /// The opponent.
     pub opponent: Player,
     /// `bullet`, `blitz`, ...
     pub speed: String,
@@ -46,35 +45,35 @@ pub struct Game {
     pub time_control: TimeControl,
     /// `standard`, `chess960`, `fromPosition`.
     pub variant: String,
-    /// Whether ratings were at stake.
+    /// Rated or casual.
     pub rated: bool,
-    /// Where it began, if not from the ordinary position.
+    /// The starting position, if not the standard one.
     pub initial_fen: Option<String>,
-    /// The tournament it was part of.
+    /// The tournament id.
     pub tournament: Option<String>,
-    /// The server's word for the end.
+    /// The server's status of a finished game.
     pub status: Option<String>,
     /// `1-0`, `0-1`, `1/2-1/2`, or `*`.
     pub result: Option<String>,
-    /// What it was for us.
+    /// Outcome for us.
     pub outcome: Outcome,
-    /// Moves made, in plies.
+    /// Number of plies.
     pub plies: u32,
-    /// The first four moves of an ordinary game that is over: `e2e4 c7c5 g1f3 d7d6`.
+    /// The first four plies of a finished standard game: `e2e4 c7c5 g1f3 d7d6`.
     pub opening: Option<String>,
     /// Our clock at the end.
-    pub left: Option<Duration>,
-    /// The mean time from the start of a POST of ours to its answer.
+    pub final_clock: Option<Duration>,
+    /// Mean round trip of our move requests.
     pub round_trip: Option<Duration>,
 }
 
 impl Game {
-    /// Its first moves as people write them: `1. e4 c5 2. Nf3 d6`.
+    /// The opening in algebraic notation: `1. e4 c5 2. Nf3 d6`.
     pub fn first_moves(&self) -> Option<String> {
         self.opening.as_deref().map(opening)
     }
 
-    /// Who had this colour.
+    /// The player of this color.
     pub fn player(&self, color: Color) -> &Player {
         if color == self.color {
             &self.account
@@ -84,103 +83,103 @@ impl Game {
     }
 }
 
-/// A move as it is in the file.
+/// A recorded move.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Played {
-    /// Counted from 1.
+pub struct MoveRecord {
+    /// Ply, from 1.
     pub ply: u32,
-    /// As the server has it.
+    /// UCI notation, castling as the server sends it.
     pub uci: String,
-    /// When we saw it, in milliseconds since 1970.
+    /// When it was seen, in milliseconds since 1970.
     pub at: Option<i64>,
     /// The mover's clock after it, in milliseconds.
     pub clock_ms: Option<i64>,
-    /// `book`, `search` or `only`: ours only, like all that follows.
+    /// `book`, `search` or `only`. Set for our moves only, like all fields below.
     pub source: Option<String>,
-    /// Our view of the position in hundredths of a pawn.
+    /// Our evaluation in centipawns.
     pub cp: Option<i32>,
-    /// Or mate in so many moves; negative when it is we who get mated.
+    /// Mate in this many moves; negative if we get mated.
     pub mate: Option<i32>,
     /// Depth in plies.
     pub depth: Option<u32>,
-    /// Deepest line in plies.
+    /// Selective depth in plies.
     pub seldepth: Option<u32>,
-    /// Positions looked at.
+    /// Nodes searched.
     pub nodes: Option<i64>,
-    /// Time spent on thinking, in microseconds.
-    pub thought_us: Option<i64>,
-    /// The expected line in standard algebraic notation.
-    pub line: Option<String>,
-    /// From the line that made it our turn to the start of the POST, thinking included, in microseconds.
+    /// Search time in microseconds.
+    pub search_us: Option<i64>,
+    /// Principal variation in algebraic notation.
+    pub pv: Option<String>,
+    /// From the stream line that gave us the turn to the start of the POST, in microseconds.
     pub to_post_us: Option<i64>,
-    /// From the start of the POST to its answer, in microseconds.
+    /// From the start of the POST to its response, in microseconds.
     pub round_trip_us: Option<i64>,
 }
 
-/// Something beside the moves.
+/// An event other than a move.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Incident {
-    /// When, in milliseconds since 1970.
+pub struct Note {
+    /// Time in milliseconds since 1970.
     pub at: i64,
-    /// How many moves stood on the board.
+    /// Plies played at that time.
     pub ply: Option<u32>,
     /// `draw-offer`, `draw-declined`, `takeback`, `takeback-asked`, `takeback-declined`, `opponent`, `chat`, `online`,
     /// `offline`, `info`, `warning` or `error`.
     pub kind: String,
-    /// What.
+    /// Details, depending on the kind.
     pub text: String,
 }
 
-/// A tournament in which we have played.
+/// Our result in a tournament.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Attended {
-    /// Its id.
+pub struct ArenaResult {
+    /// Tournament id.
     pub tournament: String,
-    /// Which account of ours.
+    /// Our account.
     pub account: String,
-    /// When our first game in it began, in milliseconds since 1970.
+    /// Start of our first game, in milliseconds since 1970.
     pub since: i64,
-    /// Our games that count: won, drawn, lost.
+    /// Games won, drawn, lost.
     pub score: [u32; 3],
 }
 
-/// A game with everything that is known of it.
+/// A game with moves and notes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Its head.
+    /// The game.
     pub game: Game,
     /// Its moves, in order.
-    pub moves: Vec<Played>,
-    /// What else happened.
-    pub incidents: Vec<Incident>,
-    /// What it has changed of our rating, as far as the games after it tell.
+    pub moves: Vec<MoveRecord>,
+    /// Its notes, in order.
+    pub notes: Vec<Note>,
+    /// Our rating change, if later games show it.
     pub rating_change: Option<i64>,
 }
 
-/// A decision about a challenge.
+/// A challenge decision.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decided {
-    /// When, in milliseconds since 1970.
+pub struct ChallengeDecision {
+    /// Time in milliseconds since 1970.
     pub at: i64,
-    /// The challenge's id.
+    /// Challenge id.
     pub challenge: String,
-    /// Who challenged.
+    /// The challenger.
     pub from: Player,
-    /// Whom.
+    /// The challenged user.
     pub to: Option<String>,
     /// The time control.
     pub time_control: TimeControl,
     /// Variant key.
     pub variant: String,
-    /// Whether ratings would have been at stake.
+    /// Rated or casual.
     pub rated: bool,
     /// `accepted`, `queued`, `declined` or `dropped`.
     pub decision: String,
-    /// Why, in words.
+    /// Reason of the decision.
     pub reason: String,
 }
 
-/// Reads a file of records, while somebody may be writing it.
+/// Reads records, also while they are written.
 #[derive(Debug)]
 pub struct Reader {
     pub(super) db: Connection,
@@ -188,10 +187,10 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a file. One of an older version is brought up to date first.
+    /// Opens a file, migrating it first if it is older.
     ///
     /// # Errors
-    /// When there is none, or none that this program can read.
+    /// When there is no file, or none that this program can read.
     pub fn open(file: &Path) -> Result<Self, Error> {
         if !file.exists() {
             return Err(Error::Missing(file.to_owned()));
@@ -205,7 +204,7 @@ impl Reader {
             }
             other => other?,
         }
-        let sql = "SELECT value FROM about WHERE key = 'server'";
+        let sql = "SELECT value FROM meta WHERE key = 'server'";
         let server: Option<String> = db.query_row(sql, [], |row| row.get(0)).optional()?;
         let server = server.unwrap_or_default();
         Ok(Self { db, server })
@@ -219,25 +218,30 @@ impl Reader {
     /// Games, the latest first.
     ///
     /// # Errors
-    /// When the file cannot be read; so with all that follows.
+    /// When the file cannot be read. The same holds for all methods below.
     pub fn games(&self, filter: &Filter, page: Page) -> Result<Vec<Game>, Error> {
-        self.games_in(Order::default(), filter, page)
+        self.games_in_order(Order::default(), filter, page)
     }
 
-    /// Games, in this order.
-    pub fn games_in(&self, order: Order, filter: &Filter, page: Page) -> Result<Vec<Game>, Error> {
-        let (sql, conditions) = list(order, filter, page);
+    /// Games in the given order.
+    pub fn games_in_order(
+        &self,
+        order: Order,
+        filter: &Filter,
+        page: Page,
+    ) -> Result<Vec<Game>, Error> {
+        let (sql, conditions) = games_query(order, filter, page);
         let mut statement = self.db.prepare(&sql)?;
         let rows = statement.query_map(params_from_iter(conditions.values), game)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// What a rated game has changed of our rating, as far as the games after it tell.
+    /// Our rating change in a rated game, if later games show it.
     pub fn rating_change(&self, game: &Game) -> Result<Option<i64>, Error> {
         Ok(rating_change(&self.db, game)?)
     }
 
-    /// Their number.
+    /// Number of games.
     pub fn count(&self, filter: &Filter) -> Result<u64, Error> {
         let conditions = Conditions::new(filter, "TRUE");
         let sql = format!("SELECT count(*) FROM game WHERE {}", conditions.sql());
@@ -247,7 +251,7 @@ impl Reader {
         Ok(count.unsigned_abs())
     }
 
-    /// The names of our accounts that have played, in their order.
+    /// Our accounts that have played, in alphabetical order.
     pub fn accounts(&self) -> Result<Vec<String>, Error> {
         let sql = "SELECT DISTINCT account FROM game ORDER BY account";
         let mut statement = self.db.prepare(sql)?;
@@ -255,13 +259,13 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The ids of those that have moves, the first one first.
+    /// Ids of games with moves, the oldest first.
     pub fn ids(&self, filter: &Filter) -> Result<Vec<String>, Error> {
         self.ids_where("plies > 0", filter)
     }
 
-    /// The ids of those of an account of which no end is known, the first one first.
-    pub fn left_open(&self, account: &str) -> Result<Vec<String>, Error> {
+    /// Ids of an account's games without a known end, the oldest first.
+    pub fn unfinished_games(&self, account: &str) -> Result<Vec<String>, Error> {
         let filter = Filter {
             account: Some(account.to_owned()),
             outcome: Some(Outcome::Open),
@@ -281,21 +285,21 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Everything about a game, if it is there.
+    /// A game with moves and notes, if it is recorded.
     pub fn record(&self, id: &str) -> Result<Option<Record>, Error> {
         Ok(record(&self.db, id)?)
     }
 
-    /// What happened beside all games, the latest first: connections, trouble.
-    pub fn incidents(&self, page: Page) -> Result<Vec<Incident>, Error> {
+    /// Notes without a game, the latest first.
+    pub fn notes(&self, page: Page) -> Result<Vec<Note>, Error> {
         let sql = "SELECT at, ply, kind, text FROM note WHERE game IS NULL ORDER BY at DESC LIMIT ?1 OFFSET ?2";
         let mut statement = self.db.prepare(sql)?;
-        let rows = statement.query_map([page.most, page.skip], incident)?;
+        let rows = statement.query_map([page.limit, page.offset], note)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The tournaments in which each account of ours has played, the latest first.
-    pub fn tournaments(&self, page: Page) -> Result<Vec<Attended>, Error> {
+    /// Results of our accounts in tournaments, the latest first.
+    pub fn tournaments(&self, page: Page) -> Result<Vec<ArenaResult>, Error> {
         let mut statement = self.db.prepare(
             "SELECT tournament, account, min(started) AS since,
                  count(*) FILTER (WHERE points = 2), count(*) FILTER (WHERE points = 1),
@@ -303,8 +307,8 @@ impl Reader {
              FROM game WHERE tournament IS NOT NULL GROUP BY tournament, account
              ORDER BY since DESC LIMIT ?1 OFFSET ?2",
         )?;
-        let rows = statement.query_map([page.most, page.skip], |row| {
-            Ok(Attended {
+        let rows = statement.query_map([page.limit, page.offset], |row| {
+            Ok(ArenaResult {
                 tournament: row.get(0)?,
                 account: row.get(1)?,
                 since: row.get(2)?,
@@ -314,20 +318,20 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Decisions about challenges, the latest first.
-    pub fn decisions(&self, page: Page) -> Result<Vec<Decided>, Error> {
+    /// Challenge decisions, the latest first.
+    pub fn decisions(&self, page: Page) -> Result<Vec<ChallengeDecision>, Error> {
         let mut statement = self.db.prepare(
-            "SELECT at, challenge, challenger, title, rating, provisional, dest, base_s, increment_s, days, variant,
+            "SELECT at, challenge, challenger, title, rating, provisional, dest_user, base_s, increment_s, days, variant,
                  rated, decision, reason
              FROM decision ORDER BY at DESC LIMIT ?1 OFFSET ?2",
         )?;
-        let rows = statement.query_map([page.most, page.skip], decided)?;
+        let rows = statement.query_map([page.limit, page.offset], challenge_decision)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 }
 
-/// What a rated game has changed of our rating. The next game of its kind tells it, which begins with the rating that
-/// came of this one: unless another game of the kind was on at the same time, which has its part in the difference.
+/// Our rating change in a rated game: the difference to the rating at the start of the next game of the same kind. `None`
+/// if another game of the kind was running at the same time.
 fn rating_change(db: &Connection, game: &Game) -> rusqlite::Result<Option<i64>> {
     let (Some(rating), Some(finished)) = (game.account.rating, game.finished) else {
         return Ok(None);
@@ -342,8 +346,8 @@ fn rating_change(db: &Connection, game: &Game) -> rusqlite::Result<Option<i64>> 
     let (name, started) = (&game.account.name, game.started);
     let sql = format!(
     "SELECT started, account_rating
-     FROM (SELECT * FROM game WHERE account = ?1 AND started > ?2 ORDER BY started LIMIT {NEIGHBOURS})
-     WHERE rated = 1 AND {KIND} = ?3 AND account_rating IS NOT NULL LIMIT 1"
+     FROM (SELECT * FROM game WHERE account = ?1 AND started > ?2 ORDER BY started LIMIT {MAX_NEIGHBOR_GAMES})
+     WHERE rated = 1 AND {RATING_KIND} = ?3 AND account_rating IS NOT NULL LIMIT 1"
 );
     let mut next = db.prepare(&sql)?;
     let next = next.query_row((name, started, kind), |row| {
@@ -355,20 +359,21 @@ fn rating_change(db: &Connection, game: &Game) -> rusqlite::Result<Option<i64>> 
     let sql = format!(
     "SELECT EXISTS (
          SELECT 1 FROM (
-             SELECT * FROM game WHERE account = ?1 AND started <= ?2 AND started > ?2 - {LONGEST_GAME}
-             ORDER BY started DESC LIMIT {NEIGHBOURS}
+             SELECT * FROM game WHERE account = ?1 AND started <= ?2 AND started > ?2 - {MAX_GAME_DURATION_MS}
+             ORDER BY started DESC LIMIT {MAX_NEIGHBOR_GAMES}
          )
-         WHERE id <> ?4 AND rated = 1 AND {KIND} = ?3 AND coalesce(finished, ?2 + 1) > ?2
+         WHERE id <> ?4 AND rated = 1 AND {RATING_KIND} = ?3 AND coalesce(finished, ?2 + 1) > ?2
      )"
 );
-    let mut beside = db.prepare(&sql)?;
-    let beside: bool = beside.query_row((name, started, kind, &game.id), |row| row.get(0))?;
-    Ok((!beside).then(|| after - i64::from(rating)))
+    let mut concurrent = db.prepare(&sql)?;
+    let concurrent: bool =
+        concurrent.query_row((name, started, kind, &game.id), |row| row.get(0))?;
+    Ok((!concurrent).then(|| after - i64::from(rating)))
 }
 
-/// Everything about a game, if it is there.
+/// A game with moves and notes, if it is recorded.
 pub(super) fn record(db: &Connection, id: &str) -> rusqlite::Result<Option<Record>> {
-    let sql = format!("SELECT {GAME}, seq FROM game WHERE id = ?1");
+    let sql = format!("SELECT {GAME_COLUMNS}, seq FROM game WHERE id = ?1");
     let found = db.query_row(&sql, [id], |row| {
         Ok((game(row)?, row.get::<_, i64>("seq")?))
     });
@@ -376,40 +381,40 @@ pub(super) fn record(db: &Connection, id: &str) -> rusqlite::Result<Option<Recor
         return Ok(None);
     };
     let mut statement = db.prepare(
-        "SELECT ply, uci, at, clock_ms, source, cp, mate, depth, seldepth, nodes, thought_us, line, to_post_us,
+        "SELECT ply, uci, at, clock_ms, source, cp, mate, depth, seldepth, nodes, search_us, pv, to_post_us,
              round_trip_us
          FROM move WHERE game = ?1 ORDER BY ply",
     )?;
-    let moves = statement.query_map([seq], played)?;
+    let moves = statement.query_map([seq], move_record)?;
     let moves = moves.collect::<rusqlite::Result<_>>()?;
     let sql = "SELECT at, ply, kind, text FROM note WHERE game = ?1 ORDER BY at, seq";
     let mut statement = db.prepare(sql)?;
-    let incidents = statement.query_map([seq], incident)?;
+    let notes = statement.query_map([seq], note)?;
     Ok(Some(Record {
         rating_change: rating_change(db, &game)?,
         game,
         moves,
-        incidents: incidents.collect::<rusqlite::Result<_>>()?,
+        notes: notes.collect::<rusqlite::Result<_>>()?,
     }))
 }
 
 fn read_only(file: &Path) -> Result<Connection, Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(file, flags)?;
-    db.busy_timeout(PATIENCE)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
     Ok(db)
 }
 
-/// The statement of [`Reader::games`], with its values.
-pub(super) fn list(order: Order, filter: &Filter, page: Page) -> (String, Conditions) {
+/// The statement of [`Reader::games`] with its parameters.
+pub(super) fn games_query(order: Order, filter: &Filter, page: Page) -> (String, Conditions) {
     let mut conditions = Conditions::new(filter, "TRUE");
     let terms = conditions.sql();
-    let (most, skip) = (
-        conditions.bind(i64::from(page.most)),
-        conditions.bind(i64::from(page.skip)),
+    let (limit, offset) = (
+        conditions.bind(i64::from(page.limit)),
+        conditions.bind(i64::from(page.offset)),
     );
     let sql = format!(
-        "SELECT {GAME} FROM game WHERE {terms} ORDER BY {} LIMIT {most} OFFSET {skip}",
+        "SELECT {GAME_COLUMNS} FROM game WHERE {terms} ORDER BY {} LIMIT {limit} OFFSET {offset}",
         order.sql()
     );
     (sql, conditions)
@@ -426,7 +431,7 @@ fn game(row: &Row<'_>) -> rusqlite::Result<Game> {
     };
     let color: String = row.get(3)?;
     let status: Option<String> = row.get(20)?;
-    let left: Option<i64> = row.get(24)?;
+    let final_clock: Option<i64> = row.get(24)?;
     let round_trip: Option<i64> = row.get(25)?;
     Ok(Game {
         id: row.get(0)?,
@@ -450,12 +455,12 @@ fn game(row: &Row<'_>) -> rusqlite::Result<Game> {
         result: row.get(21)?,
         plies: row.get(23)?,
         opening: row.get(26)?,
-        left: left.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs())),
+        final_clock: final_clock.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs())),
         round_trip: round_trip.map(|us| Duration::from_micros(us.max(0).unsigned_abs())),
     })
 }
 
-/// From base and increment in seconds and days for a move, beginning with this column.
+/// Reads base time, increment and days per move from three columns.
 fn time_control(row: &Row<'_>, first: usize) -> rusqlite::Result<TimeControl> {
     let base: Option<u32> = row.get(first)?;
     let increment: Option<u32> = row.get(first + 1)?;
@@ -471,8 +476,8 @@ fn time_control(row: &Row<'_>, first: usize) -> rusqlite::Result<TimeControl> {
     })
 }
 
-fn played(row: &Row<'_>) -> rusqlite::Result<Played> {
-    Ok(Played {
+fn move_record(row: &Row<'_>) -> rusqlite::Result<MoveRecord> {
+    Ok(MoveRecord {
         ply: row.get(0)?,
         uci: row.get(1)?,
         at: row.get(2)?,
@@ -483,15 +488,15 @@ fn played(row: &Row<'_>) -> rusqlite::Result<Played> {
         depth: row.get(7)?,
         seldepth: row.get(8)?,
         nodes: row.get(9)?,
-        thought_us: row.get(10)?,
-        line: row.get(11)?,
+        search_us: row.get(10)?,
+        pv: row.get(11)?,
         to_post_us: row.get(12)?,
         round_trip_us: row.get(13)?,
     })
 }
 
-fn incident(row: &Row<'_>) -> rusqlite::Result<Incident> {
-    Ok(Incident {
+fn note(row: &Row<'_>) -> rusqlite::Result<Note> {
+    Ok(Note {
         at: row.get(0)?,
         ply: row.get(1)?,
         kind: row.get(2)?,
@@ -499,8 +504,8 @@ fn incident(row: &Row<'_>) -> rusqlite::Result<Incident> {
     })
 }
 
-fn decided(row: &Row<'_>) -> rusqlite::Result<Decided> {
-    Ok(Decided {
+fn challenge_decision(row: &Row<'_>) -> rusqlite::Result<ChallengeDecision> {
+    Ok(ChallengeDecision {
         at: row.get(0)?,
         challenge: row.get(1)?,
         from: Player {

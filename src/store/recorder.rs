@@ -1,9 +1,8 @@
-//! Writes down what happens, and holds up nothing that happens.
+//! Recorder: writes events to the database in the background.
 //!
-//! A task takes the events from the bus and puts those that are worth it into a queue with an end; a thread takes them
-//! from there and writes them, all that have come meanwhile in one go. A disk that is slow, full or read-only, and a file
-//! that is locked or damaged, cost nobody but this thread any time: it says what is wrong, keeps what it could not
-//! write, and tries again. What no longer fits into the queue is counted, and missing.
+//! A task puts events from the bus into a bounded queue; a thread writes them in batches. A slow, full or read-only disk and
+//! a locked or damaged file delay only this thread: it logs the problem, keeps what it could not write, and tries again.
+//! Events that do not fit into the queue are counted and lost.
 
 use std::fs;
 use std::io;
@@ -19,36 +18,36 @@ use tokio::sync::{broadcast, oneshot};
 use tokio::task::JoinHandle;
 use tracing::{debug, error, info, warn};
 
-use super::filing::Files;
-use super::{Error, entry, open, reader};
+use super::pgn_files::PgnFiles;
+use super::{Error, insert, open, reader};
 use crate::events::{Event, RecvError};
 use crate::plural;
 
-/// So many events wait at most: those of some 180 games, in about 8 MiB.
-const QUEUE: usize = 16_384;
+/// Upper limit of queued events: those of about 180 games, in about 8 MiB.
+const QUEUE_CAPACITY: usize = 16_384;
 
-/// So many are written in one go at most.
-const BATCH: usize = 256;
+/// Upper limit of events per transaction.
+const MAX_BATCH: usize = 256;
 
-/// When nothing happens, files that could not be written before are tried again this often.
-const IDLE: Duration = Duration::from_secs(60);
+/// Without events, PGN files that could not be written are retried at this interval.
+const PGN_RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The waits between tries to write what could not be written.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// Waits between attempts to write.
+const MIN_RETRY_WAIT: Duration = Duration::from_millis(500);
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(30);
 
-/// What is to be written where.
+/// Options of a recorder.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The file with the records.
+    /// The records file.
     pub file: PathBuf,
     /// The server's base URL.
     pub server: String,
-    /// PGN files beside it, if they are wanted.
-    pub files: Option<Files>,
+    /// PGN files to write, if any.
+    pub files: Option<PgnFiles>,
 }
 
-/// Something that happened at a moment, in milliseconds since 1970.
+/// An event and its time in milliseconds since 1970.
 struct Item {
     at: i64,
     event: Arc<Event>,
@@ -56,72 +55,72 @@ struct Item {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Events that did not fit into the queue since this was last told.
+    /// Events lost since the last log line about them.
     lost: AtomicU64,
-    /// No more will come: what cannot be written now never will be.
-    ending: AtomicBool,
+    /// No more events will come, and no more attempts will be made.
+    stopping: AtomicBool,
 }
 
-/// Writes down what happens until it is told to [finish](Self::finish).
+/// Writes events in the background until [`finish`](Self::finish) is called.
 #[derive(Debug)]
 pub struct Recorder {
     stop: oneshot::Sender<()>,
-    pump: JoinHandle<()>,
+    forwarder: JoinHandle<()>,
     shared: Arc<Shared>,
     thread: Thread,
-    ended: oneshot::Receiver<()>,
+    thread_done: oneshot::Receiver<()>,
 }
 
 impl Recorder {
-    /// Begins to write down what is told from now on. Needs a tokio runtime. The file is opened on the thread, so that
-    /// nothing waits for a disk here either.
+    /// Starts recording. Needs a tokio runtime. The file is opened on the recorder's thread, so that the caller does not wait
+    /// for the disk.
     ///
     /// # Errors
-    /// When the system has no thread for it.
+    /// When the thread cannot be spawned.
     pub fn start(options: Options, events: broadcast::Receiver<Arc<Event>>) -> io::Result<Self> {
-        let (queue, items) = mpsc::sync_channel(QUEUE);
+        let (queue, items) = mpsc::sync_channel(QUEUE_CAPACITY);
         let shared = Arc::new(Shared::default());
         let (stop, stopped) = oneshot::channel();
-        let (last, ended) = oneshot::channel();
+        let (done, thread_done) = oneshot::channel();
         let writer = Writer {
             options,
             shared: Arc::clone(&shared),
             db: None,
-            wait: FIRST_WAIT,
-            told: None,
-            files_told: false,
+            wait: MIN_RETRY_WAIT,
+            last_error: None,
+            pgn_error_logged: false,
         };
         let thread = thread::Builder::new().name("records".to_owned());
         let thread = thread.spawn(move || {
             writer.run(&items);
-            let _ = last.send(());
+            let _ = done.send(());
         })?;
         Ok(Self {
             stop,
-            pump: tokio::spawn(pump(events, queue, stopped, Arc::clone(&shared))),
+            forwarder: tokio::spawn(forward_events(events, queue, stopped, Arc::clone(&shared))),
             shared,
             thread: thread.thread().clone(),
-            ended,
+            thread_done,
         })
     }
 
-    /// Writes what is still to be written, for this long at most.
-    pub async fn finish(self, patience: Duration) {
-        self.shared.ending.store(true, Ordering::Release);
+    /// Stops, after writing the queued events for at most `timeout`.
+    pub async fn finish(self, timeout: Duration) {
+        self.shared.stopping.store(true, Ordering::Release);
         drop(self.stop);
-        let rest = async {
-            let _ = self.pump.await;
+        let drain = async {
+            let _ = self.forwarder.await;
             self.thread.unpark();
-            let _ = self.ended.await;
+            let _ = self.thread_done.await;
         };
-        if tokio::time::timeout(patience, rest).await.is_err() {
-            warn!("records: the disk is too slow: what happened last may be missing");
+        if tokio::time::timeout(timeout, drain).await.is_err() {
+            warn!("records: the disk is too slow; the latest events may be missing");
         }
     }
 }
 
-/// Puts what is told into the queue, until it is stopped or nobody is left to tell anything.
-async fn pump(
+/// Moves events from the bus into the queue, until stopped or the bus is closed.
+async fn forward_events(
     mut events: broadcast::Receiver<Arc<Event>>,
     queue: SyncSender<Item>,
     mut stopped: oneshot::Receiver<()>,
@@ -134,52 +133,50 @@ async fn pump(
         };
         match event {
             Ok(event) => {
-                if !put(&queue, event, &shared) {
+                if !enqueue(&queue, event, &shared) {
                     return;
                 }
             }
-            Err(RecvError::Lagged(missed)) => lose(&shared, missed),
+            Err(RecvError::Lagged(missed)) => add_lost(&shared, missed),
             Err(RecvError::Closed) => return,
         }
     }
-    // What was told before the stop.
+    // Events sent before the stop.
     loop {
         match events.try_recv() {
             Ok(event) => {
-                if !put(&queue, event, &shared) {
+                if !enqueue(&queue, event, &shared) {
                     return;
                 }
             }
-            Err(broadcast::error::TryRecvError::Lagged(missed)) => lose(&shared, missed),
+            Err(broadcast::error::TryRecvError::Lagged(missed)) => add_lost(&shared, missed),
             Err(_) => return,
         }
     }
 }
 
-/// False when nobody takes it any more.
-fn put(queue: &SyncSender<Item>, event: Arc<Event>, shared: &Shared) -> bool {
-    if !entry::is_recorded(&event) {
+/// Queues an event. Returns false when the thread is gone.
+fn enqueue(queue: &SyncSender<Item>, event: Arc<Event>, shared: &Shared) -> bool {
+    if !insert::is_recorded(&event) {
         return true;
     }
     let at = now();
     match queue.try_send(Item { at, event }) {
         Ok(()) => true,
         Err(TrySendError::Full(_)) => {
-            lose(shared, 1);
+            add_lost(shared, 1);
             true
         }
         Err(TrySendError::Disconnected(_)) => {
-            error!(
-                "records: the thread that writes them has failed; the games go on without records"
-            );
+            error!("records: the writer thread failed; games continue without records");
             false
         }
     }
 }
 
-fn lose(shared: &Shared, count: u64) {
+fn add_lost(shared: &Shared, count: u64) {
     if shared.lost.fetch_add(count, Ordering::Relaxed) == 0 {
-        warn!("records: more happens than can be written; from here on some of it will be missing");
+        warn!("records: the queue is full; events are lost from here on");
     }
 }
 
@@ -194,12 +191,12 @@ struct Writer {
     options: Options,
     shared: Arc<Shared>,
     db: Option<Connection>,
-    /// Before the next try, after one that failed.
+    /// Wait before the next attempt.
     wait: Duration,
-    /// What was last said to be wrong.
-    told: Option<String>,
-    /// That a PGN file cannot be written was said.
-    files_told: bool,
+    /// The last error that was logged.
+    last_error: Option<String>,
+    /// A failure to write PGN files was logged.
+    pgn_error_logged: bool,
 }
 
 impl Writer {
@@ -209,65 +206,65 @@ impl Writer {
             match self.write(&batch) {
                 Ok(()) => {
                     batch.clear();
-                    self.all_is_well();
-                    self.file();
+                    self.on_success();
+                    self.write_pgn_files();
                 }
                 Err(error) => {
-                    let ending = self.shared.ending.load(Ordering::Acquire);
-                    let mended = self.trouble(&error);
-                    if ending && !mended {
+                    let stopping = self.shared.stopping.load(Ordering::Acquire);
+                    let recovered = self.on_error(&error);
+                    if stopping && !recovered {
                         let lost = batch.len() + items.try_iter().count();
                         let lost = plural::count(lost, "event", "events");
                         return warn!("records: the last {lost} could not be written");
                     }
-                    if !mended {
-                        self.pause();
+                    if !recovered {
+                        self.wait_before_retry();
                     }
                 }
             }
             if batch.is_empty() {
-                match items.recv_timeout(IDLE) {
+                match items.recv_timeout(PGN_RETRY_INTERVAL) {
                     Ok(item) => batch.push(item),
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => return,
                 }
-                batch.extend(items.try_iter().take(BATCH - 1));
+                batch.extend(items.try_iter().take(MAX_BATCH - 1));
             }
         }
     }
 
-    /// All of it, or nothing.
+    /// Writes a batch in one transaction.
     fn write(&mut self, batch: &[Item]) -> Result<(), Error> {
         let file = &self.options.file;
         if self.db.is_none() || !file.exists() {
-            // Closed first: an old file that goes takes what has the name of its log along.
+            // Close the old connection first: closing deletes the WAL file by name.
             self.db = None;
             let db = open(file, Some(&self.options.server))?;
-            entry::prune(&db, now())?;
+            insert::prune(&db, now())?;
             debug!("records: {} is open", file.display());
             self.db = Some(db);
         }
         let Some(db) = self.db.as_mut().filter(|_| !batch.is_empty()) else {
             return Ok(());
         };
-        let step = Transaction::new(db, TransactionBehavior::Immediate)?;
+        let transaction = Transaction::new(db, TransactionBehavior::Immediate)?;
         for Item { at, event } in batch {
-            match entry::enter(&step, *at, event, self.options.files.is_some()) {
-                Err(error) if is_about_the_event(&error) => {
-                    warn!("records: something cannot be written down, and is left out: {error}");
+            match insert::insert_event(&transaction, *at, event, self.options.files.is_some()) {
+                Err(error) if is_event_error(&error) => {
+                    warn!("records: an event cannot be written and is skipped: {error}");
                 }
                 other => other?,
             }
         }
-        Ok(step.commit()?)
+        Ok(transaction.commit()?)
     }
 
-    fn all_is_well(&mut self) {
-        self.wait = FIRST_WAIT;
+    fn on_success(&mut self) {
+        self.wait = MIN_RETRY_WAIT;
         let lost = self.shared.lost.swap(0, Ordering::Relaxed);
         let file = self.options.file.display();
-        if self.told.take().is_some() {
-            info!("records: {file} takes everything again");
+        if self.last_error.take().is_some() {
+            info!("records: {file} is writable again");
         }
         if lost > 0 {
             let lost = plural::count(lost, "event is", "events are");
@@ -275,45 +272,45 @@ impl Writer {
         }
     }
 
-    /// Says what is wrong, once. True when it has been mended.
-    fn trouble(&mut self, trouble: &Error) -> bool {
+    /// Logs an error once. Returns true after a damaged file was replaced.
+    fn on_error(&mut self, error: &Error) -> bool {
         self.db = None;
         let file = self.options.file.display();
         let damaged = matches!(
-            trouble.code(),
+            error.code(),
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
         );
-        // Once: where the new one is damaged as well, it is the disk.
-        if damaged && self.wait == FIRST_WAIT {
+        // Only once: if the new file is damaged as well, it is the disk.
+        if damaged && self.wait == MIN_RETRY_WAIT {
             self.wait *= 2;
-            match set_aside(&self.options.file) {
-                Ok(aside) => {
+            match rename_damaged(&self.options.file) {
+                Ok(renamed) => {
                     error!(
-                        "records: {file} is damaged ({trouble}); it is now {}, and a new one is begun; `sqlite3 {} .recover` \
-                         may bring its games back",
-                        aside.display(),
-                        aside.display()
+                        "records: {file} is damaged ({error}); it was renamed to {}, and a new file is used; `sqlite3 {} .recover` \
+                         may restore its games",
+                        renamed.display(),
+                        renamed.display()
                     );
                     return true;
                 }
-                Err(error) => debug!("records: cannot set {file} aside: {error}"),
+                Err(error) => debug!("records: cannot rename {file}: {error}"),
             }
         }
-        let text = trouble.to_string();
-        if self.told.as_ref() != Some(&text) {
+        let text = error.to_string();
+        if self.last_error.as_ref() != Some(&text) {
             warn!(
-                "records: cannot write {file}: {text}; the games go on, and what happens is kept until it can be written"
+                "records: cannot write {file}: {text}; games continue, events are kept until they can be written"
             );
-            self.told = Some(text);
+            self.last_error = Some(text);
         }
         false
     }
 
-    /// Waits before the next try, unless no more will come.
-    fn pause(&mut self) {
+    /// Waits before the next attempt, unless stopping.
+    fn wait_before_retry(&mut self) {
         let until = Instant::now() + self.wait;
-        self.wait = (self.wait * 2).min(LONGEST_WAIT);
-        while !self.shared.ending.load(Ordering::Acquire) {
+        self.wait = (self.wait * 2).min(MAX_RETRY_WAIT);
+        while !self.shared.stopping.load(Ordering::Acquire) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
@@ -322,22 +319,22 @@ impl Writer {
         }
     }
 
-    /// Writes the PGN of games that are over. What fails is tried again later.
-    fn file(&mut self) {
+    /// Writes the PGN of finished games. Failures are retried later.
+    fn write_pgn_files(&mut self) {
         let (Some(db), Some(files)) = (&self.db, &self.options.files) else {
             return;
         };
-        match file_all(db, files, &self.options.server) {
-            Ok(()) if self.files_told => {
-                self.files_told = false;
+        match write_pending_pgn(db, files, &self.options.server) {
+            Ok(()) if self.pgn_error_logged => {
+                self.pgn_error_logged = false;
                 info!("records: PGN files are written again");
             }
             Ok(()) => {}
-            Err(why) if self.files_told => debug!("records: no PGN: {why}"),
+            Err(why) if self.pgn_error_logged => debug!("records: cannot write PGN: {why}"),
             Err(why) => {
-                self.files_told = true;
+                self.pgn_error_logged = true;
                 warn!(
-                    "records: cannot write PGN in {}: {why}; it is tried again",
+                    "records: cannot write PGN in {}: {why}; trying again later",
                     files.directory.display()
                 );
             }
@@ -345,27 +342,26 @@ impl Writer {
     }
 }
 
-fn file_all(
+fn write_pending_pgn(
     db: &Connection,
-    files: &Files,
+    files: &PgnFiles,
     server: &str,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let mut statement = db.prepare("SELECT id FROM game WHERE unfiled = 1 ORDER BY seq")?;
+    let mut statement = db.prepare("SELECT id FROM game WHERE pgn_pending = 1 ORDER BY seq")?;
     let ids = statement.query_map([], |row| row.get::<_, String>(0))?;
     for id in ids.collect::<rusqlite::Result<Vec<_>>>()? {
         if let Some(record) = reader::record(db, &id)? {
-            files.add(&record, server)?;
+            files.write_game(&record, server)?;
         }
-        db.execute("UPDATE game SET unfiled = 0 WHERE id = ?1", [&id])?;
+        db.execute("UPDATE game SET pgn_pending = 0 WHERE id = ?1", [&id])?;
     }
     Ok(())
 }
 
-/// Whether it is for the event's own sake that it cannot be written: another try would be in vain, and the next event
-/// may fare better.
-fn is_about_the_event(error: &rusqlite::Error) -> bool {
+/// Whether an error is caused by the event itself, so that a retry would fail as well.
+fn is_event_error(error: &rusqlite::Error) -> bool {
     match error {
-        // The statements are good: it is the file that lacks something.
+        // The statements are correct: the file lacks a table or column.
         rusqlite::Error::SqlInputError { .. } => false,
         error => matches!(
             error.sqlite_error_code(),
@@ -376,22 +372,22 @@ fn is_about_the_event(error: &rusqlite::Error) -> bool {
     }
 }
 
-/// Gives a damaged file another name, with what belongs to it, and says which.
-fn set_aside(file: &Path) -> io::Result<PathBuf> {
+/// Renames a damaged file and its companions. Returns the new path.
+fn rename_damaged(file: &Path) -> io::Result<PathBuf> {
     let with = |path: &Path, end: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
         PathBuf::from(name)
     };
-    let aside = with(file, &format!(".damaged-{}", now() / 1_000));
-    fs::rename(file, &aside)?;
+    let renamed = with(file, &format!(".damaged-{}", now() / 1_000));
+    fs::rename(file, &renamed)?;
     for end in ["-wal", "-shm"] {
-        match fs::rename(with(file, end), with(&aside, end)) {
+        match fs::rename(with(file, end), with(&renamed, end)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
-    Ok(aside)
+    Ok(renamed)
 }
 
 #[cfg(test)]
@@ -399,16 +395,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_counted_and_holds_up_nobody() {
+    fn queue_full_counts_lost_events() {
         let (queue, items) = mpsc::sync_channel(2);
         let shared = Shared::default();
         for number in 0..5 {
             let event = Arc::new(Event::note(number.to_string()));
-            assert!(put(&queue, event, &shared));
+            assert!(enqueue(&queue, event, &shared));
         }
         assert_eq!(shared.lost.load(Ordering::Relaxed), 3);
         assert_eq!(items.try_iter().count(), 2);
         drop(items);
-        assert!(!put(&queue, Arc::new(Event::note("too late")), &shared));
+        assert!(!enqueue(&queue, Arc::new(Event::note("too late")), &shared));
     }
 }

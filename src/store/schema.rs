@@ -1,54 +1,58 @@
-//! The form of the file, and how an older one gets there.
+//! Database schema and its migrations.
 //!
-//! A step leads from each version to the next one; the number of steps that a file has taken is in its `user_version`. A
-//! step is never changed once it has been released: what it would do otherwise is a step of its own.
+//! Each migration leads from one version to the next; a file's version is in its `user_version`. A released migration is
+//! never changed; later changes are new migrations.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::Error;
 
-/// From nothing to version 1, from there to 2, ...
-const STEPS: &[&str] = &[include_str!("schema/v1.sql"), include_str!("schema/v2.sql")];
+/// The migrations to version 1, 2, ...
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema/v1.sql"),
+    include_str!("schema/v2.sql"),
+    include_str!("schema/v3.sql"),
+];
 
-/// `KNWC`: tells our files from other programs'.
-const APPLICATION: i64 = 0x4b4e_5743;
+/// Application id `KNWC`, which identifies our files.
+const APPLICATION_ID: i64 = 0x4b4e_5743;
 
 /// The version that this program reads and writes.
-pub(super) const VERSION: usize = STEPS.len();
+pub(super) const VERSION: usize = MIGRATIONS.len();
 
-/// Brings a file to the version of this program: each step is taken in full or not at all.
+/// Migrates a file to [`VERSION`]. Each migration is one transaction.
 ///
 /// # Errors
-/// When it belongs to a newer program or to another one, or cannot be written.
+/// When the file belongs to a newer program or another one, or cannot be written.
 pub(super) fn migrate(db: &mut Connection) -> Result<(), Error> {
-    walk(db, STEPS)
+    apply(db, MIGRATIONS)
 }
 
-fn walk(db: &mut Connection, steps: &[&str]) -> Result<(), Error> {
-    while version(db, steps.len())? < steps.len() {
-        // The lock comes first: another process may be taking the same step.
-        let step = Transaction::new(db, TransactionBehavior::Immediate)?;
-        let version = version(&step, steps.len())?;
-        if let Some(sql) = steps.get(version) {
-            step.execute_batch(sql)?;
-            step.pragma_update(None, "application_id", APPLICATION)?;
-            step.pragma_update(None, "user_version", version as i64 + 1)?;
+fn apply(db: &mut Connection, migrations: &[&str]) -> Result<(), Error> {
+    while version(db, migrations.len())? < migrations.len() {
+        // The lock comes first: another process may be migrating, too.
+        let transaction = Transaction::new(db, TransactionBehavior::Immediate)?;
+        let version = version(&transaction, migrations.len())?;
+        if let Some(sql) = migrations.get(version) {
+            transaction.execute_batch(sql)?;
+            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+            transaction.pragma_update(None, "user_version", version as i64 + 1)?;
         }
-        step.commit()?;
+        transaction.commit()?;
     }
     Ok(())
 }
 
-/// How many steps a file has taken.
+/// The schema version of a file.
 ///
 /// # Errors
-/// When it is not ours, or has taken more than there are.
+/// When the file is not ours, or newer than `known`.
 fn version(db: &Connection, known: usize) -> Result<usize, Error> {
     let version: i64 = db.pragma_query_one(None, "user_version")?;
     let application: i64 = db.pragma_query_one(None, "application_id")?;
     let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let empty = version == 0 && application == 0 && tables == 0;
-    if application != APPLICATION && !empty {
+    if application != APPLICATION_ID && !empty {
         return Err(Error::Foreign);
     }
     match usize::try_from(version) {
@@ -57,10 +61,10 @@ fn version(db: &Connection, known: usize) -> Result<usize, Error> {
     }
 }
 
-/// Whether a file has the version that this program reads.
+/// Checks that a file has the version of this program.
 ///
 /// # Errors
-/// When it is not ours, or older or newer.
+/// When the file is not ours, or has another version.
 pub(super) fn expect_current(db: &Connection) -> Result<(), Error> {
     match version(db, VERSION)? {
         VERSION => Ok(()),
@@ -72,15 +76,15 @@ pub(super) fn expect_current(db: &Connection) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    /// A file of version 1 with a game in it, as that version wrote it.
-    const FIRST: &str = include_str!("../../tests/fixtures/records-v1.sql");
+    /// A file of version 1 with some games.
+    const V1_FILE: &str = include_str!("../../tests/fixtures/records-v1.sql");
 
     fn open() -> Connection {
         Connection::open_in_memory().unwrap()
     }
 
-    /// Everything that a file is made of.
-    fn form(db: &Connection) -> Vec<(String, String)> {
+    /// The names and definitions of all tables and indexes.
+    fn schema(db: &Connection) -> Vec<(String, String)> {
         let sql = "SELECT name, coalesce(sql, '') FROM sqlite_schema ORDER BY name";
         let mut statement = db.prepare(sql).unwrap();
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
@@ -92,42 +96,69 @@ mod tests {
         db.query_row(&sql, [], |row| row.get(0)).unwrap()
     }
 
-    #[test]
-    fn a_file_of_the_first_version_becomes_one_of_today_and_keeps_what_it_has() {
-        let mut old = open();
-        old.execute_batch(FIRST).unwrap();
-        assert_eq!(version(&old, VERSION).unwrap(), 1);
-        let before = ["game", "move", "decision", "note"].map(|table| count(&old, table));
+    /// Migrates a file of this version with all its rows.
+    fn migrate_from(old_version: usize) {
+        let mut db = open();
+        db.execute_batch(V1_FILE).unwrap();
+        apply(&mut db, &MIGRATIONS[..old_version]).unwrap();
+        assert_eq!(version(&db, VERSION).unwrap(), old_version);
+        let tables = ["game", "move", "decision", "note"];
+        let before = tables.map(|table| count(&db, table));
         assert!(before.iter().all(|count| *count > 0), "{before:?}");
-        migrate(&mut old).unwrap();
-        assert_eq!(version(&old, VERSION).unwrap(), VERSION);
-        let after = ["game", "move", "decision", "note"].map(|table| count(&old, table));
-        assert_eq!(after, before);
+        migrate(&mut db).unwrap();
+        assert_eq!(version(&db, VERSION).unwrap(), VERSION);
+        assert_eq!(tables.map(|table| count(&db, table)), before);
+        assert_eq!(count(&db, "meta"), 1);
+        assert_eq!(count(&db, "game WHERE pgn_pending = 1"), 1);
+        assert_eq!(count(&db, "game WHERE final_clock_ms = 171500"), 1);
+        assert_eq!(count(&db, "move WHERE search_us = 1930000"), 1);
+        assert_eq!(count(&db, "move WHERE pv = 'Qh5 Nc6 Bc4'"), 1);
+        assert_eq!(count(&db, "decision WHERE dest_user = 'Knightwatch'"), 2);
         let mut new = open();
         migrate(&mut new).unwrap();
-        assert_eq!(form(&old), form(&new));
-        expect_current(&old).unwrap();
+        assert_eq!(schema(&db), schema(&new));
+        expect_current(&db).unwrap();
     }
 
     #[test]
-    fn a_step_that_fails_leaves_the_file_as_it_was() {
+    fn migration_from_version_1_keeps_all_rows() {
+        migrate_from(1);
+    }
+
+    #[test]
+    fn migration_from_version_2_keeps_all_rows() {
+        migrate_from(2);
+    }
+
+    #[test]
+    fn migration_failed_is_rolled_back() {
         let mut db = open();
         migrate(&mut db).unwrap();
-        let steps = |last| [STEPS, &["ALTER TABLE game ADD COLUMN mood TEXT", last]].concat();
-        let before = form(&db);
-        let broken = "ALTER TABLE game ADD COLUMN weather TEXT; ALTER TABLE nothing ADD COLUMN x";
-        assert!(walk(&mut db, &steps(broken)).is_err());
+        let migrations = |last| {
+            [
+                MIGRATIONS,
+                &["ALTER TABLE game ADD COLUMN first TEXT", last],
+            ]
+            .concat()
+        };
+        let before = schema(&db);
+        let broken = "ALTER TABLE game ADD COLUMN second TEXT; ALTER TABLE nothing ADD COLUMN x";
+        assert!(apply(&mut db, &migrations(broken)).is_err());
         assert_eq!(version(&db, 99).unwrap(), VERSION + 1);
-        assert!(db.prepare("SELECT mood FROM game").is_ok());
-        assert!(db.prepare("SELECT weather FROM game").is_err());
-        assert_ne!(form(&db), before);
-        walk(&mut db, &steps("ALTER TABLE game ADD COLUMN weather TEXT")).unwrap();
-        assert!(db.prepare("SELECT mood, weather FROM game").is_ok());
+        assert!(db.prepare("SELECT first FROM game").is_ok());
+        assert!(db.prepare("SELECT second FROM game").is_err());
+        assert_ne!(schema(&db), before);
+        apply(
+            &mut db,
+            &migrations("ALTER TABLE game ADD COLUMN second TEXT"),
+        )
+        .unwrap();
+        assert!(db.prepare("SELECT first, second FROM game").is_ok());
         assert_eq!(version(&db, 99).unwrap(), VERSION + 2);
     }
 
     #[test]
-    fn files_of_newer_programs_and_of_others_are_left_alone() {
+    fn files_newer_or_foreign_are_rejected() {
         let mut db = open();
         migrate(&mut db).unwrap();
         db.pragma_update(None, "user_version", 99).unwrap();
@@ -139,6 +170,6 @@ mod tests {
             .execute_batch("CREATE TABLE bookmark (url)")
             .unwrap();
         assert!(matches!(migrate(&mut foreign), Err(Error::Foreign)));
-        assert_eq!(form(&foreign).len(), 1);
+        assert_eq!(schema(&foreign).len(), 1);
     }
 }

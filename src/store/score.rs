@@ -1,8 +1,8 @@
-//! What results come to.
+//! Scores and performance ratings.
 
 use serde::Serialize;
 
-/// Results of some games, from our view.
+/// Score of a set of games, from our point of view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Score {
     /// Games won.
@@ -11,12 +11,12 @@ pub struct Score {
     pub drawn: u64,
     /// Games lost.
     pub lost: u64,
-    /// The points that the ratings foretell; half a point for a game without ratings.
+    /// Expected points by the ratings; half a point for a game without ratings.
     pub expected: f64,
 }
 
 impl Score {
-    /// Counts a game: our points in halves, and what was to be expected.
+    /// Adds a game: our score in half points, and the expected points.
     pub(super) fn add(&mut self, halves: i64, expected: Option<f64>) {
         match halves {
             2 => self.won += 1,
@@ -26,7 +26,7 @@ impl Score {
         self.expected += expected.unwrap_or(0.5);
     }
 
-    /// Games that count.
+    /// Number of games that count.
     pub fn games(&self) -> u64 {
         self.won + self.drawn + self.lost
     }
@@ -36,37 +36,36 @@ impl Score {
         self.won as f64 + self.drawn as f64 / 2.0
     }
 
-    /// Our share of the points, 0 to 1; nothing of nothing.
+    /// Our score as a fraction of the games, 0 to 1; `None` without games.
     pub fn share(&self) -> Option<f64> {
         (self.games() > 0).then(|| self.points() / self.games() as f64)
     }
 
-    /// Points above what was to be expected; below, when it is negative.
+    /// Points above expectation; negative if below.
     pub fn surplus(&self) -> f64 {
         self.points() - self.expected
     }
 }
 
-/// What a player scores on the average against another, 0 to 1, by Elo's formula.
-pub(super) fn expectation(ours: f64, theirs: f64) -> f64 {
+/// Expected score of a player against another, 0 to 1, by Elo's formula.
+pub(super) fn expected_score(ours: f64, theirs: f64) -> f64 {
     1.0 / (1.0 + 10f64.powf((theirs - ours) / 400.0))
 }
 
-/// A rating that explains results.
+/// Performance rating.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Performance {
-    /// The rating whose expectation is the score that was made.
+    /// The rating whose expected score equals the actual score.
     pub rating: f64,
-    /// Half of the interval around it that has the truth in it 95 times in 100.
+    /// Half the width of the 95 % confidence interval.
     pub error: f64,
-    /// Of so many games.
+    /// Number of games.
     pub games: usize,
 }
 
-/// The performance in games against opponents of these ratings, with our points in halves. Nothing of no games.
+/// The performance in games against opponents of these ratings, with our score in half points. `None` without games.
 ///
-/// Of a score without a single point or without a single loss only the nearest that is not so can be explained: half a
-/// point is taken away or given.
+/// A perfect score has no finite performance, nor has zero: half a point is subtracted or added.
 pub fn performance(games: &[(u32, i64)]) -> Option<Performance> {
     if games.is_empty() {
         return None;
@@ -75,10 +74,10 @@ pub fn performance(games: &[(u32, i64)]) -> Option<Performance> {
     let points: f64 = games.iter().map(|(_, halves)| *halves as f64 / 2.0).sum();
     let points = points.clamp(0.5, count - 0.5);
     let expected = |rating: f64| -> f64 {
-        let of = |(theirs, _): &(u32, i64)| expectation(rating, f64::from(*theirs));
+        let of = |(theirs, _): &(u32, i64)| expected_score(rating, f64::from(*theirs));
         games.iter().map(of).sum()
     };
-    // The expectation grows with the rating.
+    // The expected score grows with the rating.
     let (mut low, mut high) = (-2_000.0, 8_000.0);
     while high - low > 1e-6 {
         let middle = (low + high) / 2.0;
@@ -89,11 +88,11 @@ pub fn performance(games: &[(u32, i64)]) -> Option<Performance> {
         }
     }
     let rating = (low + high) / 2.0;
-    // Fisher's information of win or loss: a draw says more than that, so the interval is rather too wide.
+    // Fisher information of win or loss: draws carry more, so the interval is rather too wide.
     let slope = 10f64.ln() / 400.0;
     let spread: f64 = games
         .iter()
-        .map(|(theirs, _)| expectation(rating, f64::from(*theirs)))
+        .map(|(theirs, _)| expected_score(rating, f64::from(*theirs)))
         .map(|p| p * (1.0 - p))
         .sum();
     Some(Performance {
@@ -116,21 +115,21 @@ mod tests {
     }
 
     #[test]
-    fn an_even_score_is_the_opponents_rating() {
+    fn performance_even_score_is_opponents_rating() {
         assert_eq!(rated(&[(1500, 2), (1500, 0)]).0, 1500);
         assert_eq!(rated(&[(1400, 1), (1600, 1)]).0, 1500);
         assert_eq!(rated(&[(1500, 1)]).0, 1500);
     }
 
     #[test]
-    fn three_quarters_are_191_points() {
+    fn performance_of_75_percent_is_plus_191() {
         // 400 log10(3) = 190.8.
         assert_eq!(rated(&[(2000, 2), (2000, 2), (2000, 2), (2000, 0)]).0, 2191);
         assert_eq!(rated(&[(2000, 1), (2000, 0)]).0, 2000 - 191);
     }
 
     #[test]
-    fn more_games_are_more_certain() {
+    fn performance_error_shrinks_with_games() {
         let few = performance(&[(1500, 1); 25]).unwrap().error;
         let many = performance(&[(1500, 1); 100]).unwrap().error;
         // 1.96 * 400 / ln 10 / (0.5 * sqrt(100)) = 68.1.
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn all_won_or_all_lost_is_no_infinity() {
+    fn performance_perfect_score_is_finite() {
         let (best, error) = rated(&[(1500, 2); 10]);
         // 9.5 of 10.
         assert_eq!(best, 1500 + 512);
@@ -149,9 +148,9 @@ mod tests {
     }
 
     #[test]
-    fn expectations_add_up() {
-        assert!((expectation(1500.0, 1500.0) - 0.5).abs() < 1e-9);
-        assert!((expectation(1900.0, 1500.0) - 10.0 / 11.0).abs() < 1e-9);
+    fn expected_scores_add_up() {
+        assert!((expected_score(1500.0, 1500.0) - 0.5).abs() < 1e-9);
+        assert!((expected_score(1900.0, 1500.0) - 10.0 / 11.0).abs() < 1e-9);
         let mut score = Score::default();
         score.add(2, Some(0.25));
         score.add(0, None);

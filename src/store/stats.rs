@@ -1,4 +1,4 @@
-//! What games come to: scores, ratings, and who is hard to beat.
+//! Statistics: scores, ratings and the toughest opponents.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -8,66 +8,66 @@ use rusqlite::types::ValueRef;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::filter::{By, Conditions, Filter};
+use super::filter::{Conditions, Filter, GroupBy};
 use super::score::{Performance, Score, performance};
 use super::{Error, Reader};
 use crate::chess::{Color, Position};
 
-/// A day, in milliseconds.
-const DAY: i64 = 86_400_000;
+/// A day in milliseconds.
+const DAY_MS: i64 = 86_400_000;
 
-/// Performances are those of so many games at most.
-const LAST: usize = 100;
+/// Upper limit of games in a performance.
+const MAX_PERFORMANCE_GAMES: usize = 100;
 
-/// Ratings over time are told game by game where there are no more than so many games, and by the day otherwise.
-const FEW: usize = 200;
+/// Upper limit of points in a rating history; above it there is one point per day.
+const MAX_HISTORY_POINTS: usize = 200;
 
-/// The change of a rating is the one since so long ago.
-const MONTH: Duration = Duration::from_secs(30 * 86_400);
+/// Period of a rating's change.
+const CHANGE_PERIOD: Duration = Duration::from_secs(30 * 86_400);
 
-/// Ratings of a kind: Chess960 has one of its own, whatever the speed. No other variant is rated.
-pub(super) const KIND: &str = "CASE variant WHEN 'standard' THEN speed ELSE variant END";
+/// SQL expression of the kind of rating: Chess960 has its own, whatever the speed. No other variant is rated.
+pub(super) const RATING_KIND: &str = "CASE variant WHEN 'standard' THEN speed ELSE variant END";
 
-/// Results by a text. There are few texts and many games, and nobody gains by texts that are hard to tell apart.
+/// Scores by key. Fast hashing is safe: the keys are few and not chosen by attackers.
 type Groups = FxHashMap<String, Score>;
 
-/// How we stand in one kind of rated games.
+/// Our rating of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rating {
-    /// Which account of ours.
+    /// Our account.
     pub account: String,
     /// The speed, or `chess960`.
     pub kind: String,
-    /// Our rating at the start of the latest of these games.
+    /// Our rating at the start of the latest game.
     pub rating: u32,
-    /// Whether it is still uncertain.
+    /// Whether it is provisional.
     pub provisional: bool,
-    /// What it has gained in 30 days, or since the first game.
+    /// Change in 30 days, or since the first game.
     pub change: i64,
-    /// What the last 100 games against opponents of a certain rating were worth.
+    /// Performance in the last 100 games against opponents with an established rating.
     pub performance: Option<Performance>,
 }
 
-/// Results by everything but the months; in each list the group with the most games first.
+/// Scores by all groupings but the month; in each list the group with the most games first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overview {
-    /// By who played against us.
+    /// By opponent.
     pub opponent: Vec<(String, Score)>,
-    /// By how fast the games were.
+    /// By speed.
     pub speed: Vec<(String, Score)>,
-    /// By our colour.
+    /// By our color.
     pub color: Vec<(String, Score)>,
-    /// By the first four moves of ordinary games.
+    /// By the first four plies of standard games.
     pub opening: Vec<(String, Score)>,
-    /// By tournament, for games of one.
+    /// By tournament; other games are left out.
     pub tournament: Vec<(String, Score)>,
 }
 
 impl Reader {
-    /// What these games came to.
+    /// The total score.
     ///
     /// # Errors
-    /// When the file cannot be read; so with all that follows.
+    /// When the file cannot be read. The same holds for all methods below.
     pub fn score(&self, filter: &Filter) -> Result<Score, Error> {
         let conditions = Conditions::new(filter, "points IS NOT NULL");
         let sql = format!(
@@ -87,27 +87,26 @@ impl Reader {
         })?)
     }
 
-    /// What they came to by opponent, speed and so on: the months from the latest to the first, of all else the group
-    /// with the most games first.
-    pub fn scores(&self, filter: &Filter, by: By) -> Result<Vec<(String, Score)>, Error> {
+    /// Scores in groups: months from the latest to the first, otherwise the group with the most games first.
+    pub fn scores(&self, filter: &Filter, by: GroupBy) -> Result<Vec<(String, Score)>, Error> {
         let groups = match by {
-            By::Month => self.by_month(filter)?,
+            GroupBy::Month => self.by_month(filter)?,
             other => self.by_text(filter, other.column())?,
         };
-        Ok(in_order(groups, by))
+        Ok(sorted(groups, by))
     }
 
-    /// What they came to by everything but the months, in one pass over the games.
+    /// Scores by all groupings but the month, in one pass over the games.
     pub fn overview(&self, filter: &Filter) -> Result<Overview, Error> {
-        const COLUMNS: [By; 5] = [
-            By::Opponent,
-            By::Speed,
-            By::Color,
-            By::Opening,
-            By::Tournament,
+        const COLUMNS: [GroupBy; 5] = [
+            GroupBy::Opponent,
+            GroupBy::Speed,
+            GroupBy::Color,
+            GroupBy::Opening,
+            GroupBy::Tournament,
         ];
         let mut groups = COLUMNS.map(|_| Groups::default());
-        let (sql, conditions) = all(filter, &COLUMNS.map(By::column).join(", "));
+        let (sql, conditions) = results_query(filter, &COLUMNS.map(GroupBy::column).join(", "));
         let mut statement = self.db.prepare(&sql)?;
         let mut rows = statement.query(params_from_iter(conditions.values))?;
         while let Some(row) = rows.next()? {
@@ -120,18 +119,22 @@ impl Reader {
         }
         let [opponent, speed, color, opening, tournament] = groups;
         Ok(Overview {
-            opponent: in_order(opponent, By::Opponent),
-            speed: in_order(speed, By::Speed),
-            color: in_order(color, By::Color),
-            opening: in_order(opening, By::Opening),
-            tournament: in_order(tournament, By::Tournament),
+            opponent: sorted(opponent, GroupBy::Opponent),
+            speed: sorted(speed, GroupBy::Speed),
+            color: sorted(color, GroupBy::Color),
+            opening: sorted(opening, GroupBy::Opening),
+            tournament: sorted(tournament, GroupBy::Tournament),
         })
     }
 
-    /// Who has taken the most points from us beyond what the ratings foretell, in this many games at least.
-    pub fn nemeses(&self, filter: &Filter, least: u64) -> Result<Vec<(String, Score)>, Error> {
-        let mut groups = self.scores(filter, By::Opponent)?;
-        groups.retain(|(_, score)| score.games() >= least && score.surplus() < 0.0);
+    /// Opponents who scored more than expected from the ratings, in at least `min_games` games, the toughest first.
+    pub fn toughest_opponents(
+        &self,
+        filter: &Filter,
+        min_games: u64,
+    ) -> Result<Vec<(String, Score)>, Error> {
+        let mut groups = self.scores(filter, GroupBy::Opponent)?;
+        groups.retain(|(_, score)| score.games() >= min_games && score.surplus() < 0.0);
         groups.sort_by(|(_, score), (_, than)| score.surplus().total_cmp(&than.surplus()));
         Ok(groups)
     }
@@ -148,13 +151,13 @@ impl Reader {
     fn by_month(&self, filter: &Filter) -> Result<Groups, Error> {
         let mut days: HashMap<i64, Score> = HashMap::new();
         self.each(filter, "started", |started, halves, expected| {
-            let day = started.as_i64()?.div_euclid(DAY);
+            let day = started.as_i64()?.div_euclid(DAY_MS);
             days.entry(day).or_default().add(halves, expected);
             Ok(())
         })?;
         let mut months = Groups::default();
         for (day, score) in days {
-            let sum = months.entry(super::month(day * DAY)).or_default();
+            let sum = months.entry(super::month(day * DAY_MS)).or_default();
             *sum = Score {
                 won: sum.won + score.won,
                 drawn: sum.drawn + score.drawn,
@@ -165,69 +168,73 @@ impl Reader {
         Ok(months)
     }
 
-    /// Every game that counts: this column, our points in halves, and what was to be expected. Groups are made here and
-    /// not by SQL, which would sort all games for it.
+    /// Calls `visit` for each game that counts with this column, our score in half points, and the expected points. Grouping is
+    /// done here and not in SQL, which would sort all games.
     fn each(
         &self,
         filter: &Filter,
         column: &str,
-        mut tell: impl FnMut(
+        mut visit: impl FnMut(
             ValueRef<'_>,
             i64,
             Option<f64>,
         ) -> Result<(), rusqlite::types::FromSqlError>,
     ) -> Result<(), Error> {
-        let (sql, conditions) = all(filter, column);
+        let (sql, conditions) = results_query(filter, column);
         let mut statement = self.db.prepare(&sql)?;
         let mut rows = statement.query(params_from_iter(conditions.values))?;
         while let Some(row) = rows.next()? {
             let (halves, expected) = (row.get(1)?, row.get(2)?);
-            tell(row.get_ref(0)?, halves, expected).map_err(rusqlite::Error::from)?;
+            visit(row.get_ref(0)?, halves, expected).map_err(rusqlite::Error::from)?;
         }
         Ok(())
     }
 
-    /// How we stand in each kind of rated games, as far as these games tell, the one with the most games first. Several
-    /// accounts of ours have ratings of their own.
+    /// Our rating of each kind as of the latest of these games, the kind with the most games first. Each account has its own
+    /// ratings.
     pub fn ratings(&self, filter: &Filter) -> Result<Vec<Rating>, Error> {
         let conditions = Conditions::new(filter, "rated = 1");
         let sql = format!(
-            "SELECT account, {KIND}, started, account_rating, account_provisional, points,
+            "SELECT account, {RATING_KIND}, started, account_rating, account_provisional, points,
                  iif(opponent_provisional, NULL, opponent_rating)
              FROM game WHERE {} ORDER BY started DESC",
             conditions.sql()
         );
         let mut statement = self.db.prepare(&sql)?;
         let mut rows = statement.query(params_from_iter(conditions.values))?;
-        let mut standings: Vec<Standing> = Vec::new();
+        let mut accumulators: Vec<RatingAccumulator> = Vec::new();
         while let Some(row) = rows.next()? {
             let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
             let (account, kind) = (text(0)?, text(1)?);
-            let is_this =
-                |standing: &Standing| standing.account == account && standing.kind == kind;
-            let known = standings.iter().position(is_this).unwrap_or_else(|| {
-                standings.push(Standing::new(account, kind));
-                standings.len() - 1
+            let is_this = |accumulator: &RatingAccumulator| {
+                accumulator.account == account && accumulator.kind == kind
+            };
+            let known = accumulators.iter().position(is_this).unwrap_or_else(|| {
+                accumulators.push(RatingAccumulator::new(account, kind));
+                accumulators.len() - 1
             });
-            let standing = &mut standings[known];
+            let accumulator = &mut accumulators[known];
             if let Some(rating) = row.get(3)? {
-                standing.rated(row.get(2)?, rating, row.get(4)?);
+                accumulator.add_rating(row.get(2)?, rating, row.get(4)?);
             }
             if let Some(points) = row.get(5)? {
-                standing.played(points, row.get(6)?);
+                accumulator.add_result(points, row.get(6)?);
             }
         }
-        standings.retain(|standing| standing.games > 0);
-        standings.sort_by(|one, other| {
+        accumulators.retain(|accumulator| accumulator.games > 0);
+        accumulators.sort_by(|one, other| {
             let more = other.games.cmp(&one.games);
             let account = more.then_with(|| one.account.cmp(&other.account));
             account.then_with(|| one.kind.cmp(&other.kind))
         });
-        Ok(standings.into_iter().filter_map(Standing::told).collect())
+        Ok(accumulators
+            .into_iter()
+            .filter_map(RatingAccumulator::into_rating)
+            .collect())
     }
 
-    /// Our rating in every kind of these games over time: the moment in milliseconds since 1970, and the rating at the
-    /// start of each game, or in the last game of each day where there are many. Where several accounts of ours have played them, kinds are told as `Knightwatch blitz`.
+    /// Our rating of each kind over time: milliseconds since 1970 and the rating at the start of each game, or of the last game
+    /// of each day if there are many games. With several accounts the keys are `Knightwatch blitz` etc.
     pub fn rating_histories(
         &self,
         filter: &Filter,
@@ -235,7 +242,7 @@ impl Reader {
         let rated = "rated = 1 AND account_rating IS NOT NULL";
         let conditions = Conditions::new(filter, rated);
         let sql = format!(
-            "SELECT started, account_rating, {KIND}, account FROM game WHERE {} ORDER BY account, started",
+            "SELECT started, account_rating, {RATING_KIND}, account FROM game WHERE {} ORDER BY account, started",
             conditions.sql()
         );
         let mut statement = self.db.prepare(&sql)?;
@@ -256,23 +263,23 @@ impl Reader {
             points.push((at, rating));
         }
         let several = accounts.len() > 1;
-        let told = accounts.into_iter().flat_map(|(account, kinds)| {
+        let histories = accounts.into_iter().flat_map(|(account, kinds)| {
             let name = move |kind: String| match several {
                 true => format!("{account} {kind}"),
                 false => kind,
             };
             kinds
                 .into_iter()
-                .map(move |(kind, points)| (name(kind), thinned(points)))
+                .map(move |(kind, points)| (name(kind), one_per_day(points)))
         });
-        Ok(told.collect())
+        Ok(histories.collect())
     }
 }
 
-/// The last point of each day, where there are many.
-fn thinned(mut points: Vec<(i64, u32)>) -> Vec<(i64, u32)> {
-    if points.len() > FEW {
-        let day = |point: &(i64, u32)| point.0.div_euclid(DAY);
+/// The last point of each day, if there are many points.
+fn one_per_day(mut points: Vec<(i64, u32)>) -> Vec<(i64, u32)> {
+    if points.len() > MAX_HISTORY_POINTS {
+        let day = |point: &(i64, u32)| point.0.div_euclid(DAY_MS);
         points.dedup_by(|later, kept| {
             let same = day(later) == day(kept);
             if same {
@@ -284,68 +291,68 @@ fn thinned(mut points: Vec<(i64, u32)>) -> Vec<(i64, u32)> {
     points
 }
 
-/// What is known of one kind of ratings while its games are gone through, from the latest to the first.
-struct Standing {
+/// Accumulates one kind of rating, from the latest game to the first.
+struct RatingAccumulator {
     account: String,
     kind: String,
-    /// Those that count.
+    /// Games that count.
     games: u64,
-    /// Our rating at the start of the latest game, and whether it was uncertain.
+    /// Our rating at the start of the latest game, and whether it was provisional.
     latest: Option<(u32, bool)>,
-    /// At the start of the first game that is no older than a month before that, and how old that may be.
-    before: u32,
+    /// Our rating at the start of the first game of the period, and when the period starts.
+    old_rating: u32,
     since: i64,
-    /// Opponents' ratings and our points in halves.
-    last: Vec<(u32, i64)>,
+    /// Opponents' ratings and our score in half points.
+    results: Vec<(u32, i64)>,
 }
 
-impl Standing {
+impl RatingAccumulator {
     fn new(account: &str, kind: &str) -> Self {
         Self {
             account: account.to_owned(),
             kind: kind.to_owned(),
             games: 0,
             latest: None,
-            before: 0,
+            old_rating: 0,
             since: 0,
-            last: Vec::new(),
+            results: Vec::new(),
         }
     }
 
-    fn rated(&mut self, at: i64, rating: u32, provisional: bool) {
+    fn add_rating(&mut self, at: i64, rating: u32, provisional: bool) {
         if self.latest.is_none() {
             self.latest = Some((rating, provisional));
-            self.since = at.saturating_sub(MONTH.as_millis() as i64);
+            self.since = at.saturating_sub(CHANGE_PERIOD.as_millis() as i64);
         }
         if at >= self.since {
-            self.before = rating;
+            self.old_rating = rating;
         }
     }
 
-    /// The opponent's rating is told where it is certain.
-    fn played(&mut self, points: i64, opponent: Option<u32>) {
+    /// `opponent` is their rating, if it is established.
+    fn add_result(&mut self, points: i64, opponent: Option<u32>) {
         self.games += 1;
-        if let Some(opponent) = opponent.filter(|_| self.last.len() < LAST) {
-            self.last.push((opponent, points));
+        if let Some(opponent) = opponent.filter(|_| self.results.len() < MAX_PERFORMANCE_GAMES) {
+            self.results.push((opponent, points));
         }
     }
 
-    /// Nothing where no rating of ours was ever told.
-    fn told(self) -> Option<Rating> {
+    /// `None` if our rating is never known.
+    fn into_rating(self) -> Option<Rating> {
         let (rating, provisional) = self.latest?;
         Some(Rating {
             account: self.account,
             kind: self.kind,
             rating,
             provisional,
-            change: i64::from(rating) - i64::from(self.before),
-            performance: performance(&self.last),
+            change: i64::from(rating) - i64::from(self.old_rating),
+            performance: performance(&self.results),
         })
     }
 }
 
-/// Counts a game in its group, if it has one: games that do not begin with the ordinary position have no opening, and
-/// most are of no tournament.
+/// Adds a game to its group, if it has one: games from other starting positions have no opening, and most belong to no
+/// tournament.
 fn add(groups: &mut Groups, key: Option<&str>, halves: i64, expected: Option<f64>) {
     let Some(key) = key.filter(|key| !key.is_empty()) else {
         return;
@@ -359,10 +366,10 @@ fn add(groups: &mut Groups, key: Option<&str>, halves: i64, expected: Option<f64
     }
 }
 
-/// Groups under the names that people read, as [`Reader::scores`] has them.
-fn in_order(groups: Groups, by: By) -> Vec<(String, Score)> {
+/// Sorts groups as documented at [`Reader::scores`], with display names.
+fn sorted(groups: Groups, by: GroupBy) -> Vec<(String, Score)> {
     let name = |key: String| match by {
-        By::Opening => opening(&key),
+        GroupBy::Opening => opening(&key),
         _ => key,
     };
     let mut groups: Vec<_> = groups
@@ -370,7 +377,7 @@ fn in_order(groups: Groups, by: By) -> Vec<(String, Score)> {
         .map(|(key, score)| (name(key), score))
         .collect();
     groups.sort_by(|(name, score), (other, than)| match by {
-        By::Month => other.cmp(name),
+        GroupBy::Month => other.cmp(name),
         _ => than
             .games()
             .cmp(&score.games())
@@ -379,7 +386,7 @@ fn in_order(groups: Groups, by: By) -> Vec<(String, Score)> {
     groups
 }
 
-/// The first moves of a game in UCI, as people write them: `1. e4 c5 2. Nf3 d6`.
+/// The opening in algebraic notation: `1. e4 c5 2. Nf3 d6`.
 pub(super) fn opening(moves: &str) -> String {
     let mut position = Position::startpos();
     let mut words = Vec::new();
@@ -397,8 +404,8 @@ pub(super) fn opening(moves: &str) -> String {
     words.join(" ")
 }
 
-/// The statement of [`Reader::each`], with its values.
-pub(super) fn all(filter: &Filter, column: &str) -> (String, Conditions) {
+/// The statement of [`Reader::each`] with its parameters.
+pub(super) fn results_query(filter: &Filter, column: &str) -> (String, Conditions) {
     let conditions = Conditions::new(filter, "points IS NOT NULL");
     let sql = format!(
         "SELECT {column}, points, expected FROM game WHERE {}",

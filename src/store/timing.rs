@@ -1,4 +1,4 @@
-//! How games went by the clock: what we had left, whether we lost by it, and how long our moves were on their way.
+//! Clock statistics: remaining time, losses on time, and latency of our moves.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,21 +9,21 @@ use rusqlite::params_from_iter;
 use super::filter::{Conditions, Filter};
 use super::{Error, Reader};
 
-/// Of so many games, the latest ones: these columns are in no index, and what a network was like long ago says nothing.
-const LATEST: u32 = 2000;
+/// Only the latest games are used: these columns are in no index, and old latencies do not matter.
+const MAX_GAMES: u32 = 2000;
 
-/// The games of one speed.
+/// Clock statistics of one speed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
     /// `bullet`, `blitz`, ...
     pub speed: String,
-    /// How many.
+    /// Number of games.
     pub games: usize,
-    /// Those we lost on time.
+    /// Games that we lost on time.
     pub flagged: usize,
-    /// The median of our clock at the end.
-    pub left: Option<Duration>,
-    /// The median of the mean times from the start of a POST of ours to its answer.
+    /// Median of our clock at the end.
+    pub final_clock: Option<Duration>,
+    /// Median of the mean round trip of our move requests.
     pub round_trip: Option<Duration>,
 }
 
@@ -31,20 +31,20 @@ pub struct Timing {
 struct Games {
     count: usize,
     flagged: usize,
-    left: Vec<Duration>,
+    final_clocks: Vec<Duration>,
     round_trips: Vec<Duration>,
 }
 
 impl Reader {
-    /// The latest of these games that count, by speed: the one with the most games first.
+    /// Clock statistics of the latest of these games by speed, the speed with the most games first.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn timings(&self, filter: &Filter) -> Result<Vec<Timing>, Error> {
         let conditions = Conditions::new(filter, "points IS NOT NULL");
         let sql = format!(
-            "SELECT speed, points = 0 AND status = 'outoftime', left_ms, round_trip_us FROM game WHERE {}
-             ORDER BY started DESC LIMIT {LATEST}",
+            "SELECT speed, points = 0 AND status = 'outoftime', final_clock_ms, round_trip_us FROM game WHERE {}
+             ORDER BY started DESC LIMIT {MAX_GAMES}",
             conditions.sql()
         );
         let mut statement = self.db.prepare(&sql)?;
@@ -54,11 +54,11 @@ impl Reader {
             let games = speeds.entry(row.get(0)?).or_default();
             games.count += 1;
             games.flagged += usize::from(row.get::<_, Option<bool>>(1)? == Some(true));
-            let (left, trip): (Option<i64>, Option<i64>) = (row.get(2)?, row.get(3)?);
+            let (final_clock, trip): (Option<i64>, Option<i64>) = (row.get(2)?, row.get(3)?);
             let positive = |value: i64| value.max(0).unsigned_abs();
             games
-                .left
-                .extend(left.map(positive).map(Duration::from_millis));
+                .final_clocks
+                .extend(final_clock.map(positive).map(Duration::from_millis));
             games
                 .round_trips
                 .extend(trip.map(positive).map(Duration::from_micros));
@@ -74,12 +74,12 @@ fn timing((speed, games): (String, Games)) -> Timing {
         speed,
         games: games.count,
         flagged: games.flagged,
-        left: median(games.left),
+        final_clock: median(games.final_clocks),
         round_trip: median(games.round_trips),
     }
 }
 
-/// The value in the middle; of two, the lower one.
+/// The median; the lower of two.
 fn median(mut values: Vec<Duration>) -> Option<Duration> {
     let middle = values.len().checked_sub(1)? / 2;
     Some(*values.select_nth_unstable(middle).1)
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_middle_is_one_of_them() {
+    fn median_is_one_of_the_values() {
         let seconds = |all: &[u64]| all.iter().copied().map(Duration::from_secs).collect();
         assert_eq!(median(seconds(&[])), None);
         assert_eq!(median(seconds(&[7])), Some(Duration::from_secs(7)));

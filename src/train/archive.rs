@@ -1,4 +1,4 @@
-//! Files of games: records one after another, compressed as `.xz`.
+//! Game files: consecutive records, compressed as `.xz`.
 
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use lzma_rust2::{LzmaOptions, XzOptions, XzReader, XzWriter};
 
 use crate::{atomic_file, input};
 
-/// What the name of a file of games ends in.
-pub const ENDING: &str = ".viri.xz";
+/// Suffix of the names of game files.
+pub const FILE_SUFFIX: &str = ".viri.xz";
 
-/// Compresses games and writes them to `path`, aside first, so that the file is whole or not there. Returns its size.
+/// Compresses games and writes them to `path` atomically. Returns the file size in bytes.
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn store(path: &Path, games: &[u8]) -> anyhow::Result<usize> {
+pub fn write_file(path: &Path, games: &[u8]) -> anyhow::Result<usize> {
     let compressed = compress(games)?;
     atomic_file::write(path, &compressed)
         .with_context(|| format!("cannot write {}", path.display()))?;
@@ -24,7 +24,7 @@ pub fn store(path: &Path, games: &[u8]) -> anyhow::Result<usize> {
 
 fn compress(games: &[u8]) -> io::Result<Vec<u8>> {
     let mut lzma = LzmaOptions::with_preset(6);
-    // Everything in the files is aligned to four bytes.
+    // All values in the files are aligned to four bytes.
     (lzma.lc, lzma.lp, lzma.pb) = (2, 2, 2);
     lzma.dict_size = 1 << 24;
     let options = XzOptions {
@@ -36,7 +36,7 @@ fn compress(games: &[u8]) -> io::Result<Vec<u8>> {
     writer.finish()
 }
 
-/// The games of a file, compressed or not.
+/// Opens a game file, compressed or not.
 ///
 /// # Errors
 /// When the file cannot be opened.
@@ -52,10 +52,10 @@ pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     }
 }
 
-/// The files of games in a folder, by name; a path to a file is that file.
+/// The game files in a directory, sorted by name. If `path` is a file, that file alone.
 ///
 /// # Errors
-/// When the folder cannot be read.
+/// When the directory cannot be read.
 pub fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
     if path.is_file() {
         return Ok(vec![path.to_owned()]);
@@ -65,7 +65,7 @@ pub fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
         let path = entry?.path();
         if path
             .file_name()
-            .is_some_and(|name| name.to_string_lossy().ends_with(ENDING))
+            .is_some_and(|name| name.to_string_lossy().ends_with(FILE_SUFFIX))
         {
             files.push(path);
         }
@@ -79,13 +79,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_stored_is_read_again() {
+    fn archive_round_trips() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(format!("a{ENDING}"));
+        let path = folder.path().join(format!("a{FILE_SUFFIX}"));
         let games: Vec<u8> = (0..100_000u32)
             .flat_map(|n| (n % 977).to_le_bytes())
             .collect();
-        assert!(store(&path, &games).unwrap() < games.len() / 4);
+        assert!(write_file(&path, &games).unwrap() < games.len() / 4);
         let mut read = Vec::new();
         open(&path).unwrap().read_to_end(&mut read).unwrap();
         assert_eq!(read, games);

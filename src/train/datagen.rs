@@ -1,7 +1,7 @@
-//! Self-play: games of the engine against itself from random openings, for the trainer.
+//! Self-play: training games of the engine against itself from random openings.
 //!
-//! Each thread plays one game at a time with a small table of its own, all forgotten between games, so that a game depends on
-//! its seed alone. The main thread collects finished games and writes them, a file every few minutes.
+//! Each thread plays one game at a time with its own small table, cleared between games, so that a game depends on its seed
+//! alone. The main thread collects finished games and writes a file every few minutes.
 
 use std::collections::HashSet;
 use std::io::Write as _;
@@ -14,48 +14,48 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
+use super::adjudication::{WinStreak, node_limits, outcome_by_rules};
 use super::archive;
-use super::contest::crew;
+use super::contest::worker_pool;
 use super::dataset::is_quiet;
-use super::log::say;
+use super::log::print_line;
 use super::openings;
 use super::options::DatagenOptions;
 use super::record::{Outcome, Record};
-use super::referee::{Streak, by_rule, limits};
 use super::signal::stop_and_save_on_signal;
 use crate::chess::{Game, Position};
 use crate::engine::nnue::Network;
 use crate::engine::{Bound, Limits, Score, SearchReport, Searcher, Setting};
 use crate::progress::Progress;
 
-/// Openings beyond this, in centipawns, are no games.
-const OPENING_MAX: i32 = 800;
-/// The opening is looked at so many times longer than a move.
-const OPENING_EFFORT: u64 = 8;
-/// A game is won when it stands at this for so many plies...
+/// Openings with a larger score, in centipawns, are discarded.
+const MAX_OPENING_SCORE: i32 = 800;
+/// Ratio of the nodes for an opening to those for a move.
+const OPENING_NODES_FACTOR: u64 = 8;
+/// Win adjudication: score in centipawns and number of plies.
 const WIN_SCORE: i32 = 2500;
 const WIN_PLIES: u32 = 5;
-/// ... and drawn when it stands so near to zero for so many plies, not before ply so-and-so.
+/// Draw adjudication: score in centipawns, number of plies, and the first ply at which it applies.
 const DRAW_SCORE: i16 = 6;
 const DRAW_PLIES: usize = 12;
 const DRAW_FROM: usize = 70;
-/// No game is longer.
+/// Longer games are drawn.
 const MAX_PLIES: usize = 400;
-/// One game in so many is played out to mate.
-const PLAYED_OUT: u32 = 10;
-/// Table of a thread, in MiB.
-pub(super) const HASH: usize = 2;
-/// Enough for the deepest line in an unoptimised build.
-const STACK: usize = 16 << 20;
-/// A file that is full is not written, or tried to be, sooner after the one before.
-const RETRY: Duration = Duration::from_secs(30);
-/// Stored where the search gave no score; too large for any filter.
+/// One game in this many is played to the end without adjudication.
+const UNADJUDICATED_PERIOD: u32 = 10;
+/// Hash table of a thread, in MiB.
+pub(super) const HASH_MIB: usize = 2;
+/// Stack size in bytes, enough for the deepest line in an unoptimised build.
+const STACK_BYTES: usize = 16 << 20;
+/// Shortest interval between attempts to write a full file.
+const MIN_WRITE_INTERVAL: Duration = Duration::from_secs(30);
+/// Stored in place of a missing score; larger than any filter's limit.
 const NO_SCORE: i16 = i16::MAX;
 
-/// Plays until the options' limits or until told to stop (Ctrl-C, SIGTERM).
+/// Plays until a limit of the options is reached or a signal arrives.
 ///
 /// # Errors
-/// When the folder cannot be written, the network is bad or the seed was used before.
+/// When the directory cannot be written, the network is invalid, or the seed was used before.
 pub fn run(options: &DatagenOptions) -> anyhow::Result<()> {
     let folder = &options.data;
     let label_is_plain = options
@@ -71,11 +71,12 @@ pub fn run(options: &DatagenOptions) -> anyhow::Result<()> {
         None if options.classical => None,
         None => Network::embedded(),
     };
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot create {}", folder.display()))?;
     let seed = choose_seed(folder, options.seed)?;
-    let threads = crew::size(options.threads);
-    let [stop, at_once] = stop_and_save_on_signal();
-    say(&format!(
+    let threads = worker_pool::thread_count(options.threads);
+    let [stop, abort] = stop_and_save_on_signal();
+    print_line(&format!(
         "self-play: {threads} threads, {} nodes, {}, seed {seed:08x}, to {}",
         options.nodes,
         network
@@ -86,7 +87,7 @@ pub fn run(options: &DatagenOptions) -> anyhow::Result<()> {
             )),
         folder.display()
     ));
-    let mut store = Store::new(options, seed);
+    let mut writer = GameWriter::new(options, seed);
     std::thread::scope(|scope| -> anyhow::Result<()> {
         let (sender, games) = mpsc::channel();
         for thread in 0..threads {
@@ -95,35 +96,35 @@ pub fn run(options: &DatagenOptions) -> anyhow::Result<()> {
                 move || Player::new(options, network, seed, thread).play_all(&stop, &sender);
             Builder::new()
                 .name("self-play".into())
-                .stack_size(STACK)
+                .stack_size(STACK_BYTES)
                 .spawn_scoped(scope, player)
                 .context("cannot start a thread")?;
         }
         drop(sender);
         loop {
             match games.recv_timeout(Duration::from_millis(200)) {
-                Ok(played) => store.add(&played),
+                Ok(played) => writer.add(&played),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if store.is_enough() {
+            if writer.is_finished() {
                 stop.store(true, Ordering::Relaxed);
             }
-            store.write_when_due();
-            if at_once.load(Ordering::Relaxed) {
-                store.write()?;
+            writer.write_when_due();
+            if abort.load(Ordering::Relaxed) {
+                writer.write()?;
                 std::process::exit(1);
             }
         }
         Ok(())
     })?;
-    store.write()?;
-    store.progress.clear();
-    say(&store.describe());
+    writer.write()?;
+    writer.progress.clear();
+    print_line(&writer.describe());
     Ok(())
 }
 
-/// The seed asked for, or a fresh one; never one that a file in the folder was made with.
+/// The requested seed, or a random one; never the seed of an existing file.
 fn choose_seed(folder: &Path, wanted: Option<u32>) -> anyhow::Result<u32> {
     let used: HashSet<String> = archive::files(folder)
         .with_context(|| format!("cannot read {}", folder.display()))?
@@ -152,16 +153,16 @@ fn choose_seed(folder: &Path, wanted: Option<u32>) -> anyhow::Result<u32> {
     }
 }
 
-/// A finished game and what it took.
-struct Played {
+/// A finished game with its statistics.
+struct FinishedGame {
     record: Record,
-    /// Positions that the trainer will keep.
+    /// Positions that pass the trainer's filter.
     kept: u64,
     nodes: u64,
     depths: u64,
 }
 
-/// One thread's player.
+/// A self-play thread.
 struct Player {
     solo: Searcher,
     rng: fastrand::Rng,
@@ -178,15 +179,15 @@ impl Player {
         thread: usize,
     ) -> Player {
         Player {
-            solo: Searcher::new(HASH, &Setting::with_network(network)),
+            solo: Searcher::new(HASH_MIB, &Setting::with_network(network)),
             rng: fastrand::Rng::with_seed(u64::from(seed) << 32 | thread as u64),
-            limits: limits(options.nodes),
-            opening_limits: limits(options.nodes.saturating_mul(OPENING_EFFORT)),
+            limits: node_limits(options.nodes),
+            opening_limits: node_limits(options.nodes.saturating_mul(OPENING_NODES_FACTOR)),
             chess960: options.chess960,
         }
     }
 
-    fn play_all(&mut self, stop: &AtomicBool, games: &Sender<Played>) {
+    fn play_all(&mut self, stop: &AtomicBool, games: &Sender<FinishedGame>) {
         while !stop.load(Ordering::Relaxed) {
             if let Some(played) = self.play()
                 && games.send(played).is_err()
@@ -196,26 +197,26 @@ impl Player {
         }
     }
 
-    /// One game; `None` when the opening was bad.
-    fn play(&mut self) -> Option<Played> {
+    /// Plays one game; `None` when the opening was unbalanced.
+    fn play(&mut self) -> Option<FinishedGame> {
         let opening = openings::random(&mut self.rng, self.chess960)?;
         self.solo.new_game();
         let mut game = Game::new(opening.clone());
-        let look = self.solo.search(&game, &self.opening_limits);
-        if !matches!(look.score, Score::Centipawns(cp) if cp.abs() <= OPENING_MAX) {
+        let opening_search = self.solo.search(&game, &self.opening_limits);
+        if !matches!(opening_search.score, Score::Centipawns(cp) if cp.abs() <= MAX_OPENING_SCORE) {
             return None;
         }
         self.solo.new_game();
-        let adjudicated = self.rng.u32(0..PLAYED_OUT) > 0;
-        let mut played = Played {
+        let adjudicated = self.rng.u32(0..UNADJUDICATED_PERIOD) > 0;
+        let mut played = FinishedGame {
             record: Record::new(opening),
             kept: 0,
-            nodes: look.nodes,
+            nodes: opening_search.nodes,
             depths: 0,
         };
-        let (mut winning, mut level) = (Streak::default(), 0);
+        let (mut winning, mut drawn_plies) = (WinStreak::default(), 0);
         let outcome = loop {
-            if let Some(outcome) = by_rule(&game) {
+            if let Some(outcome) = outcome_by_rules(&game) {
                 break outcome;
             }
             let thought = self.solo.search(&game, &self.limits);
@@ -226,9 +227,9 @@ impl Player {
             played.kept += u64::from(is_quiet(game.position(), mv, score));
             played.record.push(mv, score);
             if score != NO_SCORE {
-                winning.see(score.into(), WIN_SCORE);
-                level = if score.abs() <= DRAW_SCORE {
-                    level + 1
+                winning.add_score(score.into(), WIN_SCORE);
+                drawn_plies = if score.abs() <= DRAW_SCORE {
+                    drawn_plies + 1
                 } else {
                     0
                 };
@@ -237,7 +238,8 @@ impl Player {
                 break outcome;
             }
             let plies = played.record.len();
-            if plies >= MAX_PLIES || adjudicated && plies >= DRAW_FROM && level >= DRAW_PLIES {
+            if plies >= MAX_PLIES || adjudicated && plies >= DRAW_FROM && drawn_plies >= DRAW_PLIES
+            {
                 break Outcome::Draw;
             }
             game.play(mv);
@@ -247,7 +249,7 @@ impl Player {
     }
 }
 
-/// The score as it is stored: centipawns for White, mates beyond all others.
+/// The score as stored: centipawns for White; mates are larger than all other scores.
 fn for_white(thought: &SearchReport, position: &Position) -> i16 {
     if thought.depth == 0 || thought.bound != Bound::Exact {
         return NO_SCORE;
@@ -264,13 +266,13 @@ fn for_white(thought: &SearchReport, position: &Position) -> i16 {
     }) as i16
 }
 
-/// Collects games and writes them.
-struct Store<'a> {
+/// Collects games and writes files.
+struct GameWriter<'a> {
     options: &'a DatagenOptions,
     seed: u32,
     progress: Progress,
-    file_began: Instant,
-    /// Games that no file has yet.
+    last_write: Instant,
+    /// Games that are not written yet.
     pending: Vec<u8>,
     files: usize,
     games: u64,
@@ -279,17 +281,17 @@ struct Store<'a> {
     nodes: u64,
     depths: u64,
     bytes: usize,
-    /// By [`Outcome`].
+    /// Indexed by [`Outcome`].
     outcomes: [u64; 3],
 }
 
-impl Store<'_> {
-    fn new(options: &DatagenOptions, seed: u32) -> Store<'_> {
-        Store {
+impl GameWriter<'_> {
+    fn new(options: &DatagenOptions, seed: u32) -> GameWriter<'_> {
+        GameWriter {
             options,
             seed,
             progress: Progress::default(),
-            file_began: Instant::now(),
+            last_write: Instant::now(),
             pending: Vec::new(),
             files: 0,
             games: 0,
@@ -302,7 +304,7 @@ impl Store<'_> {
         }
     }
 
-    fn add(&mut self, played: &Played) {
+    fn add(&mut self, played: &FinishedGame) {
         played.record.write(&mut self.pending);
         self.games += 1;
         self.plies += played.record.len() as u64;
@@ -314,26 +316,26 @@ impl Store<'_> {
         self.progress.show(|| line);
     }
 
-    fn is_enough(&self) -> bool {
+    fn is_finished(&self) -> bool {
         let (played, options) = (self.progress.elapsed(), self.options);
         options.minutes.is_some_and(|limit| played >= limit)
             || options.games.is_some_and(|limit| self.games >= limit)
     }
 
-    /// Where a file cannot be written its games wait for the next one.
+    /// Writes a file when it is due. After a failure its games are kept for the next attempt.
     fn write_when_due(&mut self) {
-        let waited = self.file_began.elapsed();
+        let waited = self.last_write.elapsed();
         let is_full = self.pending.len() >= self.options.file_mib << 20;
-        let is_due = waited >= self.options.file_minutes || is_full && waited >= RETRY;
+        let is_due = waited >= self.options.file_minutes || is_full && waited >= MIN_WRITE_INTERVAL;
         if is_due && let Err(error) = self.write() {
             self.progress.clear();
-            let told = format!("{error:#}; its games are kept, and it is tried again");
-            let _ = writeln!(std::io::stderr(), "{told}");
+            let message = format!("{error:#}; keeping the games and trying again later");
+            let _ = writeln!(std::io::stderr(), "{message}");
         }
     }
 
     fn write(&mut self) -> anyhow::Result<()> {
-        self.file_began = Instant::now();
+        self.last_write = Instant::now();
         if self.pending.is_empty() {
             return Ok(());
         }
@@ -342,10 +344,10 @@ impl Store<'_> {
             self.options.label,
             self.seed,
             self.files,
-            archive::ENDING
+            archive::FILE_SUFFIX
         );
         let path: PathBuf = self.options.data.join(name);
-        self.bytes += archive::store(&path, &self.pending)?;
+        self.bytes += archive::write_file(&path, &self.pending)?;
         self.files += 1;
         self.pending.clear();
         Ok(())
@@ -398,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn games_are_played_and_can_be_read_again() {
+    fn self_play_games_are_readable() {
         let folder = tempfile::tempdir().unwrap();
         let options = options(folder.path());
         run(&options).unwrap();
@@ -416,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_game_is_a_function_of_its_seed() {
+    fn game_depends_only_on_seed() {
         let options = options(Path::new("nowhere"));
         let play = |seed: u32| {
             let mut player = Player::new(&options, None, seed, 0);

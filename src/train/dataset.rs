@@ -1,4 +1,4 @@
-//! Games from files to shuffled positions in memory.
+//! Dataset: shuffled positions read from game files.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,21 +11,21 @@ use super::record::Record;
 use super::sample::Sample;
 use crate::chess::{Move, Position};
 
-/// Scores beyond this, in centipawns, are not learnt: the game is decided.
+/// Positions with a larger score, in centipawns, are skipped: the game is decided.
 const MAX_SCORE: i16 = 3000;
 
-/// Whether a position says something about quiet play: not in check, no capture or promotion to be made, not decided.
+/// Whether a position is quiet: not in check, the move neither capture nor promotion, and the game not decided.
 #[must_use]
 pub fn is_quiet(position: &Position, mv: Move, score: i16) -> bool {
     !mv.is_noisy() && score.unsigned_abs() <= MAX_SCORE as u16 && !position.in_check()
 }
 
-/// Positions in memory, in the form in which they are learnt from.
+/// Positions in memory.
 #[derive(Debug)]
 pub struct Dataset<T = Sample> {
     /// Shuffled.
     pub training: Vec<T>,
-    /// From other games than those of `training`.
+    /// From other games than `training`.
     pub validation: Vec<T>,
     pub games: usize,
     pub plies: usize,
@@ -42,16 +42,16 @@ impl<T> Default for Dataset<T> {
     }
 }
 
-/// The files to read.
+/// Game files to read.
 pub struct Sources {
     files: Vec<PathBuf>,
 }
 
 impl Sources {
-    /// All files of games in the given folders (or files).
+    /// All game files in the given directories (or the files themselves).
     ///
     /// # Errors
-    /// When a folder cannot be read or there is no file.
+    /// When a directory cannot be read, or there is no game file.
     pub fn find(paths: &[PathBuf]) -> anyhow::Result<Sources> {
         let mut files = Vec::new();
         for path in paths {
@@ -62,7 +62,7 @@ impl Sources {
         anyhow::ensure!(
             !files.is_empty(),
             "no files of games (*{}) in {}",
-            archive::ENDING,
+            archive::FILE_SUFFIX,
             paths
                 .iter()
                 .map(|path| path.display().to_string())
@@ -76,9 +76,9 @@ impl Sources {
         self.files.len()
     }
 
-    /// Reads everything; a share of about `validation` (0.0 to 1.0) of the games is set apart, always the same games.
-    /// `make` gets every quiet position with its score (centipawns) and the game's result (0 lost, 1 drawn, 2 won), both
-    /// as the side to move sees them.
+    /// Reads all games. About `validation` (0.0 to 1.0) of them are kept for validation, always the same ones. `make` is called
+    /// with every quiet position, its score in centipawns and the game's result (0 lost, 1 drawn, 2 won), both from the point of
+    /// view of the side to move.
     ///
     /// # Errors
     /// When a file cannot be read or is damaged.
@@ -129,8 +129,8 @@ fn read_file<T>(
     let mut from = archive::open(path)?;
     let mut data = Dataset::default();
     while let Some(record) = Record::read(&mut from)? {
-        let apart = share_of(&record) < validation;
-        let into = if apart {
+        let is_validation = share_of(&record) < validation;
+        let into = if is_validation {
             &mut data.validation
         } else {
             &mut data.training
@@ -148,7 +148,7 @@ fn read_file<T>(
     Ok(data)
 }
 
-/// A number from 0.0 to 1.0 that depends on the game alone.
+/// A hash of the game as a number from 0.0 to 1.0.
 fn share_of(record: &Record) -> f64 {
     let mut bytes = Vec::new();
     record.write(&mut bytes);

@@ -1,8 +1,8 @@
-//! `knightwatch gauntlet`: this program against another engine, both by UCI and with a clock, to see how strong it is; or against
-//! itself, to see that nothing goes wrong.
+//! `knightwatch gauntlet`: games against another engine over UCI with a clock, to measure strength; or against itself, to test
+//! for errors.
 //!
-//! Who oversteps the clock loses the game. One in which both see a win of 15 pawns for six plies is won, and after 400 plies it
-//! is a draw. An engine that goes away, or answers with a move that there is not, ends it all.
+//! A player who exceeds the clock loses. Games are adjudicated as won at 15 pawns for six plies in both engines' view, and as
+//! drawn after 400 plies. An engine that exits or sends an illegal move ends the run.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,30 +10,30 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use super::contest::stats::Tally;
-use super::contest::{crew, pair};
-use super::datagen::HASH;
+use super::contest::stats::MatchStats;
+use super::contest::{pair, worker_pool};
+use super::datagen::HASH_MIB;
 use super::openings::Openings;
 use super::options::{GauntletOptions, TimeControl};
-use super::rival::Rival;
 use super::signal::stop_on_signal;
+use super::uci_engine::UciEngine;
 use crate::chess::{Color, Game};
 use crate::engine::{Searcher, Setting};
 use crate::progress::Progress;
 
-/// In a game a player may overstep the clock by less than so much, for what is lost between the processes.
-const MARGIN: Duration = Duration::from_millis(50);
+/// How much a player may exceed the clock in a game, for the latency between the processes.
+const TIME_MARGIN: Duration = Duration::from_millis(50);
 
-/// What either has where nothing else is said.
-const USUAL: [(&str, i64); 2] = [("Hash", 16), ("Threads", 1)];
+/// Options of both engines that are not set explicitly.
+const DEFAULT_OPTIONS: [(&str, i64); 2] = [("Hash", 16), ("Threads", 1)];
 
-/// Plays and prints what comes out, also when it is ended before.
+/// Plays the games and prints the result, also of an interrupted run.
 ///
 /// # Errors
-/// When an engine cannot be used or fails, or the openings cannot be, or no thread be started.
+/// When an engine fails, the openings cannot be used, or a thread cannot be started.
 pub fn run(options: &GauntletOptions) -> anyhow::Result<()> {
-    let openings = options.field.openings(0)?;
-    // Whatever is wrong with the options is told before the first game.
+    let openings = options.setup.openings(0)?;
+    // Report wrong options before the first game.
     let [us, them] = players(options)?.map(|player| player.name.clone());
     println!("{us} against {them}, {}", options.tc);
     let stop = stop_on_signal();
@@ -43,57 +43,60 @@ pub fn run(options: &GauntletOptions) -> anyhow::Result<()> {
         (pair < pairs && !stop.load(Ordering::Relaxed)).then_some(pair)
     };
     let worker = || {
-        // Set up when it is needed.
-        let mut table = None;
+        // Started with the first job of the thread.
+        let mut engines = None;
         let openings = &openings;
         move |pair| {
-            let table = match &mut table {
-                Some(table) => table,
-                none => none.insert(Table::new(options)?),
+            let engines = match &mut engines {
+                Some(engines) => engines,
+                none => none.insert(Engines::new(options)?),
             };
-            table.play(openings, pair)
+            engines.play(openings, pair)
         }
     };
-    let (mut tally, mut flags) = (Tally::default(), [0; 2]);
+    let (mut stats, mut time_losses) = (MatchStats::default(), [0; 2]);
     let mut progress = Progress::default();
-    let played = crew::work(
-        crew::size(options.field.threads),
+    let played = worker_pool::run(
+        worker_pool::thread_count(options.setup.threads),
         next,
         worker,
         |result: anyhow::Result<Pair>| {
             let result = result?;
-            tally.add(result.points);
-            for (all, flags) in flags.iter_mut().zip(result.flags) {
-                *all += flags;
+            stats.add(result.points);
+            for (all, time_losses) in time_losses.iter_mut().zip(result.time_losses) {
+                *all += time_losses;
             }
-            progress.show(|| tally.describe());
+            progress.show(|| stats.describe());
             Ok(())
         },
     );
     progress.clear();
     let seconds = progress.elapsed().as_secs_f64();
-    // What has been played counts, whatever has gone wrong then.
-    println!("{} in {seconds:.0} s", tally.describe());
-    let [ours, theirs] = flags;
-    println!("lost by the clock: {ours} of ours, {theirs} of theirs");
+    // Played games count, even after an error.
+    println!("{} in {seconds:.0} s", stats.describe());
+    let [ours, theirs] = time_losses;
+    println!("lost on time: {ours} by us, {theirs} by the opponent");
     played
 }
 
-/// Us and them.
-fn players(options: &GauntletOptions) -> anyhow::Result<[Rival; 2]> {
+/// Starts both engines: ours and the opponent.
+fn players(options: &GauntletOptions) -> anyhow::Result<[UciEngine; 2]> {
     let own = std::env::current_exe().context("cannot find this program")?;
     let them = match options.engine == Path::new("self") {
-        true => Rival::start(&own, &["uci"]),
-        false => Rival::start(&options.engine, &[]),
+        true => UciEngine::start(&own, &["uci"]),
+        false => UciEngine::start(&options.engine, &[]),
     };
-    let mut players = [Rival::start(&own, &["uci"])?, them?];
-    for (player, settings) in players.iter_mut().zip([&options.ours, &options.theirs]) {
-        for (name, value) in USUAL {
+    let mut players = [UciEngine::start(&own, &["uci"])?, them?];
+    for (player, settings) in players
+        .iter_mut()
+        .zip([&options.options, &options.opponent_options])
+    {
+        for (name, value) in DEFAULT_OPTIONS {
             if !settings
                 .iter()
                 .any(|(set, _)| set.eq_ignore_ascii_case(name))
             {
-                player.offer(name, value)?;
+                player.set_clamped(name, value)?;
             }
         }
         for (name, value) in settings {
@@ -103,41 +106,41 @@ fn players(options: &GauntletOptions) -> anyhow::Result<[Rival; 2]> {
     Ok(players)
 }
 
-/// What came of two games from one opening.
+/// Result of two games from one opening.
 struct Pair {
     /// Our half points in each.
     points: [u8; 2],
-    /// Games that we and they have lost by the clock.
-    flags: [u64; 2],
+    /// Games lost on time by us and by the opponent.
+    time_losses: [u64; 2],
 }
 
-/// Why a game is over before it is decided.
-enum End {
-    /// This player has overstepped the clock.
-    Flag(usize),
-    Broken(anyhow::Error),
+/// Reason for a game to end early.
+enum GameError {
+    /// This player has exceeded the clock.
+    TimeForfeit(usize),
+    Engine(anyhow::Error),
 }
 
-/// The players of one thread.
-struct Table {
-    players: [Rival; 2],
-    judge: Searcher,
+/// Engines of one thread.
+struct Engines {
+    players: [UciEngine; 2],
+    referee: Searcher,
     tc: TimeControl,
 }
 
-impl Table {
-    fn new(options: &GauntletOptions) -> anyhow::Result<Table> {
-        Ok(Table {
+impl Engines {
+    fn new(options: &GauntletOptions) -> anyhow::Result<Engines> {
+        Ok(Engines {
             players: players(options)?,
-            judge: Searcher::new(HASH, &Setting::default()),
+            referee: Searcher::new(HASH_MIB, &Setting::default()),
             tc: options.tc,
         })
     }
 
-    /// Two games from one opening.
+    /// Plays two games from one opening.
     fn play(&mut self, openings: &Openings, pair: u64) -> anyhow::Result<Pair> {
-        let start = pair::opening(openings, pair, &mut self.judge);
-        let (mut points, mut flags) = ([0; 2], [0; 2]);
+        let start = pair::opening(openings, pair, &mut self.referee);
+        let (mut points, mut time_losses) = ([0; 2], [0; 2]);
         for (points, first) in points.iter_mut().zip([Color::White, Color::Black]) {
             for player in &mut self.players {
                 player.new_game(&start)?;
@@ -148,29 +151,32 @@ impl Table {
                 let since = Instant::now();
                 let thought = self.players[side]
                     .think(game, &limits)
-                    .map_err(End::Broken)?;
-                match clocks.press(side, since.elapsed()) {
+                    .map_err(GameError::Engine)?;
+                match clocks.spend(side, since.elapsed()) {
                     true => Ok(Some(thought)),
-                    false => Err(End::Flag(side)),
+                    false => Err(GameError::TimeForfeit(side)),
                 }
             };
             *points = match pair::play_game(think, Game::new(start.clone()), first) {
                 Ok(outcome) => outcome.points(first),
-                Err(End::Flag(side)) => {
-                    flags[side] += 1;
+                Err(GameError::TimeForfeit(side)) => {
+                    time_losses[side] += 1;
                     [0, 2][side]
                 }
-                Err(End::Broken(error)) => return Err(error),
+                Err(GameError::Engine(error)) => return Err(error),
             };
         }
-        Ok(Pair { points, flags })
+        Ok(Pair {
+            points,
+            time_losses,
+        })
     }
 }
 
-/// What the two players have left.
+/// Clocks of both players.
 struct Clocks {
     left: [Duration; 2],
-    /// How much more they may take.
+    /// How much each player may still exceed the clock.
     margin: [Duration; 2],
     increment: Duration,
 }
@@ -179,12 +185,12 @@ impl Clocks {
     fn new(tc: TimeControl) -> Clocks {
         Clocks {
             left: [tc.base; 2],
-            margin: [MARGIN; 2],
+            margin: [TIME_MARGIN; 2],
             increment: tc.increment,
         }
     }
 
-    /// As UCI says it, where player 0 has this colour.
+    /// The UCI time limits, where player 0 has this color.
     fn limits(&self, first: Color) -> String {
         let [mut white, mut black] = self.left.map(|left| left.as_millis().max(1));
         if !first.is_white() {
@@ -194,9 +200,9 @@ impl Clocks {
         format!("wtime {white} btime {black} winc {inc} binc {inc}")
     }
 
-    /// A move of this player has taken so long. Whether there was time for it.
-    fn press(&mut self, side: usize, took: Duration) -> bool {
-        // What a move takes of the margin is no more there for the next one.
+    /// Subtracts the time of a move. Returns whether there was time for it.
+    fn spend(&mut self, side: usize, took: Duration) -> bool {
+        // The used part of the margin is not available to later moves.
         let overstepped = took.saturating_sub(self.left[side]);
         self.margin[side] = self.margin[side].saturating_sub(overstepped);
         self.left[side] = self.left[side].saturating_sub(took) + self.increment;
@@ -209,13 +215,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clocks_run_and_fall() {
+    fn clocks_subtract_time_and_margin() {
         let ms = Duration::from_millis;
         let mut clocks = Clocks::new(TimeControl {
             base: ms(1_000),
             increment: ms(20),
         });
-        assert!(clocks.press(0, ms(300)));
+        assert!(clocks.spend(0, ms(300)));
         assert_eq!(
             clocks.limits(Color::White),
             "wtime 720 btime 1000 winc 20 binc 20"
@@ -224,9 +230,9 @@ mod tests {
             clocks.limits(Color::Black),
             "wtime 1000 btime 720 winc 20 binc 20"
         );
-        assert!(clocks.press(1, ms(1_030)), "within the margin");
+        assert!(clocks.spend(1, ms(1_030)), "within the margin");
         assert_eq!(clocks.left, [ms(720), ms(20)]);
-        assert!(clocks.press(1, ms(39)));
-        assert!(!clocks.press(1, ms(21)), "which is used up");
+        assert!(clocks.spend(1, ms(39)));
+        assert!(!clocks.spend(1, ms(21)), "which is used up");
     }
 }

@@ -1,22 +1,22 @@
-//! The gradient: a tile of positions through the network and back.
+//! Gradient computation: forward and backward pass of a tile of positions.
 //!
-//! The loops are plain and the compiler vectorises them, once for each kind of processor; the only `unsafe` are the calls into the
-//! functions compiled for a processor that has been seen to be there.
+//! The loops are plain and vectorised by the compiler, once per instruction set. The only `unsafe` code is the calls of functions
+//! compiled for an instruction set that was detected.
 
 use super::model::{Layout, Row};
 use super::sample::Sample;
 use crate::engine::nnue::LANE;
 use crate::engine::nnue::features::bucket;
 
-/// Positions that run through a block of weights together.
+/// Positions that are processed together with a block of weights.
 pub const TILE: usize = 64;
 
-/// What the output should be: `wdl` of the game's result, the rest the score's expectation.
+/// Training target: `wdl` of the game's result, the rest is the score's expected result.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Share of the result, 0.0 to 1.0.
+    /// Weight of the result, 0.0 to 1.0.
     pub wdl: f32,
-    /// Centipawns of one unit of output.
+    /// Centipawns per unit of output.
     pub scale: f32,
 }
 
@@ -31,13 +31,13 @@ pub fn sigmoid(value: f32) -> f32 {
     1.0 / (1.0 + (-value).exp())
 }
 
-/// Sums over some positions.
+/// Loss sums over some positions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Loss {
-    /// Squared errors.
+    /// Sum of squared errors.
     pub squares: f64,
     pub count: u64,
-    /// Magnitudes of the outputs and of the scores / scale, over the positions that are not decided.
+    /// Sums of |output| and of |score| / scale over undecided positions.
     pub outputs: f64,
     pub scores: f64,
 }
@@ -50,7 +50,7 @@ impl Loss {
         self.scores += other.scores;
     }
 
-    /// The mean squared error.
+    /// Mean squared error.
     pub fn mean(&self) -> f64 {
         self.squares / self.count.max(1) as f64
     }
@@ -63,7 +63,7 @@ fn add(to: &mut [f32; LANE], values: &[f32; LANE]) {
     }
 }
 
-/// The sum of the values, by halves, so that it vectorises.
+/// Sum of the values, by halves, so that it vectorises.
 #[inline(always)]
 fn total(mut values: [f32; LANE]) -> f32 {
     let mut half = LANE / 2;
@@ -76,12 +76,12 @@ fn total(mut values: [f32; LANE]) -> f32 {
     values[0]
 }
 
-/// Scores beyond this, in centipawns, say little about the network's scale.
+/// Larger scores, in centipawns, are not used to measure the network's scale.
 const UNDECIDED: i16 = 600;
 
-/// The instructions that the loops are compiled for.
+/// Instruction set that the loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub enum SimdLevel {
     Plain,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -89,31 +89,31 @@ pub enum Level {
     Avx512,
 }
 
-impl Level {
-    /// The best that this processor has.
-    pub fn best() -> Level {
-        *Level::all().last().expect("there is one for all")
+impl SimdLevel {
+    /// The best one of this processor.
+    pub fn best() -> SimdLevel {
+        *SimdLevel::all().last().expect("there is one for all")
     }
 
-    /// All that this processor has, the best last.
-    pub fn all() -> Vec<Level> {
+    /// All of this processor, the best last.
+    pub fn all() -> Vec<SimdLevel> {
         #[allow(unused_mut)] // Elsewhere there is one.
-        let mut levels = vec![Level::Plain];
+        let mut levels = vec![SimdLevel::Plain];
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
-            levels.push(Level::Avx2);
+            levels.push(SimdLevel::Avx2);
             if is_x86_feature_detected!("avx512f") {
-                levels.push(Level::Avx512);
+                levels.push(SimdLevel::Avx512);
             }
         }
         levels
     }
 }
 
-/// The working space of one thread.
+/// Working memory of one thread.
 pub struct Tile {
     layout: Layout,
-    level: Level,
+    level: SimdLevel,
     samples: usize,
     features: Box<[[[u16; 32]; 2]; TILE]>,
     counts: [usize; TILE],
@@ -126,19 +126,19 @@ pub struct Tile {
 }
 
 impl Tile {
-    /// For networks of this layout.
+    /// Creates a tile for networks of this layout.
     ///
     /// # Panics
-    /// When `level` is beyond this processor.
-    pub fn new(layout: Layout, level: Level) -> Tile {
+    /// When the processor does not support `level`.
+    pub fn new(layout: Layout, level: SimdLevel) -> Tile {
         assert!(
-            level == Level::Plain || Level::best() != Level::Plain,
-            "instructions that this processor lacks"
+            level == SimdLevel::Plain || SimdLevel::best() != SimdLevel::Plain,
+            "instruction set not supported by this processor"
         );
         #[cfg(target_arch = "x86_64")]
         assert!(
-            level != Level::Avx512 || Level::best() == Level::Avx512,
-            "instructions that this processor lacks"
+            level != SimdLevel::Avx512 || SimdLevel::best() == SimdLevel::Avx512,
+            "instruction set not supported by this processor"
         );
         Tile {
             layout,
@@ -154,7 +154,7 @@ impl Tile {
         }
     }
 
-    /// Computes the loss of up to 64 samples and, where `gradient` is given, adds to it.
+    /// Computes the loss of up to 64 samples, and adds to `gradient`, if given.
     pub fn run(
         &mut self,
         weights: &[Row],
@@ -165,13 +165,13 @@ impl Tile {
         assert!(samples.len() <= TILE && weights.len() == self.layout.rows());
         self.load(samples, target);
         match self.level {
-            Level::Plain => self.pass(weights, gradient),
+            SimdLevel::Plain => self.pass(weights, gradient),
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `new` has seen that the processor has the instructions.
-            Level::Avx2 => unsafe { self.pass_avx2(weights, gradient) },
+            // SAFETY: `new` has checked that the processor has these instructions.
+            SimdLevel::Avx2 => unsafe { self.pass_avx2(weights, gradient) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `new` has seen that the processor has the instructions.
-            Level::Avx512 => unsafe { self.pass_avx512(weights, gradient) },
+            // SAFETY: `new` has checked that the processor has these instructions.
+            SimdLevel::Avx512 => unsafe { self.pass_avx512(weights, gradient) },
         }
         let mut loss = Loss {
             count: samples.len() as u64,

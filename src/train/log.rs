@@ -1,4 +1,4 @@
-//! What long runs say that make something.
+//! Output of long training runs.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,62 +7,66 @@ use anyhow::{Context, ensure};
 
 use crate::atomic_file;
 
-/// Says something on stdout. Whether anybody reads it or not, the run goes on: what it makes is not printed.
-pub fn say(line: &str) {
+/// Prints a line to stdout. Errors are ignored: the run matters more than its output.
+pub fn print_line(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// What a run of the trainer says, on the terminal and, as soon as there is a network, in a file beside it.
-pub struct Log {
+/// Log of a training run: printed, and also written to a file once there is a network.
+pub struct RunLog {
     path: PathBuf,
     text: String,
-    /// The file is this run's.
-    kept: bool,
+    /// The file is written.
+    has_file: bool,
 }
 
-impl Log {
-    /// The log of a run that is to write this network.
+impl RunLog {
+    /// Creates the log of a run that writes this network.
     ///
     /// # Errors
-    /// When there is no place for both.
-    pub fn beside(network: &Path) -> anyhow::Result<Log> {
+    /// When the log or the network cannot be written there.
+    pub fn for_network(network: &Path) -> anyhow::Result<RunLog> {
         let path = network.with_extension("log");
         let shown = network.display();
         ensure!(
             path != network,
-            "{shown} is where the log goes: --out needs another ending"
+            "the log would overwrite {shown}: --out must not end in .log"
         );
         let folder = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty());
         ensure!(
             folder.is_none_or(Path::is_dir),
-            "cannot write {shown}: there is no such folder"
+            "cannot write {shown}: its directory does not exist"
         );
-        Ok(Log {
+        Ok(RunLog {
             path,
             text: String::new(),
-            kept: false,
+            has_file: false,
         })
     }
 
-    /// Says it.
+    /// Logs a line.
     ///
     /// # Errors
-    /// When the file cannot be written any more.
-    pub fn line(&mut self, text: &str) -> anyhow::Result<()> {
-        say(text);
+    /// When the file cannot be written.
+    pub fn print(&mut self, text: &str) -> anyhow::Result<()> {
+        print_line(text);
         self.text += text;
         self.text.push('\n');
-        if self.kept { self.keep() } else { Ok(()) }
+        if self.has_file {
+            self.start_file()
+        } else {
+            Ok(())
+        }
     }
 
-    /// The network has been written; its log is written from now on.
+    /// Starts writing the file, after the network was written.
     ///
     /// # Errors
-    /// When it cannot be.
-    pub fn keep(&mut self) -> anyhow::Result<()> {
-        self.kept = true;
+    /// When the file cannot be written.
+    pub fn start_file(&mut self) -> anyhow::Result<()> {
+        self.has_file = true;
         atomic_file::write(&self.path, self.text.as_bytes())
             .with_context(|| format!("cannot write {}", self.path.display()))
     }

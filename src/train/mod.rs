@@ -1,35 +1,35 @@
-//! From games to a network: self-play ([`datagen`]), the archive of games ([`record`], [`archive`]) and the trainer ([`trainer`]);
-//! and from games to what is better: matches ([`contest`]), games against other engines ([`gauntlet`]), the levels of `strength` on
-//! a ladder ([`ladder`]), the tuner of the search's numbers ([`tune`]), that of the weights of the evaluation by hand ([`fit`]), and
-//! that of what a score means ([`chances`]).
+//! Training and measuring. From games to a network: self-play ([`datagen`]), game files ([`record`], [`archive`]) and the trainer
+//! ([`trainer`]). Playing strength: matches ([`contest`]), games against other engines ([`gauntlet`]), calibration of the
+//! `strength` levels ([`calibration`]), and tuners for search parameters ([`tune`]), the weights of the hand-crafted evaluation
+//! ([`texel`]) and the WDL model ([`fit_wdl`]).
 //!
-//! `knightwatch datagen` plays games and stores them; `knightwatch train` reads them and writes a network file that the engine
-//! loads; `knightwatch match` says which of two is stronger. Nothing comes from anywhere else.
+//! `knightwatch datagen` plays games and stores them; `knightwatch train` reads them and writes a network file for the engine;
+//! `knightwatch match` says which of two versions is stronger. No data from other sources is used.
 
 pub mod archive;
-pub mod chances;
 pub mod contest;
 pub mod datagen;
-pub mod fit;
+pub mod fit_wdl;
 pub mod record;
+pub mod texel;
 
+mod adjudication;
+pub mod calibration;
 mod dataset;
 pub mod gauntlet;
 mod kernel;
-pub mod ladder;
 mod log;
-mod meeting;
 mod model;
 mod openings;
 mod options;
-mod referee;
-mod rival;
 mod sample;
 pub mod signal;
+mod spin_barrier;
 pub mod trainer;
 pub mod tune;
+mod uci_engine;
 
 pub use options::{
-    ChancesOptions, DatagenOptions, FitOptions, GauntletOptions, LadderOptions, MatchOptions,
+    CalibrateOptions, DatagenOptions, FitWdlOptions, GauntletOptions, MatchOptions, TexelOptions,
     TrainOptions, TuneOptions,
 };

@@ -1,15 +1,15 @@
-//! The network in floating point: where each weight lies, how it starts, and how it becomes a [`Network`].
+//! Floating-point network: memory layout, initialization and quantisation.
 //!
-//! All parameters lie in one vector of rows of 32 values. The first layer is blocked: for each 32 hidden units the 768 rows of all
-//! inputs, so that one block (98 kB) stays in the second-level cache while a tile of positions runs through it.
+//! All parameters are in one vector of rows of 32 values. The first layer is blocked: for each 32 hidden units the 768 rows of
+//! all inputs, so that one block (98 kB) stays in the L2 cache while a tile of positions is processed.
 
 use crate::engine::nnue::features::INPUTS;
 use crate::engine::nnue::{LANE, Lane, Network, NetworkError, QA, QB, Shape};
 
-/// Weights stay within this bound, so that they fit the integers of the engine (128 / 64, with room for rounding).
+/// Weights are clipped to this bound, so that they fit the engine's integers (128 / 64, with room for rounding).
 pub const CLIP: f32 = 1.98;
 
-/// Thirty-two values, two cache lines.
+/// 32 values, two cache lines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(128))]
 pub struct Row(pub [f32; LANE]);
@@ -18,11 +18,11 @@ impl Row {
     pub const ZERO: Row = Row([0.0; LANE]);
 }
 
-/// Where the parameters lie in the vector of rows.
+/// Positions of the parameters in the vector of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub shape: Shape,
-    /// Rows of one perspective: hidden units / 32.
+    /// Rows per perspective: hidden units / 32.
     pub blocks: usize,
 }
 
@@ -68,7 +68,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Small random weights; `seed` decides them all.
+    /// Small random weights.
     pub fn random(shape: Shape, seed: u64) -> Model {
         let layout = Layout::new(shape);
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -88,7 +88,7 @@ impl Model {
         Model { layout, rows }
     }
 
-    /// A network taken up again; the output's scale is undone as far as `scale` (centipawns of one unit) asks for it.
+    /// Converts a network back; rescales the output to `scale` centipawns per unit.
     pub fn from_network(network: &Network, scale: f32) -> Model {
         let layout = Layout::new(network.shape());
         let blocks = layout.blocks;
@@ -114,7 +114,7 @@ impl Model {
         Model { layout, rows }
     }
 
-    /// The same with so many hidden units, no fewer than it has: those that come to it are random and have no say as yet.
+    /// The network with more hidden units. New ones have random inputs and zero output weights, so the evaluation is the same.
     pub fn widened(&self, hidden: usize, seed: u64) -> Model {
         let Layout { shape, blocks } = self.layout;
         let mut wide = Model::random(Shape { hidden, ..shape }, seed);
@@ -134,10 +134,10 @@ impl Model {
         wide
     }
 
-    /// The integer network, one unit of whose output is worth `scale` centipawns.
+    /// The integer network, with `scale` centipawns per unit of output.
     ///
     /// # Errors
-    /// When a weight is out of the integers' range, which [`CLIP`] prevents for all but absurd networks.
+    /// When a weight is out of range, which [`CLIP`] prevents for all but absurd networks.
     pub fn quantise(&self, name: &str, scale: i32) -> Result<Network, NetworkError> {
         let Layout { shape, blocks } = self.layout;
         let whole = |value: f32, unit: i32| (value * unit as f32).round();
@@ -181,7 +181,7 @@ mod tests {
     use crate::engine::nnue::Accumulators;
 
     #[test]
-    fn a_network_taken_up_again_is_the_same_network() {
+    fn network_round_trips_through_model() {
         let model = Model::random(
             Shape {
                 hidden: 64,
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wider_network_begins_as_the_narrow_one() {
+    fn widened_network_evaluates_the_same() {
         let shape = Shape {
             hidden: 32,
             buckets: 4,

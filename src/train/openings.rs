@@ -1,4 +1,4 @@
-//! Where games start: after some random moves, or at positions of a list.
+//! Openings: random moves or positions from a file.
 
 use std::path::Path;
 
@@ -7,32 +7,32 @@ use anyhow::{Context, ensure};
 use crate::chess::{Epd, Game, Position};
 use crate::input;
 
-/// Random plies before the engine plays; a coin decides on one more, so that both sides begin.
+/// Random plies before the engine plays; one more with a probability of 50 %, so that either side may be to move.
 const RANDOM_PLIES: usize = 8;
 
-/// The longest file of positions that is read, in bytes.
-const LONGEST: u64 = 512 << 20;
+/// Upper limit of an opening file, in bytes.
+const MAX_FILE_BYTES: u64 = 512 << 20;
 
-/// Who finds none fair of so many has lost his judgement, and plays what comes.
-const THROWS: u32 = 100;
+/// Random openings that are tried before an unbalanced one is accepted.
+const MAX_RANDOM_DRAWS: u32 = 100;
 
-/// What the games of a match start from.
+/// Source of a match's openings.
 pub(super) enum Openings {
-    /// Random moves, from a Chess960 position in so many cases of a hundred.
+    /// Random moves, from a Chess960 position in this percentage of cases.
     Random { seed: u32, chess960: u8 },
-    /// Positions in the order in which they are used, again and again.
+    /// A list of positions, used in order and repeatedly.
     Listed(Vec<Position>),
 }
 
 impl Openings {
-    /// The positions of a file of EPD or FEN lines, shuffled by the seed.
+    /// Loads a file of EPD or FEN lines, shuffled by the seed.
     ///
     /// # Errors
-    /// When the file cannot be read, with file and line when it is a line of it.
+    /// When the file cannot be read, or a line is invalid (with its number).
     pub fn load(path: &Path, seed: u32) -> anyhow::Result<Openings> {
         let name = path.display();
-        let text =
-            input::read_text(path, LONGEST).with_context(|| format!("cannot read {name}"))?;
+        let text = input::read_text(path, MAX_FILE_BYTES)
+            .with_context(|| format!("cannot read {name}"))?;
         let mut positions = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             if line.trim().is_empty() || line.starts_with('#') {
@@ -50,18 +50,18 @@ impl Openings {
         Ok(Openings::Listed(positions))
     }
 
-    /// Where the games of a pair start. Random moves are thrown again until the outcome is fair, or nothing seems to be; what
-    /// is on a list was chosen by somebody.
+    /// The opening of a pair. Random moves are drawn again until `is_fair` accepts the position or too many were rejected; listed
+    /// positions are always used.
     pub fn draw(&self, pair: u64, mut is_fair: impl FnMut(&Game) -> bool) -> Position {
         match self {
             Openings::Listed(positions) => positions[pair as usize % positions.len()].clone(),
             Openings::Random { seed, chess960 } => {
                 let mut rng = fastrand::Rng::with_seed(u64::from(*seed) << 32 | pair);
-                let mut throws = 0;
+                let mut draws = 0;
                 loop {
-                    throws += 1;
+                    draws += 1;
                     if let Some(start) = random(&mut rng, *chess960)
-                        && (throws > THROWS || is_fair(&Game::new(start.clone())))
+                        && (draws > MAX_RANDOM_DRAWS || is_fair(&Game::new(start.clone())))
                     {
                         return start;
                     }
@@ -71,7 +71,7 @@ impl Openings {
     }
 }
 
-/// A position some random plies into a game, of Chess960 in `chess960` percent; `None` when the game ended there.
+/// A position after some random plies, from Chess960 in `chess960` percent of cases; `None` if the game ended.
 pub(super) fn random(rng: &mut fastrand::Rng, chess960: u8) -> Option<Position> {
     let mut position = Position::startpos();
     if rng.u8(0..100) < chess960 {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_used_in_a_shuffled_order_and_again() {
+    fn openings_of_a_file_are_shuffled_and_repeated() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("openings.epd");
         let lines = "# two and a comment\n\n\
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn random_openings_depend_on_seed_and_pair_and_are_fair() {
+    fn openings_random_are_deterministic_and_fair() {
         let draw = |seed, pair| {
             let openings = Openings::Random { seed, chess960: 0 };
             openings.draw(pair, |game| game.position().turn().is_white())

@@ -1,4 +1,4 @@
-//! The arguments of `datagen`, `train`, `fit`, `match`, `gauntlet`, `ladder` and `tune`.
+//! Command line options of the training tools.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,63 +14,63 @@ use crate::engine::Elo;
 /// `knightwatch datagen`
 #[derive(Clone, Debug, clap::Args)]
 pub struct DatagenOptions {
-    /// The folder for the games; each run adds files
+    /// Directory for the games; each run adds files
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
-    /// Games at once [default: all cores]
+    /// Concurrent games [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads())]
     pub threads: Option<usize>,
-    /// Nodes after which no deeper iteration is begun; eight times as many end the search at once
+    /// Nodes after which no new iteration starts; eight times as many end the search at once
     #[arg(long, value_name = "SOFT", default_value_t = 120, value_parser = some::<u64>())]
     pub nodes: u64,
-    /// Stop after so many minutes [default: never]
+    /// Stop after this many minutes [default: never]
     #[arg(long, value_name = "M", value_parser = minutes)]
     pub minutes: Option<Duration>,
-    /// Stop after so many games
+    /// Stop after this many games
     #[arg(long, value_name = "N", value_parser = some::<u64>())]
     pub games: Option<u64>,
-    /// A network to play with [default: the embedded one, if there is one]
+    /// Network to play with [default: the embedded one, if there is one]
     #[arg(long, value_name = "FILE")]
     pub network: Option<PathBuf>,
-    /// Play with the hand-made evaluation even where a network is embedded
+    /// Play with the hand-crafted evaluation even if a network is embedded
     #[arg(long, conflicts_with = "network")]
     pub classical: bool,
-    /// Write a file at least every so many minutes
+    /// Write a file at least every M minutes
     #[arg(long, value_name = "M", default_value = "5", value_parser = minutes)]
     pub file_minutes: Duration,
-    /// Write a file when so many MiB of games are there; compressed they take about 0.6 of that
+    /// Write a file after this many MiB of games; compressed they take about 0.6 of that
     #[arg(long, value_name = "MIB", default_value_t = 20, value_parser = some::<usize>())]
     pub file_mib: usize,
-    /// Share of games that start from a Chess960 position, in percent
+    /// Share of games from Chess960 positions, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub chess960: u8,
-    /// Seed of the run; one that the folder has seen is refused [default: a fresh one]
+    /// Seed of the run; must be new in the directory [default: random]
     #[arg(long, value_name = "SEED")]
     pub seed: Option<u32>,
-    /// A word for the names of the files, such as the generation
+    /// Prefix of the file names, such as the generation
     #[arg(long, value_name = "WORD", default_value = "games")]
     pub label: String,
 }
 
-/// Where games between engines are played, and from which positions.
+/// Threads, openings and seed of engine games.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Field {
-    /// Games at once [default: all cores]
+pub struct MatchSetup {
+    /// Concurrent games [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads())]
     pub threads: Option<usize>,
-    /// Positions to start from, a file of EPD or FEN lines [default: eight or nine random plies]
+    /// Openings, a file of EPD or FEN lines [default: eight or nine random plies]
     #[arg(long, value_name = "FILE")]
     pub openings: Option<PathBuf>,
-    /// Decides on the openings, and on all else that is left to chance
+    /// Seed of the openings and of all other random choices
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u32,
 }
 
-impl Field {
-    /// What the games start from; random plies from Chess960 positions in so many cases of a hundred.
+impl MatchSetup {
+    /// The openings, with Chess960 positions in `chess960` percent of the random ones.
     ///
     /// # Errors
-    /// When the file of positions cannot be used.
+    /// When the opening file cannot be used.
     pub(super) fn openings(&self, chess960: u8) -> anyhow::Result<Openings> {
         let seed = self.seed;
         match &self.openings {
@@ -83,39 +83,39 @@ impl Field {
 /// `knightwatch match`
 #[derive(Clone, Debug, clap::Args)]
 pub struct MatchOptions {
-    /// What the one side evaluates with: a network file, `embedded`, `none` for the evaluation by hand, or `default`
+    /// Evaluation of the first side: a network file, `embedded`, `none` for the hand-crafted evaluation, or `default`
     #[arg(value_name = "NETWORK", default_value = "default")]
     pub network: String,
-    /// What its opponent evaluates with
+    /// Evaluation of its opponent
     #[arg(value_name = "OPPONENT", default_value = "default")]
     pub opponent: String,
-    /// A number of the search for the one side; needs a build with `--features tune`
+    /// Search parameter of the first side; needs a build with `--features tune`
     #[arg(long, value_name = "NAME=VALUE", value_parser = number)]
     pub set: Vec<(String, i32)>,
-    /// A number of the search for its opponent
+    /// Search parameter of its opponent
     #[arg(long, value_name = "NAME=VALUE", value_parser = number)]
     pub against: Vec<(String, i32)>,
-    /// Nodes after which no deeper iteration is begun
+    /// Nodes after which no new iteration starts
     #[arg(long, value_name = "SOFT", default_value_t = 5000, value_parser = some::<u64>())]
     pub nodes: u64,
-    /// Games, two for every opening; with `--sprt` at most so many
+    /// Games, two per opening; with `--sprt` the maximum
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = some::<u64>())]
     pub games: u64,
     #[command(flatten)]
-    pub field: Field,
-    /// Share of random openings that start from a Chess960 position, in percent
+    pub setup: MatchSetup,
+    /// Share of random openings from Chess960 positions, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100), conflicts_with = "openings")]
     pub chess960: u8,
-    /// End as soon as it is clear whether the one side is rather ELO1 than ELO0 stronger
+    /// Stop as soon as the test decides whether the first side is ELO1 or only ELO0 stronger
     #[arg(long, num_args = 2, value_names = ["ELO0", "ELO1"], value_parser = elo, allow_negative_numbers = true)]
     pub sprt: Option<Vec<f64>>,
 }
 
 impl MatchOptions {
-    /// The test that ends the match, if there is one.
+    /// The test that ends the match, if requested.
     ///
     /// # Errors
-    /// When it could never be decided.
+    /// When `elo0` is not below `elo1`.
     pub(super) fn sprt(&self) -> anyhow::Result<Option<Sprt>> {
         let Some(&[elo0, elo1]) = self.sprt.as_deref() else {
             return Ok(None);
@@ -131,33 +131,33 @@ impl MatchOptions {
 /// `knightwatch gauntlet`
 #[derive(Clone, Debug, clap::Args)]
 pub struct GauntletOptions {
-    /// An engine that speaks UCI, or `self` for another one of these
+    /// UCI engine, or `self` for a second instance of this one
     #[arg(value_name = "ENGINE")]
     pub engine: PathBuf,
-    /// An option of it, such as UCI_LimitStrength=true; may come again
-    #[arg(long, value_name = "NAME=VALUE", value_parser = option)]
-    pub theirs: Vec<(String, String)>,
-    /// An option of ours; without a word both have 16 MiB of hash and one thread
-    #[arg(long, value_name = "NAME=VALUE", value_parser = option)]
-    pub ours: Vec<(String, String)>,
-    /// The clock of a game in seconds, and what a move adds to it
+    /// UCI option of the opponent, such as UCI_LimitStrength=true; repeatable
+    #[arg(long = "opponent-option", value_name = "NAME=VALUE", value_parser = option)]
+    pub opponent_options: Vec<(String, String)>,
+    /// UCI option of this engine; repeatable. By default both have 16 MiB of hash and one thread
+    #[arg(long = "option", value_name = "NAME=VALUE", value_parser = option)]
+    pub options: Vec<(String, String)>,
+    /// Base time and increment in seconds
     #[arg(long, value_name = "BASE+INC", default_value = "8+0.08", value_parser = time_control)]
     pub tc: TimeControl,
-    /// Games, two for every opening
+    /// Games, two per opening
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = some::<u64>())]
     pub games: u64,
     #[command(flatten)]
-    pub field: Field,
+    pub setup: MatchSetup,
 }
 
-/// What is on each clock at first, and what a move adds to it.
+/// Base time and increment of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeControl {
     pub base: Duration,
     pub increment: Duration,
 }
 
-/// As it is written on the command line.
+/// The form of the command line.
 impl fmt::Display for TimeControl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (base, increment) = (self.base.as_secs_f64(), self.increment.as_secs_f64());
@@ -165,19 +165,19 @@ impl fmt::Display for TimeControl {
     }
 }
 
-/// The most threads that an option takes.
-const MOST_THREADS: u64 = 512;
+/// Upper limit of a number of threads.
+const MAX_THREADS: u64 = 512;
 
 fn threads() -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(1..=MOST_THREADS)
+    RangedU64ValueParser::new().range(1..=MAX_THREADS)
 }
 
-/// At least one.
+/// A number of at least 1.
 fn some<T: TryFrom<u64>>() -> RangedU64ValueParser<T> {
     RangedU64ValueParser::new().range(1..)
 }
 
-/// A number within these bounds, which are named.
+/// Parses a finite number for which `fits` holds; `expected` describes it in the error.
 fn number_of(text: &str, expected: &str, fits: impl FnOnce(&f64) -> bool) -> Result<f64, String> {
     let number = text.trim().parse().ok();
     number
@@ -227,33 +227,33 @@ fn time_control(text: &str) -> Result<TimeControl, String> {
     read().ok_or_else(|| "expected seconds and what a move adds, as in 8+0.08".to_owned())
 }
 
-/// `knightwatch ladder`
+/// `knightwatch calibrate`
 #[derive(Clone, Debug, clap::Args)]
-pub struct LadderOptions {
-    /// An engine that speaks UCI and plays at an Elo that is known when it is told to by UCI_Elo
+pub struct CalibrateOptions {
+    /// UCI engine that supports UCI_LimitStrength and UCI_Elo
     #[arg(value_name = "ENGINE")]
     pub engine: PathBuf,
     /// Levels of `strength` to measure; each plays the next one
     #[arg(long, value_name = "ELO", required = true, value_delimiter = ',', value_parser = level)]
     pub levels: Vec<Elo>,
-    /// Levels of the other engine to measure by, and how many positions it looks at for a move
+    /// Levels of the other engine with known Elo, and its nodes per move
     #[arg(long, value_name = "ELO@NODES", required = true, value_delimiter = ',', value_parser = anchor)]
     pub anchors: Vec<Anchor>,
-    /// A level plays the anchors that are no farther from it than this
+    /// A level plays the anchors within this distance
     #[arg(long, value_name = "ELO", default_value_t = 250)]
     pub near: u16,
-    /// Games of each two, two for every opening
+    /// Games of each pairing, two per opening
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = some::<u64>())]
     pub games: u64,
     #[command(flatten)]
-    pub field: Field,
+    pub setup: MatchSetup,
 }
 
-/// A level of the other engine.
+/// A level of the other engine with a known rating.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor {
     pub elo: u16,
-    /// How many positions it looks at for a move.
+    /// Nodes per move.
     pub nodes: u64,
 }
 
@@ -275,23 +275,23 @@ fn anchor(text: &str) -> Result<Anchor, String> {
 /// `knightwatch tune`
 #[derive(Clone, Debug, clap::Args)]
 pub struct TuneOptions {
-    /// How the run stands; a run that is in the file is gone on with
+    /// State of the run; continues the run in the file, if there is one
     #[arg(long, value_name = "FILE")]
     pub state: PathBuf,
-    /// Tune only this number; may come again [default: all of src/engine/params.rs]
+    /// Tune only this parameter; repeatable [default: all of src/engine/params.rs]
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
-    /// Nodes after which no deeper iteration is begun
+    /// Nodes after which no new iteration starts
     #[arg(long, value_name = "SOFT", default_value_t = 2500, value_parser = some::<u64>())]
     pub nodes: u64,
-    /// Games, two for every opening
+    /// Games, two per opening
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..))]
     pub games: u64,
-    /// How far a pair that is won moves a number in the end, in its steps
+    /// How far a won pair moves a parameter at the end, in its steps
     #[arg(long, value_name = "RATE", default_value_t = 0.006, value_parser = positive)]
     pub rate: f64,
     #[command(flatten)]
-    pub field: Field,
+    pub setup: MatchSetup,
 }
 
 fn number(text: &str) -> Result<(String, i32), String> {
@@ -305,10 +305,10 @@ fn number(text: &str) -> Result<(String, i32), String> {
 /// `knightwatch train`
 #[derive(Clone, Debug, clap::Args)]
 pub struct TrainOptions {
-    /// Folders (or files) of games
+    /// Directories (or files) of games
     #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
     pub data: Vec<PathBuf>,
-    /// The network to write; a log of the run is written beside it
+    /// Network file to write; the log has the same name with .log
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// Hidden units, a multiple of 32
@@ -320,84 +320,84 @@ pub struct TrainOptions {
     /// [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads())]
     pub threads: Option<usize>,
-    /// Times that the positions are gone through
+    /// Passes over the positions
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = some::<usize>())]
     pub epochs: usize,
-    /// End after so many minutes, if the epochs have not; the learning rate follows whichever comes first
+    /// Stop after this many minutes; the learning rate follows epochs or time, whichever ends first
     #[arg(long, value_name = "M", value_parser = minutes)]
     pub minutes: Option<Duration>,
-    /// Share of the game's result in the target, the rest is the score (0.0 to 1.0)
+    /// Weight of the game's result in the target, the rest is the score (0.0 to 1.0)
     #[arg(long, value_name = "W", default_value_t = 0.05, value_parser = share)]
     pub wdl: f64,
-    /// First learning rate; it falls to a hundredth of it along a cosine
+    /// Initial learning rate; it decays to a hundredth along a cosine
     #[arg(long, value_name = "RATE", default_value_t = 0.001, value_parser = positive)]
     pub rate: f64,
     /// Weight decay
     #[arg(long, value_name = "D", default_value_t = 0.01, value_parser = not_negative)]
     pub decay: f64,
-    /// Positions of a step [default: 4096 below five million positions, else 16384]
+    /// Batch size [default: 4096 below five million positions, else 16384]
     #[arg(long, value_name = "N", value_parser = some::<usize>())]
     pub batch: Option<usize>,
-    /// Centipawns of one unit of output, 40 to 2000 [default: fitted on the data]
+    /// Centipawns per unit of output, 40 to 2000 [default: fitted on the data]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(40..=2000))]
     pub scale: Option<u32>,
-    /// Share of the games that is set apart to measure with (0.0 to 1.0)
+    /// Share of the games used for validation (0.0 to 1.0)
     #[arg(long, value_name = "SHARE", default_value_t = 0.02, value_parser = share)]
     pub validation: f64,
-    /// Go on from this network instead of random weights; hidden units that it lacks are added
+    /// Continue from this network instead of random weights; missing hidden units are added
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
-    /// What the network is called [default: the name of its file]
+    /// Name of the network [default: its file name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 }
 
-/// `knightwatch fit`
+/// `knightwatch texel`
 #[derive(Clone, Debug, clap::Args)]
-pub struct FitOptions {
-    /// Folders (or files) of games
+pub struct TexelOptions {
+    /// Directories (or files) of games
     #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
     pub data: Vec<PathBuf>,
-    /// The table of weights to write, in place of src/engine/eval/weights.rs
+    /// File of weights to write, a replacement for src/engine/eval/weights.rs
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads())]
     pub threads: Option<usize>,
-    /// Times that the positions are gone through
+    /// Passes over the positions
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = some::<usize>())]
     pub epochs: usize,
-    /// Share of the game's result in the target, the rest is the score (0.0 to 1.0)
+    /// Weight of the game's result in the target, the rest is the score (0.0 to 1.0)
     #[arg(long, value_name = "W", default_value_t = 0.3, value_parser = share)]
     pub wdl: f64,
-    /// Centipawns of a first step; steps fall to a hundredth of it along a cosine
+    /// Initial step size in centipawns; it decays to a hundredth along a cosine
     #[arg(long, value_name = "RATE", default_value_t = 1.0, value_parser = positive)]
     pub rate: f64,
-    /// Positions of a step
+    /// Batch size
     #[arg(long, value_name = "N", default_value_t = 16_384, value_parser = some::<usize>())]
     pub batch: usize,
-    /// Centipawns after which the chances are e to 1 [default: fitted on the results]
+    /// Centipawns at which the odds are e to 1 [default: fitted on the results]
     #[arg(long, value_name = "K", value_parser = positive)]
     pub scale: Option<f64>,
-    /// Hold each weight where it was, as if so many positions said so
+    /// Regularization: hold each weight at its initial value with the weight of N positions
     #[arg(long, value_name = "N", default_value_t = 1000.0, value_parser = not_negative)]
     pub hold: f64,
-    /// Share of the games that is set apart to measure with (0.0 to 1.0)
+    /// Share of the games used for validation (0.0 to 1.0)
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = share)]
     pub validation: f64,
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 }
 
-/// `knightwatch chances`
+/// `knightwatch fit-wdl`
 #[derive(Clone, Debug, clap::Args)]
-pub struct ChancesOptions {
-    /// Folders (or files) of games
+pub struct FitWdlOptions {
+    /// Directories (or files) of games
     #[arg(long, value_name = "DIR", required = true, num_args = 1..)]
     pub data: Vec<PathBuf>,
-    /// Only positions whose scores are at most so many centipawns
+    /// Only positions with scores of at most this many centipawns
     #[arg(long, value_name = "CP", default_value_t = 600, value_parser = clap::value_parser!(i32).range(1..=3000))]
     pub within: i32,
 }

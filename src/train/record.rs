@@ -1,14 +1,14 @@
-//! One game as it is stored: four bytes a ply, in the layout of viriformat.
+//! Stored game: four bytes per ply, in the layout of viriformat.
 //!
-//! A game is its start position in 32 bytes, for every ply the move and its score (white-relative centipawns, for the position
-//! *before* the move) as two little-endian 16-bit numbers, and four zero bytes. Filters are applied when games are read, so that
-//! they can be changed without new games.
+//! A record is the starting position in 32 bytes; for every ply the move and its score (centipawns from White's point of view,
+//! for the position *before* the move) as two little-endian 16-bit numbers; and four zero bytes. Filters are applied when
+//! games are read, so that they can be changed without new games.
 
 use std::io::{self, Read};
 
 use crate::chess::{Bitboard, Color, Move, MoveKind, Piece, Position, Role, Square};
 
-/// How a game ended.
+/// Result of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     BlackWins,
@@ -27,7 +27,7 @@ impl Outcome {
     }
 }
 
-/// Why stored bytes are no game.
+/// Errors of reading a stored game.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     #[error(transparent)]
@@ -50,7 +50,7 @@ impl From<io::Error> for RecordError {
 pub struct Record {
     start: Position,
     outcome: Outcome,
-    /// Moves as they are stored, and scores.
+    /// Encoded moves and scores.
     plies: Vec<(u16, i16)>,
 }
 
@@ -58,7 +58,7 @@ const START: usize = 32;
 const UNMOVED_ROOK: u8 = 6;
 
 impl Record {
-    /// A game that has just begun.
+    /// Creates a game without moves.
     #[must_use]
     pub fn new(start: Position) -> Record {
         Record {
@@ -68,7 +68,7 @@ impl Record {
         }
     }
 
-    /// The next move, with its score in centipawns for White.
+    /// Appends a move with its score in centipawns for White.
     pub fn push(&mut self, mv: Move, score: i16) {
         self.plies.push((encode(mv), score));
     }
@@ -82,7 +82,7 @@ impl Record {
         self.outcome
     }
 
-    /// Moves in the game.
+    /// Number of moves.
     #[must_use]
     pub fn len(&self) -> usize {
         self.plies.len()
@@ -93,7 +93,7 @@ impl Record {
         self.plies.is_empty()
     }
 
-    /// Calls `visit` for every move with the position before it and the score for White.
+    /// Calls `visit` for every move, with the position before it and the score for White.
     ///
     /// # Errors
     /// When a stored move is not legal.
@@ -109,7 +109,7 @@ impl Record {
         Ok(())
     }
 
-    /// Appends the stored form.
+    /// Appends the encoded game.
     pub fn write(&self, into: &mut Vec<u8>) {
         pack(&self.start, self.outcome, into);
         for (code, score) in &self.plies {
@@ -119,10 +119,10 @@ impl Record {
         into.extend([0; 4]);
     }
 
-    /// The next game of a stream; `None` at its end.
+    /// Reads the next game of a stream; `None` at its end.
     ///
     /// # Errors
-    /// When reading fails or the bytes are no game.
+    /// When reading fails or the bytes are not a game.
     pub fn read(from: &mut impl Read) -> Result<Option<Record>, RecordError> {
         let mut packed = [0u8; START];
         let mut filled = 0;
@@ -155,7 +155,7 @@ impl Record {
     }
 }
 
-/// From, to, promotion (knight to queen 0..4) and kind (1 en passant, 2 castling, 3 promotion), from the lowest bit.
+/// From, to, promotion (0 knight to 3 queen) and kind (1 en passant, 2 castling, 3 promotion), from the lowest bit.
 fn encode(mv: Move) -> u16 {
     let squares = (mv.from().index() | mv.to().index() << 6) as u16;
     let promotion = mv.promotion().map_or(0, |role| role.index() as u16 - 1);
@@ -273,7 +273,7 @@ fn unpack(packed: &[u8; START]) -> Result<(Position, Outcome), RecordError> {
     Ok((position, outcome))
 }
 
-/// The position as Shredder-FEN. `rights`: by colour, the rooks on the king's and the queen's side.
+/// The position as Shredder-FEN. `rights`: by color, the king-side and the queen-side rook.
 fn fen(
     board: &[Option<Piece>; 64],
     rights: [(Option<Square>, Option<Square>); 2],
@@ -329,7 +329,7 @@ fn fen(
 mod tests {
     use super::*;
 
-    /// A random game, longer than most, and its record.
+    /// A random game and its record.
     fn random_game(seed: u64) -> (Record, Vec<(Position, Move, i16)>) {
         let mut rng = fastrand::Rng::with_seed(seed);
         let start = if seed.is_multiple_of(3) {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn games_survive_the_round_trip() {
+    fn records_round_trip() {
         let (mut bytes, mut games) = (Vec::new(), Vec::new());
         for seed in 0..200 {
             let (record, plies) = random_game(seed);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn the_layout_is_viriformat() {
+    fn record_layout_is_viriformat() {
         use viriformat::dataformat::Game;
         for seed in 0..200 {
             let (record, plies) = random_game(seed);
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_games_are_errors() {
+    fn damaged_records_are_errors() {
         let (record, _) = random_game(3);
         let mut bytes = Vec::new();
         record.write(&mut bytes);

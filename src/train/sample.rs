@@ -1,13 +1,13 @@
-//! One position as the trainer keeps it: 32 bytes, seen by the side to move.
+//! Training sample: one position in 32 bytes, from the point of view of the side to move.
 
 use crate::chess::{Color, Position, Role};
 use crate::engine::nnue::features::{is_mirrored, slot};
 
-/// A position, its score and the game's result, turned so that the side to move is the one at the bottom.
+/// A position with its score and the game's result, oriented so that the side to move plays up the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     occupied: u64,
-    /// Four bits a piece, in the order of the squares: the lower three the role, the upper one set for the side not to move.
+    /// Four bits per piece, in square order: the role in the lower three, the highest one set for the side not to move.
     pieces: [u8; 16],
     /// Centipawns.
     score: i16,
@@ -18,7 +18,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// `score` in centipawns and `result` (0 lost, 1 drawn, 2 won), both as the side to move sees them.
+    /// `score` in centipawns and `result` (0 lost, 1 drawn, 2 won) are from the point of view of the side to move.
     #[must_use]
     pub fn new(position: &Position, score: i16, result: u8) -> Sample {
         let us = position.turn();
@@ -62,13 +62,13 @@ impl Sample {
         f32::from(self.result) / 2.0
     }
 
-    /// Pieces on the board, kings included.
+    /// Number of pieces, kings included.
     #[must_use]
     pub fn count(&self) -> usize {
         self.occupied.count_ones() as usize
     }
 
-    /// The inputs that are on: for the side to move in `ours`, for the other in `theirs`; the first `count` of each.
+    /// The active inputs: `ours` for the side to move, `theirs` for the other; the first [`count`](Self::count) of each are set.
     #[inline]
     pub fn features(&self, ours: &mut [u16; 32], theirs: &mut [u16; 32]) {
         let our_flip = if is_mirrored(self.our_king.into()) {
@@ -101,7 +101,7 @@ mod tests {
     use crate::engine::nnue::features;
 
     #[test]
-    fn features_are_the_engines() {
+    fn sample_features_match_the_engine() {
         for fen in [
             "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
             "r1bk3r/p2pBpNp/n4n2/1p1NP2P/6P1/3P4/P1P1K3/q5b1 b - - 1 23",

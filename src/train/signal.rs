@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and the end of a terminal: the first ends a run when what is on is finished, the second at once.
+//! Termination signals of training runs: the first one finishes the running games, the second one exits at once.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::future::select_all;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Set when the process is told to end. Told so again, it ends.
+/// A flag set by the first termination signal. The second one exits the process.
 pub(super) fn stop_on_signal() -> Arc<AtomicBool> {
     on_signals(|| std::process::exit(1))
 }
 
-/// The same for who has something to save: the second flag is set when the process is told again.
+/// Like [`stop_on_signal`], for runs with data to save: the second flag is set by the second signal.
 pub(super) fn stop_and_save_on_signal() -> [Arc<AtomicBool>; 2] {
-    let at_once = Arc::new(AtomicBool::new(false));
-    let flag = at_once.clone();
+    let abort = Arc::new(AtomicBool::new(false));
+    let flag = abort.clone();
     [
         on_signals(move || flag.store(true, Ordering::Relaxed)),
-        at_once,
+        abort,
     ]
 }
 
-/// From when this returns on, signals set the flag; `again` is called for all but the first.
+/// Starts watching for signals: the first sets the flag, each further one calls `again`.
 fn on_signals(mut again: impl FnMut() + Send + 'static) -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
@@ -31,9 +31,9 @@ fn on_signals(mut again: impl FnMut() + Send + 'static) -> Arc<AtomicBool> {
     else {
         return stop;
     };
-    let inside = runtime.enter();
+    let guard = runtime.enter();
     let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];
-    // Under nohup the end of the terminal is to mean nothing.
+    // Under nohup the hangup is ignored.
     if !is_hangup_ignored() {
         kinds.push(SignalKind::hangup());
     }
@@ -41,7 +41,7 @@ fn on_signals(mut again: impl FnMut() + Send + 'static) -> Arc<AtomicBool> {
     let Ok(mut signals) = signals else {
         return stop;
     };
-    drop(inside);
+    drop(guard);
     let flag = stop.clone();
     let wait = async move {
         loop {
@@ -50,16 +50,16 @@ fn on_signals(mut again: impl FnMut() + Send + 'static) -> Arc<AtomicBool> {
                 again();
                 continue;
             }
-            let told = "finishing the games that are on; once more to end at once";
-            // The terminal may be what is gone.
-            let _ = writeln!(std::io::stderr(), "{told}");
+            let message = "finishing the running games; signal again to exit now";
+            // The terminal may be closed.
+            let _ = writeln!(std::io::stderr(), "{message}");
         }
     };
     std::thread::spawn(move || runtime.block_on(wait));
     stop
 }
 
-/// Whether this process was started so that SIGHUP is ignored, as by nohup; where the system does not tell, it is not.
+/// Whether SIGHUP is ignored by this process, as under nohup; `false` if the system does not say.
 pub fn is_hangup_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

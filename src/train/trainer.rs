@@ -1,8 +1,8 @@
-//! The trainer: threads that each push their share of a batch through the network, add up their gradients and take a step.
+//! Network trainer: data-parallel mini-batch training with AdamW.
 //!
-//! Every thread owns a replica of the weights and a gradient. A batch has two meetings: after the first, each thread sums all
-//! gradients over its own range of the parameters and moves that range (AdamW); after the second, each copies the others' ranges
-//! into its replica. No thread waits for a main thread, and no lock is ever contended.
+//! Every thread has a replica of the weights and a gradient. A batch has two barriers: after the first one, each thread sums all
+//! gradients over its own range of the parameters and updates that range; after the second one, each copies the other ranges
+//! into its replica. No thread waits for a main thread, and no lock is contended.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -13,29 +13,29 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
-use super::contest::crew;
+use super::contest::worker_pool;
 use super::dataset::{Dataset, Sources};
-use super::kernel::{Level, Loss, TILE, Target, Tile};
-use super::log::Log;
-use super::meeting::{Leave, Meeting};
+use super::kernel::{Loss, SimdLevel, TILE, Target, Tile};
+use super::log::RunLog;
 use super::model::{CLIP, Model, Row};
 use super::options::TrainOptions;
 use super::sample::Sample;
+use super::spin_barrier::{AbortOnPanic, SpinBarrier};
 use crate::atomic_file;
 use crate::engine::nnue::{Kernels, Network, Shape};
 
 const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.999;
-/// The last learning rate, as a share of the first.
-const LAST_RATE: f32 = 0.01;
-/// The scale of a network is at least and at most so many times the one that it was trained with.
-const RATIOS: [f64; 2] = [0.5, 2.0];
-/// Positions at most that the integer network is compared on at the end.
-const COMPARED: usize = 50_000;
+/// Final learning rate relative to the first.
+const FINAL_RATE_FACTOR: f32 = 0.01;
+/// Limits of a network's scale relative to the scale it was trained with.
+const SCALE_RATIO_LIMITS: [f64; 2] = [0.5, 2.0];
+/// Upper limit of positions on which the integer network is compared at the end.
+const MAX_COMPARED_POSITIONS: usize = 50_000;
 
-/// What a training run is, data apart.
+/// Settings of a training run.
 #[derive(Clone, Debug)]
-struct Plan {
+struct TrainingSettings {
     target: Target,
     batch: usize,
     epochs: usize,
@@ -46,51 +46,53 @@ struct Plan {
     seed: u64,
 }
 
-/// Reads the games, trains a network and writes it to `options.out`, after every epoch that was the best so far.
+/// Reads the games, trains a network and writes it to `options.out` after every epoch that is the best so far.
 ///
 /// # Errors
-/// When there are no games, a file cannot be read or written, or the options make no network.
+/// When there are no games, a file cannot be read or written, or the options are invalid.
 pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
     let shape = Shape {
         hidden: options.hidden,
         buckets: options.buckets,
     };
     shape.check()?;
-    let mut log = Log::beside(&options.out)?;
+    let mut log = RunLog::for_network(&options.out)?;
     let from = options.from.as_deref();
-    let from = from.map(|path| open(path, shape)).transpose()?;
-    let threads = crew::size(options.threads);
+    let from = from.map(|path| open_network(path, shape)).transpose()?;
+    let threads = worker_pool::thread_count(options.threads);
     let began = Instant::now();
     let sources = Sources::find(&options.data)?;
     let data = sources.load(threads, options.validation, options.seed, Sample::new)?;
-    let (learnt, apart) = (data.training.len(), data.validation.len());
-    log.line(&format!(
-        "data: {} files, {} games, {} plies, {} positions kept ({:.1} a game, {:.1} %), {apart} for validation; read in {:.1} s",
+    let (training_count, validation_count) = (data.training.len(), data.validation.len());
+    log.print(&format!(
+        "data: {} files, {} games, {} plies, {} positions kept ({:.1} a game, {:.1} %), {validation_count} for validation; read in {:.1} s",
         sources.len(),
         data.games,
         data.plies,
-        learnt + apart,
-        (learnt + apart) as f64 / data.games.max(1) as f64,
-        (learnt + apart) as f64 * 100.0 / data.plies.max(1) as f64,
+        training_count + validation_count,
+        (training_count + validation_count) as f64 / data.games.max(1) as f64,
+        (training_count + validation_count) as f64 * 100.0 / data.plies.max(1) as f64,
         began.elapsed().as_secs_f64()
     ))?;
     ensure!(
-        learnt >= 64 && apart > 0,
-        "too few positions: {learnt} to learn from, and {apart} set apart (--validation {})",
+        training_count >= 64 && validation_count > 0,
+        "too few positions: {training_count} to learn from, and {validation_count} set apart (--validation {})",
         options.validation
     );
     let scale = options
         .scale
         .map_or_else(|| fit_scale(&data.training), |scale| scale as f32);
-    let batch = options
-        .batch
-        .unwrap_or(if learnt < 5_000_000 { 4096 } else { 16_384 });
-    let plan = Plan {
+    let batch = options.batch.unwrap_or(if training_count < 5_000_000 {
+        4096
+    } else {
+        16_384
+    });
+    let settings = TrainingSettings {
         target: Target {
             wdl: options.wdl as f32,
             scale,
         },
-        batch: batch.min(learnt),
+        batch: batch.min(training_count),
         epochs: options.epochs,
         limit: options.minutes,
         rate: options.rate as f32,
@@ -102,27 +104,27 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         Some(network) => Model::from_network(&network, scale).widened(shape.hidden, options.seed),
         None => Model::random(shape, options.seed),
     };
-    log.line(&format!(
+    log.print(&format!(
         "network: (768 -> {}) x 2 -> 1 x {}; wdl {}, K {scale:.0}, batch {}, epochs {}, limit {:?}, rate {}, decay {}, seed {}, {} threads, {:?}",
-        shape.hidden, shape.buckets, options.wdl, plan.batch, plan.epochs, plan.limit, plan.rate, plan.decay, plan.seed, threads,
-        Level::best()
+        shape.hidden, shape.buckets, options.wdl, settings.batch, settings.epochs, settings.limit, settings.rate, settings.decay, settings.seed, threads,
+        SimdLevel::best()
     ))?;
     let name = options.name.clone().unwrap_or_else(|| stem(&options.out));
     let mut best: Option<(f64, Network)> = None;
     let mut failed = None;
-    train(model, &data, &plan, |report| {
+    train(model, &data, &settings, |report| {
         let result = (|| {
-            log.line(&report.line)?;
+            log.print(&report.line)?;
             let loss = report.validation.mean();
             ensure!(
                 loss.is_finite(),
-                "the loss is no number any more: with a lower --rate it may stay one"
+                "the loss is not finite; try a lower --rate"
             );
             if best.as_ref().is_none_or(|(least, _)| loss < *least) {
                 let network = report.model.quantise(&name, report.scale(scale))?;
                 atomic_file::write(&options.out, &network.to_bytes())
                     .with_context(|| format!("cannot write {}", options.out.display()))?;
-                log.keep()?;
+                log.start_file()?;
                 best = Some((loss, network));
             }
             anyhow::Ok(())
@@ -137,28 +139,28 @@ pub fn run(options: &TrainOptions) -> anyhow::Result<()> {
         return Err(error);
     }
     let (loss, network) = best.context("no epoch was finished")?;
-    let (integer, magnitude) = compare(&network, &data.validation, plan.target);
-    if RATIOS
+    let (integer, magnitude) = compare(&network, &data.validation, settings.target);
+    if SCALE_RATIO_LIMITS
         .map(|ratio| scaled(scale, ratio))
         .contains(&network.scale())
     {
-        log.line("its evaluations are not as large as the scores that it learned from: its scale is held at half or twice K")?;
+        log.print("the evaluations differ in size from the scores of the games; the scale is limited to half or twice K")?;
     }
-    log.line(&format!(
-        "best: validation {loss:.6}, as integers {integer:.6} (on up to {COMPARED}); scale {}, mean |evaluation| {magnitude:.0}; {} in {:.0} s",
+    log.print(&format!(
+        "best: validation {loss:.6}, as integers {integer:.6} (on up to {MAX_COMPARED_POSITIONS}); scale {}, mean |evaluation| {magnitude:.0}; {} in {:.0} s",
         network.scale(),
         options.out.display(),
         began.elapsed().as_secs_f64()
     ))
 }
 
-/// The network to go on with, if one of this shape can.
-fn open(path: &Path, shape: Shape) -> anyhow::Result<Network> {
+/// Opens the network to continue from, if it has a compatible shape.
+fn open_network(path: &Path, shape: Shape) -> anyhow::Result<Network> {
     let network = Network::open(path)?;
     let has = network.shape();
     ensure!(
         has.buckets == shape.buckets && has.hidden <= shape.hidden,
-        "{} has {} hidden units and {} output rows: it can only go on with --buckets {} and as many hidden units or more",
+        "{} has {} hidden units and {} output rows: continue with --buckets {} and at least as many hidden units",
         path.display(),
         has.hidden,
         has.buckets,
@@ -167,22 +169,22 @@ fn open(path: &Path, shape: Shape) -> anyhow::Result<Network> {
     Ok(network)
 }
 
-/// What one thread tells after an epoch.
-struct Report<'a> {
+/// Report of an epoch.
+struct EpochReport<'a> {
     model: &'a Model,
     validation: Loss,
     line: String,
 }
 
-impl Report<'_> {
-    /// Centipawns of one unit of output, so that evaluations are as large as the scores they were trained on.
+impl EpochReport<'_> {
+    /// Centipawns per unit of output at which evaluations are as large as the scores.
     fn scale(&self, trained: f32) -> i32 {
         let ratio = if self.validation.outputs > 0.0 {
             self.validation.scores / self.validation.outputs
         } else {
             1.0
         };
-        let [least, most] = RATIOS;
+        let [least, most] = SCALE_RATIO_LIMITS;
         scaled(trained, ratio.clamp(least, most))
     }
 }
@@ -191,7 +193,7 @@ fn scaled(scale: f32, ratio: f64) -> i32 {
     (f64::from(scale) * ratio).round() as i32
 }
 
-/// One thread's range of the parameters.
+/// One thread's range of the parameters, with the moments of AdamW.
 struct Shard {
     from: usize,
     weights: Vec<Row>,
@@ -199,38 +201,38 @@ struct Shard {
     second: Vec<Row>,
 }
 
-/// What the threads share.
+/// State shared by all threads.
 struct Shared<'a> {
     data: &'a Dataset,
-    plan: &'a Plan,
+    settings: &'a TrainingSettings,
     gradients: Vec<RwLock<Vec<Row>>>,
     shards: Vec<RwLock<Shard>>,
     losses: Vec<Mutex<(Loss, Loss)>>,
-    meeting: Meeting,
-    /// The learning rate of the next step, as bits of an `f32`.
+    barrier: SpinBarrier,
+    /// Learning rate of the next step, as the bits of an `f32`.
     rate: AtomicU32,
-    over: AtomicBool,
+    stop: AtomicBool,
 }
 
-/// Trains `model`; `report` is called after every epoch, from one thread, and may end it.
+/// Trains `model`. `report` is called after every epoch, on one thread, and may end the training.
 ///
 /// # Errors
 /// When a thread cannot be started.
 fn train(
     model: Model,
     data: &Dataset,
-    plan: &Plan,
-    report: impl FnMut(&Report) -> ControlFlow<()> + Send,
+    settings: &TrainingSettings,
+    report: impl FnMut(&EpochReport) -> ControlFlow<()> + Send,
 ) -> anyhow::Result<()> {
     let rows = model.layout.rows();
-    let share = rows.div_ceil(plan.threads);
+    let share = rows.div_ceil(settings.threads);
     let shared = Shared {
         data,
-        plan,
-        gradients: (0..plan.threads)
+        settings,
+        gradients: (0..settings.threads)
             .map(|_| RwLock::new(vec![Row::ZERO; rows]))
             .collect(),
-        shards: (0..plan.threads)
+        shards: (0..settings.threads)
             .map(|at| {
                 let range = (at * share).min(rows)..((at + 1) * share).min(rows);
                 let zeros = vec![Row::ZERO; range.len()];
@@ -242,21 +244,21 @@ fn train(
                 })
             })
             .collect(),
-        losses: (0..plan.threads).map(|_| Mutex::default()).collect(),
-        meeting: Meeting::new(plan.threads),
-        rate: AtomicU32::new(plan.rate.to_bits()),
-        over: AtomicBool::new(false),
+        losses: (0..settings.threads).map(|_| Mutex::default()).collect(),
+        barrier: SpinBarrier::new(settings.threads),
+        rate: AtomicU32::new(settings.rate.to_bits()),
+        stop: AtomicBool::new(false),
     };
     let mut report = Some(report);
     std::thread::scope(|scope| -> anyhow::Result<()> {
-        for thread in 0..plan.threads {
+        for thread in 0..settings.threads {
             let (shared, model) = (&shared, model.clone());
             let report = report.take();
             let work = move || {
-                let _leave = Leave(&shared.meeting);
+                let _abort = AbortOnPanic(&shared.barrier);
                 Worker {
                     thread,
-                    tile: Tile::new(model.layout, Level::best()),
+                    tile: Tile::new(model.layout, SimdLevel::best()),
                     model,
                     shared,
                 }
@@ -266,7 +268,7 @@ fn train(
                 .name("trainer".into())
                 .spawn_scoped(scope, work);
             if let Err(error) = started {
-                shared.meeting.leave();
+                shared.barrier.abort();
                 return Err(error).context("cannot start a thread");
             }
         }
@@ -282,25 +284,25 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// The first thread has `report` and leads: it sets the rate, decides on the end and speaks.
-    /// All end where one has gone: nobody is waited for who does not come.
-    fn run<F: FnMut(&Report) -> ControlFlow<()>>(&mut self, mut report: Option<F>) {
-        let (shared, plan) = (self.shared, self.shared.plan);
+    /// Runs the training loop. The thread with `report` is the leader: it sets the learning rate, ends the training and prints.
+    /// All threads stop when one has panicked.
+    fn run<F: FnMut(&EpochReport) -> ControlFlow<()>>(&mut self, mut report: Option<F>) {
+        let (shared, settings) = (self.shared, self.shared.settings);
         let count = shared.data.training.len();
-        let batches = count.div_ceil(plan.batch);
+        let batches = count.div_ceil(settings.batch);
         let began = Instant::now();
-        let mut spoken = began;
+        let mut last_report = began;
         let mut step = 0u32;
-        for epoch in 0..plan.epochs {
-            let order = Order::new(count, plan.seed ^ (epoch as u64 + 1));
+        for epoch in 0..settings.epochs {
+            let order = Permutation::new(count, settings.seed ^ (epoch as u64 + 1));
             let mut loss = Loss::default();
             for batch in 0..batches {
-                let range = batch * plan.batch..((batch + 1) * plan.batch).min(count);
+                let range = batch * settings.batch..((batch + 1) * settings.batch).min(count);
                 let size = range.len();
-                // The leader sets it for the next batch while others are still at their step.
+                // The leader sets the next rate while others are still in their step.
                 let rate = f32::from_bits(shared.rate.load(Ordering::Relaxed));
                 loss.add(&self.gradient(&order, range));
-                if !shared.meeting.wait() {
+                if !shared.barrier.wait() {
                     return;
                 }
                 step += 1;
@@ -308,34 +310,34 @@ impl Worker<'_> {
                 if report.is_some() {
                     let progress = self.progress(
                         began,
-                        (epoch * batches + batch + 1) as f32 / (plan.epochs * batches) as f32,
+                        (epoch * batches + batch + 1) as f32 / (settings.epochs * batches) as f32,
                     );
                     shared
                         .rate
-                        .store(cosine(plan.rate, progress).to_bits(), Ordering::Relaxed);
-                    shared.over.store(progress >= 1.0, Ordering::Relaxed);
-                    if spoken.elapsed() > Duration::from_secs(10) {
-                        spoken = Instant::now();
-                        let done = (epoch * count + (batch + 1) * plan.batch) as f64;
+                        .store(cosine(settings.rate, progress).to_bits(), Ordering::Relaxed);
+                    shared.stop.store(progress >= 1.0, Ordering::Relaxed);
+                    if last_report.elapsed() > Duration::from_secs(10) {
+                        last_report = Instant::now();
+                        let done = (epoch * count + (batch + 1) * settings.batch) as f64;
                         eprintln!(
                             "  {:.1} % {}, {:.2} M positions/s",
                             progress * 100.0,
-                            left(began, progress),
+                            time_left(began, progress),
                             done / began.elapsed().as_secs_f64() / 1e6
                         );
                     }
                 }
-                if !shared.meeting.wait() {
+                if !shared.barrier.wait() {
                     return;
                 }
                 self.gather();
-                if shared.over.load(Ordering::Relaxed) {
+                if shared.stop.load(Ordering::Relaxed) {
                     break;
                 }
             }
             let validation = self.validate();
             *lock(&shared.losses[self.thread]) = (loss, validation);
-            if !shared.meeting.wait() {
+            if !shared.barrier.wait() {
                 return;
             }
             if let Some(report) = &mut report {
@@ -345,36 +347,36 @@ impl Worker<'_> {
                     training.add(&losses.0);
                     validation.add(&losses.1);
                 }
-                let progress = self.progress(began, (epoch + 1) as f32 / plan.epochs as f32);
+                let progress = self.progress(began, (epoch + 1) as f32 / settings.epochs as f32);
                 let seconds = began.elapsed().as_secs_f64();
-                let speed = step as f64 * plan.batch as f64 / seconds;
+                let speed = step as f64 * settings.batch as f64 / seconds;
                 let line = format!(
                     "epoch {:>3}: loss {:.6}, validation {:.6}; {:.2} M positions/s, {:.2} M a thread; {seconds:.0} s, {}",
                     epoch + 1,
                     training.mean(),
                     validation.mean(),
                     speed / 1e6,
-                    speed / 1e6 / plan.threads as f64,
-                    left(began, progress)
+                    speed / 1e6 / settings.threads as f64,
+                    time_left(began, progress)
                 );
-                let told = report(&Report {
+                let flow = report(&EpochReport {
                     model: &self.model,
                     validation,
                     line,
                 });
-                if told.is_break() {
-                    shared.over.store(true, Ordering::Relaxed);
+                if flow.is_break() {
+                    shared.stop.store(true, Ordering::Relaxed);
                 }
             }
-            if !shared.meeting.wait() || shared.over.load(Ordering::Relaxed) {
+            if !shared.barrier.wait() || shared.stop.load(Ordering::Relaxed) {
                 break;
             }
         }
     }
 
-    /// This thread's share of a batch, into its gradient.
-    fn gradient(&mut self, order: &Order, batch: std::ops::Range<usize>) -> Loss {
-        let (shared, threads) = (self.shared, self.shared.plan.threads);
+    /// Computes the gradient of this thread's share of a batch.
+    fn gradient(&mut self, order: &Permutation, batch: std::ops::Range<usize>) -> Loss {
+        let (shared, threads) = (self.shared, self.shared.settings.threads);
         let mut gradient = write(&shared.gradients[self.thread]);
         gradient.fill(Row::ZERO);
         let mut loss = Loss::default();
@@ -390,16 +392,16 @@ impl Worker<'_> {
             loss.add(&self.tile.run(
                 &self.model.rows,
                 &samples,
-                shared.plan.target,
+                shared.settings.target,
                 Some(&mut gradient),
             ));
         }
         loss
     }
 
-    /// AdamW on this thread's range of the parameters.
+    /// AdamW step on this thread's range of the parameters.
     fn step(&mut self, step: u32, rate: f32, batch: usize) {
-        let (shared, plan) = (self.shared, self.shared.plan);
+        let (shared, settings) = (self.shared, self.shared.settings);
         let gradients: Vec<RwLockReadGuard<Vec<Row>>> = shared.gradients.iter().map(read).collect();
         let mut shard = write(&shared.shards[self.thread]);
         let Shard {
@@ -429,7 +431,7 @@ impl Worker<'_> {
                 second.0[lane] = BETA2 * second.0[lane] + (1.0 - BETA2) * slope * slope;
                 let direction = first.0[lane] * first_correction
                     / ((second.0[lane] * second_correction).sqrt() + 1e-8);
-                let weight = weights.0[lane] * (1.0 - rate * plan.decay) - rate * direction;
+                let weight = weights.0[lane] * (1.0 - rate * settings.decay) - rate * direction;
                 weights.0[lane] = weight.clamp(-clip, clip);
             }
         }
@@ -443,25 +445,25 @@ impl Worker<'_> {
         }
     }
 
-    /// The loss on this thread's share of the validation set.
+    /// Loss on this thread's share of the validation set.
     fn validate(&mut self) -> Loss {
         let samples = &self.shared.data.validation;
-        let share = samples.len().div_ceil(self.shared.plan.threads);
+        let share = samples.len().div_ceil(self.shared.settings.threads);
         let from = (self.thread * share).min(samples.len());
         let mut loss = Loss::default();
         for tile in samples[from..(from + share).min(samples.len())].chunks(TILE) {
             loss.add(
                 &self
                     .tile
-                    .run(&self.model.rows, tile, self.shared.plan.target, None),
+                    .run(&self.model.rows, tile, self.shared.settings.target, None),
             );
         }
         loss
     }
 
-    /// How far the run is (0.0 to 1.0): by epochs, or by time where that is further.
+    /// Progress of the run (0.0 to 1.0): by epochs or by time, whichever is further.
     fn progress(&self, began: Instant, epochs: f32) -> f32 {
-        let time = self.shared.plan.limit.map_or(0.0, |limit| {
+        let time = self.shared.settings.limit.map_or(0.0, |limit| {
             began.elapsed().as_secs_f32() / limit.as_secs_f32()
         });
         epochs.max(time).min(1.0)
@@ -471,11 +473,11 @@ impl Worker<'_> {
 /// The learning rate after `progress` of the run.
 pub(super) fn cosine(rate: f32, progress: f32) -> f32 {
     let share = 0.5 * (1.0 + (std::f32::consts::PI * progress).cos());
-    rate * (LAST_RATE + (1.0 - LAST_RATE) * share)
+    rate * (FINAL_RATE_FACTOR + (1.0 - FINAL_RATE_FACTOR) * share)
 }
 
-/// The time left after `progress` of the run.
-pub(super) fn left(began: Instant, progress: f32) -> String {
+/// The time left after `progress` of the run, as text.
+pub(super) fn time_left(began: Instant, progress: f32) -> String {
     let seconds = began.elapsed().as_secs_f32() * (1.0 / progress.max(1e-6) - 1.0);
     format!(
         "{:.0} min {:02.0} s left",
@@ -484,23 +486,23 @@ pub(super) fn left(began: Instant, progress: f32) -> String {
     )
 }
 
-/// A permutation of `0..count` that costs no memory: the set is shuffled once when it is read, and every epoch strides through
-/// it differently, so that batches never repeat.
-struct Order {
+/// A permutation of `0..count` that needs no memory: the set is shuffled once when it is read, and every epoch visits it with
+/// another stride, so that batches never repeat.
+struct Permutation {
     count: u64,
     stride: u64,
     offset: u64,
 }
 
-impl Order {
-    fn new(count: usize, seed: u64) -> Order {
+impl Permutation {
+    fn new(count: usize, seed: u64) -> Permutation {
         let mut rng = fastrand::Rng::with_seed(seed);
         let count = count as u64;
         let mut stride = rng.u64(0..count) | 1;
         while gcd(stride, count) != 1 {
             stride = rng.u64(0..count) | 1;
         }
-        Order {
+        Permutation {
             count,
             stride,
             offset: rng.u64(0..count),
@@ -516,7 +518,7 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The scale K for which `sigmoid(score / K)` best foretells the results, on a part of the data.
+/// The scale K for which `sigmoid(score / K)` best predicts the results, on a part of the data.
 fn fit_scale(samples: &[Sample]) -> f32 {
     let step = samples.len().div_ceil(500_000);
     best_scale(|scale| {
@@ -528,7 +530,7 @@ fn fit_scale(samples: &[Sample]) -> f32 {
     })
 }
 
-/// The scale of the least error, by golden-section search.
+/// The scale of the lowest error, by golden-section search.
 pub(super) fn best_scale(error: impl Fn(f32) -> f64) -> f32 {
     let golden = 0.618_034;
     let (mut low, mut high) = (40.0f32, 2000.0f32);
@@ -543,11 +545,11 @@ pub(super) fn best_scale(error: impl Fn(f32) -> f64) -> f32 {
     (low + high) / 2.0
 }
 
-/// The integer network's loss on a part of the validation set, and its mean magnitude in centipawns.
+/// The integer network's loss on a part of the validation set, and its mean |evaluation| in centipawns.
 fn compare(network: &Network, samples: &[Sample], target: Target) -> (f64, f64) {
     let kernels = Kernels::best();
     let (mut loss, mut magnitude) = (0.0, 0.0);
-    let step = samples.len().div_ceil(COMPARED).max(1);
+    let step = samples.len().div_ceil(MAX_COMPARED_POSITIONS).max(1);
     let chosen: Vec<&Sample> = samples.iter().step_by(step).collect();
     for sample in &chosen {
         let (mut ours, mut theirs) = ([0; 32], [0; 32]);

@@ -1,4 +1,4 @@
-//! The gradient against finite differences, and learning by heart.
+//! Tests of the trainer: gradients against finite differences, and memorization.
 
 use super::*;
 use crate::chess::Position;
@@ -6,7 +6,7 @@ use crate::engine::nnue::LANE;
 use crate::train::kernel::sigmoid;
 use crate::train::model::Layout;
 
-/// Positions of random games with made-up scores.
+/// Positions of random games with random scores.
 fn samples(count: usize, seed: u64) -> Vec<Sample> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut samples = Vec::new();
@@ -24,13 +24,13 @@ fn samples(count: usize, seed: u64) -> Vec<Sample> {
 }
 
 #[test]
-fn the_gradient_is_that_of_finite_differences() {
+fn gradient_matches_finite_differences() {
     let shape = Shape {
         hidden: 32,
         buckets: 4,
     };
     let mut model = Model::random(shape, 5);
-    // Larger weights, so that values beyond the clipping occur too.
+    // Larger weights, so that values are clipped as well.
     model
         .rows
         .iter_mut()
@@ -41,7 +41,7 @@ fn the_gradient_is_that_of_finite_differences() {
         wdl: 0.3,
         scale: 300.0,
     };
-    let mut tile = Tile::new(model.layout, Level::Plain);
+    let mut tile = Tile::new(model.layout, SimdLevel::Plain);
     let mut gradient = vec![Row::ZERO; model.layout.rows()];
     tile.run(&model.rows, &samples, target, Some(&mut gradient));
     let mut rng = fastrand::Rng::with_seed(7);
@@ -75,7 +75,7 @@ fn the_gradient_is_that_of_finite_differences() {
 }
 
 #[test]
-fn all_levels_agree() {
+fn simd_levels_agree() {
     let model = Model::random(
         Shape {
             hidden: 96,
@@ -88,14 +88,14 @@ fn all_levels_agree() {
         wdl: 0.1,
         scale: 400.0,
     };
-    let run = |level: Level| {
+    let run = |level: SimdLevel| {
         let mut gradient = vec![Row::ZERO; model.layout.rows()];
         let loss =
             Tile::new(model.layout, level).run(&model.rows, &samples, target, Some(&mut gradient));
         (loss.squares, gradient)
     };
-    let plain = run(Level::Plain);
-    for level in Level::all() {
+    let plain = run(SimdLevel::Plain);
+    for level in SimdLevel::all() {
         let other = run(level);
         assert!((plain.0 - other.0).abs() < 1e-6, "{level:?}");
         for (a, b) in plain.1.iter().zip(&other.1) {
@@ -105,12 +105,12 @@ fn all_levels_agree() {
     }
 }
 
-fn plan(threads: usize, epochs: usize) -> Plan {
+fn settings(threads: usize, epochs: usize) -> TrainingSettings {
     let target = Target {
         wdl: 0.0,
         scale: 300.0,
     };
-    Plan {
+    TrainingSettings {
         target,
         batch: 250,
         epochs,
@@ -131,15 +131,15 @@ fn learn(threads: usize, data: &Dataset, epochs: usize) -> (Model, Loss) {
         },
         1,
     );
-    let report = |report: &Report| {
+    let report = |report: &EpochReport| {
         last = Some((report.model.clone(), report.validation));
         ControlFlow::Continue(())
     };
-    train(model, data, &plan(threads, epochs), report).unwrap();
+    train(model, data, &settings(threads, epochs), report).unwrap();
     last.unwrap()
 }
 
-/// As many positions, which are also those to measure with.
+/// 1,000 positions, used for training and validation.
 fn thousand() -> Dataset {
     let training = samples(1000, 11);
     Dataset {
@@ -150,36 +150,36 @@ fn thousand() -> Dataset {
 }
 
 #[test]
-fn a_thousand_positions_are_learnt_by_heart() {
+fn training_memorizes_1000_positions() {
     let data = thousand();
     let (model, loss) = learn(2, &data, 250);
     assert!(loss.mean() < 1e-4, "the loss stays at {}", loss.mean());
     let network = model.quantise("heart", 300).unwrap();
-    let (integer, _) = compare(&network, &data.validation, plan(1, 1).target);
+    let (integer, _) = compare(&network, &data.validation, settings(1, 1).target);
     assert!(integer < 5e-4, "the integers lose too much: {integer}");
 }
 
 #[test]
-fn a_report_can_end_it() {
+fn report_can_end_training() {
     let data = thousand();
     let shape = Shape {
         hidden: 32,
         buckets: 2,
     };
     let mut epochs = 0;
-    let report = |_: &Report| {
+    let report = |_: &EpochReport| {
         epochs += 1;
         match epochs {
             3 => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         }
     };
-    train(Model::random(shape, 1), &data, &plan(2, 50), report).unwrap();
+    train(Model::random(shape, 1), &data, &settings(2, 50), report).unwrap();
     assert_eq!(epochs, 3);
 }
 
 #[test]
-fn threads_learn_the_same() {
+fn training_does_not_depend_on_threads() {
     let training = samples(600, 12);
     let data = Dataset {
         validation: samples(100, 13),
@@ -196,9 +196,9 @@ fn threads_learn_the_same() {
 }
 
 #[test]
-fn an_order_is_a_permutation() {
+fn permutation_visits_each_index_once() {
     for (count, seed) in [(64, 1), (1000, 2), (4096, 3), (99_991, 4)] {
-        let order = Order::new(count, seed);
+        let order = Permutation::new(count, seed);
         let mut seen = vec![false; count];
         (0..count).for_each(|at| seen[order.at(at)] = true);
         assert!(seen.into_iter().all(|seen| seen));
@@ -206,14 +206,14 @@ fn an_order_is_a_permutation() {
 }
 
 #[test]
-fn the_rate_falls_along_a_cosine() {
+fn learning_rate_follows_a_cosine() {
     assert_eq!(cosine(1.0, 0.0), 1.0);
     assert!((cosine(1.0, 0.5) - 0.505).abs() < 1e-3);
-    assert!((cosine(1.0, 1.0) - LAST_RATE).abs() < 1e-6);
+    assert!((cosine(1.0, 1.0) - FINAL_RATE_FACTOR).abs() < 1e-6);
 }
 
 #[test]
-fn the_scale_is_found() {
+fn scale_is_fitted() {
     let mut rng = fastrand::Rng::with_seed(14);
     let start = Position::startpos();
     let samples: Vec<Sample> = (0..20_000)

@@ -344,7 +344,7 @@ mod tests {
             (Some(Color::Black), Some(true))
         );
         assert_eq!(filter.since.map(|at| at + DAY_MS), filter.until);
-        assert_eq!(some.page().expect("a page").most, MOST_LISTED);
+        assert_eq!(some.page().expect("a page").limit, MOST_LISTED);
         let millis = question(&[("since", "1779580800000")]);
         assert_eq!(millis.filter().expect("a filter").since, filter.since);
     }

@@ -41,7 +41,7 @@ use tracing::{debug, warn};
 
 use crate::events::Event;
 use crate::metrics::{Health, Metrics};
-use crate::serve::{self, Bounds};
+use crate::serve::{self, ServerLimits};
 pub use guest::{Answer, Call, door};
 pub use orders::{ALL_ORDERS, Orders};
 
@@ -55,10 +55,10 @@ use wire::Guest;
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Who may connect: some hundred windows, and nobody who says or takes nothing for long.
-const BOUNDS: Bounds = Bounds {
-    connections: 256,
-    head: Duration::from_secs(10),
-    stall: Duration::from_secs(30),
+const SERVER_LIMITS: ServerLimits = ServerLimits {
+    max_connections: 256,
+    head_timeout: Duration::from_secs(10),
+    stall_timeout: Duration::from_secs(30),
 };
 
 /// What is on its way gets this long when the page closes.
@@ -218,7 +218,12 @@ async fn serve(
     };
     let app = router(house, parts.play, parts.orders, key);
     let follow = feed.follow(parts.events, parts.metrics, records);
-    let server = serve::serve(listener, app, BOUNDS, closing.clone().cancelled_owned());
+    let server = serve::serve(
+        listener,
+        app,
+        SERVER_LIMITS,
+        closing.clone().cancelled_owned(),
+    );
     let overdue = async {
         closing.cancelled().await;
         // Who keeps a connection open all the same is cut off.

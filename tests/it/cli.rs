@@ -98,7 +98,7 @@ fn wrong_usage_exits_with_2() {
         &["gauntlet"],
         &["gauntlet", "self", "--tc", "8"],
         &["gauntlet", "self", "--tc", "0+1"],
-        &["gauntlet", "self", "--ours", "Hash"],
+        &["gauntlet", "self", "--option", "Hash"],
         &["gauntlet", "self", "--games", "0"],
         &["gauntlet", "self", "--seed", "4294967296"],
         &["datagen", "--data", "x", "--games", "0"],
@@ -107,9 +107,9 @@ fn wrong_usage_exits_with_2() {
         &["train", "--data", "x", "--out", "y", "--rate", "nan"],
         &["train", "--data", "x", "--out", "y", "--minutes", "1e30"],
         &["train", "--data", "x", "--out", "y", "--epochs", "0"],
-        &["fit", "--data", "x", "--out", "y", "--scale=-5"],
+        &["texel", "--data", "x", "--out", "y", "--scale=-5"],
         &[
-            "ladder",
+            "calibrate",
             "stockfish",
             "--levels",
             "900",
@@ -117,7 +117,7 @@ fn wrong_usage_exits_with_2() {
             "1350@1",
         ],
         &[
-            "ladder",
+            "calibrate",
             "stockfish",
             "--levels",
             "1000",
@@ -125,7 +125,7 @@ fn wrong_usage_exits_with_2() {
             "1350",
         ],
         &["tune"],
-        &["fit", "--data", "games"],
+        &["texel", "--data", "games"],
         &[],
     ] {
         assert_eq!(output(arguments).status.code(), Some(2), "{arguments:?}");
@@ -241,8 +241,9 @@ fn a_match_ends_with_its_result() {
 }
 
 #[test]
-fn a_gauntlet_ends_with_its_result_and_the_flags() {
-    let short = "gauntlet self --tc 1+0.01 --games 2 --threads 1 --theirs UCI_LimitStrength=true";
+fn gauntlet_prints_result_and_losses_on_time() {
+    let short =
+        "gauntlet self --tc 1+0.01 --games 2 --threads 1 --opponent-option UCI_LimitStrength=true";
     let printed = stdout(&short.split(' ').collect::<Vec<_>>());
     let lines: Vec<&str> = printed.lines().collect();
     assert!(
@@ -250,7 +251,7 @@ fn a_gauntlet_ends_with_its_result_and_the_flags() {
         "{printed}"
     );
     assert!(lines[1].starts_with("2 games: +"), "{printed}");
-    assert!(lines[2].starts_with("lost by the clock: "), "{printed}");
+    assert!(lines[2].starts_with("lost on time: "), "{printed}");
 }
 
 #[test]
@@ -269,17 +270,23 @@ fn what_is_wrong_with_an_engine_is_told() {
     let beside = beside.to_str().unwrap();
     for (arguments, words) in [
         (&["nowhere/engine"][..], "cannot start nowhere/engine"),
-        (&["/bin/true"], "/bin/true has gone"),
-        (&["self", "--theirs", "Courage=1"], "has no option Courage"),
-        (&["self", "--ours", "Hash=big"], "and big is none of them"),
-        (&[cheat, "--games", "2", "--tc", "1+0"], "Cheat said in "),
+        (&["/bin/true"], "/bin/true has exited"),
+        (
+            &["self", "--opponent-option", "Courage=1"],
+            "has no option Courage",
+        ),
+        (&["self", "--option", "Hash=big"], ", not big"),
+        (
+            &[cheat, "--games", "2", "--tc", "1+0"],
+            "Cheat sent no legal move in ",
+        ),
         (
             &[cheat, "--openings", beside],
             "4k3/8/8/8/8/8/8/5KR1 w K - 0 1 is a position of Chess960: Cheat has no option UCI_Chess960",
         ),
         (
             &["/bin/cat"],
-            "/bin/cat has said nothing for 10 s, and uciok was to come",
+            "/bin/cat has sent nothing for 10 s, expected uciok",
         ),
     ] {
         let refused = output(&[&["gauntlet"], arguments].concat());
@@ -560,7 +567,7 @@ fn a_typo_gets_a_suggestion() {
         (&["sim", "--team", "Bots,pasword=x"], "password"),
         (&["sim", "--quirk", "castlin=e1h1"], "castling"),
         (&["sim", "--faults", script.to_str().unwrap()], "speed"),
-        (&["gauntlet", "self", "--ours", "Treads=2"], "Threads"),
+        (&["gauntlet", "self", "--option", "Treads=2"], "Threads"),
     ] {
         let refused = output(arguments);
         assert!(!refused.status.success(), "{arguments:?}");

@@ -1,11 +1,11 @@
-//! Every method of the client against the Lichess in a box: two readings of the same documents, held against each other.
+//! Every method of the client against the simulator: two implementations of the same documentation.
 
 use std::time::Duration;
 
 use futures::StreamExt;
 use knightwatch::chess::Color;
 use knightwatch::lichess::model::{
-    ChallengeStatus, ColorWish, DeclineReason, Direction, Event, GameEvent, GameFull, GameId,
+    ChallengeStatus, ColorChoice, DeclineReason, Direction, Event, GameEvent, GameFull, GameId,
     GameState, GameTime, NewChallenge, Room, Speed, Status, TimeControl, Username, Variant,
 };
 use knightwatch::lichess::{Client, Endpoint, EventStream, GameStream};
@@ -55,13 +55,13 @@ fn blitz(rated: bool) -> NewChallenge {
             increment: 2,
         },
         rated,
-        color: ColorWish::White,
+        color: ColorChoice::White,
         variant: Variant::Standard,
         fen: None,
     }
 }
 
-/// The next event that is none of the lines that may come at any time.
+/// The next event, which must be known and readable.
 async fn event(stream: &mut EventStream) -> Event {
     match tokio::time::timeout(SILENCE, stream.next())
         .await
@@ -111,7 +111,7 @@ async fn state(stream: &mut GameStream) -> GameState {
     }
 }
 
-/// A game of Kestrel with White against Bruno.
+/// A game of Kestrel as White against Bruno.
 async fn game(kestrel: &Client, bruno: &Client) -> GameId {
     let challenge = kestrel
         .challenge(&"Bruno".into(), &blitz(false))
@@ -122,7 +122,7 @@ async fn game(kestrel: &Client, bruno: &Client) -> GameId {
 }
 
 #[tokio::test]
-async fn accounts_and_users_are_what_they_are_said_to_be() {
+async fn accounts_and_users_are_read() {
     let site = Site::new().await;
     let kestrel = site.client("Kestrel");
     let me = kestrel.account().await.unwrap();
@@ -163,7 +163,7 @@ async fn accounts_and_users_are_what_they_are_said_to_be() {
 }
 
 #[tokio::test]
-async fn who_has_a_stream_open_is_online() {
+async fn open_stream_makes_user_online() {
     let site = Site::new().await;
     let (kestrel, bruno) = (site.client("Kestrel"), site.client("Bruno"));
     let _stream = bruno.events(SILENCE).await.unwrap();
@@ -187,7 +187,7 @@ async fn who_has_a_stream_open_is_online() {
 }
 
 #[tokio::test]
-async fn a_challenge_is_made_seen_and_answered() {
+async fn challenge_is_created_received_and_declined() {
     let site = Site::new().await;
     let (kestrel, bruno) = (site.client("Kestrel"), site.client("Bruno"));
     let (mut ours, mut theirs) = (
@@ -209,7 +209,7 @@ async fn a_challenge_is_made_seen_and_answered() {
     );
     assert_eq!(
         (made.color, made.final_color),
-        (ColorWish::White, Some(Color::White))
+        (ColorChoice::White, Some(Color::White))
     );
     for stream in [&mut ours, &mut theirs] {
         let Event::Challenge(seen, compat) = event(stream).await else {
@@ -230,7 +230,7 @@ async fn a_challenge_is_made_seen_and_answered() {
     }
     assert_eq!(bruno.challenges().await.unwrap().incoming[0].id, made.id);
     assert_eq!(kestrel.challenges().await.unwrap().outgoing[0].id, made.id);
-    assert_eq!(bruno.show_challenge(&made.id).await.unwrap().id, made.id);
+    assert_eq!(bruno.challenge_by_id(&made.id).await.unwrap().id, made.id);
 
     bruno
         .decline(&made.id, DeclineReason::TooFast)
@@ -281,7 +281,7 @@ async fn a_challenge_is_made_seen_and_answered() {
 }
 
 #[tokio::test]
-async fn a_game_is_played_to_mate() {
+async fn game_is_played_to_mate() {
     let site = Site::new().await;
     let (kestrel, bruno) = (site.client("Kestrel"), site.client("Bruno"));
     let mut events = kestrel.events(SILENCE).await.unwrap();
@@ -365,7 +365,7 @@ async fn a_game_is_played_to_mate() {
 }
 
 #[tokio::test]
-async fn offers_takebacks_and_ends_are_seen() {
+async fn game_offers_takebacks_and_results_are_received() {
     let site = Site::new().await;
     let (kestrel, bruno) = (site.client("Kestrel"), site.client("Bruno"));
 
@@ -418,7 +418,7 @@ async fn offers_takebacks_and_ends_are_seen() {
 }
 
 #[tokio::test]
-async fn a_second_stream_ends_the_first() {
+async fn second_event_stream_closes_the_first() {
     let site = Site::new().await;
     let kestrel = site.client("Kestrel");
     let mut first = kestrel.events(SILENCE).await.unwrap();

@@ -1,6 +1,7 @@
 //! Drives the real program and the real HTTP.
 
 mod accounts;
+mod altered_streams;
 mod bad_input;
 mod book;
 mod browser;
@@ -15,7 +16,6 @@ mod disk;
 mod docs;
 mod doctor;
 mod faults;
-mod front;
 mod games;
 mod help;
 mod init;

@@ -87,7 +87,7 @@ fn status_tells_what_the_bot_does() {
     assert_eq!(status["stage"], "running");
     assert_eq!(status["health"]["is"], "ok");
     assert_eq!(status["repairs"], 0);
-    assert!(status["latency"]["post_ms"]["of"].as_u64().unwrap() > 0);
+    assert!(status["latency"]["post_ms"]["count"].as_u64().unwrap() > 0);
     assert!(status["memory_mib"].as_u64().unwrap() > 0);
     let moves = status["requests"].as_array().unwrap().iter();
     let moves = moves.filter(|requests| requests["kind"] == "move");

@@ -1,4 +1,4 @@
-//! Answers of a proxy in front of Lichess are not taken for Lichess's own, and limits of Lichess itself cost no game.
+//! Responses of a proxy in front of Lichess are not mistaken for those of Lichess, and rate limits of Lichess cost no game.
 
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,11 @@ use knightwatch::sim::{
 
 use crate::common::{BOT, Daemon, SLOW, Site, requests_of, wait};
 
-/// A game that is on is played on within this after a restart.
-const SOON: Duration = Duration::from_secs(20);
+/// Time limit for a running game to continue after a restart.
+const RESUME_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A page of a proxy, with this status.
-fn page(code: u16, headers: &[(&str, &str)], body: &str) -> Fault {
+/// A response of a proxy with this status.
+fn proxy_response(code: u16, headers: &[(&str, &str)], body: &str) -> Fault {
     let headers = headers.iter();
     Fault::Status {
         code,
@@ -29,7 +29,7 @@ fn on(endpoint: Endpoint, fault: Fault) -> FaultRule {
     FaultRule::on(endpoint, fault).from_user(BOT)
 }
 
-/// Breaks the bot's event stream now.
+/// Breaks the bot's event stream.
 fn cut_events(site: &Site) {
     let cut = Fault::Stream {
         after_lines: 0,
@@ -41,7 +41,7 @@ fn cut_events(site: &Site) {
         .add(on(Endpoint::EventStream, cut).at(soon));
 }
 
-/// For how long the bot has been running.
+/// The bot's uptime in seconds.
 fn up_seconds(bot: &Daemon) -> Option<u64> {
     match control::ask(Some(&bot.socket()), &Request::Status) {
         Ok(Answer::Status(status)) => Some(status.up_s),
@@ -49,7 +49,7 @@ fn up_seconds(bot: &Daemon) -> Option<u64> {
     }
 }
 
-/// A game in which the bot has black, and this answer to a question of the bot's.
+/// A game in which the bot is Black, after one of its queries got this response.
 fn in_game_with_limit(limit: Fault) -> (Site, Daemon, String) {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(&site, "");
@@ -67,10 +67,10 @@ fn in_game_with_limit(limit: Fault) -> (Site, Daemon, String) {
 }
 
 #[test]
-fn a_429_of_a_proxy_does_not_outlive_a_restart() {
-    let limit = page(429, &[("Retry-After", "86400")], "<html></html>");
+fn proxy_rate_limit_ends_with_a_restart() {
+    let limit = proxy_response(429, &[("Retry-After", "86400")], "<html></html>");
     let (site, mut bot, id) = in_game_with_limit(limit);
-    // What pauses is looked at every second.
+    // Pauses are checked every second.
     let refused = up_seconds(&bot);
     wait("the pause would be kept by now", || {
         (up_seconds(&bot)? >= refused? + 3).then_some(())
@@ -80,14 +80,14 @@ fn a_429_of_a_proxy_does_not_outlive_a_restart() {
     let start = Instant::now();
     bot.restart();
     site.plies(&id, 2);
-    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
-    // A challenge of somebody else is not kept waiting either.
+    assert!(start.elapsed() < RESUME_TIMEOUT, "{:?}", start.elapsed());
+    // Challenges from others are not delayed either.
     let quota = std::fs::read_to_string(bot.state_file("quota.json").unwrap()).unwrap();
     assert!(!quota.contains("challenge answer"), "{quota}");
 }
 
 #[test]
-fn after_a_restart_games_are_looked_for_once_whatever_pauses() {
+fn restart_lists_games_once_despite_pauses() {
     const LIMIT: &str = r#"{"error":"slow down","ratelimit":{"key":"x","seconds":3600}}"#;
     let (site, mut bot, id) = in_game_with_limit(Fault::json(429, LIMIT));
     wait("the pause is kept", || {
@@ -96,30 +96,30 @@ fn after_a_restart_games_are_looked_for_once_whatever_pauses() {
     });
     bot.crash();
     site.player("Anna").play(&id, "e2e4");
-    // Only the list of games tells of the game.
+    // Only the list of games reveals the game.
     site.sim
         .faults()
         .add(on(Endpoint::EventStream, Fault::html(502)).times(usize::MAX));
-    let asked = |endpoint| requests_of(&site, BOT, endpoint).len();
-    let before = [Endpoint::Account, Endpoint::Playing].map(asked);
+    let requests = |endpoint| requests_of(&site, BOT, endpoint).len();
+    let before = [Endpoint::Account, Endpoint::Playing].map(requests);
     let start = Instant::now();
     bot.restart();
     site.plies(&id, 2);
-    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+    assert!(start.elapsed() < RESUME_TIMEOUT, "{:?}", start.elapsed());
     wait("the list is wanted again", || {
         let log = bot.log();
-        log.contains("cannot read the list of games: query requests pause")
+        log.contains("cannot read the list of games: query requests are paused")
             .then_some(())
     });
-    let after = [Endpoint::Account, Endpoint::Playing].map(asked);
-    assert_eq!(after, before.map(|asked| asked + 1));
+    let after = [Endpoint::Account, Endpoint::Playing].map(requests);
+    assert_eq!(after, before.map(|count| count + 1));
 }
 
 #[test]
-fn a_game_that_begins_while_lichess_limits_the_event_stream_is_played() {
-    let site = Site::new([NewUser::bot("Patience")]);
+fn rate_limited_event_stream_does_not_delay_games() {
+    let site = Site::new([NewUser::bot("Patient")]);
     site.sim
-        .add_player(PlayerOptions::new("Patience", PlayerKind::Random));
+        .add_player(PlayerOptions::new("Patient", PlayerKind::Random));
     let bot = Daemon::start(&site, "");
     let polled = r#"{"error":"Please don't poll this endpoint, it is intended to be streamed."}"#;
     let faults = site.sim.faults();
@@ -129,20 +129,20 @@ fn a_game_that_begins_while_lichess_limits_the_event_stream_is_played() {
         bot.log().contains("don't poll this endpoint").then_some(())
     });
     let begin = Fault::Pair {
-        players: ["Patience".to_owned(), BOT.to_owned()],
+        players: ["Patient".to_owned(), BOT.to_owned()],
         clock: TimeControl::clock(180, 0),
     };
     faults.add(FaultRule::new(begin).at(site.sim.elapsed() + Duration::from_millis(1)));
     let game = site.started(1).remove(0);
     let begun = site.sim.elapsed();
     site.plies(&game.id, 4);
-    // Lichess ends a game of an arena that does not begin within some sixteen seconds.
+    // Lichess ends an arena game that does not start within about sixteen seconds.
     let took = site.sim.elapsed().saturating_sub(begun);
     assert!(took < Duration::from_secs(16), "{took:?}");
 }
 
 #[test]
-fn a_401_of_a_proxy_ends_nothing() {
+fn proxy_401_is_not_fatal() {
     let site = Site::new([NewUser::bot("Anna")]);
     for endpoint in [
         Endpoint::Account,
@@ -172,15 +172,15 @@ fn a_401_of_a_proxy_ends_nothing() {
 }
 
 #[test]
-fn event_streams_that_say_nothing_are_no_other_instance() {
+fn silent_event_streams_are_not_another_instance() {
     let site = Site::new([NewUser::bot("Anna")]);
     let portal = "<html>\n\n<title>Welcome</title>\n\n</html>\n";
     let html = [("Content-Type", "text/html")];
     let faults = site.sim.faults();
     for (fault, nth, times) in [
-        (page(200, &html, portal), 1, 2),
-        (page(200, &[], ""), 3, 2),
-        (page(204, &[], ""), 5, 1),
+        (proxy_response(200, &html, portal), 1, 2),
+        (proxy_response(200, &[], ""), 3, 2),
+        (proxy_response(204, &[], ""), 5, 1),
     ] {
         faults.add(on(Endpoint::EventStream, fault).nth(nth).times(times));
     }
@@ -197,7 +197,7 @@ fn event_streams_that_say_nothing_are_no_other_instance() {
 }
 
 #[test]
-fn a_403_on_the_event_stream_ends_the_bot_only_when_it_stays() {
+fn event_stream_403_is_fatal_only_if_confirmed() {
     const NO: &str = r#"{"error":"Missing scope: challenge:read || bot:play"}"#;
     const SPEED: f64 = 10.0;
     let site = Site::with(SimOptions {
@@ -217,9 +217,9 @@ fn a_403_on_the_event_stream_ends_the_bot_only_when_it_stays() {
 }
 
 #[test]
-fn many_challenges_at_once_hold_up_neither_an_accept_nor_a_move() {
-    const CROWD: usize = 60;
-    let names: Vec<String> = (0..CROWD).map(|n| format!("User{n}")).collect();
+fn many_challenges_delay_neither_accept_nor_move() {
+    const CHALLENGERS: usize = 60;
+    let names: Vec<String> = (0..CHALLENGERS).map(|n| format!("User{n}")).collect();
     let users = names.iter().map(NewUser::human);
     let site = Site::new(users.chain([NewUser::bot("Anna")]));
     let slow = Fault::Stall(Duration::from_secs(2));
@@ -237,10 +237,13 @@ fn many_challenges_at_once_hold_up_neither_an_accept_nor_a_move() {
     anna.play(&id, "e2e4");
     site.plies(&id, 2);
     let sent = requests_of(&site, BOT, Endpoint::ChallengeDecline).len();
-    assert!(sent < CROWD, "{sent} declines were sent before the accept");
+    assert!(
+        sent < CHALLENGERS,
+        "{sent} declines were sent before the accept"
+    );
     let more = bot.descriptors().saturating_sub(before);
     assert!(more < 20, "{more} more descriptors");
-    // All of them are answered in the end.
+    // All of them are declined in the end.
     site.sim.faults().clear();
     for name in &names {
         let (_, list) = site.player(name).get("/api/challenge");

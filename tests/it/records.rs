@@ -1,5 +1,5 @@
-//! Records of games: what the real program keeps of what it plays, whatever becomes of its disk or of itself, and what
-//! `knightwatch games` and `knightwatch export` make of them.
+//! Game records: what the daemon writes, also with a failing disk or after a crash, and the commands `knightwatch games` and
+//! `knightwatch export`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use knightwatch::chess::pgn;
 use knightwatch::sim::{GameSummary, NewUser, PlayerOptions};
-use knightwatch::store::{Filter, Outcome, Page, Played, Reader, Record};
+use knightwatch::store::{Filter, MoveRecord, Outcome, Page, Reader, Record};
 use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -16,26 +16,26 @@ use crate::common::{BOT, Daemon, Site, wait};
 use crate::disk::{Disk, assert_fair, partner, play_on};
 use crate::games::{bot_mates, lost};
 
-/// The file of a site's games, in a state directory.
+/// The records file of a site in a state directory.
 fn file(site: &Site, directory: &Path) -> PathBuf {
     let (_, port) = site.url.rsplit_once(':').unwrap();
     directory.join(format!("127.0.0.1-{port}.sqlite"))
 }
 
-/// A game as far as it is written down.
+/// A recorded game.
 fn record(file: &Path, id: &str) -> Option<Record> {
     Reader::open(file).ok()?.record(id).unwrap()
 }
 
-/// Waits until so many moves of a game are written down.
-fn written(file: &Path, id: &str, plies: usize) -> Record {
+/// Waits until this many moves of a game are recorded.
+fn wait_for_moves(file: &Path, id: &str, plies: usize) -> Record {
     wait(&format!("{plies} plies of {id} are written"), || {
         record(file, id).filter(|record| record.moves.len() >= plies)
     })
 }
 
-/// Waits until the end of a game is written down.
-fn complete(file: &Path, id: &str) -> Record {
+/// Waits until the end of a game is recorded.
+fn wait_for_end(file: &Path, id: &str) -> Record {
     wait(&format!("the end of {id} is written"), || {
         record(file, id).filter(|record| record.game.finished.is_some())
     })
@@ -51,15 +51,15 @@ fn knightwatch(site: &Site, directory: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What a command that succeeds prints.
+/// The output of a successful command.
 fn stdout(site: &Site, directory: &Path, arguments: &[&str]) -> String {
     let output = knightwatch(site, directory, arguments);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The games of a PGN text, each with its number of plies.
-fn games_of(text: &str) -> Vec<(String, usize)> {
+/// The ids of the games in a PGN text, with their numbers of plies.
+fn games_in(text: &str) -> Vec<(String, usize)> {
     let mut reader = pgn::Reader::new();
     let mut rest = text.as_bytes();
     let mut games = Vec::new();
@@ -76,18 +76,18 @@ fn games_of(text: &str) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn a_game_is_kept_and_shown() {
+fn game_is_recorded_listed_and_exported() {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(&site, "records = { pgn = \"month\" }");
     site.sim.add_player(lost("Randy"));
     let game = bot_mates(&site);
     let (directory, file) = (&bot.state(), file(&site, &bot.state()));
-    let record = complete(&file, &game.id);
+    let record = wait_for_end(&file, &game.id);
     assert_eq!(record.moves.len(), game.plies);
     assert_eq!(record.game.outcome, Outcome::Won);
     assert_eq!(record.game.status.as_deref(), Some("mate"));
     assert_eq!(record.game.opponent.name, "Randy");
-    assert!(record.game.left.is_some() && record.game.round_trip.is_some());
+    assert!(record.game.final_clock.is_some() && record.game.round_trip.is_some());
     for played in &record.moves {
         let ours = played.ply % 2 == 1;
         assert!(
@@ -112,7 +112,7 @@ fn a_game_is_kept_and_shown() {
         (1, "accepted")
     );
 
-    // While it runs, and by another process.
+    // Read by another process while the daemon is running.
     let list = stdout(&site, directory, &["games"]);
     assert!(list.contains(&game.id) && list.contains("Randy"), "{list}");
     assert!(
@@ -128,11 +128,11 @@ fn a_game_is_kept_and_shown() {
     assert_eq!(json["outcome"], "won");
     assert_eq!(json["plies"], game.plies);
     stdout(&site, directory, &["games", "--ratings"]);
-    let nemeses = stdout(&site, directory, &["games", "--nemeses"]);
-    assert!(nemeses.starts_with("no nemeses: "), "{nemeses}");
-    let nemeses = stdout(&site, directory, &["games", "--nemeses", "--json"]);
-    assert_eq!(nemeses, "");
-    // Whatever is copied from the address bar.
+    let toughest = stdout(&site, directory, &["games", "--toughest"]);
+    assert!(toughest.starts_with("no tough opponents: "), "{toughest}");
+    let toughest = stdout(&site, directory, &["games", "--toughest", "--json"]);
+    assert_eq!(toughest, "");
+    // Addresses copied from a browser are accepted.
     let opponent = ["games", "--opponent", "https://lichess.org/@/Randy"];
     assert!(stdout(&site, directory, &opponent).contains(&game.id));
     for copied in [
@@ -140,9 +140,9 @@ fn a_game_is_kept_and_shown() {
         format!("{}abcd", game.id),
     ] {
         let text = stdout(&site, directory, &["export", &copied]);
-        assert_eq!(games_of(&text), [(game.id.clone(), game.plies)], "{copied}");
+        assert_eq!(games_in(&text), [(game.id.clone(), game.plies)], "{copied}");
     }
-    // The challenge that it came from would be answered in the same way now.
+    // Under the same rules the challenge would be accepted again.
     let said = stdout(&site, directory, &["explain", "LAST"]);
     assert!(
         said.starts_with(&format!("Challenge {} was accepted at ", game.id)),
@@ -154,12 +154,13 @@ fn a_game_is_kept_and_shown() {
     );
 
     let text = stdout(&site, directory, &["export"]);
-    assert_eq!(games_of(&text), [(game.id.clone(), game.plies)]);
+    assert_eq!(games_in(&text), [(game.id.clone(), game.plies)]);
     assert!(text.contains("[%clk 0:00:"), "{text}");
     assert!(text.contains("[Annotator \"Knightwatch\"]"), "{text}");
-    // The mating move leaves no mate to be announced, and every other counts one less after it than before.
-    let judged = |played: &&Played| played.mate.or(played.cp).is_some() && played.mate != Some(1);
-    let evals = record.moves.iter().filter(judged).count();
+    // The mating move has no mate score, and every other one is one less after the move than before.
+    let has_eval =
+        |played: &&MoveRecord| played.mate.or(played.cp).is_some() && played.mate != Some(1);
+    let evals = record.moves.iter().filter(has_eval).count();
     assert_eq!(text.matches("[%eval ").count(), evals, "{text}");
     let mates = record.moves.iter().filter_map(|played| played.mate);
     for mate in mates.filter(|&mate| mate > 1) {
@@ -184,7 +185,7 @@ fn a_game_is_kept_and_shown() {
     );
     assert!(said.ends_with("out.pgn: 1 game\n"), "{said}");
     assert_eq!(fs::read_to_string(&output).unwrap(), text);
-    // What cannot be exported takes no file's place.
+    // A failed export does not replace a file.
     let arguments = ["export", "nosuchid", "-o", output.to_str().unwrap()];
     let failed = knightwatch(&site, directory, &arguments);
     assert_eq!(failed.status.code(), Some(1), "{failed:?}");
@@ -207,7 +208,7 @@ fn a_game_is_kept_and_shown() {
 }
 
 #[test]
-fn where_there_are_no_records_it_is_said() {
+fn records_missing_is_reported() {
     let site = Site::new([]);
     let directory = tempfile::tempdir().unwrap();
     for command in ["games", "export"] {
@@ -227,7 +228,7 @@ fn where_there_are_no_records_it_is_said() {
 }
 
 #[test]
-fn nothing_is_kept_where_nothing_is_to_be_kept() {
+fn records_disabled_writes_nothing() {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(&site, "records = { enabled = false }");
     site.sim.add_player(lost("Randy"));
@@ -235,10 +236,10 @@ fn nothing_is_kept_where_nothing_is_to_be_kept() {
     assert!(!file(&site, &bot.state()).exists());
 }
 
-/// A move of the bot's is on the board and the process is gone: all that was told before is in the file, and after the
-/// restart nothing is missing.
+/// The process is killed right after each move of the bot: everything before is recorded, and nothing is missing after the
+/// restart.
 #[test]
-fn a_kill_costs_the_last_move_at_most() {
+fn killed_process_loses_at_most_the_last_move() {
     let site = Site::new([NewUser::bot("Anna")]);
     let mut bot = Daemon::start(&site, "");
     let file = file(&site, &bot.state());
@@ -248,19 +249,19 @@ fn a_kill_costs_the_last_move_at_most() {
         ("clock.increment", "2"),
         ("color", "white"),
     ]);
-    // The knight goes to and fro, as long as nobody takes it.
+    // The knight moves back and forth until it is taken.
     let moves = ["g1h3", "h3g1", "g1h3", "h3g1"];
     for (number, uci) in moves.into_iter().enumerate() {
         let plies = 2 * number + 1;
         if anna.post(&format!("/api/bot/game/{id}/move/{uci}"), &[]).0 != 200 {
             break;
         }
-        written(&file, &id, plies);
+        wait_for_moves(&file, &id, plies);
         site.plies(&id, plies + 1);
         bot.crash_and_restart();
         let kept = record(&file, &id).unwrap().moves.len();
         assert!(kept >= plies, "{kept} of {plies} plies are left");
-        written(&file, &id, plies + 1);
+        wait_for_moves(&file, &id, plies + 1);
         wait("the game is taken up again", || {
             let streams = bot.log().matches("stream open game=").count();
             (streams == number + 2).then_some(())
@@ -268,15 +269,15 @@ fn a_kill_costs_the_last_move_at_most() {
     }
     anna.post(&format!("/api/bot/game/{id}/resign"), &[]);
     let game = site.finished(&id);
-    let record = complete(&file, &id);
+    let record = wait_for_end(&file, &id);
     assert_eq!(record.moves.len(), game.plies);
     assert_eq!(record.game.outcome, Outcome::Won);
-    sound(&file);
+    assert_intact(&file);
 }
 
-/// The opponent gives up while nobody of ours is there: after the restart the game has its end.
+/// The opponent resigns while the bot is not running: after the restart the game has its end.
 #[test]
-fn a_game_that_ends_while_we_are_away_is_not_left_open() {
+fn game_ended_during_downtime_gets_its_result() {
     let site = Site::new([NewUser::bot("Anna")]);
     let mut bot = Daemon::start(&site, "");
     let file = file(&site, &bot.state());
@@ -286,31 +287,31 @@ fn a_game_that_ends_while_we_are_away_is_not_left_open() {
         ("clock.increment", "0"),
         ("color", "black"),
     ]);
-    written(&file, &id, 1);
+    wait_for_moves(&file, &id, 1);
     anna.play(&id, "h7h6");
-    written(&file, &id, 3);
+    wait_for_moves(&file, &id, 3);
     bot.crash();
     anna.post(&format!("/api/bot/game/{id}/resign"), &[]);
     let game = site.finished(&id);
     assert_eq!(record(&file, &id).unwrap().game.outcome, Outcome::Open);
     bot.restart();
-    let record = complete(&file, &id);
+    let record = wait_for_end(&file, &id);
     assert_eq!(record.game.outcome, Outcome::Won);
     assert_eq!(record.game.status.as_deref(), Some("resign"));
     assert_eq!(record.moves.len(), game.plies);
 }
 
-fn sound(file: &Path) {
+fn assert_intact(file: &Path) {
     let db = Connection::open(file).unwrap();
-    let verdict: String = db
+    let result: String = db
         .query_row("PRAGMA integrity_check", [], |row| row.get(0))
         .unwrap();
-    assert_eq!(verdict, "ok");
+    assert_eq!(result, "ok");
 }
 
-/// At any moment, with writes going on all the time.
+/// At random moments, with writes going on all the time.
 #[test]
-fn kills_at_any_moment_leave_a_sound_file() {
+fn killed_process_leaves_an_intact_file() {
     let site = Site::new([]);
     let mut bot = Daemon::start(&site, "");
     let file = file(&site, &bot.state());
@@ -325,7 +326,7 @@ fn kills_at_any_moment_leave_a_sound_file() {
     for _ in 0..5 {
         play_on(&site, rng.usize(20..60));
         bot.crash_and_restart();
-        sound(&file);
+        assert_intact(&file);
     }
     play_on(&site, 20);
     bot.leave();
@@ -334,21 +335,21 @@ fn kills_at_any_moment_leave_a_sound_file() {
     let kept = reader
         .games(&Filter::default(), Page::first(1_000))
         .unwrap();
-    // One that the bot had just accepted may have had no stream yet.
+    // A game that was just accepted may have had no stream yet.
     let begun = games.iter().filter(|game| game.plies > 1);
     assert!(begun.count() <= kept.len());
     for game in games.iter().filter(|game| game.status != "started") {
         let record = reader.record(&game.id).unwrap().unwrap();
-        // One that ended while nobody was there has no end.
+        // A game that ended while the bot was not running has no end.
         if record.game.finished.is_some() {
             assert_eq!(record.moves.len(), game.plies, "{game}");
         }
     }
-    sound(&file);
+    assert_intact(&file);
 }
 
 #[test]
-fn a_file_that_another_process_holds_stops_no_game() {
+fn locked_file_does_not_stop_games() {
     let site = Site::new([]);
     let bot = Daemon::start(&site, "");
     let file = file(&site, &bot.state());
@@ -362,24 +363,24 @@ fn a_file_that_another_process_holds_stops_no_game() {
     let id = site.sim.games()[0].id.clone();
     let before = record(&file, &id).map_or(0, |record| record.moves.len());
     play_on(&site, 10);
-    wait("what is wrong is told", || {
-        let told = bot.log().matches("records: cannot write").count();
-        assert!(told <= 1, "{}", bot.log());
-        (told == 1).then_some(())
+    wait("the error is logged", || {
+        let logged = bot.log().matches("records: cannot write").count();
+        assert!(logged <= 1, "{}", bot.log());
+        (logged == 1).then_some(())
     });
     assert!(bot.log().contains("database is locked"), "{}", bot.log());
     other.execute_batch("ROLLBACK").unwrap();
     let plies = site.game(&id).unwrap().plies;
     assert!(plies > before);
-    written(&file, &id, plies);
-    wait("that it is well again is told", || {
-        bot.log().contains("takes everything again").then_some(())
+    wait_for_moves(&file, &id, plies);
+    wait("the recovery is logged", || {
+        bot.log().contains("is writable again").then_some(())
     });
     assert_fair(&site.sim.games());
 }
 
 #[test]
-fn a_damaged_file_stops_no_game() {
+fn damaged_file_does_not_stop_games() {
     let site = Site::new([]);
     let home = tempfile::tempdir().unwrap();
     let state = home.path().join("state");
@@ -391,7 +392,7 @@ fn a_damaged_file_stops_no_game() {
     let bot = Daemon::launch_at(&site, &token, "", Vec::new(), home, log);
     site.sim.add_player(lost("Randy"));
     let game = bot_mates(&site);
-    complete(&file, &game.id);
+    wait_for_end(&file, &game.id);
     assert!(bot.log().contains("is damaged"), "{}", bot.log());
     let names = fs::read_dir(bot.state()).unwrap();
     let aside = names.map(|entry| entry.unwrap().path());
@@ -399,7 +400,7 @@ fn a_damaged_file_stops_no_game() {
     assert_eq!(fs::read(aside.next().unwrap()).unwrap(), [0xa5; 20_000]);
 }
 
-/// The bot with its records on a disk, which SQLite finds only from where that is mounted: nothing else can read them.
+/// The bot with its records on a disk that only the mounted namespace sees.
 struct OnDisk {
     disk: Disk,
     bot: Daemon,
@@ -425,17 +426,17 @@ impl OnDisk {
         }
     }
 
-    /// Waits until what is wrong is told, and until the game has gone on.
-    fn plays_on_without(&self, site: &Site) {
-        wait("what is wrong is told", || {
-            let told = self.bot.log().contains("records: cannot write");
-            told.then_some(())
+    /// Waits until the error is logged and the game has continued.
+    fn wait_for_error_and_play_on(&self, site: &Site) {
+        wait("the error is logged", || {
+            let logged = self.bot.log().contains("records: cannot write");
+            logged.then_some(())
         });
         play_on(site, 6);
     }
 
-    /// Waits until a copy of the file has so many moves of a game.
-    fn written(&self, id: &str, plies: usize) -> Record {
+    /// Waits until a copy of the file has this many moves of a game.
+    fn wait_for_moves(&self, id: &str, plies: usize) -> Record {
         let copy = self.copies.path().join("copy");
         wait(&format!("{plies} plies of {id} are written"), || {
             for end in ["", "-wal"] {
@@ -446,7 +447,7 @@ impl OnDisk {
                 )
                 .ok()?;
             }
-            // A copy that was made in mid-write is made again.
+            // A copy made during a write is made again.
             let record = Reader::open(&copy).ok()?.record(id).ok()??;
             (record.moves.len() >= plies).then_some(record)
         })
@@ -454,36 +455,36 @@ impl OnDisk {
 }
 
 #[test]
-fn a_full_disk_costs_no_move_of_the_records() {
+fn full_disk_loses_no_recorded_move() {
     let Some(disk) = Disk::new() else { return };
     let site = Site::new([]);
     let on = OnDisk::start(disk, &site);
     site.sim.add_player(partner());
     let id = site.started(1).remove(0).id;
-    on.written(&id, 2);
+    on.wait_for_moves(&id, 2);
     let other = on.disk.path.join("other");
     fs::write(&other, "").unwrap();
     on.disk.fill(&other);
-    on.plays_on_without(&site);
+    on.wait_for_error_and_play_on(&site);
     fs::remove_file(on.disk.filler()).unwrap();
     let plies = site.game(&id).unwrap().plies;
-    let record = on.written(&id, plies);
+    let record = on.wait_for_moves(&id, plies);
     assert!(record.moves.iter().all(|played| played.at.is_some()));
     assert_fair(&site.sim.games());
 }
 
 #[test]
-fn a_disk_that_is_read_only_costs_no_move_of_the_records() {
+fn read_only_disk_loses_no_recorded_move() {
     let Some(mut disk) = Disk::new() else { return };
     disk.remount("ro");
     let site = Site::new([]);
     let mut on = OnDisk::start(disk, &site);
     site.sim.add_player(partner());
     let id = site.started(1).remove(0).id;
-    on.plays_on_without(&site);
+    on.wait_for_error_and_play_on(&site);
     on.disk.remount("rw");
     let plies = site.game(&id).unwrap().plies;
-    let record = on.written(&id, plies);
+    let record = on.wait_for_moves(&id, plies);
     assert!(record.moves.iter().all(|played| played.at.is_some()));
     assert_fair(&site.sim.games());
 }

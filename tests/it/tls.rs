@@ -1,5 +1,5 @@
-//! Lichess is HTTP/2 over TLS, the simulator plain HTTP/1.1: here the bot meets it through a front that speaks as Lichess
-//! does, with a certificate of its own making, and whose connections can be frozen.
+//! Lichess speaks HTTP/2 over TLS, the simulator HTTP/1.1: here the bot reaches it through a proxy that speaks HTTP/2 over TLS
+//! with a self-signed certificate, and whose connections can be frozen.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -28,7 +28,7 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use crate::common::{BOT, Daemon, Site, wait};
 
-/// Whether the connections that carry streams stand still, and who waits for them to go on.
+/// Whether connections with streams are frozen, and the wakers of tasks that wait for them.
 #[derive(Default)]
 struct Freezer {
     frozen: Mutex<(bool, Vec<Waker>)>,
@@ -39,8 +39,8 @@ impl Freezer {
         self.frozen.lock().unwrap().0 = true;
     }
 
-    /// Whether to stand still now.
-    fn holds(&self, cx: &Context<'_>) -> bool {
+    /// Whether connections are frozen.
+    fn is_frozen(&self, cx: &Context<'_>) -> bool {
         let mut frozen = self.frozen.lock().unwrap();
         if frozen.0 {
             frozen.1.push(cx.waker().clone());
@@ -49,42 +49,44 @@ impl Freezer {
     }
 }
 
-/// One connection. Frozen it neither reads nor writes and stays open, as behind a router that has lost its state.
-struct Cold {
+/// A connection. When frozen it neither reads nor writes, but stays open, as behind a router that has lost its state.
+struct FreezableConnection {
     tcp: TcpStream,
     freezer: Arc<Freezer>,
-    /// Set by the first request for a stream on it.
+    /// Number of stream requests on the connection.
     streams: Arc<AtomicUsize>,
-    /// Connections made after the freeze work.
-    old: bool,
+    /// The connection was made before the freeze; later ones work.
+    made_before_freeze: bool,
 }
 
-impl Cold {
-    fn stands_still(&self, cx: &Context<'_>) -> bool {
-        self.old && self.streams.load(Ordering::SeqCst) > 0 && self.freezer.holds(cx)
+impl FreezableConnection {
+    fn is_frozen(&self, cx: &Context<'_>) -> bool {
+        self.made_before_freeze
+            && self.streams.load(Ordering::SeqCst) > 0
+            && self.freezer.is_frozen(cx)
     }
 }
 
-impl AsyncRead for Cold {
+impl AsyncRead for FreezableConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<std::io::Result<()>> {
-        if self.stands_still(cx) {
+        if self.is_frozen(cx) {
             return Poll::Pending;
         }
         Pin::new(&mut self.tcp).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for Cold {
+impl AsyncWrite for FreezableConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<std::io::Result<usize>> {
-        if self.stands_still(cx) {
+        if self.is_frozen(cx) {
             return Poll::Pending;
         }
         Pin::new(&mut self.tcp).poll_write(cx, buf)
@@ -99,8 +101,8 @@ impl AsyncWrite for Cold {
     }
 }
 
-/// The front, served while this is alive.
-struct Front {
+/// A TLS proxy of a site; stops when dropped.
+struct TlsProxy {
     url: String,
     ca: tempfile::NamedTempFile,
     freezer: Arc<Freezer>,
@@ -108,7 +110,7 @@ struct Front {
     _runtime: tokio::runtime::Runtime,
 }
 
-impl Front {
+impl TlsProxy {
     fn start(site: &Site) -> Self {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let ca = tempfile::NamedTempFile::new().unwrap();
@@ -132,22 +134,22 @@ impl Front {
         let port = listener.local_addr().unwrap().port();
         let freezer = Arc::new(Freezer::default());
         let versions = Arc::new(Mutex::new(Vec::new()));
-        let behind = site.url.clone();
-        let (cold, seen) = (Arc::clone(&freezer), Arc::clone(&versions));
+        let upstream = site.url.clone();
+        let (shared_freezer, seen) = (Arc::clone(&freezer), Arc::clone(&versions));
         runtime.spawn(async move {
             let http = reqwest::Client::new();
             loop {
                 let (tcp, _) = listener.accept().await.unwrap();
                 tcp.set_nodelay(true).unwrap();
                 let streams = Arc::new(AtomicUsize::new(0));
-                let old = !cold.frozen.lock().unwrap().0;
-                let tcp = Cold {
+                let made_before_freeze = !shared_freezer.frozen.lock().unwrap().0;
+                let tcp = FreezableConnection {
                     tcp,
-                    freezer: Arc::clone(&cold),
+                    freezer: Arc::clone(&shared_freezer),
                     streams: Arc::clone(&streams),
-                    old,
+                    made_before_freeze,
                 };
-                let (acceptor, http, behind) = (acceptor.clone(), http.clone(), behind.clone());
+                let (acceptor, http, upstream) = (acceptor.clone(), http.clone(), upstream.clone());
                 let seen = Arc::clone(&seen);
                 tokio::spawn(async move {
                     let Ok(tls) = acceptor.accept(tcp).await else {
@@ -158,9 +160,9 @@ impl Front {
                             streams.fetch_add(1, Ordering::SeqCst);
                         }
                         seen.lock().unwrap().push(request.version());
-                        forward(http.clone(), behind.clone(), request)
+                        forward(http.clone(), upstream.clone(), request)
                     });
-                    // A connection that breaks is the client's affair.
+                    // Broken connections are handled by the client.
                     let _ = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
                         .serve_connection(TokioIo::new(tls), service)
                         .await;
@@ -176,7 +178,7 @@ impl Front {
         }
     }
 
-    /// The lines of the bot's configuration that lead it here.
+    /// The lines of the bot's configuration that use this proxy.
     fn config(&self) -> String {
         format!(
             "lichess = {{ url = \"{}\", token_file = \"token\", ca_file = \"{}\" }}",
@@ -188,15 +190,15 @@ impl Front {
 
 type Body = BoxBody<Bytes, reqwest::Error>;
 
-/// The same request to the simulator, its answer as it comes. What breaks there breaks here.
+/// Forwards a request to the simulator and streams the response.
 async fn forward(
     http: reqwest::Client,
-    behind: String,
+    upstream: String,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, reqwest::Error> {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-    let mut forwarded = http.request(parts.method, format!("{behind}{path}"));
+    let mut forwarded = http.request(parts.method, format!("{upstream}{path}"));
     for (name, value) in &parts.headers {
         if name != hyper::header::HOST && name != hyper::header::CONTENT_LENGTH {
             forwarded = forwarded.header(name, value);
@@ -214,7 +216,7 @@ async fn forward(
     Ok(response.body(BodyExt::boxed(stream)).unwrap())
 }
 
-/// Who plays one game against the bot, with a move every 100 ms.
+/// A user who plays one game against the bot, with a move every 100 ms.
 fn opponent(clock: TimeControl) -> PlayerOptions {
     PlayerOptions {
         delay: Duration::from_millis(100)..=Duration::from_millis(100),
@@ -225,19 +227,19 @@ fn opponent(clock: TimeControl) -> PlayerOptions {
     }
 }
 
-/// A site, the front of it, and the bot behind both.
-fn start(faults: impl IntoIterator<Item = FaultRule>) -> (Site, Front, Daemon) {
+/// Starts a site, its proxy, and the bot.
+fn start(faults: impl IntoIterator<Item = FaultRule>) -> (Site, TlsProxy, Daemon) {
     let site = Site::new([NewUser::human("Randy")]);
     faults
         .into_iter()
         .for_each(|rule| site.sim.faults().add(rule));
-    let front = Front::start(&site);
-    let bot = Daemon::start(&site, &front.config());
-    (site, front, bot)
+    let proxy = TlsProxy::start(&site);
+    let bot = Daemon::start(&site, &proxy.config());
+    (site, proxy, bot)
 }
 
-/// Plays the game and sees that the bot wins it on the board.
-fn wins(site: &Site) {
+/// Plays a game and checks that the bot wins it on the board.
+fn assert_bot_wins(site: &Site) {
     site.sim.add_player(opponent(TimeControl::clock(60, 0)));
     let game = site.finished(&site.started(1)[0].id);
     assert_eq!(game.status, "mate", "{game:?}");
@@ -254,10 +256,10 @@ fn on(endpoint: Endpoint, fault: Fault) -> FaultRule {
 }
 
 #[test]
-fn a_game_is_played_over_http_2_and_tls() {
-    let (site, front, _bot) = start([]);
-    wins(&site);
-    let versions = front.versions.lock().unwrap();
+fn game_is_played_over_http_2_and_tls() {
+    let (site, proxy, _bot) = start([]);
+    assert_bot_wins(&site);
+    let versions = proxy.versions.lock().unwrap();
     assert!(versions.len() > 10);
     assert!(
         versions
@@ -267,12 +269,12 @@ fn a_game_is_played_over_http_2_and_tls() {
 }
 
 #[test]
-fn a_certificate_that_nobody_vouches_for_is_refused() {
+fn untrusted_certificate_is_rejected() {
     let site = Site::new([]);
-    let front = Front::start(&site);
+    let proxy = TlsProxy::start(&site);
     let config = format!(
         "lichess = {{ url = \"{}\", token_file = \"token\" }}",
-        front.url
+        proxy.url
     );
     let bot = Daemon::launch_as(&site, &site.sim.token_of(BOT), &config);
     wait("the certificate is refused", || {
@@ -281,15 +283,15 @@ fn a_certificate_that_nobody_vouches_for_is_refused() {
             .contains("certificate")
             .then_some(())
     });
-    assert!(Path::new(front.ca.path()).exists());
+    assert!(Path::new(proxy.ca.path()).exists());
     assert!(
-        front.versions.lock().unwrap().is_empty(),
+        proxy.versions.lock().unwrap().is_empty(),
         "no request was sent"
     );
 }
 
 #[test]
-fn f06_f07_f09_streams_that_end_or_break_come_back() {
+fn f06_f07_f09_closed_and_broken_streams_reopen() {
     let broken = |endpoint, how| {
         on(
             endpoint,
@@ -304,13 +306,13 @@ fn f06_f07_f09_streams_that_end_or_break_come_back() {
         broken(Endpoint::GameStream, StreamFault::Reset).nth(2),
         broken(Endpoint::EventStream, StreamFault::Eof),
     ]);
-    wins(&site);
+    assert_bot_wins(&site);
     assert!(site.sim.faults().request_count(Endpoint::GameStream) >= 3);
     assert!(bot.log().contains("game stream lost"), "{}", bot.log());
 }
 
 #[test]
-fn f08_f10_streams_that_fall_silent_come_back() {
+fn f08_f10_silent_streams_reopen() {
     let silent = |endpoint| {
         let how = StreamFault::Silence;
         on(
@@ -322,12 +324,12 @@ fn f08_f10_streams_that_fall_silent_come_back() {
         )
     };
     let (site, _front, bot) = start([silent(Endpoint::GameStream), silent(Endpoint::EventStream)]);
-    wins(&site);
+    assert_bot_wins(&site);
     assert!(bot.log().contains("silent"), "{}", bot.log());
 }
 
 #[test]
-fn moves_that_fail_are_sent_again() {
+fn failed_moves_are_retried() {
     let (site, _front, _bot) = start([
         on(Endpoint::Move, Fault::html(502)).nth(2),
         on(Endpoint::Move, Fault::ResponseLost).nth(4),
@@ -338,20 +340,20 @@ fn moves_that_fail_are_sent_again() {
         )
         .nth(8),
     ]);
-    wins(&site);
+    assert_bot_wins(&site);
 }
 
 #[test]
-fn a_frozen_connection_of_streams_holds_no_move() {
-    let (site, front, bot) = start([]);
+fn frozen_stream_connection_does_not_block_moves() {
+    let (site, proxy, bot) = start([]);
     site.sim.add_player(opponent(TimeControl::clock(60, 0)));
     let id = site.started(1)[0].id.clone();
     let plies = || site.game(&id).map_or(0, |game| game.plies);
     wait("some moves are made", || (plies() >= 6).then_some(()));
-    front.freezer.freeze();
+    proxy.freezer.freeze();
     let frozen = Instant::now();
-    // Neither side of that connection is told anything. What is on its way is posted over others; the rest has to wait
-    // until the silence is noticed.
+    // No side of the connection notices. The pending move is posted over another connection; the next one has to wait until
+    // the silence is noticed.
     let at = plies();
     wait("the game goes on", || (plies() >= at + 6).then_some(()));
     assert!(frozen.elapsed() < Duration::from_secs(100));
@@ -360,20 +362,20 @@ fn a_frozen_connection_of_streams_holds_no_move() {
 }
 
 #[test]
-fn a_frozen_connection_of_streams_costs_no_game_with_a_short_clock() {
-    let (site, front, bot) = start([]);
+fn frozen_stream_connection_loses_no_short_game() {
+    let (site, proxy, bot) = start([]);
     site.sim.add_player(PlayerOptions {
         delay: Duration::from_secs(1)..=Duration::from_secs(1),
         ..opponent(TimeControl::clock(0, 3))
     });
     let id = site.started(1)[0].id.clone();
     let game = || site.game(&id).unwrap();
-    // It freezes when the bot has moved, so that it is the opponent's move that is not heard of.
+    // Freeze after a move of the bot, so that the opponent's move is not received.
     let frozen = wait("the bot has made some moves", || {
         let bot_moved = |plies: usize| plies.is_multiple_of(2) == (game().black == BOT);
         Some(game().plies).filter(|plies| *plies >= 5 && bot_moved(*plies))
     });
-    front.freezer.freeze();
+    proxy.freezer.freeze();
     let at = site.sim.elapsed();
     wait("the game goes on", || {
         (game().plies >= frozen + 2 || game().status != "started").then_some(())
@@ -384,8 +386,8 @@ fn a_frozen_connection_of_streams_costs_no_game_with_a_short_clock() {
         game(),
         bot.log()
     );
-    // Lichess is asked after a second or so, and the stream opened over another connection: the pings of HTTP/2 take up
-    // to eight seconds to notice.
+    // The bot asks Lichess after about a second and opens the stream over another connection; HTTP/2 pings would take up
+    // to eight seconds.
     let opened = site.sim.faults().requests(Endpoint::GameStream);
     let again = opened.iter().find(|visit| visit.at > at).unwrap();
     let took = again.at - at;
@@ -394,7 +396,7 @@ fn a_frozen_connection_of_streams_costs_no_game_with_a_short_clock() {
 }
 
 #[test]
-fn certificates_that_cannot_be_used_are_78_in_run_and_in_check() {
+fn unusable_ca_file_exits_with_78() {
     let home = tempfile::tempdir().unwrap();
     let broken = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
     for (name, text) in [

@@ -1,4 +1,4 @@
-//! From games to a network, with the real program.
+//! The training tools: from games to a network.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
@@ -12,7 +12,7 @@ use knightwatch::train::signal::is_hangup_ignored;
 use crate::cli::{knightwatch, output, stdout};
 use crate::common::{signal, wait};
 
-/// Quick games into this folder.
+/// Arguments for quick games in this directory.
 fn datagen<'a>(folder: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let quick = [
         "datagen",
@@ -29,8 +29,8 @@ fn datagen<'a>(folder: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&quick, more].concat()
 }
 
-/// Starts it, and waits until its games begin.
-fn begun(command: &mut Command) -> (Child, Lines<BufReader<ChildStdout>>) {
+/// Starts the command and waits until its games begin.
+fn start_and_wait(command: &mut Command) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
@@ -38,7 +38,7 @@ fn begun(command: &mut Command) -> (Child, Lines<BufReader<ChildStdout>>) {
     (child, lines)
 }
 
-/// A small network from the games of a folder; an option that comes again replaces the one before.
+/// Arguments to train a small network on the games of a directory; options in `more` replace the defaults.
 fn train<'a>(folder: &'a str, network: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let usual = [
         ["--data", folder],
@@ -53,7 +53,7 @@ fn train<'a>(folder: &'a str, network: &'a str, more: &[&'a str]) -> Vec<&'a str
     [&["train"], &kept[..], more].concat()
 }
 
-/// How many games the files of a folder hold.
+/// The number of games in the files of a directory.
 fn games(folder: &Path) -> usize {
     let count = |path| {
         let mut from = archive::open(path).unwrap();
@@ -67,8 +67,8 @@ fn games(folder: &Path) -> usize {
         .sum()
 }
 
-/// The number before a word of a line.
-fn before(word: &str, line: &str) -> usize {
+/// The number before a word in a line.
+fn number_before(word: &str, line: &str) -> usize {
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words.iter().position(|found| *found == word);
     let at = at.unwrap_or_else(|| panic!("{word} is not in: {line}"));
@@ -76,7 +76,7 @@ fn before(word: &str, line: &str) -> usize {
 }
 
 #[test]
-fn games_become_a_network_that_plays() {
+fn trained_network_plays() {
     let home = tempfile::tempdir().unwrap();
     let at = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
     let (folder, network, log) = (at("games"), at("new.kwnn"), at("new.log"));
@@ -86,7 +86,7 @@ fn games_become_a_network_that_plays() {
     let six = ["--epochs", "6", "--batch", "64", "--rate", "0.05"];
     let said = stdout(&train(&folder, &network, &six));
     assert_eq!(fs::read_to_string(&log).unwrap(), said);
-    // The epoch with the least error is the one that was kept.
+    // The epoch with the lowest loss is kept.
     let after = |line: &str, words: &str| line.split(words).nth(1).unwrap()[..8].to_owned();
     let epochs = said.lines().filter(|line| line.starts_with("epoch "));
     let losses: Vec<String> = epochs.map(|line| after(line, "validation ")).collect();
@@ -94,7 +94,7 @@ fn games_become_a_network_that_plays() {
     let best = said.lines().last().unwrap();
     assert_eq!(Some(&after(best, "best: validation ")), losses.iter().min());
     stdout(&["match", &network, "none", "--games", "2", "--nodes", "50"]);
-    // It can be gone on with, by more units too.
+    // Training continues from it, also with more units.
     let wide = at("wide.kwnn");
     stdout(&train(
         &folder,
@@ -102,7 +102,7 @@ fn games_become_a_network_that_plays() {
         &["--from", &network, "--hidden", "64"],
     ));
 
-    // Whatever goes wrong, the network and its log stay.
+    // After an error the network and its log are unchanged.
     let whole = fs::read(&network).unwrap();
     for (more, words) in [
         (
@@ -112,8 +112,11 @@ fn games_become_a_network_that_plays() {
         (&["--from", "nowhere.kwnn"], "nowhere.kwnn"),
         (&["--from", &wide], "64 hidden units"),
         (&["--data", "nowhere"], "cannot read nowhere"),
-        (&["--out", &log], "is where the log goes"),
-        (&["--out", "nowhere/new.kwnn"], "there is no such folder"),
+        (&["--out", &log], "the log would overwrite"),
+        (
+            &["--out", "nowhere/new.kwnn"],
+            "its directory does not exist",
+        ),
     ] {
         let refused = learn(more);
         assert_eq!(refused.status.code(), Some(1), "{more:?}");
@@ -135,20 +138,20 @@ fn games_become_a_network_that_plays() {
 }
 
 #[test]
-fn games_are_kept_when_the_terminal_goes() {
+fn hangup_keeps_games() {
     for signals in [1, 2] {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().to_str().unwrap();
         let arguments = datagen(folder, &["--file-minutes", "0.01"]);
         let mut command = knightwatch(&arguments);
         if is_hangup_ignored() {
-            // We run under nohup or the like; it is not to.
+            // The tests may run under nohup; the command must not.
             command = Command::new("env");
             command
                 .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_knightwatch")])
                 .args(&arguments);
         }
-        let (mut child, mut lines) = begun(&mut command);
+        let (mut child, mut lines) = start_and_wait(&mut command);
         wait("the first file", || (games(home.path()) > 0).then_some(()));
         for _ in 0..signals {
             signal(&child, "HUP");
@@ -156,7 +159,7 @@ fn games_are_kept_when_the_terminal_goes() {
         let ended = child.wait().unwrap();
         if let Some(Ok(line)) = lines.next() {
             assert!(ended.success());
-            assert_eq!(games(home.path()), before("games,", &line));
+            assert_eq!(games(home.path()), number_before("games,", &line));
         } else {
             assert_eq!((signals, ended.code()), (2, Some(1)));
         }
@@ -165,10 +168,10 @@ fn games_are_kept_when_the_terminal_goes() {
 }
 
 #[test]
-fn under_nohup_the_games_go_on() {
+fn nohup_ignores_hangup() {
     let home = tempfile::tempdir().unwrap();
     let arguments = datagen(home.path().to_str().unwrap(), &["--file-minutes", "0.01"]);
-    let (mut child, mut lines) = begun(
+    let (mut child, mut lines) = start_and_wait(
         Command::new("sh")
             .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
             .arg(env!("CARGO_BIN_EXE_knightwatch"))
@@ -186,7 +189,7 @@ fn under_nohup_the_games_go_on() {
 }
 
 #[test]
-fn games_are_kept_when_nobody_listens() {
+fn closed_stdout_keeps_games() {
     let home = tempfile::tempdir().unwrap();
     let arguments = datagen(home.path().to_str().unwrap(), &["--games", "30"]);
     let mut child = knightwatch(&arguments)
@@ -199,24 +202,24 @@ fn games_are_kept_when_nobody_listens() {
 }
 
 #[test]
-fn games_wait_for_a_folder_that_cannot_be_written() {
+fn unwritable_directory_is_retried() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("games");
     let arguments = datagen(folder.to_str().unwrap(), &["--file-minutes", "0.01"]);
-    let (mut child, mut lines) = begun(knightwatch(&arguments).stderr(Stdio::piped()));
+    let (mut child, mut lines) = start_and_wait(knightwatch(&arguments).stderr(Stdio::piped()));
     let away = home.path().join("away");
     fs::rename(&folder, &away).unwrap();
-    let mut complaints = BufReader::new(child.stderr.take().unwrap()).lines();
-    let complaint = complaints.find(|line| {
+    let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
+    let error = errors.find(|line| {
         let line = line.as_ref().unwrap();
-        line.contains("cannot write") && line.ends_with("it is tried again")
+        line.contains("cannot write") && line.ends_with("trying again later")
     });
-    assert!(complaint.is_some());
+    assert!(error.is_some());
     fs::rename(&away, &folder).unwrap();
     signal(&child, "TERM");
     let line = lines.next().unwrap().unwrap();
-    // Whoever says more is not to be held up.
-    drop(complaints);
+    // Further output must not block it.
+    drop(errors);
     assert!(child.wait().unwrap().success());
-    assert_eq!(games(&folder), before("games,", &line));
+    assert_eq!(games(&folder), number_before("games,", &line));
 }

@@ -197,7 +197,7 @@ impl Account {
             }
             Ok(TaskResult::Token(Ok(()))) => self.token_confirmed = Some(clock::now()),
             Ok(TaskResult::Token(Err(failure))) => {
-                let no = failure.word().map(|refusal| refusal.code);
+                let no = failure.lichess_error().map(|refusal| refusal.code);
                 if matches!(no, Some(401 | 403)) {
                     return Err(Error::TokenRejected(failure.to_string()));
                 }

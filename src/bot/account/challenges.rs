@@ -20,9 +20,9 @@ use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{
-    Challenge, ChallengeId, Challenger, Compat, DeclineReason, TimeControl, Username,
+    Challenge, ChallengeId, ChallengeUser, Compat, DeclineReason, TimeControl, Username,
 };
-use crate::lichess::retry::{self, Kind, Retry};
+use crate::lichess::retry::{self, RequestKind, Retry};
 
 /// Accepts that are under way at once. No decline delays them.
 const ACCEPTS_AT_ONCE: usize = 4;
@@ -130,7 +130,7 @@ impl Account {
             let client = self.house.client.clone();
             self.errands.spawn(async move {
                 let _permit = permit;
-                let answer = insist(Kind::Answer, || client.accept(&challenge.id)).await;
+                let answer = insist(RequestKind::Answer, || client.accept(&challenge.id)).await;
                 TaskResult::Accepted(challenge, answer)
             });
         }
@@ -138,7 +138,7 @@ impl Account {
             let client = self.house.client.clone();
             self.errands.spawn(async move {
                 let _permit = permit;
-                let answer = insist(Kind::Answer, || client.decline(&id, reason)).await;
+                let answer = insist(RequestKind::Answer, || client.decline(&id, reason)).await;
                 TaskResult::Declined(id, answer)
             });
         }
@@ -216,7 +216,7 @@ impl Account {
         let from = challenge.challenger.as_ref();
         let guest = SlotHolder {
             name: from.map(|from| from.name.clone()),
-            human: !from.is_some_and(Challenger::is_bot),
+            human: !from.is_some_and(ChallengeUser::is_bot),
             clocked: challenge.time_control.is_clock(),
         };
         info!(challenge = %challenge.id, "accepting {}: {}", describe(&challenge), ruling.why);
@@ -258,7 +258,7 @@ impl Account {
         if !failure.may_have_worked() && !self.games.contains_key(&challenge.id) {
             self.forget(challenge);
         }
-        if failure.word().is_none() {
+        if failure.lichess_error().is_none() {
             self.judged.retain(|id| *id != challenge.id);
         }
         self.tell_challenge(challenge, Decision::Dropped, failure.to_string());
@@ -398,7 +398,7 @@ pub(super) fn shown_time(time: TimeControl) -> events::TimeControl {
 }
 
 /// Sends a request again as long as its kind is worth it.
-pub(super) async fn insist<F, R, T>(kind: Kind, mut request: F) -> Result<T, Failure>
+pub(super) async fn insist<F, R, T>(kind: RequestKind, mut request: F) -> Result<T, Failure>
 where
     F: FnMut() -> R,
     R: Future<Output = Result<T, Failure>>,
@@ -445,7 +445,7 @@ mod tests {
     #[tokio::test]
     async fn answers_are_sent_again_while_it_is_worth_it() {
         let mut calls = 0;
-        let answer = insist(Kind::Answer, || {
+        let answer = insist(RequestKind::Answer, || {
             calls += 1;
             let failed = calls < 3;
             async move {

@@ -12,7 +12,7 @@ use crate::bot::shutdown::{ShutdownSignal, Stage};
 use crate::clock;
 use crate::events;
 use crate::lichess::Error as Failure;
-use crate::lichess::retry::{self, Kind, Retry, UNNAMED_WAIT};
+use crate::lichess::retry::{self, DEFAULT_RATE_LIMIT_WAIT, RequestKind, Retry};
 
 /// Games may be on, and they are not played before Lichess has said who we are: the longest wait between two tries, unless
 /// Lichess itself limits the question.
@@ -81,11 +81,11 @@ pub(super) async fn introduce(
 
 /// How long to wait after a failure to ask, for the time number `attempt`, counted from 0.
 fn wait_after(failure: &Failure, attempt: u32) -> Duration {
-    let longest = match failure.word() {
-        Some(refusal) if refusal.code == 429 => UNNAMED_WAIT,
+    let longest = match failure.lichess_error() {
+        Some(refusal) if refusal.code == 429 => DEFAULT_RATE_LIMIT_WAIT,
         _ => LONGEST_WAIT,
     };
-    match retry::decide(Kind::Query, failure, attempt) {
+    match retry::decide(RequestKind::Query, failure, attempt) {
         Retry::After(wait) => wait.min(longest),
         Retry::GiveUp => longest,
     }
@@ -115,12 +115,13 @@ pub(super) async fn keep_waiting(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lichess::Refusal;
+    use crate::lichess::ErrorResponse;
 
     #[test]
     fn only_lichess_itself_makes_us_wait_for_long() {
-        let status =
-            |code, after, body: &str| Failure::Status(Refusal::read(code, after, body.as_bytes()));
+        let status = |code, after, body: &str| {
+            Failure::Status(ErrorResponse::read(code, after, body.as_bytes()))
+        };
         let seconds = Duration::from_secs;
         let html = status(429, Some("86400"), "<html></html>");
         let json = status(429, None, r#"{"error":"Please don't poll this endpoint."}"#);
@@ -140,8 +141,8 @@ mod tests {
                 let wait = wait_after(failure, attempt);
                 assert!(wait <= LONGEST_WAIT, "{failure} {attempt}: {wait:?}");
             }
-            assert_eq!(wait_after(&json, attempt), UNNAMED_WAIT);
-            assert_eq!(wait_after(&named, attempt), UNNAMED_WAIT);
+            assert_eq!(wait_after(&json, attempt), DEFAULT_RATE_LIMIT_WAIT);
+            assert_eq!(wait_after(&named, attempt), DEFAULT_RATE_LIMIT_WAIT);
         }
     }
 }

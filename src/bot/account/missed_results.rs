@@ -67,7 +67,9 @@ async fn end_of(client: &Client, me: &Username, id: &GameId) -> Option<GameFinis
         Ok(stream) => stream,
         Err(failure) => {
             debug!(game = %id, "cannot look how it ended: {failure}");
-            let is_gone = failure.word().is_some_and(|refusal| refusal.code == 404);
+            let is_gone = failure
+                .lichess_error()
+                .is_some_and(|refusal| refusal.code == 404);
             return is_gone.then(|| game::ended(id, Status::UnknownFinish, None, String::new()));
         }
     };

@@ -46,8 +46,8 @@ use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::clock;
 use crate::events;
 use crate::lichess::model::{Challenge, ChallengeId, Event, GameId, GameInfo, Status, Username};
-use crate::lichess::retry::Reopen;
-use crate::lichess::{EventStream, LastHeard};
+use crate::lichess::retry::ReconnectPolicy;
+use crate::lichess::{EventStream, LastActivity};
 use crate::metrics::Metrics;
 use crate::plural;
 use background::{Question, TaskResult};
@@ -156,7 +156,7 @@ struct Account {
     /// Since when Lichess refuses the account's stream with 403.
     forbidden: Option<Instant>,
     /// The account's stream as it was opened last, and whether it has brought a line that cannot be read.
-    ear: Option<LastHeard>,
+    ear: Option<LastActivity>,
     garbled: bool,
     /// The account's stream is closed.
     offline: bool,
@@ -224,7 +224,7 @@ impl Account {
             keepers,
         } = books;
         let client = house.client.clone();
-        let mut link = ReconnectingStream::new(Reopen::events(), move |silence| {
+        let mut link = ReconnectingStream::new(ReconnectPolicy::events(), move |silence| {
             let client = client.clone();
             async move { client.events(silence).await }
         });
@@ -306,8 +306,8 @@ impl Account {
     ) -> Result<(), Error> {
         self.tell_in_force();
         let mut beat = clock::interval(BEAT);
-        let mut reconcile = clock::interval_later(RECONCILE_EVERY);
-        let mut audit = clock::interval_later(AUDIT_EVERY);
+        let mut reconcile = clock::delayed_interval(RECONCILE_EVERY);
+        let mut audit = clock::delayed_interval(AUDIT_EVERY);
         let mut worry = clock::interval(WORRY_EVERY);
         let mut deaf = clock::interval(DEAF_EVERY);
         let doubt = Arc::clone(&self.house.doubt);

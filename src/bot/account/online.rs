@@ -47,7 +47,7 @@ impl Account {
         self.offline = false;
         self.informed = false;
         self.forbidden = None;
-        self.ear = self.link.stream().map(|(stream, _)| stream.last_heard());
+        self.ear = self.link.stream().map(|(stream, _)| stream.last_activity());
         self.garbled = false;
         self.first_online.get_or_insert_with(clock::now);
         let me = self.house.me.clone();
@@ -67,7 +67,7 @@ impl Account {
     }
 
     fn lost(&mut self, error: Option<StreamError>, wait: Duration) -> Result<(), Error> {
-        let spoke = self.ear.take().is_some_and(|ear| ear.anything()) && !self.garbled;
+        let spoke = self.ear.take().is_some_and(|ear| ear.received_byte()) && !self.garbled;
         if error.is_none() && spoke {
             if self.clean_ends == 0 {
                 let was_online = self.first_online.map_or(Duration::ZERO, clock::since);
@@ -92,7 +92,7 @@ impl Account {
             self.check_token();
         }
         // A proxy's 403 is about the address, and passes.
-        if error.word().is_some_and(|no| no.code == 403) {
+        if error.lichess_error().is_some_and(|no| no.code == 403) {
             let since = *self.forbidden.get_or_insert_with(clock::now);
             let confirmed = self.token_confirmed.is_some_and(|at| at >= since);
             if confirmed && clock::since(since) >= FORBIDDEN_FOR {
@@ -100,7 +100,7 @@ impl Account {
             }
             self.check_token();
         }
-        self.limited = error.refusal().is_some_and(|no| no.code == 429);
+        self.limited = error.error_response().is_some_and(|no| no.code == 429);
         self.went_offline(error.to_string(), wait);
         Ok(())
     }
@@ -129,7 +129,7 @@ impl Account {
         if self.offline {
             return true;
         }
-        let heard = self.link.stream().map(|(stream, _)| stream.last_heard());
+        let heard = self.link.stream().map(|(stream, _)| stream.last_activity());
         let silent = heard.is_some_and(|heard| clock::since(heard.at()) >= DEAF_EVERY);
         silent && self.slots.arenas_awaited() > 0
     }

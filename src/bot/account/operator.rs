@@ -295,7 +295,7 @@ impl Account {
         }
         // Asking all the same would make it last longer.
         if let Some(until) = self.quota.no_challenge_until(clock::date()) {
-            let until = clock::shown(until);
+            let until = clock::format_date(until);
             return reply.refuse(format!(
                 "Lichess takes no challenges from us before {until}"
             ));

@@ -20,7 +20,7 @@ use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::model::{
-    Challenge, ChallengeId, ChallengeStatus, Challenger, DeclineReason, NewChallenge, Username,
+    Challenge, ChallengeId, ChallengeStatus, ChallengeUser, DeclineReason, NewChallenge, Username,
 };
 use crate::lichess::{Client, Error as Failure};
 use crate::metrics::OpenChallenge;
@@ -200,14 +200,14 @@ impl Account {
     /// be a person counts as one.
     pub(super) fn unmade(&mut self, bot: Option<bool>, failure: &Failure) -> ChallengeFailure {
         self.too_many_challenges(failure);
-        let refusal = failure.refusal();
+        let refusal = failure.error_response();
         let day_limit = refusal.is_some_and(|refusal| refusal.is_bot_day_limit());
         // What a proxy refuses says nothing about the user.
-        let said = failure.word().map(|refusal| refusal.code);
+        let said = failure.lichess_error().map(|refusal| refusal.code);
         let why = match said {
             _ if failure.is_rate_limited() => ChallengeFailure::Limited,
             Some(400) if day_limit => {
-                let named = refusal.and_then(|refusal| refusal.named_wait());
+                let named = refusal.and_then(|refusal| refusal.requested_wait());
                 let wait = named.unwrap_or(Duration::from_secs(3_600));
                 ChallengeFailure::Refused(Refusal::Limited(wait))
             }
@@ -228,7 +228,10 @@ impl Account {
 
     /// Lichess may have said that it takes no more challenges from us for now.
     fn too_many_challenges(&mut self, failure: &Failure) {
-        let Some(refusal) = failure.refusal().filter(|refusal| refusal.code == 429) else {
+        let Some(refusal) = failure
+            .error_response()
+            .filter(|refusal| refusal.code == 429)
+        else {
             return;
         };
         // All requests pause for a proxy, and that is not counted as Lichess's no to challenges.
@@ -237,7 +240,7 @@ impl Account {
         }
         if !self.too_many_games(failure) {
             self.quota
-                .challenge_refused(refusal.named_wait(), clock::date());
+                .challenge_refused(refusal.requested_wait(), clock::date());
             self.save(Book::Quota);
         }
     }
@@ -245,11 +248,13 @@ impl Account {
     /// Lichess may have said, to whatever we have asked for, that we have played the day's games against bots. Whether it
     /// has.
     pub(super) fn too_many_games(&mut self, failure: &Failure) -> bool {
-        let refusal = failure.refusal().filter(|refusal| refusal.code == 429);
+        let refusal = failure
+            .error_response()
+            .filter(|refusal| refusal.code == 429);
         let Some(refusal) = refusal.filter(|refusal| refusal.is_bot_day_limit()) else {
             return false;
         };
-        let wait = refusal.named_wait().unwrap_or(Limit::BotGames.window());
+        let wait = refusal.requested_wait().unwrap_or(Limit::BotGames.window());
         self.quota.exhausted(Limit::BotGames, wait, clock::date());
         self.save(Book::Quota);
         true

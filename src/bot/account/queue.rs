@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::bot::policy::Rank;
-use crate::lichess::model::{Challenge, ChallengeId, Challenger, Compat};
+use crate::lichess::model::{Challenge, ChallengeId, ChallengeUser, Compat};
 
 /// A challenge that came to us.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl Asked {
     /// Whether a person asks.
     pub fn is_human(&self) -> bool {
         let from = self.challenge.challenger.as_ref();
-        !from.is_some_and(Challenger::is_bot)
+        !from.is_some_and(ChallengeUser::is_bot)
     }
 }
 

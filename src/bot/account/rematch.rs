@@ -99,7 +99,7 @@ impl Account {
         let date = clock::date();
         let full = (!human).then(|| self.quota.full_until(Limit::BotGames, date));
         if let Some(until) = self.quota.no_challenge_until(date).or(full.flatten()) {
-            let until = clock::shown(until);
+            let until = clock::format_date(until);
             return info!(game = %previous, "no rematch with {to}: Lichess takes no challenges from us before {until}");
         }
         info!(game = %previous, "offering {to} a rematch");

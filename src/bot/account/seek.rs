@@ -16,7 +16,7 @@ use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::events::{self, Decision};
 use crate::lichess::model::{Challenge, ChallengeId, GameInfo, NewChallenge, UserStatus, Username};
-use crate::lichess::retry::Kind;
+use crate::lichess::retry::RequestKind;
 use crate::lichess::{Client, Error as Failure};
 use crate::plural;
 
@@ -78,7 +78,8 @@ impl Account {
             }
             Step::TakeBack(id) => {
                 self.errands.spawn(async move {
-                    let answer = insist(Kind::Answer, || outgoing::take_back(&client, &id)).await;
+                    let answer =
+                        insist(RequestKind::Answer, || outgoing::take_back(&client, &id)).await;
                     TaskResult::Sought(Sought::TakenBack(id, answer))
                 });
             }
@@ -279,7 +280,7 @@ impl Account {
             return;
         }
         match next {
-            Some(next) => info!("idle: {reason}; next try at {}", clock::shown(next)),
+            Some(next) => info!("idle: {reason}; next try at {}", clock::format_date(next)),
             None => info!("idle: {reason}"),
         }
         self.idle_told = Some((reason.clone(), next));

@@ -16,9 +16,9 @@ use crate::bot::game::Order;
 use crate::bot::game::status::{Activity, GameSnapshot, stream_status};
 use crate::clock;
 use crate::events;
-use crate::lichess::Fate;
+use crate::lichess::Outcome;
 use crate::lichess::model::{ArenaId, GameInfo};
-use crate::lichess::retry::Kind;
+use crate::lichess::retry::RequestKind;
 use crate::metrics::{ArenaStatus, EngineStatus, IdleStatus, LimitStatus, Live, Requests};
 
 /// How often it is looked whether a short clock waits on a silent stream.
@@ -141,11 +141,11 @@ impl Account {
 
     /// Tells how things stand.
     pub(super) fn report(&self) {
-        let tally = self.house.client.tally();
-        let requests = Kind::ALL.map(|kind| Requests {
+        let counts = self.house.client.request_counts();
+        let requests = RequestKind::ALL.map(|kind| Requests {
             kind: kind.to_string(),
-            fates: Fate::ALL
-                .map(|fate| (fate.key().to_owned(), tally.count(kind, fate)))
+            fates: Outcome::ALL
+                .map(|outcome| (outcome.key().to_owned(), counts.count(kind, outcome)))
                 .to_vec(),
         });
         let mut games: Vec<_> = self
@@ -177,7 +177,7 @@ impl Account {
             stream: self
                 .link
                 .stream()
-                .map(|(stream, since)| stream_status(&(since, stream.last_heard()))),
+                .map(|(stream, since)| stream_status(&(since, stream.last_activity()))),
             games,
             requests: requests.to_vec(),
             repairs: self.repairs,
@@ -253,7 +253,7 @@ impl Account {
 mod tests {
     use super::*;
     use crate::bot::game::status::StatusCell;
-    use crate::lichess::LastHeard;
+    use crate::lichess::LastActivity;
 
     fn sight(owes: bool, doing: Activity) -> GameSnapshot {
         let desk = StatusCell::default();
@@ -283,7 +283,7 @@ mod tests {
         let ms = Duration::from_millis;
         let waiting = |remaining, silent| GameSnapshot {
             remaining: ms(remaining),
-            stream: Some((now, LastHeard::since(now - ms(silent)))),
+            stream: Some((now, LastActivity::since(now - ms(silent)))),
             ..sight(false, Activity::Listening)
         };
         for (remaining, silent, worth) in [
@@ -310,7 +310,7 @@ mod tests {
         let heard = Instant::now();
         let sight = GameSnapshot {
             remaining: Duration::from_secs(8),
-            stream: Some((heard, LastHeard::since(heard))),
+            stream: Some((heard, LastActivity::since(heard))),
             ..sight(false, Activity::Listening)
         };
         let mut asked = Some(heard - Duration::from_secs(60));
@@ -337,7 +337,7 @@ mod tests {
             );
             serde_json::from_str(&line).unwrap()
         };
-        let stream = Some((Instant::now(), LastHeard::since(Instant::now())));
+        let stream = Some((Instant::now(), LastActivity::since(Instant::now())));
         let closed = sight(false, Activity::Listening);
         let waiting = GameSnapshot {
             stream,

@@ -15,7 +15,7 @@ use crate::chess::Color;
 use crate::clock;
 use crate::config::Settings;
 use crate::events::Event;
-use crate::lichess::model::{ChatLine, ColorWish, NewChallenge, Room, Status, Variant};
+use crate::lichess::model::{ChatLine, ColorChoice, NewChallenge, Room, Status, Variant};
 
 /// What is said at the end gets this long.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -163,8 +163,8 @@ impl GameTask {
                 time_control: subject.time,
                 rated: subject.rated,
                 color: match ours {
-                    Color::White => ColorWish::White,
-                    Color::Black => ColorWish::Black,
+                    Color::White => ColorChoice::White,
+                    Color::Black => ColorChoice::Black,
                 },
                 variant: subject.variant,
                 fen: set_up.then(|| head.initial.fen()),

@@ -104,7 +104,7 @@ pub fn at_once(
 
 /// The engine goes by the wall.
 fn on_the_wall(limits: Limits) -> Limits {
-    let wall = clock::on_the_wall;
+    let wall = clock::to_wall_clock;
     Limits {
         movetime: limits.movetime.map(wall),
         max_time: limits.max_time.map(wall),
@@ -322,7 +322,7 @@ pub fn report(position: &Position, source: Source, thought: Option<&SearchReport
         nodes: thought.nodes,
         hashfull: thought.hashfull,
         ordering: thought.ordering,
-        elapsed: clock::by_this_clock(thought.elapsed),
+        elapsed: clock::from_wall_clock(thought.elapsed),
         pv: line(position, &thought.pv),
     }
 }

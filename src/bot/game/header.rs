@@ -69,7 +69,7 @@ impl GameHeader {
         Ok(Self {
             id: full.id.clone(),
             us,
-            opponent: them.shown(),
+            opponent: them.display_name(),
             initial,
             pace: pace(full),
             castling,
@@ -125,7 +125,7 @@ fn time_control(full: &GameFull) -> events::TimeControl {
 
 fn player(player: &Player) -> events::Player {
     events::Player {
-        name: player.shown(),
+        name: player.display_name(),
         title: player.title.clone(),
         rating: player.rating.and_then(|rating| rating.try_into().ok()),
         provisional: player.provisional,

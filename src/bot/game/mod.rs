@@ -40,8 +40,8 @@ use crate::chess::Color;
 use crate::clock;
 use crate::events::{Event, GameStarted};
 use crate::lichess::model::{GameEvent, GameFull, GameId, GameInfo, GameState, Status};
-use crate::lichess::retry::Reopen;
-use crate::lichess::{Error, GameLines, Told};
+use crate::lichess::retry::ReconnectPolicy;
+use crate::lichess::{Error, Raw, RawGameStream};
 use crate::plural;
 use in_flight::{Done, InFlight, Timer, Timers};
 use ponder::Ahead;
@@ -144,7 +144,7 @@ struct GameTask {
     house: AccountContext,
     id: GameId,
     info: Option<Box<GameInfo>>,
-    link: ReconnectingStream<GameLines>,
+    link: ReconnectingStream<RawGameStream>,
     /// What we know of the game, and what we decide.
     mind: GameCore,
     flight: InFlight,
@@ -183,9 +183,9 @@ impl GameTask {
         desk: StatusCell,
     ) -> Self {
         let (client, game) = (house.client.clone(), id.clone());
-        let mut link = ReconnectingStream::new(Reopen::game(), move |silence| {
+        let mut link = ReconnectingStream::new(ReconnectPolicy::game(), move |silence| {
             let (client, game) = (client.clone(), game.clone());
-            async move { client.game_lines(&game, silence).await }
+            async move { client.raw_game_stream(&game, silence).await }
         });
         let now = clock::now();
         if let Some(left) = info.as_deref().and_then(GameInfo::clock) {
@@ -222,14 +222,14 @@ impl GameTask {
     }
 
     /// Something came from the stream.
-    fn hear(&mut self, heard: Heard<Told<GameEvent>>) {
+    fn hear(&mut self, heard: Heard<Raw<GameEvent>>) {
         let arrived = clock::now();
         match heard {
             Heard::Opened => {
                 debug!(game = %self.id, "stream open");
                 self.trace(arrived, || Record::Note("the stream is open".to_owned()));
             }
-            Heard::Item(Told { line, event }) => {
+            Heard::Item(Raw { line, event }) => {
                 self.trace(arrived, || Record::Line(line));
                 self.on_event(event, arrived);
             }
@@ -273,7 +273,7 @@ impl GameTask {
 
     /// The stream was not opened. Only Lichess's own word counts, not that of a proxy in front of it.
     fn on_refused(&mut self, error: &Error, wait: Duration) {
-        match error.word().map(|refusal| refusal.code) {
+        match error.lichess_error().map(|refusal| refusal.code) {
             Some(404) => {
                 warn!(game = %self.id, "the game is gone: {error}");
                 if self.mind.table.is_some() {
@@ -441,14 +441,14 @@ impl GameTask {
         let Some((stream, _)) = self.link.stream() else {
             return;
         };
-        let heard = stream.last_heard().at();
+        let heard = stream.last_activity().at();
         let owing_since = self
             .mind
             .turn
             .posted
             .map_or(heard, |posted| posted.max(heard));
         if clock::since(owing_since) > UNHEARD {
-            stream.suspect();
+            stream.fail_over();
         }
         self.link.reopen(wait);
     }
@@ -484,7 +484,7 @@ impl GameTask {
             sight.stream = self
                 .link
                 .stream()
-                .map(|(stream, since)| (since, stream.last_heard()));
+                .map(|(stream, since)| (since, stream.last_activity()));
         });
     }
 

@@ -14,8 +14,8 @@ use crate::bot::shutdown::Stage;
 use crate::bot::trace::{Answer, Bounds, Decision, Found, PostError, Record, nanos};
 use crate::clock;
 use crate::engine::Score;
-use crate::lichess::retry::{self, Kind, Retry};
-use crate::lichess::{Error, MOVE_PATIENCE};
+use crate::lichess::retry::{self, RequestKind, Retry};
+use crate::lichess::{Error, MOVE_TIMEOUT};
 
 /// Waits before looking at the stream once more, while a position stays as it is.
 const LOOKS: [Duration; 5] = [
@@ -234,7 +234,7 @@ impl GameTask {
             self.house.doubt_token();
             return Trouble::Again(Duration::from_secs(1));
         }
-        match retry::decide(Kind::Move, error, self.mind.duty.failed()) {
+        match retry::decide(RequestKind::Move, error, self.mind.duty.failed()) {
             // However long the server wants us to wait: our clock runs.
             Retry::After(wait) if error.may_have_worked() => {
                 Trouble::Lost(wait.min(self.patience()))
@@ -251,7 +251,7 @@ impl GameTask {
         let quarter = remaining.saturating_sub(clock::since(at)) / 4;
         quarter
             .max(4 * self.mind.lag.high())
-            .clamp(SHORTEST_ANSWER, MOVE_PATIENCE)
+            .clamp(SHORTEST_ANSWER, MOVE_TIMEOUT)
     }
 
     /// The longest that we can afford to wait with a move in hand. A clock that must have run out may have been given more.

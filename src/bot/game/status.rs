@@ -11,7 +11,7 @@ use crate::bot::policy::ChallengeFacts;
 use crate::chess::Color;
 use crate::clock;
 use crate::events::{Report, Score, Timing};
-use crate::lichess::LastHeard;
+use crate::lichess::LastActivity;
 use crate::lichess::model::{NewChallenge, Username};
 use crate::metrics::{GameStatus, StreamStatus};
 
@@ -51,7 +51,7 @@ pub struct GameSnapshot {
     /// What our clock showed in the latest state.
     pub remaining: Duration,
     /// Since when the stream is open, and when it was last heard.
-    pub stream: Option<(Instant, LastHeard)>,
+    pub stream: Option<(Instant, LastActivity)>,
     /// When any of this but the stream last changed.
     pub changed: Instant,
     /// The game is over, and one more is to be offered.
@@ -245,7 +245,7 @@ impl GameSnapshot {
 }
 
 /// How long a stream has been open, and how long it has been silent.
-pub fn stream_status((opened, heard): &(Instant, LastHeard)) -> StreamStatus {
+pub fn stream_status((opened, heard): &(Instant, LastActivity)) -> StreamStatus {
     StreamStatus {
         open_s: clock::since(*opened).as_secs_f64(),
         silent_s: clock::since(heard.at()).as_secs_f64(),

@@ -320,7 +320,7 @@ impl Matchmaking {
 
     fn leave_alone(&mut self, user: &Username, offer: Offer, refusal: Refusal) {
         let until = self.memory.refused(user, offer, refusal, clock::date());
-        let until = clock::shown(until);
+        let until = clock::format_date(until);
         info!("{user} {refusal}: nothing like {offer} for him until {until}");
         self.rest(BETWEEN, "the last challenge has come to nothing");
     }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::bot::account::quota::Limit;
-use crate::lichess::model::{Color, ColorWish, User};
+use crate::lichess::model::{Color, ColorChoice, User};
 
 /// What the tests need beside the machine itself.
 struct AccountContext {
@@ -45,7 +45,7 @@ fn created(id: &str, to: &str) -> Box<Challenge> {
     challenge(id, to, serde_json::json!({}))
 }
 
-fn game(id: &str, opponent: &str, color: ColorWish, status: &str) -> GameInfo {
+fn game(id: &str, opponent: &str, color: ColorChoice, status: &str) -> GameInfo {
     let wire = serde_json::json!({
         "gameId": id, "fullId": format!("{id}xxxx"), "fen": "8/8/8/8/8/8/8/8 w - - 0 1", "color": color.key(),
         "lastMove": "", "source": "friend", "status": {"name": status},
@@ -340,7 +340,7 @@ fn a_pair_is_played_with_both_colours_and_then_comes_a_pause() {
     let second = house.choice(5);
     assert_eq!(second.users, first.users[..1]);
     let colors = [first.color, second.color];
-    assert!(colors.contains(&ColorWish::White) && colors.contains(&ColorWish::Black));
+    assert!(colors.contains(&ColorChoice::White) && colors.contains(&ColorChoice::Black));
     let info = game("bbbbbbbb", opponent.as_str(), second.color, "started");
     let begun = house.matchmaking.began(&info).unwrap();
     assert_eq!(begun.sought, Sought::Second);
@@ -390,14 +390,14 @@ fn who_does_not_play_is_left_alone() {
 #[test]
 fn games_of_others_are_none_of_ours() {
     let mut house = AccountContext::eager(&["Ann"]);
-    let theirs = game("zzzzzzzz", "Ben", ColorWish::White, "started");
+    let theirs = game("zzzzzzzz", "Ben", ColorChoice::White, "started");
     assert!(house.matchmaking.began(&theirs).is_none());
     house.choice(0);
     assert!(house.matchmaking.began(&theirs).is_none());
     house
         .matchmaking
         .stands(created("aaaaaaaa", "Ann"), "Ann".into());
-    let of_ann = game("zzzzzzzz", "Ann", ColorWish::White, "started");
+    let of_ann = game("zzzzzzzz", "Ann", ColorChoice::White, "started");
     assert!(house.matchmaking.began(&of_ann).is_none());
     assert_eq!(of_ann.color, Color::White);
     assert!(house.matchmaking.pending().is_some());

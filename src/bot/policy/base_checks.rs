@@ -5,7 +5,7 @@ use std::fmt;
 use crate::chess::Position;
 use crate::config::{self, Settings};
 use crate::lichess::model::{
-    Challenge, Challenger, Compat, DeclineReason, Speed, TimeControl, Variant,
+    Challenge, ChallengeUser, Compat, DeclineReason, Speed, TimeControl, Variant,
 };
 
 /// What the challenger is told, and what the operator is told.
@@ -79,7 +79,7 @@ pub fn unwanted(challenge: &Challenge, rules: &config::Challenge) -> Option<Base
 
 fn who(challenge: &Challenge, rules: &config::Challenge) -> Option<BaseCheckFailure> {
     let challenger = challenge.challenger.as_ref();
-    let bot = challenger.is_some_and(Challenger::is_bot);
+    let bot = challenger.is_some_and(ChallengeUser::is_bot);
     if bot && !rules.bots {
         return no(DeclineReason::NoBot, "bots are not accepted");
     }

@@ -18,8 +18,8 @@ use crate::config::Settings;
 use crate::events::Player;
 use crate::input;
 use crate::lichess::model::{
-    Challenge, ChallengeId, ChallengeStatus, Challenger, ColorWish, Compat, Speed, TimeControl,
-    Username, Variant,
+    Challenge, ChallengeId, ChallengeStatus, ChallengeUser, ColorChoice, Compat, Speed,
+    TimeControl, Username, Variant,
 };
 
 /// The longest text that is read, in bytes: fifty times a challenge.
@@ -84,7 +84,7 @@ impl Asked {
             TimeControl::Clock { limit, increment } => Speed::of_clock(limit, increment),
             _ => Speed::Correspondence,
         };
-        let challenger = Challenger {
+        let challenger = ChallengeUser {
             name: Username::new(&from.name),
             title: from.title.clone(),
             rating: from.rating.and_then(|rating| i32::try_from(rating).ok()),
@@ -100,7 +100,7 @@ impl Asked {
             rated,
             speed,
             time_control: time,
-            color: ColorWish::Random,
+            color: ColorChoice::Random,
             final_color: None,
             direction: None,
             rematch_of: None,

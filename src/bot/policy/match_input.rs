@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::bot::game::header::GameHeader;
 use crate::config::{self, Exact, ExtraRule, Match, OurColor, Pattern, Range, Title};
 use crate::lichess::model::{
-    Challenge, Challenger, Color, ColorWish, GameFull, GameTime, Speed, TimeControl, Username,
+    Challenge, ChallengeUser, Color, ColorChoice, GameFull, GameTime, Speed, TimeControl, Username,
     Variant,
 };
 
@@ -35,7 +35,7 @@ pub struct MatchInput {
     /// Whether ratings are at stake.
     pub rated: bool,
     /// Our colour; left to chance where it is not known.
-    pub color: ColorWish,
+    pub color: ColorChoice,
     /// It was left to chance, though it is known by now.
     pub chance: bool,
     /// Extra rules.
@@ -53,7 +53,7 @@ impl MatchInput {
         let us = challenge.dest_user.as_ref();
         Self {
             name: from.map(|from| from.name.clone()),
-            bot: from.is_some_and(Challenger::is_bot),
+            bot: from.is_some_and(ChallengeUser::is_bot),
             title: from.and_then(|from| from.title.clone()),
             rating: from.and_then(|from| from.rating),
             provisional: from.is_some_and(|from| from.provisional),
@@ -64,11 +64,11 @@ impl MatchInput {
             time: challenge.time_control,
             rated: challenge.rated,
             color: match challenge.color {
-                ColorWish::White => ColorWish::Black,
-                ColorWish::Black => ColorWish::White,
-                ColorWish::Random => ColorWish::Random,
+                ColorChoice::White => ColorChoice::Black,
+                ColorChoice::Black => ColorChoice::White,
+                ColorChoice::Random => ColorChoice::Random,
             },
-            chance: challenge.color == ColorWish::Random,
+            chance: challenge.color == ColorChoice::Random,
             rules: challenge.rules.clone(),
             rematch: challenge.rematch_of.is_some(),
             tournament: false,
@@ -98,8 +98,8 @@ impl MatchInput {
             },
             rated: full.rated,
             color: match head.us {
-                Color::White => ColorWish::White,
-                Color::Black => ColorWish::Black,
+                Color::White => ColorChoice::White,
+                Color::Black => ColorChoice::Black,
             },
             chance: false,
             rules: Vec::new(),
@@ -235,7 +235,7 @@ pub fn miss(rule: &Match, subject: &MatchInput) -> Option<String> {
         .or_else(|| range(rule.days, "days", number(days)))
         .or_else(|| flag(rule.rated, subject.rated, "rated", "casual"))
         .or_else(|| {
-            let by_chance = |wish| wish == ColorWish::Random && subject.chance;
+            let by_chance = |wish| wish == ColorChoice::Random && subject.chance;
             let fits = |wanted: &OurColor| wanted.wish() == color || by_chance(wanted.wish());
             none_of(&rule.color, fits, || format!("our colour {}", color.key()))
         })

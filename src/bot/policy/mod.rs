@@ -220,7 +220,7 @@ impl Evaluation {
         }
         // Lichess would take the challenge, refuse our yes and count that we have asked.
         let spent = load.no_bots_until.filter(|_| subject.bot).map(|until| {
-            let until = clock::shown(until);
+            let until = clock::format_date(until);
             let why = format!("Lichess lets us play no more bots today, again at {until}");
             (DeclineReason::Later, why)
         });
@@ -293,7 +293,7 @@ impl Evaluation {
                 .filter(|_| most > 0)?;
             let why = format!(
                 "{most} in 24 hours are the limit for {whose} by {name}, again at {}",
-                clock::shown(until)
+                clock::format_date(until)
             );
             Some((DeclineReason::Later, why))
         };

@@ -71,7 +71,7 @@ pub fn replay_command(options: &Options, out: &mut impl Write) -> Result<(), Com
     // What took how long is told by this clock.
     let rate = lives.first().map(|life| life.header.time_scale.to_string());
     let rate = rate.and_then(|rate| rate.parse().ok());
-    rate.into_iter().for_each(clock::set_rate);
+    rate.into_iter().for_each(clock::set_scale);
     let verdict = Comparison::new(out, options.search).tell(&lives)?;
     writeln!(out, "{}", summary(&verdict))?;
     match (trouble, verdict) {

@@ -83,7 +83,7 @@ impl<'a, W: Write> Comparison<'a, W> {
             clean(&header.account),
             clean(&header.server),
             clean(&header.program),
-            date.map_or_else(|| "an unknown time".to_owned(), clock::shown),
+            date.map_or_else(|| "an unknown time".to_owned(), clock::format_date),
             if header.rested { ", after a rest" } else { "" },
         )?;
         let mut replay = Replay::of(header, notes);

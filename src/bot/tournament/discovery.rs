@@ -148,8 +148,10 @@ impl Discovery {
                 looked_at += 1;
                 clock::sleep(APART).await;
                 let bots = match self.house.client.arena(id).await {
-                    Ok(page) => page.bots,
-                    Err(failure) if failure.word().is_some_and(|no| no.code == 404) => false,
+                    Ok(page) => page.bots_allowed,
+                    Err(failure) if failure.lichess_error().is_some_and(|no| no.code == 404) => {
+                        false
+                    }
                     Err(failure) => {
                         info!(arena = %id, "cannot look at {}: {failure}", arena.name);
                         continue;
@@ -238,7 +240,7 @@ impl Candidate {
         // An arena of strangers is not told our password, nor joined for a team that the operator has not named.
         let open = match self.team {
             Some(_) => !arena.private || !wishes.password.is_empty(),
-            None => !arena.private && arena.team.is_none() && arena.battle.is_empty(),
+            None => !arena.private && arena.team.is_none() && arena.battle_teams.is_empty(),
         };
         looked_for
             && open
@@ -254,7 +256,7 @@ impl Candidate {
 
     /// How it is joined.
     fn joining(&self, wishes: &config::Tournaments) -> Joining {
-        let battles = |team: &&String| self.arena.battle.contains(team);
+        let battles = |team: &&String| self.arena.battle_teams.contains(team);
         Joining {
             id: self.arena.id.clone(),
             team: self.team.as_ref().filter(battles).cloned(),
@@ -292,7 +294,7 @@ mod tests {
                 finished: false,
                 private: false,
                 team: None,
-                battle: Vec::new(),
+                battle_teams: Vec::new(),
             },
         }
     }
@@ -358,7 +360,7 @@ mod tests {
         let mut ours = candidate(Some("ours"));
         assert_eq!(ours.joining(&wishes).password, None);
         ours.arena.private = true;
-        ours.arena.battle = vec!["ours".to_owned(), "theirs".to_owned()];
+        ours.arena.battle_teams = vec!["ours".to_owned(), "theirs".to_owned()];
         let joining = ours.joining(&wishes);
         assert_eq!(joining.password.as_deref(), Some("secret"));
         assert_eq!(joining.team.as_deref(), Some("ours"));

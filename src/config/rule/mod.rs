@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::manners::Takebacks;
 use super::settings::{Speed, Variant};
 use super::strength::Strength;
-use crate::lichess::model::{ColorWish, DeclineReason};
+use crate::lichess::model::{ColorChoice, DeclineReason};
 
 pub use books::Books;
 pub(super) use check::{contradictions, strange_books};
@@ -207,11 +207,11 @@ pub enum OurColor {
 
 impl OurColor {
     /// The same on the wire.
-    pub fn wish(self) -> ColorWish {
+    pub fn wish(self) -> ColorChoice {
         match self {
-            Self::White => ColorWish::White,
-            Self::Black => ColorWish::Black,
-            Self::Random => ColorWish::Random,
+            Self::White => ColorChoice::White,
+            Self::Black => ColorChoice::Black,
+            Self::Random => ColorChoice::Random,
         }
     }
 }

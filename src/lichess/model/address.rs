@@ -1,9 +1,9 @@
-//! Ids and names as people copy them: out of the address bar of a browser.
+//! Ids and names as people copy them: from the address bar of a browser.
 
-/// What an address is the page of.
+/// Kind of page that an address leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Page {
-    /// A game, or a challenge: the id stands behind the host.
+    /// A game or a challenge: the id follows the host.
     Game,
     /// An arena.
     Arena,
@@ -14,7 +14,7 @@ pub enum Page {
 }
 
 impl Page {
-    /// What stands before the id in the path of an address.
+    /// The path before the id.
     fn prefix(self) -> &'static str {
         match self {
             Self::Game => "",
@@ -25,32 +25,32 @@ impl Page {
     }
 }
 
-/// The length of a game's id.
-const GAME: usize = 8;
+/// Length of a game id.
+const GAME_ID_LEN: usize = 8;
 
-/// The length of a game's id as a player sees it in the address: four characters more stand for the player.
-const OF_PLAYER: usize = 12;
+/// Length of a player's full game id: the game id and four characters for the player.
+const FULL_ID_LEN: usize = 12;
 
-/// The id or the name in a text: `https://lichess.org/tournament/may24bot` is `may24bot`, `lichess.org/@/Anna` and `@Anna`
-/// are `Anna`, and `nuJDRHEfabcd` is the game `nuJDRHEf`. The address may be of any server, and one of our own page. A text
-/// that is nothing of the sort stays as it is.
+/// Extracts the id or name from a text: `https://lichess.org/tournament/may24bot` is `may24bot`, `lichess.org/@/Anna` and
+/// `@Anna` are `Anna`, and `nuJDRHEfabcd` is the game `nuJDRHEf`. The address may be of any server, including our own page.
+/// Any other text is returned unchanged.
 pub fn id(text: &str, page: Page) -> &str {
     let text = text.trim();
-    let found = match behind(text, page) {
-        Some(rest) => first(rest),
+    let found = match after_host(text, page) {
+        Some(rest) => first_segment(rest),
         None if page == Page::User => text.strip_prefix('@').unwrap_or(text),
         None => text,
     };
     match page {
-        // Other pages have their kind where a game has its id.
-        Page::Game => game(found).unwrap_or(text),
+        // Other pages have their kind in place of a game id.
+        Page::Game => game_id(found).unwrap_or(text),
         _ if found.is_empty() => text,
         _ => found,
     }
 }
 
-/// What stands behind the host and the kind of page, where the text is an address of such a page: the id, and perhaps more.
-pub fn behind(text: &str, page: Page) -> Option<&str> {
+/// The id and anything after it, if the text is an address of such a page.
+pub fn after_host(text: &str, page: Page) -> Option<&str> {
     let text = text.trim();
     let scheme = ["https://", "http://"]
         .iter()
@@ -61,7 +61,7 @@ pub fn behind(text: &str, page: Page) -> Option<&str> {
     if !is_host {
         return None;
     }
-    // Our own page has the game behind the path.
+    // Our own page has the game in the fragment.
     let ours = path
         .split_once("#/game/")
         .filter(|_| page == Page::Game)
@@ -69,16 +69,16 @@ pub fn behind(text: &str, page: Page) -> Option<&str> {
     ours.or_else(|| path.strip_prefix(page.prefix()))
 }
 
-/// The text up to what an address has behind an id.
-pub fn first(text: &str) -> &str {
+/// The text up to the end of an id within an address.
+pub fn first_segment(text: &str) -> &str {
     text.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
-/// The id of a game, also as a player sees it.
-fn game(text: &str) -> Option<&str> {
+/// The game id in a game id or full game id.
+fn game_id(text: &str) -> Option<&str> {
     let plain = text.bytes().all(|b| b.is_ascii_alphanumeric());
     match text.len() {
-        GAME | OF_PLAYER if plain => text.get(..GAME),
+        GAME_ID_LEN | FULL_ID_LEN if plain => text.get(..GAME_ID_LEN),
         _ => None,
     }
 }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_cut_out_of_addresses() {
+    fn address_yields_id() {
         for (text, page, found) in [
             ("https://lichess.org/nuJDRHEf", Page::Game, "nuJDRHEf"),
             (
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_of_such_a_page_stays_as_it_is() {
+    fn address_of_other_page_is_unchanged() {
         for (text, page) in [
             ("", Page::Game),
             ("nonesuch1", Page::Game),

@@ -1,4 +1,4 @@
-//! Arenas: tournaments in which everybody who waits is paired again and again.
+//! Arena tournaments.
 
 use std::time::Duration;
 
@@ -8,62 +8,62 @@ use super::challenge::TimeControl;
 use super::ids::{ArenaId, Username, Variant};
 use super::text;
 
-/// An arena, as its page tells of it to who asks with a token.
+/// An arena, as seen by an authenticated user.
 #[derive(Debug, Clone)]
 pub struct Arena {
     pub id: ArenaId,
     pub name: String,
     pub variant: Variant,
-    /// Bots may take part.
-    pub bots: bool,
-    /// Time to the start; nothing once it has begun.
+    /// Bots may join.
+    pub bots_allowed: bool,
+    /// Time to the start; `None` once it has begun.
     pub starts_in: Option<Duration>,
-    /// Time to the end; nothing before the start and after the end.
+    /// Time to the end; `None` before the start and after the end.
     pub ends_in: Option<Duration>,
     pub finished: bool,
-    /// How many take part.
+    /// Number of players.
     pub players: u32,
-    /// Lichess itself has made it, and no user.
+    /// Created by Lichess, not by a user.
     pub by_lichess: bool,
-    /// What speaks against us, as Lichess puts it.
-    pub refusals: Vec<String>,
-    /// How we stand in it, if we are in it.
+    /// Entry requirements that we do not meet, as Lichess words them.
+    pub unmet_requirements: Vec<String>,
+    /// Our standing, if we joined.
     pub me: Option<Standing>,
 }
 
-/// How we stand in an arena.
+/// Our standing in an arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     pub rank: u32,
     /// We are not paired any more.
     pub withdrawn: bool,
-    /// We paused, and may not come back before this is over.
+    /// The time until we may rejoin after a pause.
     pub pause: Option<Duration>,
 }
 
-/// An arena in a list, which does not tell whether bots may take part.
+/// An arena in a list, which does not say whether bots may join.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedArena {
     pub id: ArenaId,
     pub name: String,
     pub clock: TimeControl,
     pub variant: Variant,
-    /// How long it lasts.
+    /// Duration in minutes.
     pub minutes: u32,
     /// Milliseconds since 1970.
     pub starts_at: i64,
-    /// The same.
+    /// Milliseconds since 1970.
     pub finishes_at: i64,
     pub finished: bool,
-    /// It asks for a password.
+    /// Requires a password.
     pub private: bool,
-    /// Whoever takes part has to be in this team.
+    /// Players must be members of this team.
     pub team: Option<String>,
-    /// It is a battle of these teams.
-    pub battle: Vec<String>,
+    /// Teams of a team battle.
+    pub battle_teams: Vec<String>,
 }
 
-/// What to call an arena; one that has no name by its id.
+/// The name of an arena, or its id if it has none.
 fn name(full: Option<String>, id: &ArenaId) -> String {
     full.map_or_else(|| id.to_string(), |name| text::clip(&name, 60))
 }
@@ -82,7 +82,7 @@ impl<'de> Deserialize<'de> for ListedArena {
             #[serde(default, deserialize_with = "text::count_or_none")]
             minutes: u32,
             starts_at: i64,
-            #[serde(default, deserialize_with = "text::stamp")]
+            #[serde(default, deserialize_with = "text::timestamp_ms")]
             finishes_at: Option<i64>,
             #[serde(default, deserialize_with = "text::lenient")]
             status: u8,
@@ -104,7 +104,7 @@ impl<'de> Deserialize<'de> for ListedArena {
             #[serde(default, deserialize_with = "text::list")]
             teams: Vec<String>,
         }
-        /// As Lichess numbers it.
+        /// The number of this status on the wire.
         const FINISHED: u8 = 30;
         let wire = Wire::deserialize(from)?;
         let length = i64::from(wire.minutes) * 60_000;
@@ -124,12 +124,12 @@ impl<'de> Deserialize<'de> for ListedArena {
             finished: wire.status >= FINISHED,
             private: wire.private,
             team: wire.team_member,
-            battle: wire.team_battle.teams,
+            battle_teams: wire.team_battle.teams,
         })
     }
 }
 
-/// A line of the results of an arena.
+/// A player in the results of an arena.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ArenaLine {
     pub rank: u32,
@@ -140,12 +140,12 @@ pub struct ArenaLine {
     pub performance: Option<i32>,
 }
 
-/// A team, as it is told to who asks with a token.
+/// A team, as seen by an authenticated user.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Team {
-    #[serde(default, deserialize_with = "text::words")]
+    #[serde(default, deserialize_with = "text::text")]
     pub name: String,
-    /// Whether we are in it.
+    /// Whether we are a member.
     #[serde(default, deserialize_with = "text::lenient")]
     pub joined: Option<bool>,
 }
@@ -202,13 +202,13 @@ impl<'de> Deserialize<'de> for Arena {
             name: name(wire.full_name, &wire.id),
             id: wire.id,
             variant: wire.variant,
-            bots: wire.bots_allowed,
+            bots_allowed: wire.bots_allowed,
             starts_in: wire.seconds_to_start,
             ends_in: wire.seconds_to_finish,
             finished: wire.is_finished,
             players: wire.nb_players,
             by_lichess: wire.created_by.as_deref() == Some("lichess"),
-            refusals: wire
+            unmet_requirements: wire
                 .verdicts
                 .list
                 .into_iter()
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_of_an_arena() {
+    fn arena_page_is_parsed() {
         let page = r#"{"nbPlayers":2,"duels":[],"secondsToFinish":1200,"isStarted":true,"standing":{"page":1,"players":[]},
             "me":{"rank":3,"withdraw":true,"pauseDelay":12},"id":"may24bot","createdBy":"lichess",
             "startsAt":"2026-05-25T18:00:00Z","system":"arena","fullName":"Bots May Arena","minutes":120,
@@ -242,9 +242,14 @@ mod tests {
             (arena.id.as_str(), arena.name.as_str()),
             ("may24bot", "Bots May Arena")
         );
-        assert!(arena.bots && arena.by_lichess && !arena.finished && arena.starts_in.is_none());
+        assert!(
+            arena.bots_allowed && arena.by_lichess && !arena.finished && arena.starts_in.is_none()
+        );
         assert_eq!(arena.ends_in, Some(Duration::from_secs(1_200)));
-        assert_eq!(arena.refusals, ["Your Bullet rating (900) is too low"]);
+        assert_eq!(
+            arena.unmet_requirements,
+            ["Your Bullet rating (900) is too low"]
+        );
         let me = arena.me.expect("we are in it");
         assert_eq!(
             (me.rank, me.withdrawn, me.pause),
@@ -253,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_a_list() {
+    fn listed_arena_is_parsed() {
         let line = r#"{"id":"friday01","createdBy":"ann","system":"arena","minutes":60,
             "clock":{"limit":180,"increment":2},"rated":true,"fullName":"Friday Arena","nbPlayers":3,
             "variant":{"key":"standard","short":"Std","name":"Standard"},"startsAt":1793000000000,
@@ -268,20 +273,23 @@ mod tests {
         );
         assert_eq!(arena.finishes_at - arena.starts_at, 3_600_000);
         assert_eq!(arena.team.as_deref(), Some("the-bots"));
-        assert_eq!(arena.battle, ["a", "b"]);
+        assert_eq!(arena.battle_teams, ["a", "b"]);
         let bare =
             r#"{"id":"friday01","clock":{"limit":60},"minutes":10,"startsAt":5,"status":30}"#;
         let arena: ListedArena = serde_json::from_str(bare).unwrap();
-        assert!(arena.finished && !arena.private && arena.battle.is_empty());
+        assert!(arena.finished && !arena.private && arena.battle_teams.is_empty());
         assert_eq!(arena.finishes_at, 600_005);
     }
 
     #[test]
-    fn a_page_may_say_little() {
+    fn arena_page_with_missing_fields_is_parsed() {
         let arena: Arena =
             serde_json::from_str(r#"{"id":"abcdefgh","secondsToStart":30}"#).unwrap();
         assert!(
-            !arena.bots && !arena.by_lichess && arena.me.is_none() && arena.refusals.is_empty()
+            !arena.bots_allowed
+                && !arena.by_lichess
+                && arena.me.is_none()
+                && arena.unmet_requirements.is_empty()
         );
         assert_eq!(
             (arena.name.as_str(), arena.variant),

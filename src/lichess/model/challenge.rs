@@ -1,4 +1,4 @@
-//! Challenges: what somebody wants to play, and what we want to play with somebody.
+//! Challenges, incoming and outgoing.
 
 use serde::{Deserialize, Deserializer};
 
@@ -6,19 +6,19 @@ use super::Color;
 use super::ids::{self, ChallengeId, ChallengeStatus, DeclineReason, Speed, Username, Variant};
 use super::text;
 
-/// A challenge as it comes in events, in lists and in the answer to a challenge of ours.
+/// A challenge as it comes in events, in lists and in the response to our own challenge.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Challenge {
     pub id: ChallengeId,
     #[serde(default = "created")]
     pub status: ChallengeStatus,
-    /// Nobody when the challenge is open or anonymous.
+    /// `None` when the challenge is open or anonymous.
     #[serde(default)]
-    pub challenger: Option<Challenger>,
-    /// Nobody when the challenge is open.
+    pub challenger: Option<ChallengeUser>,
+    /// `None` when the challenge is open.
     #[serde(default, deserialize_with = "text::lenient")]
-    pub dest_user: Option<Challenger>,
+    pub dest_user: Option<ChallengeUser>,
     #[serde(default)]
     pub variant: Variant,
     #[serde(default, deserialize_with = "text::lenient")]
@@ -27,23 +27,23 @@ pub struct Challenge {
     pub speed: Speed,
     #[serde(default, deserialize_with = "text::lenient")]
     pub time_control: TimeControl,
-    /// What the challenger asked for, seen from the challenger.
-    #[serde(default, deserialize_with = "wish")]
-    pub color: ColorWish,
-    /// The challenger's colour, drawn if it was left to chance.
+    /// The color that the challenger asked for, for themselves.
+    #[serde(default, deserialize_with = "color_choice")]
+    pub color: ColorChoice,
+    /// The challenger's color, also when drawn at random.
     #[serde(default, deserialize_with = "text::color")]
     pub final_color: Option<Color>,
-    /// Only in lists and answers, never in the event stream.
+    /// Only in lists and responses, never in the event stream.
     #[serde(default, deserialize_with = "direction")]
     pub direction: Option<Direction>,
-    /// The game that this would be a rematch of.
+    /// The previous game, if this is a rematch.
     #[serde(default, deserialize_with = "text::lenient")]
     pub rematch_of: Option<ChallengeId>,
-    /// The FEN of fromPosition, of a Chess960 position asked for, and of variants that start elsewhere.
+    /// FEN of fromPosition, of a requested Chess960 position, and of variants with other starting positions.
     #[serde(default, deserialize_with = "text::lenient")]
     pub initial_fen: Option<String>,
-    /// The reason as Lichess words it, in the language of the account.
-    #[serde(default, deserialize_with = "text::words_option")]
+    /// The localized decline reason.
+    #[serde(default, deserialize_with = "text::text_option")]
     pub decline_reason: Option<String>,
     #[serde(default)]
     pub decline_reason_key: Option<DeclineReason>,
@@ -58,7 +58,7 @@ fn created() -> ChallengeStatus {
 
 /// One side of a challenge.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Challenger {
+pub struct ChallengeUser {
     pub name: Username,
     #[serde(default, deserialize_with = "text::title")]
     pub title: Option<String>,
@@ -70,22 +70,21 @@ pub struct Challenger {
     pub online: bool,
 }
 
-impl Challenger {
-    /// Whether this is a bot account.
+impl ChallengeUser {
     pub fn is_bot(&self) -> bool {
         self.title.as_deref() == Some("BOT")
     }
 }
 
-/// How much time the players get.
+/// Time control of a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TimeControl {
-    /// Seconds at the start and seconds per move. A limit of 0 gives max(increment, 3 s) to begin with.
+    /// Initial time and increment in seconds. A limit of 0 starts with max(increment, 3 s).
     Clock {
         limit: u32,
         increment: u32,
     },
-    /// Days for each move; 0 when it did not say.
+    /// Days per move; 0 if absent.
     Correspondence {
         days: u32,
     },
@@ -101,7 +100,7 @@ impl TimeControl {
         matches!(self, Self::Clock { .. })
     }
 
-    /// How long such a game lasts for one side, in seconds, as Lichess reckons it; `None` without a clock.
+    /// Estimated duration of a game for one side, in seconds, by Lichess's formula; `None` without a clock.
     pub fn estimate(self) -> Option<u32> {
         match self {
             Self::Clock { limit, increment } => Some(ids::estimate(limit, increment)),
@@ -160,17 +159,17 @@ impl std::fmt::Display for TimeControl {
     }
 }
 
-/// Which colour the challenger asks for.
+/// Color that the challenger asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ColorWish {
+pub enum ColorChoice {
     White,
     Black,
     #[default]
     Random,
 }
 
-impl ColorWish {
-    /// The word on the wire.
+impl ColorChoice {
+    /// The key on the wire.
     pub fn key(self) -> &'static str {
         match self {
             Self::White => "white",
@@ -180,15 +179,15 @@ impl ColorWish {
     }
 }
 
-fn wish<'de, D: Deserializer<'de>>(from: D) -> Result<ColorWish, D::Error> {
+fn color_choice<'de, D: Deserializer<'de>>(from: D) -> Result<ColorChoice, D::Error> {
     Ok(match text::color(from)? {
-        Some(Color::White) => ColorWish::White,
-        Some(Color::Black) => ColorWish::Black,
-        None => ColorWish::Random,
+        Some(Color::White) => ColorChoice::White,
+        Some(Color::Black) => ColorChoice::Black,
+        None => ColorChoice::Random,
     })
 }
 
-/// Whether a challenge came to us or went out from us.
+/// Direction of a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     In,
@@ -203,7 +202,7 @@ fn direction<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Direction>, D:
     })
 }
 
-/// The answer of `/api/challenge`: the challenges that still wait, without those whose challenger went offline.
+/// The response of `/api/challenge`: pending challenges, without those whose challenger went offline.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Challenges {
     #[serde(rename = "in", default, deserialize_with = "text::list")]
@@ -212,20 +211,20 @@ pub struct Challenges {
     pub outgoing: Vec<Challenge>,
 }
 
-/// A challenge that we make.
+/// A challenge to create.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewChallenge {
     pub time_control: TimeControl,
     pub rated: bool,
-    /// Our colour.
-    pub color: ColorWish,
+    /// Our color.
+    pub color: ColorChoice,
     pub variant: Variant,
-    /// Where the game starts: for standard, fromPosition and chess960.
+    /// Starting position, for standard, fromPosition and chess960.
     pub fen: Option<String>,
 }
 
 impl NewChallenge {
-    /// The form to post. Booleans are exactly `true` and `false`: the server refuses every other spelling here.
+    /// The form to post. Booleans must be exactly `true` or `false`: the server rejects every other spelling here.
     pub fn form(&self) -> Vec<(&'static str, String)> {
         let mut form = vec![
             ("rated", self.rated.to_string()),

@@ -1,4 +1,4 @@
-//! The lines of the two streams.
+//! Lines of the event stream and of game streams.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -8,50 +8,50 @@ use super::challenge::Challenge;
 use super::game::{ChatLine, Compat, GameFull, GameInfo, GameState, OpponentGone};
 use super::text;
 
-/// What happens to the account.
+/// An event of the account.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A game is on; sent again for each of them whenever the stream is opened.
+    /// A game is running; sent again for each running game whenever the stream is opened.
     GameStart(Box<GameInfo>),
-    /// A game is over, an aborted one too. Comes before or after the last line of the game's own stream.
+    /// A game is over, also when aborted. Comes before or after the last line of the game's own stream.
     GameFinish(Box<GameInfo>),
-    /// Somebody challenges us, or the echo of our own challenge. Without [`Compat`] when it waited for the stream.
+    /// An incoming challenge, or the echo of our own. Without [`Compat`] if the challenge is older than the stream.
     Challenge(Box<Challenge>, Option<Compat>),
-    /// In both directions; also the echo of our own answer.
+    /// Sent to both sides; also the echo of our own decline.
     ChallengeDeclined(Box<Challenge>),
-    /// In both directions.
+    /// Sent to both sides.
     ChallengeCanceled(Box<Challenge>),
-    /// Something newer than this program, by its type.
+    /// An unknown event, by its type.
     Unknown(String),
-    /// A line that could not be read.
+    /// A line that could not be parsed.
     Skipped(Skipped),
 }
 
-/// What happens in a game.
+/// An event of a game.
 #[derive(Debug, Clone)]
 pub enum GameEvent {
-    /// The first line of every stream, and all that is sent of a game that is over.
+    /// The first line of every stream, and the only one of a finished game.
     Full(Box<GameFull>),
     State(GameState),
     Chat(ChatLine),
     OpponentGone(OpponentGone),
-    /// Something newer than this program, by its type.
+    /// An unknown event, by its type.
     Unknown(String),
-    /// A line that could not be read.
+    /// A line that could not be parsed.
     Skipped(Skipped),
 }
 
-/// A line that was passed over: worth a warning, not worth the stream.
+/// A line that was skipped: worth a warning, not worth the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
-    /// What was wrong, with the beginning of the line; harmless in a terminal.
+    /// The error and the beginning of the line; safe to print.
     pub why: String,
 }
 
 impl Skipped {
     fn unreadable(line: &str, error: &serde_json::Error) -> Self {
         Self {
-            // The error may quote the line, all of it.
+            // The error may quote the whole line.
             why: format!(
                 "{}: {}",
                 text::clip(&error.to_string(), 200),
@@ -68,7 +68,7 @@ impl Skipped {
     }
 }
 
-/// Types that a line of NDJSON can become. There is a value for every line, so that nothing on the wire ends a stream.
+/// Types parsed from a line of NDJSON. Every line has a value, so that no line ends a stream.
 pub trait FromLine: Sized {
     fn from_line(line: &str) -> Self;
 
@@ -83,13 +83,13 @@ struct Tag {
 
 fn read<T: DeserializeOwned>(line: &str) -> Result<T, Skipped> {
     serde_json::from_str(line).or_else(|error| {
-        // A key that stands there twice is an error to a struct, while of a map the last one counts.
+        // Serde rejects duplicate keys in a struct; in a map the last one counts.
         let map = serde_json::from_str::<Value>(line).and_then(serde_json::from_value);
         map.map_err(|_| Skipped::unreadable(line, &error))
     })
 }
 
-/// A line without what may stand around JSON where a proxy or a buffer is broken.
+/// A line without what broken proxies or buffers may add around the JSON.
 fn bare(line: &str) -> &str {
     line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\0'))
 }

@@ -1,4 +1,4 @@
-//! Games: as the account sees them, and as their own stream tells them.
+//! Games: summaries in account events, and game streams.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use super::text::{self, UNLIMITED};
 #[derive(Debug, Clone)]
 pub struct GameInfo {
     pub id: GameId,
-    /// Our colour.
+    /// Our color.
     pub color: Color,
-    /// The present position; of no use in a game against ourselves with closed eyes, so only for show.
+    /// The current position, for display only: unreliable in a game against ourselves.
     pub fen: Option<String>,
     /// The last move as the site highlights it, castling as `e1g1`; not always UCI.
     pub last_move: Option<String>,
@@ -27,29 +27,29 @@ pub struct GameInfo {
     pub has_moved: bool,
     pub opponent: Opponent,
     pub is_my_turn: bool,
-    /// Our clock; nothing in an unlimited game.
+    /// Our clock; `None` in an unlimited game.
     pub time_left: Option<Duration>,
     pub tournament: Option<GameId>,
     pub winner: Option<Color>,
     pub rating: Option<i32>,
-    /// Of rated games that are over.
+    /// Only of finished rated games.
     pub rating_diff: Option<i32>,
     /// Only in the event stream.
     pub compat: Option<Compat>,
 }
 
-/// Who we play.
+/// The opponent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opponent {
-    /// `Anonymous` and `Stockfish level 3` too.
+    /// Also `Anonymous` and `Stockfish level 3`.
     pub name: Username,
     pub title: Option<String>,
     pub rating: Option<i32>,
-    /// The level, when this is Lichess's own engine.
+    /// The level of Lichess's own engine.
     pub ai_level: Option<u8>,
 }
 
-/// Which of the two APIs may play a game.
+/// The APIs that may play a game.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub struct Compat {
     #[serde(default, deserialize_with = "text::lenient")]
@@ -131,7 +131,7 @@ impl<'de> Deserialize<'de> for GameInfo {
             fen: wire.fen,
             last_move: wire.last_move.filter(|mv| !mv.is_empty()),
             source: wire.source,
-            // The official sample of `/api/account/playing` has none, and lists only games that are on.
+            // The official sample of `/api/account/playing` has none, and lists only ongoing games.
             status: wire.status.unwrap_or(Status::Started),
             variant: wire.variant,
             speed: wire.speed,
@@ -155,7 +155,7 @@ impl<'de> Deserialize<'de> for GameInfo {
 }
 
 impl GameInfo {
-    /// What is left on our chess clock, if there is one.
+    /// Our remaining time, if there is a chess clock.
     pub fn clock(&self) -> Option<Duration> {
         self.time_left
             .filter(|_| self.speed != Speed::Correspondence)
@@ -163,7 +163,7 @@ impl GameInfo {
 }
 
 impl Opponent {
-    /// Here, and only here, Lichess puts the title before the name: `BOT Aaron`.
+    /// Only here Lichess puts the title before the name: `BOT Aaron`.
     fn from_wire(
         id: Option<&str>,
         username: Option<&str>,
@@ -185,13 +185,12 @@ impl Opponent {
         }
     }
 
-    /// Whether this is a bot account.
     pub fn is_bot(&self) -> bool {
         self.title.as_deref() == Some("BOT")
     }
 }
 
-/// The first line of a game's stream: everything about the game and how it stands.
+/// The first line of a game's stream: header and state.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GameFull {
@@ -205,7 +204,7 @@ pub struct GameFull {
     pub white: Player,
     #[serde(default, deserialize_with = "text::lenient")]
     pub black: Player,
-    /// Nothing when the game begins in the variant's usual position ("startpos" on the wire).
+    /// `None` for the variant's initial position ("startpos" on the wire).
     #[serde(default, deserialize_with = "initial_fen")]
     pub initial_fen: Option<String>,
     #[serde(default, deserialize_with = "text::lenient")]
@@ -222,18 +221,17 @@ fn initial_fen<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::
     Ok(fen.filter(|fen| fen != "startpos" && !fen.is_empty()))
 }
 
-/// How much time the players of a game have.
+/// Time control of a game.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GameTime {
-    /// A chess clock.
     Clock(GameClock),
-    /// So many days for each move; 0 when it did not say.
+    /// Days per move; 0 if absent.
     Days(u32),
     Unlimited,
 }
 
 impl GameFull {
-    /// How much time the players have. A clock that cannot be read is seen by the times in the state.
+    /// The time control. If the clock cannot be parsed, it is taken from the times in the state.
     pub fn time(&self) -> GameTime {
         let state = &self.state;
         match (self.clock, self.days_per_turn) {
@@ -248,7 +246,6 @@ impl GameFull {
         }
     }
 
-    /// Who plays a colour.
     pub fn player(&self, color: Color) -> &Player {
         match color {
             Color::White => &self.white,
@@ -256,7 +253,7 @@ impl GameFull {
         }
     }
 
-    /// Which side a user plays. Nobody's when the account is not one of the two.
+    /// The color that a user plays; `None` if they are not one of the players.
     pub fn color_of(&self, user: &Username) -> Option<Color> {
         let is = |player: &Player| {
             player.name.as_ref() == Some(user) || player.id.as_ref() == Some(user)
@@ -269,7 +266,7 @@ impl GameFull {
     }
 }
 
-/// One side of a game. All of it is missing for an anonymous human; Lichess's engine has a level alone.
+/// A player of a game. All fields are empty for an anonymous human; Lichess's engine has only a level.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Player {
@@ -288,13 +285,12 @@ pub struct Player {
 }
 
 impl Player {
-    /// Whether this is a bot account.
     pub fn is_bot(&self) -> bool {
         self.title.as_deref() == Some("BOT")
     }
 
-    /// What to call this side: the name, `Stockfish level 3` or `Anonymous`.
-    pub fn shown(&self) -> String {
+    /// Display name: the user name, `Stockfish level 3` or `Anonymous`.
+    pub fn display_name(&self) -> String {
         match (&self.name, &self.id, self.ai_level) {
             (Some(name), ..) | (None, Some(name), _) => name.to_string(),
             (None, None, Some(level)) => format!("Stockfish level {level}"),
@@ -303,7 +299,7 @@ impl Player {
     }
 }
 
-/// The clock as configured. In a game of 0+N the players start with max(increment, 3 s) all the same.
+/// The configured clock. In a game of 0+N the players start with max(increment, 3 s).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct GameClock {
     #[serde(default, deserialize_with = "text::millis")]
@@ -312,13 +308,13 @@ pub struct GameClock {
     pub increment: Duration,
 }
 
-/// How a game stands: sent after every move, offer and end.
+/// State of a game, sent after every move, offer and end.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GameState {
-    /// Every move since `initial_fen`, in UCI with blanks between. After a takeback it is shorter than before.
+    /// All moves since `initial_fen`, in UCI, separated by spaces. Shorter after a takeback.
     pub moves: String,
-    /// White's clock when the server wrote this, the running time already taken off; [`UNLIMITED`] without a clock.
+    /// White's clock when the server sent this, with the running time already subtracted; [`UNLIMITED`] without a clock.
     #[serde(default, deserialize_with = "text::millis")]
     pub wtime: Duration,
     #[serde(default, deserialize_with = "text::millis")]
@@ -327,22 +323,22 @@ pub struct GameState {
     pub winc: Duration,
     #[serde(default, deserialize_with = "text::millis")]
     pub binc: Duration,
-    /// One that is not told is that of a game that is on.
+    /// `started` if absent.
     #[serde(default = "started", deserialize_with = "status")]
     pub status: Status,
     #[serde(default, deserialize_with = "text::color")]
     pub winner: Option<Color>,
-    /// White offers a draw. Stays up in the state in which Black answers with a move.
+    /// White offers a draw. Still set in the state in which Black replies with a move.
     #[serde(default, deserialize_with = "text::lenient")]
     pub wdraw: bool,
     #[serde(default, deserialize_with = "text::lenient")]
     pub bdraw: bool,
-    /// White asks to take a move back.
+    /// White proposes a takeback.
     #[serde(default, deserialize_with = "text::lenient")]
     pub wtakeback: bool,
     #[serde(default, deserialize_with = "text::lenient")]
     pub btakeback: bool,
-    /// The game that follows this one, once a rematch was accepted.
+    /// The next game, once a rematch was accepted.
     #[serde(default, deserialize_with = "text::lenient")]
     pub rematch: Option<GameId>,
 }
@@ -356,12 +352,12 @@ fn status<'de, D: Deserializer<'de>>(from: D) -> Result<Status, D::Error> {
 }
 
 impl GameState {
-    /// The moves one by one.
+    /// The moves.
     pub fn moves(&self) -> impl Iterator<Item = &str> {
         self.moves.split_ascii_whitespace()
     }
 
-    /// What is left on a side's clock, at the moment the server wrote this state.
+    /// A side's clock when the server sent this state.
     pub fn time(&self, color: Color) -> Duration {
         match color {
             Color::White => self.wtime,
@@ -369,7 +365,7 @@ impl GameState {
         }
     }
 
-    /// What a side gets for each move.
+    /// A side's increment.
     pub fn increment(&self, color: Color) -> Duration {
         match color {
             Color::White => self.winc,
@@ -377,12 +373,12 @@ impl GameState {
         }
     }
 
-    /// Whether a side has no clock at all.
+    /// Whether a side has no clock.
     pub fn is_unlimited(&self, color: Color) -> bool {
         self.time(color) >= UNLIMITED
     }
 
-    /// Whether a side's draw offer stands.
+    /// Whether a side's draw offer is pending.
     pub fn offers_draw(&self, color: Color) -> bool {
         match color {
             Color::White => self.wdraw,
@@ -390,7 +386,7 @@ impl GameState {
         }
     }
 
-    /// Whether a side asks to take a move back.
+    /// Whether a side's takeback proposal is pending.
     pub fn asks_takeback(&self, color: Color) -> bool {
         match color {
             Color::White => self.wtakeback,
@@ -399,15 +395,19 @@ impl GameState {
     }
 }
 
-/// A line of chat. Our own are echoed; Lichess's own notes come from the user `lichess`.
+/// A chat line. Ours are echoed; Lichess's own messages come from the user `lichess`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ChatLine {
     #[serde(default = "player_room")]
     pub room: Room,
     /// `user` in a chat log.
-    #[serde(alias = "user", default = "somebody", deserialize_with = "named")]
+    #[serde(
+        alias = "user",
+        default = "anonymous",
+        deserialize_with = "user_or_anonymous"
+    )]
     pub username: Username,
-    #[serde(default, deserialize_with = "text::words")]
+    #[serde(default, deserialize_with = "text::text")]
     pub text: String,
 }
 
@@ -415,12 +415,12 @@ fn player_room() -> Room {
     Room::Player
 }
 
-fn somebody() -> Username {
+fn anonymous() -> Username {
     Username::new("Anonymous")
 }
 
-fn named<'de, D: Deserializer<'de>>(from: D) -> Result<Username, D::Error> {
-    Ok(text::lenient::<_, Option<Username>>(from)?.unwrap_or_else(somebody))
+fn user_or_anonymous<'de, D: Deserializer<'de>>(from: D) -> Result<Username, D::Error> {
+    Ok(text::lenient::<_, Option<Username>>(from)?.unwrap_or_else(anonymous))
 }
 
 /// The opponent left, or came back.
@@ -429,7 +429,7 @@ fn named<'de, D: Deserializer<'de>>(from: D) -> Result<Username, D::Error> {
 pub struct OpponentGone {
     #[serde(default, deserialize_with = "text::lenient")]
     pub gone: bool,
-    /// When we may claim the win; zero is now.
+    /// Time until we may claim victory; zero means now.
     #[serde(
         default,
         deserialize_with = "text::seconds",

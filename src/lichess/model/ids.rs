@@ -1,4 +1,4 @@
-//! Identities and the small closed vocabularies of the wire.
+//! Ids and enumerations of the wire.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,21 +7,21 @@ use serde::{Deserialize, Deserializer};
 
 use super::text;
 
-/// A game's id, which is also the id of the challenge that it came from.
+/// A game id, which is also the id of the challenge that the game came from.
 ///
-/// Eight characters on Lichess; anything of 1 to 32 ASCII letters and digits, `-` and `_` is accepted, so that it is
-/// always safe in a path.
+/// Eight characters on Lichess; anything of 1 to 32 ASCII letters, digits, `-` and `_` is accepted, all of which are safe
+/// in a path.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GameId(Box<str>);
 
-/// A challenge's id: the same as the id of the game it becomes.
+/// A challenge id: the id of the game it becomes.
 pub type ChallengeId = GameId;
 
-/// An arena's id, which looks like that of a game.
+/// An arena id, of the same form as a game id.
 pub type ArenaId = GameId;
 
 impl GameId {
-    /// Stands for the id of a game or a challenge that has none yet.
+    /// Placeholder for a game or challenge that has no id yet.
     pub fn unknown() -> Self {
         Self("unknown".into())
     }
@@ -32,9 +32,9 @@ impl GameId {
 }
 
 impl FromStr for GameId {
-    type Err = BadId;
+    type Err = InvalidId;
 
-    fn from_str(id: &str) -> Result<Self, BadId> {
+    fn from_str(id: &str) -> Result<Self, InvalidId> {
         let fits = (1..=32).contains(&id.len())
             && id
                 .bytes()
@@ -42,15 +42,15 @@ impl FromStr for GameId {
         if fits {
             Ok(Self(id.into()))
         } else {
-            Err(BadId)
+            Err(InvalidId)
         }
     }
 }
 
-/// Not the id of a game.
+/// An invalid game id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a game id (1 to 32 letters and digits)")]
-pub struct BadId;
+pub struct InvalidId;
 
 impl fmt::Display for GameId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -72,18 +72,17 @@ impl<'de> Deserialize<'de> for GameId {
     }
 }
 
-/// The most characters of a name that are kept; Lichess's have up to 30.
-const LONGEST_NAME: usize = 40;
+/// Upper limit of a user name, in characters; Lichess allows 30.
+const MAX_NAME_CHARS: usize = 40;
 
-/// A user's name as it is shown. Two names are the same user when they differ in case only; [`Username::id`] is the
-/// form that compares equal.
+/// A user name as displayed. Comparison ignores case; [`Username::id`] is the form that compares equal.
 #[derive(Clone)]
 pub struct Username(Box<str>);
 
 impl Username {
-    /// Control characters are dropped, and what is longer than any name: it ends up in terminals and logs.
+    /// Removes control characters and cuts overlong names, since names are printed to terminals and logs.
     pub fn new(name: &str) -> Self {
-        Self(text::clip(name, LONGEST_NAME).into())
+        Self(text::clip(name, MAX_NAME_CHARS).into())
     }
 
     pub fn as_str(&self) -> &str {
@@ -134,7 +133,7 @@ impl<'de> Deserialize<'de> for Username {
     }
 }
 
-/// Declares a closed list of the server's keys; a key that we do not know becomes `Unknown` instead of an error.
+/// Declares an enumeration of the server's keys; an unknown key becomes `Unknown` instead of an error.
 macro_rules! keys {
     ($(#[$doc:meta])* $name:ident { $($(#[$note:meta])* $variant:ident = $key:literal,)+ }) => {
         $(#[$doc])*
@@ -158,7 +157,7 @@ macro_rules! keys {
                 }
             }
 
-            /// The value of a key, in any case.
+            /// Parses a key, ignoring case.
             pub fn from_key(key: &str) -> Self {
                 $(if key.eq_ignore_ascii_case($key) { return $name::$variant; })+
                 $name::Unknown
@@ -173,7 +172,7 @@ macro_rules! keys {
     };
 }
 
-/// Reads such a key from a plain string, or from an object: `{"key":"chess960","name":"Chess960"}`.
+/// Parses such a key from a string or from an object: `{"key":"chess960","name":"Chess960"}`.
 macro_rules! key_from {
     ($name:ident) => {
         impl<'de> Deserialize<'de> for $name {
@@ -214,7 +213,7 @@ keys! {
 key_from!(Variant);
 
 keys! {
-    /// How fast a game is, by its estimated length for one side: limit + 40 increments.
+    /// Speed of a game by its estimated duration for one side: limit + 40 increments.
     Speed {
         /// 0 to 29 seconds. Bots may not play it.
         UltraBullet = "ultraBullet",
@@ -231,7 +230,7 @@ keys! {
     }
 }
 
-/// How long a game of `limit` and `increment` seconds lasts for one side, in seconds, as Lichess reckons it: with forty moves.
+/// Estimated duration of a game for one side, in seconds: 40 moves, as Lichess counts.
 pub(super) fn estimate(limit: u32, increment: u32) -> u32 {
     limit.saturating_add(increment.saturating_mul(40))
 }
@@ -253,7 +252,7 @@ impl Speed {
 key_from!(Speed);
 
 keys! {
-    /// How a game stands. Everything but `Created` and `Started` means that it is over, `Unknown` too.
+    /// Status of a game. All but `Created` and `Started` mean that it is over, `Unknown` included.
     Status {
         Created = "created",
         Started = "started",
@@ -261,10 +260,10 @@ keys! {
         Mate = "mate",
         Resign = "resign",
         Stalemate = "stalemate",
-        /// The opponent left and the win, or the draw, was claimed.
+        /// The opponent left, and victory or a draw was claimed.
         Timeout = "timeout",
         Draw = "draw",
-        /// A flag fell; a draw when the other side cannot mate.
+        /// Out of time; a draw if the opponent cannot mate.
         OutOfTime = "outoftime",
         Cheat = "cheat",
         /// Lost for not making the first move in time (arenas).
@@ -330,7 +329,7 @@ impl<'de> Deserialize<'de> for Status {
 }
 
 keys! {
-    /// How a challenge stands.
+    /// Status of a challenge.
     ChallengeStatus {
         Created = "created",
         /// The challenger has not been seen for 20 s; it can still be accepted.
@@ -344,7 +343,7 @@ keys! {
 key_from!(ChallengeStatus);
 
 keys! {
-    /// Why a challenge is declined. In events the key comes in lower case.
+    /// Reason to decline a challenge. In events the key is in lower case.
     DeclineReason {
         Generic = "generic",
         Later = "later",
@@ -367,11 +366,11 @@ keys! {
 key_from!(DeclineReason);
 
 keys! {
-    /// A chat room of a game.
+    /// Chat room of a game.
     Room {
         /// The two players.
         Player = "player",
-        /// Those who watch.
+        /// The spectators.
         Spectator = "spectator",
     }
 }

@@ -1,9 +1,9 @@
-//! What goes over the wire, as types.
+//! Wire types.
 //!
-//! Reading is lenient where the documentation, its samples and the server disagree, and where the server may grow:
-//! unknown fields are skipped, unknown events become [`Event::Unknown`], unknown words become an `Unknown` of their
-//! type, `null`, absent and unreadable are the same in a field that no move depends on, and a line that cannot be read is a
-//! [`Skipped`], never the end of a stream.
+//! Parsing is lenient where the documentation, its samples and the server disagree, and where the server may grow:
+//! unknown fields are skipped, unknown events become [`Event::Unknown`], unknown keys become the `Unknown` of their type,
+//! in a field that no move depends on `null`, absent and unreadable are the same, and a line that cannot be parsed becomes a
+//! [`Skipped`] instead of ending the stream.
 
 pub mod address;
 mod arena;
@@ -21,7 +21,7 @@ mod user;
 pub use crate::chess::Color;
 pub use arena::{Arena, ArenaLine, ListedArena, Standing, Team};
 pub use challenge::{
-    Challenge, Challenger, Challenges, ColorWish, Direction, NewChallenge, TimeControl,
+    Challenge, ChallengeUser, Challenges, ColorChoice, Direction, NewChallenge, TimeControl,
 };
 pub use event::{Event, FromLine, GameEvent, Skipped};
 pub use game::{
@@ -29,7 +29,7 @@ pub use game::{
     Player,
 };
 pub use ids::{
-    ArenaId, BadId, ChallengeId, ChallengeStatus, DeclineReason, GameId, Room, Speed, Status,
+    ArenaId, ChallengeId, ChallengeStatus, DeclineReason, GameId, InvalidId, Room, Speed, Status,
     Username, Variant,
 };
 pub(super) use text::list;

@@ -1,4 +1,4 @@
-//! Fields of the wire with anything in them, for tests: none that no move depends on may cost a game.
+//! Mutated wire objects for tests: no value of a field that no move depends on may cost a game.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ const EVENTS: &str = include_str!("../../../tests/fixtures/event-stream.ndjson")
 const FULLS: &str = include_str!("../../../tests/fixtures/game-full.ndjson");
 const USERS: &str = include_str!("../../../tests/fixtures/users.ndjson");
 
-/// Every field of a value, and each of their parts, in turn left out or with something else in it; but for those at
-/// these JSON pointers. With where that is.
+/// Every field of a value, and each of their parts, in turn removed or replaced, except those at the JSON pointers `but`.
+/// With a description of the mutation.
 pub(crate) fn mutations(of: &Value, but: &[&str]) -> Vec<(String, Value)> {
     let mut places = Vec::new();
     visit(of, "", &mut places);
@@ -60,7 +60,7 @@ fn visit(value: &Value, place: &str, places: &mut Vec<String>) {
     }
 }
 
-/// The lines of a fixture with these words in them.
+/// The lines of a fixture that contain `words`.
 pub(crate) fn values(fixture: &'static str, words: &str) -> Vec<Value> {
     let lines = fixture.lines().filter(|line| line.contains(words));
     let values: Vec<Value> = lines
@@ -70,13 +70,13 @@ pub(crate) fn values(fixture: &'static str, words: &str) -> Vec<Value> {
     values
 }
 
-/// The first lines of games' streams.
+/// The first lines of game streams.
 pub(crate) fn fulls(words: &str) -> Vec<Value> {
     values(FULLS, words)
 }
 
 #[test]
-fn a_game_is_read_whatever_stands_in_what_no_move_depends_on() {
+fn game_full_with_mutated_fields_is_parsed() {
     let but = [
         "/id",
         "/type",
@@ -105,7 +105,7 @@ fn a_game_is_read_whatever_stands_in_what_no_move_depends_on() {
 }
 
 #[test]
-fn a_state_is_read_whatever_stands_next_to_its_moves() {
+fn game_state_with_mutated_fields_is_parsed() {
     let state = json!({"type": "gameState", "moves": "e2e4 e7e5", "wtime": 60_000, "btime": 58_000, "winc": 0, "binc": 0,
         "status": "started", "winner": "white", "wdraw": true, "bdraw": false, "wtakeback": true, "btakeback": false,
         "rematch": "AAAAAAAA", "expiration": {"idleMillis": 1, "millisToMove": 2}});
@@ -125,7 +125,7 @@ fn a_state_is_read_whatever_stands_next_to_its_moves() {
 }
 
 #[test]
-fn what_is_no_state_costs_no_stream() {
+fn chat_and_gone_with_mutated_fields_are_parsed() {
     let chat = json!({"type": "chatLine", "room": "player", "username": "Anna", "text": "hi"});
     for (what, line) in mutations(&chat, &["/type"]) {
         let event = GameEvent::from_line(&line.to_string());
@@ -139,7 +139,7 @@ fn what_is_no_state_costs_no_stream() {
 }
 
 #[test]
-fn games_of_the_account_are_read_whatever_stands_in_them() {
+fn game_info_with_mutated_fields_is_parsed() {
     let but = ["/type", "/game", "/game/gameId", "/game/color"];
     for kind in ["gameStart", "gameFinish"] {
         for line in values(EVENTS, kind) {
@@ -151,7 +151,7 @@ fn games_of_the_account_are_read_whatever_stands_in_them() {
                 assert_eq!(Some(game.id.as_str()), line["game"]["gameId"].as_str());
                 assert_eq!(Some(game.color.key()), line["game"]["color"].as_str());
             }
-            // Its id stands there three times.
+            // The id is there three times.
             for (what, other) in mutations(&line, &but[..1]) {
                 if what.starts_with("/game/gameId") {
                     let event = Event::from_line(&other.to_string());
@@ -164,7 +164,7 @@ fn games_of_the_account_are_read_whatever_stands_in_them() {
 }
 
 #[test]
-fn challenges_are_read_as_far_as_they_say_who_asks() {
+fn challenge_with_mutated_fields_is_parsed() {
     let but = [
         "/type",
         "/challenge",
@@ -189,7 +189,7 @@ fn challenges_are_read_as_far_as_they_say_who_asks() {
 }
 
 #[test]
-fn accounts_are_read_as_far_as_they_have_a_name() {
+fn user_with_mutated_fields_is_parsed() {
     for user in values(USERS, "username") {
         for (what, other) in mutations(&user, &["/username"]) {
             let read: Result<User, _> = serde_json::from_value(other);
@@ -208,7 +208,7 @@ fn accounts_are_read_as_far_as_they_have_a_name() {
 }
 
 #[test]
-fn a_line_may_be_packed_oddly() {
+fn line_with_bom_or_nul_or_duplicate_keys_is_parsed() {
     for line in [
         "\u{feff}{\"type\":\"gameState\",\"moves\":\"e2e4\",\"status\":\"started\"}\r",
         "\0{\"type\":\"gameState\",\"moves\":\"e2e4\",\"status\":\"started\"}\0",

@@ -1,4 +1,4 @@
-//! The fixtures are written from the API's documentation, not from what this program or its simulator says.
+//! The fixtures follow the API's documentation, not this program or its simulator.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn full(id: &str) -> GameFull {
 }
 
 #[test]
-fn every_documented_event_is_read() {
+fn events_documented_are_parsed() {
     let mut kinds = [0; 6];
     for line in lines(EVENTS) {
         let index = match Event::from_line(line) {
@@ -66,7 +66,7 @@ fn every_documented_event_is_read() {
 }
 
 #[test]
-fn a_game_of_the_account_says_who_plays_and_whose_turn_it_is() {
+fn game_info_has_players_and_turn() {
     let game = started("AAAAAAAA");
     assert_eq!(
         (game.color, game.is_my_turn, game.has_moved),
@@ -113,7 +113,7 @@ fn a_game_of_the_account_says_who_plays_and_whose_turn_it_is() {
 }
 
 #[test]
-fn a_finished_game_says_who_won() {
+fn game_info_finished_has_winner() {
     let line = lines(EVENTS)
         .find(|line| line.contains("gameFinish"))
         .expect("a finished game");
@@ -127,7 +127,7 @@ fn a_finished_game_says_who_won() {
 }
 
 #[test]
-fn a_challenge_says_who_asks_for_what() {
+fn challenge_is_parsed() {
     let (waiting, compat) = challenge("WAITING1");
     assert_eq!(compat, None, "what waited for the stream comes without it");
     assert_eq!(
@@ -139,7 +139,7 @@ fn a_challenge_says_who_asks_for_what() {
     );
     assert_eq!(
         (waiting.color, waiting.final_color, waiting.rated),
-        (ColorWish::Random, Some(Color::White), false)
+        (ColorChoice::Random, Some(Color::White), false)
     );
     let challenger = waiting.challenger.expect("a challenger");
     assert_eq!(
@@ -191,7 +191,7 @@ fn a_challenge_says_who_asks_for_what() {
 }
 
 #[test]
-fn a_declined_challenge_says_why() {
+fn challenge_declined_has_reason() {
     let line = lines(EVENTS)
         .find(|line| line.contains("challengeDeclined"))
         .expect("one");
@@ -209,7 +209,7 @@ fn a_declined_challenge_says_why() {
 }
 
 #[test]
-fn every_kind_of_game_is_read() {
+fn game_full_of_every_kind_is_parsed() {
     assert!(lines(FULLS).all(|line| matches!(GameEvent::from_line(line), GameEvent::Full(_))));
 
     let game = full("STANDARD");
@@ -251,12 +251,12 @@ fn every_kind_of_game_is_read() {
     assert!(forever.state.is_unlimited(Color::White) && forever.state.is_unlimited(Color::Black));
 
     let against_ai = full("AIAIAIA1");
-    assert_eq!(against_ai.black.shown(), "Stockfish level 3");
+    assert_eq!(against_ai.black.display_name(), "Stockfish level 3");
     assert_eq!(
         against_ai.color_of(&Username::new("kestrel")),
         Some(Color::White)
     );
-    assert_eq!(full("ANONYM01").white.shown(), "Anonymous");
+    assert_eq!(full("ANONYM01").white.display_name(), "Anonymous");
 
     let arena = full("ARENA001");
     assert_eq!(arena.tournament_id.expect("an arena").as_str(), "TTTTTTTT");
@@ -293,7 +293,7 @@ fn every_kind_of_game_is_read() {
 }
 
 #[test]
-fn a_game_is_followed_from_the_first_line_to_the_last() {
+fn game_stream_is_parsed_to_the_end() {
     let events: Vec<GameEvent> = lines(GAME).map(GameEvent::from_line).collect();
     assert!(matches!(&events[0], GameEvent::Full(full) if full.state.moves().count() == 0));
     let states: Vec<&GameState> = events
@@ -374,7 +374,7 @@ fn a_game_is_followed_from_the_first_line_to_the_last() {
 }
 
 #[test]
-fn users_are_read_with_whatever_they_lack() {
+fn users_with_missing_fields_are_parsed() {
     let users: Vec<User> = lines(USERS)
         .map(|line| serde_json::from_str(line).expect(line))
         .collect();
@@ -393,7 +393,7 @@ fn users_are_read_with_whatever_they_lack() {
 }
 
 #[test]
-fn a_token_says_what_it_may() {
+fn token_scopes_are_parsed() {
     let info: TokenInfo = serde_json::from_str(
         r#"{"userId":"kestrel","scopes":"bot:play, challenge:write","expires":null}"#,
     )
@@ -406,7 +406,7 @@ fn a_token_says_what_it_may() {
 }
 
 #[test]
-fn somebody_plays_whether_it_says_true_or_what() {
+fn user_status_playing_of_any_shape_is_parsed() {
     let playing = |json: &str| {
         serde_json::from_str::<UserStatus>(json)
             .expect(json)
@@ -424,7 +424,7 @@ fn somebody_plays_whether_it_says_true_or_what() {
 }
 
 #[test]
-fn a_line_that_cannot_be_read_is_passed_over_and_told() {
+fn line_unreadable_is_skipped_with_reason() {
     let lines = [
         "{",
         "null",
@@ -455,7 +455,7 @@ fn a_line_that_cannot_be_read_is_passed_over_and_told() {
 }
 
 #[test]
-fn absurd_numbers_are_clamped() {
+fn numbers_out_of_range_are_clamped() {
     let clock = |wtime: &str| {
         let line = format!(
             r#"{{"type":"gameState","moves":"","wtime":{wtime},"btime":1.5,"status":"started"}}"#
@@ -473,7 +473,7 @@ fn absurd_numbers_are_clamped() {
 }
 
 #[test]
-fn names_and_chat_do_not_reach_the_terminal_as_commands() {
+fn control_sequences_are_removed() {
     let line = r#"{"type":"chatLine","room":"player","username":"Evil\u001b[31m","text":"\u001b]0;x\u0007\u202ehi\n♞"}"#;
     let GameEvent::Chat(chat) = GameEvent::from_line(line) else {
         panic!("{line}")
@@ -485,7 +485,7 @@ fn names_and_chat_do_not_reach_the_terminal_as_commands() {
 }
 
 #[test]
-fn time_controls_are_shown_as_lichess_shows_them() {
+fn time_controls_are_displayed_like_lichess() {
     let shown = |limit, increment| TimeControl::Clock { limit, increment }.to_string();
     let all = [
         shown(180, 2),
@@ -500,7 +500,7 @@ fn time_controls_are_shown_as_lichess_shows_them() {
 }
 
 #[test]
-fn the_speed_follows_from_the_clock() {
+fn speed_follows_from_clock() {
     let table = [
         ((15, 0), Speed::UltraBullet),
         ((30, 0), Speed::Bullet),
@@ -521,14 +521,14 @@ fn the_speed_follows_from_the_clock() {
 }
 
 #[test]
-fn a_new_challenge_is_a_form_with_lower_case_booleans() {
+fn new_challenge_form_has_lower_case_booleans() {
     let new = NewChallenge {
         time_control: TimeControl::Clock {
             limit: 60,
             increment: 1,
         },
         rated: true,
-        color: ColorWish::Random,
+        color: ColorChoice::Random,
         variant: Variant::Chess960,
         fen: None,
     };
@@ -559,7 +559,7 @@ fn a_new_challenge_is_a_form_with_lower_case_booleans() {
 }
 
 #[test]
-fn every_key_finds_its_way_back() {
+fn keys_round_trip() {
     for &variant in Variant::ALL {
         assert_eq!(Variant::from_key(variant.key()), variant);
     }
@@ -576,7 +576,7 @@ fn every_key_finds_its_way_back() {
 }
 
 #[test]
-fn what_is_shown_of_a_line_is_short_and_harmless() {
+fn displayed_text_is_short_and_safe() {
     let bomb = "\\u001b[2J\\u202e".to_owned() + &"x".repeat(500_000);
     let harmless = |text: &str| {
         assert!(text.len() < 2_000, "{} bytes", text.len());
@@ -594,10 +594,10 @@ fn what_is_shown_of_a_line_is_short_and_harmless() {
 
     let player: Player =
         serde_json::from_str(&format!(r#"{{"name":"{bomb}","title":"{bomb}"}}"#)).unwrap();
-    harmless(&player.shown());
+    harmless(&player.display_name());
     harmless(&player.title.expect("a title"));
 
-    // What cannot be read is quoted, and the reason quotes it, too.
+    // The unreadable line is quoted, and so is it in the error.
     for line in [
         format!(r#"{{"type":"gameFull","id":"AAAAAAAA","variant":"standard","state":"{bomb}"}}"#),
         format!(r#"{{"type":"gameStart","game":{{"gameId":"{bomb}","color":"white"}}}}"#),

@@ -1,4 +1,4 @@
-//! Text and numbers from outside, made harmless where they enter.
+//! Sanitized text and numbers from the server.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use tracing::debug;
 
 use super::Color;
 
-/// What Lichess sends as the clock of a game without one, in milliseconds; also the most that we believe.
+/// The clock that Lichess sends for a game without one; also the largest clock value that is accepted.
 pub const UNLIMITED: Duration = Duration::from_millis(i32::MAX as u64);
 
-/// Text without control characters and without those that turn the direction of writing: names and chat end up in
-/// terminals and logs.
+/// Removes control characters and those that change the writing direction: names and chat are printed to terminals and
+/// logs.
 pub fn clean(text: &str) -> String {
     let unsafe_char = |c: char| {
         c.is_control()
@@ -23,38 +23,38 @@ pub fn clean(text: &str) -> String {
     text.chars().filter(|&c| !unsafe_char(c)).collect()
 }
 
-/// The same, cut to `most` characters with an ellipsis.
-pub fn clip(text: &str, most: usize) -> String {
+/// [`clean`], cut to `max_chars` characters with an ellipsis.
+pub fn clip(text: &str, max_chars: usize) -> String {
     let mut short: String = clean(text);
-    if let Some((end, _)) = short.char_indices().nth(most) {
+    if let Some((end, _)) = short.char_indices().nth(max_chars) {
         short.truncate(end);
         short.push('…');
     }
     short
 }
 
-/// The most that is kept of words that are shown, in characters: three times the longest line of chat.
-const WORDS: usize = 420;
+/// Upper limit of displayed text, in characters: three times the longest chat line.
+const MAX_TEXT_CHARS: usize = 420;
 
-/// Words that are shown.
-pub(super) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    words_option(from).map(Option::unwrap_or_default)
+/// Displayed text.
+pub(super) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    text_option(from).map(Option::unwrap_or_default)
 }
 
-/// The same, which may be missing.
-pub(super) fn words_option<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    Ok(lenient::<_, Option<String>>(from)?.map(|text| clip(&text, WORDS)))
+/// Displayed text that may be absent.
+pub(super) fn text_option<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(lenient::<_, Option<String>>(from)?.map(|text| clip(&text, MAX_TEXT_CHARS)))
 }
 
-/// The most names that are kept of a list of them, and the most of each, in characters. Lichess has five rules for games.
-const NAMES: (usize, usize) = (8, 20);
+/// Upper limit of a list of names: entries, and characters of each. Lichess has five game rules.
+const MAX_NAMES: usize = 8;
+const MAX_NAME_LENGTH: usize = 20;
 
-/// Names such as those of rules.
+/// A list of names, such as those of game rules.
 pub(super) fn names<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-    let (count, length) = NAMES;
     let names: Vec<String> = list(from)?;
-    let names = names.into_iter().take(count);
-    Ok(names.map(|name| clip(&name, length)).collect())
+    let names = names.into_iter().take(MAX_NAMES);
+    Ok(names.map(|name| clip(&name, MAX_NAME_LENGTH)).collect())
 }
 
 /// A title such as `BOT` or `GM`.
@@ -62,8 +62,7 @@ pub(super) fn title<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>
     Ok(lenient::<_, Option<String>>(from)?.map(|text| clip(&text, 8)))
 }
 
-/// The default for what is `null` or of another shape than expected. No game may be lost by a field that no move depends
-/// on.
+/// The default for `null` and for unexpected shapes: a field that no move depends on must not cost a game.
 pub(super) fn lenient<'de, D, T>(from: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -78,7 +77,7 @@ where
     Ok(read.unwrap_or_default())
 }
 
-/// `white` or `black`; anything else is nobody.
+/// `white` or `black`; `None` for anything else.
 pub(super) fn color<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Color>, D::Error> {
     Ok(match lenient::<_, Option<String>>(from)?.as_deref() {
         Some("white") => Some(Color::White),
@@ -87,7 +86,7 @@ pub(super) fn color<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Color>,
     })
 }
 
-/// What can be read of a list, and no harm done by what cannot.
+/// The items that can be parsed.
 pub(in crate::lichess) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -95,7 +94,7 @@ pub(in crate::lichess) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     Ok(items.into_iter().filter_map(readable).collect())
 }
 
-/// What can be read of the values of an object, likewise.
+/// The entries of an object that can be parsed.
 pub(super) fn map<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {
@@ -112,20 +111,20 @@ fn readable<T: DeserializeOwned>(item: Value) -> Option<T> {
         .ok()
 }
 
-/// A number, also one that is written as a string.
+/// A number, also one written as a string.
 fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     let value = Value::deserialize(from)?;
     let written = || value.as_str()?.trim().parse().ok();
     Ok(value.as_f64().or_else(written))
 }
 
-/// Milliseconds of any sign and size, also as a fraction, clamped to 0 ..= [`UNLIMITED`]. What is no number is zero: who
-/// does not know their clock moves at once.
+/// Milliseconds of any sign and size, also fractions, clamped to 0 ..= [`UNLIMITED`]. Anything else is zero: with an unknown
+/// clock we move at once.
 pub(super) fn millis<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     Ok(number(from)?.map_or(Duration::ZERO, |millis| clamped(millis / 1e3)))
 }
 
-/// Seconds, likewise.
+/// Seconds, clamped in the same way.
 pub(super) fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
     Ok(number(from)?.map(clamped))
 }
@@ -144,17 +143,17 @@ pub(super) fn rating<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i32>, 
     Ok(number(from)?.map(|number| number as i32))
 }
 
-/// The same for `i64`: milliseconds since 1970.
-pub(super) fn stamp<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+/// A number clamped to the range of `i64`: milliseconds since 1970.
+pub(super) fn timestamp_ms<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
     Ok(number(from)?.map(|number| number as i64))
 }
 
-/// The same for `u32`: seconds, days, games and players.
+/// A number clamped to the range of `u32`: seconds, days, games and players.
 pub(super) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
     Ok(number(from)?.map(|number| number as u32))
 }
 
-/// The same, where nothing is zero.
+/// [`count`], zero if absent.
 pub(super) fn count_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     count(from).map(Option::unwrap_or_default)
 }

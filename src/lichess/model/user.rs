@@ -1,4 +1,4 @@
-//! Accounts: ours and other people's.
+//! Accounts.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use super::ids::{GameId, Username};
 use super::text;
 
-/// A user, ourselves included.
+/// A user account, ours or another.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct User {
@@ -20,35 +20,34 @@ pub struct User {
     pub perfs: BTreeMap<String, Perf>,
     #[serde(default, deserialize_with = "text::lenient")]
     pub profile: Profile,
-    /// Only of ourselves and of a single user asked for.
+    /// Only in responses about ourselves or a single user.
     #[serde(default, deserialize_with = "text::lenient")]
     pub count: Option<Count>,
-    /// Milliseconds since 1970; nothing of an account that was closed.
-    #[serde(default, deserialize_with = "text::stamp")]
+    /// Milliseconds since 1970; `None` for a closed account.
+    #[serde(default, deserialize_with = "text::timestamp_ms")]
     pub created_at: Option<i64>,
     #[serde(default, deserialize_with = "text::lenient")]
     pub tos_violation: bool,
     /// The account was closed.
     #[serde(default, deserialize_with = "text::lenient")]
     pub disabled: bool,
-    /// We block this user; with a token only.
+    /// We block this user. Only sent to authenticated users.
     #[serde(default, deserialize_with = "text::lenient")]
     pub blocking: bool,
 }
 
 impl User {
-    /// Whether this is a bot account.
     pub fn is_bot(&self) -> bool {
         self.title.as_deref() == Some("BOT")
     }
 
-    /// Since when there is the account.
+    /// When the account was created.
     pub fn created(&self) -> Option<SystemTime> {
         let millis = self.created_at?.try_into().ok()?;
         UNIX_EPOCH.checked_add(Duration::from_millis(millis))
     }
 
-    /// Whether the profile says something: bots without a bio are in no list of bots.
+    /// Whether the profile has a bio. Bots without one are not in the list of online bots.
     pub fn has_bio(&self) -> bool {
         self.profile
             .bio
@@ -57,44 +56,44 @@ impl User {
     }
 }
 
-/// A rating. Modes without one (storm, racer) read as zero games.
+/// Rating in one speed or variant. Modes without one (storm, racer) have zero games.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub struct Perf {
     #[serde(default, deserialize_with = "text::lenient")]
     pub games: u64,
     #[serde(default, deserialize_with = "text::rating")]
     pub rating: Option<i32>,
-    /// The rating's deviation.
+    /// Rating deviation.
     #[serde(default, deserialize_with = "text::rating")]
     pub rd: Option<i32>,
-    /// Provisional: too few games yet.
+    /// Too few games so far.
     #[serde(default, rename = "prov", deserialize_with = "text::lenient")]
     pub provisional: bool,
 }
 
-/// What a user says about himself.
+/// Public profile.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Profile {
-    #[serde(default, deserialize_with = "text::words_option")]
+    #[serde(default, deserialize_with = "text::text_option")]
     pub bio: Option<String>,
 }
 
-/// How a user has set up their account, as far as we ask.
+/// The account preferences that we use.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub struct Preferences {
-    /// When opponents may ask for a takeback: 1 never, 2 in casual games, 3 always.
+    /// Who may propose takebacks: 1 nobody, 2 opponents in casual games, 3 all opponents.
     #[serde(default, deserialize_with = "text::count")]
     pub takeback: Option<u32>,
 }
 
-/// How many games a user played.
+/// Game counts.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub struct Count {
     #[serde(default, deserialize_with = "text::lenient")]
     pub all: u64,
 }
 
-/// Whether somebody is there.
+/// Online status.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserStatus {
@@ -125,18 +124,17 @@ fn truthy<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     })
 }
 
-/// What a token may do.
+/// Owner, scopes and expiry of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenInfo {
     pub user: Username,
     /// `bot:play`, `challenge:write` ...
     pub scopes: Vec<String>,
-    /// Milliseconds since 1970; nothing when it lasts for ever.
+    /// Milliseconds since 1970; `None` if the token does not expire.
     pub expires: Option<i64>,
 }
 
 impl TokenInfo {
-    /// Whether the token has a scope.
     pub fn has(&self, scope: &str) -> bool {
         self.scopes.iter().any(|s| s == scope)
     }
@@ -150,7 +148,7 @@ impl<'de> Deserialize<'de> for TokenInfo {
             user_id: Username,
             #[serde(default, deserialize_with = "text::lenient")]
             scopes: String,
-            #[serde(default, deserialize_with = "text::stamp")]
+            #[serde(default, deserialize_with = "text::timestamp_ms")]
             expires: Option<i64>,
         }
         let wire = Wire::deserialize(from)?;

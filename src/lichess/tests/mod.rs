@@ -1,4 +1,4 @@
-//! The client against a server that does as it is told.
+//! The client against a scripted server.
 
 mod server;
 
@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use tokio::net::TcpListener;
 
-use self::server::{Act, After, OK, Server};
+use self::server::{OK, Reply, Server, StreamEnd};
 use super::model::*;
-use super::retry::Kind;
+use super::retry::RequestKind;
 use super::*;
 
 fn id() -> GameId {
@@ -19,7 +19,7 @@ fn id() -> GameId {
 const STATE: &str = "{\"type\":\"gameState\",\"moves\":\"e2e4\",\"wtime\":1000,\"btime\":1000,\"status\":\"started\"}\n";
 
 #[tokio::test]
-async fn requests_are_what_the_documentation_says() {
+async fn requests_match_the_documentation() {
     let server = Server::new(|_| OK).await;
     let client = server.client();
     let bruno = Username::new("Bruno");
@@ -48,7 +48,7 @@ async fn requests_are_what_the_documentation_says() {
             increment: 0,
         },
         rated: true,
-        color: ColorWish::Random,
+        color: ColorChoice::Random,
         variant: Variant::Standard,
         fen: None,
     };
@@ -106,7 +106,7 @@ async fn requests_are_what_the_documentation_says() {
 }
 
 #[tokio::test]
-async fn questions_are_answered_as_types() {
+async fn queries_are_parsed() {
     let server = Server::new(|line| {
         let body = match line {
             "GET /api/account" => {
@@ -132,7 +132,7 @@ async fn questions_are_answered_as_types() {
             }
             other => panic!("{other}"),
         };
-        Act::Say("200 OK", "application/json", body)
+        Reply::Body("200 OK", "application/json", body)
     })
     .await;
     let client = server.client();
@@ -191,7 +191,7 @@ async fn questions_are_answered_as_types() {
 }
 
 #[tokio::test]
-async fn a_base_address_may_have_a_path_and_a_name_comes_later() {
+async fn base_url_with_path_and_later_name_are_used() {
     let server = Server::new(|_| OK).await;
     for path in ["/box", "/box/"] {
         let endpoint = Endpoint::parse(&format!("{}{path}", server.base)).expect("loopback");
@@ -223,12 +223,12 @@ async fn a_base_address_may_have_a_path_and_a_name_comes_later() {
 }
 
 #[tokio::test]
-async fn a_429_pauses_its_kind_without_another_request_and_never_a_move() {
+async fn rate_limit_pauses_its_kind_but_never_moves() {
     let server = Server::new(|line| {
         if line.contains("/move/") {
             return OK;
         }
-        Act::Say(
+        Reply::Body(
             "429 Too Many Requests",
             "application/json",
             r#"{"error":"slow down","ratelimit":{"key":"chat","seconds":30}}"#,
@@ -241,7 +241,7 @@ async fn a_429_pauses_its_kind_without_another_request_and_never_a_move() {
         .await
         .expect_err("429");
     assert_eq!(
-        error.refusal().expect("a status").named_wait(),
+        error.error_response().expect("a status").requested_wait(),
         Some(Duration::from_secs(30))
     );
     let paused = client
@@ -249,7 +249,7 @@ async fn a_429_pauses_its_kind_without_another_request_and_never_a_move() {
         .await
         .expect_err("a pause");
     assert!(
-        matches!(paused, Error::Paused(Kind::Chat, left) if left > Duration::from_secs(29)),
+        matches!(paused, Error::Paused(RequestKind::Chat, left) if left > Duration::from_secs(29)),
         "{paused}"
     );
     client.play(&id(), "e2e4", false).await.expect("a move");
@@ -266,14 +266,14 @@ async fn a_429_pauses_its_kind_without_another_request_and_never_a_move() {
 }
 
 #[tokio::test]
-async fn a_429_in_html_pauses_everything_but_moves_and_streams() {
+async fn proxy_rate_limit_spares_moves_and_streams() {
     let server = Server::new(|line| match line {
-        "GET /api/account" => Act::Say(
+        "GET /api/account" => Reply::Body(
             "429 Too Many Requests",
             "text/html",
             "<html><title>429</title></html>",
         ),
-        "GET /api/stream/event" => Act::Stream(&["\n"], After::End),
+        "GET /api/stream/event" => Reply::Stream(&["\n"], StreamEnd::End),
         _ => OK,
     })
     .await;
@@ -292,18 +292,18 @@ async fn a_429_in_html_pauses_everything_but_moves_and_streams() {
 }
 
 #[tokio::test]
-async fn what_a_start_cannot_do_without_is_asked_past_a_pause() {
+async fn startup_queries_ignore_pauses() {
     let server = Server::new(|line| match line {
         "GET /api/account" => {
             let me = r#"{"id":"kestrel","username":"Kestrel","title":"BOT"}"#;
-            Act::Say("200 OK", "application/json", me)
+            Reply::Body("200 OK", "application/json", me)
         }
-        _ => Act::Say("200 OK", "application/json", r#"{"nowPlaying":[]}"#),
+        _ => Reply::Body("200 OK", "application/json", r#"{"nowPlaying":[]}"#),
     })
     .await;
     let client = server.client();
-    client.pause(Kind::Query, Duration::from_secs(3600));
-    let paused = |answer| matches!(answer, Err(Error::Paused(Kind::Query, _)));
+    client.pause(RequestKind::Query, Duration::from_secs(3600));
+    let paused = |answer| matches!(answer, Err(Error::Paused(RequestKind::Query, _)));
     assert!(paused(client.account().await.map(drop)));
     assert!(paused(client.playing(9).await.map(drop)));
     client.account_past_pauses().await.expect("an account");
@@ -313,74 +313,77 @@ async fn what_a_start_cannot_do_without_is_asked_past_a_pause() {
 }
 
 #[tokio::test]
-async fn a_429_of_the_address_pauses_all_accounts_and_one_of_an_account_that_account() {
+async fn rate_limit_per_ip_pauses_all_accounts() {
     const ADDRESS: &str =
         r#"{"error":"no","ratelimit":{"key":"challenge.create.ip","seconds":60}}"#;
     let server = Server::new(|line| match line {
-        "GET /api/account" => Act::Say("429 Too Many Requests", "text/html", "<html></html>"),
+        "GET /api/account" => Reply::Body("429 Too Many Requests", "text/html", "<html></html>"),
         "GET /api/account/playing?nb=9" => {
             let no = r#"{"error":"Too many requests. Try again later."}"#;
-            Act::Say("429 Too Many Requests", "application/json", no)
+            Reply::Body("429 Too Many Requests", "application/json", no)
         }
         "POST /api/challenge/Anna" => {
-            Act::Say("429 Too Many Requests", "application/json", ADDRESS)
+            Reply::Body("429 Too Many Requests", "application/json", ADDRESS)
         }
         _ => OK,
     })
     .await;
-    let sisters = || {
+    let accounts = || {
         let client = server.client();
-        let sister = client.sister("lip_other".parse().expect("a token"));
-        (client, sister)
+        let other = client.with_token("lip_other".parse().expect("a token"));
+        (client, other)
     };
-    let hold = |client: &Client| -> Vec<Kind> {
+    let paused_kinds = |client: &Client| -> Vec<RequestKind> {
         client.pauses().into_iter().map(|(kind, _)| kind).collect()
     };
 
-    let (client, sister) = sisters();
+    let (client, other) = accounts();
     client.playing(9).await.expect_err("429");
-    assert_eq!(hold(&client), [Kind::Query]);
-    assert_eq!(hold(&sister), []);
+    assert_eq!(paused_kinds(&client), [RequestKind::Query]);
+    assert_eq!(paused_kinds(&other), []);
 
-    let (client, sister) = sisters();
+    let (client, other) = accounts();
     let new = NewChallenge {
         time_control: TimeControl::Unlimited,
         rated: false,
-        color: ColorWish::Random,
+        color: ColorChoice::Random,
         variant: Variant::Standard,
         fen: None,
     };
     let refused = client.challenge(&Username::new("Anna"), &new).await;
     refused.expect_err("429");
-    assert_eq!(hold(&sister), [Kind::Challenge]);
+    assert_eq!(paused_kinds(&other), [RequestKind::Challenge]);
 
-    let (client, sister) = sisters();
+    let (client, other) = accounts();
     client.account().await.expect_err("429");
-    assert_eq!((hold(&client), hold(&sister)), (vec![], vec![]));
-    assert!(client.proxy_pause().is_some() && sister.proxy_pause().is_some());
-    assert!(matches!(sister.accept(&id()).await, Err(Error::Paused(..))));
-    sister.play(&id(), "e2e4", false).await.expect("a move");
+    assert_eq!(
+        (paused_kinds(&client), paused_kinds(&other)),
+        (vec![], vec![])
+    );
+    assert!(client.proxy_pause().is_some() && other.proxy_pause().is_some());
+    assert!(matches!(other.accept(&id()).await, Err(Error::Paused(..))));
+    other.play(&id(), "e2e4", false).await.expect("a move");
     let seen = server.seen();
     let last = seen.last().expect("the move");
     assert_eq!(last.header("authorization"), Some("Bearer lip_other"));
 }
 
 #[tokio::test]
-async fn failures_are_told_apart() {
+async fn failures_are_classified() {
     let server = Server::new(|line| match line.rsplit('/').next() {
-        Some("e2e4") => Act::Hang,
-        Some("d2d4") => Act::Say(
+        Some("e2e4") => Reply::Close,
+        Some("d2d4") => Reply::Body(
             "502 Bad Gateway",
             "text/html",
             "<html><head><title>502 Bad Gateway</title></head></html>",
         ),
-        Some("c2c4") => Act::Say(
+        Some("c2c4") => Reply::Body(
             "400 Bad Request",
             "application/json",
             r#"{"error":"Not your turn, or game already over"}"#,
         ),
-        Some("f2f4") => Act::Say("302 Found", "text/html", ""),
-        Some("account") => Act::Say("200 OK", "text/html", "<html>Welcome</html>"),
+        Some("f2f4") => Reply::Body("302 Found", "text/html", ""),
+        Some("account") => Reply::Body("200 OK", "text/html", "<html>Welcome</html>"),
         _ => OK,
     })
     .await;
@@ -429,9 +432,9 @@ async fn failures_are_told_apart() {
         .local_addr()
         .expect("an address");
     let endpoint = Endpoint::parse(&format!("http://{unused}")).expect("loopback");
-    let nobody =
+    let unreachable =
         Client::new(&endpoint, "lip_secret".parse().expect("a token"), None).expect("a client");
-    let error = nobody
+    let error = unreachable
         .play(&id(), "e2e4", false)
         .await
         .expect_err("nobody there");
@@ -445,26 +448,26 @@ async fn failures_are_told_apart() {
         ) && !error.may_have_worked(),
         "{error:?}"
     );
-    assert!(!format!("{error} {error:?} {nobody:?}").contains("lip_secret"));
+    assert!(!format!("{error} {error:?} {unreachable:?}").contains("lip_secret"));
 }
 
 #[tokio::test]
-async fn a_request_that_is_not_answered_gives_up_in_time_and_the_next_goes_another_way() {
+async fn request_timeout_switches_connections() {
     let server = Server::new(|line| {
         if line.ends_with("e2e4") {
-            Act::Stall
+            Reply::Stall
         } else {
             OK
         }
     })
     .await;
     let client = server.client();
-    let (start, patience) = (Instant::now(), Duration::from_millis(100));
+    let (start, timeout) = (Instant::now(), Duration::from_millis(100));
     let error = client
-        .play_within(patience, &id(), "e2e4", false)
+        .play_within(timeout, &id(), "e2e4", false)
         .await
         .expect_err("nothing");
-    assert_eq!(error, Error::Timeout(patience));
+    assert_eq!(error, Error::Timeout(timeout));
     assert!(start.elapsed() < Duration::from_secs(1));
     client.play(&id(), "d2d4", false).await.expect("a move");
     let seen = server.seen();
@@ -472,10 +475,10 @@ async fn a_request_that_is_not_answered_gives_up_in_time_and_the_next_goes_anoth
 }
 
 #[tokio::test]
-async fn streams_and_moves_have_connections_of_their_own() {
+async fn streams_and_moves_use_separate_connections() {
     let server = Server::new(|line| match line {
-        "GET /api/bot/game/stream/AAAAAAAA" => Act::Stream(&[STATE], After::Stall),
-        "GET /api/bot/game/stream/STALLED1" => Act::Stall,
+        "GET /api/bot/game/stream/AAAAAAAA" => Reply::Stream(&[STATE], StreamEnd::Stall),
+        "GET /api/bot/game/stream/STALLED1" => Reply::Stall,
         _ => OK,
     })
     .await;
@@ -521,19 +524,19 @@ async fn streams_and_moves_have_connections_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_stream_is_joined_from_its_chunks_and_ends_as_the_server_ends_it() {
+async fn stream_chunks_are_joined_and_end_is_reported() {
     let server = Server::new(|line| match line {
-        "GET /api/bot/game/stream/CLEAN001" => Act::Stream(
+        "GET /api/bot/game/stream/CLEAN001" => Reply::Stream(
             &[
                 "\n",
                 "{\"type\":\"gameState\",\"moves\":\"e2",
                 "e4\",\"wtime\":1,\"btime\":1,\"status\":\"started\"}\n\n",
                 STATE,
             ],
-            After::End,
+            StreamEnd::End,
         ),
-        "GET /api/bot/game/stream/BROKEN01" => Act::Stream(&[STATE], After::Break),
-        "GET /api/stream/event" => Act::Say(
+        "GET /api/bot/game/stream/BROKEN01" => Reply::Stream(&[STATE], StreamEnd::Break),
+        "GET /api/stream/event" => Reply::Body(
             "404 Not Found",
             "application/json",
             r#"{"error":"No such game"}"#,
@@ -573,13 +576,13 @@ async fn a_stream_is_joined_from_its_chunks_and_ends_as_the_server_ends_it() {
 }
 
 #[tokio::test]
-async fn a_ping_is_answered_by_anything() {
-    let server = Server::new(|_| Act::Say("404 Not Found", "text/html", "")).await;
+async fn ping_accepts_any_response() {
+    let server = Server::new(|_| Reply::Body("404 Not Found", "text/html", "")).await;
     assert!(server.client().ping().await.expect("an answer") < Duration::from_secs(5));
 }
 
 #[tokio::test]
-async fn chat_is_cut_to_what_is_allowed() {
+async fn chat_line_is_cut_to_140_units() {
     let server = Server::new(|_| OK).await;
     let client = server.client();
     client
@@ -603,7 +606,7 @@ async fn chat_is_cut_to_what_is_allowed() {
 }
 
 #[test]
-fn a_certificate_file_that_is_none_is_named() {
+fn ca_file_invalid_is_named() {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), "not a certificate").expect("written");
     for path in [file.path().to_owned(), "/nowhere/ca.pem".into()] {

@@ -1,4 +1,4 @@
-//! A server of a few lines that does as it is told.
+//! A scripted HTTP server.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,37 +8,37 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::lichess::{Client, Endpoint};
 
-/// What the server does with a request.
+/// Response to a request.
 #[derive(Clone)]
-pub enum Act {
-    /// Answers, and keeps the connection.
-    Say(&'static str, &'static str, &'static str),
-    /// Sends headers and these pieces of a stream, 10 ms apart, then goes on as the last one says.
-    Stream(&'static [&'static str], After),
+pub enum Reply {
+    /// Responds, and keeps the connection.
+    Body(&'static str, &'static str, &'static str),
+    /// Sends headers and these chunks of a stream, 10 ms apart, then does what `StreamEnd` says.
+    Stream(&'static [&'static str], StreamEnd),
     /// Never answers.
     Stall,
-    /// Closes the connection without a word.
-    Hang,
+    /// Closes the connection without a response.
+    Close,
 }
 
 #[derive(Clone, Copy)]
-pub enum After {
+pub enum StreamEnd {
     End,
     Stall,
     Break,
 }
 
-pub const OK: Act = Act::Say("200 OK", "application/json", r#"{"ok":true}"#);
+pub const OK: Reply = Reply::Body("200 OK", "application/json", r#"{"ok":true}"#);
 
-/// A request as it came, and the number of the connection that it came over.
+/// A request, and the number of its connection.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct RecordedRequest {
     pub connection: usize,
     pub head: String,
     pub body: String,
 }
 
-impl Seen {
+impl RecordedRequest {
     pub fn line(&self) -> &str {
         self.head
             .lines()
@@ -57,15 +57,15 @@ impl Seen {
 
 pub struct Server {
     pub base: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<RecordedRequest>>>,
 }
 
 impl Server {
-    /// Serves on a free port; `act` decides by the request line.
-    pub async fn new(act: impl Fn(&str) -> Act + Send + Sync + 'static) -> Self {
+    /// Serves on a free port; `reply` maps request lines to responses.
+    pub async fn new(reply: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base = format!("http://{}", listener.local_addr().expect("an address"));
-        let (seen, act) = (Arc::new(Mutex::new(Vec::new())), Arc::new(act));
+        let (seen, reply) = (Arc::new(Mutex::new(Vec::new())), Arc::new(reply));
         let all = Arc::clone(&seen);
         tokio::spawn(async move {
             for connection in 0.. {
@@ -75,7 +75,7 @@ impl Server {
                 tokio::spawn(serve(
                     socket,
                     connection,
-                    Arc::clone(&act),
+                    Arc::clone(&reply),
                     Arc::clone(&all),
                 ));
             }
@@ -93,7 +93,7 @@ impl Server {
         .expect("no TLS is needed")
     }
 
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<RecordedRequest> {
         self.seen.lock().expect("no panic").clone()
     }
 }
@@ -101,15 +101,15 @@ impl Server {
 async fn serve(
     mut socket: TcpStream,
     connection: usize,
-    act: Arc<impl Fn(&str) -> Act>,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    reply: Arc<impl Fn(&str) -> Reply>,
+    seen: Arc<Mutex<Vec<RecordedRequest>>>,
 ) -> Option<()> {
     loop {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.push(socket.read_u8().await.ok()?);
         }
-        let mut request = Seen {
+        let mut request = RecordedRequest {
             connection,
             head: String::from_utf8(head).ok()?,
             body: String::new(),
@@ -120,17 +120,17 @@ async fn serve(
         let mut body = vec![0; length];
         socket.read_exact(&mut body).await.ok()?;
         request.body = String::from_utf8(body).ok()?;
-        let act = act(request.line());
+        let reply = reply(request.line());
         seen.lock().ok()?.push(request);
-        match act {
-            Act::Say(status, kind, body) => {
+        match reply {
+            Reply::Body(status, kind, body) => {
                 let length = body.len();
                 let answer = format!(
                     "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nlocation: /elsewhere\r\ncontent-length: {length}\r\n\r\n{body}"
                 );
                 socket.write_all(answer.as_bytes()).await.ok()?;
             }
-            Act::Stream(pieces, after) => {
+            Reply::Stream(pieces, after) => {
                 let head = "HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n";
                 socket.write_all(head.as_bytes()).await.ok()?;
                 for piece in pieces {
@@ -141,13 +141,13 @@ async fn serve(
                         .ok()?;
                 }
                 match after {
-                    After::End => socket.write_all(b"0\r\n\r\n").await.ok()?,
-                    After::Stall => std::future::pending().await,
-                    After::Break => return None,
+                    StreamEnd::End => socket.write_all(b"0\r\n\r\n").await.ok()?,
+                    StreamEnd::Stall => std::future::pending().await,
+                    StreamEnd::Break => return None,
                 }
             }
-            Act::Stall => std::future::pending().await,
-            Act::Hang => return None,
+            Reply::Stall => std::future::pending().await,
+            Reply::Close => return None,
         }
     }
 }

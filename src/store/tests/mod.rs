@@ -1,4 +1,4 @@
-//! Events in, values out, through a real file.
+//! Events in, records out, with real files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,22 +18,22 @@ mod queries;
 
 const SERVER: &str = "https://lichess.org/";
 
-/// Nothing here takes longer on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit for slow machines.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A recorder on a file of its own, with the bus that feeds it.
-struct Desk {
+/// A recorder on a temporary file, with its event bus.
+struct TestRecorder {
     directory: TempDir,
     bus: Bus,
     recorder: Option<Recorder>,
     files: Option<(Grouping, Details)>,
 }
 
-impl Desk {
+impl TestRecorder {
     fn new() -> Self {
-        let mut desk = Self::closed(None);
-        desk.start();
-        desk
+        let mut test = Self::closed(None);
+        test.start();
+        test
     }
 
     fn closed(files: Option<(Grouping, Details)>) -> Self {
@@ -49,7 +49,7 @@ impl Desk {
         let options = Options {
             file: self.file(),
             server: SERVER.to_owned(),
-            files: self.files.map(|(grouping, details)| Files {
+            files: self.files.map(|(grouping, details)| PgnFiles {
                 directory: self.pgn(),
                 grouping,
                 details,
@@ -66,21 +66,21 @@ impl Desk {
         self.directory.path().join("pgn")
     }
 
-    /// Everything that was told is in the file.
+    /// Stops the recorder after all events are written.
     async fn finish(&mut self) -> Reader {
-        self.recorder.take().unwrap().finish(PATIENCE).await;
+        self.recorder.take().unwrap().finish(BUSY_TIMEOUT).await;
         Reader::open(&self.file()).unwrap()
     }
 }
 
-/// Waits until `condition` gives something.
+/// Waits until `condition` returns a value.
 async fn wait<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = condition() {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        assert!(start.elapsed() < BUSY_TIMEOUT, "timed out: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -94,7 +94,7 @@ fn player(name: &str, rating: u32) -> Player {
     }
 }
 
-fn head(id: &str, our_color: Color, opponent: &str) -> GameStarted {
+fn game_started(id: &str, our_color: Color, opponent: &str) -> GameStarted {
     let (us, them) = (player("Knightwatch", 2100), player(opponent, 1900));
     let (white, black) = match our_color {
         Color::White => (us, them),
@@ -147,7 +147,7 @@ fn moved(id: &str, ply: u32, uci: &str, ours: bool) -> Moved {
     }
 }
 
-/// The moves of a game, without those that nobody told us of.
+/// The moves of a game as events.
 fn moves(id: &str, all: &str, ours: Color) -> Vec<Event> {
     let parity = u32::from(ours == Color::White);
     let told = (1..).zip(all.split(' '));
@@ -155,7 +155,7 @@ fn moves(id: &str, all: &str, ours: Color) -> Vec<Event> {
     told.map(Event::Moved).collect()
 }
 
-fn end(id: &str, winner: Option<Color>, moves: &str) -> Event {
+fn game_finished(id: &str, winner: Option<Color>, moves: &str) -> Event {
     let result = match winner {
         Some(Color::White) => "1-0",
         Some(Color::Black) => "0-1",
@@ -182,21 +182,22 @@ fn ucis(record: &Record) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_game_is_written_down_as_it_was_told() {
-    let mut desk = Desk::new();
-    let start = head("abcdefgh", Color::Black, "Anna");
-    desk.bus.send(Event::GameStarted(start));
+async fn game_is_recorded_in_full() {
+    let mut test = TestRecorder::new();
+    let start = game_started("abcdefgh", Color::Black, "Anna");
+    test.bus.send(Event::GameStarted(start));
     for event in moves("abcdefgh", MOVES, Color::Black) {
-        desk.bus.send(event);
+        test.bus.send(event);
     }
-    desk.bus.send(Event::Chat {
+    test.bus.send(Event::Chat {
         game: "abcdefgh".to_owned(),
         room: "player".to_owned(),
         from: "Anna".to_owned(),
         text: "hello".to_owned(),
     });
-    desk.bus.send(end("abcdefgh", Some(Color::Black), MOVES));
-    let reader = desk.finish().await;
+    test.bus
+        .send(game_finished("abcdefgh", Some(Color::Black), MOVES));
+    let reader = test.finish().await;
     assert_eq!(reader.server(), SERVER);
     let record = reader.record("abcdefgh").unwrap().unwrap();
     let game = &record.game;
@@ -205,7 +206,7 @@ async fn a_game_is_written_down_as_it_was_told() {
     assert_eq!(game.opponent, player("Anna", 1900));
     assert_eq!(game.player(Color::Black).name, "Knightwatch");
     assert_eq!(game.plies, 6);
-    assert_eq!(game.left, Some(Duration::from_millis(164_000)));
+    assert_eq!(game.final_clock, Some(Duration::from_millis(164_000)));
     assert_eq!(game.round_trip, Some(Duration::from_micros(30_500)));
     assert!(game.finished >= Some(game.started));
     assert_eq!(ucis(&record), MOVES.split(' ').collect::<Vec<_>>());
@@ -213,10 +214,10 @@ async fn a_game_is_written_down_as_it_was_told() {
     assert_eq!((theirs.clock_ms, &theirs.source), (Some(179_000), &None));
     assert_eq!((ours.clock_ms, ours.cp), (Some(168_000), Some(35)));
     assert_eq!((ours.depth, ours.nodes), (Some(14), Some(1_000_000)));
-    assert_eq!(ours.line.as_deref(), Some("e5 Nf3"));
+    assert_eq!(ours.pv.as_deref(), Some("e5 Nf3"));
     assert_eq!(ours.to_post_us, Some(1_500_250));
-    assert_eq!(record.incidents[0].kind, "chat");
-    assert_eq!(record.incidents[0].text, "player Anna: hello");
+    assert_eq!(record.notes[0].kind, "chat");
+    assert_eq!(record.notes[0].text, "player Anna: hello");
 
     let pgn = pgn_of(&record, reader.server(), Details::ALL);
     assert!(
@@ -224,7 +225,7 @@ async fn a_game_is_written_down_as_it_was_told() {
         "{pgn}"
     );
     assert!(pgn.contains("[BlackElo \"2100\"]"), "{pgn}");
-    // We had Black, and PGN has White's view.
+    // We are Black; PGN evaluations are from White's point of view.
     let played = "1. e4 { [%clk 0:02:59] } 1... e5 { [%eval -0.35] [%clk 0:02:48] } 2. Nf3";
     let in_a_line = pgn.replace('\n', " ");
     assert!(in_a_line.contains(played), "{pgn}");
@@ -240,27 +241,30 @@ async fn a_game_is_written_down_as_it_was_told() {
 }
 
 #[tokio::test]
-async fn what_was_missed_is_there_at_the_end_and_what_was_known_stays() {
-    let mut desk = Desk::new();
-    desk.bus
-        .send(Event::GameStarted(head("aaaaaaaa", Color::White, "Anna")));
-    let told = moves("aaaaaaaa", MOVES, Color::White);
-    for event in &told[..3] {
-        desk.bus.send(event.clone());
+async fn game_after_restart_is_completed_at_its_end() {
+    let mut test = TestRecorder::new();
+    test.bus.send(Event::GameStarted(game_started(
+        "aaaaaaaa",
+        Color::White,
+        "Anna",
+    )));
+    let events = moves("aaaaaaaa", MOVES, Color::White);
+    for event in &events[..3] {
+        test.bus.send(event.clone());
     }
-    // A new life of the program: all moves come again, bare, and some that were made meanwhile.
-    drop(desk.finish().await);
-    desk.start();
+    // After a restart all moves come again without details, and some new ones.
+    drop(test.finish().await);
+    test.start();
     let taken_up = GameStarted {
         plies: 4,
-        ..head("aaaaaaaa", Color::White, "Anna")
+        ..game_started("aaaaaaaa", Color::White, "Anna")
     };
-    desk.bus.send(Event::GameStarted(taken_up));
+    test.bus.send(Event::GameStarted(taken_up));
     for event in moves("aaaaaaaa", "e2e4 e7e5 g1f3 b8c6", Color::White) {
         let Event::Moved(moved) = event else {
             unreachable!()
         };
-        desk.bus.send(Event::Moved(Moved {
+        test.bus.send(Event::Moved(Moved {
             wtime: None,
             btime: None,
             thought: None,
@@ -268,9 +272,9 @@ async fn what_was_missed_is_there_at_the_end_and_what_was_known_stays() {
             ..moved
         }));
     }
-    // The fifth and the sixth nobody has told.
-    desk.bus.send(end("aaaaaaaa", None, MOVES));
-    let reader = desk.finish().await;
+    // The fifth and sixth moves were not reported.
+    test.bus.send(game_finished("aaaaaaaa", None, MOVES));
+    let reader = test.finish().await;
     let record = reader.record("aaaaaaaa").unwrap().unwrap();
     assert_eq!(ucis(&record), MOVES.split(' ').collect::<Vec<_>>());
     let depths: Vec<_> = record.moves.iter().map(|played| played.depth).collect();
@@ -280,66 +284,69 @@ async fn what_was_missed_is_there_at_the_end_and_what_was_known_stays() {
 }
 
 #[tokio::test]
-async fn who_has_heard_of_the_end_alone_takes_nothing_away() {
-    let mut desk = Desk::new();
+async fn game_end_without_moves_keeps_moves() {
+    let mut test = TestRecorder::new();
     for id in ["iiiiiiii", "jjjjjjjj"] {
-        desk.bus
-            .send(Event::GameStarted(head(id, Color::White, "Anna")));
+        test.bus
+            .send(Event::GameStarted(game_started(id, Color::White, "Anna")));
     }
     for event in moves("iiiiiiii", MOVES, Color::White) {
-        desk.bus.send(event);
+        test.bus.send(event);
     }
-    drop(desk.finish().await);
-    desk.start();
-    let Event::GameFinished(told) = end("iiiiiiii", Some(Color::White), MOVES) else {
+    drop(test.finish().await);
+    test.start();
+    let Event::GameFinished(told) = game_finished("iiiiiiii", Some(Color::White), MOVES) else {
         unreachable!()
     };
-    desk.bus.send(Event::GameFinished(GameFinished {
+    test.bus.send(Event::GameFinished(GameFinished {
         moves: String::new(),
         plies: 0,
         ..told
     }));
-    let reader = desk.finish().await;
+    let reader = test.finish().await;
     let record = reader.record("iiiiiiii").unwrap().unwrap();
     assert_eq!(ucis(&record), MOVES.split(' ').collect::<Vec<_>>());
     assert_eq!(record.moves[0].depth, Some(14));
     assert_eq!((record.game.plies, record.game.outcome), (6, Outcome::Won));
-    assert!(record.game.left.is_some());
-    // The other one has no move yet, and its end is looked for as well.
-    assert_eq!(reader.left_open("Knightwatch").unwrap(), ["jjjjjjjj"]);
+    assert!(record.game.final_clock.is_some());
+    // The other game has no moves; its end is unknown as well.
+    assert_eq!(
+        reader.unfinished_games("Knightwatch").unwrap(),
+        ["jjjjjjjj"]
+    );
 }
 
 #[tokio::test]
-async fn moves_that_were_taken_back_are_gone() {
-    let mut desk = Desk::new();
+async fn takeback_deletes_moves() {
+    let mut test = TestRecorder::new();
     let id = "bbbbbbbb";
-    desk.bus
-        .send(Event::GameStarted(head(id, Color::White, "Anna")));
+    test.bus
+        .send(Event::GameStarted(game_started(id, Color::White, "Anna")));
     for event in moves(id, MOVES, Color::White) {
-        desk.bus.send(event);
+        test.bus.send(event);
     }
-    desk.bus.send(Event::TakenBack {
+    test.bus.send(Event::TakenBack {
         game: id.to_owned(),
         ply: 3,
     });
-    desk.bus.send(Event::Moved(moved(id, 4, "g8f6", false)));
-    // Of this game nothing is known: it is passed over.
-    desk.bus
+    test.bus.send(Event::Moved(moved(id, 4, "g8f6", false)));
+    // This game is unknown and ignored.
+    test.bus
         .send(Event::Moved(moved("unknown1", 1, "e2e4", true)));
-    let reader = desk.finish().await;
+    let reader = test.finish().await;
     let record = reader.record(id).unwrap().unwrap();
     assert_eq!(ucis(&record), ["e2e4", "e7e5", "g1f3", "g8f6"]);
     assert_eq!((record.game.plies, record.game.outcome), (4, Outcome::Open));
-    assert_eq!(record.incidents[0].kind, "takeback");
+    assert_eq!(record.notes[0].kind, "takeback");
     assert_eq!(reader.record("unknown1").unwrap(), None);
     let pgn = pgn_of(&record, SERVER, Details::ALL);
     assert!(pgn.contains("[Termination \"Unterminated\"]"), "{pgn}");
 }
 
 #[tokio::test]
-async fn decisions_and_troubles_are_kept() {
-    let mut desk = Desk::new();
-    desk.bus.send(Event::Challenge(Challenge {
+async fn decisions_and_notes_are_recorded() {
+    let mut test = TestRecorder::new();
+    test.bus.send(Event::Challenge(Challenge {
         id: "cccccccc".to_owned(),
         from: player("Bert", 1500),
         to: Some("Knightwatch".to_owned()),
@@ -349,65 +356,68 @@ async fn decisions_and_troubles_are_kept() {
         decision: Decision::Declined,
         reason: "atomic is not what we play".to_owned(),
     }));
-    desk.bus.send(Event::Offline {
+    test.bus.send(Event::Offline {
         reason: "x".repeat(10_000),
         retry_in: None,
     });
-    let reader = desk.finish().await;
+    let reader = test.finish().await;
     let decided = reader.decisions(Page::first(10)).unwrap();
     assert_eq!(decided.len(), 1);
     assert_eq!(decided[0].from, player("Bert", 1500));
     assert_eq!(decided[0].decision, "declined");
     assert_eq!(decided[0].time_control, TimeControl::Days(3));
-    let incidents = reader.incidents(Page::first(10)).unwrap();
+    let notes = reader.notes(Page::first(10)).unwrap();
     assert_eq!(
-        (incidents[0].kind.as_str(), incidents[0].text.len()),
+        (notes[0].kind.as_str(), notes[0].text.len()),
         ("offline", 500)
     );
 }
 
 #[tokio::test]
-async fn who_holds_the_file_loses_nobody_anything() {
-    let mut desk = Desk::new();
-    let file = desk.file();
+async fn locked_file_loses_no_events() {
+    let mut test = TestRecorder::new();
+    let file = test.file();
     wait("the file is there", || Reader::open(&file).ok()).await;
     let other = Connection::open(&file).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let id = "dddddddd";
-    desk.bus
-        .send(Event::GameStarted(head(id, Color::White, "Anna")));
+    test.bus
+        .send(Event::GameStarted(game_started(id, Color::White, "Anna")));
     for event in moves(id, MOVES, Color::White) {
-        desk.bus.send(event);
+        test.bus.send(event);
     }
-    // Reading goes on all the while.
+    // Reading continues meanwhile.
     let reader = Reader::open(&file).unwrap();
     assert_eq!(reader.count(&Filter::default()).unwrap(), 0);
-    tokio::time::sleep(super::PATIENCE + Duration::from_millis(200)).await;
+    tokio::time::sleep(super::BUSY_TIMEOUT + Duration::from_millis(200)).await;
     other.execute_batch("ROLLBACK").unwrap();
     wait("everything is written", || {
         let record = reader.record(id).unwrap()?;
         (record.moves.len() == 6).then_some(())
     })
     .await;
-    desk.finish().await;
+    test.finish().await;
 }
 
 #[tokio::test]
-async fn a_damaged_file_is_set_aside_and_a_new_one_begun() {
+async fn damaged_file_is_renamed_and_replaced() {
     for garbage in [
         &b"this is no database, whatever its name says"[..],
         &[0xff; 8192],
     ] {
-        let mut desk = Desk::closed(None);
-        fs::create_dir_all(desk.file().parent().unwrap()).unwrap();
-        fs::write(desk.file(), garbage).unwrap();
-        desk.start();
-        desk.bus
-            .send(Event::GameStarted(head("eeeeeeee", Color::White, "Anna")));
-        let reader = desk.finish().await;
+        let mut test = TestRecorder::closed(None);
+        fs::create_dir_all(test.file().parent().unwrap()).unwrap();
+        fs::write(test.file(), garbage).unwrap();
+        test.start();
+        test.bus.send(Event::GameStarted(game_started(
+            "eeeeeeee",
+            Color::White,
+            "Anna",
+        )));
+        let reader = test.finish().await;
         assert_eq!(reader.count(&Filter::default()).unwrap(), 1);
-        let names = fs::read_dir(desk.file().parent().unwrap()).unwrap();
-        let names = names.map(|entry| entry.unwrap().path());
+        let names = fs::read_dir(test.file().parent().unwrap()).unwrap();
+        let names = names.map(|insert| insert.unwrap().path());
         let aside: Vec<_> = names
             .filter(|path| path.to_string_lossy().contains(".damaged-"))
             .collect();
@@ -417,59 +427,68 @@ async fn a_damaged_file_is_set_aside_and_a_new_one_begun() {
 }
 
 #[tokio::test]
-async fn files_of_others_are_left_alone() {
-    let mut desk = Desk::closed(None);
-    fs::create_dir_all(desk.file().parent().unwrap()).unwrap();
-    let other = Connection::open(desk.file()).unwrap();
+async fn foreign_file_is_not_touched() {
+    let mut test = TestRecorder::closed(None);
+    fs::create_dir_all(test.file().parent().unwrap()).unwrap();
+    let other = Connection::open(test.file()).unwrap();
     other.execute_batch("CREATE TABLE bookmark (url)").unwrap();
-    desk.start();
-    desk.bus
-        .send(Event::GameStarted(head("ffffffff", Color::White, "Anna")));
-    desk.recorder.take().unwrap().finish(PATIENCE).await;
+    test.start();
+    test.bus.send(Event::GameStarted(game_started(
+        "ffffffff",
+        Color::White,
+        "Anna",
+    )));
+    test.recorder.take().unwrap().finish(BUSY_TIMEOUT).await;
     let tables: i64 = other
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .unwrap();
     assert_eq!(tables, 1);
-    assert!(matches!(Reader::open(&desk.file()), Err(Error::Foreign)));
+    assert!(matches!(Reader::open(&test.file()), Err(Error::Foreign)));
 }
 
 #[tokio::test]
-async fn a_file_that_somebody_removes_is_begun_anew() {
-    let mut desk = Desk::new();
-    desk.bus
-        .send(Event::GameStarted(head("gggggggg", Color::White, "Anna")));
-    let file = desk.file();
+async fn removed_file_is_created_again() {
+    let mut test = TestRecorder::new();
+    test.bus.send(Event::GameStarted(game_started(
+        "gggggggg",
+        Color::White,
+        "Anna",
+    )));
+    let file = test.file();
     let there = |file: &Path, id: &str| Some(Reader::open(file).ok()?.record(id).ok()?.is_some());
     wait("the game is there", || {
         there(&file, "gggggggg").filter(|yes| *yes)
     })
     .await;
     fs::remove_dir_all(file.parent().unwrap()).unwrap();
-    desk.bus
-        .send(Event::GameStarted(head("hhhhhhhh", Color::White, "Anna")));
-    let reader = desk.finish().await;
+    test.bus.send(Event::GameStarted(game_started(
+        "hhhhhhhh",
+        Color::White,
+        "Anna",
+    )));
+    let reader = test.finish().await;
     assert!(reader.record("hhhhhhhh").unwrap().is_some());
     assert!(reader.record("gggggggg").unwrap().is_none());
 }
 
 #[tokio::test]
-async fn games_go_into_pgn_files_when_they_are_over() {
+async fn finished_games_are_written_to_pgn_files() {
     let table = [
         (Grouping::Game, "iiiiiiii.pgn", 1),
         (Grouping::Opponent, "Anna.pgn", 1),
         (Grouping::All, "games.pgn", 2),
     ];
     for (grouping, name, games) in table {
-        let mut desk = Desk::closed(Some((grouping, Details::ALL)));
-        // Something stands in the way at first.
-        fs::write(desk.pgn(), "not a directory").unwrap();
-        desk.start();
+        let mut test = TestRecorder::closed(Some((grouping, Details::ALL)));
+        // A file blocks the directory at first.
+        fs::write(test.pgn(), "not a directory").unwrap();
+        test.start();
         for (id, opponent) in [("iiiiiiii", "Anna"), ("jjjjjjjj", "Bert")] {
-            desk.bus
-                .send(Event::GameStarted(head(id, Color::White, opponent)));
-            desk.bus.send(end(id, None, MOVES));
+            test.bus
+                .send(Event::GameStarted(game_started(id, Color::White, opponent)));
+            test.bus.send(game_finished(id, None, MOVES));
         }
-        let file = desk.file();
+        let file = test.file();
         wait("the games are written", || {
             let drawn = Filter {
                 outcome: Some(Outcome::Drawn),
@@ -479,15 +498,15 @@ async fn games_go_into_pgn_files_when_they_are_over() {
             (count == 2).then_some(())
         })
         .await;
-        fs::remove_file(desk.pgn()).unwrap();
+        fs::remove_file(test.pgn()).unwrap();
         // Tried again with the next event.
-        desk.bus.send(Event::note("anything"));
-        desk.finish().await;
-        let text = fs::read_to_string(desk.pgn().join(name)).unwrap();
+        test.bus.send(Event::note("anything"));
+        test.finish().await;
+        let text = fs::read_to_string(test.pgn().join(name)).unwrap();
         assert_eq!(text.matches("[Event ").count(), games, "{text}");
-        // At the next start nothing is written twice.
-        desk.start();
-        desk.finish().await;
-        assert_eq!(fs::read_to_string(desk.pgn().join(name)).unwrap(), text);
+        // After a restart nothing is written twice.
+        test.start();
+        test.finish().await;
+        assert_eq!(fs::read_to_string(test.pgn().join(name)).unwrap(), text);
     }
 }

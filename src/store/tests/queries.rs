@@ -1,19 +1,19 @@
-//! Lists and statistics, and the ways on which SQLite finds them.
+//! Lists, statistics and query plans.
 
 use super::*;
-use crate::store::entry;
+use crate::store::insert;
 
-/// A day, in milliseconds.
-const DAY: i64 = 86_400_000;
+/// A day in milliseconds.
+const DAY_MS: i64 = 86_400_000;
 
-/// A file with games in it, the first on the second day of 1970 and one a day.
-struct Library {
+/// A file with one game per day, from the second day of 1970.
+struct TestRecords {
     directory: TempDir,
     db: Connection,
     games: i64,
 }
 
-impl Library {
+impl TestRecords {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let db = open(&directory.path().join("games.sqlite"), Some(SERVER)).unwrap();
@@ -24,10 +24,10 @@ impl Library {
         }
     }
 
-    /// A game with this outcome for us; its id is its number.
+    /// Adds a game with this outcome for us; its id is its number.
     fn add(&mut self, start: GameStarted, outcome: Outcome) {
         self.games += 1;
-        let at = self.games * DAY;
+        let at = self.games * DAY_MS;
         let id = self.games.to_string();
         let winner = match outcome {
             Outcome::Won => Some(start.our_color),
@@ -38,7 +38,7 @@ impl Library {
             game: id.clone(),
             ..start
         };
-        entry::enter(&self.db, at, &Event::GameStarted(start), false).unwrap();
+        insert::insert_event(&self.db, at, &Event::GameStarted(start), false).unwrap();
         let over = match outcome {
             Outcome::Open => return,
             Outcome::Void => Event::GameFinished(GameFinished {
@@ -49,9 +49,9 @@ impl Library {
                 plies: 0,
                 moves: String::new(),
             }),
-            _ => end(&id, winner, MOVES),
+            _ => game_finished(&id, winner, MOVES),
         };
-        entry::enter(&self.db, at + 1, &over, false).unwrap();
+        insert::insert_event(&self.db, at + 1, &over, false).unwrap();
     }
 
     fn reader(&self) -> Reader {
@@ -59,14 +59,14 @@ impl Library {
     }
 }
 
-fn library() -> Library {
-    let mut library = Library::new();
-    let anna = head("", Color::White, "Anna");
-    let bert = head("", Color::Black, "Bert_2");
-    library.add(anna.clone(), Outcome::Won);
-    library.add(bert.clone(), Outcome::Lost);
-    library.add(anna.clone(), Outcome::Drawn);
-    library.add(
+fn records() -> TestRecords {
+    let mut records = TestRecords::new();
+    let anna = game_started("", Color::White, "Anna");
+    let bert = game_started("", Color::Black, "Bert_2");
+    records.add(anna.clone(), Outcome::Won);
+    records.add(bert.clone(), Outcome::Lost);
+    records.add(anna.clone(), Outcome::Drawn);
+    records.add(
         GameStarted {
             rated: false,
             speed: "rapid".to_owned(),
@@ -76,26 +76,26 @@ fn library() -> Library {
         },
         Outcome::Lost,
     );
-    library.add(bert, Outcome::Void);
-    library.add(anna, Outcome::Open);
-    library
+    records.add(bert, Outcome::Void);
+    records.add(anna, Outcome::Open);
+    records
 }
 
 #[test]
-fn tournaments_are_told_with_what_we_scored() {
-    let mut library = library();
+fn tournaments_are_listed_with_scores() {
+    let mut records = records();
     let arena = |name: &str| GameStarted {
         tournament: Some(name.to_owned()),
-        ..head("", Color::White, "Anna")
+        ..game_started("", Color::White, "Anna")
     };
     for outcome in [Outcome::Won, Outcome::Drawn, Outcome::Void, Outcome::Won] {
-        library.add(arena("june24bot"), outcome);
+        records.add(arena("june24bot"), outcome);
     }
     let mut other = arena("june24bot");
     other.white.name = "Daywatch".to_owned();
-    library.add(other, Outcome::Lost);
+    records.add(other, Outcome::Lost);
     let told = |page| {
-        let tournaments = library.reader().tournaments(page).unwrap().into_iter();
+        let tournaments = records.reader().tournaments(page).unwrap().into_iter();
         let told = tournaments.map(|one| (one.tournament, one.account, one.score));
         told.collect::<Vec<_>>()
     };
@@ -110,9 +110,9 @@ fn tournaments_are_told_with_what_we_scored() {
 }
 
 #[test]
-fn filters_find_what_they_mean() {
-    let library = library();
-    let reader = library.reader();
+fn filters_select_games() {
+    let records = records();
+    let reader = records.reader();
     let text = |text: &str| Some(text.to_owned());
     let all = Filter::default;
     let table = [
@@ -217,8 +217,8 @@ fn filters_find_what_they_mean() {
         ),
         (
             Filter {
-                since: Some(2 * DAY),
-                until: Some(4 * DAY),
+                since: Some(2 * DAY_MS),
+                until: Some(4 * DAY_MS),
                 ..all()
             },
             "3 2",
@@ -243,10 +243,13 @@ fn filters_find_what_they_mean() {
             "{filter:?}"
         );
     }
-    let second = Page { skip: 2, most: 2 };
+    let second = Page {
+        offset: 2,
+        limit: 2,
+    };
     let games = reader.games(&Filter::default(), second).unwrap();
     assert_eq!((games[0].id.as_str(), games.len()), ("4", 2));
-    // Without moves there is nothing to export.
+    // Games without moves are not exported.
     assert_eq!(
         reader.ids(&Filter::default()).unwrap(),
         ["1", "2", "3", "4"]
@@ -254,9 +257,9 @@ fn filters_find_what_they_mean() {
 }
 
 #[test]
-fn results_add_up_in_groups() {
-    let library = library();
-    let reader = library.reader();
+fn scores_add_up_in_groups() {
+    let records = records();
+    let reader = records.reader();
     let counts = |score: &Score| (score.won, score.drawn, score.lost);
     let all = reader.score(&Filter::default()).unwrap();
     assert_eq!(counts(&all), (1, 1, 2));
@@ -271,42 +274,50 @@ fn results_add_up_in_groups() {
     };
     let own = |name: &str, score| (name.to_owned(), score);
     assert_eq!(
-        groups(By::Opponent),
+        groups(GroupBy::Opponent),
         [own("Anna", (1, 1, 0)), own("Bert_2", (0, 0, 2))]
     );
     assert_eq!(
-        groups(By::Color),
+        groups(GroupBy::Color),
         [own("black", (0, 0, 2)), own("white", (1, 1, 0))]
     );
     assert_eq!(
-        groups(By::Speed),
+        groups(GroupBy::Speed),
         [own("blitz", (1, 1, 1)), own("rapid", (0, 0, 1))]
     );
-    assert_eq!(groups(By::Month), [own("1970-01", (1, 1, 2))]);
+    assert_eq!(groups(GroupBy::Month), [own("1970-01", (1, 1, 2))]);
     // Chess960 has no openings.
-    assert_eq!(groups(By::Opening), [own("1. e4 e5 2. Nf3 Nc6", (1, 1, 1))]);
-    assert_eq!(groups(By::Tournament), [own("may24bot", (0, 0, 1))]);
+    assert_eq!(
+        groups(GroupBy::Opening),
+        [own("1. e4 e5 2. Nf3 Nc6", (1, 1, 1))]
+    );
+    assert_eq!(groups(GroupBy::Tournament), [own("may24bot", (0, 0, 1))]);
     let overview = reader.overview(&Filter::default()).unwrap();
     for (by, scores) in [
-        (By::Opponent, overview.opponent),
-        (By::Speed, overview.speed),
-        (By::Color, overview.color),
-        (By::Opening, overview.opening),
-        (By::Tournament, overview.tournament),
+        (GroupBy::Opponent, overview.opponent),
+        (GroupBy::Speed, overview.speed),
+        (GroupBy::Color, overview.color),
+        (GroupBy::Opening, overview.opening),
+        (GroupBy::Tournament, overview.tournament),
     ] {
         assert_eq!(reader.scores(&Filter::default(), by).unwrap(), scores);
     }
-    let nemeses = reader.nemeses(&Filter::default(), 2).unwrap();
-    assert_eq!(nemeses.len(), 2, "{nemeses:?}");
-    assert_eq!(nemeses[0].0, "Bert_2");
-    assert!(reader.nemeses(&Filter::default(), 3).unwrap().is_empty());
+    let opponents = reader.toughest_opponents(&Filter::default(), 2).unwrap();
+    assert_eq!(opponents.len(), 2, "{opponents:?}");
+    assert_eq!(opponents[0].0, "Bert_2");
+    assert!(
+        reader
+            .toughest_opponents(&Filter::default(), 3)
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]
-fn ratings_roll_on() {
-    let mut library = Library::new();
+fn ratings_follow_the_latest_games() {
+    let mut records = TestRecords::new();
     for number in 0..120 {
-        let mut start = head("", Color::White, "Anna");
+        let mut start = game_started("", Color::White, "Anna");
         // A point a day; the opponent has 1900.
         start.white.rating = Some(2000 + number);
         start.variant = if number % 2 == 0 {
@@ -320,17 +331,17 @@ fn ratings_roll_on() {
         } else {
             Outcome::Lost
         };
-        library.add(start, outcome);
+        records.add(start, outcome);
     }
-    library.add(
+    records.add(
         GameStarted {
             rated: false,
             speed: "bullet".to_owned(),
-            ..head("", Color::White, "Anna")
+            ..game_started("", Color::White, "Anna")
         },
         Outcome::Won,
     );
-    let reader = library.reader();
+    let reader = records.reader();
     let ratings = reader.ratings(&Filter::default()).unwrap();
     let kinds: Vec<_> = ratings
         .iter()
@@ -348,54 +359,54 @@ fn ratings_roll_on() {
     let history = &histories["blitz"];
     assert_eq!(
         (history.len(), history[0], history[59].1),
-        (60, (DAY, 2000), 2118)
+        (60, (DAY_MS, 2000), 2118)
     );
 }
 
 #[test]
-fn ratings_over_time_are_told_game_by_game_while_there_are_few() {
-    let mut library = Library::new();
+fn rating_history_is_daily_with_many_games() {
+    let mut records = TestRecords::new();
     for number in 0..200 {
-        let mut start = head("", Color::White, "Anna");
+        let mut start = game_started("", Color::White, "Anna");
         start.white.rating = Some(2000 + number);
-        library.add(start, Outcome::Won);
+        records.add(start, Outcome::Won);
     }
     // Five games a day.
-    library
+    records
         .db
         .execute("UPDATE game SET started = started / 5", [])
         .unwrap();
-    let told = |library: &Library| {
-        let mut all = library
+    let told = |records: &TestRecords| {
+        let mut all = records
             .reader()
             .rating_histories(&Filter::default())
             .unwrap();
         all.remove("blitz").unwrap()
     };
-    let few = told(&library);
+    let few = told(&records);
     assert_eq!(few.len(), 200);
-    assert_eq!(few[199], (200 * DAY / 5, 2199));
-    let mut start = head("", Color::White, "Anna");
+    assert_eq!(few[199], (200 * DAY_MS / 5, 2199));
+    let mut start = game_started("", Color::White, "Anna");
     start.white.rating = Some(1900);
-    library.add(start, Outcome::Lost);
-    let many = told(&library);
-    // The last game of each day: days 0 to 40, and that of the game that is one too many.
+    records.add(start, Outcome::Lost);
+    let many = told(&records);
+    // The last game of each day: days 0 to 40, and the day of the game that is one too many.
     assert_eq!(many.len(), 42);
     assert_eq!(many[0].1, 2003);
-    assert_eq!(many[41], (201 * DAY, 1900));
+    assert_eq!(many[41], (201 * DAY_MS, 1900));
 }
 
 #[test]
-fn lists_are_sorted_as_they_are_asked_for() {
-    let mut library = Library::new();
+fn lists_are_sorted_by_key() {
+    let mut records = TestRecords::new();
     let mut add = |name: &str, rating, minutes: u64, outcome| {
-        let mut start = head("", Color::White, name);
+        let mut start = game_started("", Color::White, name);
         start.black.rating = rating;
         start.time_control = TimeControl::Clock {
             base: Duration::from_secs(60 * minutes),
             increment: Duration::ZERO,
         };
-        library.add(start, outcome);
+        records.add(start, outcome);
     };
     add("Bert", Some(1500), 3, Outcome::Won);
     add("anna", None, 1, Outcome::Drawn);
@@ -403,19 +414,19 @@ fn lists_are_sorted_as_they_are_asked_for() {
     add("Anna", Some(1800), 3, Outcome::Void);
     let days = GameStarted {
         time_control: TimeControl::Days(1),
-        ..head("", Color::White, "Dora")
+        ..game_started("", Color::White, "Dora")
     };
-    library.add(days, Outcome::Won);
-    let reader = library.reader();
+    records.add(days, Outcome::Won);
+    let reader = records.reader();
     let told = |by, ascending| {
         let order = Order { by, ascending };
-        let games = reader.games_in(order, &Filter::default(), Page::first(9));
+        let games = reader.games_in_order(order, &Filter::default(), Page::first(9));
         let ids = games.unwrap().into_iter().map(|game| game.id);
         ids.collect::<Vec<_>>().join(" ")
     };
     for (by, descending, ascending) in [
         (Sort::Started, "5 4 3 2 1", "1 2 3 4 5"),
-        // Names in upper and lower case are the same; equal ones have the latest first.
+        // Names are compared ignoring case; equal ones have the latest first.
         (Sort::Opponent, "5 3 1 4 2", "4 2 1 3 5"),
         (Sort::Rating, "3 5 4 1 2", "1 4 5 3 2"),
         (Sort::Result, "5 1 2 3 4", "3 2 5 1 4"),
@@ -429,14 +440,14 @@ fn lists_are_sorted_as_they_are_asked_for() {
 }
 
 #[test]
-fn what_a_game_has_changed_of_our_rating_is_told_by_the_next_one() {
-    let mut library = Library::new();
+fn rating_change_follows_from_next_game() {
+    let mut records = TestRecords::new();
     let mut add = |rating, speed: &str, rated| {
-        let mut start = head("", Color::White, "Anna");
+        let mut start = game_started("", Color::White, "Anna");
         start.white.rating = Some(rating);
         start.speed = speed.to_owned();
         start.rated = rated;
-        library.add(start, Outcome::Won);
+        records.add(start, Outcome::Won);
     };
     add(2000, "blitz", true);
     add(1700, "bullet", true);
@@ -444,21 +455,21 @@ fn what_a_game_has_changed_of_our_rating_is_told_by_the_next_one() {
     add(2011, "blitz", true);
     add(2004, "blitz", true);
     add(2009, "blitz", true);
-    let changes = |library: &Library| {
-        let reader = library.reader();
+    let changes = |records: &TestRecords| {
+        let reader = records.reader();
         let order = Order {
             ascending: true,
             ..Order::default()
         };
-        let games = reader.games_in(order, &Filter::default(), Page::first(9));
+        let games = reader.games_in_order(order, &Filter::default(), Page::first(9));
         let change = |game: &Game| reader.rating_change(game).unwrap();
         games.unwrap().iter().map(change).collect::<Vec<_>>()
     };
     // The next bullet game is still to come, and so is the blitz game after the last.
     let all = [Some(11), None, None, Some(-7), Some(5), None];
-    assert_eq!(changes(&library), all);
+    assert_eq!(changes(&records), all);
     let pgn = |id: &str| {
-        let reader = library.reader();
+        let reader = records.reader();
         let record = reader.record(id).unwrap().unwrap();
         pgn_of(&record, reader.server(), Details::ALL)
     };
@@ -468,57 +479,61 @@ fn what_a_game_has_changed_of_our_rating_is_told_by_the_next_one() {
         pgn("4")
     );
     assert!(!pgn("3").contains("RatingDiff"), "{}", pgn("3"));
-    // Where two were on at the same time, nobody knows what is whose.
+    // If two games ran at the same time, the change cannot be attributed.
     let sql = "UPDATE game SET (started, finished) = (SELECT started - 10, started + 5 FROM game WHERE id = '5')
          WHERE id = '4'";
-    library.db.execute(sql, []).unwrap();
-    assert_eq!(changes(&library)[3..5], [None, None]);
+    records.db.execute(sql, []).unwrap();
+    assert_eq!(changes(&records)[3..5], [None, None]);
 }
 
 #[test]
-fn clocks_and_latencies_are_told_by_speed() {
-    let mut library = Library::new();
-    let anna = head("", Color::White, "Anna");
+fn clock_statistics_are_by_speed() {
+    let mut records = TestRecords::new();
+    let anna = game_started("", Color::White, "Anna");
     for outcome in [Outcome::Won, Outcome::Lost, Outcome::Lost, Outcome::Void] {
-        library.add(anna.clone(), outcome);
+        records.add(anna.clone(), outcome);
     }
     let rapid = GameStarted {
         speed: "rapid".to_owned(),
         ..anna
     };
-    library.add(rapid, Outcome::Won);
+    records.add(rapid, Outcome::Won);
     for (id, status, left, trip) in [
         ("1", "mate", Some(9_000), Some(50_000)),
         ("2", "outoftime", Some(0), Some(70_000)),
         ("3", "mate", Some(4_000), None),
         ("5", "outoftime", None, None),
     ] {
-        let sql = "UPDATE game SET status = ?2, left_ms = ?3, round_trip_us = ?4 WHERE id = ?1";
+        let sql =
+            "UPDATE game SET status = ?2, final_clock_ms = ?3, round_trip_us = ?4 WHERE id = ?1";
         let values = rusqlite::params![id, status, left, trip];
-        library.db.execute(sql, values).unwrap();
+        records.db.execute(sql, values).unwrap();
     }
-    let timings = library.reader().timings(&Filter::default()).unwrap();
+    let timings = records.reader().timings(&Filter::default()).unwrap();
     let told: Vec<_> = timings
         .iter()
         .map(|timing| (timing.speed.as_str(), timing.games, timing.flagged))
         .collect();
-    // The opponent's flag is none of ours, and what was aborted does not count.
+    // The opponent's losses on time and aborted games do not count.
     assert_eq!(told, [("blitz", 3, 1), ("rapid", 1, 0)]);
-    assert_eq!(timings[0].left, Some(Duration::from_secs(4)));
+    assert_eq!(timings[0].final_clock, Some(Duration::from_secs(4)));
     assert_eq!(timings[0].round_trip, Some(Duration::from_millis(50)));
-    assert_eq!((timings[1].left, timings[1].round_trip), (None, None));
+    assert_eq!(
+        (timings[1].final_clock, timings[1].round_trip),
+        (None, None)
+    );
     let filter = Filter {
         speed: Some("rapid".to_owned()),
         ..Filter::default()
     };
-    assert_eq!(library.reader().timings(&filter).unwrap().len(), 1);
+    assert_eq!(records.reader().timings(&filter).unwrap().len(), 1);
 }
 
 #[test]
-fn ratings_are_those_of_the_games_that_are_asked_for() {
-    let mut library = Library::new();
+fn ratings_respect_the_filter() {
+    let mut records = TestRecords::new();
     for number in 0..6 {
-        let mut start = head("", Color::White, "Anna");
+        let mut start = game_started("", Color::White, "Anna");
         start.white.rating = Some(2000 + number);
         if number % 2 == 1 {
             start.white.name = "Daywatch".to_owned();
@@ -527,9 +542,9 @@ fn ratings_are_those_of_the_games_that_are_asked_for() {
         if number > 3 {
             start.speed = "bullet".to_owned();
         }
-        library.add(start, Outcome::Won);
+        records.add(start, Outcome::Won);
     }
-    let reader = library.reader();
+    let reader = records.reader();
     let told = |filter: Filter| {
         let ratings = reader.ratings(&filter).unwrap().into_iter();
         ratings
@@ -568,7 +583,7 @@ fn ratings_are_those_of_the_games_that_are_asked_for() {
     };
     assert_eq!(told(slower), [all[1]]);
     let early = Filter {
-        until: Some(3 * DAY),
+        until: Some(3 * DAY_MS),
         ..Filter::default()
     };
     assert_eq!(
@@ -582,8 +597,8 @@ fn ratings_are_those_of_the_games_that_are_asked_for() {
     assert!(told(casual).is_empty());
 }
 
-/// What `EXPLAIN QUERY PLAN` says about a statement, with 1 for every value.
-fn plan(db: &Connection, sql: &str) -> String {
+/// The output of `EXPLAIN QUERY PLAN`, with 1 for every parameter.
+fn query_plan(db: &Connection, sql: &str) -> String {
     let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
     let values = vec![1; statement.parameter_count()];
     let rows = statement.query_map(rusqlite::params_from_iter(values), |row| {
@@ -595,10 +610,10 @@ fn plan(db: &Connection, sql: &str) -> String {
         .join("; ")
 }
 
-/// 100,000 games are too many to be read for a list or a number: the indexes have all of it.
+/// With 100,000 games, lists and totals must be answered from indexes.
 #[test]
-fn no_question_reads_the_games_themselves() {
-    let library = Library::new();
+fn queries_use_covering_indexes() {
+    let records = TestRecords::new();
     let text = Some("x".to_owned());
     let filters = [
         Filter::default(),
@@ -629,31 +644,33 @@ fn no_question_reads_the_games_themselves() {
         },
     ];
     for filter in filters {
-        let (list, _) = crate::store::reader::list(Order::default(), &filter, Page::first(50));
-        let way = plan(&library.db, &list);
+        let (list, _) =
+            crate::store::reader::games_query(Order::default(), &filter, Page::first(50));
+        let plan = query_plan(&records.db, &list);
         assert!(
-            way.contains("USING INDEX") && !way.contains("TEMP B-TREE"),
-            "{list}: {way}"
+            plan.contains("USING INDEX") && !plan.contains("TEMP B-TREE"),
+            "{list}: {plan}"
         );
-        let (all, _) = crate::store::stats::all(&filter, "NULL");
+        let (all, _) = crate::store::stats::results_query(&filter, "NULL");
         let total = all.replace("NULL, points, expected", "total(points), total(expected)");
-        let way = plan(&library.db, &total);
-        assert!(way.contains("USING COVERING INDEX"), "{total}: {way}");
+        let plan = query_plan(&records.db, &total);
+        assert!(plan.contains("USING COVERING INDEX"), "{total}: {plan}");
         let together = "opponent, speed, color, opening, tournament";
-        for columns in By::ALL.map(By::column).iter().chain([&together]) {
-            let (all, _) = crate::store::stats::all(&filter, columns);
-            let way = plan(&library.db, &all);
-            assert!(way.contains("USING COVERING INDEX"), "{all}: {way}");
+        for columns in GroupBy::ALL.map(GroupBy::column).iter().chain([&together]) {
+            let (all, _) = crate::store::stats::results_query(&filter, columns);
+            let plan = query_plan(&records.db, &all);
+            assert!(plan.contains("USING COVERING INDEX"), "{all}: {plan}");
         }
     }
     let tournament = Filter {
         tournament: text,
         ..Filter::default()
     };
-    let (list, _) = crate::store::reader::list(Order::default(), &tournament, Page::first(50));
-    let way = plan(&library.db, &list);
+    let (list, _) =
+        crate::store::reader::games_query(Order::default(), &tournament, Page::first(50));
+    let plan = query_plan(&records.db, &list);
     assert!(
-        way.contains("game_by_tournament") && !way.contains("TEMP B-TREE"),
-        "{way}"
+        plan.contains("game_by_tournament") && !plan.contains("TEMP B-TREE"),
+        "{plan}"
     );
 }

@@ -1,11 +1,11 @@
-//! `knightwatch match`: two settings of this binary play each other at a fixed number of nodes, to see which to keep.
+//! `knightwatch match`: a match between two configurations of this binary at a fixed number of nodes.
 //!
-//! Both sides search on one thread with a small table, so that the result depends on what is played with alone, not on its
-//! speed nor on the load of the machine.
+//! Both sides search on one thread with a small table, so that the result depends neither on speed nor on the load of the
+//! machine.
 
-pub(super) mod crew;
 pub(super) mod pair;
 pub mod stats;
+pub(super) mod worker_pool;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::Context;
 
-use self::stats::{Sprt, Tally, Verdict};
-use super::datagen::HASH;
+use self::stats::{MatchStats, Sprt, SprtResult};
+use super::datagen::HASH_MIB;
 use super::openings::Openings;
 use super::options::MatchOptions;
 use super::signal::stop_on_signal;
@@ -25,7 +25,7 @@ use crate::progress::Progress;
 /// Plays the match and prints its result.
 ///
 /// # Errors
-/// When a network, a number or the openings cannot be used, or no thread be started.
+/// When a network, a parameter or the openings cannot be used, or a thread cannot be started.
 pub fn run(options: &MatchOptions) -> anyhow::Result<()> {
     let sprt = options.sprt()?;
     let settings = [
@@ -40,38 +40,38 @@ pub fn run(options: &MatchOptions) -> anyhow::Result<()> {
             .collect();
         println!("{network}{numbers}");
     }
-    let openings = options.field.openings(options.chess960)?;
+    let openings = options.setup.openings(options.chess960)?;
     let stop = stop_on_signal();
-    let mut verdict = None;
+    let mut result = None;
     let mut progress = Progress::default();
-    let tally = play(options, &settings, &openings, &stop, |tally| {
-        verdict = sprt.and_then(|sprt| sprt.verdict(tally));
-        if verdict.is_some() {
+    let stats = play(options, &settings, &openings, &stop, |stats| {
+        result = sprt.and_then(|sprt| sprt.result(stats));
+        if result.is_some() {
             stop.store(true, Ordering::Relaxed);
         }
-        progress.show(|| describe(tally, sprt));
+        progress.show(|| describe(stats, sprt));
     })?;
     progress.clear();
     let seconds = progress.elapsed().as_secs_f64();
-    println!("{} in {seconds:.0} s", describe(&tally, sprt));
-    match (sprt, verdict) {
-        (Some(sprt), Some(Verdict::Accepted)) => println!("accepted: rather {} Elo", sprt.elo1),
-        (Some(sprt), Some(Verdict::Rejected)) => println!("rejected: rather {} Elo", sprt.elo0),
+    println!("{} in {seconds:.0} s", describe(&stats, sprt));
+    match (sprt, result) {
+        (Some(sprt), Some(SprtResult::Accepted)) => println!("accepted: rather {} Elo", sprt.elo1),
+        (Some(sprt), Some(SprtResult::Rejected)) => println!("rejected: rather {} Elo", sprt.elo0),
         (Some(_), None) => println!("undecided"),
         (None, _) => {}
     }
     Ok(())
 }
 
-/// Plays until all games are played or told to stop, and tells of every pair. What comes in after being told does not
-/// count.
+/// Plays until all games are played or `stop` is set; `on_pair` is called after every pair. Pairs that finish after the stop
+/// do not count.
 fn play(
     options: &MatchOptions,
     settings: &[Setting; 2],
     openings: &Openings,
     stop: &AtomicBool,
-    mut on_pair: impl FnMut(&Tally),
-) -> anyhow::Result<Tally> {
+    mut on_pair: impl FnMut(&MatchStats),
+) -> anyhow::Result<MatchStats> {
     let pairs = options.games.div_ceil(2);
     let taken = AtomicU64::new(0);
     let next = || {
@@ -79,22 +79,22 @@ fn play(
         (pair < pairs && !stop.load(Ordering::Relaxed)).then_some(pair)
     };
     let worker = || {
-        let mut players = [0, 1].map(|side: usize| Searcher::new(HASH, &settings[side]));
+        let mut players = [0, 1].map(|side: usize| Searcher::new(HASH_MIB, &settings[side]));
         move |pair| pair::play(&mut players, openings, pair, options.nodes)
     };
-    let mut tally = Tally::default();
-    let threads = crew::size(options.field.threads);
-    crew::work(threads, next, worker, |points| {
-        if !stop.load(Ordering::Relaxed) || tally.count() == 0 {
-            tally.add(points);
-            on_pair(&tally);
+    let mut stats = MatchStats::default();
+    let threads = worker_pool::thread_count(options.setup.threads);
+    worker_pool::run(threads, next, worker, |points| {
+        if !stop.load(Ordering::Relaxed) || stats.count() == 0 {
+            stats.add(points);
+            on_pair(&stats);
         }
         Ok(())
     })?;
-    Ok(tally)
+    Ok(stats)
 }
 
-/// What one side plays with.
+/// The engine setting of one side.
 fn setting(network: &str, numbers: &[(String, i32)]) -> anyhow::Result<Setting> {
     let network = match network {
         "default" => Network::embedded(),
@@ -112,15 +112,15 @@ fn setting(network: &str, numbers: &[(String, i32)]) -> anyhow::Result<Setting> 
     })
 }
 
-fn describe(tally: &Tally, sprt: Option<Sprt>) -> String {
-    let test = sprt.map_or(String::new(), |sprt| format!(", {}", sprt.describe(tally)));
-    format!("{}{test}", tally.describe())
+fn describe(stats: &MatchStats, sprt: Option<Sprt>) -> String {
+    let test = sprt.map_or(String::new(), |sprt| format!(", {}", sprt.describe(stats)));
+    format!("{}{test}", stats.describe())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::options::Field;
+    use crate::train::options::MatchSetup;
 
     fn options(games: u64) -> MatchOptions {
         MatchOptions {
@@ -130,7 +130,7 @@ mod tests {
             against: Vec::new(),
             nodes: 50,
             games,
-            field: Field {
+            setup: MatchSetup {
                 threads: Some(2),
                 openings: None,
                 seed: 1,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_of_equals_is_a_draw() {
+    fn match_of_equal_players_is_drawn() {
         let openings = Openings::Random {
             seed: 1,
             chess960: 0,
@@ -149,19 +149,19 @@ mod tests {
         let settings = [(); 2].map(|()| Setting::with_network(None));
         let stop = AtomicBool::new(false);
         let mut heard = 0;
-        let tally = play(&options(6), &settings, &openings, &stop, |_| heard += 1);
-        let tally = tally.expect("a match");
-        assert_eq!((tally.count(), heard), (6, 3));
-        assert_eq!(tally.pairs, [0, 0, 3, 0, 0]);
-        // Who is told to stop does not play on.
-        let tally = play(&options(1_000), &settings, &openings, &stop, |_| {
+        let stats = play(&options(6), &settings, &openings, &stop, |_| heard += 1);
+        let stats = stats.expect("a match");
+        assert_eq!((stats.count(), heard), (6, 3));
+        assert_eq!(stats.pairs, [0, 0, 3, 0, 0]);
+        // No further pairs are played after the stop.
+        let stats = play(&options(1_000), &settings, &openings, &stop, |_| {
             stop.store(true, Ordering::Relaxed);
         });
-        assert_eq!(tally.expect("a match").count(), 2);
+        assert_eq!(stats.expect("a match").count(), 2);
     }
 
     #[test]
-    fn numbers_are_set_where_they_can_be() {
+    fn parameters_are_set_with_feature_tune() {
         let wanted = setting("none", &[("rfp_margin".into(), 90)]);
         assert_eq!(wanted.is_ok(), cfg!(feature = "tune"));
         assert!(setting("none", &[("courage".into(), 1)]).is_err());

@@ -1,33 +1,33 @@
-//! What the results of a match say: Elo with its error, and the sequential probability ratio test. Pure.
+//! Match statistics: Elo with its error, and the sequential probability ratio test. Pure.
 //!
-//! The unit is the pair: two games from one opening with colours exchanged. Its games are not independent, since an
-//! opening may favour one side; its points, 0 to 4 half points, are (pentanomial counts).
+//! The unit is the pair: two games from one opening with colors reversed. The games of a pair are not independent, since an
+//! opening may favour one side; so pairs are counted by their half points, 0 to 4 (pentanomial statistics).
 
-/// Results so far, of the first player.
+/// Results of the first player.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tally {
-    /// Lost, drawn, won.
+pub struct MatchStats {
+    /// Games lost, drawn, won.
     pub games: [u64; 3],
     /// Pairs by their half points, 0 to 4.
     pub pairs: [u64; 5],
 }
 
-/// A difference in strength and how sure it is.
+/// A difference in strength with its error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Elo {
     pub value: f64,
-    /// Half the width of the interval that holds the truth with a probability of 95 %.
+    /// Half the width of the 95 % confidence interval.
     pub error: f64,
 }
 
-/// 95 % of a normal distribution is within so many standard deviations.
-const SIGMAS: f64 = 1.96;
-/// Scores are kept away from 0 and 1, where Elo is infinite.
+/// Standard deviations of a two-sided 95 % interval.
+const Z_95: f64 = 1.96;
+/// Scores are clamped to this distance from 0 and 1, where Elo is infinite.
 const EDGE: f64 = 1e-3;
-/// What counts as the number of pairs with an outcome that has not been seen: no outcome is impossible.
-const UNSEEN: f64 = 1e-3;
+/// Pseudo-count for unseen results of a pair: none is impossible.
+const MIN_PAIR_COUNT: f64 = 1e-3;
 
-impl Tally {
+impl MatchStats {
     /// Adds a pair: the half points of its two games, 0 to 2 each.
     pub fn add(&mut self, points: [u8; 2]) {
         for points in points {
@@ -52,25 +52,25 @@ impl Tally {
         (mean, ((moment(2) - mean * mean).max(0.0) / count).sqrt())
     }
 
-    /// By how much the first player is stronger.
+    /// Elo difference of the first player.
     pub fn elo(&self) -> Elo {
         let (mean, error) = self.mean();
-        let (low, high) = (mean - SIGMAS * error, mean + SIGMAS * error);
+        let (low, high) = (mean - Z_95 * error, mean + Z_95 * error);
         Elo {
             value: elo(mean),
             error: (elo(high) - elo(low)) / 2.0,
         }
     }
 
-    /// Logarithm of how much likelier the results are if the first player is `elo1` stronger than if it is `elo0`
-    /// stronger, each with the shares of pairs that explain the results best (generalised likelihood ratio).
+    /// Log-likelihood ratio of `elo1` against `elo0`, each with the most likely distribution of pair scores (generalised
+    /// likelihood ratio).
     pub fn llr(&self, elo0: f64, elo1: f64) -> f64 {
         let count: u64 = self.pairs.iter().sum();
         if count == 0 {
             return 0.0;
         }
         let seen: Vec<(f64, f64)> = scores(&self.pairs)
-            .map(|(score, pairs)| (score, pairs.max(UNSEEN)))
+            .map(|(score, pairs)| (score, pairs.max(MIN_PAIR_COUNT)))
             .collect();
         let [share0, share1] = [elo0, elo1].map(|elo| explain(&seen, expected(elo)));
         let ratios = seen.iter().zip(share0.iter().zip(&share1));
@@ -79,14 +79,14 @@ impl Tally {
             .sum()
     }
 
-    /// The results in a line.
+    /// One-line summary.
     pub fn describe(&self) -> String {
         if self.count() == 0 {
             return "no games".to_owned();
         }
         let [lost, drawn, won] = self.games;
         let Elo { value, error } = self.elo();
-        // Pairs that are all alike say nothing about it.
+        // Identical pairs do not determine the error.
         let error = match error > 0.0 {
             true => format!("{error:.1}"),
             false => "?".to_owned(),
@@ -95,32 +95,32 @@ impl Tally {
             "{} games: +{won} ={drawn} -{lost}, {:.1} %, Elo {:+.1} +- {error}, pairs {:?}",
             self.count(),
             self.mean().0 * 100.0,
-            // There is a zero with a minus.
+            // Turns -0.0 into 0.0.
             value + 0.0,
             self.pairs
         )
     }
 }
 
-/// Scores of a pair, 0 to 1, with their counts.
+/// Pair scores, 0 to 1, with their counts.
 fn scores(pairs: &[u64; 5]) -> impl Iterator<Item = (f64, f64)> {
     (0..5u8).map(|half| (f64::from(half) / 4.0, pairs[usize::from(half)] as f64))
 }
 
-/// The difference in Elo at which one scores so much on average.
+/// The Elo difference of an expected score.
 fn elo(score: f64) -> f64 {
     -400.0 * (1.0 / score.clamp(EDGE, 1.0 - EDGE) - 1.0).log10()
 }
 
-/// What one scores on average who is so much stronger.
+/// The expected score of an Elo difference.
 fn expected(elo: f64) -> f64 {
     1.0 / (1.0 + 10f64.powf(-elo / 400.0))
 }
 
-/// The shares of outcomes with this mean under which what was seen is likeliest.
+/// The most likely distribution of pair scores with this mean.
 ///
-/// By Lagrange they are `seen / (1 + x (score - mean))`, with the `x` that makes the mean right; the condition falls
-/// with `x` between the poles on both sides, so that bisection finds it.
+/// By Lagrange the probabilities are `seen / (1 + x (score - mean))` with the `x` that yields the mean. The condition decreases
+/// with `x` between the poles on both sides, so bisection finds it.
 fn explain(seen: &[(f64, f64)], mean: f64) -> Vec<f64> {
     let count: f64 = seen.iter().map(|(_, pairs)| pairs).sum();
     let (mut low, mut high) = (-1.0 / (1.0 - mean), 1.0 / mean);
@@ -143,47 +143,47 @@ fn explain(seen: &[(f64, f64)], mean: f64) -> Vec<f64> {
     shares.collect()
 }
 
-/// A sequential test of two hypotheses, wrong in one case of twenty either way.
+/// A sequential probability ratio test with error rates of 5 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sprt {
     pub elo0: f64,
     pub elo1: f64,
 }
 
-/// How a test has ended.
+/// Result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Rather `elo0`.
+pub enum SprtResult {
+    /// The results support `elo0`.
     Rejected,
-    /// Rather `elo1`.
+    /// The results support `elo1`.
     Accepted,
 }
 
-/// Wrongly accepted, and wrongly rejected, at most.
-const RISK: f64 = 0.05;
+/// Probability of a false positive, and of a false negative.
+const ERROR_RATE: f64 = 0.05;
 
 impl Sprt {
-    /// The test ends when the LLR is beyond this, on either side: ln(19) = 2.94.
+    /// Bound of the log-likelihood ratio on either side: ln(19) = 2.94.
     pub fn bound() -> f64 {
-        ((1.0 - RISK) / RISK).ln()
+        ((1.0 - ERROR_RATE) / ERROR_RATE).ln()
     }
 
-    /// What the results say; `None` while they do not say enough.
-    pub fn verdict(&self, tally: &Tally) -> Option<Verdict> {
-        let llr = tally.llr(self.elo0, self.elo1);
+    /// The result; `None` while it is undecided.
+    pub fn result(&self, stats: &MatchStats) -> Option<SprtResult> {
+        let llr = stats.llr(self.elo0, self.elo1);
         if llr >= Sprt::bound() {
-            Some(Verdict::Accepted)
+            Some(SprtResult::Accepted)
         } else {
-            (llr <= -Sprt::bound()).then_some(Verdict::Rejected)
+            (llr <= -Sprt::bound()).then_some(SprtResult::Rejected)
         }
     }
 
-    /// How far the test is, in words.
-    pub fn describe(&self, tally: &Tally) -> String {
+    /// One-line summary.
+    pub fn describe(&self, stats: &MatchStats) -> String {
         let Sprt { elo0, elo1 } = self;
         format!(
             "LLR {:+.2} of +-{:.2} for [{elo0}, {elo1}]",
-            tally.llr(*elo0, *elo1),
+            stats.llr(*elo0, *elo1),
             Sprt::bound()
         )
     }
@@ -193,26 +193,26 @@ impl Sprt {
 mod tests {
     use super::*;
 
-    fn tally(pairs: [u64; 5]) -> Tally {
-        Tally {
+    fn stats(pairs: [u64; 5]) -> MatchStats {
+        MatchStats {
             games: [0; 3],
             pairs,
         }
     }
 
     #[test]
-    fn the_tally_knows_elo_and_its_error() {
-        let mut tally = Tally::default();
-        (0..100).for_each(|_| tally.add([2, 1]));
-        (0..100).for_each(|_| tally.add([2, 0]));
-        let (mean, error) = tally.mean();
+    fn stats_have_elo_and_error() {
+        let mut stats = MatchStats::default();
+        (0..100).for_each(|_| stats.add([2, 1]));
+        (0..100).for_each(|_| stats.add([2, 0]));
+        let (mean, error) = stats.mean();
         assert!((mean - 0.625).abs() < 1e-9 && (error - 0.125 / 200f64.sqrt()).abs() < 1e-9);
         assert_eq!(
-            tally.describe(),
+            stats.describe(),
             "400 games: +200 =100 -100, 62.5 %, Elo +88.7 +- 12.8, pairs [0, 0, 100, 100, 0]"
         );
-        assert_eq!(Tally::default().describe(), "no games");
-        let mut alike = Tally::default();
+        assert_eq!(MatchStats::default().describe(), "no games");
+        let mut alike = MatchStats::default();
         alike.add([2, 0]);
         assert_eq!(
             alike.describe(),
@@ -222,34 +222,34 @@ mod tests {
         assert!(
             (elo(0.640_065) - 100.0).abs() < 1e-3 && (expected(200.0) - 0.759_747).abs() < 1e-6
         );
-        assert_eq!(Tally::default().llr(0.0, 5.0), 0.0);
+        assert_eq!(MatchStats::default().llr(0.0, 5.0), 0.0);
     }
 
-    /// Where pairs are won or lost outright, the test is that of a coin, whose ratio everyone can reckon.
+    /// If pairs are only won or lost outright, the ratio is that of a coin.
     #[test]
-    fn the_ratio_is_that_of_a_coin_where_there_are_two_outcomes() {
+    fn llr_of_two_outcomes_is_that_of_a_coin() {
         let (won, lost) = (60.0, 40.0);
         for (elo0, elo1) in [(0.0, 10.0), (-5.0, 0.0), (20.0, 40.0)] {
             let (s0, s1) = (expected(elo0), expected(elo1));
             let coin = won * (s1 / s0).ln() + lost * ((1.0 - s1) / (1.0 - s0)).ln();
-            let llr = tally([40, 0, 0, 0, 60]).llr(elo0, elo1);
+            let llr = stats([40, 0, 0, 0, 60]).llr(elo0, elo1);
             assert!((llr - coin).abs() < 0.01, "{llr} {coin}");
         }
     }
 
-    /// For small differences and many pairs it is near the normal approximation.
+    /// For small differences and many pairs the ratio is near the normal approximation.
     #[test]
-    fn the_ratio_is_near_the_normal_one() {
+    fn llr_is_near_the_normal_approximation() {
         for pairs in [
             [100, 500, 1_200, 560, 130],
             [30, 200, 500, 190, 40],
             [5, 20, 41, 30, 8],
         ] {
-            let tally = tally(pairs);
-            let (mean, error) = tally.mean();
+            let stats = stats(pairs);
+            let (mean, error) = stats.mean();
             let (s0, s1) = (expected(0.0), expected(5.0));
             let normal = (s1 - s0) * (2.0 * mean - s0 - s1) / (2.0 * error * error);
-            let llr = tally.llr(0.0, 5.0);
+            let llr = stats.llr(0.0, 5.0);
             assert!(
                 (llr - normal).abs() < 0.02 * normal.abs() + 0.02,
                 "{llr} {normal}"
@@ -258,32 +258,32 @@ mod tests {
     }
 
     #[test]
-    fn hypotheses_are_symmetrical() {
-        let (one, other) = (tally([9, 31, 80, 40, 14]), tally([14, 40, 80, 31, 9]));
+    fn llr_is_symmetrical() {
+        let (one, other) = (stats([9, 31, 80, 40, 14]), stats([14, 40, 80, 31, 9]));
         assert!((one.llr(0.0, 10.0) + one.llr(10.0, 0.0)).abs() < 1e-9);
         assert!((one.llr(-10.0, 10.0) + other.llr(-10.0, 10.0)).abs() < 1e-6);
     }
 
     #[test]
-    fn the_test_ends_when_it_knows() {
+    fn sprt_ends_at_its_bounds() {
         let sprt = Sprt {
             elo0: 0.0,
             elo1: 10.0,
         };
         assert!((Sprt::bound() - 2.944).abs() < 1e-3);
-        assert_eq!(sprt.verdict(&tally([10, 100, 250, 110, 12])), None);
+        assert_eq!(sprt.result(&stats([10, 100, 250, 110, 12])), None);
         assert_eq!(
-            sprt.verdict(&tally([10, 100, 250, 170, 30])),
-            Some(Verdict::Accepted)
+            sprt.result(&stats([10, 100, 250, 170, 30])),
+            Some(SprtResult::Accepted)
         );
         assert_eq!(
-            sprt.verdict(&tally([30, 170, 250, 100, 10])),
-            Some(Verdict::Rejected)
+            sprt.result(&stats([30, 170, 250, 100, 10])),
+            Some(SprtResult::Rejected)
         );
-        // Nothing but wins does not break the arithmetic.
+        // A perfect score does not break the arithmetic.
         assert_eq!(
-            sprt.verdict(&tally([0, 0, 0, 0, 500])),
-            Some(Verdict::Accepted)
+            sprt.result(&stats([0, 0, 0, 0, 500])),
+            Some(SprtResult::Accepted)
         );
     }
 }

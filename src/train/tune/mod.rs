@@ -1,6 +1,6 @@
-//! `knightwatch tune`: finds better numbers for the search by letting it play against itself ([`spsa`]).
+//! `knightwatch tune`: tunes search parameters by SPSA ([`spsa`]).
 //!
-//! Only of use in a build with the feature `tune`, where the numbers can be set.
+//! Needs a build with the feature `tune`, where the parameters can be set.
 
 pub mod spsa;
 
@@ -13,8 +13,8 @@ use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 
 use self::spsa::{Axis, Spsa, Trial};
-use super::contest::{crew, pair};
-use super::datagen::HASH;
+use super::contest::{pair, worker_pool};
+use super::datagen::HASH_MIB;
 use super::openings::Openings;
 use super::options::TuneOptions;
 use super::signal::stop_on_signal;
@@ -23,16 +23,16 @@ use crate::engine::{ParameterError, Parameters, Searcher, Setting, Tunable};
 use crate::input;
 use crate::progress::Progress;
 
-/// Between two times that the state is written.
-const WRITE_EVERY: Duration = Duration::from_secs(30);
+/// Interval between writes of the state.
+const WRITE_INTERVAL: Duration = Duration::from_secs(30);
 
-/// The longest state of a run that is read, in bytes.
-const LONGEST: u64 = 16 << 20;
+/// Upper limit of a state file, in bytes.
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// A run, as it is in its file.
+/// A run, as stored in the state file.
 #[derive(Serialize, Deserialize)]
 struct Run {
-    /// What the run was begun with; it cannot be gone on with otherwise.
+    /// The options the run was started with; it can only be continued with the same.
     plan: Plan,
     spsa: Spsa,
 }
@@ -46,15 +46,15 @@ struct Plan {
     seed: u64,
 }
 
-/// Plays until all games are played or told to stop, and prints the numbers.
+/// Plays until all games are played or a signal arrives, and prints the parameters.
 ///
 /// # Errors
-/// When this binary has its numbers compiled in, the state cannot be read or written or is of another run, or no thread
-/// can be started.
+/// When the parameters are compiled in, the state cannot be read or written or belongs to another run, or a thread cannot be
+/// started.
 pub fn run(options: &TuneOptions) -> anyhow::Result<()> {
     let tunables = chosen(&options.only)?;
-    let openings = options.field.openings(0)?;
-    let mut run = Run::take_up(options, &tunables)?;
+    let openings = options.setup.openings(0)?;
+    let mut run = Run::load_or_new(options, &tunables)?;
     println!(
         "{} numbers, {} of {} games of {} nodes a move are played",
         tunables.len(),
@@ -70,7 +70,7 @@ pub fn run(options: &TuneOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The numbers to tune.
+/// The parameters to tune.
 fn chosen(only: &[String]) -> anyhow::Result<Vec<Tunable>> {
     let all = Parameters::tunable();
     ensure!(!all.is_empty(), ParameterError::CompiledIn);
@@ -96,7 +96,7 @@ fn axes(tunables: &[Tunable]) -> Vec<Axis> {
     tunables.iter().map(axis).collect()
 }
 
-/// A line for params.rs, with what it was.
+/// A line for params.rs, with the old value.
 fn definition(tunable: &Tunable, value: f64) -> String {
     let Tunable {
         name,
@@ -110,17 +110,17 @@ fn definition(tunable: &Tunable, value: f64) -> String {
 }
 
 impl Run {
-    /// The run that is in the file, or a new one.
-    fn take_up(options: &TuneOptions, tunables: &[Tunable]) -> anyhow::Result<Run> {
+    /// Continues the run in the state file, or creates a new one.
+    fn load_or_new(options: &TuneOptions, tunables: &[Tunable]) -> anyhow::Result<Run> {
         let plan = Plan {
             names: tunables.iter().map(|tunable| tunable.name.into()).collect(),
             nodes: options.nodes,
             pairs: options.games / 2,
             rate: options.rate,
-            seed: options.field.seed.into(),
+            seed: options.setup.seed.into(),
         };
         let name = options.state.display();
-        let text = match input::read(&options.state, LONGEST) {
+        let text = match input::read(&options.state, MAX_FILE_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let values = tunables.iter().map(|tunable| f64::from(tunable.value));
@@ -161,13 +161,13 @@ impl Run {
             if number >= planned || stop.load(Ordering::Relaxed) {
                 return None;
             }
-            // A seed of its own, so that changes do not follow openings.
+            // A separate seed, so that perturbations do not correlate with openings.
             let mut rng = fastrand::Rng::with_seed(!(seed << 32 | number));
             let trial = lock(&shared).spsa.trial(number, &axes, &mut rng);
             Some((number, trial))
         };
         let worker = || {
-            let mut players = [(); 2].map(|()| Searcher::new(HASH, &Setting::default()));
+            let mut players = [(); 2].map(|()| Searcher::new(HASH_MIB, &Setting::default()));
             move |(number, trial): (u64, Trial)| {
                 players[0].set(&setting(tunables, &trial.plus));
                 players[1].set(&setting(tunables, &trial.minus));
@@ -177,11 +177,11 @@ impl Run {
         };
         let mut progress = Progress::default();
         let mut written = Instant::now();
-        let threads = crew::size(options.field.threads);
-        crew::work(threads, next, worker, |(trial, result)| {
+        let threads = worker_pool::thread_count(options.setup.threads);
+        worker_pool::run(threads, next, worker, |(trial, result)| {
             let mut run = lock(&shared);
-            run.spsa.learn(&trial, &axes, result);
-            if written.elapsed() >= WRITE_EVERY {
+            run.spsa.update(&trial, &axes, result);
+            if written.elapsed() >= WRITE_INTERVAL {
                 written = Instant::now();
                 run.write(&options.state)?;
             }
@@ -190,7 +190,7 @@ impl Run {
         })
     }
 
-    /// How far it is, and which number has moved most.
+    /// One-line progress: games, time left, and the parameter that moved most.
     fn describe(&self, tunables: &[Tunable], first: u64, elapsed: Duration) -> String {
         let moved = |(tunable, value): (&Tunable, &f64)| {
             (value - f64::from(tunable.value)) / f64::from(tunable.step)
@@ -210,7 +210,7 @@ impl Run {
     }
 }
 
-/// The usual setting with these numbers.
+/// The default setting with these parameters.
 fn setting(tunables: &[Tunable], values: &[i32]) -> Setting {
     let mut setting = Setting::default();
     for (tunable, value) in tunables.iter().zip(values) {
@@ -227,7 +227,7 @@ fn lock<'a, T>(mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::options::Field;
+    use crate::train::options::MatchSetup;
 
     const SOME: [Tunable; 2] = [
         Tunable {
@@ -238,7 +238,7 @@ mod tests {
             step: 1,
         },
         Tunable {
-            name: "patience",
+            name: "rfp_margin",
             value: 70,
             min: 0,
             max: 100,
@@ -253,7 +253,7 @@ mod tests {
             nodes: 30,
             games,
             rate: 0.006,
-            field: Field {
+            setup: MatchSetup {
                 threads: Some(2),
                 openings: None,
                 seed: 1,
@@ -262,38 +262,38 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_gone_on_with_and_no_other() {
+    fn state_file_continues_the_same_run_only() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("state.json");
-        let mut run = Run::take_up(&options(&path, 100), &SOME).expect("a new one");
+        let mut run = Run::load_or_new(&options(&path, 100), &SOME).expect("a new one");
         assert_eq!((run.spsa.done, &run.spsa.values[..]), (0, &[5.0, 70.0][..]));
         run.spsa.done = 7;
         run.spsa.values[1] = 72.5;
         run.write(&path).expect("written");
-        let again = Run::take_up(&options(&path, 100), &SOME).expect("the same");
+        let again = Run::load_or_new(&options(&path, 100), &SOME).expect("the same");
         assert_eq!(again.spsa, run.spsa);
-        assert!(Run::take_up(&options(&path, 200), &SOME).is_err());
-        assert!(Run::take_up(&options(&path, 100), &SOME[..1]).is_err());
+        assert!(Run::load_or_new(&options(&path, 200), &SOME).is_err());
+        assert!(Run::load_or_new(&options(&path, 100), &SOME[..1]).is_err());
         std::fs::write(&path, "{").expect("written");
-        assert!(Run::take_up(&options(&path, 100), &SOME).is_err());
+        assert!(Run::load_or_new(&options(&path, 100), &SOME).is_err());
     }
 
     #[test]
-    fn the_numbers_are_told_as_the_table_has_them() {
+    fn definition_has_the_form_of_params_rs() {
         assert_eq!(
             definition(&SOME[1], 72.5),
-            "    patience = 73 in 0..=100 step 10; // 72.50, was 70"
+            "    rfp_margin = 73 in 0..=100 step 10; // 72.50, was 70"
         );
     }
 
     #[cfg(feature = "tune")]
     #[test]
-    fn a_few_games_move_the_numbers() {
+    fn few_games_change_parameters() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("state.json");
         run(&options(&path, 12)).expect("a run");
         let tunables = chosen(&[]).expect("all");
-        let after = Run::take_up(&options(&path, 12), &tunables).expect("the state");
+        let after = Run::load_or_new(&options(&path, 12), &tunables).expect("the state");
         assert_eq!(after.spsa.done, 6);
         assert!(chosen(&["courage".into()]).is_err());
     }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::bot::account::persist;
 use crate::clock;
 use crate::lichess::model::GameId;
-use crate::lichess::retry::Kind;
+use crate::lichess::retry::RequestKind;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,7 +284,7 @@ impl Quota {
         let full = limits.map(|limit| self.full_until(limit, now));
         let refused = self.pending(self.refused.until, now).then_some(());
         let refused = refused.map(|()| time(self.refused.until));
-        let paused = self.pause_until(Kind::Challenge, now);
+        let paused = self.pause_until(RequestKind::Challenge, now);
         let proxy = self.pending(self.proxy, now).then(|| time(self.proxy));
         full.into_iter()
             .chain([refused, paused, proxy])
@@ -373,7 +373,7 @@ impl Quota {
     /// Which kinds of request pause, and for how much longer, as the client has it. Whether there is news in that.
     pub fn keep_pauses(
         &mut self,
-        pauses: impl IntoIterator<Item = (Kind, Duration)>,
+        pauses: impl IntoIterator<Item = (RequestKind, Duration)>,
         now: SystemTime,
     ) -> bool {
         let mut news = false;
@@ -397,16 +397,16 @@ impl Quota {
     }
 
     /// What pauses still, and for how long.
-    pub fn pauses(&self, now: SystemTime) -> Vec<(Kind, Duration)> {
-        let left = |kind: Kind| {
+    pub fn pauses(&self, now: SystemTime) -> Vec<(RequestKind, Duration)> {
+        let left = |kind: RequestKind| {
             let until = self.pause_until(kind, now)?;
             Some((kind, until.duration_since(now).ok()?))
         };
-        Kind::ALL.into_iter().filter_map(left).collect()
+        RequestKind::ALL.into_iter().filter_map(left).collect()
     }
 
     /// Until when requests of this kind pause, if they do.
-    pub fn pause_until(&self, kind: Kind, now: SystemTime) -> Option<SystemTime> {
+    pub fn pause_until(&self, kind: RequestKind, now: SystemTime) -> Option<SystemTime> {
         let until = *self.pauses.get(&kind.to_string())?;
         self.pending(until, now).then(|| time(until))
     }

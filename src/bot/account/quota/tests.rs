@@ -156,16 +156,21 @@ fn a_refusal_is_waited_out_and_longer_each_time_that_no_time_is_named() {
 #[test]
 fn pauses_are_told_once_and_last_over_a_restart() {
     let mut quota = Quota::default();
-    let pauses = |left| [(Kind::Challenge, secs(left)), (Kind::Chat, secs(5))];
+    let pauses = |left| {
+        [
+            (RequestKind::Challenge, secs(left)),
+            (RequestKind::Chat, secs(5)),
+        ]
+    };
     assert!(quota.keep_pauses(pauses(600), at(0)));
     assert!(!quota.keep_pauses(pauses(599), at(1)));
     assert!(quota.keep_pauses(pauses(900), at(2)));
     let kept: Quota = serde_json::from_str(&quota.text()).unwrap();
     assert_eq!(kept, quota);
     let left = kept.pauses(at(100));
-    assert_eq!(left, [(Kind::Challenge, secs(803))]);
+    assert_eq!(left, [(RequestKind::Challenge, secs(803))]);
     assert_eq!(kept.no_challenge_until(at(100)), Some(at(903)));
-    assert_eq!(kept.pause_until(Kind::Query, at(100)), None);
+    assert_eq!(kept.pause_until(RequestKind::Query, at(100)), None);
     assert!(kept.pauses(at(1_000)).is_empty());
 }
 
@@ -187,7 +192,7 @@ fn a_clock_that_was_wrong_blocks_nothing_for_ever() {
     let far = at(400 * 24 * HOUR);
     quota.exhausted(Limit::BotGames, secs(HOUR), far);
     quota.challenge_refused(Some(secs(HOUR)), far);
-    quota.keep_pauses([(Kind::Challenge, secs(HOUR))], far);
+    quota.keep_pauses([(RequestKind::Challenge, secs(HOUR))], far);
     assert_eq!(quota.full_until(Limit::BotGames, at(0)), None);
     assert_eq!(quota.no_challenge_until(at(0)), None);
     assert!(quota.pauses(at(0)).is_empty());

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use super::memory::{Memory, Offer};
 use crate::config::{Exact, Pattern, Profile, Settings, Side, Variant};
-use crate::lichess::model::{self, Color, ColorWish, TimeControl, User, Username};
+use crate::lichess::model::{self, Color, ColorChoice, TimeControl, User, Username};
 
 /// So many are looked at before one is challenged: some are not there any more, some are playing.
 const SHORT_LIST: usize = 8;
@@ -36,7 +36,7 @@ pub struct Choice {
     /// The game.
     pub offer: Offer,
     /// Our colour.
-    pub color: ColorWish,
+    pub color: ColorChoice,
     /// Whom to ask, one of these, the first ones rather than the last ones.
     pub users: Vec<Username>,
     /// Which of a pair of games it is; `None` where there are no pairs.
@@ -134,9 +134,9 @@ pub fn choose(
     };
     let (color, pair) = match profile.color {
         Side::Balanced => (wish(either), Some(PairGame::First)),
-        Side::White => (ColorWish::White, None),
-        Side::Black => (ColorWish::Black, None),
-        Side::Random => (ColorWish::Random, None),
+        Side::White => (ColorChoice::White, None),
+        Side::Black => (ColorChoice::Black, None),
+        Side::Random => (ColorChoice::Random, None),
     };
     Ok(Choice {
         profile: profile.shown(number),
@@ -253,10 +253,10 @@ fn nobody(others: bool, fitting: usize, until: Option<SystemTime>) -> Nobody {
     }
 }
 
-fn wish(color: Color) -> ColorWish {
+fn wish(color: Color) -> ColorChoice {
     match color {
-        Color::White => ColorWish::White,
-        Color::Black => ColorWish::Black,
+        Color::White => ColorChoice::White,
+        Color::Black => ColorChoice::Black,
     }
 }
 

@@ -181,7 +181,7 @@ fn who_was_not_met_for_longest_comes_first() {
     for seed in 0..40_u64 {
         let mut rng = fastrand::Rng::with_seed(seed);
         let choice = choose(&plan, &roster, &memory, at(seed), &mut rng).unwrap();
-        assert_eq!((choice.users.len(), choice.color), (4, ColorWish::Random));
+        assert_eq!((choice.users.len(), choice.color), (4, ColorChoice::Random));
         memory.met(
             &choice.users[0],
             choice.offer,
@@ -229,7 +229,7 @@ fn pairs_have_both_colours() {
         assert_eq!(second(&balanced, &roster, &memory, at(0)), None);
         let first = choose(&balanced, &roster, &memory, at(0), &mut rng).unwrap();
         assert_eq!(first.pair, Some(PairGame::First));
-        let white = first.color == ColorWish::White;
+        let white = first.color == ColorChoice::White;
         whites += u32::from(white);
         let color = if white { Color::White } else { Color::Black };
         memory.met(&first.users[0], first.offer, true, color, at(0));
@@ -239,7 +239,7 @@ fn pairs_have_both_colours() {
             (second.offer, second.pair),
             (first.offer, Some(PairGame::Second))
         );
-        assert_eq!(second.color == ColorWish::Black, white);
+        assert_eq!(second.color == ColorChoice::Black, white);
     }
     assert!((60..140).contains(&whites), "{whites}");
 }

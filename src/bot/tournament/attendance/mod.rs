@@ -16,7 +16,7 @@ use crate::clock;
 use crate::config::Joining;
 use crate::events::{self, ArenaStage, Event};
 use crate::lichess::model::{Arena, ArenaId, Variant};
-use crate::lichess::retry::{self, Kind, Retry};
+use crate::lichess::retry::{self, RequestKind, Retry};
 use crate::plural;
 
 /// How often an arena that we are in is looked at.
@@ -101,7 +101,7 @@ impl Refusal {
     /// How long to wait before anything is different, if nothing is now. The last try is at the start.
     fn wait(&self, arena: &Arena, joining: &Joining, now: Instant) -> Option<Duration> {
         let starts_in = arena.starts_in?;
-        let same = self.reasons == arena.refusals && self.joining == *joining;
+        let same = self.reasons == arena.unmet_requirements && self.joining == *joining;
         let left = self.again.saturating_duration_since(now);
         let start = starts_in + Duration::from_secs(1);
         (same && !left.is_zero()).then(|| REFUSED.min(left).min(start))
@@ -113,7 +113,7 @@ impl Refusal {
         let wait = JOIN_AGAIN * (1 << (times - 1).min(10));
         Self {
             joining,
-            reasons: arena.refusals.clone(),
+            reasons: arena.unmet_requirements.clone(),
             times,
             again: now + wait.min(JOIN_AGAIN_AT_MOST),
         }
@@ -125,7 +125,7 @@ fn next(arena: &Arena, memory: &mut Memory) -> Step {
     if arena.finished {
         return Step::Done;
     }
-    if !arena.bots {
+    if !arena.bots_allowed {
         return Step::Never("it does not allow bots".to_owned());
     }
     let playable = [Variant::Standard, Variant::Chess960, Variant::FromPosition];
@@ -365,7 +365,7 @@ impl ArenaTask {
         let id = self.id.clone();
         let arena = match self.house.client.arena(&id).await {
             Ok(arena) => arena,
-            Err(failure) if failure.word().is_some_and(|no| no.code == 404) => {
+            Err(failure) if failure.lichess_error().is_some_and(|no| no.code == 404) => {
                 warn!(arena = %id, "there is no such arena");
                 self.known = true;
                 self.retell(|told| told.text = "it is no longer there".to_owned());
@@ -446,7 +446,7 @@ impl ArenaTask {
         if !self.joined {
             self.hold(Hold::Nothing);
         }
-        let refused = failure.word().is_some_and(|no| no.code == 400);
+        let refused = failure.lichess_error().is_some_and(|no| no.code == 400);
         if refused && failure.to_string().contains("pause") {
             info!(arena = %id, "back in {name} after the pause");
             self.told(Ok(format!(
@@ -461,7 +461,7 @@ impl ArenaTask {
                 "cannot join {name} yet, trying again: {failure}"
             )));
             self.tell(arena, format!("cannot join yet, trying again: {failure}"));
-            return match retry::decide(Kind::Arena, &failure, 0) {
+            return match retry::decide(RequestKind::Arena, &failure, 0) {
                 Retry::After(wait) => Some(wait.max(FAILED)),
                 Retry::GiveUp => Some(REFUSED),
             };
@@ -470,7 +470,7 @@ impl ArenaTask {
             let _ = self.words.send(Word::TooMany);
             return self.quota_waits(arena).await.or(Some(REFUSED));
         }
-        let why = match &arena.refusals[..] {
+        let why = match &arena.unmet_requirements[..] {
             [] => failure.to_string(),
             some => format!("{failure} ({})", some.join("; ")),
         };
@@ -512,7 +512,7 @@ impl ArenaTask {
         let wait = until.duration_since(clock::date()).unwrap_or_default();
         let text = format!(
             "joining it when Lichess lets us join more arenas, at {}",
-            clock::shown(until)
+            clock::format_date(until)
         );
         info!(arena = %arena.id, "{}: {text}", arena.name);
         self.hold(Hold::Nothing);
@@ -531,8 +531,10 @@ impl ArenaTask {
                     info!(arena = %id, "withdrawn");
                     return true;
                 }
-                Err(failure) if failure.word().is_some_and(|no| no.code == 404) => return true,
-                Err(failure) => match retry::decide(Kind::Withdrawal, &failure, attempt) {
+                Err(failure) if failure.lichess_error().is_some_and(|no| no.code == 404) => {
+                    return true;
+                }
+                Err(failure) => match retry::decide(RequestKind::Withdrawal, &failure, attempt) {
                     Retry::After(wait) => clock::sleep(wait).await,
                     Retry::GiveUp => {
                         warn!(arena = %id, "cannot withdraw: {failure}");

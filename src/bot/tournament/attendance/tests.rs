@@ -6,13 +6,13 @@ fn arena() -> Arena {
         id: "may24bot".parse().unwrap(),
         name: "Bots Arena".to_owned(),
         variant: Variant::Standard,
-        bots: true,
+        bots_allowed: true,
         starts_in: Some(Duration::from_secs(600)),
         ends_in: None,
         finished: false,
         players: 12,
         by_lichess: true,
-        refusals: Vec::new(),
+        unmet_requirements: Vec::new(),
         me: None,
     }
 }
@@ -34,7 +34,7 @@ fn what_is_done_follows_from_how_things_stand() {
     let seconds = Duration::from_secs;
     assert_eq!(step(arena()), Step::Join);
     let humans = Arena {
-        bots: false,
+        bots_allowed: false,
         ..arena()
     };
     assert_eq!(
@@ -152,7 +152,7 @@ fn an_arena_that_refuses_us_is_joined_again_when_something_is_different() {
         "another password"
     );
     let (mut other, mut soon, mut begun) = (arena(), arena(), arena());
-    other.refusals = vec!["Your rating is too low".to_owned()];
+    other.unmet_requirements = vec!["Your rating is too low".to_owned()];
     assert_eq!(wait(&other, "may24bot:wrong", 0), None);
     soon.starts_in = Some(seconds(20));
     assert_eq!(wait(&soon, "may24bot:wrong", 0), Some(seconds(21)));

@@ -1,4 +1,4 @@
-//! What Lichess does not send today: a front of the simulator changes the lines of the streams that the bot hears.
+//! Input that Lichess does not send today: a proxy of the simulator changes the lines of the bot's streams.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use crate::common::{BOT, Daemon, SLOW, Site, requests_of, wait};
 
-/// What becomes of a line of a stream; the path says of which.
+/// Maps a line of the stream at a path to the lines that the bot receives.
 type Change = dyn Fn(&str, Value) -> Vec<Value> + Send + Sync;
 
-/// A front of the site, whose address this is, that changes what is heard.
-fn front(
+/// Starts a proxy of the site that changes stream lines; returns its address.
+fn start_proxy(
     site: &Site,
     change: impl Fn(&str, Value) -> Vec<Value> + Send + Sync + 'static,
 ) -> String {
@@ -25,11 +25,11 @@ fn front(
     let change: Arc<Change> = Arc::new(change);
     site.serve(Router::new().fallback(move |request: Request| {
         let (url, http, change) = (url.clone(), http.clone(), Arc::clone(&change));
-        async move { pass_on(&url, &http, change, request).await }
+        async move { forward(&url, &http, change, request).await }
     }))
 }
 
-async fn pass_on(
+async fn forward(
     url: &str,
     http: &reqwest::Client,
     change: Arc<Change>,
@@ -74,15 +74,15 @@ async fn pass_on(
     response.body(Body::from_stream(lines)).unwrap()
 }
 
-/// The bot, behind this front, at the speed of the site. It has hours for each game, and takes no time for its moves.
-fn bot_behind(url: &str, site: &Site, speed: f64, config: &str) -> Daemon {
+/// The bot with this proxy, at the speed of the site. It has hours for each game, and moves at once.
+fn bot_with_proxy(url: &str, site: &Site, speed: f64, config: &str) -> Daemon {
     let lichess = format!("lichess = {{ url = \"{url}\", token_file = \"token\" }}\n");
     let quick = "[[rule]]\nplay = { max_depth = 4 }\n";
     let config = format!("{lichess}{config}{quick}");
     Daemon::start_with(site, &config, &["--time-scale", &speed.to_string()])
 }
 
-fn people() -> SimOptions {
+fn two_bots() -> SimOptions {
     SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::bot("Anna")],
         ..SimOptions::default()
@@ -93,7 +93,7 @@ fn is_state(line: &Value) -> bool {
     line["type"] == "gameState"
 }
 
-/// The line with other values in some fields.
+/// The line with some fields replaced.
 fn with(line: &Value, fields: Value) -> Value {
     let mut line = line.clone();
     for (key, value) in fields.as_object().unwrap() {
@@ -103,9 +103,9 @@ fn with(line: &Value, fields: Value) -> Value {
 }
 
 #[test]
-fn a_game_is_played_whatever_stands_in_what_no_move_depends_on() {
-    let site = Site::with(people());
-    let url = front(&site, |_, line| {
+fn malformed_optional_fields_do_not_stop_a_game() {
+    let site = Site::with(two_bots());
+    let url = start_proxy(&site, |_, line| {
         let odd = json!({
             "rated": null, "createdAt": "today", "white": null, "black": {"title": 1, "name": [], "rating": "x"},
             "clock": {}, "initialFen": 5, "speed": {}, "tournamentId": {}, "daysPerTurn": "3",
@@ -123,7 +123,7 @@ fn a_game_is_played_whatever_stands_in_what_no_move_depends_on() {
             line
         }]
     });
-    let bot = bot_behind(&url, &site, 1.0, "");
+    let bot = bot_with_proxy(&url, &site, 1.0, "");
     let anna = site.player("Anna");
     let id = anna.start(&SLOW);
     for (ply, uci) in [(0, "a2a3"), (2, "b2b3"), (4, "h2h3")] {
@@ -134,13 +134,13 @@ fn a_game_is_played_whatever_stands_in_what_no_move_depends_on() {
 }
 
 #[test]
-fn a_game_that_was_taken_for_over_is_taken_up_again_while_it_is_listed() {
+fn listed_game_is_resumed_after_a_wrong_end() {
     let site = Site::with(SimOptions {
         speed: 10.0,
-        ..people()
+        ..two_bots()
     });
     let said = AtomicUsize::new(0);
-    let url = front(&site, move |_, line| {
+    let url = start_proxy(&site, move |_, line| {
         let first = is_state(&line) && said.fetch_add(1, Ordering::Relaxed) == 0;
         vec![if first {
             with(&line, json!({"status": "paused"}))
@@ -148,7 +148,7 @@ fn a_game_that_was_taken_for_over_is_taken_up_again_while_it_is_listed() {
             line
         }]
     });
-    let bot = bot_behind(&url, &site, 10.0, "");
+    let bot = bot_with_proxy(&url, &site, 10.0, "");
     let anna = site.player("Anna");
     let id = anna.start(&SLOW);
     anna.play(&id, "a2a3");
@@ -159,13 +159,13 @@ fn a_game_that_was_taken_for_over_is_taken_up_again_while_it_is_listed() {
 }
 
 #[test]
-fn the_end_of_a_game_has_to_be_one_on_its_own_stream() {
+fn game_end_must_be_confirmed_by_its_stream() {
     for end in [
         json!({"status": {"id": 20, "name": "started"}}),
         json!({"status": {"id": 31, "name": "resign"}}),
     ] {
-        let site = Site::with(people());
-        let url = front(&site, move |_, line| {
+        let site = Site::with(two_bots());
+        let url = start_proxy(&site, move |_, line| {
             let finish = with(&line["game"].clone(), end.clone());
             let finish = json!({"type": "gameFinish", "game": finish});
             match line["type"] == "gameStart" {
@@ -173,7 +173,7 @@ fn the_end_of_a_game_has_to_be_one_on_its_own_stream() {
                 false => vec![line],
             }
         });
-        let bot = bot_behind(&url, &site, 1.0, "");
+        let bot = bot_with_proxy(&url, &site, 1.0, "");
         let anna = site.player("Anna");
         let id = anna.start(&SLOW);
         wait("its stream was asked", || {
@@ -189,12 +189,12 @@ fn the_end_of_a_game_has_to_be_one_on_its_own_stream() {
 }
 
 #[test]
-fn a_mate_that_nobody_has_noticed_is_said_once() {
+fn missing_end_after_mate_is_logged_once() {
     let site = Site::with(SimOptions {
         speed: 10.0,
-        ..people()
+        ..two_bots()
     });
-    let url = front(&site, |path, mut line| {
+    let url = start_proxy(&site, |path, mut line| {
         let on = json!({"status": "started", "winner": null});
         if line["type"] == "gameFull" {
             line["state"] = with(&line["state"], on);
@@ -208,7 +208,7 @@ fn a_mate_that_nobody_has_noticed_is_said_once() {
         }
     });
     let fen = "4k3/8/4K3/8/8/8/8/7R w - - 0 1";
-    let bot = bot_behind(&url, &site, 10.0, "");
+    let bot = bot_with_proxy(&url, &site, 10.0, "");
     let anna = site.player("Anna");
     let id = anna.start(&[
         ("clock.limit", "10800"),
@@ -236,19 +236,19 @@ fn a_mate_that_nobody_has_noticed_is_said_once() {
 }
 
 #[test]
-fn offers_without_end_are_answered_a_few_times() {
-    let site = Site::with(people());
-    let url = front(&site, |_, line| {
+fn repeated_offers_are_answered_a_few_times() {
+    let site = Site::with(two_bots());
+    let url = start_proxy(&site, |_, line| {
         if !is_state(&line) || line["moves"] != "a2a3" {
             return vec![line];
         }
-        // On our turn nothing but a takeback is answered beside the move.
+        // On our turn nothing but a takeback is answered besides the move.
         let off = with(&line, json!({"wtakeback": false, "wdraw": false}));
         let on = with(&line, json!({"wtakeback": true, "wdraw": true}));
         let storm = std::iter::repeat_n([on, off], 200).flatten();
         std::iter::once(line).chain(storm).collect()
     });
-    let bot = bot_behind(&url, &site, 1.0, "[games]\ntakebacks = \"never\"\n");
+    let bot = bot_with_proxy(&url, &site, 1.0, "[games]\ntakebacks = \"never\"\n");
     let anna = site.player("Anna");
     let id = anna.start(&SLOW);
     anna.play(&id, "a2a3");

@@ -1,19 +1,19 @@
-//! Work on all cores: threads that take one job after another, and a caller who hears of the results as they come.
+//! Worker pool: threads that process jobs, with results handled on the caller's thread.
 
 use std::sync::mpsc;
 use std::thread::Builder;
 
 use anyhow::Context;
 
-/// Enough for the deepest line in an unoptimised build.
-const STACK: usize = 16 << 20;
+/// Stack size in bytes, enough for the deepest line in an unoptimised build.
+const STACK_BYTES: usize = 16 << 20;
 
-/// Has `threads` threads do jobs until `next` has none left. Each thread works with a worker of its own; `on_result` is
-/// called on the caller's thread.
+/// Runs jobs on `threads` threads until `next` returns `None`. Each thread has its own `worker`; `on_result` is called on the
+/// caller's thread.
 ///
 /// # Errors
-/// When no thread can be started, or `on_result` fails: then what is on is finished first.
-pub(in crate::train) fn work<J, R: Send, W: FnMut(J) -> R>(
+/// When a thread cannot be started, or `on_result` fails. Running jobs are finished first.
+pub(in crate::train) fn run<J, R: Send, W: FnMut(J) -> R>(
     threads: usize,
     next: impl Fn() -> Option<J> + Sync,
     worker: impl Fn() -> W + Sync,
@@ -33,7 +33,7 @@ pub(in crate::train) fn work<J, R: Send, W: FnMut(J) -> R>(
             };
             Builder::new()
                 .name("games".into())
-                .stack_size(STACK)
+                .stack_size(STACK_BYTES)
                 .spawn_scoped(scope, all)
                 .context("cannot start a thread")?;
         }
@@ -42,9 +42,9 @@ pub(in crate::train) fn work<J, R: Send, W: FnMut(J) -> R>(
     })
 }
 
-/// As many threads as asked for, or one for each core.
-pub(in crate::train) fn size(wanted: Option<usize>) -> usize {
-    wanted
+/// The number of threads: as configured, or one per core.
+pub(in crate::train) fn thread_count(configured: Option<usize>) -> usize {
+    configured
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
         .max(1)
 }

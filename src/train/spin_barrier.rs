@@ -1,26 +1,26 @@
-//! Where the threads of the trainer wait for each other, thousands of times a second.
+//! Spin barrier for the trainer's threads, which synchronize thousands of times a second.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// A meeting of all threads, at which they wait in a loop.
-pub struct Meeting {
+/// A reusable barrier whose waiting threads spin.
+pub struct SpinBarrier {
     threads: usize,
     arrived: AtomicUsize,
     round: AtomicUsize,
-    broken: AtomicBool,
+    aborted: AtomicBool,
 }
 
-impl Meeting {
-    pub fn new(threads: usize) -> Meeting {
-        Meeting {
+impl SpinBarrier {
+    pub fn new(threads: usize) -> SpinBarrier {
+        SpinBarrier {
             threads,
             arrived: AtomicUsize::new(0),
             round: AtomicUsize::new(0),
-            broken: AtomicBool::new(false),
+            aborted: AtomicBool::new(false),
         }
     }
 
-    /// Waits until all are there; `false` when somebody has left and will never be.
+    /// Waits for all threads; `false` when one of them has aborted.
     #[must_use]
     pub fn wait(&self) -> bool {
         let round = self.round.load(Ordering::Acquire);
@@ -31,8 +31,8 @@ impl Meeting {
         }
         let mut turns = 0u32;
         while self.round.load(Ordering::Acquire) == round {
-            if self.broken.load(Ordering::Acquire) {
-                // Who left after this meeting was there.
+            if self.aborted.load(Ordering::Acquire) {
+                // The last thread may have arrived before the abort.
                 return self.round.load(Ordering::Acquire) != round;
             }
             turns += 1;
@@ -45,19 +45,19 @@ impl Meeting {
         true
     }
 
-    /// Somebody will not come any more.
-    pub fn leave(&self) {
-        self.broken.store(true, Ordering::Release);
+    /// Releases all waiting threads; later waits fail.
+    pub fn abort(&self) {
+        self.aborted.store(true, Ordering::Release);
     }
 }
 
-/// A thread that panics lets the others go.
-pub struct Leave<'a>(pub &'a Meeting);
+/// Aborts the barrier if its thread panics.
+pub struct AbortOnPanic<'a>(pub &'a SpinBarrier);
 
-impl Drop for Leave<'_> {
+impl Drop for AbortOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.leave();
+            self.0.abort();
         }
     }
 }
@@ -67,12 +67,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_for_one_that_has_left_is_let_go() {
-        let meeting = Meeting::new(2);
+    fn barrier_abort_releases_waiting_threads() {
+        let barrier = SpinBarrier::new(2);
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| (meeting.wait(), meeting.wait()));
-            assert!(meeting.wait());
-            meeting.leave();
+            let waiting = scope.spawn(|| (barrier.wait(), barrier.wait()));
+            assert!(barrier.wait());
+            barrier.abort();
             assert_eq!(waiting.join().unwrap(), (true, false));
         });
     }

@@ -1,8 +1,8 @@
-//! `knightwatch fit`: fits the weights of the evaluation by hand to the engine's own games, in Texel's way.
+//! `knightwatch texel`: tunes the weights of the hand-crafted evaluation by Texel's method.
 //!
-//! Every quiet position of the games is kept as its [`Trace`], which says how often it counts each weight. The weights are moved
-//! so that the evaluation foretells how the game went on, as a mixture of its result and of what the search said then: Adam on the
-//! squared error, a batch at a time, with some games set apart to see what is true beyond those that were learnt from.
+//! Every quiet position of the games is kept as its [`Trace`], which says how often it counts each weight. The weights are
+//! tuned to predict a mixture of the game's result and the search score: Adam on the squared error in mini-batches, with some
+//! games kept for validation.
 
 use std::fmt::Write as _;
 use std::thread;
@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 
-use super::contest::crew;
+use super::contest::worker_pool;
 use super::dataset::{Dataset, Sources};
-use super::options::FitOptions;
-use super::trainer::{best_scale, cosine, left};
+use super::options::TexelOptions;
+use super::trainer::{best_scale, cosine, time_left};
 use crate::atomic_file;
 use crate::chess::Position;
 use crate::engine::trace::{self, Pair, Trace};
@@ -22,7 +22,7 @@ use crate::progress::Progress;
 const BETA1: f64 = 0.9;
 const BETA2: f64 = 0.999;
 
-/// A position with what became of it, for White.
+/// A position with its score and result for White.
 struct Example {
     trace: Trace,
     /// Centipawns.
@@ -47,33 +47,33 @@ impl Example {
     }
 }
 
-/// What is to be foretold.
+/// Training target.
 #[derive(Clone, Copy)]
 struct Target {
-    /// Share of the result; the rest is the score.
+    /// Weight of the result; the rest is the score.
     wdl: f64,
-    /// Centipawns after which the chances are e to 1.
+    /// Centipawns at which the odds are e to 1.
     scale: f64,
 }
 
 impl Target {
-    /// The expected result of a position that is worth so much.
-    fn chance(&self, value: f64) -> f64 {
+    /// The expected result for this evaluation.
+    fn expected(&self, value: f64) -> f64 {
         1.0 / (1.0 + (-value / self.scale).exp())
     }
 
-    fn of(&self, example: &Example) -> f64 {
-        let score = self.chance(example.score.into());
+    fn target_of(&self, example: &Example) -> f64 {
+        let score = self.expected(example.score.into());
         self.wdl * f64::from(example.result) + (1.0 - self.wdl) * score
     }
 
-    /// The squared error of these weights, summed, and its gradient, which is added to `gradient` where there is one.
+    /// The squared error of an example; adds its gradient to `gradient`, if given.
     fn error(&self, example: &Example, weights: &[Pair], gradient: Option<&mut [Pair]>) -> f64 {
         let (value, shares) = example.trace.evaluate(weights);
-        let chance = self.chance(value);
-        let error = chance - self.of(example);
+        let expected = self.expected(value);
+        let error = expected - self.target_of(example);
         if let Some(gradient) = gradient {
-            let slope = 2.0 * error * chance * (1.0 - chance) / self.scale;
+            let slope = 2.0 * error * expected * (1.0 - expected) / self.scale;
             for (place, times) in example.trace.terms() {
                 gradient[place][0] += slope * times * shares[0];
                 gradient[place][1] += slope * times * shares[1];
@@ -83,8 +83,8 @@ impl Target {
     }
 }
 
-/// Calls `work` with a part of the examples on each thread.
-fn shared<T: Send>(
+/// Calls `work` with a chunk of the examples on each thread.
+fn parallel<T: Send>(
     examples: &[Example],
     threads: usize,
     work: impl Fn(&[Example]) -> T + Sync,
@@ -101,31 +101,31 @@ fn shared<T: Send>(
     })
 }
 
-/// The mean squared error of the weights.
+/// Mean squared error of the weights.
 fn loss(examples: &[Example], weights: &[Pair], target: Target, threads: usize) -> f64 {
-    let sums = shared(examples, threads, |part| -> f64 {
+    let sums = parallel(examples, threads, |part| -> f64 {
         let errors = part.iter();
         errors.map(|one| target.error(one, weights, None)).sum()
     });
     sums.into_iter().sum::<f64>() / examples.len().max(1) as f64
 }
 
-/// The weights on their way.
-struct Fit {
+/// State of the optimization.
+struct Tuner {
     target: Target,
-    /// How strongly a weight is held where it was: half the second derivative of the loss.
+    /// Regularization towards the initial weights: half the second derivative of its loss.
     hold: f64,
     start: Vec<Pair>,
     weights: Vec<Pair>,
-    /// Means of the gradient and of its square.
+    /// Running means of the gradient and of its square.
     means: Vec<[Pair; 2]>,
     steps: i32,
 }
 
-impl Fit {
-    /// `hold`: as if so large a share of the positions depended on each weight alone, and said what it was.
-    fn new(start: Vec<Pair>, target: Target, hold: f64) -> Fit {
-        Fit {
+impl Tuner {
+    /// `hold`: as if this fraction of the positions depended on each weight alone and supported its initial value.
+    fn new(start: Vec<Pair>, target: Target, hold: f64) -> Tuner {
+        Tuner {
             target,
             hold: hold * (0.25 / target.scale).powi(2),
             weights: start.clone(),
@@ -135,9 +135,9 @@ impl Fit {
         }
     }
 
-    /// The loss on a batch, and how it changes with each weight, the hold included.
+    /// Loss and gradient of a batch, regularization included.
     fn gradient(&self, batch: &[Example], threads: usize) -> (f64, Vec<Pair>) {
-        let parts = shared(batch, threads, |part| {
+        let parts = parallel(batch, threads, |part| {
             let mut gradient = vec![[0.0; 2]; self.weights.len()];
             let errors = part
                 .iter()
@@ -169,7 +169,7 @@ impl Fit {
         (sum, total)
     }
 
-    /// A step of Adam of about `rate` centipawns.
+    /// An Adam step of about `rate` centipawns.
     fn step(&mut self, gradient: &[Pair], rate: f64) {
         self.steps += 1;
         let correction = |beta: f64| 1.0 - beta.powi(self.steps);
@@ -186,8 +186,8 @@ impl Fit {
     }
 }
 
-/// How a run is made.
-struct Plan {
+/// Settings of a run.
+struct Settings {
     target: Target,
     hold: f64,
     epochs: usize,
@@ -197,56 +197,61 @@ struct Plan {
     seed: u64,
 }
 
-/// Moves the weights from `start`; `report` is told of every epoch: its number from 1, the loss of training and validation.
-/// Returns the weights after the epoch with the least loss of validation, and that loss.
-fn fit(
+/// Tunes the weights from `start`. `report` is called after every epoch with its number (from 1), the training loss and the
+/// validation loss. Returns the weights of the epoch with the lowest validation loss, and that loss.
+fn tune(
     start: Vec<Pair>,
     data: &Dataset<Example>,
-    plan: &Plan,
+    settings: &Settings,
     mut report: impl FnMut(usize, f64, f64),
 ) -> (Vec<Pair>, f64) {
-    let mut fit = Fit::new(start, plan.target, plan.hold);
-    let mut rng = fastrand::Rng::with_seed(plan.seed);
-    let mut batches: Vec<&[Example]> = data.training.chunks(plan.batch.max(1)).collect();
-    let steps = (plan.epochs * batches.len()) as f32;
-    let mut best = (fit.weights.clone(), f64::INFINITY);
-    for epoch in 1..=plan.epochs {
+    let mut tuner = Tuner::new(start, settings.target, settings.hold);
+    let mut rng = fastrand::Rng::with_seed(settings.seed);
+    let mut batches: Vec<&[Example]> = data.training.chunks(settings.batch.max(1)).collect();
+    let steps = (settings.epochs * batches.len()) as f32;
+    let mut best = (tuner.weights.clone(), f64::INFINITY);
+    for epoch in 1..=settings.epochs {
         rng.shuffle(&mut batches);
         let mut training = 0.0;
         for batch in &batches {
-            let (loss, gradient) = fit.gradient(batch, plan.threads);
+            let (loss, gradient) = tuner.gradient(batch, settings.threads);
             training += loss * batch.len() as f64 / data.training.len() as f64;
-            let rate = cosine(plan.rate as f32, fit.steps as f32 / steps);
-            fit.step(&gradient, rate.into());
+            let rate = cosine(settings.rate as f32, tuner.steps as f32 / steps);
+            tuner.step(&gradient, rate.into());
         }
-        let validation = loss(&data.validation, &fit.weights, plan.target, plan.threads);
+        let validation = loss(
+            &data.validation,
+            &tuner.weights,
+            settings.target,
+            settings.threads,
+        );
         if validation < best.1 {
-            best = (fit.weights.clone(), validation);
+            best = (tuner.weights.clone(), validation);
         }
         report(epoch, training, validation);
     }
     best
 }
 
-/// Reads the games, fits the weights and writes them to `options.out`, in place of `src/engine/eval/weights.rs`.
+/// Reads the games, tunes the weights and writes them to `options.out`, as a replacement for `src/engine/eval/weights.rs`.
 ///
 /// # Errors
 /// When there are no games, or a file cannot be read or written.
-pub fn run(options: &FitOptions) -> anyhow::Result<()> {
+pub fn run(options: &TexelOptions) -> anyhow::Result<()> {
     let began = Instant::now();
-    let threads = crew::size(options.threads);
+    let threads = worker_pool::thread_count(options.threads);
     let sources = Sources::find(&options.data)?;
     let data = sources.load(threads, options.validation, options.seed, Example::new)?;
-    let (learnt, apart) = (data.training.len(), data.validation.len());
+    let (training_count, validation_count) = (data.training.len(), data.validation.len());
     println!(
-        "data: {} files, {} games, {learnt} positions to learn from, {apart} for validation; read in {:.1} s",
+        "data: {} files, {} games, {training_count} positions to learn from, {validation_count} for validation; read in {:.1} s",
         sources.len(),
         data.games,
         began.elapsed().as_secs_f64()
     );
     ensure!(
-        learnt >= 64 && apart > 0,
-        "too few positions to fit to ({learnt} and {apart})"
+        training_count >= 64 && validation_count > 0,
+        "too few positions to fit to ({training_count} and {validation_count})"
     );
     let start = trace::weights();
     let scale = options
@@ -256,9 +261,9 @@ pub fn run(options: &FitOptions) -> anyhow::Result<()> {
         wdl: options.wdl,
         scale,
     };
-    let plan = Plan {
+    let settings = Settings {
         target,
-        hold: options.hold / learnt as f64,
+        hold: options.hold / training_count as f64,
         epochs: options.epochs,
         batch: options.batch,
         rate: options.rate,
@@ -272,29 +277,29 @@ pub fn run(options: &FitOptions) -> anyhow::Result<()> {
     );
     let mut progress = Progress::default();
     let running = Instant::now();
-    let (weights, after) = fit(
+    let (weights, after) = tune(
         start.clone(),
         &data,
-        &plan,
+        &settings,
         |epoch, training, validation| {
             progress.show(|| {
-                let done = epoch as f32 / plan.epochs as f32;
+                let done = epoch as f32 / settings.epochs as f32;
                 format!(
                     "epoch {epoch} of {}: loss {training:.6}, validation {validation:.6}; {}",
-                    plan.epochs,
-                    left(running, done)
+                    settings.epochs,
+                    time_left(running, done)
                 )
             });
         },
     );
     drop(progress);
     let mut origin = format!(
-        "Written by `knightwatch fit --wdl {} --epochs {} --batch {} --rate {} --hold {} --seed {}`:\n",
-        options.wdl, plan.epochs, plan.batch, plan.rate, options.hold, plan.seed
+        "Written by `knightwatch texel --wdl {} --epochs {} --batch {} --rate {} --hold {} --seed {}`:\n",
+        options.wdl, settings.epochs, settings.batch, settings.rate, options.hold, settings.seed
     );
     let _ = write!(
         origin,
-        "{learnt} positions of {} games, K {scale:.0}, error of validation {after:.6}, {before:.6} before.",
+        "{training_count} positions of {} games, K {scale:.0}, validation error {after:.6}, {before:.6} before.",
         data.games
     );
     atomic_file::write(&options.out, trace::source(&weights, &origin).as_bytes())
@@ -308,7 +313,7 @@ pub fn run(options: &FitOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The scale with which the weights best foretell the results, on a part of the data.
+/// The scale at which the weights best predict the results, on a part of the data.
 fn fitted_scale(examples: &[Example], weights: &[Pair]) -> f64 {
     let step = examples.len().div_ceil(500_000);
     let known: Vec<(f64, f64)> = examples
@@ -323,13 +328,13 @@ fn fitted_scale(examples: &[Example], weights: &[Pair]) -> f64 {
         };
         let errors = known.iter();
         errors
-            .map(|(value, result)| (target.chance(*value) - result).powi(2))
+            .map(|(value, result)| (target.expected(*value) - result).powi(2))
             .sum()
     });
     scale.into()
 }
 
-/// The mean size of evaluations.
+/// Sum of the absolute evaluations.
 fn magnitude(examples: &[Example], weights: &[Pair]) -> f64 {
     let values = examples.iter();
     values.map(|one| one.trace.evaluate(weights).0.abs()).sum()
@@ -341,7 +346,7 @@ mod tests {
     use crate::train::archive;
     use crate::train::record::{Outcome, Record};
 
-    /// Positions of random games, worth what the weights say.
+    /// Positions of random games, with the evaluations of `weights` as scores.
     fn examples(count: usize, seed: u64, weights: &[Pair]) -> Vec<Example> {
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut examples = Vec::new();
@@ -367,24 +372,24 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_is_that_of_finite_differences() {
+    fn gradient_matches_finite_differences() {
         let start = trace::weights();
         let target = Target {
             wdl: 0.4,
             scale: 150.0,
         };
         let examples = examples(60, 2, &moved(&start, 90.0, 3));
-        let mut fit = Fit::new(start.clone(), target, 0.1);
-        fit.weights = moved(&start, 40.0, 4);
-        let (_, gradient) = fit.gradient(&examples, 3);
+        let mut tuner = Tuner::new(start.clone(), target, 0.1);
+        tuner.weights = moved(&start, 40.0, 4);
+        let (_, gradient) = tuner.gradient(&examples, 3);
         let mut checked = 0;
         for (at, exact) in gradient.as_flattened().iter().enumerate() {
             let step = 1e-3;
             let mut loss_at = |offset: f64| {
-                let before = fit.weights.as_flattened()[at];
-                fit.weights.as_flattened_mut()[at] += offset;
-                let loss = fit.gradient(&examples, 1).0;
-                fit.weights.as_flattened_mut()[at] = before;
+                let before = tuner.weights.as_flattened()[at];
+                tuner.weights.as_flattened_mut()[at] += offset;
+                let loss = tuner.gradient(&examples, 1).0;
+                tuner.weights.as_flattened_mut()[at] = before;
                 loss
             };
             let found = (loss_at(step) - loss_at(-step)) / (2.0 * step);
@@ -396,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_found_again() {
+    fn tuning_recovers_weights() {
         let start = trace::weights();
         let hidden = moved(&start, 30.0, 5);
         let data = Dataset {
@@ -409,7 +414,7 @@ mod tests {
             wdl: 0.0,
             scale: 200.0,
         };
-        let plan = Plan {
+        let settings = Settings {
             target,
             hold: 0.0,
             epochs: 40,
@@ -420,24 +425,24 @@ mod tests {
         };
         let before = loss(&data.validation, &start, target, 1);
         let mut told = 0;
-        let (_, after) = fit(start, &data, &plan, |epoch, _, _| told = epoch);
+        let (_, after) = tune(start, &data, &settings, |epoch, _, _| told = epoch);
         assert!(after < before / 20.0, "{before} became {after}");
         assert_eq!(told, 40);
     }
 
     #[test]
-    fn what_no_position_shows_stays() {
+    fn weights_without_positions_are_unchanged() {
         let start = trace::weights();
         let target = Target {
             wdl: 0.0,
             scale: 200.0,
         };
-        let mut fit = Fit::new(start.clone(), target, 1.0);
+        let mut tuner = Tuner::new(start.clone(), target, 1.0);
         let pawn = Position::from_fen("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1").expect("a good FEN");
-        let (_, gradient) = fit.gradient(&[Example::new(&pawn, 300, 2)], 1);
-        fit.step(&gradient, 1.0);
+        let (_, gradient) = tuner.gradient(&[Example::new(&pawn, 300, 2)], 1);
+        tuner.step(&gradient, 1.0);
         let changed = |half: usize| {
-            let pairs = fit.weights.iter().zip(&start);
+            let pairs = tuner.weights.iter().zip(&start);
             pairs.filter(|(a, b)| a[half] != b[half]).count()
         };
         assert_eq!(changed(0), 0, "there is no middlegame left");
@@ -445,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_writes_the_table() {
+    fn run_writes_weights_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut rng = fastrand::Rng::with_seed(8);
         let mut games = Vec::new();
@@ -462,9 +467,9 @@ mod tests {
             record.finish([Outcome::WhiteWins, Outcome::Draw, Outcome::BlackWins][game % 3]);
             record.write(&mut games);
         }
-        let file = folder.path().join(format!("games{}", archive::ENDING));
-        archive::store(&file, &games).expect("written");
-        let options = FitOptions {
+        let file = folder.path().join(format!("games{}", archive::FILE_SUFFIX));
+        archive::write_file(&file, &games).expect("written");
+        let options = TexelOptions {
             data: vec![folder.path().into()],
             out: folder.path().join("weights.rs"),
             threads: Some(2),
@@ -480,7 +485,7 @@ mod tests {
         run(&options).expect("a fit");
         let text = std::fs::read_to_string(&options.out).expect("written");
         assert!(
-            text.contains("//! Written by `knightwatch fit --wdl 0.5 --epochs 2"),
+            text.contains("//! Written by `knightwatch texel --wdl 0.5 --epochs 2"),
             "{text}"
         );
         assert_eq!(text.matches(" s(").count(), trace::weights().len());

@@ -1,4 +1,4 @@
-//! Another engine: a program that speaks UCI.
+//! UCI engine as a child process.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};
@@ -16,112 +16,112 @@ use crate::chess::{CastlingNotation, Game, Move, Position};
 use crate::engine::Score;
 use crate::spelling::choices;
 
-/// Who says nothing for so long when it is greeted does not speak UCI.
-const GREETING: Duration = Duration::from_secs(10);
-/// Who says nothing for so long never will: a line of `info` comes more often, however deep the search.
-const SILENCE: Duration = Duration::from_secs(600);
+/// Time limit for `uciok` after the start.
+const UCIOK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time limit for a line of output: `info` lines come more often, however deep the search.
+const LINE_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The program, until it is dropped.
-pub struct Rival {
-    /// As it calls itself.
+/// A running engine; killed on drop.
+pub struct UciEngine {
+    /// The name it reports.
     pub name: String,
     child: Child,
     input: ChildStdin,
-    /// What it says, line by line, until it has gone.
+    /// Its output, line by line.
     lines: Receiver<String>,
-    knobs: Vec<Knob>,
-    /// How it is told of castling.
+    options: Vec<UciOption>,
+    /// Castling notation that it uses.
     notation: CastlingNotation,
 }
 
-/// Something that can be set.
+/// A UCI option.
 #[derive(Debug, PartialEq)]
-struct Knob {
+struct UciOption {
     name: String,
-    takes: Takes,
+    kind: OptionKind,
 }
 
-/// What an option takes.
+/// Type of an option with its valid values.
 #[derive(Debug, PartialEq)]
-enum Takes {
-    Number(RangeInclusive<i64>),
-    OneOf(Vec<String>),
-    Anything,
+enum OptionKind {
+    Spin(RangeInclusive<i64>),
+    Choice(Vec<String>),
+    Any,
 }
 
-impl Takes {
+impl OptionKind {
     fn fits(&self, value: &str) -> bool {
         match self {
-            Takes::Number(range) => value.parse().is_ok_and(|value| range.contains(&value)),
-            Takes::OneOf(choices) => choices.iter().any(|choice| choice == value),
-            Takes::Anything => true,
+            OptionKind::Spin(range) => value.parse().is_ok_and(|value| range.contains(&value)),
+            OptionKind::Choice(choices) => choices.iter().any(|choice| choice == value),
+            OptionKind::Any => true,
         }
     }
 }
 
-/// As in "it takes ...".
-impl fmt::Display for Takes {
+/// The valid values, for "takes ...".
+impl fmt::Display for OptionKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Takes::Number(range) => write!(f, "{} to {}", range.start(), range.end()),
-            Takes::OneOf(choices) => f.write_str(&choices.join(", ")),
-            Takes::Anything => f.write_str("any text"),
+            OptionKind::Spin(range) => write!(f, "{} to {}", range.start(), range.end()),
+            OptionKind::Choice(choices) => f.write_str(&choices.join(", ")),
+            OptionKind::Any => f.write_str("any text"),
         }
     }
 }
 
-impl Rival {
-    /// Starts it.
+impl UciEngine {
+    /// Starts the engine.
     ///
     /// # Errors
-    /// When it cannot be started, or does not speak UCI.
-    pub fn start(program: &Path, arguments: &[&str]) -> anyhow::Result<Rival> {
+    /// When the program cannot be started or does not speak UCI.
+    pub fn start(program: &Path, arguments: &[&str]) -> anyhow::Result<UciEngine> {
         let path = program.display();
         let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // A Ctrl-C is for us alone: the game that is on is played to its end.
+            // Ctrl-C must not reach the engine: running games are finished.
             .process_group(0)
             .spawn()
             .with_context(|| format!("cannot start {path}"))?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (input, output) = pipes.with_context(|| format!("cannot talk to {path}"))?;
-        let (said, lines) = channel();
-        let mut rival = Rival {
+        let (sender, lines) = channel();
+        let mut engine = UciEngine {
             name: path.to_string(),
             child,
             input,
             lines,
-            knobs: Vec::new(),
+            options: Vec::new(),
             notation: CastlingNotation::Standard,
         };
         thread::Builder::new()
-            .name("rival".to_owned())
-            .spawn(move || listen(output, &said))
+            .name("engine".to_owned())
+            .spawn(move || forward_lines(output, &sender))
             .context("cannot start a thread")?;
-        rival.say("uci")?;
-        let (mut name, mut knobs) = (None, Vec::new());
-        while !rival.hear("uciok", GREETING, |line| {
+        engine.send("uci")?;
+        let (mut name, mut options) = (None, Vec::new());
+        while !engine.read_line("uciok", UCIOK_TIMEOUT, |line| {
             name = name
                 .take()
                 .or_else(|| line.strip_prefix("id name ").map(str::to_owned));
-            knobs.extend(knob(line));
+            options.extend(parse_option(line));
         })? {}
         if let Some(name) = name {
-            rival.name = name.trim().to_owned();
+            engine.name = name.trim().to_owned();
         }
-        rival.knobs = knobs;
-        Ok(rival)
+        engine.options = options;
+        Ok(engine)
     }
 
     /// Sets an option.
     ///
     /// # Errors
-    /// When it has no such option or no such value: it would play on without a word.
+    /// When the option or the value does not exist: most engines would ignore the error.
     pub fn set(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
-        let Some(knob) = self.knob(name) else {
-            let names: Vec<&str> = self.knobs.iter().map(|knob| &*knob.name).collect();
+        let Some(option) = self.option(name) else {
+            let names: Vec<&str> = self.options.iter().map(|option| &*option.name).collect();
             bail!(
                 "{} has no option {name}; {}",
                 self.name,
@@ -129,48 +129,48 @@ impl Rival {
             );
         };
         ensure!(
-            knob.takes.fits(value),
-            "{name} of {} takes {}, and {value} is none of them",
+            option.kind.fits(value),
+            "{name} of {} takes {}, not {value}",
             self.name,
-            knob.takes
+            option.kind
         );
-        self.say(&format!("setoption name {name} value {value}"))?;
-        self.say("isready")?;
-        // As our own engine begins when it does not take a value.
-        let refusal = format!("info string {name}: ");
-        let mut refused = None;
-        while !self.hear("readyok", SILENCE, |line| {
-            refused = refused
+        self.send(&format!("setoption name {name} value {value}"))?;
+        self.send("isready")?;
+        // Our own engine reports a rejected value like this.
+        let prefix = format!("info string {name}: ");
+        let mut rejected = None;
+        while !self.read_line("readyok", LINE_TIMEOUT, |line| {
+            rejected = rejected
                 .take()
-                .or_else(|| line.strip_prefix(&refusal).map(str::to_owned));
+                .or_else(|| line.strip_prefix(&prefix).map(str::to_owned));
         })? {}
-        match refused {
+        match rejected {
             Some(why) => bail!("{} does not take {name}={value}: {why}", self.name),
             None => Ok(()),
         }
     }
 
-    /// Sets an option, if there is one of that name that takes numbers, to the nearest that it takes.
+    /// Sets a numeric option to the nearest valid value. Does nothing if there is no such option.
     ///
     /// # Errors
-    /// When the engine has gone.
-    pub fn offer(&mut self, name: &str, value: i64) -> anyhow::Result<()> {
-        let Some(Takes::Number(range)) = self.knob(name).map(|knob| &knob.takes) else {
+    /// When the engine has exited.
+    pub fn set_clamped(&mut self, name: &str, value: i64) -> anyhow::Result<()> {
+        let Some(OptionKind::Spin(range)) = self.option(name).map(|option| &option.kind) else {
             return Ok(());
         };
         let value = value.min(*range.end()).max(*range.start());
-        self.say(&format!("setoption name {name} value {value}"))
+        self.send(&format!("setoption name {name} value {value}"))
     }
 
-    fn knob(&self, name: &str) -> Option<&Knob> {
-        let mut knobs = self.knobs.iter();
-        knobs.find(|knob| knob.name.eq_ignore_ascii_case(name))
+    fn option(&self, name: &str) -> Option<&UciOption> {
+        let mut options = self.options.iter();
+        options.find(|option| option.name.eq_ignore_ascii_case(name))
     }
 
-    /// Forgets the game before; the next one starts here.
+    /// Starts a new game from this position.
     ///
     /// # Errors
-    /// When the engine has gone, or does not play Chess960 and is to.
+    /// When the engine has exited, or the game is Chess960 and the engine does not support it.
     pub fn new_game(&mut self, start: &Position) -> anyhow::Result<()> {
         let notation = start.castling_notation();
         if self.notation != notation {
@@ -179,107 +179,107 @@ impl Rival {
                 .with_context(|| format!("{} is a position of Chess960", start.fen()))?;
             self.notation = notation;
         }
-        self.say("ucinewgame")?;
-        self.say("isready")?;
-        while !self.hear("readyok", SILENCE, |_| ())? {}
+        self.send("ucinewgame")?;
+        self.send("isready")?;
+        while !self.read_line("readyok", LINE_TIMEOUT, |_| ())? {}
         Ok(())
     }
 
-    /// Its move, within limits as UCI writes them behind `go`, and how good the position is in its eyes.
+    /// Searches; `limits` are the arguments of `go`. Returns the move and its score.
     pub fn think(&mut self, game: &Game, limits: &str) -> anyhow::Result<(Move, Score)> {
         let moves = game.moves().iter();
         let moves: String = moves
             .map(|mv| format!(" {}", mv.uci(self.notation)))
             .collect();
         let start = game.initial().fen();
-        self.say(&format!("position fen {start} moves{moves}"))?;
-        self.say(&format!("go {limits}"))?;
+        self.send(&format!("position fen {start} moves{moves}"))?;
+        self.send(&format!("go {limits}"))?;
         let mut score = Score::Centipawns(0);
-        let mut answer = String::new();
-        while !self.hear("bestmove", SILENCE, |line| {
+        let mut best_line = String::new();
+        while !self.read_line("bestmove", LINE_TIMEOUT, |line| {
             score = score_of(line).unwrap_or(score);
-            answer = line.to_owned();
+            best_line = line.to_owned();
         })? {}
-        let uci = answer.split_whitespace().nth(1).unwrap_or_default();
+        let uci = best_line.split_whitespace().nth(1).unwrap_or_default();
         let mv = game.position().parse_uci(uci);
-        let said = || {
+        let context = || {
             let (name, fen) = (&self.name, game.position().fen());
-            format!("{name} said in {fen}: {}", answer.trim())
+            format!("{name} sent no legal move in {fen}: {}", best_line.trim())
         };
-        Ok((mv.with_context(said)?, score))
+        Ok((mv.with_context(context)?, score))
     }
 
-    fn say(&mut self, line: &str) -> anyhow::Result<()> {
-        // That a pipe is broken would be taken for the end of our own readers.
-        writeln!(self.input, "{line}").map_err(|_| anyhow!("{} has gone", self.name))
+    fn send(&mut self, line: &str) -> anyhow::Result<()> {
+        // Not the I/O error: a broken pipe would be mistaken for our own stdout being closed.
+        writeln!(self.input, "{line}").map_err(|_| anyhow!("{} has exited", self.name))
     }
 
-    /// Hears a line; whether it is the one that begins with this word.
-    fn hear(
+    /// Reads a line; returns whether it begins with this word.
+    fn read_line(
         &mut self,
         word: &str,
-        patience: Duration,
-        mut tell: impl FnMut(&str),
+        timeout: Duration,
+        mut on_line: impl FnMut(&str),
     ) -> anyhow::Result<bool> {
-        let line = self.lines.recv_timeout(patience).map_err(|end| {
+        let line = self.lines.recv_timeout(timeout).map_err(|end| {
             let name = &self.name;
             match end {
-                RecvTimeoutError::Disconnected => anyhow!("{name} has gone before it said {word}"),
+                RecvTimeoutError::Disconnected => anyhow!("{name} has exited before {word}"),
                 RecvTimeoutError::Timeout => {
-                    let seconds = patience.as_secs();
-                    anyhow!("{name} has said nothing for {seconds} s, and {word} was to come")
+                    let seconds = timeout.as_secs();
+                    anyhow!("{name} has sent nothing for {seconds} s, expected {word}")
                 }
             }
         })?;
-        tell(&line);
+        on_line(&line);
         Ok(line.split_whitespace().next() == Some(word))
     }
 }
 
-/// Passes on what is said, until nobody says anything any more or nobody listens.
-fn listen(output: ChildStdout, said: &Sender<String>) {
+/// Forwards the engine's output until it ends or the receiver is dropped.
+fn forward_lines(output: ChildStdout, sender: &Sender<String>) {
     let mut lines = BufReader::new(output).split(b'\n');
-    // Not every engine writes its author's name in UTF-8.
+    // Some engines write their author's name in other encodings than UTF-8.
     while let Some(Ok(line)) = lines.next()
-        && said
+        && sender
             .send(String::from_utf8_lossy(&line).into_owned())
             .is_ok()
     {}
 }
 
-impl Drop for Rival {
+impl Drop for UciEngine {
     fn drop(&mut self) {
-        // Where it has gone already there is nothing to do.
+        // The engine may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What an `option` line offers.
-fn knob(line: &str) -> Option<Knob> {
+/// Parses an `option` line.
+fn parse_option(line: &str) -> Option<UciOption> {
     let (name, rest) = line.strip_prefix("option name ")?.split_once(" type ")?;
     let after = |word: &str| {
         let mut words = rest.split_whitespace();
         words.find(|other| *other == word)?;
         words.next()?.parse().ok()
     };
-    let takes = match (rest.split_whitespace().next(), after("min"), after("max")) {
-        (_, Some(least), Some(most)) => Takes::Number(least..=most),
-        (Some("check"), ..) => Takes::OneOf(["true", "false"].map(str::to_owned).into()),
+    let kind = match (rest.split_whitespace().next(), after("min"), after("max")) {
+        (_, Some(least), Some(most)) => OptionKind::Spin(least..=most),
+        (Some("check"), ..) => OptionKind::Choice(["true", "false"].map(str::to_owned).into()),
         (Some("combo"), ..) => {
             let choices = rest
                 .split(" var ")
                 .skip(1)
                 .map(|choice| choice.trim().to_owned());
-            Takes::OneOf(choices.collect())
+            OptionKind::Choice(choices.collect())
         }
-        _ => Takes::Anything,
+        _ => OptionKind::Any,
     };
     let name = name.to_owned();
-    Some(Knob { name, takes })
+    Some(UciOption { name, kind })
 }
 
-/// The score of an `info` line about the best move.
+/// The score of an `info` line, if it is about the best move.
 fn score_of(line: &str) -> Option<Score> {
     let mut ranks = line
         .split_whitespace()
@@ -301,15 +301,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_read() {
+    fn option_lines_are_parsed() {
         let one_of = |choices: &[&str]| {
-            Takes::OneOf(choices.iter().map(|&choice| choice.to_owned()).collect())
+            OptionKind::Choice(choices.iter().map(|&choice| choice.to_owned()).collect())
         };
-        for (line, name, takes) in [
+        for (line, name, kind) in [
             (
                 "option name UCI_Elo type spin default 1350 min 1350 max 2850",
                 "UCI_Elo",
-                Takes::Number(1_350..=2_850),
+                OptionKind::Spin(1_350..=2_850),
             ),
             (
                 "option name Ponder type check default false",
@@ -324,22 +324,22 @@ mod tests {
             (
                 "option name Clear Hash type button",
                 "Clear Hash",
-                Takes::Anything,
+                OptionKind::Any,
             ),
             (
                 "option name Contempt type spin default 0 min -100 max 100",
                 "Contempt",
-                Takes::Number(-100..=100),
+                OptionKind::Spin(-100..=100),
             ),
         ] {
             let name = name.to_owned();
-            assert_eq!(knob(line), Some(Knob { name, takes }), "{line}");
+            assert_eq!(parse_option(line), Some(UciOption { name, kind }), "{line}");
         }
-        assert_eq!(knob("id name Option"), None);
+        assert_eq!(parse_option("id name Option"), None);
     }
 
     #[test]
-    fn scores_are_read() {
+    fn info_scores_are_parsed() {
         for (line, score) in [
             (
                 "info depth 3 score cp -17 nodes 9 pv e2e4",

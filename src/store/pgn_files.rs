@@ -1,4 +1,4 @@
-//! PGN files beside the records, for those who like files: each game when it is over.
+//! PGN files next to the records, written as games end.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -7,32 +7,32 @@ use std::path::{Path, PathBuf};
 use super::pgn::{Details, pgn_of};
 use super::reader::Record;
 
-/// How games are put into files.
+/// Grouping of games into files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grouping {
-    /// Each into one of its own.
+    /// One file per game.
     Game,
-    /// Those against the same opponent into one.
+    /// One file per opponent.
     Opponent,
-    /// Those of a month into one.
+    /// One file per month.
     Month,
-    /// All into one.
+    /// One file for all games.
     All,
 }
 
 /// PGN files in a directory.
 #[derive(Clone, Debug)]
-pub struct Files {
-    /// Where they are.
+pub struct PgnFiles {
+    /// The directory.
     pub directory: PathBuf,
-    /// What goes into which.
+    /// Grouping of games into files.
     pub grouping: Grouping,
-    /// What is said about the moves.
+    /// Comments on the moves.
     pub details: Details,
 }
 
-impl Files {
-    /// The file that a game belongs into.
+impl PgnFiles {
+    /// The file of a game.
     fn path(&self, record: &Record) -> PathBuf {
         let game = &record.game;
         let name = match self.grouping {
@@ -44,36 +44,36 @@ impl Files {
         self.directory.join(format!("{name}.pgn"))
     }
 
-    /// Writes a game of this server into its file.
+    /// Writes a game into its file.
     ///
     /// # Errors
-    /// When the disk does not take it; then no half of it is left.
-    pub(super) fn add(&self, record: &Record, server: &str) -> io::Result<()> {
+    /// When the file cannot be written; no partial game is left then.
+    pub(super) fn write_game(&self, record: &Record, server: &str) -> io::Result<()> {
         let text = pgn_of(record, server, self.details);
         fs::create_dir_all(&self.directory)?;
         let path = self.path(record);
         if self.grouping == Grouping::Game {
-            // A second try takes the place of the first.
+            // A second attempt replaces the first.
             return fs::write(&path, text).inspect_err(|_| drop(fs::remove_file(&path)));
         }
         append(&path, &text)
     }
 }
 
-/// Adds a game to a file, with an empty line before it.
+/// Appends a game to a file, with an empty line before it.
 fn append(path: &Path, text: &str) -> io::Result<()> {
     let mut file = File::options().create(true).append(true).open(path)?;
     let length = file.seek(SeekFrom::End(0))?;
     let gap = if length > 0 { "\n" } else { "" };
     let added = file.write_all(format!("{gap}{text}").as_bytes());
     if added.is_err() {
-        // Half a game would spoil the one behind it.
+        // A partial game would break the next one.
         file.set_len(length)?;
     }
     added
 }
 
-/// A name from outside as one for a file: nothing in it leads elsewhere, hides it, or is odd to type.
+/// Makes a name from outside safe as a file name: no directories, no hidden files, no unusual characters.
 pub(super) fn file_name(name: &str) -> String {
     let plain = |letter: char| match letter {
         letter if letter.is_ascii_alphanumeric() => letter,
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_nowhere_else() {
+    fn file_names_are_safe() {
         for (name, file) in [
             ("Anna-B_2", "Anna-B_2"),
             ("Stockfish level 3", "Stockfish_level_3"),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn games_in_a_file_have_an_empty_line_between_them() {
+    fn games_in_a_file_are_separated_by_empty_line() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("games.pgn");
         append(&path, "[Event \"a\"]\n\n*\n").unwrap();

@@ -1,23 +1,23 @@
-//! When a game of the engine against itself is over, and how long its moves may take.
+//! Game adjudication and node limits of self-play.
 
 use super::record::Outcome;
 use crate::chess::{Color, Game};
 use crate::engine::Limits;
 
-/// A search that runs away ends after so many times the soft limit.
-const HARD_LIMIT: u64 = 8;
+/// Ratio of the hard node limit to the soft one.
+const HARD_LIMIT_FACTOR: u64 = 8;
 
-/// A search of so many nodes, which then ends the iteration that is on.
-pub(super) fn limits(nodes: u64) -> Limits {
+/// Limits with this soft number of nodes, which finish the current iteration.
+pub(super) fn node_limits(nodes: u64) -> Limits {
     Limits {
         soft_nodes: Some(nodes),
-        nodes: Some(nodes.saturating_mul(HARD_LIMIT)),
+        nodes: Some(nodes.saturating_mul(HARD_LIMIT_FACTOR)),
         ..Limits::default()
     }
 }
 
-/// The result that the rules give; the third repetition counts as the end.
-pub(super) fn by_rule(game: &Game) -> Option<Outcome> {
+/// The result by the rules; threefold repetition ends the game.
+pub(super) fn outcome_by_rules(game: &Game) -> Option<Outcome> {
     let position = game.position();
     if position.is_checkmate() {
         return Some(won_by(!position.turn()));
@@ -25,16 +25,16 @@ pub(super) fn by_rule(game: &Game) -> Option<Outcome> {
     (game.termination().is_some() || game.repetitions() >= 3).then_some(Outcome::Draw)
 }
 
-/// For how many plies in a row the scores have said that one side is winning.
+/// Consecutive plies with a winning score for the same side.
 #[derive(Default)]
-pub(super) struct Streak {
-    /// Of White, negative of Black.
+pub(super) struct WinStreak {
+    /// Positive for White, negative for Black.
     plies: i32,
 }
 
-impl Streak {
-    /// The next ply's score, for White, says it from so many centipawns on.
-    pub fn see(&mut self, white: i32, winning: i32) {
+impl WinStreak {
+    /// Adds a ply with this score for White; `winning` is the threshold in centipawns.
+    pub fn add_score(&mut self, white: i32, winning: i32) {
         let side = i32::from(white >= winning) - i32::from(white <= -winning);
         self.plies = if side == 0 || self.plies.signum() == -side {
             side
@@ -43,7 +43,7 @@ impl Streak {
         };
     }
 
-    /// Who has won, if so many plies are enough.
+    /// The result, once the streak has `enough` plies.
     pub fn outcome(&self, enough: u32) -> Option<Outcome> {
         let winner = if self.plies > 0 {
             Color::White
@@ -67,10 +67,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_streak_ends_with_a_score_that_says_otherwise() {
+    fn win_streak_ends_with_a_lower_score() {
         let after = |scores: &[i32]| {
-            let mut streak = Streak::default();
-            scores.iter().for_each(|score| streak.see(*score, 100));
+            let mut streak = WinStreak::default();
+            scores
+                .iter()
+                .for_each(|score| streak.add_score(*score, 100));
             streak.outcome(3)
         };
         assert_eq!(after(&[]), None);

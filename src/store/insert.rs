@@ -1,28 +1,28 @@
-//! What an event puts into the file.
+//! Inserts events into the database.
 
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
-use super::score::expectation;
+use super::score::expected_score;
 use crate::chess::{Color, Position};
 use crate::events::{
     Challenge, Event, GameFinished, GameStarted, Moved, Offer, Player, Score, TimeControl,
 };
 
-/// The longest text of others that is kept, in characters.
-const LONGEST: usize = 500;
+/// Upper limit of a text from others, in characters.
+const MAX_TEXT_CHARS: usize = 500;
 
-/// The longest expected line that is kept, in half-moves.
-const LINE: usize = 12;
+/// Upper limit of a principal variation, in plies.
+const MAX_PV_PLIES: usize = 12;
 
-/// Notes that belong to no game are kept for this long.
-const NOTES_KEPT: Duration = Duration::from_secs(30 * 86_400);
+/// How long notes without a game are kept.
+const NOTE_RETENTION: Duration = Duration::from_secs(30 * 86_400);
 
-/// The half-moves that an opening is known by.
-const OPENING: usize = 4;
+/// Plies that identify an opening.
+const OPENING_PLIES: usize = 4;
 
-/// Whether an event is one for the file.
+/// Whether an event is recorded.
 pub(super) fn is_recorded(event: &Event) -> bool {
     match event {
         Event::OfAccount { event, .. } => is_recorded(event),
@@ -36,57 +36,57 @@ pub(super) fn is_recorded(event: &Event) -> bool {
     }
 }
 
-/// Writes down what happened at this moment. With `filed`, games that end are to be written as PGN, too.
-pub(super) fn enter(db: &Connection, at: i64, event: &Event, filed: bool) -> Result<()> {
+/// Inserts an event of this time. With `write_pgn`, games that end are marked for the PGN files.
+pub(super) fn insert_event(db: &Connection, at: i64, event: &Event, write_pgn: bool) -> Result<()> {
     match event {
-        Event::GameStarted(start) => begin(db, at, start),
-        Event::Moved(moved) => add_move(db, at, moved),
-        Event::TakenBack { game, ply } => take_back(db, at, game, *ply),
-        Event::GameFinished(end) => finish(db, at, end, filed),
-        Event::Challenge(challenge) => decide(db, at, challenge),
-        Event::DrawOffered { game, by } => note(db, at, Some(game), "draw-offer", by.key()),
+        Event::GameStarted(start) => insert_game(db, at, start),
+        Event::Moved(moved) => insert_move(db, at, moved),
+        Event::TakenBack { game, ply } => delete_taken_back(db, at, game, *ply),
+        Event::GameFinished(end) => finish_game(db, at, end, write_pgn),
+        Event::Challenge(challenge) => insert_decision(db, at, challenge),
+        Event::DrawOffered { game, by } => insert_note(db, at, Some(game), "draw-offer", by.key()),
         Event::TakebackAsked {
             game,
             by,
             asked: true,
-        } => note(db, at, Some(game), "takeback-asked", by.key()),
+        } => insert_note(db, at, Some(game), "takeback-asked", by.key()),
         Event::TakebackAsked { asked: false, .. } => Ok(()),
         Event::Declined { game, by, offer } => {
             let kind = match offer {
                 Offer::Draw => "draw-declined",
                 Offer::Takeback => "takeback-declined",
             };
-            note(db, at, Some(game), kind, by.key())
+            insert_note(db, at, Some(game), kind, by.key())
         }
         Event::OpponentGone { game, gone } => {
             let text = if *gone { "gone" } else { "back" };
-            note(db, at, Some(game), "opponent", text)
+            insert_note(db, at, Some(game), "opponent", text)
         }
         Event::Chat {
             game,
             room,
             from,
             text,
-        } => note(
+        } => insert_note(
             db,
             at,
             Some(game),
             "chat",
             &format!("{room} {from}: {text}"),
         ),
-        Event::Online { account, .. } => note(db, at, None, "online", &account.name),
-        Event::Offline { reason, .. } => note(db, at, None, "offline", reason),
+        Event::Online { account, .. } => insert_note(db, at, None, "online", &account.name),
+        Event::Offline { reason, .. } => insert_note(db, at, None, "offline", reason),
         Event::OfAccount { account, event } => match &**event {
             Event::Offline { reason, .. } => {
-                note(db, at, None, "offline", &format!("{account}: {reason}"))
+                insert_note(db, at, None, "offline", &format!("{account}: {reason}"))
             }
-            event => enter(db, at, event, filed),
+            event => insert_event(db, at, event, write_pgn),
         },
         Event::Note {
             severity,
             game,
             text,
-        } => note(db, at, game.as_deref(), severity.key(), text),
+        } => insert_note(db, at, game.as_deref(), severity.key(), text),
         Event::Thinking { .. }
         | Event::Idle { .. }
         | Event::Draining { .. }
@@ -96,20 +96,20 @@ pub(super) fn enter(db: &Connection, at: i64, event: &Event, filed: bool) -> Res
     }
 }
 
-/// Takes out what nobody will ask for any more.
+/// Deletes old notes that belong to no game.
 pub(super) fn prune(db: &Connection, now: i64) -> Result<()> {
-    let old = now.saturating_sub(NOTES_KEPT.as_millis() as i64);
+    let old = now.saturating_sub(NOTE_RETENTION.as_millis() as i64);
     db.execute("DELETE FROM note WHERE game IS NULL AND at < ?1", [old])?;
     Ok(())
 }
 
-fn begin(db: &Connection, at: i64, start: &GameStarted) -> Result<()> {
+fn insert_game(db: &Connection, at: i64, start: &GameStarted) -> Result<()> {
     let (us, them) = match start.our_color {
         Color::White => (&start.white, &start.black),
         Color::Black => (&start.black, &start.white),
     };
     if start.plies == 0 {
-        // A simulator that was started anew gives the same ids again.
+        // A restarted simulator reuses game ids.
         db.execute(
             "DELETE FROM game WHERE id = ?1 AND finished IS NOT NULL",
             [&start.game],
@@ -152,10 +152,10 @@ fn begin(db: &Connection, at: i64, start: &GameStarted) -> Result<()> {
 }
 
 fn expected(us: &Player, them: &Player) -> Option<f64> {
-    Some(expectation(us.rating?.into(), them.rating?.into()))
+    Some(expected_score(us.rating?.into(), them.rating?.into()))
 }
 
-/// Base and increment in seconds, or days.
+/// Base time and increment in seconds, or days per move.
 fn time_control(time_control: TimeControl) -> (Option<i64>, Option<i64>, Option<u32>) {
     match time_control {
         TimeControl::Clock { base, increment } => {
@@ -167,20 +167,19 @@ fn time_control(time_control: TimeControl) -> (Option<i64>, Option<i64>, Option<
     }
 }
 
-/// The number of a game, if its beginning was written down.
-fn number(db: &Connection, game: &str) -> Result<Option<i64>> {
+/// The row of a game, if its start was recorded.
+fn game_seq(db: &Connection, game: &str) -> Result<Option<i64>> {
     db.query_row("SELECT seq FROM game WHERE id = ?1", [game], |row| {
         row.get(0)
     })
     .optional()
 }
 
-fn add_move(db: &Connection, at: i64, moved: &Moved) -> Result<()> {
-    let Some(game) = number(db, &moved.game)? else {
+fn insert_move(db: &Connection, at: i64, moved: &Moved) -> Result<()> {
+    let Some(game) = game_seq(db, &moved.game)? else {
         return Ok(());
     };
-    // After a restart the moves come again, with nothing but themselves: then what is there stays, unless it was taken
-    // back meanwhile.
+    // After a restart the moves come again without details: keep the recorded ones, unless they were taken back meanwhile.
     let known: Option<String> = db
         .query_row(
             "SELECT uci FROM move WHERE game = ?1 AND ply = ?2",
@@ -191,7 +190,7 @@ fn add_move(db: &Connection, at: i64, moved: &Moved) -> Result<()> {
     if known.as_deref() == Some(&moved.uci) {
         return Ok(());
     }
-    forget_from(db, game, moved.ply)?;
+    delete_moves_from(db, game, moved.ply)?;
     let clock = match moved.by {
         Color::White => moved.wtime,
         Color::Black => moved.btime,
@@ -203,12 +202,12 @@ fn add_move(db: &Connection, at: i64, moved: &Moved) -> Result<()> {
         Some(Score::Mate(moves)) => (None, Some(moves)),
         None => (None, None),
     };
-    let line = searched
+    let pv = searched
         .filter(|thought| !thought.pv.is_empty())
-        .map(|thought| thought.pv[..thought.pv.len().min(LINE)].join(" "));
+        .map(|thought| thought.pv[..thought.pv.len().min(MAX_PV_PLIES)].join(" "));
     db.execute(
         "INSERT INTO move (
-             game, ply, uci, at, clock_ms, source, cp, mate, depth, seldepth, nodes, thought_us, line,
+             game, ply, uci, at, clock_ms, source, cp, mate, depth, seldepth, nodes, search_us, pv,
              to_post_us, round_trip_us
          )
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
@@ -225,7 +224,7 @@ fn add_move(db: &Connection, at: i64, moved: &Moved) -> Result<()> {
             searched.map(|thought| thought.seldepth),
             searched.map(|thought| thought.nodes as i64),
             searched.map(|thought| micros(thought.elapsed)),
-            line,
+            pv,
             moved.timing.map(|timing| micros(timing.to_post)),
             moved.timing.map(|timing| micros(timing.round_trip)),
         ],
@@ -237,7 +236,7 @@ fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
-fn forget_from(db: &Connection, game: i64, ply: u32) -> Result<()> {
+fn delete_moves_from(db: &Connection, game: i64, ply: u32) -> Result<()> {
     db.execute(
         "DELETE FROM move WHERE game = ?1 AND ply >= ?2",
         params![game, ply],
@@ -253,17 +252,17 @@ fn set_plies(db: &Connection, game: i64, plies: u32) -> Result<()> {
     Ok(())
 }
 
-fn take_back(db: &Connection, at: i64, game: &str, ply: u32) -> Result<()> {
-    let Some(number) = number(db, game)? else {
+fn delete_taken_back(db: &Connection, at: i64, game: &str, ply: u32) -> Result<()> {
+    let Some(seq) = game_seq(db, game)? else {
         return Ok(());
     };
-    forget_from(db, number, ply + 1)?;
-    set_plies(db, number, ply)?;
-    note(db, at, Some(game), "takeback", "")
+    delete_moves_from(db, seq, ply + 1)?;
+    set_plies(db, seq, ply)?;
+    insert_note(db, at, Some(game), "takeback", "")
 }
 
-fn finish(db: &Connection, at: i64, end: &GameFinished, filed: bool) -> Result<()> {
-    let head = db
+fn finish_game(db: &Connection, at: i64, end: &GameFinished, write_pgn: bool) -> Result<()> {
+    let row = db
         .query_row(
             "SELECT seq, color, variant, initial_fen FROM game WHERE id = ?1",
             [&end.game],
@@ -275,30 +274,30 @@ fn finish(db: &Connection, at: i64, end: &GameFinished, filed: bool) -> Result<(
             },
         )
         .optional()?;
-    let Some((game, ours, variant, fen)) = head else {
+    let Some((game, ours, variant, fen)) = row else {
         return Ok(());
     };
-    let told: Vec<&str> = end.moves.split(' ').filter(|uci| !uci.is_empty()).collect();
-    let kept = known(db, game)?;
-    // Who has heard of the end alone knows no moves. Those that were taken back are gone already.
-    let moves: Vec<&str> = match told.is_empty() {
+    let reported: Vec<&str> = end.moves.split(' ').filter(|uci| !uci.is_empty()).collect();
+    let recorded = recorded_moves(db, game)?;
+    // An event without moves only reports the end. Moves that were taken back are deleted already.
+    let moves: Vec<&str> = match reported.is_empty() {
         true => (1..)
-            .zip(&kept)
+            .zip(&recorded)
             .map_while(|(ply, (at, uci))| (ply == *at).then_some(uci.as_str()))
             .collect(),
-        false => told,
+        false => reported,
     };
-    complete(db, game, &kept, &moves)?;
+    complete_moves(db, game, &recorded, &moves)?;
     let points = match (end.winner, end.result.as_str()) {
         (Some(winner), _) if winner.key() == ours => Some(2),
         (Some(_), _) => Some(0),
         (None, "1/2-1/2") => Some(1),
         (None, _) => None,
     };
-    let ordinary = variant == "standard" && fen.is_none() && moves.len() >= OPENING;
-    let opening = ordinary.then(|| moves[..OPENING].join(" "));
-    let parity = our_parity(&ours, fen.as_deref());
-    let left: Option<i64> = db
+    let is_standard = variant == "standard" && fen.is_none() && moves.len() >= OPENING_PLIES;
+    let opening = is_standard.then(|| moves[..OPENING_PLIES].join(" "));
+    let parity = our_ply_parity(&ours, fen.as_deref());
+    let final_clock: Option<i64> = db
         .query_row(
             "SELECT clock_ms FROM move WHERE game = ?1 AND ply % 2 = ?2 AND clock_ms IS NOT NULL
              ORDER BY ply DESC LIMIT 1",
@@ -309,7 +308,7 @@ fn finish(db: &Connection, at: i64, end: &GameFinished, filed: bool) -> Result<(
     db.execute(
         "UPDATE game SET
              finished = coalesce(finished, ?2), status = ?3, result = ?4, points = ?5, plies = ?6, opening = ?7,
-             left_ms = ?8, unfiled = ?9,
+             final_clock_ms = ?8, pgn_pending = ?9,
              round_trip_us = (SELECT CAST(avg(round_trip_us) AS INTEGER) FROM move WHERE game = ?1)
          WHERE seq = ?1",
         params![
@@ -320,28 +319,33 @@ fn finish(db: &Connection, at: i64, end: &GameFinished, filed: bool) -> Result<(
             points,
             moves.len() as i64,
             opening,
-            left,
-            filed && !moves.is_empty(),
+            final_clock,
+            write_pgn && !moves.is_empty(),
         ],
     )?;
     Ok(())
 }
 
-/// The moves that we were told of while they were made, by their plies.
-fn known(db: &Connection, game: i64) -> Result<Vec<(u32, String)>> {
+/// The recorded moves with their plies.
+fn recorded_moves(db: &Connection, game: i64) -> Result<Vec<(u32, String)>> {
     let mut statement = db.prepare("SELECT ply, uci FROM move WHERE game = ?1 ORDER BY ply")?;
     let rows = statement.query_map([game], |row| Ok((row.get(0)?, row.get(1)?)))?;
     rows.collect()
 }
 
-/// Adds the moves that nobody told us of while they were made: while the queue was full, or after a restart.
-fn complete(db: &Connection, game: i64, known: &[(u32, String)], moves: &[&str]) -> Result<()> {
-    let stands = |ply: u32, uci: &str| moves.get(ply as usize - 1) == Some(&uci);
-    let wrong = known.iter().find(|(ply, uci)| !stands(*ply, uci));
+/// Adds moves that were not recorded when they were played: while the queue was full, or before a restart.
+fn complete_moves(
+    db: &Connection,
+    game: i64,
+    recorded: &[(u32, String)],
+    moves: &[&str],
+) -> Result<()> {
+    let matches = |ply: u32, uci: &str| moves.get(ply as usize - 1) == Some(&uci);
+    let wrong = recorded.iter().find(|(ply, uci)| !matches(*ply, uci));
     if let Some((ply, _)) = wrong {
-        forget_from(db, game, *ply)?;
+        delete_moves_from(db, game, *ply)?;
     }
-    if known.len() == moves.len() && wrong.is_none() {
+    if recorded.len() == moves.len() && wrong.is_none() {
         return Ok(());
     }
     let mut statement =
@@ -352,20 +356,20 @@ fn complete(db: &Connection, game: i64, known: &[(u32, String)], moves: &[&str])
     Ok(())
 }
 
-/// What is left of the numbers of our moves when they are divided by two.
-fn our_parity(ours: &str, initial_fen: Option<&str>) -> i64 {
+/// The parity of the plies of our moves.
+fn our_ply_parity(ours: &str, initial_fen: Option<&str>) -> i64 {
     let first = initial_fen
         .and_then(|fen| Position::from_fen(fen).ok())
         .map_or(Color::White, |position| position.turn());
     i64::from(first.key() == ours)
 }
 
-fn decide(db: &Connection, at: i64, challenge: &Challenge) -> Result<()> {
+fn insert_decision(db: &Connection, at: i64, challenge: &Challenge) -> Result<()> {
     let decision = challenge.decision.key();
     let (base, increment, days) = time_control(challenge.time_control);
     db.execute(
         "INSERT INTO decision (
-             at, challenge, challenger, title, rating, provisional, dest, base_s, increment_s, days, variant, rated,
+             at, challenge, challenger, title, rating, provisional, dest_user, base_s, increment_s, days, variant, rated,
              decision, reason
          )
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
@@ -389,10 +393,10 @@ fn decide(db: &Connection, at: i64, challenge: &Challenge) -> Result<()> {
     Ok(())
 }
 
-fn note(db: &Connection, at: i64, game: Option<&str>, kind: &str, text: &str) -> Result<()> {
+fn insert_note(db: &Connection, at: i64, game: Option<&str>, kind: &str, text: &str) -> Result<()> {
     let game = match game {
-        // What belongs to a game that is not in the file belongs nowhere.
-        Some(id) => match number(db, id)? {
+        // Notes of games that are not recorded are dropped.
+        Some(id) => match game_seq(db, id)? {
             None => return Ok(()),
             known => known,
         },
@@ -407,5 +411,5 @@ fn note(db: &Connection, at: i64, game: Option<&str>, kind: &str, text: &str) ->
 }
 
 fn clip(text: &str) -> String {
-    text.chars().take(LONGEST).collect()
+    text.chars().take(MAX_TEXT_CHARS).collect()
 }
