@@ -3,7 +3,7 @@
 use crate::bot::commands::{Refused, time_control};
 use crate::config::{Joining, Pattern, fault_of};
 use crate::lichess::model::address::{self, Page};
-use crate::lichess::model::{ArenaId, ColorWish, GameId, TimeControl, Username, Variant};
+use crate::lichess::model::{ArenaId, ColorChoice, GameId, TimeControl, Username, Variant};
 
 /// The days for a move that Lichess has.
 const DAYS: [u32; 7] = [1, 2, 3, 5, 7, 10, 14];
@@ -91,8 +91,8 @@ pub fn variant(text: &str) -> Result<Variant, Refused> {
 ///
 /// # Errors
 /// When it is none.
-pub fn color(text: &str) -> Result<ColorWish, Refused> {
-    let wishes = [ColorWish::White, ColorWish::Black, ColorWish::Random];
+pub fn color(text: &str) -> Result<ColorChoice, Refused> {
+    let wishes = [ColorChoice::White, ColorChoice::Black, ColorChoice::Random];
     let wish = wishes.into_iter().find(|wish| wish.key() == text);
     wish.ok_or_else(|| Refused(format!("`{text}` is not white, black or random")))
 }

@@ -15,7 +15,7 @@ use super::records::Refusal;
 use super::replayed::ending;
 use super::wire::Player;
 use crate::events::Color;
-use crate::store::{self, Filter, Order, Outcome, Sort, day};
+use crate::store::{self, Filter, Order, Outcome, Sort, utc_day_start};
 
 /// Games in a list where nobody says how many, and the most.
 const LISTED: u32 = 50;
@@ -24,7 +24,7 @@ const MOST_LISTED: u32 = 500;
 /// Groups of a kind in statistics: those with the most games.
 const GROUPS: usize = 100;
 
-/// A day, in milliseconds.
+/// A utc_day_start, in milliseconds.
 const DAY_MS: i64 = 86_400_000;
 
 /// What a page asks for; an empty text is as good as none.
@@ -87,8 +87,8 @@ impl Question {
         let skip = read("offset", &self.offset, number)?;
         let most = read("limit", &self.limit, number)?;
         Ok(store::Page {
-            skip: skip.unwrap_or(0),
-            most: most.unwrap_or(LISTED).min(MOST_LISTED),
+            offset: skip.unwrap_or(0),
+            limit: most.unwrap_or(LISTED).min(MOST_LISTED),
         })
     }
 }
@@ -111,11 +111,11 @@ fn truth(text: &str) -> Result<bool, String> {
         .map_err(|_| "expected true or false".to_owned())
 }
 
-/// Milliseconds since 1970, or a day, of which this comes on top.
+/// Milliseconds since 1970, or a utc_day_start, of which this comes on top.
 fn moment(text: &str, beyond: i64) -> Result<i64, String> {
     match text.parse() {
         Ok(millis) => Ok(millis),
-        Err(_) => Ok(day(text)?.saturating_add(beyond)),
+        Err(_) => Ok(utc_day_start(text)?.saturating_add(beyond)),
     }
 }
 
@@ -182,7 +182,7 @@ pub(super) async fn games(
 ) -> Result<Json<Listed>, Refusal> {
     let (filter, order, page) = (question.filter()?, question.order()?, question.page()?);
     let listed = house.records.ask(move |reader| {
-        let games = reader.games_in(order, &filter, page)?.into_iter();
+        let games = reader.games_in_order(order, &filter, page)?.into_iter();
         let row = |game| {
             let change = reader.rating_change(&game)?;
             Ok(Row::of(game, change))
@@ -240,7 +240,7 @@ impl From<store::Timing> for Timing {
             speed: timing.speed,
             games: timing.games,
             flagged: timing.flagged,
-            left_ms: timing.left.map(millis),
+            left_ms: timing.final_clock.map(millis),
             round_trip_ms: timing.round_trip.map(millis),
         }
     }

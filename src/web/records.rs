@@ -136,7 +136,7 @@ impl Records {
         self.ask(|reader| {
             let page = store::Page::first(LATELY);
             let decisions = reader.decisions(page)?.into_iter();
-            let incidents = reader.incidents(page)?.into_iter();
+            let incidents = reader.notes(page)?.into_iter();
             let tournaments = reader.tournaments(page)?;
             let several = tournaments
                 .iter()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::table::Table;
 use super::wire::{Arena, Challenge, Ending, GAME_ROOM, Line, Note};
 use crate::events::{self, ArenaStage, Color, GameStarted, Score, Severity, Source};
-use crate::store::{self, Attended, Decided, Incident, Outcome, Played, Record};
+use crate::store::{self, ArenaResult, ChallengeDecision, Outcome, MoveRecord, Record};
 
 /// A game of the records as the page shows it, move by move.
 pub(super) fn replayed(record: &Record, server: &str) -> Table {
@@ -34,7 +34,7 @@ pub(super) fn replayed(record: &Record, server: &str) -> Table {
         }
         table.add_thought(report(played).as_ref());
     }
-    for incident in &record.incidents {
+    for incident in &record.notes {
         recount(&mut table, incident);
     }
     let outcome = match game.outcome {
@@ -78,9 +78,9 @@ pub(super) fn ending(game: &store::Game, status: &str) -> events::GameFinished {
 }
 
 /// What was thought of a move of ours.
-fn report(played: &Played) -> Option<events::Report> {
+fn report(played: &MoveRecord) -> Option<events::Report> {
     let micros = |micros: i64| Duration::from_micros(micros.max(0).unsigned_abs());
-    let line = played.line.as_deref().unwrap_or_default();
+    let line = played.pv.as_deref().unwrap_or_default();
     Some(events::Report {
         source: match played.source.as_deref()? {
             "book" => Source::Book,
@@ -96,13 +96,13 @@ fn report(played: &Played) -> Option<events::Report> {
         nodes: played.nodes.unwrap_or(0).max(0).unsigned_abs(),
         hashfull: 0,
         ordering: None,
-        elapsed: micros(played.thought_us.unwrap_or(0)),
+        elapsed: micros(played.search_us.unwrap_or(0)),
         pv: line.split_whitespace().map(str::to_owned).collect(),
     })
 }
 
-impl From<Decided> for Challenge {
-    fn from(decided: Decided) -> Self {
+impl From<ChallengeDecision> for Challenge {
+    fn from(decided: ChallengeDecision) -> Self {
         Self {
             at: decided.at.unsigned_abs(),
             id: decided.challenge,
@@ -118,7 +118,7 @@ impl From<Decided> for Challenge {
 }
 
 /// A tournament of which nothing but our games is known.
-pub(super) fn attended(attended: Attended, several: bool) -> Arena {
+pub(super) fn attended(attended: ArenaResult, several: bool) -> Arena {
     let [won, drawn, lost] = attended.score;
     Arena {
         name: attended.tournament.clone(),
@@ -132,8 +132,8 @@ pub(super) fn attended(attended: Attended, several: bool) -> Arena {
     }
 }
 
-impl From<Incident> for Note {
-    fn from(incident: Incident) -> Self {
+impl From<store::Note> for Note {
+    fn from(incident: store::Note) -> Self {
         let (severity, text) = match incident.kind.as_str() {
             "online" => (Severity::Info, format!("online as {}", incident.text)),
             "offline" => (Severity::Warning, format!("offline: {}", incident.text)),
@@ -152,7 +152,7 @@ impl From<Incident> for Note {
 }
 
 /// What was said, offered and declined.
-fn recount(table: &mut Table, incident: &Incident) {
+fn recount(table: &mut Table, incident: &store::Note) {
     let text = match incident.kind.as_str() {
         "chat" => return table.say(said(incident)),
         "draw-offer" => "offered a draw",
@@ -180,7 +180,7 @@ fn recount(table: &mut Table, incident: &Incident) {
 }
 
 /// A line of chat as the records have it: `player Anna: hello`.
-fn said(incident: &Incident) -> Line {
+fn said(incident: &store::Note) -> Line {
     let (room, rest) = incident.text.split_once(' ').unwrap_or_default();
     let (from, text) = rest.split_once(": ").unwrap_or_default();
     Line {

@@ -373,7 +373,7 @@ impl Account {
 /// would abort it.
 pub(super) async fn take_back(client: &Client, id: &ChallengeId) -> Result<bool, Failure> {
     let is_accepted = async || {
-        let shown = client.show_challenge(id).await;
+        let shown = client.challenge_by_id(id).await;
         shown.is_ok_and(|shown| shown.status == ChallengeStatus::Accepted)
     };
     if is_accepted().await {
@@ -382,7 +382,7 @@ pub(super) async fn take_back(client: &Client, id: &ChallengeId) -> Result<bool,
     match client.cancel(id).await {
         Ok(()) => Ok(true),
         // It may have been accepted between the two.
-        Err(failure) if failure.word().is_some() && is_accepted().await => Ok(false),
+        Err(failure) if failure.lichess_error().is_some() && is_accepted().await => Ok(false),
         Err(failure) => Err(failure),
     }
 }
@@ -440,7 +440,7 @@ pub(super) fn refusal(answer: &Challenge) -> (Decision, String) {
 
 /// Whether a challenge of ours is for a bot.
 pub(super) fn is_for_bot(challenge: &Challenge) -> bool {
-    challenge.dest_user.as_ref().is_some_and(Challenger::is_bot)
+    challenge.dest_user.as_ref().is_some_and(ChallengeUser::is_bot)
 }
 
 #[cfg(test)]

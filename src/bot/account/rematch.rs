@@ -19,7 +19,7 @@ use crate::clock;
 use crate::events::Decision;
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{Challenge, GameId, Username};
-use crate::lichess::retry::Kind;
+use crate::lichess::retry::RequestKind;
 
 /// How long our offer waits for an answer: less than its place is kept.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -213,7 +213,7 @@ impl Account {
         let client = self.house.client.clone();
         self.errands.spawn(async move {
             let id = &challenge.id;
-            let taken_back = insist(Kind::Answer, || outgoing::take_back(&client, id)).await;
+            let taken_back = insist(RequestKind::Answer, || outgoing::take_back(&client, id)).await;
             TaskResult::TakenBack(challenge, why, taken_back)
         });
     }

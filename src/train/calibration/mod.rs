@@ -18,7 +18,7 @@ use super::options::{Anchor, CalibrateOptions};
 use super::signal::stop_on_signal;
 use super::uci_engine::UciEngine;
 use crate::chess::{Color, Game};
-use crate::engine::{Elo, Limits, Setting, Solo, Strength};
+use crate::engine::{Elo, Limits, Setting, Searcher, Strength};
 use crate::progress::Progress;
 
 /// A level and its opponent.
@@ -75,7 +75,7 @@ pub fn run(options: &CalibrateOptions) -> anyhow::Result<()> {
         worker,
         |(at, points)| {
             stats[at].add(points?);
-            progress.tell(|| {
+            progress.show(|| {
                 let games: u64 = stats.iter().map(MatchStats::count).sum();
                 format!("{games} of {} games", 2 * count * options.games.div_ceil(2))
             });
@@ -106,15 +106,15 @@ fn pairings(levels: &[Elo], anchors: &[Anchor], near: u16) -> Vec<Pairing> {
 /// Engines of one thread.
 struct Engines<'a> {
     options: &'a CalibrateOptions,
-    player: Solo,
-    opponent: Solo,
+    player: Searcher,
+    opponent: Searcher,
     /// Started on first use.
     engine: Option<UciEngine>,
 }
 
 impl<'a> Engines<'a> {
     fn new(options: &'a CalibrateOptions) -> Engines<'a> {
-        let solo = || Solo::new(HASH_MIB, &Setting::default());
+        let solo = || Searcher::new(HASH_MIB, &Setting::default());
         Engines {
             options,
             player: solo(),
@@ -151,8 +151,8 @@ impl<'a> Engines<'a> {
                     let opponent_limits = limits_of(level);
                     let think = |side: usize, game: &Game| {
                         let thought = match side {
-                            0 => self.player.think(game, &player_limits),
-                            _ => self.opponent.think(game, &opponent_limits),
+                            0 => self.player.search(game, &player_limits),
+                            _ => self.opponent.search(game, &opponent_limits),
                         };
                         anyhow::Ok(thought.mv.map(|mv| (mv, thought.score)))
                     };
@@ -175,7 +175,7 @@ impl<'a> Engines<'a> {
                         if side > 0 {
                             return engine.think(game, &nodes).map(Some);
                         }
-                        let thought = self.player.think(game, &player_limits);
+                        let thought = self.player.search(game, &player_limits);
                         Ok(thought.mv.map(|mv| (mv, thought.score)))
                     };
                     pair::play_game(think, game, first)?
