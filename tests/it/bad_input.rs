@@ -81,7 +81,7 @@ macro_rules! tests {
         })*
 
         #[test]
-        fn every_target_is_tried_here() {
+        fn every_fuzz_target_is_covered() {
             let tried = [$(stringify!($name)),*];
             let all = BODIES.map(|(name, _)| name);
             assert_eq!(all[..], tried[..]);

@@ -45,12 +45,12 @@ fn commands(command: &clap::Command, path: &[String]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_definitions_are_sound() {
+fn cli_definitions_are_valid() {
     Cli::command().debug_assert();
 }
 
 #[test]
-fn every_command_has_help_with_an_example() {
+fn help_of_every_command_has_example() {
     let all = commands(&Cli::command(), &[]);
     assert!(all.len() >= 13, "{all:?}");
     for path in all {
@@ -133,7 +133,7 @@ fn wrong_usage_exits_with_2() {
 }
 
 #[test]
-fn a_rehearsal_does_not_play_elsewhere() {
+fn fault_injection_outside_simulator_is_rejected() {
     for switch in [
         ["--time-scale", "2"],
         ["--engine-panics", "0"],
@@ -146,13 +146,13 @@ fn a_rehearsal_does_not_play_elsewhere() {
             .unwrap();
         assert_eq!(output.status.code(), Some(78), "{output:?}");
         let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains("are for rehearsals"), "{said}");
+        assert!(said.contains("are for tests against a simulator"), "{said}");
         assert!(said.contains("lichess.invalid"), "{said}");
     }
 }
 
 #[test]
-fn scripts_that_ship_are_listed() {
+fn help_lists_embedded_scripts() {
     let list = stdout(&["sim", "--faults", "list"]);
     let lines: Vec<&str> = list.lines().collect();
     assert_eq!(lines.len(), 17);
@@ -164,7 +164,7 @@ fn scripts_that_ship_are_listed() {
 }
 
 #[test]
-fn the_version_is_the_package_s() {
+fn version_is_that_of_package() {
     assert_eq!(
         stdout(&["--version"]),
         format!("knightwatch {}\n", env!("CARGO_PKG_VERSION"))
@@ -172,7 +172,7 @@ fn the_version_is_the_package_s() {
 }
 
 #[test]
-fn perft_counts() {
+fn perft_prints_node_count() {
     let counted = stdout(&["perft", "4"]);
     assert!(counted.starts_with("Nodes: 197281\n"), "{counted}");
     let kiwipete = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
@@ -188,7 +188,7 @@ fn perft_counts() {
 }
 
 #[test]
-fn a_stdout_without_room_is_told() {
+fn full_stdout_is_reported() {
     let full = std::fs::File::options().write(true).open("/dev/full");
     let output = knightwatch(&["perft", "3"]).stdout(full.unwrap()).output();
     let output = output.unwrap();
@@ -198,7 +198,7 @@ fn a_stdout_without_room_is_told() {
 }
 
 #[test]
-fn a_closed_stdout_is_no_reason_to_complain() {
+fn closed_stdout_ends_silently() {
     let mut child = knightwatch(&["perft", "5", "--divide"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -211,7 +211,7 @@ fn a_closed_stdout_is_no_reason_to_complain() {
 }
 
 #[test]
-fn bench_ends_with_its_signature() {
+fn bench_prints_signature_last() {
     let printed = stdout(&["bench"]);
     let last: Vec<&str> = printed.lines().last().unwrap().split(' ').collect();
     let [nodes, "nodes", speed, "nps"] = last[..] else {
@@ -222,7 +222,7 @@ fn bench_ends_with_its_signature() {
 }
 
 #[test]
-fn a_match_ends_with_its_result() {
+fn match_prints_result_last() {
     let short = "match none none --nodes 40 --games 4 --threads 2";
     let words: Vec<&str> = short.split(' ').collect();
     let printed = stdout(&[&words[..], &["--sprt", "-5", "0"]].concat());
@@ -241,7 +241,7 @@ fn a_match_ends_with_its_result() {
 }
 
 #[test]
-fn a_gauntlet_ends_with_its_result_and_the_flags() {
+fn gauntlet_prints_result_and_time_losses() {
     let short = "gauntlet self --tc 1+0.01 --games 2 --threads 1 --theirs UCI_LimitStrength=true";
     let printed = stdout(&short.split(' ').collect::<Vec<_>>());
     let lines: Vec<&str> = printed.lines().collect();
@@ -254,7 +254,7 @@ fn a_gauntlet_ends_with_its_result_and_the_flags() {
 }
 
 #[test]
-fn what_is_wrong_with_an_engine_is_told() {
+fn broken_engine_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let cheat = home.path().join("cheat");
     // Its author's name is not UTF-8.
@@ -297,7 +297,7 @@ fn uci() -> Killed {
 }
 
 #[test]
-fn uci_ends_when_nobody_writes_or_reads_any_more() {
+fn uci_ends_with_closed_stdin_or_stdout() {
     let mut engine = uci();
     let child = &mut engine.0;
     drop(child.stdout.take());
@@ -309,7 +309,7 @@ fn uci_ends_when_nobody_writes_or_reads_any_more() {
 }
 
 #[test]
-fn the_services_configuration_serves_whoever_asks_for_its_games() {
+fn service_config_without_credentials_lists_games() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("config.toml");
     // As README.md has it; the credentials are there for the service alone.
@@ -347,7 +347,7 @@ fn the_services_configuration_serves_whoever_asks_for_its_games() {
 }
 
 #[test]
-fn uci_talks() {
+fn uci_answers_commands() {
     let mut engine = uci();
     let child = &mut engine.0;
     let talk = b"uci\nisready\nsetoption name Hash value 1\nposition startpos moves e2e4 e7e5\ngo depth 3\n";
@@ -376,7 +376,7 @@ fn uci_talks() {
 
 /// Where a king castles to a square that it can also walk to, the two are told apart.
 #[test]
-fn perft_writes_castling_without_doubt() {
+fn perft_divide_writes_castling_unambiguously() {
     let fen = "4k3/8/8/8/8/8/8/5KR1 w G - 0 1";
     let printed = stdout(&["perft", "1", "--divide", "--fen", fen]);
     let castling = printed.lines().filter(|line| line.starts_with("f1g1"));
@@ -387,7 +387,7 @@ fn perft_writes_castling_without_doubt() {
 }
 
 #[test]
-fn books_are_built_and_probed() {
+fn book_is_built_and_probed() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     std::fs::write(path("lines.txt"), "e4 e5 Nf3\n").unwrap();
@@ -435,7 +435,7 @@ fn books_are_built_and_probed() {
 }
 
 #[test]
-fn the_site_tells_where_it_is_and_ends_on_sigterm() {
+fn sim_prints_address_and_ends_on_sigterm() {
     let mut child = knightwatch(&[
         "sim",
         "--listen",
@@ -485,7 +485,7 @@ fn the_site_tells_where_it_is_and_ends_on_sigterm() {
 }
 
 #[test]
-fn the_help_of_the_site_names_every_key_of_a_sparring_user() {
+fn sim_help_lists_every_player_key() {
     let refused = output(&["sim", "--spar", "Echo,wings=2"]);
     assert_eq!(refused.status.code(), Some(2));
     let refused = String::from_utf8(refused.stderr).unwrap();
@@ -498,7 +498,7 @@ fn the_help_of_the_site_names_every_key_of_a_sparring_user() {
 }
 
 #[test]
-fn the_site_prints_a_line_for_every_game_of_its_sparring_users() {
+fn sim_prints_line_for_every_player_game() {
     let mut child = knightwatch(&[
         "sim",
         "--listen",
@@ -530,7 +530,7 @@ fn the_site_prints_a_line_for_every_game_of_its_sparring_users() {
 }
 
 #[test]
-fn a_site_without_users_says_how_to_connect() {
+fn sim_without_users_explains_how_to_connect() {
     let mut child = knightwatch(&["sim", "--listen", "127.0.0.1:0"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -550,7 +550,7 @@ fn a_site_without_users_says_how_to_connect() {
 }
 
 #[test]
-fn a_typo_gets_a_suggestion() {
+fn misspelled_argument_gets_suggestion() {
     let home = tempfile::tempdir().unwrap();
     let script = home.path().join("script.toml");
     std::fs::write(&script, "sped = 3.0\n").unwrap();
@@ -571,7 +571,7 @@ fn a_typo_gets_a_suggestion() {
 }
 
 #[test]
-fn wrong_users_of_a_site_are_told_at_once() {
+fn sim_with_invalid_users_fails_at_start() {
     for (arguments, word) in [
         (&["--user", "Foo", "--user", "foo:bot"][..], "two users"),
         (&["--spar", "Xa,challenges=Foo,clock=37+1"], "37+1"),
@@ -597,7 +597,7 @@ fn wrong_users_of_a_site_are_told_at_once() {
 }
 
 #[test]
-fn a_command_without_a_log_ends_when_it_is_done() {
+fn command_without_log_ends_when_done() {
     let time = |arguments: &[&str]| {
         let begun = Instant::now();
         stdout(arguments);
@@ -609,7 +609,7 @@ fn a_command_without_a_log_ends_when_it_is_done() {
 }
 
 #[test]
-fn what_is_no_file_is_refused_instead_of_read_without_end() {
+fn special_file_as_input_is_rejected() {
     let home = tempfile::tempdir().unwrap();
     let fifo = home.path().join("fifo.pgn");
     assert!(
@@ -681,7 +681,7 @@ fn what_is_no_file_is_refused_instead_of_read_without_end() {
 }
 
 #[test]
-fn a_site_that_others_reach_says_so() {
+fn sim_on_public_address_warns() {
     for (address, told) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
         let mut sim = knightwatch(&["sim", "--listen", address])
             .stdout(Stdio::piped())

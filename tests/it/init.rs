@@ -105,7 +105,7 @@ fn mode(file: &Path) -> u32 {
 }
 
 #[test]
-fn init_leads_from_nothing_to_a_bot_that_is_ready() {
+fn init_on_empty_machine_sets_up_ready_bot() {
     let site = Site::new([NewUser::human("Anna")]);
     let (home, token) = (Home::new(), site.sim.token_of("Anna"));
     let answers = [
@@ -144,12 +144,12 @@ fn init_leads_from_nothing_to_a_bot_that_is_ready() {
         "  y or n\n",
         "Anna is a bot account now",
         "Ready to play",
-        "What is next:\n  1. ",
+        "Next steps:\n  1. ",
     ] {
         assert!(said.contains(part), "{part} in {said}");
     }
     // The file is where it is looked for, and what is done needs no step.
-    let (_, next) = said.split_once("What is next:\n").unwrap();
+    let (_, next) = said.split_once("Next steps:\n").unwrap();
     assert!(next.contains(" run ") && !next.contains("2."), "{said}");
     assert!(!next.contains("--config"), "{said}");
     assert!(!said.contains(&token), "{said}");
@@ -176,7 +176,7 @@ fn init_leads_from_nothing_to_a_bot_that_is_ready() {
 }
 
 #[test]
-fn init_does_not_make_a_bot_of_an_account_whose_name_is_not_typed() {
+fn init_without_typed_name_does_not_upgrade() {
     let site = Site::new([NewUser::human("Anna")]);
     for rest in [["y", "Bert", "n"].as_slice(), &["y"], &["n", "n"], &[]] {
         let (home, token) = (Home::new(), site.sim.token_of("Anna"));
@@ -194,7 +194,7 @@ fn init_does_not_make_a_bot_of_an_account_whose_name_is_not_typed() {
 }
 
 #[test]
-fn without_all_answers_nothing_is_written() {
+fn init_with_missing_answers_writes_nothing() {
     let site = Site::new([]);
     let token = site.sim.token_of(BOT);
     let answers = [site.url.as_str(), &token, "", "", "", ""];
@@ -208,7 +208,7 @@ fn without_all_answers_nothing_is_written() {
 }
 
 #[test]
-fn init_says_what_is_wrong_with_a_token() {
+fn init_with_unsuitable_token_reports_problem() {
     let played = NewUser {
         games: 3,
         ..NewUser::human("Anna")
@@ -248,7 +248,7 @@ fn init_says_what_is_wrong_with_a_token() {
 }
 
 #[test]
-fn a_server_that_is_out_of_reach_is_not_the_end() {
+fn init_with_unreachable_server_continues() {
     let nobody = "http://127.0.0.1:9";
     let home = Home::new();
     let (code, said) = home.run(
@@ -257,7 +257,7 @@ fn a_server_that_is_out_of_reach_is_not_the_end() {
     );
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(
-        said.matches("It cannot be tried: cannot connect").count(),
+        said.matches("It cannot be tested: cannot connect").count(),
         2,
         "{said}"
     );
@@ -269,7 +269,7 @@ fn a_server_that_is_out_of_reach_is_not_the_end() {
 }
 
 #[test]
-fn init_remembers_the_answers_and_replaces_nothing_without_asking() {
+fn init_keeps_answers_and_asks_before_replacing() {
     let site = Site::new([]);
     let (home, token) = (Home::new(), site.sim.token_of(BOT));
     let first = [
@@ -288,7 +288,7 @@ fn init_remembers_the_answers_and_replaces_nothing_without_asking() {
     // It is kept, and checked.
     let (code, said) = home.run(&["init"], &["", ""]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("config.toml stays as it is"), "{said}");
+    assert!(said.contains("config.toml is kept"), "{said}");
     assert!(said.contains("Ready to play"), "{said}");
     assert!(!said.contains("upgrade"), "{said}");
     let written_to = |files: &[(PathBuf, String)]| {
@@ -325,7 +325,7 @@ fn init_remembers_the_answers_and_replaces_nothing_without_asking() {
 }
 
 #[test]
-fn a_configuration_that_is_kept_is_checked_as_it_is() {
+fn init_with_kept_configuration_checks_it() {
     let played = NewUser {
         games: 3,
         ..NewUser::human("Bert")
@@ -360,7 +360,7 @@ fn a_configuration_that_is_kept_is_checked_as_it_is() {
 }
 
 #[test]
-fn the_server_of_the_environment_is_the_default() {
+fn init_uses_server_of_environment_as_default() {
     let site = Site::new([]);
     let (home, token) = (Home::new(), site.sim.token_of(BOT));
     let run = |answers: &[&str]| {
@@ -386,7 +386,7 @@ fn the_server_of_the_environment_is_the_default() {
 }
 
 #[test]
-fn a_token_file_that_is_kept_is_closed_to_others() {
+fn init_with_kept_token_file_restricts_its_mode() {
     let site = Site::new([]);
     let home = Home::new();
     fs::create_dir_all(home.config().parent().unwrap()).unwrap();
@@ -396,28 +396,28 @@ fn a_token_file_that_is_kept_is_closed_to_others() {
         let answers = [site.url.as_str(), "n", "", "", "", "", "", "n"];
         let (code, said) = home.run(&["init"], &answers);
         assert_eq!(code, Some(0), "{said}");
-        assert_eq!(said.contains("its mode is 0600 now"), is_told, "{said}");
+        assert_eq!(said.contains("changed its mode to 0600"), is_told, "{said}");
         assert_eq!(mode(&home.token()), before & 0o600, "{said}");
         fs::remove_file(home.config()).unwrap();
     }
 }
 
 #[test]
-fn a_configuration_elsewhere_is_named_in_the_next_steps() {
+fn init_names_unusual_path_in_next_steps() {
     let site = Site::new([]);
     let (home, token) = (Home::new(), site.sim.token_of(BOT));
     let answers = [site.url.as_str(), token.as_str(), "", "", "", "", "", "n"];
     let (_, said) = home.run(&["init", "--config", "./knightwatch.toml"], &answers);
-    let (_, next) = said.split_once("What is next:\n").unwrap();
+    let (_, next) = said.split_once("Next steps:\n").unwrap();
     assert!(!next.contains("--config"), "{said}");
     let (_, said) = home.run(&["init", "--config", "my bots/one.toml"], &answers);
-    let (_, next) = said.split_once("What is next:\n").unwrap();
+    let (_, next) = said.split_once("Next steps:\n").unwrap();
     assert!(next.contains("check --config 'my bots/one.toml'"), "{said}");
     assert_eq!(mode(&home.path("my bots/token")), 0o600);
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_noticed_before_the_first_question() {
+fn init_with_unwritable_file_fails_before_questions() {
     type Preparation = fn(&Home);
     let cases: [(Preparation, &str); 3] = [
         (
@@ -461,7 +461,7 @@ fn a_file_that_cannot_be_written_is_noticed_before_the_first_question() {
 }
 
 #[test]
-fn an_image_that_is_not_there_is_refused() {
+fn init_with_missing_root_directory_fails() {
     let home = Home::new();
     let (code, said) = home.run(&["init", "--service", "--root", "image"], &[]);
     assert_eq!(code, Some(1), "{said}");
@@ -473,7 +473,7 @@ fn an_image_that_is_not_there_is_refused() {
 }
 
 #[test]
-fn a_service_is_set_up_by_one_command() {
+fn init_service_sets_up_all_files() {
     let site = Site::new([]);
     let (home, token) = (Home::new(), site.sim.token_of(BOT));
     let root = home.path("image");
@@ -493,7 +493,7 @@ fn a_service_is_set_up_by_one_command() {
         "systemctl enable --now knightwatch",
         "knightwatch status",
     ] {
-        let (_, next) = said.split_once("What is next").unwrap();
+        let (_, next) = said.split_once("Next steps").unwrap();
         assert!(next.contains(part), "{part} in {said}");
     }
     let config = root.join("etc/knightwatch/config.toml");
@@ -599,7 +599,7 @@ fn with_etc(etc: &Path) -> Option<Command> {
 
 /// `sudo knightwatch` finds the service's configuration and token, whatever root has in its home directory.
 #[test]
-fn root_finds_the_service() {
+fn commands_of_root_find_service() {
     let site = Site::new([]);
     let (home, token) = (Home::new(), site.sim.token_of(BOT));
     let etc = home.path("etc");
@@ -703,7 +703,7 @@ fn on_a_terminal_by(shell: &str, home: &Home, answers: &[(&str, &str)]) -> Strin
 }
 
 #[test]
-fn a_terminal_shows_no_token_and_ctrl_d_writes_nothing() {
+fn init_terminal_hides_token_and_ctrl_d_writes_nothing() {
     let site = Site::new([NewUser::human("Anna")]);
     let (home, token) = (Home::new(), site.sim.token_of("Anna"));
     let server = format!("{}\r", site.url);
@@ -740,7 +740,7 @@ fn a_terminal_shows_no_token_and_ctrl_d_writes_nothing() {
 }
 
 #[test]
-fn a_terminal_shows_again_what_is_typed_when_a_signal_ends_the_question() {
+fn init_signal_restores_terminal_echo() {
     let site = Site::new([]);
     let server = format!("{}\r", site.url);
     // The shell outlives Ctrl-C and looks at the terminal before it is gone.

@@ -1,9 +1,10 @@
-//! Drives the real program and the real HTTP.
+//! Integration tests: the real program over real HTTP.
 
 mod accounts;
 mod bad_input;
 mod book;
 mod browser;
+mod check;
 mod cli;
 mod client;
 mod clock;
@@ -13,7 +14,6 @@ mod correspondence;
 mod crash;
 mod disk;
 mod docs;
-mod doctor;
 mod faults;
 mod front;
 mod games;
@@ -37,7 +37,6 @@ mod rules;
 mod security;
 mod service;
 mod sim;
-
 mod soak;
 mod strength;
 mod table_races;
@@ -46,4 +45,5 @@ mod threads;
 mod tls;
 mod tournaments;
 mod train;
+mod vocabulary;
 mod why;

@@ -128,10 +128,10 @@ fn a_game_is_kept_and_shown() {
     assert_eq!(json["outcome"], "won");
     assert_eq!(json["plies"], game.plies);
     stdout(&site, directory, &["games", "--ratings"]);
-    let nemeses = stdout(&site, directory, &["games", "--nemeses"]);
-    assert!(nemeses.starts_with("no nemeses: "), "{nemeses}");
-    let nemeses = stdout(&site, directory, &["games", "--nemeses", "--json"]);
-    assert_eq!(nemeses, "");
+    let toughest = stdout(&site, directory, &["games", "--toughest"]);
+    assert!(toughest.starts_with("no nemeses: "), "{toughest}");
+    let toughest = stdout(&site, directory, &["games", "--toughest", "--json"]);
+    assert_eq!(toughest, "");
     // Whatever is copied from the address bar.
     let opponent = ["games", "--opponent", "https://lichess.org/@/Randy"];
     assert!(stdout(&site, directory, &opponent).contains(&game.id));

@@ -410,7 +410,7 @@ fn storm(seed: u64, speed: f64, of_each: usize) -> Storm {
 }
 
 #[test]
-fn a_short_storm_costs_no_game() {
+fn soak_short_loses_no_game() {
     let mut storm = storm(2026, SHORT_SPEED, 1);
     storm.rage(16, &folder());
     assert_eq!(storm.total.faults, [""; 0], "{:?}", storm.total);
@@ -419,7 +419,7 @@ fn a_short_storm_costs_no_game() {
 
 #[test]
 #[ignore = "as long as one likes: see the text above"]
-fn a_long_storm_costs_no_game() {
+fn soak_long_loses_no_game() {
     let number = |name: &str, default| {
         let text = std::env::var(name).ok();
         text.map_or(default, |text| text.parse().expect("a number"))

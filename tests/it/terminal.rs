@@ -34,7 +34,7 @@ fn on_terminal(arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>
 }
 
 #[test]
-fn the_log_has_the_time_of_day_on_a_terminal_and_the_date_in_a_file() {
+fn log_on_terminal_has_local_time_without_date() {
     let home = tempfile::tempdir().unwrap();
     let state = home.path().display().to_string();
     // It warns of the variable, and then there is no such token.
@@ -86,14 +86,14 @@ fn the_log_has_the_time_of_day_on_a_terminal_and_the_date_in_a_file() {
 }
 
 #[test]
-fn a_picture_does_not_flood_a_terminal() {
+fn render_to_terminal_is_rejected() {
     let (code, text) = on_terminal(&["render", "startpos", "e4"], &[]);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("-o FILE") && !text.contains("<svg"), "{text}");
 }
 
 #[test]
-fn the_list_of_games_has_a_header_and_local_times() {
+fn games_on_terminal_has_header_and_local_times() {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(&site, "");
     site.sim.spar(lost("Randy"));

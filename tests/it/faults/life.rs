@@ -165,7 +165,7 @@ fn f16_what_outlasts_the_grace_is_left_and_taken_up_again() {
     );
     assert!(told.elapsed() < seconds(20));
     assert!(
-        bot.log().contains("leaving with 2 games on"),
+        bot.log().contains("exiting with 2 games running"),
         "{}",
         bot.log()
     );
