@@ -104,7 +104,7 @@ async fn bot_account_with_bio_and_scopes_is_ready() {
     );
     assert!(
         !format!("{report} {report:?}").contains("lip_"),
-        "the token is told nowhere"
+        "the token is not shown"
     );
 }
 
@@ -126,7 +126,7 @@ async fn all_problems_are_reported_at_once() {
     ];
     assert_eq!(warnings_and_problems.len(), expected.len(), "{report}");
     for (finding, beginning) in warnings_and_problems.iter().zip(expected) {
-        assert!(finding.starts_with(beginning), "{trouble}");
+        assert!(finding.starts_with(beginning), "{finding}");
     }
     assert!(
         warnings_and_problems[4].contains("/nowhere/book.bin"),

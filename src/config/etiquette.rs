@@ -54,7 +54,7 @@ pub struct Chat {
     pub farewell_spectators: String,
     /// Whether to answer commands such as `!help`.
     pub commands: bool,
-    /// Who may ask for the evaluation of a running game.
+    /// Users who may ask for the evaluation of a running game.
     pub evals: Evals,
     /// Commands answered per minute in each chat room of a game.
     pub per_minute: usize,
@@ -62,7 +62,7 @@ pub struct Chat {
     pub motd: String,
 }
 
-/// Who may ask for the evaluation of a running game.
+/// Users who may ask for the evaluation of a running game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Evals {
@@ -72,7 +72,7 @@ pub enum Evals {
     Everybody,
 }
 
-/// Whose takeback requests are accepted.
+/// Policy for accepting takeback requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Takebacks {

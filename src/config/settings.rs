@@ -190,7 +190,7 @@ pub struct Games {
     pub abort_after_s: u64,
     /// Whether to claim victory when the opponent has left and Lichess allows it.
     pub claim_victory: bool,
-    /// Whose takeback requests are accepted.
+    /// Policy for accepting takeback requests.
     pub takebacks: Takebacks,
     /// Limit on takebacks in a game.
     pub max_takebacks: u32,

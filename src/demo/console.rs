@@ -414,7 +414,7 @@ mod tests {
         })
     }
 
-    fn moved(ply: u32, san: &str, uci: &str, ours: bool, info: Option<Report>) -> Event {
+    fn moved(ply: u32, san: &str, uci: &str, ours: bool, thought: Option<Report>) -> Event {
         Event::Moved(Moved {
             game: "abcdefgh".to_owned(),
             ply,
@@ -428,7 +428,7 @@ mod tests {
             ours,
             wtime: Some(60_000),
             btime: Some(59_140),
-            info,
+            thought,
             timing: None,
         })
     }
@@ -500,7 +500,7 @@ mod tests {
                 .is_empty()
         );
         let lines = console.on_event(&moved(3, "Nf3", "g1f3", true, None), now);
-        assert!(lines[0].starts_with("[1]   1... e5  2. Nf3 "), "{told:?}");
+        assert!(lines[0].starts_with("[1]   1... e5  2. Nf3 "), "{lines:?}");
         console.on_event(&moved(4, "Nc6", "b8c6", false, None), now);
         let lines = console.on_event(&end("draw", None, "1/2-1/2"), now);
         assert_eq!(lines, ["[1]   2... Nc6", "[1]   1/2-1/2  draw: agreement"]);
@@ -514,7 +514,7 @@ mod tests {
         };
         begin.white.name = "Ev\x1b[2Jil\n".to_owned();
         let lines = console.on_event(&Event::GameStarted(begin), Instant::now());
-        assert!(!lines[0].contains(char::is_control), "{told:?}");
+        assert!(!lines[0].contains(char::is_control), "{lines:?}");
     }
 
     #[test]
@@ -527,7 +527,7 @@ mod tests {
         let visible = lines[0].replace("\x1b[31m", "").replace("\x1b[1m", "");
         let visible = visible.replace("\x1b[0m", "");
         assert_eq!(visible.chars().count(), 40);
-        assert!(lines[0].ends_with("\x1b[0m"), "{told:?}");
+        assert!(lines[0].ends_with("\x1b[0m"), "{lines:?}");
     }
 
     #[test]

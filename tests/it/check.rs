@@ -242,7 +242,7 @@ fn check_with_unwritable_directory_warns() {
     let file = home.path().join("file");
     std::fs::write(&file, "").unwrap();
     let file = file.display();
-    // Below a file no directory can be created, and in /proc nobody can write.
+    // No directory can be created below a file, and /proc is not writable.
     for (directory, why) in [
         ("/proc/self".to_owned(), "cannot write in /proc/self".into()),
         (
@@ -266,7 +266,7 @@ fn check_with_unwritable_directory_warns() {
         assert!(text.contains("set another records.directory"), "{text}");
         assert!(text.contains("Ready to play, with"), "{text}");
     }
-    // One that can be created is not created.
+    // A missing directory is not created.
     let missing = home.path().join("a/b");
     let set = format!("records.directory={}", missing.display());
     let (code, text) = code_and_text(&knightwatch(&site, BOT, &["check", "--set", &set]));

@@ -24,14 +24,14 @@ pub fn output(arguments: &[&str]) -> Output {
     knightwatch(arguments).output().unwrap()
 }
 
-/// What a command that succeeds prints.
+/// The output of a command that must succeed.
 pub fn stdout(arguments: &[&str]) -> String {
     let output = output(arguments);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Every command and subcommand, as one would type it.
+/// Every command and subcommand as typed.
 fn commands(command: &clap::Command, path: &[String]) -> Vec<Vec<String>> {
     let mut found = vec![path.to_vec()];
     for inner in command
@@ -289,7 +289,7 @@ fn broken_engine_is_reported() {
     }
 }
 
-/// The engine, to talk to.
+/// Starts the UCI engine.
 fn uci() -> Killed {
     let mut command = knightwatch(&["uci"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -301,7 +301,7 @@ fn uci_ends_with_closed_stdin_or_stdout() {
     let mut engine = uci();
     let child = &mut engine.0;
     drop(child.stdout.take());
-    // There is none, so that it is looked for for ever.
+    // There is no mate, so the search is endless.
     let endless = b"position startpos\ngo mate 3\n";
     child.stdin.take().unwrap().write_all(endless).unwrap();
     let ended = wait("the end of the search", || child.try_wait().unwrap());
@@ -312,7 +312,7 @@ fn uci_ends_with_closed_stdin_or_stdout() {
 fn service_config_without_credentials_lists_games() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("config.toml");
-    // As README.md has it; the credentials are there for the service alone.
+    // As in the documentation; only the service has the credentials.
     let written = "[lichess]\ntoken_file = \"%d/token\"\n[records]\ndirectory = \"records\"\n\
                    [daemon]\nsocket = \"bot.sock\"\n";
     std::fs::write(&file, written).unwrap();
@@ -374,7 +374,7 @@ fn uci_answers_commands() {
     );
 }
 
-/// Where a king castles to a square that it can also walk to, the two are told apart.
+/// Castling and a king move to the same square are distinguishable.
 #[test]
 fn perft_divide_writes_castling_unambiguously() {
     let fen = "4k3/8/8/8/8/8/8/5KR1 w G - 0 1";
@@ -603,7 +603,7 @@ fn command_without_log_ends_when_done() {
         stdout(arguments);
         begun.elapsed()
     };
-    // The quickest of several, for the machine may be busy.
+    // The fastest of several runs, because the machine may be busy.
     let quickest = (0..5).map(|_| time(&["perft", "1"])).min();
     assert!(quickest < Some(Duration::from_millis(900)), "{quickest:?}");
 }

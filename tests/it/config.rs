@@ -1,4 +1,4 @@
-//! `config.example.toml` against the defaults, and what is said about bad configurations, word for word.
+//! `config.example.toml` against the defaults, and the exact error messages for invalid configurations.
 
 use std::path::Path;
 use std::process::Command;
@@ -34,7 +34,7 @@ fn load_text(text: &str) -> Result<Settings, String> {
     })
 }
 
-/// The examples: each line `#key = value` below the heading of its section.
+/// Commented keys: each line `#key = value` below the heading of its section.
 fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
     let mut section = "";
     let mut in_rule = false;
@@ -50,7 +50,7 @@ fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
-/// The examples of rules: what follows each line `#[[rule]]`; and of other lists of tables.
+/// Commented tables: the lines after each `#[[name]]`.
 fn tables(name: &str) -> Vec<String> {
     let heading = format!("[[{name}]]\n");
     let before = format!("\n#{heading}");
@@ -143,7 +143,7 @@ fn config_example_explains_every_profile_key() {
     explained("# Whom to challenge, and to what", text, 7);
 }
 
-/// Behind these words something is said about each of the more than `least` keys that are listed to who writes this.
+/// Asserts that the text after `behind` mentions each of the more than `least` keys listed in the error for `written`.
 fn explained(behind: &str, written: &str, least: usize) {
     let (_, text) = EXAMPLE.split_once(behind).unwrap();
     let said = complaint(written, &[], &[]);
@@ -161,7 +161,7 @@ fn explained(behind: &str, written: &str, least: usize) {
     }
 }
 
-/// What the real program says about a configuration file, as it is shown on the terminal.
+/// The error message of the program for a configuration file.
 fn complaint(text: &str, environment: &[(&str, &str)], arguments: &[&str]) -> String {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("bad.toml"), text).unwrap();
@@ -349,7 +349,7 @@ fn yaml_configuration_is_recognized() {
     let said = complaint(text, &[], &[]);
     assert!(said.contains("is YAML; knightwatch reads TOML"), "{said}");
     assert_eq!(said.matches("error: ").count(), 1, "{said}");
-    // A slip in TOML is one.
+    // A mistake in TOML is not YAML.
     let said = complaint("[engine]\nhash_mib: 64\n", &[], &[]);
     assert!(!said.contains("YAML"), "{said}");
 }
@@ -491,7 +491,7 @@ fn accounts_are_checked_key_by_key() {
                 [[account.rule]]\nmatch = { bots = true }\naccept = true\n\n\
                 [[account]]\nname = \"ONE\"\ntoken_file = \"three\"\ngames = { concurrency = 0 }\n\n\
                 [[account]]\nname = \"f o\"\n\n[[account]]\ntoken_file = \"five\"\n\n\
-                [[account]]\nname = \"six\"\ntoken_file = \"six\"\ndraw = { max_win = 50 }\n";
+                [[account]]\nname = \"six\"\ntoken_file = \"six\"\ndraw = { max_win_percent = 50 }\n";
     insta::assert_snapshot!(complaint(text, &[("LICHESS_TOKEN_SIX", "lip_six")], &[]));
     insta::assert_snapshot!(complaint(
         "account = 1\n",

@@ -1,4 +1,4 @@
-//! `init` of the real program on a simulated Lichess: what it asks, what it writes, and what it leaves as it was.
+//! `init` of the real program against a simulated Lichess: questions, files written, files kept.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 use crate::common::{BOT, Killed, Site, skip, wait};
 
-/// A user's home directory, and what `init` does in it.
+/// A home directory in which `init` runs.
 struct Home(TempDir);
 
-/// What became of a run: its exit code, and all that it printed.
+/// Exit code and output of a run.
 type Outcome = (Option<i32>, String);
 
 impl Home {
@@ -54,13 +54,13 @@ impl Home {
         command
     }
 
-    /// Runs it with these answers piped in, one a line.
+    /// Runs it with these answers piped in, one per line.
     fn run(&self, arguments: &[&str], answers: &[&str]) -> Outcome {
         let mut command = self.command(arguments);
         outcome(&mut command, answers)
     }
 
-    /// Every file below the directory, with its content.
+    /// All files below the directory with their contents.
     fn files(&self) -> Vec<(PathBuf, String)> {
         let mut open = vec![self.0.path().to_owned()];
         let mut found = Vec::new();
@@ -85,7 +85,7 @@ fn outcome(command: &mut Command, answers: &[&str]) -> Outcome {
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = pipes.stderr(Stdio::piped()).spawn().unwrap();
     let answers: String = answers.iter().map(|answer| format!("{answer}\n")).collect();
-    // It may end before it has read all of them.
+    // It may end before it has read all answers.
     let _ = child.stdin.take().unwrap().write_all(answers.as_bytes());
     let output = child.wait_with_output().unwrap();
     let text = [output.stdout, output.stderr].concat();
@@ -148,7 +148,7 @@ fn init_on_empty_machine_sets_up_ready_bot() {
     ] {
         assert!(said.contains(part), "{part} in {said}");
     }
-    // The file is where it is looked for, and what is done needs no step.
+    // The file is on the search path, and completed steps are not listed.
     let (_, next) = said.split_once("Next steps:\n").unwrap();
     assert!(next.contains(" run ") && !next.contains("2."), "{said}");
     assert!(!next.contains("--config"), "{said}");
@@ -182,7 +182,7 @@ fn init_without_typed_name_does_not_upgrade() {
         let (home, token) = (Home::new(), site.sim.token_of("Anna"));
         let answers = [&[site.url.as_str(), &token, "", "", "", "", ""], rest].concat();
         let (code, said) = home.run(&["init"], &answers);
-        // All that has to be known was said, so the files are there.
+        // All questions were answered, so the files are written.
         assert_eq!(code, Some(0), "{said}");
         assert!(home.config().exists() && home.token().exists());
         assert!(
@@ -227,7 +227,7 @@ fn init_with_unsuitable_token_reports_problem() {
         ),
     ] {
         let home = Home::new();
-        // Not that one, so it asks again.
+        // The token is rejected, so it asks again.
         let (code, said) = home.run(&["init"], &[&site.url, token, "n"]);
         assert!(code == Some(1) && said.contains(told), "{said}");
         assert!(said.matches("The token (").count() == 2, "{said}");
@@ -298,13 +298,13 @@ fn init_keeps_answers_and_asks_before_replacing() {
     };
     assert_eq!(written_to(&home.files()), written_to(&written));
 
-    // With Enter alone the same comes out of it, and the token that stays is tried.
+    // Empty answers keep all values, and the kept token is tested.
     let (code, said) = home.run(&["init"], &["y", "", "", "", "", "", "", "", "n"]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("This is Knightwatch"), "{said}");
     assert_eq!(written_to(&home.files()), written_to(&written));
 
-    // What it does not ask is still there, under another name.
+    // Settings that are not asked are kept in the backup.
     fs::write(
         home.config(),
         format!("lichess.url = '{}'\nchat.greeting = 'Hi'\n", site.url),
@@ -378,7 +378,7 @@ fn init_uses_server_of_environment_as_default() {
     assert!(!said.contains("unset"), "{said}");
     assert_eq!(load(&home.config()).lichess.address(), site.url);
 
-    // Another one in the file would not be asked.
+    // A different server in the file would be overridden.
     let elsewhere = "http://127.0.0.1:9";
     let (code, said) = run(&["y", elsewhere, "y", "", "", "", "", "", "", "n"]);
     assert_eq!(code, Some(0), "{said}");
@@ -450,7 +450,7 @@ fn init_with_unwritable_file_fails_before_questions() {
         );
         assert_eq!(home.files(), before);
     }
-    // Nobody can write there.
+    // Not writable.
     let home = Home::new();
     let (code, said) = home.run(&["init", "--config", "/proc/self/knightwatch/c.toml"], &[]);
     assert_eq!(code, Some(1), "{said}");
@@ -499,7 +499,7 @@ fn init_service_sets_up_all_files() {
     let config = root.join("etc/knightwatch/config.toml");
     let kept = root.join("etc/knightwatch/token");
     assert_eq!(fs::read_to_string(&kept).unwrap(), format!("{token}\n"));
-    // The service has a user of its own, who reads the one and not the other.
+    // The user of the service may read the configuration, but not the token.
     assert_eq!((mode(&kept), mode(&config)), (0o600, 0o644));
     assert_eq!(mode(config.parent().unwrap()), 0o755);
     let unit = fs::read_to_string(root.join("etc/systemd/system/knightwatch.service")).unwrap();
@@ -516,7 +516,7 @@ fn init_service_sets_up_all_files() {
         );
     }
 
-    // As systemd starts it: the credential is found without a setting.
+    // As started by systemd: the credential is found without a setting.
     let settings = load(&config);
     assert_eq!(settings.lichess.token_file, None);
     let check = ["check", "--config", config.to_str().unwrap()];
@@ -534,7 +534,7 @@ fn init_service_sets_up_all_files() {
         "{said}"
     );
 
-    // Once more: neither the token nor the configuration nor a unit that was changed goes without a yes.
+    // A second run replaces token, configuration and a changed unit only if confirmed.
     let file = root.join("etc/systemd/system/knightwatch.service");
     fs::write(&file, "[Service]\nNice=10\n").unwrap();
     let written = home.files();
@@ -578,7 +578,7 @@ fn init_service_sets_up_all_files() {
     assert_eq!(fs::read_to_string(&kept).unwrap(), format!("{token}\n"));
 }
 
-/// What a line begins with that runs as root on a copy of this machine whose `/etc` is this directory.
+/// A command that runs the program as root with this directory mounted as `/etc`.
 fn with_etc(etc: &Path) -> Option<Command> {
     let mount = format!("mount --bind '{}' /etc && exec \"$@\"", etc.display());
     let ways = [vec!["-m"], vec!["-U", "-r", "-m"]];
@@ -617,7 +617,7 @@ fn commands_of_root_find_service() {
         PermissionsExt::from_mode(0o600),
     )
     .unwrap();
-    // Root's own, which is another bot's.
+    // A configuration of the user root, for another bot.
     fs::create_dir_all(home.config().parent().unwrap()).unwrap();
     fs::write(home.config(), "lichess.url = 'http://127.0.0.1:9'\n").unwrap();
     let as_root = |arguments: &[&str], answers: &[&str]| {
@@ -640,7 +640,7 @@ fn commands_of_root_find_service() {
         "{said}"
     );
 
-    // Root's own is still written where that is wanted, and then has to be named.
+    // init as root still writes a user configuration, which then must be named.
     fs::remove_file(home.config()).unwrap();
     let answers = [site.url.as_str(), token.as_str(), "", "", "", "", "", "n"];
     let (code, said) = as_root(&["init"], &answers).unwrap();
@@ -650,12 +650,12 @@ fn commands_of_root_find_service() {
     assert!(said.contains(&named), "{said}");
 }
 
-/// On a terminal, by `script`: waits for each question before it is answered, and gives all that was shown.
+/// Runs `init` on a terminal, by `script`: waits for each question before answering, returns the output.
 fn on_a_terminal(home: &Home, answers: &[(&str, &str)]) -> String {
     on_a_terminal_by("exec \"$@\"", home, answers)
 }
 
-/// The same, where a shell runs the program by this line as its arguments.
+/// The same through this shell command.
 fn on_a_terminal_by(shell: &str, home: &Home, answers: &[(&str, &str)]) -> String {
     let aside = tempfile::tempdir().unwrap();
     let tty = aside.path().join("tty");
@@ -743,7 +743,7 @@ fn init_terminal_hides_token_and_ctrl_d_writes_nothing() {
 fn init_signal_restores_terminal_echo() {
     let site = Site::new([]);
     let server = format!("{}\r", site.url);
-    // The shell outlives Ctrl-C and looks at the terminal before it is gone.
+    // The shell survives Ctrl-C and prints the terminal settings.
     let look = "stty -a | tr ';' '\\n'";
     let by_key = format!("trap : INT QUIT; \"$@\"; echo \"ended by $?\"; {look}");
     for (key, code) in [("\u{3}", 130), ("\u{1c}", 131)] {
@@ -758,7 +758,7 @@ fn init_signal_restores_terminal_echo() {
         assert!(shown.contains("susp = ^Z"), "{shown}");
         assert_eq!(home.files(), []);
     }
-    // Once the shell reads this line, the question is on, and it ends the program.
+    // When the shell reads this line, the question is shown; then it kills the program.
     let by_kill = format!(
         "\"$@\" < /dev/tty & (until stty -a | grep -q -- '-echo '; do sleep 0.02; done; kill -TERM $!); wait $!; \
          echo \"ended by $?\"; {look}"

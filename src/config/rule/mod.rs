@@ -118,7 +118,7 @@ pub struct Play {
     pub resign: Option<bool>,
     /// Whether we greet, and answer commands.
     pub chat: Option<bool>,
-    /// Whose takeback requests are accepted.
+    /// Policy for accepting takeback requests.
     pub takebacks: Option<Takebacks>,
     /// Whether we offer a rematch.
     pub offer_rematch: Option<bool>,
