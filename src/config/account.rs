@@ -288,7 +288,9 @@ fn contradictions(
         let is_reported =
             before.is_some_and(|number| reported.contains(&(number, sentence.clone())));
         // A rule with a problem is incomplete, so its contradictions may be false.
-        let rule = rules.get(number).filter(|rule| rule.whole && !is_reported);
+        let rule = rules
+            .get(number)
+            .filter(|rule| rule.is_complete && !is_reported);
         problems.extend(rule.map(|rule| Problem::new(rule.place.clone(), sentence)));
     }
     problems
@@ -321,8 +323,8 @@ impl Settings {
         let matches_name = |account: &Self| name.is_none_or(|name| account.is_account_name(name));
         let names = self.account_names();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let mut meant = self.account.iter().filter(|account| matches_name(account));
-        let problem = match (meant.next(), meant.next(), name) {
+        let mut matching = self.account.iter().filter(|account| matches_name(account));
+        let problem = match (matching.next(), matching.next(), name) {
             (None, _, None) => return Ok(self),
             (Some(account), None, _) => return Ok(account.clone()),
             (None, _, Some(name)) => {

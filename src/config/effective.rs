@@ -35,12 +35,12 @@ pub fn effective_text(sources: &Sources, account: Option<&str>) -> Result<String
         Some(name) => {
             let settings = settings.for_account(Some(name))?;
             let name = address::id(name, Page::User);
-            let is_it = |one: &&account::RawAccount| {
+            let has_name = |one: &&account::RawAccount| {
                 let called = one.name.as_deref().unwrap_or_default();
                 called.eq_ignore_ascii_case(name)
             };
             // Above the file, below the environment.
-            let own = accounts.iter().find(is_it);
+            let own = accounts.iter().find(has_name);
             let at = layers.len().min(1);
             layers.splice(at..at, own.map(|own| &own.layer));
             settings

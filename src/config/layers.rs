@@ -193,14 +193,14 @@ impl Reader<'_> {
             section.is_some_and(|(section, _)| schema::sections().contains(&section))
         };
         let names = self.environment.keys();
-        let strange = names.filter(|name| names_section(name));
+        let misspelled = names.filter(|name| names_section(name));
         let warning = |name: &String| {
             let name = clip(name, 80);
             format!(
                 "the environment variable {name} sets nothing: settings are written {PREFIX}SECTION__KEY, with two underscores"
             )
         };
-        strange.map(warning).collect()
+        misspelled.map(warning).collect()
     }
 
     /// Reads the layer of the environment: `KNIGHTWATCH__SECTION__KEY`.
@@ -403,11 +403,11 @@ fn headings(name: &str) -> String {
     let names = all.iter().map(|heading| heading.trim_matches(['[', ']']));
     let names: Vec<&str> = names.collect();
     // `profile` is the last word of its heading.
-    let meant = match nearest(name, &names) {
+    let nearest_name = match nearest(name, &names) {
         None if nearest(name, &[schema::PROFILE]).is_some() => Some("matchmaking.profile"),
         other => other,
     };
-    let number = names.iter().position(|name| Some(*name) == meant);
+    let number = names.iter().position(|name| Some(*name) == nearest_name);
     let sections = format!("sections are: {}", all.join(", "));
     match number {
         Some(number) => format!("did you mean `{}`? {sections}", all[number]),

@@ -241,7 +241,7 @@ impl Layered {
         for (number, sentence) in rule::contradictions(&settings.rule, &settings.book) {
             let mut rules = layers.iter().flat_map(|layer| &layer.rules);
             // A rule with a problem is incomplete, so its contradictions may be false.
-            let rule = rules.nth(number).filter(|rule| rule.whole);
+            let rule = rules.nth(number).filter(|rule| rule.is_complete);
             let problem = rule.map(|rule| Problem::new(rule.place.clone(), sentence));
             reader.problems.extend(problem);
         }

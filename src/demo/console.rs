@@ -211,14 +211,14 @@ impl ConsoleLog {
     pub fn table(&self) -> String {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_key(|row| row.tag);
-        let wide = |of: fn(&Row) -> &str, least: usize| {
+        let column_width = |of: fn(&Row) -> &str, least: usize| {
             rows.iter()
                 .map(|row| of(row).chars().count())
                 .fold(least, usize::max)
         };
-        let white = wide(|row| &row.white, 5);
-        let black = wide(|row| &row.black, 5);
-        let reason = wide(|row| &row.reason, 6);
+        let white = column_width(|row| &row.white, 5);
+        let black = column_width(|row| &row.black, 5);
+        let reason = column_width(|row| &row.reason, 6);
         let head = format!(
             "{:>4}  {:white$}  {:black$}  {:>5}  {:>7}  {:reason$}  {:>5}  {:>6}",
             "game", "White", "Black", "clock", "result", "reason", "moves", "time"

@@ -585,7 +585,7 @@ fn environment_and_arguments_are_checked() {
     ));
 }
 
-/// What `knightwatch config` prints.
+/// The output of `knightwatch config`.
 fn effective_text(text: &str, set: &[(&str, &str)], account: Option<&str>) -> String {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("config.toml");

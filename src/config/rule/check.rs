@@ -100,7 +100,7 @@ pub fn unknown_books(rule: &Rule, book_settings: &Book) -> Vec<String> {
         [] => "there is none".to_owned(),
         ref known => format!("there are {}", known.join(", ")),
     };
-    let strange = names
+    let unknown = names
         .iter()
         .filter(|name| !all.iter().any(|path| Books::is_named(path, name)));
     let sentence = |name: &String| {
@@ -108,7 +108,7 @@ pub fn unknown_books(rule: &Rule, book_settings: &Book) -> Vec<String> {
             "there is no book `{name}`: a rule names some of those in book.files, or the embedded one, default; {known}"
         )
     };
-    strange.map(sentence).collect()
+    unknown.map(sentence).collect()
 }
 
 /// Contradictions between a rule and the rules above it.

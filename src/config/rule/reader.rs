@@ -19,7 +19,7 @@ pub struct RawRule {
     /// The place of its heading.
     pub place: Place,
     /// Whether all keys were valid.
-    pub whole: bool,
+    pub is_complete: bool,
 }
 
 impl Reader<'_> {
@@ -35,11 +35,11 @@ impl Reader<'_> {
         for (place, written) in tables {
             let before = self.problems.len();
             let table = self.keys_of_rule(None, written, locate, is_intact);
-            let whole = self.problems.len() == before;
+            let is_complete = self.problems.len() == before;
             rules.push(RawRule {
                 table,
                 place,
-                whole,
+                is_complete,
             });
         }
         rules
@@ -168,12 +168,12 @@ impl Reader<'_> {
         let before = self.problems.len();
         if value.as_array().is_some_and(Vec::is_empty) {
             let problem = Problem::new(place.clone(), format!("the list of `{key}` is empty"));
-            let meant = match inner {
+            let effect = match inner {
                 Some(PROFILE | "play") => "to use the default",
                 _ => "to match all",
             };
             self.problems
-                .push(problem.hint(format!("remove the key {meant}")));
+                .push(problem.hint(format!("remove the key {effect}")));
         }
         // Check list elements one by one, so that errors point at the element.
         let invalid = |value: &Value| schema::invalid_in_rule(inner, key, value, None);
