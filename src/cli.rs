@@ -1,4 +1,4 @@
-//! The command line: clap definitions only.
+//! Command line definitions for clap.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -44,7 +44,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// The headings of the list of commands, and what stands below each; where `None` is, all commands that no heading names.
+/// Headings of the list of commands with their commands; `None` stands for all commands without a heading.
 const HEADINGS: [(&str, Option<&[&str]>); 6] = [
     ("Play", Some(&["run", "demo", "init", "upgrade", "check"])),
     ("Operate", None),
@@ -57,21 +57,21 @@ const HEADINGS: [(&str, Option<&[&str]>); 6] = [
     ),
 ];
 
-/// How many of the headings `-h` shows.
-const HEADINGS_IN_SHORT: usize = 3;
+/// Number of headings that `-h` shows.
+const SHORT_HELP_HEADINGS: usize = 3;
 
-/// The widest help, in columns.
-const WIDEST: usize = 100;
+/// Largest width of help texts, in columns.
+const MAX_HELP_COLUMNS: usize = 100;
 
 impl Cli {
-    /// The definitions, with the commands below their headings: all with `--help`, those that most people need with `-h`.
+    /// The definitions, with commands grouped by heading: all with `--help`, the common ones with `-h`.
     pub fn definitions() -> clap::Command {
         let columns = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        let width = columns.unwrap_or(WIDEST).min(WIDEST);
+        let width = columns.unwrap_or(MAX_HELP_COLUMNS).min(MAX_HELP_COLUMNS);
         let plain = Self::command();
         let (short, long) = (
-            listed(&plain, HEADINGS_IN_SHORT, width),
-            listed(&plain, HEADINGS.len(), width),
+            command_list(&plain, SHORT_HELP_HEADINGS, width),
+            command_list(&plain, HEADINGS.len(), width),
         );
         let short = format!("{short}\n\nAll commands: knightwatch --help");
         plain
@@ -80,8 +80,8 @@ impl Cli {
             .before_long_help(long)
     }
 
-    /// What this process was asked for. Where that is no command, it ends with a message.
-    pub fn of_process() -> Self {
+    /// Parses the arguments of this process; exits with a message if they are invalid.
+    pub fn from_process() -> Self {
         let mut definitions = Self::definitions();
         let matches = definitions.get_matches_mut();
         clap::FromArgMatches::from_arg_matches(&matches)
@@ -89,8 +89,8 @@ impl Cli {
     }
 }
 
-/// The commands below the first of the headings.
-fn listed(definitions: &clap::Command, headings: usize, width: usize) -> String {
+/// The list of commands below the first `headings` headings.
+fn command_list(definitions: &clap::Command, headings: usize, width: usize) -> String {
     const INDENT: usize = 14;
     let is_named = |name: &str| {
         let mut named = HEADINGS.iter().filter_map(|(_, names)| *names);
@@ -119,7 +119,7 @@ fn listed(definitions: &clap::Command, headings: usize, width: usize) -> String 
     text.trim().to_owned()
 }
 
-/// The text in lines of this width, where its words are not longer.
+/// Wraps the text to this width; longer words are not broken.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -138,47 +138,47 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Play on Lichess until told to stop
+    /// Play on Lichess until stopped
     #[command(after_help = "Examples:\n  \
         knightwatch run\n  \
         knightwatch run --config /etc/knightwatch/config.toml\n  \
         knightwatch run --set games.concurrency=1 --set daemon.log_level=debug\n  \
         knightwatch run --moves\n  \
         LICHESS_TOKEN=lip_... KNIGHTWATCH__LICHESS__URL=http://127.0.0.1:9663 knightwatch run\n\n\
-        The first SIGTERM or Ctrl-C takes no new games and lets running ones finish, the second leaves at once; \
-        games that are left are taken up at the next start. SIGHUP reads the configuration again, as `knightwatch \
-        reload` does; where a terminal is closed it means the same as SIGTERM.")]
+        On the first SIGTERM or Ctrl-C running games are finished and no new ones begin; the second exits at once. \
+        Unfinished games are resumed at the next start. SIGHUP reloads the configuration, as `knightwatch \
+        reload` does; when a terminal is closed it has the effect of SIGTERM.")]
     Run {
         #[command(flatten)]
         config: ConfigArgs,
-        /// Print the moves of all games, with clocks and what the engine thinks, as the demo does
+        /// Print the moves of all games with clocks and search results, as the demo does
         #[arg(long)]
         moves: bool,
-        /// Run as many times faster than the wall, for rehearsals on a simulator that does the same
+        /// Run the clock faster than wall time by this factor, as the simulator does with --speed
         #[arg(long, value_name = "FACTOR", hide = true)]
         time_scale: Option<clock::TimeScale>,
-        /// Let every search of the engine fail after so many nodes, to rehearse what happens then
+        /// Test hook: panic in every search after this many nodes
         #[arg(long, value_name = "NODES", hide = true)]
         engine_panics: Option<u64>,
-        /// Let the loop of the first account fail once, after so many seconds, to rehearse what happens then
+        /// Test hook: panic once in the task of the first account after this many seconds
         #[arg(long, value_name = "SECONDS", hide = true)]
         account_panics: Option<u64>,
     },
 
-    /// Watch the bot play against sparring partners on a Lichess in a box, without any network
+    /// Watch the bot play against built-in opponents on a simulated Lichess, without a network
     #[command(
         after_help = "Examples:\n  knightwatch demo\n  knightwatch demo --games 5\n  \
         knightwatch demo --web 127.0.0.1:9664\n\n\
-        It prints the address of a page: there you watch the games and play against the bot yourself."
+        It prints the address of a page, on which you can watch the games and play against the bot."
     )]
     Demo {
         /// End after this many games, with a table of the results
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         games: Option<u32>,
-        /// Where the Lichess in a box listens; port 0 takes a free one
+        /// Address of the simulator; port 0 selects a free port
         #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
         listen: SocketAddr,
-        /// Where the page is; port 0 takes a free one
+        /// Address of the page; port 0 selects a free port
         #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
         web: SocketAddr,
     },
@@ -188,8 +188,8 @@ pub enum Command {
         knightwatch init\n  \
         knightwatch init --config ./knightwatch.toml\n  \
         sudo knightwatch init --service\n\n\
-        Lichess is asked about the token at once. Nothing is written before the last question is answered, and nothing is \
-        replaced without asking. Answers may be piped in, one a line.")]
+        The token is tested at once. Nothing is written before the last question is answered, and nothing is \
+        replaced without asking. Answers may be piped in, one per line.")]
     Init(InitOptions),
 
     /// Turn the account into a bot account; this cannot be undone
@@ -197,69 +197,69 @@ pub enum Command {
     Upgrade {
         #[command(flatten)]
         config: ConfigArgs,
-        /// The account, where the configuration has several
+        /// The account, if the configuration has several
         #[arg(long, value_name = "NAME")]
         account: Option<String>,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
 
-    /// Look for everything that would keep the bot from playing, and say what to do about it
+    /// Check everything the bot needs, with a hint for each problem
     #[command(
         after_help = "Example: knightwatch check --config /etc/knightwatch/config.toml\n\n\
-        Exits with 0 when all is well, 77 when Lichess rejects the token or the account is no bot, \
-        78 for the configuration, a missing token too, 1 when Lichess cannot be reached."
+        Exits with 0 if there is no problem, 77 if Lichess rejects the token or the account is not a bot, \
+        78 for the configuration or a missing token, 1 if Lichess cannot be reached."
     )]
     Check(ConfigArgs),
 
-    /// Say what would be answered to a challenge and why, rule by rule
+    /// Show how a challenge would be answered and why, rule by rule
     #[command(group(ArgGroup::new("asked").args(["challenge", "user"]).required(true)), after_help = "Examples:\n  \
         knightwatch explain LAST\n  \
         knightwatch explain --user Anna --rating 1500 --clock 3+2 --rated\n  \
         knightwatch explain challenge.json\n  \
         tail -1 events.ndjson | knightwatch explain - --config /etc/knightwatch/config.toml\n\n\
-        LAST is the latest challenge to us in the records. A file holds one challenge as Lichess sends it: a line of /api/stream/event, or an object of \
-        /api/challenge. The games that are on are not looked at; what was accepted today is, where it can be read.")]
+        LAST is the latest incoming challenge in the records. A file contains one challenge as sent by Lichess: a line of /api/stream/event, or an object of \
+        /api/challenge. Running games are not considered; challenges accepted today are, if they can be read.")]
     Explain {
         /// The challenge: LAST, a file with it as JSON, or - for JSON from stdin
         #[arg(value_name = "CHALLENGE")]
         challenge: Option<PathBuf>,
         #[command(flatten)]
         asked: AskedArgs,
-        /// The age of the challenger's account, for rules that ask for it
+        /// The age of the challenger's account, for rules with age_days
         #[arg(long, value_name = "DAYS")]
         age_days: Option<u32>,
-        /// Whose policy, where the configuration has several accounts
+        /// The account that is challenged, if the configuration has several
         #[arg(long, value_name = "NAME")]
         account: Option<String>,
         #[command(flatten)]
         config: ConfigArgs,
     },
 
-    /// Print the settings that are in force, and where each was written
+    /// Print the effective settings and the source of each
     #[command(after_help = "Examples:\n  \
         knightwatch config\n  \
         knightwatch config --config /etc/knightwatch/config.toml --account MyBot\n\n\
-        It is printed in the form of a configuration file. Passwords are hidden.")]
+        The output has the form of a configuration file. Passwords are hidden.")]
     Config {
         #[command(flatten)]
         config: ConfigArgs,
-        /// What is in force for this account, where the configuration has several
+        /// Print the settings of this account, if the configuration has several
         #[arg(long, value_name = "NAME")]
         account: Option<String>,
     },
 
-    /// Say how a running bot is doing
+    /// Show the status of a running bot
     #[command(
         after_help = "Examples:\n  knightwatch status\n  knightwatch status --json | jq .owed_ms\n  \
         sudo knightwatch status --socket /run/knightwatch/control.sock\n\n\
-        Exits with 0 when all is well, 1 when somebody should look or no bot runs here."
+        Exits with 0 if the bot is healthy, 1 if it is unhealthy or not running."
     )]
     Status {
         #[command(flatten)]
         socket: SocketArgs,
-        /// Everything, as JSON
+        /// Print the whole status as JSON
         #[arg(long)]
         json: bool,
     },
@@ -267,7 +267,7 @@ pub enum Command {
     #[command(flatten)]
     Operator(OperatorCommand),
 
-    /// List the games that were played, and what they came to
+    /// List finished games and statistics
     #[command(after_help = "Examples:\n  \
         knightwatch games\n  \
         knightwatch games --opponent Anna --result lost\n  \
@@ -275,7 +275,7 @@ pub enum Command {
         knightwatch games --ratings\n  \
         knightwatch games --toughest\n  \
         knightwatch games --limit 1000 --json | jq .opponent.name\n\n\
-        The bot may be running or not. Days and hours are local time; with TZ=UTC they are UTC.")]
+        The bot need not be running. Days and hours are local time; with TZ=UTC they are UTC.")]
     Games {
         #[command(flatten)]
         config: ConfigArgs,
@@ -283,7 +283,7 @@ pub enum Command {
         filter: FilterArgs,
         #[command(flatten)]
         view: ViewArgs,
-        /// As JSON, one object in each line
+        /// Print JSON, one object per line
         #[arg(long)]
         json: bool,
     },
@@ -294,9 +294,9 @@ pub enum Command {
         knightwatch export abcdEFGH\n  \
         knightwatch export https://lichess.org/abcdEFGH\n  \
         knightwatch export --opponent Anna --since 2026-05-01 --no-evals\n\n\
-        Games without a single move are left out. Where no game is left it fails, and no file is written.")]
+        Games without moves are left out. If no game is left, the command fails and writes no file.")]
     Export {
-        /// These games, by id or address [default: all that the other arguments mean]
+        /// Games by id or address [default: all that match the other arguments]
         #[arg(value_name = "ID", value_parser = game)]
         ids: Vec<String>,
         #[command(flatten)]
@@ -306,32 +306,32 @@ pub enum Command {
         /// The file to write [default: stdout]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// Leave out the clocks
+        /// Omit the clocks
         #[arg(long)]
         no_clocks: bool,
-        /// Leave out what the engine thought of its moves
+        /// Omit the evaluations of the engine
         #[arg(long)]
         no_evals: bool,
     },
 
-    /// Take the decisions of a game again, out of its trace
+    /// Repeat the decisions of a game from its trace
     #[command(after_help = "Examples:\n  \
         knightwatch replay abcdEFGH\n  \
         knightwatch replay abcdEFGH.jsonl --search\n\n\
-        A trace has all that was met in a game: the lines of its stream, what the engine found, how the server \
-        answered. It prints what was decided then, and with a ! in front what would be decided otherwise now. \
-        Exits with 1 when anything would be, or when the trace cannot be read to its end.")]
+        A trace contains all inputs of a game: stream lines, search results and responses of the server. The decisions \
+        are printed; those that would now be different are marked with !. \
+        Exits with 1 if any decision differs, or if the trace is incomplete.")]
     Replay {
-        /// The trace, or the id or address of a game whose trace is kept
+        /// A trace file, or the id or address of a game with a trace
         trace: PathBuf,
-        /// Repeat each search, on one thread and an empty table, to the depth that it had
+        /// Repeat each search to its depth, on one thread with an empty table
         #[arg(long)]
         search: bool,
         #[command(flatten)]
         config: ConfigArgs,
     },
 
-    /// Draw a position, or a game, as an SVG picture
+    /// Draw a position or a game as an SVG image
     #[command(after_help = "Examples:\n  \
         knightwatch render 'r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/8/PPPP1PPP/RNBQK1NR w KQkq -' -o board.svg\n  \
         knightwatch render startpos e4 c5 Nf3 -o sicilian.svg\n  \
@@ -381,7 +381,7 @@ pub enum Command {
         pair (white, black, clock)")]
     Sim(SimArgs),
 
-    /// Speak UCI on stdin and stdout, for any chess program
+    /// Run as a UCI engine on stdin and stdout
     #[command(
         after_help = "Example: printf 'position startpos\\ngo depth 10\\n' | knightwatch uci"
     )]
@@ -401,7 +401,7 @@ pub enum Command {
         /// Depth in plies
         #[arg(value_name = "DEPTH", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_DEPTH)))]
         depth: u32,
-        /// The position to start from: a FEN or startpos, perhaps with moves behind it [default: the start position]
+        /// The position to start from: a FEN or startpos, optionally followed by moves [default: the start position]
         #[arg(long, value_name = "POSITION")]
         fen: Option<String>,
         /// Print the count below each move
@@ -410,12 +410,12 @@ pub enum Command {
         /// Threads that share the work
         #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN, value_parser = threads)]
         threads: NonZeroUsize,
-        /// Memory to remember counts in, in MiB; with 0 every position is counted again
+        /// Size of the hash table in MiB; 0 disables it
         #[arg(long, value_name = "MIB", default_value = "0", value_parser = hash_mib())]
         hash: usize,
     },
 
-    /// Have the engine solve the positions of a test suite in EPD
+    /// Solve the positions of an EPD test suite
     #[command(after_help = "Examples:\n  \
         knightwatch epd suite.epd --movetime 1000\n  \
         knightwatch epd tests/suites/mates.epd --nodes 20000000 --hash 64\n\n\
@@ -491,7 +491,7 @@ pub enum Command {
     )]
     FitWdl(FitWdlOptions),
 
-    /// Look into Polyglot books and build them
+    /// Show and build Polyglot books
     #[command(
         subcommand,
         arg_required_else_help = true,
@@ -502,7 +502,7 @@ pub enum Command {
 
 #[derive(Debug, Subcommand)]
 pub enum BookCommand {
-    /// List a book's moves for a position with their weights
+    /// List the book moves of a position with their weights
     #[command(after_help = "Examples:\n  \
         knightwatch book probe default\n  \
         knightwatch book probe mine.bin e4 c5\n  \
@@ -510,14 +510,14 @@ pub enum BookCommand {
     Probe {
         /// A Polyglot book, or `default` for the embedded one
         book: PathBuf,
-        /// A FEN or startpos, perhaps with moves behind it, or moves alone [default: the start position]
+        /// A FEN or startpos, optionally followed by moves, or moves alone [default: the start position]
         position: Vec<String>,
     },
     /// Compile lines of moves and PGN games to a Polyglot book
     #[command(
         after_help = "Examples:\n  knightwatch book build white.txt black.txt -o mine.bin\n  \
         knightwatch book build games.pgn --min-games 5 --max-ply 24 -o mine.bin\n\n\
-        A move of a game weighs 2 if its side won, 1 if nobody did; a line weighs what it says, or 10."
+        A move of a game has weight 2 if its side won and 1 for a draw; a line has the weight given in it, or 10."
     )]
     Build {
         /// Text files with lines of moves, and PGN files, whose names end in `.pgn`
@@ -531,19 +531,19 @@ pub enum BookCommand {
     },
 }
 
-/// Which games go into a book.
+/// Selection of the games of a book.
 #[derive(Args, Clone, Debug)]
 pub struct GameArgs {
-    /// Leave out moves that fewer games have
+    /// Omit moves played in fewer games
     #[arg(long, value_name = "N", default_value_t = GameOptions::default().min_games)]
     min_games: u32,
-    /// Leave out the moves after so many plies
+    /// Omit moves after this many plies
     #[arg(long, value_name = "N", default_value_t = GameOptions::default().max_ply)]
     max_ply: u32,
-    /// Leave out games of players with a lower rating, or none
+    /// Omit games of players with a lower rating, or none
     #[arg(long, value_name = "RATING", default_value_t = GameOptions::default().min_rating)]
     min_rating: u32,
-    /// Let moves weigh twice as much for each 200 points of the player's rating above 1600
+    /// Double the weight for each 200 points of the player's rating above 1600
     #[arg(long)]
     by_rating: bool,
 }
@@ -559,28 +559,28 @@ impl From<GameArgs> for GameOptions {
     }
 }
 
-/// Which of the games that were played.
+/// Filter of recorded games.
 #[derive(Args, Clone, Debug, Default)]
 pub struct FilterArgs {
-    /// Of this account of ours
+    /// Games of this account
     #[arg(long, value_name = "NAME", value_parser = user)]
     account: Option<String>,
-    /// Against this player
+    /// Games against this player
     #[arg(long, value_name = "NAME", value_parser = user)]
     opponent: Option<String>,
-    /// Against players with this in their names
+    /// Games against players whose names contain this
     #[arg(long, value_name = "PART")]
     search: Option<String>,
-    /// won, drawn, lost, void (aborted) or open (without an end)
+    /// won, drawn, lost, void (aborted) or open (unfinished)
     #[arg(long, value_name = "RESULT")]
     result: Option<Outcome>,
     /// Our colour: white or black
     #[arg(long, value_name = "COLOR", value_parser = color)]
     color: Option<Color>,
-    /// Of this speed
+    /// Games of this speed
     #[arg(long, value_parser = ["ultraBullet", "bullet", "blitz", "rapid", "classical", "correspondence"])]
     speed: Option<String>,
-    /// Of this variant
+    /// Games of this variant
     #[arg(long, value_parser = ["standard", "chess960", "fromPosition"])]
     variant: Option<String>,
     /// Only rated games
@@ -589,7 +589,7 @@ pub struct FilterArgs {
     /// Only casual games
     #[arg(long)]
     casual: bool,
-    /// Of this tournament
+    /// Games of this tournament
     #[arg(long, value_name = "ID", value_parser = arena)]
     tournament: Option<String>,
     /// Started on this day or later, as in 2026-05-24
@@ -618,7 +618,7 @@ impl From<FilterArgs> for Filter {
     }
 }
 
-/// What to show of them.
+/// View of the selected games.
 #[derive(Args, Clone, Debug)]
 pub struct ViewArgs {
     /// Show at most N games, the latest first
@@ -646,7 +646,7 @@ impl From<ViewArgs> for View {
     }
 }
 
-/// Where settings come from besides the defaults and the environment.
+/// Sources of settings besides the defaults and the environment.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ConfigArgs {
     /// The configuration file [default: ./knightwatch.toml, ~/.config/knightwatch/config.toml or
@@ -658,11 +658,11 @@ pub struct ConfigArgs {
     pub set: Vec<(String, String)>,
 }
 
-/// A challenge in words, for `explain`.
+/// A challenge described by arguments, for `explain`.
 #[derive(Args, Clone, Debug)]
 #[group(skip)]
 pub struct AskedArgs {
-    /// Who challenges us
+    /// The challenger
     #[arg(long, value_name = "NAME", value_parser = challenger)]
     user: Option<String>,
     /// Their rating in this kind of game
@@ -674,7 +674,7 @@ pub struct AskedArgs {
     /// Minutes and seconds as in 3+2, days for a move as in 2d, or unlimited
     #[arg(long, value_name = "TC", requires = "user", default_value = "3+2", value_parser = time_control)]
     clock: TimeControl,
-    /// A game that counts for the rating
+    /// A rated game
     #[arg(long, requires = "user")]
     rated: bool,
     /// standard, chess960, fromPosition or another of Lichess's keys
@@ -683,7 +683,7 @@ pub struct AskedArgs {
 }
 
 impl AskedArgs {
-    /// The challenge, where a user is named.
+    /// The challenge, if `--user` is given.
     pub fn asked(self) -> Option<Asked> {
         let from = Player {
             name: self.user?,
@@ -705,22 +705,22 @@ fn variant(text: &str) -> Result<Variant, String> {
     }
 }
 
-/// The id of a game, also out of its address.
+/// Parses the id or address of a game.
 fn game(text: &str) -> Result<String, Infallible> {
     Ok(address::id(text, Page::Game).to_owned())
 }
 
-/// The id of an arena, also out of its address.
+/// Parses the id or address of an arena.
 fn arena(text: &str) -> Result<String, Infallible> {
     Ok(address::id(text, Page::Arena).to_owned())
 }
 
-/// The name of a user, also out of an address.
+/// Parses the name or address of a user.
 fn user(text: &str) -> Result<String, Infallible> {
     Ok(address::id(text, Page::User).to_owned())
 }
 
-/// The name of a user who can be there, also out of an address.
+/// Parses the name or address of a user, which must be valid.
 fn challenger(text: &str) -> Result<String, Refused> {
     argument::user(text).map(|user| user.to_string())
 }

@@ -1,4 +1,4 @@
-//! Parse arguments, call one function, map the error to an exit code.
+//! Command-line entry point: parses arguments, runs a command, maps errors to exit codes.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use knightwatch::config::{self, LogLevel, Settings, Sources};
 use knightwatch::control::SocketArgs;
 use knightwatch::lichess::model::{TimeControl, Variant};
 use knightwatch::{
-    book, bot, clock, control, daemon, demo, doctor, draw, engine::bench, epd, events, init,
+    book, bot, check, clock, control, daemon, demo, draw, engine::bench, epd, events, init,
     logging, perft, sim, store, train, uci,
 };
 use tokio::runtime::Runtime;
@@ -19,12 +19,12 @@ use tokio::signal::unix::{SignalKind, signal};
 fn main() -> ExitCode {
     if let Some(missing) = missing_cpu_feature() {
         eprintln!("error: this processor lacks {missing}, which this build of knightwatch needs");
-        eprintln!("hint: build it where it is to run, with RUSTFLAGS=\"-C target-cpu=native\"");
+        eprintln!("hint: build it on this machine, with RUSTFLAGS=\"-C target-cpu=native\"");
         return ExitCode::FAILURE;
     }
-    hook_panics();
+    install_panic_hook();
     ignore_file_size_signal();
-    let code = run(Cli::of_process().command).unwrap_or_else(|error| report(&error));
+    let code = run(Cli::from_process().command).unwrap_or_else(|error| report_error(&error));
     logging::flush();
     code
 }
@@ -55,28 +55,28 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             engine_panics,
             account_panics,
         } => {
-            let rehearsal = daemon::Rehearsal {
+            let faults = daemon::FaultInjection {
                 time_scale,
                 engine_panics,
                 account_panics,
             };
-            let sources = Sources::of_process(config.config, config.set);
+            let sources = Sources::from_process(config.config, config.set);
             let settings = Settings::load(&sources)?;
             logging::start(settings.daemon.log_level);
-            daemon::run(settings, sources, rehearsal, moves)?;
+            daemon::run(settings, sources, faults, moves)?;
         }
         Command::Book(command) => {
             logging::start(LogLevel::Warn);
             book_command(command)?;
         }
-        Command::Check(arguments) => return doctor::check_command(&settings(arguments)?),
+        Command::Check(arguments) => return check::check_command(&settings(arguments)?),
         Command::Upgrade {
             config,
             account,
             yes,
         } => {
-            let settings = settings(config)?.of_account(account.as_deref())?;
-            return doctor::upgrade_command(&settings, yes);
+            let settings = settings(config)?.for_account(account.as_deref())?;
+            return check::upgrade_command(&settings, yes);
         }
         Command::Demo { games, listen, web } => {
             logging::start(LogLevel::Warn);
@@ -89,8 +89,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             account,
             config,
         } => {
-            let settings = doctor::as_the_service(settings(config)?);
-            let settings = settings.of_account(account.as_deref())?;
+            let settings = check::with_service_defaults(settings(config)?);
+            let settings = settings.for_account(account.as_deref())?;
             let mut out = io::stdout().lock();
             let asked = match (asked.asked(), challenge) {
                 (Some(asked), _) => asked,
@@ -98,20 +98,24 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
                     last_challenge(&settings, &mut out)?
                 }
                 (None, Some(file)) => Asked::read(&file)?,
-                // The definitions want one of the two.
+                // clap requires one of the two.
                 (None, None) => return Ok(ExitCode::from(2)),
             };
             bot::policy::explain_command(&settings, &asked, age_days, &mut out)?;
         }
         Command::Config { config, account } => {
-            let sources = Sources::of_process(config.config, config.set);
-            let text = config::in_force(&sources, account.as_deref())?;
+            let sources = Sources::from_process(config.config, config.set);
+            let text = config::effective_text(&sources, account.as_deref())?;
             io::stdout().lock().write_all(text.as_bytes())?;
         }
         Command::Status { socket, json } => {
-            return control::status_command(&located(socket)?, json, &mut io::stdout().lock());
+            return control::status_command(
+                &resolve_socket(socket)?,
+                json,
+                &mut io::stdout().lock(),
+            );
         }
-        Command::Operator(command) => return command.run(located, &mut io::stdout().lock()),
+        Command::Operator(command) => return command.run(resolve_socket, &mut io::stdout().lock()),
         Command::Games {
             config,
             filter,
@@ -121,7 +125,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             let settings = settings(config)?;
             let options = store::GamesOptions {
                 file: records(&settings),
-                accounts: settings.names(),
+                accounts: settings.account_names(),
                 filter: filter.into(),
                 view: view.into(),
                 json,
@@ -140,7 +144,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             let settings = settings(config)?;
             let options = store::ExportOptions {
                 file: records(&settings),
-                accounts: settings.names(),
+                accounts: settings.account_names(),
                 ids,
                 filter: filter.into(),
                 details: store::Details {
@@ -156,7 +160,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             search,
             config,
         } => {
-            // A trace that is here needs no configuration.
+            // A trace file needs no configuration.
             let directories = match trace.is_file() {
                 true => Vec::new(),
                 false => bot::trace::directories(&settings(config)?),
@@ -186,7 +190,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Train(options) => train::trainer::run(&options)?,
         Command::Sim(args) => {
             logging::start(LogLevel::Info);
-            runtime()?.block_on(sim::run_command(args, told_to_stop()))?;
+            runtime()?.block_on(sim::run_command(args, shutdown_signal()))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -215,7 +219,7 @@ fn book_command(command: BookCommand) -> Result<(), book::CommandError> {
     }
 }
 
-/// What asynchronous commands run on.
+/// Runtime of asynchronous commands.
 fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -223,7 +227,7 @@ fn runtime() -> io::Result<Runtime> {
 }
 
 /// Waits for Ctrl-C or SIGTERM.
-async fn told_to_stop() {
+async fn shutdown_signal() {
     let mut terminate = signal(SignalKind::terminate()).expect("SIGTERM can be listened for");
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
@@ -231,28 +235,28 @@ async fn told_to_stop() {
     }
 }
 
-/// The settings of a command, with logging as they say.
+/// Loads the settings of a command and starts logging at their level.
 fn settings(arguments: ConfigArgs) -> anyhow::Result<Settings> {
-    let settings = Settings::load(&Sources::of_process(arguments.config, arguments.set))?;
+    let settings = Settings::load(&Sources::from_process(arguments.config, arguments.set))?;
     logging::start(settings.daemon.log_level);
     Ok(settings)
 }
 
-/// The socket of the bot that is meant: as it is given, or as the configuration has it.
-fn located(mut arguments: SocketArgs) -> anyhow::Result<SocketArgs> {
+/// Sets the control socket: the given one, or that of the configuration.
+fn resolve_socket(mut arguments: SocketArgs) -> anyhow::Result<SocketArgs> {
     if arguments.socket.is_none() {
         let named = arguments.config.is_some();
-        match Settings::load(&Sources::of_process(arguments.config.take(), Vec::new())) {
+        match Settings::load(&Sources::from_process(arguments.config.take(), Vec::new())) {
             Ok(settings) => arguments.socket = settings.daemon.socket,
             Err(error) if named => return Err(error.into()),
-            // Perhaps no bot of ours runs by it. One does its work whatever became of its configuration since.
+            // A configuration that was not named may be unrelated, and a running bot does not need a valid one.
             Err(_) => {}
         }
     }
     Ok(arguments)
 }
 
-/// The latest challenge to us in the records, which is named on `out`.
+/// The latest incoming challenge in the records; prints its id and decision to `out`.
 fn last_challenge(settings: &Settings, out: &mut impl Write) -> anyhow::Result<Asked> {
     let last = store::last_challenge(&records(settings), settings.name.as_deref())?;
     let at =
@@ -284,7 +288,7 @@ fn time_control(recorded: events::TimeControl) -> TimeControl {
     }
 }
 
-/// Where the records are.
+/// The file of the records.
 fn records(settings: &Settings) -> PathBuf {
     store::find(
         &settings.data_directories(),
@@ -292,8 +296,8 @@ fn records(settings: &Settings) -> PathBuf {
     )
 }
 
-/// Says what went wrong, and gives the exit code for it: where nobody reads the one, there is still the other.
-fn report(error: &anyhow::Error) -> ExitCode {
+/// Prints the error and returns its exit code.
+fn report_error(error: &anyhow::Error) -> ExitCode {
     let cause = |kind| {
         error.chain().any(|cause| {
             cause
@@ -320,17 +324,14 @@ fn report(error: &anyhow::Error) -> ExitCode {
         .downcast_ref::<daemon::Error>()
         .map_or(1, daemon::Error::exit_code);
     if matches!(code, 77 | 78) {
-        logging::print(
-            "hint: knightwatch check finds everything that is missing, knightwatch init asks for it",
-        );
+        logging::print("hint: knightwatch check lists what is missing, knightwatch init asks for it");
     }
     ExitCode::from(code)
 }
 
-/// Panics go to the log where there is one. `knightwatch perft 6 | head -1` is no reason to complain: whoever read stdout
-/// has seen enough.
-fn hook_panics() {
-    let complain = std::panic::take_hook();
+/// Sends panics to the log, if it has been started. A closed stdout, as in `knightwatch perft 6 | head -1`, exits silently.
+fn install_panic_hook() {
+    let default_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let message = panic.payload_as_str().unwrap_or_default();
         if let Some(why) = message.strip_prefix("failed printing to stdout: ") {
@@ -340,12 +341,12 @@ fn hook_panics() {
             eprintln!("error: cannot print: {why}");
             std::process::exit(1);
         }
-        // While a runtime starts it would wait for ever for threads that have not begun.
+        // Unwinding would wait forever for the threads of a runtime that could not be started.
         if let Some(why) = message.strip_prefix("OS can't spawn worker thread: ")
             && std::thread::current().name() == Some("main")
         {
             logging::print(&format!(
-                "error: cannot start: the system gives no more threads: {why}"
+                "error: cannot start: the system allows no more threads: {why}"
             ));
             logging::print(
                 "hint: raise the limit on processes and threads: ulimit -u, TasksMax in the unit, pids.max of the container",
@@ -354,20 +355,20 @@ fn hook_panics() {
             std::process::exit(1);
         }
         if !logging::log_panic(panic) {
-            complain(panic);
+            default_hook(panic);
         }
     }));
 }
 
-/// A file that has become as long as `ulimit -f` allows is an error like a full disk. The signal would end the process.
+/// Ignores SIGXFSZ, so that exceeding `ulimit -f` is an I/O error like a full disk and does not kill the process.
 fn ignore_file_size_signal() {
-    // SAFETY: ignoring a signal runs no code of ours when it comes; no thread but this one exists yet.
+    // SAFETY: SIG_IGN installs no handler; this is the only thread.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// The first feature that this build uses and this processor lacks.
+/// The first CPU feature that this build needs and this processor lacks.
 ///
-/// The macro of the standard library cannot be asked: it takes for granted what the build takes for granted.
+/// `is_x86_feature_detected!` cannot be used: it assumes the features that the build enables.
 #[cfg(target_arch = "x86_64")]
 fn missing_cpu_feature() -> Option<&'static str> {
     use std::arch::x86_64::__cpuid;

@@ -1,7 +1,7 @@
 //! What an order is given, read as it is typed: the same on the command line and in the running bot.
 
 use crate::bot::commands::{Refused, time_control};
-use crate::config::{Joining, Pattern, fault_of};
+use crate::config::{ArenaEntry, Pattern, time_control_problem};
 use crate::lichess::model::address::{self, Page};
 use crate::lichess::model::{ArenaId, ColorChoice, GameId, TimeControl, Username, Variant};
 
@@ -20,7 +20,7 @@ pub fn pattern(text: &str) -> Result<Pattern, Refused> {
 ///
 /// # Errors
 /// Why it is none.
-pub fn joining(text: &str) -> Result<Joining, Refused> {
+pub fn joining(text: &str) -> Result<ArenaEntry, Refused> {
     text.parse().map_err(Refused)
 }
 
@@ -64,7 +64,7 @@ pub fn user(text: &str) -> Result<Username, Refused> {
 pub fn clock(text: &str) -> Result<TimeControl, Refused> {
     let time = time_control(text).map_err(Refused)?;
     let fault = match time {
-        TimeControl::Clock { .. } => fault_of(time),
+        TimeControl::Clock { .. } => time_control_problem(time),
         TimeControl::Correspondence { days } if !DAYS.contains(&days) => {
             Some("Lichess has 1, 2, 3, 5, 7, 10 or 14 days for a move")
         }

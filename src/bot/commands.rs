@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::argument;
 use crate::bot::shutdown::ShutdownHandle;
-use crate::config::{self, Exact, Joining, Pattern, Play, Settings, Strength};
+use crate::config::{self, ArenaEntry, ClockSpec, Pattern, Play, Settings, Strength};
 use crate::lichess::model::{ArenaId, GameId, NewChallenge, TimeControl, Username, Variant};
 
 /// Calls that wait for the bot's loop.
@@ -72,7 +72,7 @@ pub(super) enum Order {
     MoveNow(GameId),
     Play(Pattern, Box<Play>),
     Challenge(OutgoingChallenge),
-    Join(Joining),
+    Join(ArenaEntry),
     Leave(ArenaId),
     Reload,
 }
@@ -232,8 +232,8 @@ pub fn time_control(text: &str) -> Result<TimeControl, String> {
     let days = text.strip_suffix('d').and_then(|days| days.parse().ok());
     match days {
         Some(days) => Ok(TimeControl::Correspondence { days }),
-        None => Exact::try_from(text.to_owned())
-            .map(Exact::time)
+        None => ClockSpec::try_from(text.to_owned())
+            .map(ClockSpec::time)
             .map_err(|why| format!("`{text}`: {why}, or days as in \"2d\"")),
     }
 }

@@ -1,7 +1,7 @@
-//! `[[account]]`: one of several accounts that one daemon plays.
+//! `[[account]]`: settings of one of several accounts that one daemon plays.
 //!
-//! Each has its name on Lichess and its token. Beside them it may write any section of behaviour, whose keys stand over
-//! those of the whole file, and rules, which are read before those of the whole file.
+//! Each account has its Lichess user name and its own token. It may also override any section of
+//! [`PER_ACCOUNT_SECTIONS`]. Its rules are read before those of the whole file.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toml::de::{DeValue, ValueDeserializer};
 use toml::{Spanned, Value};
 
-use super::layers::{At, Layer, Reader, Sound, resolve_token};
+use super::layers::{IsIntact, Layer, Locate, Reader, resolve_token};
 use super::problem::{Place, Problem};
 use super::schema;
 use super::{
@@ -18,8 +18,8 @@ use super::{
 use crate::lichess::model::address::{self, Page};
 use crate::spelling::choices;
 
-/// The sections that an account may have of its own; of the others there is one for all.
-pub(super) const OWN: [&str; 8] = [
+/// The sections that an account may override. All other sections apply to all accounts.
+pub(super) const PER_ACCOUNT_SECTIONS: [&str; 8] = [
     "challenge",
     "games",
     "matchmaking",
@@ -30,34 +30,33 @@ pub(super) const OWN: [&str; 8] = [
     "chat",
 ];
 
-/// An account as it was written.
-pub(super) struct Written {
+/// An `[[account]]` table as written.
+pub(super) struct RawAccount {
     pub name: Option<String>,
     token_file: Option<PathBuf>,
-    /// That was wrong, and has been told.
+    /// `token_file` was set but invalid; the problem has been reported.
     bad_token_file: bool,
-    /// Its sections and rules.
     pub layer: Layer,
-    /// Its heading.
+    /// The place of its heading.
     pub place: Place,
 }
 
 impl Reader<'_> {
-    /// The accounts, each below a heading `[[account]]`.
+    /// Reads the accounts, each below a heading `[[account]]`.
     pub fn accounts(
         &mut self,
         content: Spanned<DeValue<'_>>,
-        at: At<'_>,
-        sound: Sound<'_>,
+        locate: Locate<'_>,
+        is_intact: IsIntact<'_>,
         base: &Path,
-    ) -> Vec<Written> {
-        let tables = self.tables(content, "account", "[[account]]", at);
-        let mut accounts: Vec<Written> = Vec::new();
+    ) -> Vec<RawAccount> {
+        let tables = self.tables(content, "account", "[[account]]", locate);
+        let mut accounts: Vec<RawAccount> = Vec::new();
         for (place, mut table) in tables {
             let names_file = table.contains_key("token_file");
             let mut text = |key: &str| {
                 let value = table.remove(key)?;
-                sound(value.span()).then(|| self.text_of_account(key, value, at))?
+                is_intact(value.span()).then(|| self.text_of_account(key, value, locate))?
             };
             let (name, token_file) = (text("name"), text("token_file"));
             let name = match name {
@@ -65,7 +64,7 @@ impl Reader<'_> {
                 None => {
                     let problem = Problem::new(place.clone(), "an account has no name");
                     self.problems
-                        .push(problem.hint("write name = \"...\", as Lichess calls it"));
+                        .push(problem.hint("write name = \"...\", the Lichess user name"));
                     None
                 }
             };
@@ -76,11 +75,11 @@ impl Reader<'_> {
                     .map_err(|message| self.problems.push(Problem::new(place, message)))
                     .ok()
             });
-            accounts.push(Written {
+            accounts.push(RawAccount {
                 name,
                 bad_token_file: names_file && token_file.is_none(),
                 token_file,
-                layer: self.sections(table, at, sound, base, true),
+                layer: self.sections(table, locate, is_intact, base, true),
                 place,
             });
         }
@@ -91,15 +90,15 @@ impl Reader<'_> {
         &mut self,
         key: &str,
         value: Spanned<DeValue<'_>>,
-        at: At<'_>,
+        locate: Locate<'_>,
     ) -> Option<(String, Place)> {
-        let place = at(value.span());
+        let place = locate(value.span());
         let read = Value::deserialize(ValueDeserializer::from(value));
         let (message, hint) = match read {
             Ok(Value::String(text)) => return Some((text, place)),
             Ok(other) => {
-                let complaint = schema::Complaint::no_text(key, &other);
-                (complaint.message, complaint.hint)
+                let invalid = schema::InvalidValue::not_text(key, &other);
+                (invalid.message, invalid.hint)
             }
             Err(error) => (error.message().to_owned(), None),
         };
@@ -108,12 +107,12 @@ impl Reader<'_> {
         None
     }
 
-    /// The name, if it can be one and no other account has it.
+    /// The name, if it is a valid user name and no other account has it.
     fn name_of_account(
         &mut self,
         name: String,
         place: Place,
-        others: &[Written],
+        others: &[RawAccount],
     ) -> Option<String> {
         let name = address::id(&name, Page::User).to_owned();
         let problem = if !is_user_name(&name) {
@@ -122,7 +121,7 @@ impl Reader<'_> {
         } else if others
             .iter()
             .filter_map(|other| other.name.as_ref())
-            .any(|other| variable(other) == variable(&name))
+            .any(|other| token_variable(other) == token_variable(&name))
         {
             Problem::new(place, format!("two accounts are called `{name}`"))
                 .hint("each account of Lichess is played once")
@@ -133,21 +132,21 @@ impl Reader<'_> {
         None
     }
 
-    /// What an account has that it cannot have.
-    pub(super) fn not_of_account(&mut self, name: &str, place: Place) {
+    /// Reports a key that an account cannot have.
+    pub(super) fn reject_account_key(&mut self, name: &str, place: Place) {
         let all: Vec<&str> = ["name", "token_file", "rule"]
             .into_iter()
-            .chain(OWN)
+            .chain(PER_ACCOUNT_SECTIONS)
             .collect();
         let problem = match schema::section_of(name) {
             _ if schema::sections().contains(&name) => {
                 Problem::new(place, format!("[{name}] is the same for all accounts")).hint(format!(
-                    "write it outside of [[account]]; of its own an account may have {}",
-                    OWN.join(", ")
+                    "write it outside of [[account]]; an account may override {}",
+                    PER_ACCOUNT_SECTIONS.join(", ")
                 ))
             }
-            Some(section) if OWN.contains(&section) => {
-                Problem::new(place, format!("`{name}` stands outside of its section"))
+            Some(section) if PER_ACCOUNT_SECTIONS.contains(&section) => {
+                Problem::new(place, format!("`{name}` is outside of its section"))
                     .hint(format!("write {section}.{name}"))
             }
             _ => Problem::new(place, format!("an account has no key `{name}`")).hint(choices(
@@ -161,14 +160,14 @@ impl Reader<'_> {
 }
 
 /// The environment variable that holds the token of an account without `token_file`.
-fn variable(name: &str) -> String {
+fn token_variable(name: &str) -> String {
     let name = name.to_ascii_uppercase().replace('-', "_");
     format!("{TOKEN_VARIABLE}_{name}")
 }
 
-/// The settings of each account: those of all, with its own over them.
-pub(super) fn each(
-    written: &[Written],
+/// The settings of each account: the common ones, overridden by its own.
+pub(super) fn account_settings(
+    written: &[RawAccount],
     all: &Settings,
     layers: &[&Layer],
     sources: &Sources,
@@ -177,7 +176,7 @@ pub(super) fn each(
     if written.is_empty() {
         return Vec::new();
     }
-    one_token_too_many(all, layers, sources, problems);
+    reject_shared_token(all, layers, sources, problems);
     let names: Vec<&String> = written.iter().filter_map(|one| one.name.as_ref()).collect();
     let settings = written.iter().filter_map(|account| {
         let name = account.name.clone()?;
@@ -192,18 +191,18 @@ pub(super) fn each(
         settings.token = token_source(&name, account, sources, problems);
         settings.lichess.token_file = account.token_file.clone();
         settings.file = all.file.clone();
-        let sisters = names.iter().filter(|other| ***other != name);
-        settings.sisters = sisters.map(|other| (*other).clone()).collect();
-        // In whichever order they are written.
-        settings.sisters.sort_unstable();
+        let other_accounts = names.iter().filter(|other| ***other != name);
+        settings.other_accounts = other_accounts.map(|other| (*other).clone()).collect();
+        // Independent of the order in the file.
+        settings.other_accounts.sort_unstable();
         settings.name = Some(name);
         Some(settings)
     });
     settings.collect()
 }
 
-/// With several accounts nobody knows whose the token of the whole is.
-fn one_token_too_many(
+/// Reports a token that is not assigned to one of several accounts.
+fn reject_shared_token(
     all: &Settings,
     layers: &[&Layer],
     sources: &Sources,
@@ -216,18 +215,18 @@ fn one_token_too_many(
     }
     if is_set(sources, TOKEN_VARIABLE) {
         let place = Place::Environment(TOKEN_VARIABLE.to_owned());
-        let hint = format!("put the account's name behind it: {TOKEN_VARIABLE}_NAME");
+        let hint = format!("append the name of the account: {TOKEN_VARIABLE}_NAME");
         problems.push(Problem::new(place, MESSAGE).hint(hint));
     }
 }
 
 fn token_source(
     name: &str,
-    account: &Written,
+    account: &RawAccount,
     sources: &Sources,
     problems: &mut Vec<Problem>,
 ) -> Option<TokenSource> {
-    let variable = variable(name);
+    let variable = token_variable(name);
     let problem = |message: String| Problem::new(account.place.clone(), message);
     match (is_set(sources, &variable), &account.token_file) {
         (true, None) => Some(TokenSource::Variable(variable)),
@@ -238,7 +237,7 @@ fn token_source(
                 problem(format!(
                     "{name} has two tokens: one in {variable} and one in {file}"
                 ))
-                .hint(format!("unset {variable} or take token_file out")),
+                .hint(format!("unset {variable} or remove token_file")),
             );
             None
         }
@@ -252,26 +251,27 @@ fn token_source(
     }
 }
 
-/// What contradicts itself in an account, and does not in what is written for all.
+/// The contradictions of an account that the common settings do not have.
 fn contradictions(
     settings: &Settings,
     all: &Settings,
     account: &Layer,
     layers: &[&Layer],
 ) -> Vec<Problem> {
-    let said = check::contradictions(all);
-    let is_said = |one: &check::Contradiction| {
-        said.iter()
+    let reported = check::contradictions(all);
+    let is_reported = |one: &check::Contradiction| {
+        reported
+            .iter()
             .any(|other| (other.section, &other.sentence) == (one.section, &one.sentence))
     };
     let mut problems = Vec::new();
     for one in check::contradictions(settings) {
-        if !is_said(&one) {
+        if !is_reported(&one) {
             let place = place_of(one.section, one.keys, layers);
             problems.push(Problem::new(place, one.sentence));
         }
     }
-    // As the rules stand in the settings: its own, then those of all.
+    // In the order of the settings: its own rules, then the common ones.
     let rules: Vec<_> = [account]
         .into_iter()
         .chain(
@@ -282,19 +282,22 @@ fn contradictions(
         )
         .flat_map(|layer| &layer.rules)
         .collect();
-    let said = rule::contradictions(&all.rule, &all.book);
+    let reported = rule::contradictions(&all.rule, &all.book);
     for (number, sentence) in rule::contradictions(&settings.rule, &settings.book) {
         let before = number.checked_sub(account.rules.len());
-        let is_said = before.is_some_and(|number| said.contains(&(number, sentence.clone())));
-        // What is left of a rule after a slip says nothing about what was meant.
-        let rule = rules.get(number).filter(|rule| rule.whole && !is_said);
+        let is_reported =
+            before.is_some_and(|number| reported.contains(&(number, sentence.clone())));
+        // A rule with a problem is incomplete, so its contradictions may be false.
+        let rule = rules
+            .get(number)
+            .filter(|rule| rule.is_complete && !is_reported);
         problems.extend(rule.map(|rule| Problem::new(rule.place.clone(), sentence)));
     }
     problems
 }
 
 impl Settings {
-    /// The settings of each account that is played, or these, where there is one.
+    /// The settings of each account; with a single account, these settings.
     pub fn accounts(&self) -> Vec<Self> {
         match &self.account[..] {
             [] => vec![self.clone()],
@@ -302,8 +305,8 @@ impl Settings {
         }
     }
 
-    /// The names of the accounts, where there are several.
-    pub fn names(&self) -> Vec<String> {
+    /// The names of the accounts; empty with a single account.
+    pub fn account_names(&self) -> Vec<String> {
         let names = self
             .account
             .iter()
@@ -311,17 +314,17 @@ impl Settings {
         names.collect()
     }
 
-    /// The settings of the account of this name, or of the only one.
+    /// The settings of the account of this name, or of the only account.
     ///
     /// # Errors
     /// When there is no such account, or there are several and none is named.
-    pub fn of_account(self, name: Option<&str>) -> Result<Self, Error> {
+    pub fn for_account(self, name: Option<&str>) -> Result<Self, Error> {
         let name = name.map(|name| address::id(name, Page::User));
-        let is_it = |account: &Self| name.is_none_or(|name| account.is_called(name));
-        let names = self.names();
+        let matches_name = |account: &Self| name.is_none_or(|name| account.is_account_name(name));
+        let names = self.account_names();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let mut meant = self.account.iter().filter(|account| is_it(account));
-        let problem = match (meant.next(), meant.next(), name) {
+        let mut matching = self.account.iter().filter(|account| matches_name(account));
+        let problem = match (matching.next(), matching.next(), name) {
             (None, _, None) => return Ok(self),
             (Some(account), None, _) => return Ok(account.clone()),
             (None, _, Some(name)) => {
@@ -332,25 +335,26 @@ impl Settings {
                 })
             }
             (Some(_), Some(_), _) => {
-                let message = "the configuration has several accounts, and one of them is meant";
-                let hint = format!("say --account NAME: {}", names.join(", "));
+                let message = "the configuration has several accounts; choose one";
+                let hint = format!("add --account NAME: {}", names.join(", "));
                 Problem::new(Place::Nowhere, message).hint(hint)
             }
         };
         Err(Error::new(vec![problem]))
     }
 
-    /// What was read anew, for this account of several or for the only one. `None` when it is not among the accounts
-    /// any more.
-    pub fn anew_for(self, name: Option<&str>) -> Option<Self> {
+    /// The reloaded settings of this account, or of the only one; `None` if the account was removed.
+    pub fn reloaded_for(self, name: Option<&str>) -> Option<Self> {
         match name {
-            Some(name) => self.account.into_iter().find(|one| one.is_called(name)),
+            Some(name) => self
+                .account
+                .into_iter()
+                .find(|one| one.is_account_name(name)),
             None => Some(self),
         }
     }
 
-    /// What files are called that are kept for this account: like its server, with its name before that where it is one of
-    /// several.
+    /// The base name of the state files of this account: `SERVER`, or `ACCOUNT@SERVER` with several accounts.
     pub fn state_name(&self) -> String {
         match &self.name {
             Some(name) => self.state_name_of(name),
@@ -358,26 +362,26 @@ impl Settings {
         }
     }
 
-    /// The same for an account of this name.
+    /// The base name of the state files of the account of this name.
     pub fn state_name_of(&self, name: &str) -> String {
         let server = self.lichess.server_name();
         format!("{}@{server}", name.to_ascii_lowercase())
     }
 
-    /// Whether the account of these settings may be called so.
-    pub fn is_called(&self, name: &str) -> bool {
+    /// Whether `name` is the account of these settings; always true with a single account.
+    pub fn is_account_name(&self, name: &str) -> bool {
         let wanted = self.name.as_deref();
         wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(name))
     }
 
-    /// Whether this is another account of the same daemon.
-    pub fn is_sister(&self, name: &str) -> bool {
-        let mut sisters = self.sisters.iter();
-        sisters.any(|sister| sister.eq_ignore_ascii_case(name))
+    /// Whether `name` is another account of this process.
+    pub fn is_own_account(&self, name: &str) -> bool {
+        let mut other_accounts = self.other_accounts.iter();
+        other_accounts.any(|other| other.eq_ignore_ascii_case(name))
     }
 }
 
-/// Whether somebody can be called so on Lichess: 2 to 30 letters, digits, `_` and `-`.
+/// Whether this is a valid Lichess user name: 2 to 30 letters, digits, `_` and `-`.
 pub(super) fn is_user_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     (2..=30).contains(&name.len()) && name.chars().all(fits)

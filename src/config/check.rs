@@ -1,4 +1,4 @@
-//! Contradictions: settings that are each valid and together cannot be meant.
+//! Contradictions between settings that are each valid.
 
 use std::ops::RangeInclusive;
 
@@ -7,30 +7,30 @@ use crate::plural;
 
 use super::account::is_user_name;
 use super::correspondence::Correspondence;
-use super::manners::{Chat, Draw, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign};
+use super::etiquette::{Chat, Draw, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign};
 use super::matchmaking;
-use super::rule::Exact;
+use super::rule::ClockSpec;
 use super::settings::{
     Book, Challenge, Engine, Games, Lichess, PgnFiles, Records, Settings, Speed, Tournaments,
     Variant,
 };
 use super::web::Web;
 
-/// The longest text that Lichess takes in a chat, in characters.
-const LONGEST_CHAT: usize = 140;
+/// The longest chat message that Lichess accepts.
+const MAX_CHAT_CHARS: usize = 140;
 
-/// The most games at a time: each needs a stream of its own.
-const MOST_GAMES: usize = 1_000;
+/// The largest `games.concurrency`: each game needs its own stream.
+const MAX_GAMES: usize = 1_000;
 
-/// A contradiction, in a sentence.
+/// A contradiction, described in a sentence.
 pub(super) struct Contradiction {
     pub section: &'static str,
-    /// The keys that have a part in it; the first one that was set at all is pointed at.
+    /// The keys involved; the error points at the first one that is set.
     pub keys: &'static [&'static str],
     pub sentence: String,
 }
 
-/// Gathers the contradictions in settings.
+/// Collects contradictions.
 #[derive(Default)]
 struct Findings {
     section: &'static str,
@@ -38,14 +38,14 @@ struct Findings {
 }
 
 impl Findings {
-    /// What follows is about this section.
-    fn of(&mut self, section: &'static str) -> &mut Self {
+    /// Sets the section of the following findings.
+    fn in_section(&mut self, section: &'static str) -> &mut Self {
         self.section = section;
         self
     }
 
-    /// Notes the sentence if it is `wrong`.
-    fn when(&mut self, wrong: bool, keys: &'static [&'static str], sentence: impl Into<String>) {
+    /// Adds a contradiction if `wrong`.
+    fn add_if(&mut self, wrong: bool, keys: &'static [&'static str], sentence: impl Into<String>) {
         if wrong {
             self.found.push(Contradiction {
                 section: self.section,
@@ -56,55 +56,60 @@ impl Findings {
     }
 }
 
-/// Everything in the settings that contradicts itself.
+/// All contradictions in the settings.
 pub(super) fn contradictions(settings: &Settings) -> Vec<Contradiction> {
     let mut findings = Findings::default();
-    lichess(&settings.lichess, findings.of("lichess"));
-    engine(&settings.engine, findings.of("engine"));
+    lichess(&settings.lichess, findings.in_section("lichess"));
+    engine(&settings.engine, findings.in_section("engine"));
     if settings.has_books() {
-        book(&settings.book, findings.of("book"));
+        book(&settings.book, findings.in_section("book"));
     }
-    // Where rules accept, [challenge] may well accept nothing.
+    // If a rule accepts challenges, [challenge] need not.
     let by_rule = settings.rule.iter().any(|rule| rule.accept == Some(true));
     if settings.challenge.accept && !by_rule {
-        challenge(&settings.challenge, findings.of("challenge"));
+        challenge(&settings.challenge, findings.in_section("challenge"));
     }
-    queue(&settings.challenge, findings.of("challenge"));
-    games(&settings.games, findings.of("games"));
-    for (keys, sentence) in matchmaking::faults(&settings.matchmaking) {
-        findings.of("matchmaking").when(true, keys, sentence);
+    queue(&settings.challenge, findings.in_section("challenge"));
+    games(&settings.games, findings.in_section("games"));
+    for (keys, sentence) in matchmaking::contradictions(&settings.matchmaking) {
+        findings
+            .in_section("matchmaking")
+            .add_if(true, keys, sentence);
     }
     let Games {
         concurrency: all,
         reserved_for_humans: reserved,
         ..
     } = settings.games;
-    findings.of("games").when(
+    findings.in_section("games").add_if(
         settings.matchmaking.enabled && reserved == all && all > 0,
         &["reserved_for_humans", "concurrency"],
-        "all places are reserved for people, so there is none for the games that [matchmaking] looks for; leave one, or \
+        "all places are reserved for people, so none is left for the games of [matchmaking]; leave one, or \
          write enabled = false there",
     );
-    correspondence(&settings.correspondence, findings.of("correspondence"));
-    tournaments(&settings.tournaments, findings.of("tournaments"));
+    correspondence(
+        &settings.correspondence,
+        findings.in_section("correspondence"),
+    );
+    tournaments(&settings.tournaments, findings.in_section("tournaments"));
     let draws = settings.draw.offer
         || settings.draw.accept
-        || settings.some_rule(|play| play.offer_draws)
-        || settings.some_rule(|play| play.accept_draws);
+        || settings.any_rule(|play| play.offer_draws)
+        || settings.any_rule(|play| play.accept_draws);
     if draws {
-        draw(&settings.draw, findings.of("draw"));
+        draw(&settings.draw, findings.in_section("draw"));
     }
-    let resigns = settings.resign.enabled || settings.some_rule(|play| play.resign);
+    let resigns = settings.resign.enabled || settings.any_rule(|play| play.resign);
     if resigns {
-        resign(&settings.resign, findings.of("resign"));
+        resign(&settings.resign, findings.in_section("resign"));
     }
-    chat(&settings.chat, findings.of("chat"));
-    records(&settings.records, findings.of("records"));
-    web(settings, findings.of("web"));
+    chat(&settings.chat, findings.in_section("chat"));
+    records(&settings.records, findings.in_section("records"));
+    web(settings, findings.in_section("web"));
     findings.found
 }
 
-/// What is possible and probably not meant, a sentence each.
+/// Settings that are valid but probably not intended, a sentence each.
 pub(super) fn warnings(settings: &Settings) -> Vec<String> {
     let Settings {
         challenge,
@@ -126,34 +131,36 @@ pub(super) fn warnings(settings: &Settings) -> Vec<String> {
 }
 
 fn records(records: &Records, findings: &mut Findings) {
-    findings.when(
+    findings.add_if(
         !records.enabled && records.pgn != PgnFiles::None,
         &["pgn", "enabled"],
-        "PGN files are made from the records, and those are off",
+        "PGN files are made from the records, which are disabled",
     );
     let traces = records.traces;
-    findings.when(
+    findings.add_if(
         traces > 100_000,
         &["traces"],
-        format!("{traces} traces are more than a directory holds well; the most is 100000, and 0 keeps none"),
+        format!(
+            "{traces} traces are too many for one directory; the most is 100000, and 0 keeps none"
+        ),
     );
 }
 
 fn web(settings: &Settings, findings: &mut Findings) {
     let Web { play_as, .. } = &settings.web;
     if let Err(sentence) = settings.web.address() {
-        findings.when(true, &["listen"], sentence);
+        findings.add_if(true, &["listen"], sentence);
     }
     if play_as.is_empty() {
         return;
     }
-    findings.when(
+    findings.add_if(
         !is_user_name(play_as),
         &["play_as"],
         format!("`{play_as}` is not a user name"),
     );
     let endpoint = settings.lichess.endpoint();
-    findings.when(
+    findings.add_if(
         endpoint.is_ok_and(|endpoint| !endpoint.is_local()),
         &["play_as"],
         "playing on the page works only with a simulator on this machine; leave it empty",
@@ -162,75 +169,75 @@ fn web(settings: &Settings, findings: &mut Findings) {
 
 fn lichess(lichess: &Lichess, findings: &mut Findings) {
     if let Err(error) = Endpoint::new(lichess.url.clone()) {
-        findings.when(true, &["url"], error.to_string());
+        findings.add_if(true, &["url"], error.to_string());
     }
 }
 
 fn engine(engine: &Engine, findings: &mut Findings) {
     let (hash, threads, overhead) = (engine.hash_mib, engine.threads, engine.move_overhead_ms);
-    findings.when(
+    findings.add_if(
         !(1..=65_536).contains(&hash),
         &["hash_mib"],
         format!("the hash is {hash} MiB, but it can be 1 to 65536"),
     );
-    findings.when(
+    findings.add_if(
         threads > 512,
         &["threads"],
-        format!("{threads} threads are more than the 512 that can be started; 0 takes one a core"),
+        format!("{threads} threads are more than the limit of 512; 0 uses one for each core"),
     );
-    findings.when(
+    findings.add_if(
         overhead > 10_000,
         &["move_overhead_ms"],
-        format!("{overhead} ms kept back on every move leave no time to think; the most is 10000"),
+        format!("{overhead} ms reserved on every move leave no time to think; the most is 10000"),
     );
 }
 
 fn book(book: &Book, findings: &mut Findings) {
-    const OTHERWISE: &str = "to play without books write enabled = false";
-    findings.when(
+    const CONSEQUENCE: &str = "to play without books write enabled = false";
+    findings.add_if(
         book.files.is_empty() && !book.embedded,
         &["embedded", "enabled"],
         format!(
             "books are enabled, but there is none: `files` is empty and the embedded one is off \
-             (default = false); {OTHERWISE}"
+             (embedded = false); {CONSEQUENCE}"
         ),
     );
-    findings.when(
+    findings.add_if(
         book.max_ply == 0,
         &["max_ply"],
-        format!("books are enabled, but max_ply = 0 never asks them; {OTHERWISE}"),
+        format!("books are enabled, but max_ply = 0 never asks them; {CONSEQUENCE}"),
     );
 }
 
 fn challenge(challenge: &Challenge, findings: &mut Findings) {
-    const OTHERWISE: &str =
+    const CONSEQUENCE: &str =
         "so every challenge would be declined; to decline them all write accept = false";
-    findings.when(
+    findings.add_if(
         !challenge.rated && !challenge.casual,
         &["casual", "rated"],
-        format!("neither rated nor casual games are accepted, {OTHERWISE}"),
+        format!("neither rated nor casual games are accepted, {CONSEQUENCE}"),
     );
-    findings.when(
+    findings.add_if(
         !challenge.humans && !challenge.bots,
         &["bots", "humans"],
-        format!("neither humans nor bots are accepted, {OTHERWISE}"),
+        format!("neither humans nor bots are accepted, {CONSEQUENCE}"),
     );
-    findings.when(
+    findings.add_if(
         challenge.variants.is_empty(),
         &["variants"],
-        format!("no variant is accepted, {OTHERWISE}"),
+        format!("no variant is accepted, {CONSEQUENCE}"),
     );
-    findings.when(
+    findings.add_if(
         challenge.speeds.is_empty(),
         &["speeds"],
-        format!("no speed is accepted, {OTHERWISE}"),
+        format!("no speed is accepted, {CONSEQUENCE}"),
     );
-    findings.when(
+    findings.add_if(
         challenge.variants == [Variant::FromPosition] && !challenge.casual,
         &["casual", "variants"],
         format!(
             "only games from a position are accepted and only rated ones, but Lichess never rates \
-             them, {OTHERWISE}"
+             them, {CONSEQUENCE}"
         ),
     );
 
@@ -250,11 +257,11 @@ fn challenge(challenge: &Challenge, findings: &mut Findings) {
     ];
     for (min, max, keys) in ranges {
         let (most, least) = (keys[0], keys[1]);
-        let sentence = format!("{least} = {min} is more than {most} = {max}, {OTHERWISE}");
-        findings.when(min > max, keys, sentence);
+        let sentence = format!("{least} = {min} is more than {most} = {max}, {CONSEQUENCE}");
+        findings.add_if(min > max, keys, sentence);
     }
     if base <= most_base && increment <= most_increment {
-        findings.when(
+        findings.add_if(
             unreachable(challenge),
             &[
                 "speeds",
@@ -265,22 +272,22 @@ fn challenge(challenge: &Challenge, findings: &mut Findings) {
             ],
             format!(
                 "no time control within the limits of base and increment belongs to the accepted \
-                 speeds, {OTHERWISE}"
+                 speeds, {CONSEQUENCE}"
             ),
         );
     }
 }
 
-/// Who waits for a place.
+/// Checks the challenge queue.
 fn queue(challenge: &Challenge, findings: &mut Findings) {
-    findings.when(
+    findings.add_if(
         challenge.queue_size > 0 && challenge.queue_timeout_s == 0,
         &["queue_timeout_s", "queue_size"],
-        "challenges may wait for a place, but for 0 seconds; to decline them at once write queue = 0",
+        "challenges may wait for a place, but for 0 seconds; to decline them at once write queue_size = 0",
     );
 }
 
-/// Whether clock games are accepted, but every time control within the limits has another speed.
+/// Whether no time control within the limits has one of the accepted speeds.
 fn unreachable(challenge: &Challenge) -> bool {
     // Lichess estimates the length of a game by 40 moves.
     let estimate = |base: u32, increment: u32| base.saturating_add(increment.saturating_mul(40));
@@ -306,26 +313,26 @@ fn seconds(speed: Speed) -> Option<RangeInclusive<u32>> {
 }
 
 fn games(games: &Games, findings: &mut Findings) {
-    findings.when(
+    findings.add_if(
         games.concurrency == 0,
         &["concurrency"],
         "no game at a time is allowed, so nothing can be played; to decline all challenges write \
          accept = false in [challenge]",
     );
-    findings.when(
+    findings.add_if(
         games.per_opponent == 0,
         &["per_opponent"],
         "no game at a time against the same opponent is allowed, so nothing can be played",
     );
     let (all, reserved) = (games.concurrency, games.reserved_for_humans);
-    findings.when(
-        all > MOST_GAMES,
+    findings.add_if(
+        all > MAX_GAMES,
         &["concurrency"],
         format!(
-            "{all} games at a time are more than one program can play; the most is {MOST_GAMES}"
+            "{all} games at a time are more than one program can play; the most is {MAX_GAMES}"
         ),
     );
-    findings.when(
+    findings.add_if(
         reserved > all,
         &["reserved_for_humans", "concurrency"],
         format!(
@@ -340,34 +347,34 @@ fn games(games: &Games, findings: &mut Findings) {
 }
 
 fn correspondence(correspondence: &Correspondence, findings: &mut Findings) {
-    findings.when(
+    findings.add_if(
         correspondence.concurrency == 0,
         &["concurrency"],
-        "no game without a clock is ever opened, so those that are on would be lost; to take none leave `correspondence` out \
+        "no correspondence game is ever opened, so running ones would be lost; to accept none leave `correspondence` out \
          of `speeds` in [challenge]",
     );
-    findings.when(
+    findings.add_if(
         correspondence.move_time_s == 0,
         &["move_time_s"],
-        "a move of a correspondence game needs a second at least",
+        "a move of a correspondence game needs at least one second",
     );
 }
 
 fn tournaments(tournaments: &Tournaments, findings: &mut Findings) {
-    for (number, joining) in tournaments.join.iter().enumerate() {
+    for (number, arena_entry) in tournaments.join.iter().enumerate() {
         let before = &tournaments.join[..number];
-        findings.when(
-            before.iter().any(|other| other.id == joining.id),
+        findings.add_if(
+            before.iter().any(|other| other.id == arena_entry.id),
             &["join"],
-            format!("the arena {} is named twice", joining.id),
+            format!("the arena {} is named twice", arena_entry.id),
         );
     }
-    findings.when(
+    findings.add_if(
         tournaments.join_teams && tournaments.teams.is_empty(),
         &["join_teams"],
         "teams are to be joined, but there are none in teams",
     );
-    findings.when(
+    findings.add_if(
         !tournaments.password.is_empty() && tournaments.teams.is_empty(),
         &["password"],
         "the password is for arenas of teams, but there are none in teams",
@@ -375,25 +382,26 @@ fn tournaments(tournaments: &Tournaments, findings: &mut Findings) {
     if !tournaments.join_any && tournaments.teams.is_empty() {
         return;
     }
-    const OTHERWISE: &str = "so no arena would be found; to look for none leave out any and teams";
-    findings.when(
+    const CONSEQUENCE: &str =
+        "so no arena would be found; to look for none leave out join_any and teams";
+    findings.add_if(
         tournaments.speeds.is_empty(),
         &["speeds"],
-        format!("no speed is played, {OTHERWISE}"),
+        format!("no speed is played, {CONSEQUENCE}"),
     );
     let (least, most) = (tournaments.min_minutes, tournaments.max_minutes);
-    findings.when(
+    findings.add_if(
         least > most,
         &["max_minutes", "min_minutes"],
-        format!("min_minutes = {least} is more than max_minutes = {most}, {OTHERWISE}"),
+        format!("min_minutes = {least} is more than max_minutes = {most}, {CONSEQUENCE}"),
     );
-    findings.when(
+    findings.add_if(
         tournaments.concurrency == 0,
         &["concurrency"],
-        format!("at most 0 are played at once, {OTHERWISE}"),
+        format!("at most 0 are played at once, {CONSEQUENCE}"),
     );
-    let is_clock = |exact: &Exact| exact.time().is_clock();
-    findings.when(
+    let is_clock = |exact: &ClockSpec| exact.time().is_clock();
+    findings.add_if(
         !tournaments.clocks.iter().all(is_clock),
         &["clocks"],
         "every arena is played with a clock; take \"unlimited\" out",
@@ -401,14 +409,14 @@ fn tournaments(tournaments: &Tournaments, findings: &mut Findings) {
 }
 
 fn draw(draw: &Draw, findings: &mut Findings) {
-    findings.when(
+    findings.add_if(
         draw.min_level_moves == 0,
         &["min_level_moves"],
         "draws would be agreed after 0 level moves, that is before the engine has looked at the \
          game; the least is 1",
     );
     let (most, max_win) = (draw.max_offers, draw.max_win_percent);
-    findings.when(
+    findings.add_if(
         max_win > 33,
         &["max_win_percent"],
         format!(
@@ -416,7 +424,7 @@ fn draw(draw: &Draw, findings: &mut Findings) {
              would be as likely; the most is 33"
         ),
     );
-    findings.when(
+    findings.add_if(
         draw.offer && most == 0,
         &["max_offers", "offer"],
         "draws are offered, but 0 times in a game; to offer none write offer = false",
@@ -424,13 +432,13 @@ fn draw(draw: &Draw, findings: &mut Findings) {
 }
 
 fn resign(resign: &Resign, findings: &mut Findings) {
-    findings.when(
+    findings.add_if(
         resign.min_lost_moves == 0,
         &["min_lost_moves"],
         "games would be resigned after 0 lost moves, that is before the engine has looked at \
          them; the least is 1",
     );
-    findings.when(
+    findings.add_if(
         resign.score_cp < 200,
         &["score_cp"],
         format!(
@@ -450,52 +458,54 @@ fn chat(chat: &Chat, findings: &mut Findings) {
     ];
     for (text, keys, last) in texts {
         let length = text.chars().count();
-        findings.when(
-            length > LONGEST_CHAT,
+        findings.add_if(
+            length > MAX_CHAT_CHARS,
             keys,
-            format!("the text has {length} characters, but Lichess takes {LONGEST_CHAT} at most"),
+            format!(
+                "the text has {length} characters, but Lichess accepts at most {MAX_CHAT_CHARS}"
+            ),
         );
-        findings.when(
+        findings.add_if(
             text.contains('\n'),
             keys,
-            "the text has several lines, but Lichess takes one",
+            "the text has several lines, but Lichess accepts one",
         );
         let links = ["http://", "https://", "www."];
-        findings.when(
+        findings.add_if(
             links.iter().any(|link| text.contains(link)),
             keys,
-            "Lichess drops what bots say with a link in it, without a word; a link can stand in the profile",
+            "Lichess silently drops messages of bots that contain a link; put the link into the profile",
         );
         let names = text
             .split('{')
             .skip(1)
             .filter_map(|rest| rest.split_once('}'));
         for (name, _) in names {
-            findings.when(
+            findings.add_if(
                 !placeholders(last).contains(&name),
                 keys,
                 format!(
-                    "`{{{name}}}` stands for nothing; there are {}",
-                    listed(last)
+                    "`{{{name}}}` is not a placeholder; there are {}",
+                    placeholder_list(last)
                 ),
             );
         }
     }
-    findings.when(
+    findings.add_if(
         chat.commands && chat.per_minute == 0,
         &["per_minute", "commands"],
         "commands are answered, but none in a minute; to answer none write commands = false",
     );
 }
 
-/// What can stand in braces in a text, or in one that is said when the game is over.
+/// The placeholders of a chat message; `last` for one that is sent after the game.
 fn placeholders(last: bool) -> Vec<&'static str> {
     let last = LAST_PLACEHOLDERS.iter().filter(|_| last);
     PLACEHOLDERS.iter().chain(last).copied().collect()
 }
 
-/// The same in a sentence.
-fn listed(last: bool) -> String {
+/// The placeholders, joined for an error message.
+fn placeholder_list(last: bool) -> String {
     let names = placeholders(last);
     let names: Vec<String> = names.iter().map(|name| format!("{{{name}}}")).collect();
     names.join(", ")

@@ -1,4 +1,4 @@
-//! What can be set about games without a clock.
+//! `[correspondence]`: settings of games without a clock.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use super::seconds;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Correspondence {
-    /// How many of them are open at once; the others rest.
+    /// How many games are open at once; the others are suspended.
     pub concurrency: usize,
-    /// The most seconds for a move with days for it; without a limit a person waits, so it is 5 at most.
+    /// Longest thinking time in seconds; in unlimited games at most 5, because a person may be waiting.
     pub move_time_s: u64,
-    /// How many seconds a game stays open after our move, in case that the opponent answers.
+    /// Seconds that a game stays open after our move, in case the opponent answers.
     pub linger_s: u64,
 }
 
 impl Correspondence {
-    /// The longest that a move may take.
-    pub fn longest(&self) -> Duration {
+    /// Longest thinking time for a move.
+    pub fn max_move_time(&self) -> Duration {
         seconds(self.move_time_s)
     }
 

@@ -32,7 +32,7 @@ pub enum LogLevel {
 }
 
 impl Daemon {
-    /// How long running games get to finish once a stop is asked for.
+    /// Time that running games get to finish after SIGTERM or the first Ctrl-C.
     pub fn grace(&self) -> Duration {
         seconds(self.grace_s)
     }

@@ -1,4 +1,4 @@
-//! What is different between one set of settings and another, and what of the other can be had without a restart.
+//! Differences between settings, and the settings that a reload can change without a restart.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use super::settings::{Engine, Settings};
 use crate::lichess::model::clip;
 use crate::lichess::redact_tokens;
 
-/// Values that are longer are cut; of lists that are longer only the difference is told.
-const LONGEST: usize = 120;
+/// Longer values are cut; of longer lists only the difference is shown.
+const MAX_VALUE_CHARS: usize = 120;
 
-/// A setting that is not what it was.
+/// A changed setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// `section.key`, or a rule by its name.
+    /// `section.key`, or the name of a rule, profile or account.
     pub key: String,
     /// `old -> new`, without passwords.
     pub what: String,
@@ -28,9 +28,8 @@ impl fmt::Display for Change {
 }
 
 impl Settings {
-    /// These settings, with everything of the new ones that does not need a restart: what was opened, reserved or
-    /// listened to at the start stays as it is.
-    pub fn adopting(&self, new: &Self) -> Self {
+    /// These settings with the changes from `new` that need no restart. Resources opened at the start keep their settings.
+    pub fn with_reloadable(&self, new: &Self) -> Self {
         let old = self.clone();
         let new = new.clone();
         Self {
@@ -47,24 +46,26 @@ impl Settings {
             daemon: old.daemon,
             account: old.account,
             name: old.name,
-            sisters: old.sisters,
+            other_accounts: old.other_accounts,
             token: old.token,
             ..new
         }
     }
 
-    /// What is different in the new ones, in the order of the sections.
+    /// The differences to `new`, in the order of the sections.
     pub fn changes(&self, new: &Self) -> Vec<Change> {
         let table = |settings: &Self| Table::try_from(settings).expect("settings come from TOML");
         let (old_table, new_table) = (table(self), table(new));
         let mut changes = Vec::new();
         for section in super::schema::sections() {
             if *section == "rule" {
-                changes.extend(tables("rule", &self.rule, &new.rule, |rule| &rule.name));
+                changes.extend(table_changes("rule", &self.rule, &new.rule, |rule| {
+                    &rule.name
+                }));
             }
             if *section == "matchmaking" {
                 let (old, new) = (&self.matchmaking.profile, &new.matchmaking.profile);
-                changes.extend(tables("profile", old, new, |profile| &profile.name));
+                changes.extend(table_changes("profile", old, new, |profile| &profile.name));
             }
             for key in super::schema::keys(section).unwrap_or_default() {
                 let value =
@@ -78,48 +79,55 @@ impl Settings {
                 }
             }
         }
-        changes.extend(tables("account", &self.account, &new.account, Self::shown));
-        // Of several, each knows of the others.
-        let (old, new) = (&self.sisters, &new.sisters);
-        changes.extend(tables("account", old, new, String::as_str));
+        changes.extend(table_changes(
+            "account",
+            &self.account,
+            &new.account,
+            Self::account_name,
+        ));
+        // The settings of one of several accounts list the others.
+        let (old, new) = (&self.other_accounts, &new.other_accounts);
+        changes.extend(table_changes("account", old, new, String::as_str));
         changes
     }
 
-    /// What is in force, by section and key as it would be written, without passwords and without where on this machine
-    /// the token and the socket are; rules and profiles by their names or else their numbers.
-    pub fn in_words(&self) -> Vec<(String, String)> {
+    /// All settings as `(section.key, value)`, without passwords and the paths of token and socket. Rules and profiles are
+    /// identified by name or number.
+    pub fn describe(&self) -> Vec<(String, String)> {
         let table = Table::try_from(self).expect("settings come from TOML");
         let mut words = Vec::new();
         for section in super::schema::sections() {
             for key in super::schema::keys(section).unwrap_or_default() {
                 let value = table.get(*section).and_then(|keys| keys.get(*key));
                 if let Some(value) = value.filter(|_| !["token_file", "socket"].contains(key)) {
-                    let shown = clip(&harmless(section, key, value), 2 * LONGEST);
-                    words.push((format!("{section}.{key}"), shown));
+                    let value = clip(&redacted(section, key, value), 2 * MAX_VALUE_CHARS);
+                    words.push((format!("{section}.{key}"), value));
                 }
             }
         }
         let profiles = &self.matchmaking.profile;
-        words.extend(listed("profile", profiles, |profile| &profile.name));
-        words.extend(listed("rule", &self.rule, |rule| &rule.name));
+        words.extend(describe_tables("profile", profiles, |profile| {
+            &profile.name
+        }));
+        words.extend(describe_tables("rule", &self.rule, |rule| &rule.name));
         words
     }
 
-    /// The name of the account, where it is one of several.
-    fn shown(&self) -> &str {
+    /// The name of the account; empty with a single account.
+    fn account_name(&self) -> &str {
         self.name.as_deref().unwrap_or_default()
     }
 }
 
 fn difference(section: &str, key: &str, old: Option<&Value>, new: Option<&Value>) -> String {
-    let open = |value: &Value| harmless(section, key, value);
+    let redact = |value: &Value| redacted(section, key, value);
     if let (Some(Value::Array(old)), Some(Value::Array(new))) = (old, new) {
-        let length = |list: &[Value]| open(&Value::Array(list.to_vec())).len();
-        if length(old).max(length(new)) > LONGEST {
+        let length = |list: &[Value]| redact(&Value::Array(list.to_vec())).len();
+        if length(old).max(length(new)) > MAX_VALUE_CHARS {
             let only = |these: &[Value], those: &[Value], sign: &str| -> Vec<String> {
                 let missing = these.iter().filter(|value| !those.contains(value));
                 missing
-                    .map(|value| format!("{sign} {}", clip(&open(value), LONGEST)))
+                    .map(|value| format!("{sign} {}", clip(&redact(value), MAX_VALUE_CHARS)))
                     .collect()
             };
             let changed = [only(old, new, "-"), only(new, old, "+")].concat();
@@ -129,34 +137,34 @@ fn difference(section: &str, key: &str, old: Option<&Value>, new: Option<&Value>
             };
         }
     }
-    let shown = |value: Option<&Value>| match value {
-        Some(value) => clip(&open(value), 2 * LONGEST),
+    let text_of = |value: Option<&Value>| match value {
+        Some(value) => clip(&redact(value), 2 * MAX_VALUE_CHARS),
         None => "not set".to_owned(),
     };
-    format!("{} -> {}", shown(old), shown(new))
+    format!("{} -> {}", text_of(old), text_of(new))
 }
 
-/// The value as it is written, without passwords.
-pub(super) fn harmless(section: &str, key: &str, value: &Value) -> String {
+/// The value in TOML, without passwords.
+pub(super) fn redacted(section: &str, key: &str, value: &Value) -> String {
     match value {
         Value::String(text) if section == "tournaments" => match (key, text.split_once(':')) {
             ("password", _) if !text.is_empty() => "\"***\"".to_owned(),
             (_, Some((open, _))) => Value::from(format!("{open}:***")).to_string(),
             _ => value.to_string(),
         },
-        // Which may be the token itself, by mistake.
+        // May contain the token itself by mistake.
         Value::String(_) if section == "lichess" => redact_tokens(&value.to_string()),
         Value::Array(list) => {
             let list: Vec<String> = list
                 .iter()
-                .map(|value| harmless(section, key, value))
+                .map(|value| redacted(section, key, value))
                 .collect();
             format!("[{}]", list.join(", "))
         }
         Value::Table(table) => {
             let list = table.iter().filter(|(_, value)| !is_empty(value));
             let list: Vec<String> = list
-                .map(|(key, value)| format!("{key} = {}", harmless(section, key, value)))
+                .map(|(key, value)| format!("{key} = {}", redacted(section, key, value)))
                 .collect();
             format!("{{ {} }}", list.join(", "))
         }
@@ -164,7 +172,7 @@ pub(super) fn harmless(section: &str, key: &str, value: &Value) -> String {
     }
 }
 
-/// Whether it says nothing, where nothing is the default.
+/// Whether a value is empty, which is its default.
 pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.is_empty(),
@@ -174,8 +182,8 @@ pub(super) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The tables of a list with what they are called.
-fn listed<T: Serialize>(
+/// The tables of a list with their labels.
+fn describe_tables<T: Serialize>(
     what: &str,
     tables: &[T],
     name: fn(&T) -> &str,
@@ -183,12 +191,12 @@ fn listed<T: Serialize>(
     let names: Vec<&str> = tables.iter().map(name).collect();
     let words = tables.iter().map(|table| {
         let value = Value::try_from(table).expect("settings come from TOML");
-        clip(&harmless("", "", &value), 4 * LONGEST)
+        clip(&redacted("", "", &value), 4 * MAX_VALUE_CHARS)
     });
     labels(what, &names).into_iter().zip(words)
 }
 
-/// What tables with these names are called in a list, those without a name by their number.
+/// Labels of tables: the name, or the number of a table without one.
 fn labels(what: &str, names: &[&str]) -> Vec<String> {
     let label = |(number, name): (usize, &&str)| match *name {
         "" => format!("{what} {}", number + 1),
@@ -197,13 +205,17 @@ fn labels(what: &str, names: &[&str]) -> Vec<String> {
     names.iter().enumerate().map(label).collect()
 }
 
-/// Which of the tables of a list are new, gone or not what they were: those called `what`, by their names or else their
-/// numbers.
-fn tables<T: PartialEq>(what: &str, old: &[T], new: &[T], name: fn(&T) -> &str) -> Vec<Change> {
+/// Changes of a list of tables: added, removed, changed and reordered ones, identified by name or number.
+fn table_changes<T: PartialEq>(
+    what: &str,
+    old: &[T],
+    new: &[T],
+    name: fn(&T) -> &str,
+) -> Vec<Change> {
     let labels = |tables: &[T]| labels(what, &tables.iter().map(name).collect::<Vec<_>>());
     let (old_labels, new_labels) = (labels(old), labels(new));
     let mut changes = Vec::new();
-    let mut note = |key: &str, what: &str| {
+    let mut add = |key: &str, what: &str| {
         changes.push(Change {
             key: key.to_owned(),
             what: what.to_owned(),
@@ -211,14 +223,14 @@ fn tables<T: PartialEq>(what: &str, old: &[T], new: &[T], name: fn(&T) -> &str) 
     };
     for (label, table) in old_labels.iter().zip(old) {
         match new_labels.iter().position(|other| other == label) {
-            None => note(label, "is gone"),
-            Some(at) if new[at] != *table => note(label, "has changed"),
+            None => add(label, "is gone"),
+            Some(at) if new[at] != *table => add(label, "has changed"),
             Some(_) => {}
         }
     }
     for label in &new_labels {
         if !old_labels.contains(label) {
-            note(label, "is new");
+            add(label, "is new");
         }
     }
     let kept = |labels: &[String], others: &[String]| -> Vec<String> {
@@ -227,7 +239,7 @@ fn tables<T: PartialEq>(what: &str, old: &[T], new: &[T], name: fn(&T) -> &str) 
     };
     if kept(&old_labels, &new_labels) != kept(&new_labels, &old_labels) {
         let order = format!("the order is {}", new_labels.join(", "));
-        note(&format!("{what}s"), &order);
+        add(&format!("{what}s"), &order);
     }
     changes
 }
@@ -241,53 +253,53 @@ mod tests {
         Settings::from_text(text.to_owned(), &Sources::default()).expect("valid settings")
     }
 
-    fn told(old: &str, new: &str) -> Vec<String> {
+    fn change_lines(old: &str, new: &str) -> Vec<String> {
         let changes = settings(old).changes(&settings(new));
         changes.iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn each_key_is_told_with_what_it_was() {
+    fn changed_key_shows_old_and_new_value() {
         let old = "[challenge]\nrated = false\n[chat]\ngreeting = \"Hi\"\n";
         let new = "[challenge]\nspeeds = [\"rapid\"]\n[chat]\ngreeting = \"Hi\"\n[records]\ndirectory = \"/x\"\n";
         assert_eq!(
-            told(old, new),
+            change_lines(old, new),
             [
                 "challenge.speeds: [\"bullet\", \"blitz\", \"rapid\", \"classical\"] -> [\"rapid\"]",
                 "challenge.rated: false -> true",
                 "records.directory: not set -> \"/x\"",
             ]
         );
-        assert_eq!(told(new, new), [""; 0]);
+        assert_eq!(change_lines(new, new), [""; 0]);
     }
 
     #[test]
-    fn of_a_long_list_the_difference_is_told() {
+    fn long_list_shows_only_difference() {
         let names = |skip: usize| -> String {
             let names = (0..40).filter(|n| *n != skip);
             names.map(|n| format!("\"name{n}\",")).collect()
         };
         let list = |skip| format!("[challenge]\nblock = [{}]\n", names(skip));
         assert_eq!(
-            told(&list(7), &list(9)),
+            change_lines(&list(7), &list(9)),
             ["challenge.block: - \"name9\", + \"name7\""]
         );
     }
 
     #[test]
-    fn passwords_are_not_told() {
+    fn changes_hide_passwords() {
         let old = "[tournaments]\njoin = [\"may24bot:secret\"]\n";
         let new = "[tournaments]\njoin = [\"friday01@our-team:secret\"]\n";
-        let said = told(old, new).concat();
+        let said = change_lines(old, new).concat();
         assert!(!said.contains("secret"), "{said}");
         assert!(said.contains("may24bot:***"), "{said}");
     }
 
     #[test]
-    fn all_that_is_in_force_is_told_without_secrets() {
+    fn describe_lists_all_settings_without_secrets() {
         let text = "[lichess]\nurl = \"http://127.0.0.1:1\"\n[tournaments]\njoin = [\"may24bot:secret\"]\n\
                     [[rule]]\nname = \"fast\"\nmatch = { bot = true }\naccept = true\n[[rule]]\ndecline = \"later\"\n";
-        let words = settings(text).in_words();
+        let words = settings(text).describe();
         let of = |key: &str| {
             let found = words.iter().find(|(name, _)| name == key);
             found.map_or("", |(_, value)| value)
@@ -302,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_told_by_name() {
+    fn changed_rules_are_identified_by_name() {
         let rule = |name: &str, decision: &str| {
             format!("[[rule]]\nname = \"{name}\"\nmatch = {{ bot = true }}\n{decision}\n")
         };
@@ -322,7 +334,7 @@ mod tests {
         ]
         .concat();
         assert_eq!(
-            told(&old, &new),
+            change_lines(&old, &new),
             [
                 "rule `a`: has changed",
                 "rule `b`: is gone",
@@ -333,14 +345,14 @@ mod tests {
     }
 
     #[test]
-    fn profiles_are_told_like_rules() {
+    fn changed_profiles_are_identified_by_name() {
         let profile = |name: &str, weight: u32| {
             format!("[[matchmaking.profile]]\nname = \"{name}\"\nweight = {weight}\n")
         };
         let old = [profile("fast", 1), profile("slow", 1)].concat();
         let new = [profile("fast", 2), profile("", 1)].concat();
         assert_eq!(
-            told(&old, &new),
+            change_lines(&old, &new),
             [
                 "profile `fast`: has changed",
                 "profile `slow`: is gone",
@@ -350,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_opened_at_the_start_waits_for_a_restart() {
+    fn reload_keeps_settings_that_need_restart() {
         let old = settings("");
         let new = settings(
             "[lichess]\nurl = \"http://127.0.0.1:1\"\n[engine]\nthreads = 7\nmove_overhead_ms = 7\nponder = false\nstrength = 1500\n\
@@ -358,7 +370,7 @@ mod tests {
              [challenge]\nqueue_size = 7\n[games]\nconcurrency = 7\n[draw]\nmin_level_moves = 7\n[resign]\nmin_lost_moves = 7\n\
              [chat]\ngreeting = \"7\"\n[tournaments]\njoin = [\"may24bot\"]\n[[rule]]\naccept = true\n",
         );
-        let adopted = old.adopting(&new);
+        let adopted = old.with_reloadable(&new);
         let keys = |changes: Vec<Change>| -> Vec<String> {
             changes.into_iter().map(|change| change.key).collect()
         };

@@ -1,4 +1,4 @@
-//! The layers above the defaults, each read to the same form: single values that know where they were written.
+//! Layers above the defaults: file, environment and arguments, read into values with their places.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,25 +10,25 @@ use toml::{Spanned, Table, Value};
 
 use super::account;
 use super::problem::{Excerpt, Place, Problem};
-use super::rule::Written;
+use super::rule::RawRule;
 use super::schema;
 use crate::lichess::model::clip;
 use crate::lichess::{self, CREDENTIALS_VARIABLE};
 use crate::spelling::{choices, nearest};
 
-/// What the variables of the environment that set something begin with.
+/// Prefix of the environment variables that set something.
 pub(super) const PREFIX: &str = "KNIGHTWATCH__";
 
-/// What those begin with that were meant to.
-const HALF: &str = "KNIGHTWATCH_";
+/// Prefix of variables that were probably meant to set something.
+const SINGLE_UNDERSCORE_PREFIX: &str = "KNIGHTWATCH_";
 
-/// Whether nothing on these lines is broken.
-pub(super) type Sound<'a> = &'a dyn Fn(Range<usize>) -> bool;
+/// Whether the lines of a span are free of syntax errors.
+pub(super) type IsIntact<'a> = &'a dyn Fn(Range<usize>) -> bool;
 
-/// The place of a stretch of the text.
-pub(super) type At<'a> = &'a dyn Fn(Range<usize>) -> Place;
+/// Maps a span of the text to its place.
+pub(super) type Locate<'a> = &'a dyn Fn(Range<usize>) -> Place;
 
-/// One setting as it was written in one layer.
+/// A setting as written in one layer.
 pub(super) struct Leaf {
     pub section: &'static str,
     pub key: &'static str,
@@ -36,15 +36,15 @@ pub(super) struct Leaf {
     pub place: Place,
 }
 
-/// The good settings of a layer; what is wrong has gone to the problems.
+/// The valid settings of a layer; the others have been reported as problems.
 pub(super) struct Layer {
     pub leaves: Vec<Leaf>,
-    /// Only a file has any.
-    pub rules: Vec<Written>,
+    /// Rules; only a file has any.
+    pub rules: Vec<RawRule>,
 }
 
 impl Layer {
-    /// The layer as a document.
+    /// The layer as a TOML document.
     pub fn table(&self) -> Table {
         let mut document = Table::new();
         for leaf in &self.leaves {
@@ -58,21 +58,21 @@ impl Layer {
     }
 }
 
-/// Reads the layers and gathers what is wrong with them.
+/// Reads the layers and collects their problems.
 pub(super) struct Reader<'a> {
     pub environment: &'a BTreeMap<String, String>,
     pub problems: Vec<Problem>,
-    /// Those of the file.
-    pub accounts: Vec<account::Written>,
+    /// The accounts of the file.
+    pub accounts: Vec<account::RawAccount>,
 }
 
 impl Reader<'_> {
-    /// The layer of a configuration file. Paths in it are relative to the file's own directory.
+    /// Reads a configuration file. Paths in it are relative to the directory of the file.
     pub fn file(&mut self, path: &Path, text: &str) -> Layer {
         let (document, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() && is_yaml(text) {
-            let message = format!("{} is YAML; knightwatch takes TOML", path.display());
-            let hint = "knightwatch init writes a configuration; config.example.toml has every setting with a line of why";
+            let message = format!("{} is YAML; knightwatch reads TOML", path.display());
+            let hint = "knightwatch init writes a configuration; config.example.toml explains every setting";
             let problem = Problem::new(Place::Nowhere, message);
             self.problems.push(problem.hint(hint));
             return Layer {
@@ -80,10 +80,10 @@ impl Reader<'_> {
                 rules: Vec::new(),
             };
         }
-        let at = |span| Place::File(Box::new(Excerpt::new(path.to_owned(), text, span)));
+        let locate = |span| Place::File(Box::new(Excerpt::new(path.to_owned(), text, span)));
         let base = path.parent().unwrap_or(Path::new("")).to_owned();
 
-        // One slip often makes several errors; the first of each line is the one to mend.
+        // One mistake often causes several errors; report the first of each line.
         let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
         let line = |at: usize| ends.partition_point(|&end| end < at);
         let mut broken = Vec::new();
@@ -92,43 +92,43 @@ impl Reader<'_> {
             if !broken.contains(&line(span.start)) {
                 broken.push(line(span.start));
                 let message = format!("not valid TOML: {}", error.message().replace('\n', ", "));
-                self.problems.push(Problem::new(at(span), message));
+                self.problems.push(Problem::new(locate(span), message));
             }
         }
-        let sound = |span: Range<usize>| {
+        let is_intact = |span: Range<usize>| {
             let lines = line(span.start)..=line(span.end);
             !broken.iter().any(|broken| lines.contains(broken))
         };
 
-        self.sections(document.into_inner(), &at, &sound, &base, false)
+        self.sections(document.into_inner(), &locate, &is_intact, &base, false)
     }
 
-    /// The sections and rules of a file, or those of an account in it.
+    /// Reads the sections and rules of a file or of an account.
     pub(super) fn sections(
         &mut self,
         document: DeTable<'_>,
-        at: At<'_>,
-        sound: Sound<'_>,
+        locate: Locate<'_>,
+        is_intact: IsIntact<'_>,
         base: &Path,
         of_account: bool,
     ) -> Layer {
         let mut leaves = Vec::new();
         let mut rules = Vec::new();
         for (name, content) in document {
-            if !sound(name.span()) {
+            if !is_intact(name.span()) {
                 continue;
             }
             if name.get_ref() == "rule" {
-                rules = self.rules(content, at, sound);
+                rules = self.rules(content, locate, is_intact);
                 continue;
             }
-            let place = at(name.span());
-            if of_account && !account::OWN.contains(&name.get_ref().as_ref()) {
-                self.not_of_account(name.get_ref(), place);
+            let place = locate(name.span());
+            if of_account && !account::PER_ACCOUNT_SECTIONS.contains(&name.get_ref().as_ref()) {
+                self.reject_account_key(name.get_ref(), place);
                 continue;
             }
             if name.get_ref() == "account" {
-                self.accounts = self.accounts(content, at, sound, base);
+                self.accounts = self.accounts(content, locate, is_intact, base);
                 continue;
             }
             let Some(section) = self.section(name.get_ref(), &place) else {
@@ -136,22 +136,22 @@ impl Reader<'_> {
             };
             let span = content.span();
             let DeValue::Table(table) = content.into_inner() else {
-                let problem = Problem::new(at(span), format!("`{section}` is a section"));
+                let problem = Problem::new(locate(span), format!("`{section}` is a section"));
                 self.problems
                     .push(problem.hint(format!("write its keys below a line [{section}]")));
                 continue;
             };
             for (name, value) in table {
-                let place = at(name.span());
-                if !sound(name.span().start..value.span().end) {
+                let place = locate(name.span());
+                if !is_intact(name.span().start..value.span().end) {
                     continue;
                 }
                 if let Some(key) = self.key(section, name.get_ref(), &place) {
                     if (section, key) == ("matchmaking", schema::PROFILE) {
-                        leaves.push(self.profiles(section, value, at, sound));
+                        leaves.push(self.profiles(section, value, locate, is_intact));
                         continue;
                     }
-                    leaves.extend(self.file_leaf(section, key, value, at, base));
+                    leaves.extend(self.file_leaf(section, key, value, locate, base));
                 }
             }
         }
@@ -163,7 +163,7 @@ impl Reader<'_> {
         section: &'static str,
         key: &'static str,
         written: Spanned<DeValue<'_>>,
-        at: At<'_>,
+        locate: Locate<'_>,
         base: &Path,
     ) -> Option<Leaf> {
         let span = written.span();
@@ -174,33 +174,36 @@ impl Reader<'_> {
         let value = match Value::deserialize(ValueDeserializer::from(written)) {
             Ok(value) => value,
             Err(error) => {
-                self.problems.push(Problem::new(at(span), error.message()));
+                self.problems
+                    .push(Problem::new(locate(span), error.message()));
                 return None;
             }
         };
-        let elements = elements.into_iter().map(at).collect();
-        self.leaf(section, key, value, None, at(span), elements, base)
+        let elements = elements.into_iter().map(locate).collect();
+        self.leaf(section, key, value, None, locate(span), elements, base)
     }
 
-    /// The variables of the environment that name a section as settings do, but lack an underscore.
-    pub fn strange_variables(&self) -> Vec<String> {
+    /// Warnings about environment variables that name a section but lack the second underscore.
+    pub fn misspelled_variables(&self) -> Vec<String> {
         let names_section = |name: &str| {
-            let rest = name.strip_prefix(HALF).map(str::to_ascii_lowercase);
+            let rest = name
+                .strip_prefix(SINGLE_UNDERSCORE_PREFIX)
+                .map(str::to_ascii_lowercase);
             let section = rest.as_deref().and_then(|rest| rest.split_once('_'));
             section.is_some_and(|(section, _)| schema::sections().contains(&section))
         };
         let names = self.environment.keys();
-        let strange = names.filter(|name| names_section(name));
+        let misspelled = names.filter(|name| names_section(name));
         let warning = |name: &String| {
             let name = clip(name, 80);
             format!(
                 "the environment variable {name} sets nothing: settings are written {PREFIX}SECTION__KEY, with two underscores"
             )
         };
-        strange.map(warning).collect()
+        misspelled.map(warning).collect()
     }
 
-    /// The layer of the environment: `KNIGHTWATCH__SECTION__KEY`.
+    /// Reads the layer of the environment: `KNIGHTWATCH__SECTION__KEY`.
     pub fn environment(&mut self) -> Layer {
         let mut leaves = Vec::new();
         for (name, text) in self.environment {
@@ -227,7 +230,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The layer of `--set section.key=value`.
+    /// Reads the layer of `--set section.key=value`.
     pub fn arguments(&mut self, set: &[(String, String)]) -> Layer {
         let mut leaves = Vec::new();
         for (name, text) in set {
@@ -255,7 +258,7 @@ impl Reader<'_> {
         self.leaf(section, key, value, text, place, Vec::new(), Path::new(""))
     }
 
-    /// A value that fits its key, with its paths made usable. `text` is how it was written outside of the file.
+    /// Checks a value and resolves its paths. `text` is the original text of a value from outside of the file.
     #[expect(clippy::too_many_arguments)]
     fn leaf(
         &mut self,
@@ -268,18 +271,18 @@ impl Reader<'_> {
         base: &Path,
     ) -> Option<Leaf> {
         let before = self.problems.len();
-        // The elements of a list are looked at one by one, so that each can be named and pointed at.
+        // Check list elements one by one, so that errors point at the element.
         let places = elements.into_iter().chain(std::iter::repeat(place.clone()));
-        let complaint = |value: &Value| schema::complaint(section, key, value, None);
-        let list = schema::misplaced_list(&value, complaint);
+        let invalid = |value: &Value| schema::invalid(section, key, value, None);
+        let list = schema::unexpected_list(&value, invalid);
         let elements = value.as_array().filter(|_| list.is_none());
         for (element, place) in elements.into_iter().flatten().zip(places) {
             let alone = Value::Array(vec![element.clone()]);
-            self.complain(section, key, &alone, None, place);
+            self.report_invalid(section, key, &alone, None, place);
         }
         if !value.is_array() || self.problems.len() == before {
             let text = list.as_deref().or(text);
-            self.complain(section, key, &value, text, place.clone());
+            self.report_invalid(section, key, &value, text, place.clone());
         }
         let paths = match (section, key, &mut value) {
             ("lichess", "token_file" | "ca_file", path) => std::slice::from_mut(path),
@@ -309,7 +312,7 @@ impl Reader<'_> {
         })
     }
 
-    fn complain(
+    fn report_invalid(
         &mut self,
         section: &str,
         key: &str,
@@ -317,9 +320,9 @@ impl Reader<'_> {
         text: Option<&str>,
         place: Place,
     ) {
-        if let Some(complaint) = schema::complaint(section, key, value, text) {
-            let hint = complaint.hint;
-            let problem = Problem::new(place, complaint.message);
+        if let Some(invalid) = schema::invalid(section, key, value, text) {
+            let hint = invalid.hint;
+            let problem = Problem::new(place, invalid.message);
             self.problems.push(Problem { hint, ..problem });
         }
     }
@@ -339,7 +342,7 @@ impl Reader<'_> {
         let (message, hint) = match schema::section_of(name) {
             _ if name == "token" => token(),
             Some(section) if name != schema::PROFILE => (
-                format!("`{name}` stands outside of its section"),
+                format!("`{name}` is outside of its section"),
                 format!("it belongs to [{section}]"),
             ),
             _ => (format!("there is no section `{name}`"), headings(name)),
@@ -374,7 +377,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether this is rather YAML, as other bots have it: most of the lines that set something do so with a colon.
+/// Whether this is probably YAML, the format of other bots: most assignments use a colon.
 fn is_yaml(text: &str) -> bool {
     let is_key = |key: &str| {
         let mut letters = key.trim().trim_start_matches("- ").chars();
@@ -388,7 +391,7 @@ fn is_yaml(text: &str) -> bool {
     !has_heading && sets_by(':') > sets_by('=')
 }
 
-/// "did you mean ...?" if one heading is close to this name, and all the headings.
+/// A hint with all headings, and "did you mean ...?" if one is similar to this name.
 fn headings(name: &str) -> String {
     let heading = |section: &str| match section {
         "rule" => "[[rule]]".to_owned(),
@@ -399,12 +402,12 @@ fn headings(name: &str) -> String {
     let all: Vec<String> = sections.chain(lists).collect();
     let names = all.iter().map(|heading| heading.trim_matches(['[', ']']));
     let names: Vec<&str> = names.collect();
-    // The profiles may be looked for by the last word of their heading.
-    let meant = match nearest(name, &names) {
+    // `profile` is the last word of its heading.
+    let nearest_name = match nearest(name, &names) {
         None if nearest(name, &[schema::PROFILE]).is_some() => Some("matchmaking.profile"),
         other => other,
     };
-    let number = names.iter().position(|name| Some(*name) == meant);
+    let number = names.iter().position(|name| Some(*name) == nearest_name);
     let sections = format!("sections are: {}", all.join(", "));
     match number {
         Some(number) => format!("did you mean `{}`? {sections}", all[number]),
@@ -413,14 +416,14 @@ fn headings(name: &str) -> String {
 }
 
 fn token() -> (String, String) {
-    let message = "a token does not belong in the settings";
-    let hint = "put it into a file of its own with mode 0600 and name that with token_file in [lichess], \
+    let message = "a token does not belong into the settings";
+    let hint = "put it into a separate file with mode 0600 and set token_file in [lichess], \
                 or set the environment variable LICHESS_TOKEN";
     (message.to_owned(), hint.to_owned())
 }
 
-/// Makes the path of a token usable. Outside of the service `%d` stays as it is: most commands read no token and do not miss
-/// it, and who reads one is told why there is none.
+/// Resolves the path of a token. Outside of the service `%d` is kept: most commands read no token, and reading one reports why
+/// it is missing.
 pub(super) fn resolve_token(
     path: &str,
     base: &Path,
@@ -432,7 +435,7 @@ pub(super) fn resolve_token(
     })
 }
 
-/// Makes a path usable: `%d` is systemd's credentials directory, `~` the home directory, the rest relative to `base`.
+/// Resolves a path: `%d` is the credentials directory of systemd, `~` the home directory; other paths are relative to `base`.
 fn resolve(
     path: &str,
     base: &Path,

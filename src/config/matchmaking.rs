@@ -1,10 +1,10 @@
-//! `[matchmaking]` and `[[matchmaking.profile]]`: whom to challenge when nobody challenges us, and to what.
+//! `[matchmaking]` and `[[matchmaking.profile]]`: challenges sent to other bots when idle.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::rule::{Exact, Pattern, Range, one_or_many};
+use super::rule::{ClockSpec, Pattern, Range, one_or_many};
 use super::seconds;
 use super::settings::Variant;
 use crate::lichess::model::{Speed, TimeControl};
@@ -15,52 +15,52 @@ use crate::lichess::model::{Speed, TimeControl};
 pub struct Matchmaking {
     /// Whether to challenge other bots when there is nothing to play.
     pub enabled: bool,
-    /// Seconds without a game before that.
+    /// Seconds without a game before the first challenge.
     pub idle_s: u64,
-    /// Seconds after which a challenge that nobody answers is taken back.
+    /// Seconds after which an unanswered challenge is cancelled.
     pub challenge_timeout_s: u64,
-    /// Of the 100 games between bots a day, so many are left to challenges that come to us and to arenas.
+    /// How many of the 100 bot games per day are reserved for incoming challenges and arenas.
     pub reserved_games: u32,
-    /// Who is never challenged, beside those of `challenge.block`.
+    /// Users that are never challenged, in addition to `challenge.block`.
     pub block: Vec<Pattern>,
-    /// Whom to challenge and to what; without any, the default profile.
+    /// Kinds of games to play; if empty, the default profile.
     #[serde(skip_serializing)]
     pub profile: Vec<Profile>,
 }
 
-/// `[[matchmaking.profile]]`: a kind of game, and against whom.
+/// `[[matchmaking.profile]]`: a kind of game and its opponents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Profile {
-    /// What the log calls it; without a name it is called by its number.
+    /// Name in the log; a profile without a name is identified by its number.
     pub name: String,
-    /// How often it is taken, beside the others.
+    /// Relative frequency among the profiles.
     pub weight: u32,
-    /// One of these time controls.
+    /// Time controls, one of which is chosen.
     #[serde(deserialize_with = "one_or_many")]
-    pub clock: Vec<Exact>,
-    /// One of these variants.
+    pub clock: Vec<ClockSpec>,
+    /// Variants, one of which is chosen.
     #[serde(deserialize_with = "one_or_many")]
     pub variant: Vec<Variant>,
-    /// Whether ratings are at stake.
+    /// Whether the game is rated.
     pub rated: bool,
     /// Our colour.
     pub color: Side,
     /// The opponent's rating in this kind of game.
     pub rating: Option<Range>,
-    /// The opponent's rating less ours.
+    /// The opponent's rating minus ours.
     pub rating_diff: Option<Range>,
 }
 
-/// Which colour to ask for.
+/// The colour to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// A pair of games against the same opponent, one with each.
+    /// Pairs of games against the same opponent, one with each colour.
     Balanced,
     White,
     Black,
-    /// It is left to chance.
+    /// Chosen by Lichess at random.
     Random,
 }
 
@@ -96,11 +96,11 @@ impl Default for Profile {
     }
 }
 
-/// How far an opponent's rating may be from ours where a profile says nothing about ratings.
-const NEAR: i64 = 300;
+/// Largest rating difference to an opponent if a profile sets neither `rating` nor `rating_diff`.
+const DEFAULT_RATING_DIFF: i64 = 300;
 
 impl Matchmaking {
-    /// The profiles, of which there is always one.
+    /// The profiles; the default one if none is configured.
     pub fn profiles(&self) -> Vec<Profile> {
         match &self.profile[..] {
             [] => vec![Profile::default()],
@@ -108,28 +108,29 @@ impl Matchmaking {
         }
     }
 
-    /// How long nothing must be on.
+    /// Time without a game before the first challenge.
     pub fn idle(&self) -> Duration {
         seconds(self.idle_s)
     }
 
-    /// How long a challenge may stay unanswered.
-    pub fn patience(&self) -> Duration {
+    /// Time after which an unanswered challenge is cancelled.
+    pub fn challenge_timeout(&self) -> Duration {
         seconds(self.challenge_timeout_s)
     }
 }
 
 impl Profile {
-    /// What it is called, being the one of this number, counted from 0.
-    pub fn shown(&self, number: usize) -> String {
+    /// Name in the log; `number` is counted from 0.
+    pub fn display_name(&self, number: usize) -> String {
         match self.name.as_str() {
             "" => format!("profile {}", number + 1),
             name => format!("profile `{name}`"),
         }
     }
 
-    /// Whether somebody with this rating is an opponent, if we have that one. Who says nothing about ratings wants
-    /// opponents of about our own.
+    /// Whether an opponent with this rating fits the profile, given our own rating.
+    ///
+    /// A profile without `rating` and `rating_diff` takes opponents of about our own rating.
     pub fn wants(&self, rating: Option<i32>, ours: Option<i32>) -> bool {
         let difference = rating
             .zip(ours)
@@ -138,19 +139,20 @@ impl Profile {
             band.is_none_or(|band| number.is_some_and(|number| band.contains(number)))
         };
         match (self.rating, self.rating_diff) {
-            (None, None) => difference.is_none_or(|difference| difference.abs() <= NEAR),
+            (None, None) => {
+                difference.is_none_or(|difference| difference.abs() <= DEFAULT_RATING_DIFF)
+            }
             (band, near) => within(band, rating.map(i64::from)) && within(near, difference),
         }
     }
 }
 
-/// Names of keys.
 type Keys = &'static [&'static str];
 
-const IN_PROFILE: Keys = &["profile"];
+const PROFILE_KEYS: Keys = &["profile"];
 
-/// What is wrong in the settings: the keys that have a part in it, and a sentence.
-pub(super) fn faults(matchmaking: &Matchmaking) -> Vec<(Keys, String)> {
+/// Contradictions in the settings: the keys involved and a sentence.
+pub(super) fn contradictions(matchmaking: &Matchmaking) -> Vec<(Keys, String)> {
     let mut found: Vec<(Keys, String)> = Vec::new();
     if !matchmaking.enabled {
         return found;
@@ -158,32 +160,34 @@ pub(super) fn faults(matchmaking: &Matchmaking) -> Vec<(Keys, String)> {
     let reserve = matchmaking.reserved_games;
     if reserve >= 100 {
         let why = format!(
-            "{reserve} games a day are left to others, but there are 100 in all; to challenge nobody write enabled = false"
+            "{reserve} games a day are reserved for others, but there are 100 in all; to send no challenges write enabled = false"
         );
         found.push((&["reserved_games"], why));
     }
     if matchmaking.challenge_timeout_s == 0 {
-        let why = "a challenge would be taken back after 0 seconds; the least is 1";
+        let why = "a challenge would be cancelled after 0 seconds; the least is 1";
         found.push((&["challenge_timeout_s"], why.to_owned()));
     }
     for (number, profile) in matchmaking.profile.iter().enumerate() {
-        let name = profile.shown(number);
-        let sentences = faults_of(profile).into_iter();
-        found.extend(sentences.map(|sentence| (IN_PROFILE, format!("{name}: {sentence}"))));
+        let name = profile.display_name(number);
+        let sentences = profile_contradictions(profile).into_iter();
+        found.extend(sentences.map(|sentence| (PROFILE_KEYS, format!("{name}: {sentence}"))));
     }
     found
 }
 
-fn faults_of(profile: &Profile) -> Vec<String> {
+fn profile_contradictions(profile: &Profile) -> Vec<String> {
     let mut found = Vec::new();
     if profile.weight == 0 {
-        found.push("with weight = 0 it is never taken; take it out".to_owned());
+        found.push("with weight = 0 it is never used; remove it".to_owned());
     }
     for clock in &profile.clock {
-        found.extend(fault_of(clock.time()).map(|fault| format!("{clock}: {fault}")));
+        found.extend(
+            time_control_problem(clock.time()).map(|problem| format!("{clock}: {problem}")),
+        );
     }
     // Standard games are rated with every clock that bots may play.
-    let too_short = |clock: &&Exact| {
+    let too_short = |clock: &&ClockSpec| {
         let time = clock.time();
         matches!(
             time,
@@ -201,16 +205,17 @@ fn faults_of(profile: &Profile) -> Vec<String> {
         found.push(format!("Lichess never rates chess960 with {clock}"));
     }
     if profile.variant.contains(&Variant::FromPosition) {
-        let fault = "games from a position have to be challenged to with a position; it can have standard and chess960";
-        found.push(fault.to_owned());
+        let problem =
+            "fromPosition needs a position, which a profile cannot give; use standard or chess960";
+        found.push(problem.to_owned());
     }
     found
 }
 
-/// Why nobody can be challenged to a game of this kind.
-pub fn fault_of(time: TimeControl) -> Option<&'static str> {
+/// The reason why no challenge with this time control can be sent, if there is one.
+pub fn time_control_problem(time: TimeControl) -> Option<&'static str> {
     let TimeControl::Clock { limit, increment } = time else {
-        return Some("only games with a clock are looked for");
+        return Some("matchmaking plays only games with a clock");
     };
     let offered = matches!(limit, 0 | 15 | 30 | 45 | 90) || (limit % 60 == 0 && limit <= 10_800);
     if !offered || increment > 60 {
@@ -232,8 +237,8 @@ mod tests {
     }
 
     #[test]
-    fn opponents_are_chosen_by_their_rating_and_its_distance_from_ours() {
-        // The band, the difference, their rating, ours, and whether that is an opponent.
+    fn profile_with_rating_limits_selects_opponents() {
+        // rating, rating_diff, their rating, our rating, whether they are selected
         let table = [
             (None, None, Some(1_800), Some(1_500), true),
             (None, None, Some(1_801), Some(1_500), false),
@@ -272,14 +277,15 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_lichess_does_not_have_are_refused() {
-        let clock = |limit, increment| fault_of(TimeControl::Clock { limit, increment });
+    fn time_control_unknown_to_lichess_is_rejected() {
+        let clock =
+            |limit, increment| time_control_problem(TimeControl::Clock { limit, increment });
         for (limit, increment) in [(30, 0), (0, 1), (90, 1), (180, 2), (10_800, 60)] {
             assert_eq!(clock(limit, increment), None, "{limit}+{increment}");
         }
         for (limit, increment) in [(15, 0), (75, 0), (10_860, 0), (60, 61), (0, 0)] {
             assert!(clock(limit, increment).is_some(), "{limit}+{increment}");
         }
-        assert!(fault_of(TimeControl::Unlimited).is_some());
+        assert!(time_control_problem(TimeControl::Unlimited).is_some());
     }
 }

@@ -1,17 +1,17 @@
 //! Settings: defaults < file < environment < flags.
 //!
-//! [`settings`] says what can be set and what holds without a word from the operator, [`layers`] reads what the
-//! operator wrote, [`check`] looks for contradictions. Whatever is wrong is told at once: where, what, and what to do.
+//! [`settings`] defines the settings and their defaults, [`layers`] reads the sources, [`check`] finds contradictions. All
+//! problems are reported at once, each with its place and a hint.
 
 mod account;
+mod arena_entry;
 mod check;
 mod correspondence;
 mod daemon;
 mod diff;
-mod in_force;
-mod joining;
+mod effective;
+mod etiquette;
 mod layers;
-mod manners;
 mod matchmaking;
 mod problem;
 mod rule;
@@ -30,32 +30,32 @@ use crate::lichess::{CREDENTIALS_VARIABLE, Token, TokenError, TokenFault};
 use layers::{Layer, Reader};
 use problem::{Place, Problem};
 
+pub use arena_entry::{ArenaEntry, TeamEntry};
 pub use correspondence::Correspondence;
 pub use daemon::{Daemon, LogLevel};
 pub use diff::Change;
-pub use in_force::in_force;
-pub use joining::{Joining, Membership};
-pub use manners::{Chat, Draw, Evals, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign, Takebacks};
-pub use matchmaking::{Matchmaking, Profile, Side, fault_of};
+pub use effective::effective_text;
+pub use etiquette::{Chat, Draw, Evals, LAST_PLACEHOLDERS, PLACEHOLDERS, Resign, Takebacks};
+pub use matchmaking::{Matchmaking, Profile, Side, time_control_problem};
 pub use problem::Error;
 pub use rule::{
-    Books, Decline, Exact, ExtraRule, Limit, Match, OurColor, Pattern, Play, Range, Rule, Title,
+    Books, ClockSpec, Decline, ExtraRule, Limit, Match, OurColor, Pattern, Play, Range, Rule, Title,
 };
 pub use settings::{
     Book, Challenge, Engine, Games, Lichess, PgnFiles, Prefer, Records, SERVICE_STATE, Selection,
     Settings, Speed, Tournaments, Variant,
 };
-pub use strength::{Aim, STRONGEST, Strength, WEAKEST};
+pub use strength::{MAX_ELO, MIN_ELO, Strength, StrengthMode};
 pub use web::Web;
 
-/// So many seconds, and a century at most: whoever writes more means for ever.
+/// A duration in seconds, limited to a century.
 pub(crate) fn seconds(seconds: u64) -> Duration {
     const CENTURY: u64 = 100 * 365 * 86_400;
     Duration::from_secs(seconds.min(CENTURY))
 }
 
-/// The longest configuration file, in bytes: forty times the example, for whoever blocks a great many players.
-const LONGEST_FILE: u64 = 256 * 1024;
+/// Size limit of a configuration file; leaves room for long block lists.
+const MAX_FILE_BYTES: u64 = 256 * 1024;
 
 /// The environment variable that holds a token.
 pub const TOKEN_VARIABLE: &str = "LICHESS_TOKEN";
@@ -63,28 +63,28 @@ pub const TOKEN_VARIABLE: &str = "LICHESS_TOKEN";
 /// The configuration file of the system service.
 pub const SERVICE_CONFIG: &str = "/etc/knightwatch/config.toml";
 
-/// The token file of the system service, which only root can read. The unit passes it on as a credential.
+/// The token file of the system service, readable only by root. The unit passes it on as a credential.
 pub const SERVICE_TOKEN: &str = "/etc/knightwatch/token";
 
-/// The name of that credential.
+/// The name of the systemd credential that holds the token.
 const CREDENTIAL: &str = "token";
 
-/// Where settings come from besides the defaults.
+/// Sources of settings, in addition to the defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    /// The file that was named; without one, the first of [`Sources::search_path`] that exists, if any.
+    /// The configuration file; if `None`, the first file of [`Sources::search_path`] that exists.
     pub file: Option<PathBuf>,
-    /// The variables of the environment.
+    /// The environment variables.
     pub environment: BTreeMap<String, String>,
-    /// Single settings from the command line, as `("engine.hash_mib", "64")`; the later wins.
+    /// Settings from the command line, as `("engine.hash_mib", "64")`; the last one wins.
     pub set: Vec<(String, String)>,
-    /// Whether root asks, who is there for the service: its configuration is then found before root's own.
+    /// Whether the process runs as root, for which the configuration of the service precedes that of the user.
     pub superuser: bool,
 }
 
 impl Sources {
-    /// The sources of this process: its environment, its user, and what its command line says.
-    pub fn of_process(file: Option<PathBuf>, set: Vec<(String, String)>) -> Self {
+    /// The sources of this process: environment, user and the given command-line arguments.
+    pub fn from_process(file: Option<PathBuf>, set: Vec<(String, String)>) -> Self {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
@@ -96,7 +96,7 @@ impl Sources {
         }
     }
 
-    /// Where a configuration file is looked for when none is named.
+    /// The paths searched for a configuration file, in order.
     pub fn search_path(&self) -> Vec<PathBuf> {
         let mut path = vec![PathBuf::from("knightwatch.toml")];
         path.extend(self.user_file());
@@ -105,7 +105,7 @@ impl Sources {
         path
     }
 
-    /// The configuration file of this user: `knightwatch/config.toml` in `XDG_CONFIG_HOME`, or else in `~/.config`.
+    /// The configuration file of the user: `knightwatch/config.toml` in `XDG_CONFIG_HOME` or `~/.config`.
     pub fn user_file(&self) -> Option<PathBuf> {
         let variable = |name: &str| {
             self.environment
@@ -120,7 +120,7 @@ impl Sources {
         Some(configs.join("knightwatch/config.toml"))
     }
 
-    /// The file that is read.
+    /// The configuration file to read, if there is one.
     pub fn find_file(&self) -> Option<PathBuf> {
         self.file
             .clone()
@@ -128,30 +128,30 @@ impl Sources {
     }
 }
 
-/// Whether this process runs as root, as far as the system tells.
+/// Whether this process runs as root, according to `/proc`.
 fn is_superuser() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-    // The first is the real user, the second the effective one.
+    // The second id is the effective user.
     ids.and_then(|ids| ids.split_whitespace().nth(1)) == Some("0")
 }
 
-/// Where the token is. The token itself is never among the settings.
+/// Source of the token. The token itself is never part of the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenSource {
-    /// In the environment variable [`TOKEN_VARIABLE`].
+    /// The environment variable [`TOKEN_VARIABLE`].
     Environment,
-    /// In another one: that of an account of several.
+    /// The environment variable of one of several accounts.
     Variable(String),
-    /// In a file of its own.
+    /// A token file.
     File(PathBuf),
 }
 
 impl TokenSource {
-    /// Reads the token. Call it before there are threads, or at least seldom: the environment is the process's own.
+    /// Reads the token.
     ///
     /// # Errors
-    /// When it is not there or is no token; the error never quotes it.
+    /// When it is missing or invalid; the error never quotes it.
     pub fn read(&self) -> Result<Token, TokenError> {
         let variable = match self {
             Self::File(path) => return Token::from_file(path),
@@ -166,35 +166,35 @@ impl TokenSource {
 }
 
 impl Settings {
-    /// Reads all layers, each over the one before it.
+    /// Loads all layers, each overriding the previous ones.
     ///
     /// # Errors
-    /// Everything that is wrong in any of them, and every contradiction in what they make together.
+    /// All problems of the layers, and all contradictions in the result.
     pub fn load(sources: &Sources) -> Result<Self, Error> {
-        Layered::read(sources).map(|read| read.settings)
+        Layered::read(sources).map(|layered| layered.settings)
     }
 
-    /// The same with this text in place of the file's.
+    /// Loads the layers with `text` instead of the content of the file.
     ///
     /// # Errors
     /// As [`load`](Self::load).
     pub fn from_text(text: String, sources: &Sources) -> Result<Self, Error> {
-        Layered::of(sources, sources.file.clone(), Ok(Some(text))).map(|read| read.settings)
+        Layered::of(sources, sources.file.clone(), Ok(Some(text))).map(|layered| layered.settings)
     }
 }
 
-/// The settings, and the layers that they are made of.
+/// The settings and their layers.
 struct Layered {
     settings: Settings,
-    /// Each over the one before: the file, if there is one, the environment, the arguments.
+    /// In ascending precedence: the file, if there is one, the environment, the arguments.
     layers: Vec<Layer>,
-    accounts: Vec<account::Written>,
+    accounts: Vec<account::RawAccount>,
 }
 
 impl Layered {
     fn read(sources: &Sources) -> Result<Self, Error> {
         let file = sources.find_file();
-        let text = file.as_deref().map(read).transpose();
+        let text = file.as_deref().map(read_file).transpose();
         Self::of(sources, file, text)
     }
 
@@ -218,11 +218,11 @@ impl Layered {
         layers.push(reader.environment());
         layers.push(reader.arguments(&sources.set));
 
-        let read = layers;
-        let layers: Vec<&Layer> = read.iter().collect();
+        let owned_layers = layers;
+        let layers: Vec<&Layer> = owned_layers.iter().collect();
         let mut settings = merge(&layers);
         settings.file = file;
-        settings.account = account::each(
+        settings.account = account::account_settings(
             &reader.accounts,
             &settings,
             &layers,
@@ -240,12 +240,12 @@ impl Layered {
         }
         for (number, sentence) in rule::contradictions(&settings.rule, &settings.book) {
             let mut rules = layers.iter().flat_map(|layer| &layer.rules);
-            // What is left of a rule after a slip says nothing about what was meant.
-            let rule = rules.nth(number).filter(|rule| rule.whole);
+            // A rule with a problem is incomplete, so its contradictions may be false.
+            let rule = rules.nth(number).filter(|rule| rule.is_complete);
             let problem = rule.map(|rule| Problem::new(rule.place.clone(), sentence));
             reader.problems.extend(problem);
         }
-        settings.warnings = reader.strange_variables();
+        settings.warnings = reader.misspelled_variables();
         for account in settings.accounts() {
             settings.warnings.extend(check::warnings(&account));
         }
@@ -253,28 +253,28 @@ impl Layered {
         if problems.is_empty() {
             return Ok(Self {
                 settings,
-                layers: read,
+                layers: owned_layers,
                 accounts: reader.accounts,
             });
         }
-        problems.sort_by_key(|problem| problem.place.order());
+        problems.sort_by_key(|problem| problem.place.sort_key());
         Err(Error::new(problems))
     }
 }
 
-fn read(path: &Path) -> Result<String, Problem> {
-    let text = input::read_text(path, LONGEST_FILE).map_err(|error| {
+fn read_file(path: &Path) -> Result<String, Problem> {
+    let text = input::read_text(path, MAX_FILE_BYTES).map_err(|error| {
         let problem = Problem::new(
             Place::Nowhere,
             format!("cannot read {}: {error}", path.display()),
         );
         match error.kind() {
             io::ErrorKind::NotFound => problem
-                .hint("knightwatch init writes one; without a file every setting has its default"),
+                .hint("knightwatch init creates one; without a file every setting has its default"),
             _ => problem,
         }
     })?;
-    // Without the token, which an excerpt would show.
+    // Do not show it: an excerpt would contain the token.
     if is_one_word(&text) {
         let message = format!(
             "{} holds a single word and no settings, so it may be the token file: it is not shown",
@@ -286,13 +286,13 @@ fn read(path: &Path) -> Result<String, Problem> {
     Ok(text)
 }
 
-/// Whether a text holds one word alone, as a token file does.
+/// Whether a text consists of a single word, as a token file does.
 fn is_one_word(text: &str) -> bool {
     let word = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || "=[#".contains(c))
 }
 
-/// The layers over the defaults. Each of their values has been found to fit its key.
+/// Merges the layers with the defaults. All values have been checked.
 fn merge(layers: &[&Layer]) -> Settings {
     let written = layers.iter().filter(|layer| !layer.leaves.is_empty());
     let layered = written.fold(config::Config::builder(), |builder, layer| {
@@ -305,8 +305,8 @@ fn merge(layers: &[&Layer]) -> Settings {
     Settings {
         rule: rules
             .collect::<Result<_, _>>()
-            .expect("every value was found to fit its key"),
-        ..merged.expect("every value was found to fit its key")
+            .expect("all values have been checked"),
+        ..merged.expect("all values have been checked")
     }
 }
 
@@ -328,7 +328,7 @@ fn token_source(
             );
             problems.push(
                 Problem::new(place, message)
-                    .hint(format!("unset {TOKEN_VARIABLE} or take token_file out")),
+                    .hint(format!("unset {TOKEN_VARIABLE} or remove token_file")),
             );
             None
         }
@@ -338,8 +338,7 @@ fn token_source(
     }
 }
 
-/// The token of the service, which needs no setting: the credential that systemd passes on, or for its configuration
-/// outside of the service the file behind that credential.
+/// The token of the service, which needs no setting: the systemd credential, or outside of the service its source file.
 fn service_token(settings: &Settings, sources: &Sources) -> Option<PathBuf> {
     let directory = sources.environment.get(CREDENTIALS_VARIABLE).map(Path::new);
     let credential = directory
@@ -354,13 +353,13 @@ fn service_token(settings: &Settings, sources: &Sources) -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
-/// Whether a variable of the environment holds anything.
+/// Whether an environment variable is set and not blank.
 fn is_set(sources: &Sources, variable: &str) -> bool {
     let text = sources.environment.get(variable);
     text.is_some_and(|text| !text.trim().is_empty())
 }
 
-/// Where the first of these keys that was set at all was set last.
+/// The last place of the first of these keys that is set.
 fn place_of(section: &str, keys: &[&str], layers: &[&Layer]) -> Place {
     let set = |key: &&str| {
         let mut leaves = layers

@@ -1,4 +1,4 @@
-//! What is wrong with the settings, said so that it can be put right: where, what, and what to do.
+//! Configuration errors: place, description and hint.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,16 +7,16 @@ use std::path::PathBuf;
 use crate::lichess::model::{clean, clip};
 use crate::lichess::{redact_prefixed_tokens, redact_tokens};
 
-/// The most that is shown of a line, in characters.
-const WIDEST: usize = 160;
+/// Longer lines are cut in excerpts.
+const MAX_LINE_CHARS: usize = 160;
 
-/// The longest message: it may quote what was written.
-const LONGEST: usize = 600;
+/// Longer messages are cut; they may quote the configuration.
+const MAX_MESSAGE_CHARS: usize = 600;
 
-/// The most problems that are shown; there may be one for every line.
-const MOST_SHOWN: usize = 20;
+/// Further problems are only counted; there may be one for every line.
+const MAX_SHOWN_PROBLEMS: usize = 20;
 
-/// All that is wrong with the settings, never empty. Its text is ready for the terminal.
+/// All problems of the settings, at least one. `Display` formats them for the terminal.
 #[derive(Debug)]
 pub struct Error {
     problems: Vec<Problem>,
@@ -27,14 +27,14 @@ impl Error {
         Self { problems }
     }
 
-    /// The first problems, in the order of the layers and their lines.
+    /// The problems to show, ordered by layer and line.
     pub fn problems(&self) -> &[Problem] {
-        &self.problems[..self.problems.len().min(MOST_SHOWN)]
+        &self.problems[..self.problems.len().min(MAX_SHOWN_PROBLEMS)]
     }
 
-    /// Says how many more there are, if there are.
+    /// A sentence about the number of problems that are not shown, if any.
     pub fn more(&self) -> Option<String> {
-        match self.problems.len().saturating_sub(MOST_SHOWN) {
+        match self.problems.len().saturating_sub(MAX_SHOWN_PROBLEMS) {
             0 => None,
             1 => Some("1 more problem is not shown".to_owned()),
             more => Some(format!("{more} more problems are not shown")),
@@ -59,7 +59,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// One thing that is wrong.
+/// One problem of the settings.
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub(super) place: Place,
@@ -67,20 +67,20 @@ pub struct Problem {
     pub(super) hint: Option<String>,
 }
 
-/// Where a value was written.
+/// The source of a value.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
-    /// A stretch of a line of a file.
+    /// A part of a line of a file.
     File(Box<Excerpt>),
     /// An environment variable.
     Environment(String),
     /// A `--set` argument.
     Argument(String),
-    /// Nowhere: a default, or the file as a whole.
+    /// A default, or the file as a whole.
     Nowhere,
 }
 
-/// A stretch of a line of a file, with the line.
+/// A part of a line of a file, with the text of the line.
 #[derive(Clone, Debug)]
 pub(super) struct Excerpt {
     path: PathBuf,
@@ -90,13 +90,13 @@ pub(super) struct Excerpt {
     column: usize,
     /// How many characters to underline, at least 1.
     width: usize,
-    /// The beginning of the line, harmless in a terminal; nothing when what is wrong stands beyond it.
+    /// The beginning of the line without control characters; `None` if the problem is beyond it.
     text: Option<String>,
 }
 
 impl Place {
-    /// The same in a few words, for what is not wrong.
-    pub(super) fn in_words(&self) -> String {
+    /// Short description, for `knightwatch config`.
+    pub(super) fn describe(&self) -> String {
         match self {
             Self::File(at) => format!("{}:{}", at.path.display(), at.line),
             Self::Environment(name) => format!("environment variable {name}"),
@@ -105,8 +105,8 @@ impl Place {
         }
     }
 
-    /// A key that sorts places as an operator looks at them: by layer, in a file from top to bottom.
-    pub(super) fn order(&self) -> (u8, usize, usize) {
+    /// Sort key: by layer, in a file from top to bottom.
+    pub(super) fn sort_key(&self) -> (u8, usize, usize) {
         match self {
             Self::Nowhere => (0, 0, 0),
             Self::File(at) => (1, at.line, at.column),
@@ -116,8 +116,8 @@ impl Place {
     }
 }
 
-/// The character, or a space in the place of one that a terminal would obey, so that columns stay what they are.
-fn harmless(c: char) -> char {
+/// Replaces control characters by a space, so that columns are preserved.
+fn printable(c: char) -> char {
     let mut buffer = [0; 4];
     if clean(c.encode_utf8(&mut buffer)).is_empty() {
         ' '
@@ -139,13 +139,13 @@ impl Excerpt {
         );
         let column = before.chars().count();
         let width = text[start..end.max(start)].chars().count();
-        let beginning = || line.chars().take(WIDEST).map(harmless).collect();
+        let beginning = || line.chars().take(MAX_LINE_CHARS).map(printable).collect();
         Self {
             path,
             line: text[..line_start].matches('\n').count() + 1,
             column: column + 1,
-            width: width.min(WIDEST.saturating_sub(column)).max(1),
-            text: (column < WIDEST).then(beginning),
+            width: width.min(MAX_LINE_CHARS.saturating_sub(column)).max(1),
+            text: (column < MAX_LINE_CHARS).then(beginning),
         }
     }
 }
@@ -166,7 +166,7 @@ impl Problem {
         }
     }
 
-    /// The same in one line, for the log.
+    /// The problem in one line, for the log.
     pub fn line(&self) -> String {
         let place = match &self.place {
             Place::File(at) => format!("{}:{}:{}: ", at.path.display(), at.line, at.column),
@@ -177,13 +177,13 @@ impl Problem {
         let hint = self.hint.iter().map(|hint| format!(" ({hint})"));
         let message = without_secrets(&self.message);
         let line = format!("{place}{message}{}", hint.collect::<String>());
-        redact_tokens(&clip(&line, LONGEST))
+        redact_tokens(&clip(&line, MAX_MESSAGE_CHARS))
     }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = clip(&self.message, LONGEST);
+        let message = clip(&self.message, MAX_MESSAGE_CHARS);
         write!(f, "error: {}", without_secrets(&message))?;
         match &self.place {
             Place::File(at) => {
@@ -213,13 +213,13 @@ impl fmt::Display for Problem {
                 write!(
                     f,
                     "\n  --> environment variable {}",
-                    without_secrets(&clip(name, WIDEST))
+                    without_secrets(&clip(name, MAX_LINE_CHARS))
                 )?;
             }
             Place::Argument(key) => write!(
                 f,
                 "\n  --> argument --set {}",
-                without_secrets(&clip(key, WIDEST))
+                without_secrets(&clip(key, MAX_LINE_CHARS))
             )?,
             Place::Nowhere => {}
         }
@@ -227,55 +227,54 @@ impl fmt::Display for Problem {
             Some(hint) => write!(
                 f,
                 "\nhint: {}",
-                redact_prefixed_tokens(&clip(hint, LONGEST))
+                redact_prefixed_tokens(&clip(hint, MAX_MESSAGE_CHARS))
             ),
             None => Ok(()),
         }
     }
 }
 
-/// The text with everything hidden that may be a secret: tokens, what is set as a `token` or a `password`, and passwords
-/// behind the ids of arenas and teams.
+/// Masks everything that may be a secret: tokens, values of `token` and `password`, and passwords of arenas and teams.
 ///
-/// Hidden letters become dots, so that carets still point at their columns.
+/// Letters become dots, so that carets still point at their columns.
 fn without_secrets(text: &str) -> String {
-    let shown = without_passwords(&redact_tokens(text));
-    let Some((key, value)) = shown.split_once('=') else {
-        return shown;
+    let masked_text = without_passwords(&redact_tokens(text));
+    let Some((key, value)) = masked_text.split_once('=') else {
+        return masked_text;
     };
     let name = key.trim().trim_matches(['"', '\'']);
     let last = name.rsplit('.').next().unwrap_or_default();
     match last {
-        "token" | "password" => format!("{key}={}", dots(value)),
-        _ => shown,
+        "token" | "password" => format!("{key}={}", masked(value)),
+        _ => masked_text,
     }
 }
 
-/// The text with dots in the place of letters and digits.
-fn dots(text: &str) -> String {
+/// Replaces letters and digits by dots.
+fn masked(text: &str) -> String {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     text.chars()
         .map(|c| if is_part(c) { '.' } else { c })
         .collect()
 }
 
-/// The text with dots in the place of `PASSWORD` in quoted words such as `"may24bot:PASSWORD"`.
+/// Masks `PASSWORD` in quoted words such as `"may24bot:PASSWORD"`.
 fn without_passwords(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
+    let mut masked_text = String::with_capacity(text.len());
     for piece in text.split_inclusive(['"', '\'', '`']) {
         let word = piece.trim_end_matches(['"', '\'', '`']);
-        shown += &without_password(word);
-        shown += &piece[word.len()..];
+        masked_text += &without_password(word);
+        masked_text += &piece[word.len()..];
     }
-    shown
+    masked_text
 }
 
-/// Whether this is a host or a number, as before the port of an address, and no id.
+/// Whether this is a host or a number, as before the port of an address, and not an id.
 fn is_address(id: &str) -> bool {
     id == "localhost" || id.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The same of such a word, without its quotes.
+/// Masks `PASSWORD` in `ID:PASSWORD`.
 fn without_password(word: &str) -> String {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '@');
     match word.split_once(':') {
@@ -297,8 +296,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_hidden_in_place() {
-        for (text, shown) in [
+    fn secrets_are_masked_in_place() {
+        for (text, masked_text) in [
             ("a lip_abC1 b", "a lip_.... b"),
             ("token = \"abc\"", "token = \"...\""),
             ("lichess.token=abc", "lichess.token=..."),
@@ -319,12 +318,12 @@ mod tests {
             ),
             ("listen = \"127.0.0.1:9664\"", "listen = \"127.0.0.1:9664\""),
         ] {
-            assert_eq!(without_secrets(text), shown);
+            assert_eq!(without_secrets(text), masked_text);
         }
     }
 
     #[test]
-    fn an_excerpt_stays_on_its_line() {
+    fn excerpt_stays_on_its_line() {
         let text = "a = 1\nbé = [\n 2 ]\n";
         let at = Excerpt::new("f".into(), text, 6..text.len());
         assert_eq!((at.line, at.column, at.width), (2, 1, 6));
@@ -334,7 +333,7 @@ mod tests {
         let at = Excerpt::new("f".into(), &long, 200_000..200_001);
         assert_eq!((at.column, at.text), (200_001, None));
         let at = Excerpt::new("f".into(), &long, 4..long.len());
-        assert_eq!((at.column, at.width), (5, WIDEST - 4));
+        assert_eq!((at.column, at.width), (5, MAX_LINE_CHARS - 4));
         let at = Excerpt::new("f".into(), "a = \"\u{1b}[2J\"\n", 4..8);
         assert_eq!(at.text.as_deref(), Some("a = \" [2J\""));
         let empty = Excerpt::new("f".into(), "", 0..0);

@@ -1,6 +1,4 @@
-//! Which keys there are, of what type, and which one was probably meant.
-//!
-//! All of it is taken from [`Settings`] itself, so that it cannot fall behind.
+//! Schema of the configuration: sections, keys and types, derived from [`Settings`].
 
 use std::sync::LazyLock;
 
@@ -10,7 +8,7 @@ use toml::{Table, Value};
 
 use super::correspondence::Correspondence;
 use super::daemon::Daemon;
-use super::manners::{Chat, Draw, Resign};
+use super::etiquette::{Chat, Draw, Resign};
 use super::matchmaking::{Matchmaking, Profile};
 use super::rule::{Limit, Match, Play, Rule};
 use super::settings::{Book, Challenge, Engine, Games, Lichess, Records, Settings, Tournaments};
@@ -18,7 +16,7 @@ use super::web::Web;
 use crate::lichess::model::clip;
 use crate::spelling::choices;
 
-/// The names of all sections, in their order.
+/// The names of all sections, in order.
 pub(super) fn sections() -> &'static [&'static str] {
     fields::<Settings>()
 }
@@ -44,10 +42,10 @@ pub(super) fn keys(section: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// What the profiles of matchmaking are called where they are read like a table within a rule.
+/// The key of the matchmaking profiles, which are read like a table of a rule.
 pub(super) const PROFILE: &str = "profile";
 
-/// The keys of a rule, or of one of the tables within it, or of a profile.
+/// The keys of a rule, of a table in a rule, or of a profile.
 pub(super) fn keys_of_rule(inner: Option<&str>) -> &'static [&'static str] {
     match inner {
         Some("match") => fields::<Match>(),
@@ -58,15 +56,15 @@ pub(super) fn keys_of_rule(inner: Option<&str>) -> &'static [&'static str] {
     }
 }
 
-/// The section that has this key, for a key in the wrong place.
+/// The section of this key, for hints about misplaced keys.
 pub(super) fn section_of(key: &str) -> Option<&'static str> {
     let mut sections = sections().iter().copied();
     sections.find(|section| keys(section).is_some_and(|keys| keys.contains(&key)))
 }
 
-/// Reads a value written as bare text, in the environment or in an argument, as its key wants it.
+/// Parses the text of an environment variable or argument according to the type of its key.
 ///
-/// Lists may be written with commas. What fits no type is passed on as a string, for the type check to complain about.
+/// Lists may be comma-separated. Text that fits no type becomes a string, which the type check reports.
 pub(super) fn value_from_text(section: &str, key: &str, text: &str) -> Value {
     let written = || from_toml(text);
     static DEFAULTS: LazyLock<Table> =
@@ -79,44 +77,44 @@ pub(super) fn value_from_text(section: &str, key: &str, text: &str) -> Value {
             Some(Value::Array(items.map(Value::from).collect()))
         }
         Some(Value::Integer(_) | Value::Boolean(_)) => written(),
-        // A text needs no quotes. What cannot be one may still be a table, as in `{ elo = 1500 }`.
-        _ if complaint(section, key, &Value::from(text), None).is_some() => written(),
+        // A text needs no quotes. If the key does not accept the text, it may be a table, as in `{ elo = 1500 }`.
+        _ if invalid(section, key, &Value::from(text), None).is_some() => written(),
         _ => None,
     }
     .unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// The value that the text is in TOML.
+/// Parses the text as a TOML value.
 fn from_toml(text: &str) -> Option<Value> {
     let table = format!("value = {text}").parse::<Table>();
-    // Text with a line break could set more than one key.
+    // A line break in the text could set more than one key.
     let mut table = table.ok().filter(|table| table.len() == 1)?;
     table.remove("value")
 }
 
-/// What is wrong with this value for this key, if anything. `text` is how it was written, where not in the file.
-pub(super) fn complaint(
+/// Checks the type of a value. `text` is its original text if it is not from the file.
+pub(super) fn invalid(
     section: &str,
     key: &str,
     value: &Value,
     text: Option<&str>,
-) -> Option<Complaint> {
+) -> Option<InvalidValue> {
     let error = |value: &Value| {
         let leaf = Table::from_iter([(key.to_owned(), value.clone())]);
         let document = Table::from_iter([(section.to_owned(), Value::Table(leaf))]);
         document.try_into::<Settings>().err()
     };
     let wrong = error(value)?;
-    Some(Complaint::new(section, key, value, text, error, &wrong))
+    Some(InvalidValue::new(section, key, value, text, error, &wrong))
 }
 
-/// What is wrong with this value for this key of a rule, or of a table within it, or of a profile, if anything.
-pub(super) fn complaint_of_rule(
+/// Checks the type of a value of a rule, of a table in a rule, or of a profile.
+pub(super) fn invalid_in_rule(
     inner: Option<&'static str>,
     key: &str,
     value: &Value,
     text: Option<&str>,
-) -> Option<Complaint> {
+) -> Option<InvalidValue> {
     let read = |rule: Table| rule.try_into::<Rule>().err();
     let error = |value: &Value| {
         let leaf = Table::from_iter([(key.to_owned(), value.clone())]);
@@ -127,25 +125,25 @@ pub(super) fn complaint_of_rule(
         }
     };
     let wrong = error(value)?;
-    Some(Complaint::new("rule", key, value, text, error, &wrong))
+    Some(InvalidValue::new("rule", key, value, text, error, &wrong))
 }
 
-/// How a list is written that stands where there can be none: its elements say nothing then.
-pub(super) fn misplaced_list(
+/// The text of a list whose key accepts no list, so that its elements need no check.
+pub(super) fn unexpected_list(
     value: &Value,
-    complaint: impl FnOnce(&Value) -> Option<Complaint>,
+    invalid: impl FnOnce(&Value) -> Option<InvalidValue>,
 ) -> Option<String> {
     let empty = Value::Array(Vec::new());
-    (value.is_array() && complaint(&empty).is_some()).then(|| value.to_string())
+    (value.is_array() && invalid(&empty).is_some()).then(|| value.to_string())
 }
 
-/// A value that its key does not take: what is wrong, and what would be right.
-pub(super) struct Complaint {
+/// A value of the wrong type: description and expected type.
+pub(super) struct InvalidValue {
     pub message: String,
     pub hint: Option<String>,
 }
 
-impl Complaint {
+impl InvalidValue {
     fn new(
         section: &str,
         key: &str,
@@ -155,13 +153,13 @@ impl Complaint {
         error: &toml::de::Error,
     ) -> Self {
         let error = error.message();
-        // A list of one stands for its element.
+        // A list with one element represents that element.
         let one = match value {
             Value::Array(elements) if elements.len() == 1 => &elements[0],
             other => other,
         };
         let given = one.as_str().unwrap_or_default();
-        // A number in quotes looks right until the quotes are shown.
+        // A quoted number or boolean needs a hint about the quotes.
         let bare = from_toml(given).filter(|bare| !bare.is_str() && !value.is_array());
         let unquoted = bare.is_some_and(|bare| error_of(&bare).is_none());
         if (section, key) == ("lichess", "url") && value.is_str() {
@@ -184,19 +182,19 @@ impl Complaint {
             Some((_, "i32")) => "a whole number",
             Some((_, "a boolean")) => "true or false",
             Some((_, "a sequence")) => "a list, as in [\"one\", \"two\"]",
-            Some((_, "a string" | "path string" | "string or table")) => TEXT,
+            Some((_, "a string" | "path string" | "string or table")) => EXPECTED_TEXT,
             Some((_, other)) => other,
             None => error,
         };
-        Self::misfit(key, one, text, expected, unquoted)
+        Self::does_not_fit(key, one, text, expected, unquoted)
     }
 
-    /// The value is no text, and the key takes one.
-    pub fn no_text(key: &str, value: &Value) -> Self {
-        Self::misfit(key, value, None, TEXT, false)
+    /// The error for a value that should be a text.
+    pub fn not_text(key: &str, value: &Value) -> Self {
+        Self::does_not_fit(key, value, None, EXPECTED_TEXT, false)
     }
 
-    fn misfit(
+    fn does_not_fit(
         key: &str,
         value: &Value,
         text: Option<&str>,
@@ -209,60 +207,60 @@ impl Complaint {
             None => value.to_string(),
         };
         Self {
-            message: format!("`{}` does not fit `{key}`", clip(&shown, WIDEST)),
+            message: format!("`{}` does not fit `{key}`", clip(&shown, MAX_VALUE_CHARS)),
             hint: Some(format!("`{key}` is {expected}{quotes}")),
         }
     }
 }
 
-/// What a key of text takes.
-const TEXT: &str = "a text in quotes";
+/// The expected type of a text key.
+const EXPECTED_TEXT: &str = "a text in quotes";
 
-/// The most that is shown of a value, in characters.
-const WIDEST: usize = 60;
+/// Longer values are cut in messages.
+const MAX_VALUE_CHARS: usize = 60;
 
-/// The field names of a struct, as its `Deserialize` announces them.
+/// The field names of a struct, as passed by its `Deserialize` implementation.
 fn fields<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
-    match T::deserialize(Fields) {
-        Err(Announced(fields)) => fields,
+    match T::deserialize(FieldNames) {
+        Err(FieldList(fields)) => fields,
         Ok(_) => unreachable!("no value is ever given"),
     }
 }
 
-/// Gives no value, but takes down the fields that are asked for.
-struct Fields;
+/// A deserializer that fails with the field names of the requested struct.
+struct FieldNames;
 
 #[derive(Debug)]
-struct Announced(&'static [&'static str]);
+struct FieldList(&'static [&'static str]);
 
-impl std::fmt::Display for Announced {
+impl std::fmt::Display for FieldList {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}", self.0)
     }
 }
 
-impl std::error::Error for Announced {}
+impl std::error::Error for FieldList {}
 
-impl de::Error for Announced {
+impl de::Error for FieldList {
     fn custom<T: std::fmt::Display>(_: T) -> Self {
         Self(&[])
     }
 }
 
-impl<'de> Deserializer<'de> for Fields {
-    type Error = Announced;
+impl<'de> Deserializer<'de> for FieldNames {
+    type Error = FieldList;
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
         fields: &'static [&'static str],
         _: V,
-    ) -> Result<V::Value, Announced> {
-        Err(Announced(fields))
+    ) -> Result<V::Value, FieldList> {
+        Err(FieldList(fields))
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Announced> {
-        Err(Announced(&[]))
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, FieldList> {
+        Err(FieldList(&[]))
     }
 
     serde::forward_to_deserialize_any! {
@@ -276,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_section_has_keys() {
+    fn schema_lists_keys_of_every_section() {
         for section in sections().iter().filter(|section| **section != "rule") {
             let keys = keys(section).unwrap_or_default();
             assert!(!keys.is_empty(), "[{section}] is missing from the list");
@@ -284,13 +282,13 @@ mod tests {
     }
 
     #[test]
-    fn a_key_knows_its_section() {
+    fn section_of_key_is_found() {
         assert_eq!(section_of("hash_mib"), Some("engine"));
         assert_eq!(section_of("speed"), None);
     }
 
     #[test]
-    fn bare_text_takes_the_type_of_its_key() {
+    fn text_value_is_parsed_by_type_of_key() {
         let value = |section, key, text| value_from_text(section, key, text).to_string();
         assert_eq!(value("engine", "hash_mib", "64"), "64");
         assert_eq!(value("challenge", "rated", "false"), "false");

@@ -1,6 +1,6 @@
-//! What can be set, section by section, each with its default.
+//! The settings, section by section, with their defaults.
 //!
-//! `config.example.toml` carries the same list with one line of why for each key; a test keeps the two equal.
+//! `config.example.toml` documents every key; a test compares it with the defaults.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::arena_entry::{ArenaEntry, TeamEntry};
 use super::correspondence::Correspondence;
 use super::daemon::Daemon;
-use super::joining::{Joining, Membership};
-use super::manners::{Chat, Draw, Resign, Takebacks};
+use super::etiquette::{Chat, Draw, Resign, Takebacks};
 use super::matchmaking::Matchmaking;
-use super::rule::{Books, Exact, Limit, Pattern, Play, Rule, strange_books};
+use super::rule::{Books, ClockSpec, Limit, Pattern, Play, Rule, unknown_books};
 use super::seconds;
 use super::strength::Strength;
 use super::web::Web;
@@ -23,11 +23,11 @@ use crate::lichess::{Endpoint, EndpointError};
 /// The state directory of the systemd unit.
 pub const SERVICE_STATE: &str = "/var/lib/knightwatch";
 
-/// Everything an operator can set. [`Settings::default`] is a bot that plays out of the box.
+/// All settings. [`Settings::default`] is a working configuration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// The server, and where the token of the one account is.
+    /// The server and the token file.
     pub lichess: Lichess,
     /// The embedded engine.
     pub engine: Engine,
@@ -35,12 +35,12 @@ pub struct Settings {
     pub book: Book,
     /// Which challenges to accept.
     pub challenge: Challenge,
-    /// Exceptions to that, and how games are played, from top to bottom.
+    /// Exceptions to `challenge` and play settings, evaluated from top to bottom.
     #[serde(skip_serializing)]
     pub rule: Vec<Rule>,
-    /// How many games, and what to do about those that do not start or do not end.
+    /// Concurrency, and handling of games that do not start or end.
     pub games: Games,
-    /// Whom to challenge when there is nothing to play.
+    /// Challenges sent when idle.
     pub matchmaking: Matchmaking,
     /// Games without a clock.
     pub correspondence: Correspondence,
@@ -50,30 +50,30 @@ pub struct Settings {
     pub draw: Draw,
     /// When to resign.
     pub resign: Resign,
-    /// What to say.
+    /// Chat messages.
     pub chat: Chat,
-    /// What to keep of the games.
+    /// Records of the games.
     pub records: Records,
     /// The page, `/metrics` and `/healthz`.
     pub web: Web,
     /// The process itself.
     pub daemon: Daemon,
-    /// Where there are several accounts, the settings of each: these, with its own over them.
+    /// With several accounts, the settings of each: these with its own overrides.
     #[serde(skip)]
     pub account: Vec<Settings>,
-    /// The name of the account that these are the settings of, where it is one of several; not itself a setting.
+    /// The name of the account of these settings, with several accounts; not itself a setting.
     #[serde(skip)]
     pub name: Option<String>,
-    /// The names of the others; not itself a setting.
+    /// The names of the other accounts; not itself a setting.
     #[serde(skip)]
-    pub sisters: Vec<String>,
+    pub other_accounts: Vec<String>,
     /// The file that was read, if any; not itself a setting.
     #[serde(skip)]
     pub file: Option<PathBuf>,
-    /// Where the token is, if anywhere; not itself a setting.
+    /// The source of the token, if any; not itself a setting.
     #[serde(skip)]
     pub token: Option<TokenSource>,
-    /// What was written and is probably not meant, a sentence each; not itself a setting.
+    /// Warnings about settings that are probably not intended, a sentence each; not itself a setting.
     #[serde(skip)]
     pub warnings: Vec<String>,
 }
@@ -87,7 +87,7 @@ pub struct Lichess {
     /// File that holds the API token and nothing else. `%d` is systemd's credentials directory, `~` the home directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
-    /// PEM file with certificates to trust beside those of the machine, for a server of one's own.
+    /// PEM file with additional trusted certificates, for a private server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
 }
@@ -100,11 +100,11 @@ pub struct Engine {
     pub hash_mib: usize,
     /// Search threads, shared by all games; 0 means one for each core.
     pub threads: usize,
-    /// Time in ms kept back on every move beside the measured lag.
+    /// Time in ms reserved on every move in addition to the measured lag.
     pub move_overhead_ms: u64,
-    /// Whether to think on the opponents' time as well.
+    /// Whether to think during the opponent's turn.
     pub ponder: bool,
-    /// How strong it plays where no rule says otherwise.
+    /// Playing strength, unless a rule sets another.
     pub strength: Strength,
 }
 
@@ -112,21 +112,21 @@ pub struct Engine {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Book {
-    /// Whether to play from books at all.
+    /// Whether to use opening books.
     pub enabled: bool,
-    /// Polyglot books, asked in this order before the embedded one.
+    /// Polyglot books, probed in this order before the embedded book.
     pub files: Vec<PathBuf>,
-    /// Whether to ask the embedded book when the files have no move.
+    /// Whether to probe the embedded book if the files have no move.
     pub embedded: bool,
-    /// Which of a position's book moves to play.
+    /// How a book move is selected.
     pub selection: Selection,
-    /// Book moves with a smaller weight are passed over.
+    /// Smallest weight of book moves to play.
     pub min_weight: u16,
-    /// Plies from the start of the game after which books are no longer asked.
+    /// Plies from the start of the game after which books are no longer probed.
     pub max_ply: u32,
 }
 
-/// `[challenge]`: what must hold for a challenge to be accepted. Everything that does not hold has its own decline reason.
+/// `[challenge]`: conditions for accepting challenges. Each has its own decline reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Challenge {
@@ -166,11 +166,11 @@ pub struct Challenge {
     pub per_user_day: u32,
     /// Challenges of all users that are accepted within 24 hours; 0 sets no limit.
     pub per_day: u32,
-    /// How many challenges may wait for a place; beyond, they are declined with `later`.
+    /// Queue size; further challenges are declined with `later`.
     pub queue_size: usize,
-    /// Seconds after which one that waits is declined with `later`.
+    /// Seconds after which a queued challenge is declined with `later`.
     pub queue_timeout_s: u64,
-    /// Who of those that wait is served first.
+    /// Order of the queue.
     pub prefer: Prefer,
     /// How many rematches are accepted in a row, unless a rule accepts more.
     pub rematches: u32,
@@ -180,21 +180,21 @@ pub struct Challenge {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Games {
-    /// Games at once; a challenge beyond them waits for a place.
+    /// Number of concurrent games; further challenges are queued.
     pub concurrency: usize,
-    /// So many of them are for people: other games never take these places.
+    /// How many of them are reserved for people.
     pub reserved_for_humans: usize,
-    /// Games at once against the same opponent, those with a clock and those without each by themselves.
+    /// Concurrent games against the same opponent, counted separately for games with and without a clock.
     pub per_opponent: usize,
-    /// Seconds to wait for the opponent's first move before the game is aborted; 0 waits for ever.
+    /// Seconds to wait for the opponent's first move before the game is aborted; 0 waits forever.
     pub abort_after_s: u64,
-    /// Whether to claim the win when the opponent has left and Lichess allows it.
+    /// Whether to claim victory when the opponent has left and Lichess allows it.
     pub claim_victory: bool,
-    /// Who gets a move back when he asks for it.
+    /// Policy for accepting takeback requests.
     pub takebacks: Takebacks,
-    /// How many takebacks there are in a game at most.
+    /// Limit on takebacks in a game.
     pub max_takebacks: u32,
-    /// Whether to challenge the opponent to one more game when a game is over.
+    /// Whether to offer a rematch after a game.
     pub offer_rematch: bool,
 }
 
@@ -203,26 +203,26 @@ pub struct Games {
 #[serde(default, deny_unknown_fields)]
 pub struct Tournaments {
     /// Arenas to join before they start, each as `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
-    pub join: Vec<Joining>,
-    /// Teams whose arenas are joined, each as `TEAM` or `TEAM:PASSWORD`, the password being that of the team.
-    pub teams: Vec<Membership>,
+    pub join: Vec<ArenaEntry>,
+    /// Teams whose arenas are joined, each as `TEAM` or `TEAM:PASSWORD` with the password of the team.
+    pub teams: Vec<TeamEntry>,
     /// Whether to join these teams.
     pub join_teams: bool,
-    /// What arenas of these teams ask for, if they do.
+    /// Password of arenas of these teams.
     pub password: String,
     /// Whether to join any arena of the site that allows bots.
     pub join_any: bool,
-    /// Of those that are found in either way: the speeds.
+    /// Speeds of arenas found by `teams` or `join_any`.
     pub speeds: Vec<Speed>,
-    /// The time controls; none for all.
-    pub clocks: Vec<Exact>,
-    /// The shortest, in minutes.
+    /// Their time controls; empty accepts all.
+    pub clocks: Vec<ClockSpec>,
+    /// Their minimum duration in minutes.
     pub min_minutes: u32,
-    /// The longest.
+    /// Their maximum duration in minutes.
     pub max_minutes: u32,
-    /// Those that begin within so many hours.
+    /// Arenas that start within this many hours are joined.
     pub join_ahead_h: u32,
-    /// So many at once.
+    /// Number of concurrent arenas.
     pub concurrency: usize,
 }
 
@@ -232,32 +232,32 @@ pub struct Tournaments {
 pub struct Records {
     /// Whether to keep records of the games.
     pub enabled: bool,
-    /// Where; by default the state directory of the service or of the user.
+    /// Their directory; by default the state directory of the service or of the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
-    /// PGN files beside them, by what goes into one file.
+    /// PGN files in addition to the database, and their grouping.
     pub pgn: PgnFiles,
-    /// Whether PGN has the clocks.
+    /// Whether PGN files contain clocks.
     pub clocks: bool,
-    /// Whether PGN has what the engine thought of its moves.
+    /// Whether PGN files contain evaluations.
     pub evals: bool,
     /// How many of the latest games have a trace; 0 for none.
     pub traces: usize,
 }
 
-/// Which of several book moves is played.
+/// Selection of a book move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Selection {
-    /// The one with the largest weight.
+    /// The move with the largest weight.
     Best,
-    /// Any, in proportion to its weight.
+    /// Random, in proportion to the weights.
     Weighted,
-    /// Any, all with the same chance.
+    /// Random, with equal probability.
     Uniform,
 }
 
-/// Who of several that wait for a place is served first; those that are alike come in the order of their arrival.
+/// Order of the challenge queue; ties in order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Prefer {
@@ -265,25 +265,25 @@ pub enum Prefer {
     Humans,
     /// Bots before people.
     Bots,
-    /// The highest rating.
+    /// Highest rating first.
     Strongest,
-    /// Who came first.
+    /// In order of arrival.
     First,
 }
 
-/// Which games share a PGN file.
+/// Grouping of games into PGN files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PgnFiles {
-    /// There are none.
+    /// No PGN files.
     None,
-    /// Each game has its own.
+    /// One file per game.
     Game,
-    /// Those against the same opponent.
+    /// One file per opponent.
     Opponent,
-    /// Those of a month.
+    /// One file per month.
     Month,
-    /// All.
+    /// One file for all games.
     All,
 }
 
@@ -334,12 +334,11 @@ impl Speed {
 }
 
 impl Settings {
-    /// Where to keep what has to survive a restart: where systemd says, or in the user's home. `None` where there is no such
-    /// place.
+    /// Directory of persistent data: that of the systemd unit, or in the home directory. `None` without either.
     pub fn data_directory(&self) -> Option<PathBuf> {
         let directory = |variable: &str| {
             let value = std::env::var_os(variable)?;
-            // systemd may name several, with colons between them.
+            // systemd may list several, separated by colons.
             let first = std::env::split_paths(&value).next()?;
             first.is_absolute().then_some(first)
         };
@@ -348,8 +347,7 @@ impl Settings {
             .or_else(|| Some(directory("HOME")?.join(".local/state/knightwatch")))
     }
 
-    /// Where records and traces may be, for who reads them: in the directory that is named, or else in the usual one or in
-    /// that of the service.
+    /// Directories to search for records and traces: the configured one, or else the default one and that of the service.
     pub fn data_directories(&self) -> Vec<PathBuf> {
         match &self.records.directory {
             Some(named) => vec![named.clone()],
@@ -363,34 +361,34 @@ impl Settings {
         }
     }
 
-    /// Whether they come from the configuration file of the system service.
+    /// Whether these settings are from the configuration file of the system service.
     pub fn is_of_service(&self) -> bool {
         self.file.as_deref() == Some(Path::new(SERVICE_CONFIG))
     }
 
-    /// Whether books are asked in any games.
+    /// Whether any games use books.
     pub fn has_books(&self) -> bool {
         let here =
-            self.book.enabled || self.some_rule(|play| play.book.as_ref().map(Books::are_asked));
+            self.book.enabled || self.any_rule(|play| play.book.as_ref().map(Books::are_asked));
         here || self.account.iter().any(Self::has_books)
     }
 
-    /// The books that rules name and `[book]` has not: a sentence for each.
-    pub fn strange_books(&self) -> Vec<String> {
-        let of_rule = |rule| strange_books(rule, &self.book);
+    /// The books of rules that `[book]` does not list: a sentence for each.
+    pub fn unknown_books(&self) -> Vec<String> {
+        let of_rule = |rule| unknown_books(rule, &self.book);
         self.rule.iter().flat_map(of_rule).collect()
     }
 
-    /// Whether some rule switches this on.
-    pub(super) fn some_rule(&self, says: fn(&Play) -> Option<bool>) -> bool {
+    /// Whether any rule enables this.
+    pub(super) fn any_rule(&self, says: fn(&Play) -> Option<bool>) -> bool {
         self.rule.iter().any(|rule| says(&rule.play) == Some(true))
     }
 }
 
 impl Lichess {
-    /// The server as files that are kept for it are called: `lichess.org`, with the port where it is not the ordinary one.
+    /// The server in file names: `lichess.org`, with the port unless it is the default one.
     pub fn server_name(&self) -> String {
-        let tame = |letter: char| match letter {
+        let file_name_char = |letter: char| match letter {
             '.' | '-' => letter,
             _ if letter.is_ascii_alphanumeric() => letter,
             _ => '_',
@@ -398,27 +396,27 @@ impl Lichess {
         let host = self.url.host_str().unwrap_or_default();
         let port = self.url.port().map(|port| format!("-{port}"));
         host.chars()
-            .map(tame)
+            .map(file_name_char)
             .chain(port.iter().flat_map(|port| port.chars()))
             .collect()
     }
 
-    /// The server's address as people write it, without a slash at its end.
+    /// The URL of the server, without a trailing slash.
     pub fn address(&self) -> &str {
         self.url.as_str().trim_end_matches('/')
     }
 
-    /// The server, with the certificates that it may show.
+    /// The endpoint, with the additional certificates.
     ///
     /// # Errors
-    /// When the address cannot be that of a Lichess.
+    /// When the URL is not valid for a Lichess server.
     pub fn endpoint(&self) -> Result<Endpoint, EndpointError> {
         Ok(Endpoint::new(self.url.clone())?.with_ca_file(self.ca_file.clone()))
     }
 }
 
 impl Engine {
-    /// The number of search threads that `threads` asks for on this machine.
+    /// Number of search threads on this machine.
     pub fn thread_count(&self) -> usize {
         match self.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -426,14 +424,14 @@ impl Engine {
         }
     }
 
-    /// Time kept back on every move.
+    /// Time reserved on every move.
     pub fn overhead(&self) -> Duration {
         Duration::from_millis(self.move_overhead_ms)
     }
 }
 
 impl Challenge {
-    /// How often challenges are accepted that no rule sets a limit for.
+    /// Limits of challenges without a rule that sets one.
     pub fn limit(&self) -> Limit {
         Limit {
             per_user_day: self.per_user_day,
@@ -441,13 +439,13 @@ impl Challenge {
         }
     }
 
-    /// Whether nothing is to be had with this user.
+    /// Whether this user is blocked.
     pub fn blocks(&self, name: &str) -> bool {
         self.block.iter().any(|pattern| pattern.matches(name))
     }
 
-    /// How long a challenge waits for a place.
-    pub fn patience(&self) -> Duration {
+    /// Time after which a queued challenge is declined.
+    pub fn queue_timeout(&self) -> Duration {
         seconds(self.queue_timeout_s)
     }
 }

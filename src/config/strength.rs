@@ -1,4 +1,4 @@
-//! How strong the engine plays: `"full"`, `1500`, `"adaptive"`, or a table that says more.
+//! Playing strength: `"full"`, `1500`, `"adaptive"`, or a table.
 
 use std::fmt;
 
@@ -7,31 +7,32 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The weakest and the strongest that can be asked for by number: what the engine has been measured at.
-pub const WEAKEST: u16 = 1000;
-pub const STRONGEST: u16 = 2800;
+/// Lowest calibrated Elo.
+pub const MIN_ELO: u16 = 1000;
+/// Highest calibrated Elo.
+pub const MAX_ELO: u16 = 2800;
 
-/// Farther from the opponent's rating nothing is adaptive.
-const FARTHEST: i16 = 1000;
+/// Largest offset of adaptive strength from the rating of the opponent.
+const MAX_OFFSET_ELO: i16 = 1000;
 
-/// How strong the engine plays.
+/// Playing strength.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strength {
-    /// As strong as what.
-    pub aim: Aim,
-    /// In rated games, too.
+    /// The target strength.
+    pub mode: StrengthMode,
+    /// Whether it also applies to rated games.
     pub allow_rated: bool,
 }
 
-/// As strong as what.
+/// Target strength.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Aim {
-    /// As it can.
+pub enum StrengthMode {
+    /// Full strength.
     #[default]
     Full,
-    /// This Elo, [`WEAKEST`] to [`STRONGEST`].
+    /// A fixed Elo from [`MIN_ELO`] to [`MAX_ELO`].
     Elo(u16),
-    /// The opponent, and so much stronger.
+    /// The rating of the opponent plus an offset.
     Adaptive {
         /// In Elo; negative for weaker.
         offset: i16,
@@ -39,43 +40,44 @@ pub enum Aim {
 }
 
 impl Strength {
-    /// This Elo, in casual games.
+    /// A fixed Elo in casual games.
     ///
     /// # Errors
-    /// When there is no such level.
+    /// When the Elo is out of range.
     pub fn of_elo(elo: u16) -> Result<Self, &'static str> {
         Ok(Self {
-            aim: Aim::Elo(number(elo.into())?),
+            mode: StrengthMode::Elo(elo_level(elo.into())?),
             allow_rated: false,
         })
     }
 
-    /// Whether games of this kind are played below full strength. In rated games that is sandbagging, unless it is allowed.
+    /// Whether games of this kind are played below full strength. In rated games that would be sandbagging and needs
+    /// `allow_rated`.
     pub fn limits(self, rated: bool) -> bool {
-        self.aim != Aim::Full && (self.allow_rated || !rated)
+        self.mode != StrengthMode::Full && (self.allow_rated || !rated)
     }
 }
 
-/// In a few words, after "plays".
+/// Phrase that follows "plays".
 impl fmt::Display for Strength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.aim {
-            Aim::Full => f.write_str("at full strength")?,
-            Aim::Elo(elo) => write!(f, "at {elo} Elo")?,
-            Aim::Adaptive { offset: 0 } => f.write_str("as strong as the opponent")?,
-            Aim::Adaptive { offset } => write!(f, "as strong as the opponent {offset:+}")?,
+        match self.mode {
+            StrengthMode::Full => f.write_str("at full strength")?,
+            StrengthMode::Elo(elo) => write!(f, "at {elo} Elo")?,
+            StrengthMode::Adaptive { offset: 0 } => f.write_str("as strong as the opponent")?,
+            StrengthMode::Adaptive { offset } => write!(f, "as strong as the opponent {offset:+}")?,
         }
-        match self.allow_rated && self.aim != Aim::Full {
+        match self.allow_rated && self.mode != StrengthMode::Full {
             true => f.write_str(", in rated games too"),
             false => Ok(()),
         }
     }
 }
 
-/// The table, as it is written.
+/// The table form.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Written {
+struct RawStrength {
     elo: Option<i64>,
     adaptive: bool,
     offset: Option<i64>,
@@ -84,45 +86,45 @@ struct Written {
 
 const EXPECTED: &str = "\"full\", \"adaptive\", or an Elo from 1000 to 2800, as in { elo = 1500 } or { adaptive = true, offset = -100 }";
 
-const KEYS: &str = "expected a table of elo or adaptive, of offset and of allow_rated, as in { elo = 1500, allow_rated = true }";
+const EXPECTED_TABLE: &str = "expected a table of elo or adaptive, of offset and of allow_rated, as in { elo = 1500, allow_rated = true }";
 
-impl TryFrom<Written> for Strength {
+impl TryFrom<RawStrength> for Strength {
     type Error = &'static str;
 
-    fn try_from(written: Written) -> Result<Self, &'static str> {
-        let aim = match (written.elo, written.adaptive, written.offset) {
-            (Some(elo), false, None) => Aim::Elo(number(elo)?),
-            (None, true, offset) => Aim::Adaptive {
+    fn try_from(raw: RawStrength) -> Result<Self, &'static str> {
+        let mode = match (raw.elo, raw.adaptive, raw.offset) {
+            (Some(elo), false, None) => StrengthMode::Elo(elo_level(elo)?),
+            (None, true, offset) => StrengthMode::Adaptive {
                 offset: i16::try_from(offset.unwrap_or(0))
                     .ok()
-                    .filter(|offset| offset.abs() <= FARTHEST)
+                    .filter(|offset| offset.abs() <= MAX_OFFSET_ELO)
                     .ok_or("expected { adaptive = true, offset = ... } with an offset from -1000 to 1000")?,
             },
             (Some(_), true, _) => return Err("expected a table of elo or of adaptive, not of both"),
             (Some(_), false, Some(_)) | (None, false, Some(_)) => {
-                return Err("expected a table with an offset beside adaptive = true alone");
+                return Err("expected an offset only together with adaptive = true");
             }
-            (None, false, None) => return Err(KEYS),
+            (None, false, None) => return Err(EXPECTED_TABLE),
         };
         Ok(Self {
-            aim,
-            allow_rated: written.allow_rated,
+            mode,
+            allow_rated: raw.allow_rated,
         })
     }
 }
 
-fn number(elo: i64) -> Result<u16, &'static str> {
+fn elo_level(elo: i64) -> Result<u16, &'static str> {
     u16::try_from(elo)
         .ok()
-        .filter(|elo| (WEAKEST..=STRONGEST).contains(elo))
+        .filter(|elo| (MIN_ELO..=MAX_ELO).contains(elo))
         .ok_or("expected an Elo from 1000 to 2800; beyond that write \"full\"")
 }
 
 impl<'de> Deserialize<'de> for Strength {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Words;
+        struct StrengthVisitor;
 
-        impl<'de> Visitor<'de> for Words {
+        impl<'de> Visitor<'de> for StrengthVisitor {
             type Value = Strength;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,47 +141,47 @@ impl<'de> Deserialize<'de> for Strength {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Strength, E> {
-                let aim = match text {
-                    "full" => Aim::Full,
-                    "adaptive" => Aim::Adaptive { offset: 0 },
-                    // As it comes from the environment and from the command line.
+                let mode = match text {
+                    "full" => StrengthMode::Full,
+                    "adaptive" => StrengthMode::Adaptive { offset: 0 },
+                    // As in the environment and on the command line.
                     _ => match text.parse() {
                         Ok(elo) => return self.visit_i64(elo),
                         Err(_) => return Err(E::invalid_value(de::Unexpected::Str(text), &self)),
                     },
                 };
                 Ok(Strength {
-                    aim,
+                    mode,
                     allow_rated: false,
                 })
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Strength, A::Error> {
-                // The types of Rust's say nothing to an operator.
-                let written = Written::deserialize(MapAccessDeserializer::new(map));
-                let written = written.map_err(|_| de::Error::custom(KEYS))?;
-                written.try_into().map_err(de::Error::custom)
+                // Messages about Rust types would not help an operator.
+                let raw = RawStrength::deserialize(MapAccessDeserializer::new(map));
+                let raw = raw.map_err(|_| de::Error::custom(EXPECTED_TABLE))?;
+                raw.try_into().map_err(de::Error::custom)
             }
         }
 
-        from.deserialize_any(Words)
+        from.deserialize_any(StrengthVisitor)
     }
 }
 
-/// As short as it can be written.
+/// Serializes to the shortest form.
 impl Serialize for Strength {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match (self.aim, self.allow_rated) {
-            (Aim::Full, _) => return to.serialize_str("full"),
-            (Aim::Elo(elo), false) => return to.serialize_u16(elo),
-            (Aim::Adaptive { offset: 0 }, false) => return to.serialize_str("adaptive"),
+        match (self.mode, self.allow_rated) {
+            (StrengthMode::Full, _) => return to.serialize_str("full"),
+            (StrengthMode::Elo(elo), false) => return to.serialize_u16(elo),
+            (StrengthMode::Adaptive { offset: 0 }, false) => return to.serialize_str("adaptive"),
             _ => {}
         }
         let mut map = to.serialize_map(None)?;
-        match self.aim {
-            Aim::Full => {}
-            Aim::Elo(elo) => map.serialize_entry("elo", &elo)?,
-            Aim::Adaptive { offset } => {
+        match self.mode {
+            StrengthMode::Full => {}
+            StrengthMode::Elo(elo) => map.serialize_entry("elo", &elo)?,
+            StrengthMode::Adaptive { offset } => {
                 map.serialize_entry("adaptive", &true)?;
                 map.serialize_entry("offset", &offset)?;
             }
@@ -211,31 +213,38 @@ mod tests {
     }
 
     #[test]
-    fn strengths_are_written_in_words_numbers_and_tables() {
-        for (text, aim, allow_rated) in [
-            ("\"full\"", Aim::Full, false),
-            ("1500", Aim::Elo(1500), false),
-            ("\"1500\"", Aim::Elo(1500), false),
-            ("{ elo = 1000 }", Aim::Elo(1000), false),
-            ("{ elo = 2800, allow_rated = true }", Aim::Elo(2800), true),
-            ("\"adaptive\"", Aim::Adaptive { offset: 0 }, false),
-            ("{ adaptive = true }", Aim::Adaptive { offset: 0 }, false),
+    fn strength_of_every_form_round_trips() {
+        for (text, mode, allow_rated) in [
+            ("\"full\"", StrengthMode::Full, false),
+            ("1500", StrengthMode::Elo(1500), false),
+            ("\"1500\"", StrengthMode::Elo(1500), false),
+            ("{ elo = 1000 }", StrengthMode::Elo(1000), false),
+            (
+                "{ elo = 2800, allow_rated = true }",
+                StrengthMode::Elo(2800),
+                true,
+            ),
+            ("\"adaptive\"", StrengthMode::Adaptive { offset: 0 }, false),
+            (
+                "{ adaptive = true }",
+                StrengthMode::Adaptive { offset: 0 },
+                false,
+            ),
             (
                 "{ adaptive = true, offset = -100, allow_rated = true }",
-                Aim::Adaptive { offset: -100 },
+                StrengthMode::Adaptive { offset: -100 },
                 true,
             ),
         ] {
             let strength = read(text).unwrap();
-            assert_eq!((strength.aim, strength.allow_rated), (aim, allow_rated));
-            // What is written is read as the same again.
-            let written = Table::try_from(Within { strength }).unwrap();
-            assert_eq!(written.try_into(), Ok(Within { strength }), "{text}");
+            assert_eq!((strength.mode, strength.allow_rated), (mode, allow_rated));
+            let raw = Table::try_from(Within { strength }).unwrap();
+            assert_eq!(raw.try_into(), Ok(Within { strength }), "{text}");
         }
     }
 
     #[test]
-    fn what_is_no_strength_is_told_what_would_be_one() {
+    fn invalid_strength_shows_expected_form() {
         for (text, why) in [
             ("900", "from 1000 to 2800"),
             ("\"3000\"", "from 1000 to 2800"),
@@ -243,7 +252,7 @@ mod tests {
             ("true", "{ elo = 1500 }"),
             ("{}", "elo or adaptive"),
             ("{ elo = 1500, adaptive = true }", "not of both"),
-            ("{ elo = 1500, offset = 5 }", "beside adaptive"),
+            ("{ elo = 1500, offset = 5 }", "together with adaptive"),
             ("{ adaptive = true, offset = 5000 }", "-1000 to 1000"),
             ("{ Elo = 1500 }", "elo or adaptive"),
             ("{ elo = \"1500\" }", "elo or adaptive"),

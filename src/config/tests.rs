@@ -23,12 +23,12 @@ fn environment(variables: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn later_layers_win() {
+fn later_layer_overrides_earlier() {
     let (_directory, mut sources) =
         written("[engine]\nhash_mib = 1\nthreads = 1\nmove_overhead_ms = 1\n");
     sources.environment = environment(&[
         ("KNIGHTWATCH__ENGINE__THREADS", "2"),
-        ("KNIGHTWATCH__ENGINE__OVERHEAD_MS", "2"),
+        ("KNIGHTWATCH__ENGINE__MOVE_OVERHEAD_MS", "2"),
         ("KNIGHTWATCH__CHALLENGE__SPEEDS", "blitz,rapid"),
     ]);
     sources.set = vec![("engine.move_overhead_ms".to_owned(), "3".to_owned())];
@@ -43,7 +43,7 @@ fn later_layers_win() {
 }
 
 #[test]
-fn the_environment_alone_is_enough() {
+fn environment_without_file_is_sufficient() {
     let (_directory, mut sources) = written("");
     sources.environment = environment(&[
         ("LICHESS_TOKEN", "lip_me"),
@@ -56,7 +56,7 @@ fn the_environment_alone_is_enough() {
 }
 
 #[test]
-fn an_empty_file_changes_nothing() {
+fn empty_file_gives_defaults() {
     let (_directory, sources) = written("");
     let settings = Settings::load(&sources).expect("valid settings");
     let file = sources.file;
@@ -70,7 +70,7 @@ fn an_empty_file_changes_nothing() {
 }
 
 #[test]
-fn paths_are_found_from_where_they_are_written() {
+fn paths_are_relative_to_their_file() {
     let (directory, mut sources) =
         written("lichess.token_file = 'token'\nbook.files = ['~/a.bin', '/b.bin']");
     sources.environment = environment(&[("HOME", "/home/anna")]);
@@ -85,9 +85,9 @@ fn paths_are_found_from_where_they_are_written() {
 }
 
 #[test]
-fn percent_d_is_the_directory_of_credentials() {
+fn percent_d_is_credentials_directory() {
     let (_directory, mut sources) = written("lichess.token_file = '%d/token'");
-    // Who asks the service's games has no credentials of it, and needs none.
+    // Commands that read no token need no credentials.
     let settings = Settings::load(&sources).expect("valid settings");
     let error = settings.token.unwrap().read().unwrap_err().to_string();
     assert!(error.contains("CREDENTIALS_DIRECTORY"), "{error}");
@@ -100,7 +100,7 @@ fn percent_d_is_the_directory_of_credentials() {
 }
 
 #[test]
-fn a_file_that_was_named_must_be_there() {
+fn missing_named_file_fails() {
     let error =
         Settings::load(&sources(Path::new("/nowhere/config.toml"))).expect_err("no such file");
     assert!(
@@ -112,7 +112,7 @@ fn a_file_that_was_named_must_be_there() {
 }
 
 #[test]
-fn an_empty_token_is_none() {
+fn blank_token_variable_is_ignored() {
     let (_directory, mut sources) = written("");
     sources.environment = environment(&[("LICHESS_TOKEN", " ")]);
     assert_eq!(
@@ -122,7 +122,7 @@ fn an_empty_token_is_none() {
 }
 
 #[test]
-fn the_user_s_own_file_is_looked_for() {
+fn search_path_contains_file_of_user() {
     let mut sources = Sources::default();
     assert_eq!(sources.user_file(), None);
     sources.environment = environment(&[("HOME", "/home/anna")]);
@@ -137,7 +137,7 @@ fn the_user_s_own_file_is_looked_for() {
 }
 
 #[test]
-fn root_looks_for_the_service_first() {
+fn search_path_of_root_begins_with_service() {
     let mut sources = Sources {
         environment: environment(&[("HOME", "/root")]),
         ..Sources::default()
@@ -155,7 +155,7 @@ fn root_looks_for_the_service_first() {
 }
 
 #[test]
-fn a_credential_of_the_service_needs_no_setting() {
+fn service_credential_needs_no_setting() {
     let (directory, mut sources) = written("");
     let token = |sources: &Sources| Settings::load(sources).expect("valid settings").token;
     let credentials = directory.path().to_str().expect("UTF-8");
@@ -164,7 +164,7 @@ fn a_credential_of_the_service_needs_no_setting() {
     let file = directory.path().join("token");
     std::fs::write(&file, "lip_a").expect("a writable directory");
     assert_eq!(token(&sources), Some(TokenSource::File(file)));
-    // What is said explicitly comes first.
+    // An explicit setting takes precedence.
     sources.set = vec![("lichess.token_file".into(), "/other".into())];
     assert_eq!(token(&sources), Some(TokenSource::File("/other".into())));
     sources.set.clear();
@@ -177,18 +177,18 @@ fn a_credential_of_the_service_needs_no_setting() {
 }
 
 #[test]
-fn an_empty_list_is_a_list() {
+fn empty_list_is_valid() {
     let (_directory, sources) = written("[challenge]\nspeeds = []\naccept = false\n");
     let settings = Settings::load(&sources).expect("valid settings");
     assert_eq!(settings.challenge.speeds, []);
 }
 
 #[test]
-fn a_file_without_end_is_refused() {
+fn oversized_file_is_rejected() {
     let (_directory, sources) = written(&"# words\n".repeat(100_000));
     let error = Settings::load(&sources).expect_err("too long").to_string();
     assert!(error.contains("it is longer than 256 KiB"), "{error}");
-    // A long one, and nothing right in it.
+    // A long file in which nothing is valid.
     let nonsense = format!("[challenge]\nspeeds = [{}]\n", "7, ".repeat(20_000));
     let (_directory, sources) = written(&nonsense);
     let error = Settings::load(&sources).expect_err("numbers");

@@ -25,7 +25,7 @@ impl Web {
         }
         let address: SocketAddr = self.listen.parse().map_err(|_| {
             format!(
-                "`{}` is no address with a port, such as 127.0.0.1:9664",
+                "`{}` is not an address with a port, such as 127.0.0.1:9664",
                 self.listen
             )
         })?;
@@ -35,12 +35,12 @@ impl Web {
         ];
         if !answered.contains(&address.ip()) {
             let why = if address.ip().is_loopback() {
-                "is not a name by which requests are answered"
+                "is not an accepted address"
             } else {
                 "can be reached from outside"
             };
             return Err(format!(
-                "`{address}` {why}; use 127.0.0.1 or [::1], and a proxy in front of it if others have to see it"
+                "`{address}` {why}; use 127.0.0.1 or [::1], with a reverse proxy for access by others"
             ));
         }
         Ok(Some(address))

@@ -1,5 +1,6 @@
-//! The accounts of a daemon while they play: one, or several beside each other. One that has to stop stops alone; with
-//! the last one the daemon ends.
+//! Running accounts of the daemon.
+//!
+//! An account that fails does not stop the others; the daemon ends with the last one.
 
 use std::collections::HashMap;
 
@@ -15,39 +16,39 @@ use crate::events::{Bus, Event, Severity};
 use crate::metrics::{Live, Metrics};
 use crate::plural;
 
-/// See the module's text.
+/// The tasks and handles of all accounts.
 pub(super) struct Accounts {
     tasks: JoinSet<Result<(), bot::Error>>,
-    /// Which of them each task is.
+    /// The index of the account of each task.
     numbers: HashMap<Id, usize>,
     accounts: Vec<Account>,
-    /// Where all of them are heard.
+    /// Receives the events of all accounts.
     events: Bus,
-    /// The numbers of all of them.
+    /// Metrics of all accounts.
     pub metrics: Metrics,
     pub ends: Ends,
 }
 
 struct Account {
-    /// Where it is one of several.
+    /// Its name, if there are several accounts.
     name: Option<String>,
-    pulse: HealthHandle,
+    health: HealthHandle,
     status: watch::Receiver<Status>,
-    stopper: ShutdownHandle,
+    shutdown: ShutdownHandle,
     metrics: Metrics,
     ended: bool,
 }
 
 impl Accounts {
-    /// Those that these are the parts of, whose events are heard on this bus too. They are still to be started.
+    /// Prepares the accounts of these parts. [`start`](Self::start) runs them.
     pub fn assemble(parts: &mut [BotParts], events: Bus) -> (Self, Vec<bot::ShutdownSignal>) {
-        let (mut accounts, mut stops, mut helms) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut accounts, mut stops, mut handles) = (Vec::new(), Vec::new(), Vec::new());
         for part in parts {
-            let (stopper, stop) = bot::shutdown_channel();
-            let (helm, calls) = bot::command_channel(stopper.clone());
+            let (shutdown, stop) = bot::shutdown_channel();
+            let (handle, calls) = bot::command_channel(shutdown.clone());
             part.calls = calls;
             stops.push(stop);
-            helms.push(helm);
+            handles.push(handle);
             let name = part.settings.name.clone();
             if name.is_some() {
                 part.metrics.live(Live {
@@ -57,14 +58,14 @@ impl Accounts {
             }
             accounts.push(Account {
                 name,
-                pulse: part.pulse.clone(),
+                health: part.pulse.clone(),
                 status: part.pulse.status(),
-                stopper,
+                shutdown,
                 metrics: part.metrics.clone(),
                 ended: false,
             });
         }
-        let (metrics, ends) = together(&accounts, helms);
+        let (metrics, ends) = combine(&accounts, handles);
         let accounts = Self {
             tasks: JoinSet::new(),
             numbers: HashMap::new(),
@@ -76,13 +77,13 @@ impl Accounts {
         (accounts, stops)
     }
 
-    /// Lets them play.
+    /// Spawns the tasks of the accounts.
     pub fn start(&mut self, parts: Vec<BotParts>, stops: Vec<bot::ShutdownSignal>) {
         for (number, (parts, stop)) in parts.into_iter().zip(stops).enumerate() {
             let name = parts.settings.name.clone();
             let bot = bot::run(parts, stop);
             let task = match name {
-                // Whatever is logged has it, warnings included.
+                // An error span, so that log lines of all levels carry the name.
                 Some(name) => self
                     .tasks
                     .spawn(bot.instrument(error_span!("account", %name))),
@@ -92,12 +93,12 @@ impl Accounts {
         }
     }
 
-    /// Waits until one of them does otherwise than before. When the last one has ended it says how.
+    /// Waits for a change of status. Returns the outcome of the last account when it has ended.
     pub async fn next(&mut self) -> Option<Result<(), Error>> {
         let accounts = self.accounts.iter_mut();
         let changes = accounts.map(|account| Box::pin(account.status.changed()));
         let ended = tokio::select! {
-            // The pulses are kept, so that no sender is ever gone.
+            // The health handles are kept, so the senders stay alive.
             _ = select_all(changes) => return None,
             ended = self.tasks.join_next_with_id() => ended?,
         };
@@ -111,63 +112,65 @@ impl Accounts {
         self.tasks.is_empty().then_some(outcome)
     }
 
-    /// No new games; those that are on are finished.
+    /// Stops taking new games; running games are finished.
     pub fn drain(&self) {
         self.accounts
             .iter()
-            .for_each(|account| account.stopper.drain());
+            .for_each(|account| account.shutdown.drain());
     }
 
-    /// They leave now, with so many games on.
-    pub fn leave(&self) -> usize {
+    /// Stops all accounts now; returns the number of running games.
+    pub fn exit_now(&self) -> usize {
         let games = self.playing();
         self.accounts
             .iter()
-            .for_each(|account| account.stopper.leave());
+            .for_each(|account| account.shutdown.leave());
         games
     }
 
     fn playing(&self) -> usize {
-        let games = self.left().map(|account| account.status.borrow().games);
+        let games = self.active().map(|account| account.status.borrow().games);
         games.sum()
     }
 
-    /// Those that have not ended.
-    fn left(&self) -> impl Iterator<Item = &Account> {
+    /// The accounts that are still running.
+    fn active(&self) -> impl Iterator<Item = &Account> {
         self.accounts.iter().filter(|account| !account.ended)
     }
 
-    /// How many times the loop of each that plays has said that it is alive.
+    /// The number of heartbeats of each active account.
     pub fn beats(&self) -> Vec<u64> {
-        self.left().map(|account| account.pulse.beats()).collect()
+        self.active()
+            .map(|account| account.health.beats())
+            .collect()
     }
 
-    /// How all of them are doing, in a line.
-    pub fn line(&self) -> String {
-        let runs = |account: &Account| account.stopper.stage() == Stage::Running;
-        if !self.left().any(runs) {
+    /// Status of all accounts in one line.
+    pub fn status_line(&self) -> String {
+        let runs = |account: &Account| account.shutdown.stage() == Stage::Running;
+        if !self.active().any(runs) {
             return format!(
                 "stopping: {} left to finish",
                 plural::count(self.playing(), "game", "games")
             );
         }
-        let lines: Vec<String> = self.left().map(Account::line).collect();
+        let lines: Vec<String> = self.active().map(Account::status_line).collect();
         lines.join("; ")
     }
 }
 
-/// The numbers of all accounts, and where they are steered.
-fn together(accounts: &[Account], helms: Vec<CommandHandle>) -> (Metrics, Ends) {
-    let each = accounts.iter().zip(helms);
-    let several = each.clone().filter_map(|(account, helm)| {
+/// The metrics and the control dispatcher of all accounts.
+fn combine(accounts: &[Account], handles: Vec<CommandHandle>) -> (Metrics, Ends) {
+    let each = accounts.iter().zip(handles);
+    let several = each.clone().filter_map(|(account, handle)| {
         let name = account.name.clone()?;
-        Some((name, account.metrics.clone(), helm))
+        Some((name, account.metrics.clone(), handle))
     });
     let several: Vec<_> = several.collect();
     match each.into_iter().next() {
-        Some((account, helm)) if several.is_empty() => {
+        Some((account, handle)) if several.is_empty() => {
             let metrics = account.metrics.clone();
-            (metrics.clone(), (metrics, helm).into())
+            (metrics.clone(), (metrics, handle).into())
         }
         _ => {
             let metrics = accounts.iter().map(|account| account.metrics.clone());
@@ -178,7 +181,7 @@ fn together(accounts: &[Account], helms: Vec<CommandHandle>) -> (Metrics, Ends) 
 }
 
 impl Account {
-    /// It has ended; one of several says so and leaves the others to play.
+    /// Marks the account as stopped; one of several also sends events and a log line.
     fn end(&mut self, outcome: &Result<(), Error>, events: &Bus) {
         self.ended = true;
         let Some(name) = &self.name else { return };
@@ -186,7 +189,7 @@ impl Account {
         events.send(Event::OfAccount {
             account: name.clone(),
             event: Box::new(Event::Offline {
-                reason: why.clone().unwrap_or_else(|| "it has ended".to_owned()),
+                reason: why.clone().unwrap_or_else(|| "it has stopped".to_owned()),
                 retry_in: None,
             }),
         });
@@ -199,23 +202,21 @@ impl Account {
                     text: format!("{name} has stopped: {why}"),
                 });
             }
-            None => info!("{name} has ended"),
+            None => info!("{name} has stopped"),
         }
         self.metrics.ended(why);
     }
 
-    fn line(&self) -> String {
+    fn status_line(&self) -> String {
         let status = self.status.borrow();
         let games = plural::count(status.games, "game", "games");
         let me = status.account.as_ref().map(ToString::to_string);
-        match (self.stopper.stage(), me.or_else(|| self.name.clone())) {
+        match (self.shutdown.stage(), me.or_else(|| self.name.clone())) {
             (Stage::Running, _) if status.account.is_none() => "connecting to Lichess".into(),
-            (Stage::Running, Some(me)) if status.paused => format!("{me}: paused, {games} on"),
-            (Stage::Running, Some(me)) if status.online => format!("{me}: {games} on"),
-            (Stage::Running, Some(me)) => format!("{me}: offline, {games} on"),
-            _ if status.games == 0 => {
-                "stopping: a challenge or a tournament is still to be settled".into()
-            }
+            (Stage::Running, Some(me)) if status.paused => format!("{me}: paused, {games} running"),
+            (Stage::Running, Some(me)) if status.online => format!("{me}: {games} running"),
+            (Stage::Running, Some(me)) => format!("{me}: offline, {games} running"),
+            _ if status.games == 0 => "stopping: waiting for a challenge or a tournament".into(),
             _ => format!("stopping: {games} left to finish"),
         }
     }

@@ -1,7 +1,7 @@
-//! Simulator, bot and sparring partners in one process, told in the terminal.
+//! `knightwatch demo`: simulator, bot and built-in opponents in one process.
 
-mod scratch;
-mod story;
+mod console;
+mod temp_dir;
 
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
@@ -30,37 +30,37 @@ use crate::sim::{
 };
 use crate::store::{self, Recorder};
 use crate::web::{self, Page};
-use scratch::Scratch;
-use story::{Story, Style};
+use console::{ConsoleLog, Style};
+use temp_dir::TempDir;
 
-/// The name of our bot on its own server.
+/// User name of the bot in the simulator.
 const NAME: &str = "Knightwatch";
 
-/// The name of whoever plays on the page.
+/// User name of the person who plays on the page.
 const GUEST: &str = "Guest";
 
-/// What the bot of the demo can be had do on the page: not to end, for the demo would with it.
-const ORDERS: &[&str] = &["pause", "resume", "move-now", "strength"];
+/// Operator actions offered by the page. Those that stop the bot are left out, because they would end the demo.
+const ALLOWED_ACTIONS: &[&str] = &["pause", "resume", "move-now", "strength"];
 
-/// The hash table of the demo, small enough for any machine.
+/// Transposition table size in MiB, small enough for any machine.
 const HASH_MIB: usize = 64;
 
-/// How long bot and server get to say goodbye.
-const FAREWELL: Duration = Duration::from_secs(3);
+/// Time limit for the shutdown of the bot, and of the server.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What the demo is asked for.
+/// Options of the demo.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Games to play before it ends by itself; `None` plays until Ctrl-C.
+    /// Number of games to play; `None` plays until Ctrl-C.
     pub games: Option<u32>,
-    /// Where the server listens; port 0 takes a free one.
+    /// Address of the simulator; port 0 selects a free port.
     pub listen: SocketAddr,
-    /// Where the page is; the same.
+    /// Address of the page; port 0 selects a free port.
     pub web: SocketAddr,
 }
 
-/// Plays, and tells it on stdout, until enough games are over, Ctrl-C or SIGTERM; ends with a table of the results. Its
-/// games are kept until then, so that the page has them.
+/// Plays and prints the games on stdout until `options.games` games are finished, Ctrl-C or SIGTERM. Then prints a table of
+/// the results and deletes the records of the games.
 ///
 /// # Errors
 /// When the address cannot be bound, when stdout is closed, or when the bot stops by itself.
@@ -73,7 +73,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     })?;
     let address = listener.local_addr()?;
     sim::warn_if_reachable(address);
-    let sim = site();
+    let sim = simulator();
     let (close, closed) = oneshot::channel::<()>();
     let server = tokio::spawn({
         let sim = sim.clone();
@@ -85,8 +85,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let mut signals = signals()?;
     let events = Bus::new();
     let watch = events.subscribe();
-    let scratch = Scratch::new().context("cannot make a directory for temporary files")?;
-    let file = store::file_in(scratch.path(), NAME);
+    let temp_dir = TempDir::new().context("cannot make a directory for temporary files")?;
+    let file = store::file_in(temp_dir.path(), NAME);
     let records = store::Options {
         file: file.clone(),
         server: format!("http://{address}/"),
@@ -94,48 +94,48 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     };
     let recorder = Recorder::start(records, events.subscribe())?;
     let mut parts = bot_parts(&sim, address, events)?;
-    let (stopper, stop) = bot::shutdown_channel();
-    let (helm, calls) = bot::command_channel(stopper.clone());
-    parts.calls = calls;
-    let page = open_page(&sim, &parts, helm, file, options.web)?;
+    let (shutdown, stop) = bot::shutdown_channel();
+    let (commands, receiver) = bot::command_channel(shutdown.clone());
+    parts.calls = receiver;
+    let page = open_page(&sim, &parts, commands, file, options.web)?;
     let metrics = parts.metrics.clone();
     let counting = tokio::spawn(metrics.follow(parts.events.subscribe()));
     let bot = tokio::spawn(bot::run(parts, stop));
-    invite(&sim, options.games);
+    add_opponents(&sim, options.games);
 
     let mut out = io::stdout();
     writeln!(
         out,
-        "Knightwatch {} plays on its own Lichess in a box, http://{address}; Ctrl-C ends it.\n\
+        "Knightwatch {} plays on its own simulated Lichess, http://{address}; Ctrl-C ends it.\n\
          Watch, and play against it: {}\n\
          Columns: the moves, Knightwatch's clock and its opponent's, and the engine's score for \
          Knightwatch, depth, nodes and line.\n",
         env!("CARGO_PKG_VERSION"),
         page.url()
     )?;
-    let mut story = Story::new(style());
-    let outcome = tell(
-        &mut story,
+    let mut console = ConsoleLog::new(style());
+    let outcome = print_events(
+        &mut console,
         watch,
         options.games,
         bot,
-        (&stopper, &mut signals),
+        (&shutdown, &mut signals),
     )
     .await;
 
     page.close().await;
-    recorder.finish(FAREWELL).await;
-    drop(scratch);
+    recorder.finish(SHUTDOWN_TIMEOUT).await;
+    drop(temp_dir);
     counting.abort();
-    let table = writeln!(out, "\n{}", story.table().trim_end());
+    let table = writeln!(out, "\n{}", console.table().trim_end());
     drop(close);
-    // A server that does not end by itself ends with the process.
-    let _ = timeout(FAREWELL, server).await;
+    // A server that does not shut down in time ends with the process.
+    let _ = timeout(SHUTDOWN_TIMEOUT, server).await;
     outcome?;
     Ok(table?)
 }
 
-/// Ctrl-C and SIGTERM, from now on: whoever is told by one of them removes what it has made.
+/// Handlers of Ctrl-C and SIGTERM, so that temporary files are removed.
 fn signals() -> io::Result<[Signal; 2]> {
     Ok([
         signal(SignalKind::interrupt())?,
@@ -143,80 +143,80 @@ fn signals() -> io::Result<[Signal; 2]> {
     ])
 }
 
-/// Tells what happens until enough games are over, a signal ends it, or the bot gives up.
-async fn tell(
-    story: &mut Story,
+/// Prints events until enough games are finished, a signal arrives, or the bot fails.
+async fn print_events(
+    console: &mut ConsoleLog,
     mut watch: broadcast::Receiver<Arc<Event>>,
     games: Option<u32>,
     mut bot: JoinHandle<Result<(), bot::Error>>,
-    (stopper, [interrupt, terminate]): (&ShutdownHandle, &mut [Signal; 2]),
+    (shutdown, [interrupt, terminate]): (&ShutdownHandle, &mut [Signal; 2]),
 ) -> anyhow::Result<()> {
     let mut out = io::stdout();
-    let enough = games.map_or(usize::MAX, |games| games as usize);
-    while story.finished() < enough {
+    let max_games = games.map_or(usize::MAX, |games| games as usize);
+    while console.finished() < max_games {
         let event = tokio::select! {
             event = watch.recv() => event,
             ended = &mut bot => {
-                ended.context("the bot has failed")??;
-                anyhow::bail!("the bot has stopped by itself");
+                ended.context("the bot failed")??;
+                anyhow::bail!("the bot stopped unexpectedly");
             }
             _ = interrupt.recv() => break,
             _ = terminate.recv() => break,
         };
         match event {
             Ok(event) => {
-                for line in story.tell(&event, Instant::now()) {
+                for line in console.on_event(&event, Instant::now()) {
                     writeln!(out, "{line}")?;
                 }
                 out.flush()?;
             }
             Err(RecvError::Lagged(missed)) => {
                 let lines = plural::count(missed, "line", "lines");
-                writeln!(out, "-- {lines} left out: the terminal is too slow")?;
+                writeln!(out, "-- {lines} skipped: the terminal is too slow")?;
             }
             Err(RecvError::Closed) => break,
         }
     }
-    stopper.leave();
-    // It may be in the middle of a move; the demo does not wait for ever.
-    if let Ok(ended) = timeout(FAREWELL, &mut bot).await {
-        ended.context("the bot has failed")??;
+    shutdown.leave();
+    // The bot may be thinking.
+    if let Ok(ended) = timeout(SHUTDOWN_TIMEOUT, &mut bot).await {
+        ended.context("the bot failed")??;
     }
     Ok(())
 }
 
-/// Prints the moves and the ends of all games, in the columns of the demo. On a thread of its own, so that no game waits for a
+/// Prints the moves and results of all games in the columns of the demo, on a separate thread, so that no game waits for the
 /// terminal.
 ///
 /// # Errors
 /// When the system has no thread for it.
 pub fn print_moves(mut watch: broadcast::Receiver<Arc<Event>>) -> io::Result<()> {
     let mut print = move || -> io::Result<()> {
-        let (mut story, mut out) = (Story::new(style()), io::stdout());
+        let (mut console, mut out) = (ConsoleLog::new(style()), io::stdout());
         loop {
             match watch.blocking_recv() {
                 Ok(event) => {
-                    for line in story.tell(&event, Instant::now()) {
+                    for line in console.on_event(&event, Instant::now()) {
                         writeln!(out, "{line}")?;
                     }
-                    story.forget_results();
+                    console.forget_results();
                     out.flush()?;
                 }
                 Err(RecvError::Lagged(missed)) => {
                     let lines = plural::count(missed, "event", "events");
-                    writeln!(out, "-- {lines} left out: the terminal is too slow")?;
+                    writeln!(out, "-- {lines} skipped: the terminal is too slow")?;
                 }
                 Err(RecvError::Closed) => return Ok(()),
             }
         }
     };
-    // Without a reader nobody wants the moves any more.
+    // The thread ends when stdout is closed.
     let thread = thread::Builder::new().name("moves".to_owned());
     thread.spawn(move || drop(print())).map(drop)
 }
 
-/// The server with our account on it, and that of whoever plays on the page.
-fn site() -> Sim {
+/// The simulator, with the accounts of the bot and of the person on the page.
+fn simulator() -> Sim {
     Sim::new(SimOptions {
         users: vec![NewUser::bot(NAME).rating(2500), NewUser::in_browser(GUEST)],
         seed: fastrand::u64(..),
@@ -224,7 +224,7 @@ fn site() -> Sim {
     })
 }
 
-/// Our bot, as the daemon would run it, on that server; whoever plays on the page is always welcome.
+/// The bot as the daemon would run it, with settings that always accept the person on the page.
 fn bot_parts(sim: &Sim, address: SocketAddr, events: Bus) -> anyhow::Result<BotParts> {
     let mut settings = Settings::default();
     settings.lichess.url = Url::parse(&format!("http://{address}"))?;
@@ -236,18 +236,18 @@ fn bot_parts(sim: &Sim, address: SocketAddr, events: Bus) -> anyhow::Result<BotP
     settings.games.max_takebacks = u32::MAX;
     // Games without a clock count as correspondence.
     settings.challenge.speeds.push(Speed::Correspondence);
-    // Who plays one on the page sits there and waits for the answer.
+    // A person on the page is waiting for the answer.
     settings.correspondence.linger_s = 3_600;
     settings.correspondence.concurrency = 20;
     let token: Token = sim.token_of(NAME).parse()?;
     Ok(daemon::assemble(&Arc::new(settings), token, events)?)
 }
 
-/// The page, on which one can play, too.
+/// Opens the page, with play enabled.
 fn open_page(
     sim: &Sim,
     parts: &BotParts,
-    helm: CommandHandle,
+    commands: CommandHandle,
     records: PathBuf,
     address: SocketAddr,
 ) -> anyhow::Result<Page> {
@@ -260,8 +260,8 @@ fn open_page(
             site: sim.router_as(GUEST),
         }),
         orders: Some(web::Orders {
-            ends: (parts.metrics.clone(), helm).into(),
-            given: ORDERS,
+            ends: (parts.metrics.clone(), commands).into(),
+            given: ALLOWED_ACTIONS,
         }),
         key: None,
     };
@@ -270,8 +270,8 @@ fn open_page(
     })
 }
 
-/// Sets sparring partners on our bot: so many games in all, or one after another for ever.
-fn invite(sim: &Sim, games: Option<u32>) {
+/// Adds the built-in opponents, which challenge the bot to `games` games in all, or endlessly.
+fn add_opponents(sim: &Sim, games: Option<u32>) {
     let partners = partners();
     let count = partners.len() as u32;
     for (i, mut partner) in (0..).zip(partners) {
@@ -286,7 +286,7 @@ fn invite(sim: &Sim, games: Option<u32>) {
     }
 }
 
-/// Who plays against us, the quickest first.
+/// The built-in opponents, the fastest first.
 fn partners() -> Vec<PlayerOptions> {
     let plan = |time_controls: &[(u32, u32)], colors: &[ColorChoice]| ChallengePlan {
         time_controls: time_controls
@@ -345,7 +345,7 @@ fn partners() -> Vec<PlayerOptions> {
     ]
 }
 
-/// How this terminal wants its lines.
+/// The style for this terminal.
 fn style() -> Style {
     let terminal = io::stdout().is_terminal();
     let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

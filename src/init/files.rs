@@ -1,4 +1,4 @@
-//! Files that are written together or not at all.
+//! Atomic writing of several files: all or none.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -11,12 +11,12 @@ use anyhow::{Context, bail};
 pub struct NewFile {
     pub path: PathBuf,
     pub text: Vec<u8>,
-    /// Its permissions. It never has more, not even for a moment.
+    /// Its permissions, set at creation.
     pub mode: u32,
 }
 
-/// The name under which a file that is replaced stays: the first of `FILE.old`, `FILE.old.2`, ... that is free.
-pub fn kept_as(file: &Path) -> PathBuf {
+/// Backup name of a replaced file: the first unused one of `FILE.old`, `FILE.old.2`, ...
+pub fn backup_path(file: &Path) -> PathBuf {
     let named = |number: u32| {
         let mut name = file.as_os_str().to_owned();
         name.push(match number {
@@ -31,13 +31,13 @@ pub fn kept_as(file: &Path) -> PathBuf {
         .expect("there are fewer files than numbers")
 }
 
-/// Whether a file can be written there. What is there stays as it is.
+/// Tests whether a file can be written, without changing it.
 ///
 /// # Errors
-/// Why it cannot.
-pub fn try_to_write(path: &Path) -> anyhow::Result<()> {
+/// When it cannot be written.
+pub fn test_write(path: &Path) -> anyhow::Result<()> {
     let tried = || -> anyhow::Result<()> {
-        // A link is followed, as it is when the file is written.
+        // Symbolic links are followed, as when the file is written.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if path.is_dir() {
             bail!("it is a directory");
@@ -56,10 +56,10 @@ pub fn try_to_write(path: &Path) -> anyhow::Result<()> {
     tried().with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Writes all of them. Each is complete on the disk under another name before the first takes its place.
+/// Writes all files. Each is stored under a temporary name before the first one is renamed.
 ///
 /// # Errors
-/// When one of them cannot be written; then all of them are as they were.
+/// When a file cannot be written; then none is changed.
 pub fn write_together(files: &[NewFile]) -> anyhow::Result<()> {
     let mut staged = Vec::new();
     for file in files {
@@ -67,9 +67,9 @@ pub fn write_together(files: &[NewFile]) -> anyhow::Result<()> {
         staged.push(one.with_context(|| format!("cannot write {}", file.path.display()))?);
     }
     for (number, one) in staged.iter().enumerate() {
-        if let Err(error) = one.put_in_place() {
+        if let Err(error) = one.commit() {
             for other in &staged[..number] {
-                other.put_back();
+                other.roll_back();
             }
             return Err(error).with_context(|| format!("cannot write {}", one.path.display()));
         }
@@ -77,12 +77,12 @@ pub fn write_together(files: &[NewFile]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A file that is ready to take its place. What it leaves aside goes with it.
+/// A file under its temporary name. Dropping it removes temporary files.
 struct Staged {
     path: PathBuf,
-    /// What is new, next to the place.
+    /// The new content, in the same directory.
     new: PathBuf,
-    /// A copy of what was there.
+    /// A copy of the old content.
     old: Option<PathBuf>,
 }
 
@@ -91,7 +91,7 @@ impl Staged {
         if let Some(directory) = file.path.parent().filter(|path| *path != Path::new("")) {
             fs::create_dir_all(directory)?;
         }
-        // A link is followed, so that it stays one.
+        // Symbolic links are followed and kept.
         let path = fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone());
         if path.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
@@ -120,12 +120,12 @@ impl Staged {
         Ok(staged)
     }
 
-    fn put_in_place(&self) -> io::Result<()> {
+    fn commit(&self) -> io::Result<()> {
         fs::rename(&self.new, &self.path)
     }
 
-    /// Undoes that. There is nobody left to tell when it fails: the error that led here is told.
-    fn put_back(&self) {
+    /// Undoes [`commit`](Self::commit), ignoring errors: the error that caused the rollback is reported.
+    fn roll_back(&self) {
         let _ = match &self.old {
             Some(old) => fs::rename(old, &self.path),
             None => fs::remove_file(&self.path),
@@ -154,17 +154,17 @@ mod tests {
     }
 
     #[test]
-    fn no_file_that_was_kept_is_replaced() {
+    fn backup_of_file_is_never_replaced() {
         let home = tempfile::tempdir().unwrap();
         let config = home.path().join("config.toml");
         for name in ["config.toml.old", "config.toml.old.2", "config.toml.old.3"] {
-            let kept = kept_as(&config);
+            let kept = backup_path(&config);
             assert_eq!(kept, home.path().join(name));
             fs::write(kept, name).unwrap();
         }
     }
 
-    /// The names and contents of all files of a directory.
+    /// Names and contents of all files in a directory.
     fn content(directory: &Path) -> Vec<(String, String)> {
         let entries = fs::read_dir(directory).unwrap().map(Result::unwrap);
         let files = entries.filter(|entry| entry.path().is_file());
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_written_or_none() {
+    fn files_are_written_together_or_not_at_all() {
         let home = tempfile::tempdir().unwrap();
         let [old, fresh, folder] = ["old", "fresh", "folder"].map(|name| home.path().join(name));
         fs::write(&old, "was").unwrap();
@@ -195,15 +195,15 @@ mod tests {
         assert!(format!("{error:#}").contains("folder"), "{error:#}");
         assert_eq!(content(home.path()), named(&[("old", "was")]));
 
-        // The last one cannot take its place, though all could be written.
+        // A later file cannot be renamed, although all could be written.
         let staged: Vec<_> = [&files[0], &files[1]]
             .map(|one| Staged::new(one).unwrap())
             .into();
         for one in &staged {
-            one.put_in_place().unwrap();
+            one.commit().unwrap();
         }
         for one in &staged {
-            one.put_back();
+            one.roll_back();
         }
         drop(staged);
         assert_eq!(content(home.path()), named(&[("old", "was")]));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_stays_a_link() {
+    fn symbolic_link_is_kept() {
         let home = tempfile::tempdir().unwrap();
         let [real, link] = ["real", "link"].map(|name| home.path().join(name));
         fs::write(&real, "was").unwrap();

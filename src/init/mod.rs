@@ -1,13 +1,13 @@
-//! `knightwatch init`: a few questions, then a configuration and a token file, and for a service the unit of systemd.
+//! `knightwatch init`: asks questions, then writes the configuration, the token file and the systemd unit.
 //!
-//! Nothing is written before the last of these questions is answered. Then all files are written together.
+//! Nothing is written before the last question is answered. Then all files are written together.
 
 mod files;
-mod hidden;
-mod next;
+mod hidden_input;
+mod next_steps;
+mod prompt;
 mod questions;
 mod service;
-mod talk;
 mod token;
 
 use std::fs;
@@ -19,14 +19,14 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 
+use crate::check::{self, Owner};
 use crate::config::{SERVICE_CONFIG, SERVICE_TOKEN, Settings, Sources, TokenSource};
-use crate::doctor::{self, Owner};
 use files::{NewFile, write_together};
-use service::{Service, quoted};
-use talk::{Talk, is_end};
+use prompt::{Prompt, is_end_of_input};
+use service::{Service, shell_quoted};
 use token::{can_become_a_bot, identify};
 
-/// What to set up.
+/// Options of `init`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct InitOptions {
     /// The configuration file to write [default: ~/.config/knightwatch/config.toml]
@@ -43,12 +43,13 @@ pub struct InitOptions {
     print_unit: bool,
 }
 
-/// Asks on the terminal, tries the token, and writes the files. Goes on to `upgrade` and `check` where that is wanted. Where
-/// the configuration is kept and checked, the exit code is that of `check`.
+/// Asks the questions, tests the token, writes the files, and offers `upgrade` and `check`.
+///
+/// If an existing configuration is kept and checked, the exit code is that of `check`.
 ///
 /// # Errors
-/// When the answers end too soon, a file cannot be written, a configuration that is kept cannot be used, or a service cannot
-/// be set up here.
+/// When the input ends too early, a file cannot be written, an existing configuration is invalid, or the service cannot be
+/// set up.
 pub fn run(options: InitOptions) -> anyhow::Result<ExitCode> {
     if options.print_unit {
         let (unit, remark) = service::printed_unit();
@@ -58,30 +59,30 @@ pub fn run(options: InitOptions) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let sources = Sources::of_process(None, Vec::new());
+    let sources = Sources::from_process(None, Vec::new());
     let init = Init {
-        talk: Talk::new(),
+        prompt: Prompt::new(),
         place: Place::new(options, &sources)?,
         sources,
     };
-    init.place.try_to_write()?;
+    init.place.test_write()?;
     let plan = init.plan().map_err(|error| match error.downcast_ref() {
-        Some(end) if is_end(end) => {
+        Some(end) if is_end_of_input(end) => {
             anyhow!("the answers ended before the last question: nothing was written")
         }
         _ => error,
     })?;
     init.write(&plan)?;
-    let mut done = Done::default();
-    match init.go_on(&plan, &mut done) {
-        Err(error) if error.downcast_ref().is_some_and(is_end) => init.talk.say("")?,
+    let mut outcome = Outcome::default();
+    match init.follow_up(&plan, &mut outcome) {
+        Err(error) if error.downcast_ref().is_some_and(is_end_of_input) => init.prompt.print("")?,
         outcome => outcome?,
     }
-    init.say_what_is_next(&plan, &done)?;
-    Ok(ExitCode::from(done.exit_code))
+    init.print_next_steps(&plan, &outcome)?;
+    Ok(ExitCode::from(outcome.exit_code))
 }
 
-/// The files that are set up.
+/// The files to set up.
 struct Place {
     config: PathBuf,
     token: PathBuf,
@@ -92,9 +93,8 @@ impl Place {
     fn new(options: InitOptions, sources: &Sources) -> anyhow::Result<Self> {
         if !options.service {
             let config = options.config.or_else(|| sources.user_file());
-            let config = config.context(
-                "there is no home directory to put the configuration in: name a file with --config",
-            )?;
+            let config = config
+                .context("there is no home directory for the configuration: use --config FILE")?;
             let token = config.with_file_name("token");
             return Ok(Self {
                 config,
@@ -104,7 +104,7 @@ impl Place {
         }
         if options.root.is_none() && !sources.superuser {
             bail!(
-                "the files of the service are below /etc, so this takes root: sudo {} init --service",
+                "the files of the service are below /etc, so this needs root: sudo {} init --service",
                 program_name()
             );
         }
@@ -116,110 +116,110 @@ impl Place {
         })
     }
 
-    /// Whether the files can be written, which is found out before anything is asked.
-    fn try_to_write(&self) -> anyhow::Result<()> {
+    /// Tests whether the files can be written, before asking questions.
+    fn test_write(&self) -> anyhow::Result<()> {
         let unit = self.service.as_ref().filter(|one| one.has_systemd());
         let unit = unit.map(Service::unit_file);
         for path in [&self.config, &self.token].into_iter().chain(&unit) {
-            files::try_to_write(path).map_err(|error| {
+            files::test_write(path).map_err(|error| {
                 let elsewhere = match self.service {
                     Some(_) => "",
-                    None => ", or name another place with --config FILE",
+                    None => ", or use --config FILE",
                 };
-                anyhow!("{error:#}: nothing was asked; put that right{elsewhere}")
+                anyhow!("{error:#}: correct this{elsewhere}")
             })?;
         }
         Ok(())
     }
 }
 
-/// What the answers come to.
+/// Result of the questions.
 #[derive(Default)]
 struct Plan {
     files: Vec<NewFile>,
-    /// The account, if Lichess was asked.
+    /// The account, if the token was tested.
     owner: Option<Owner>,
     has_token: bool,
-    /// A token file that stays, though others can read it.
+    /// An existing token file that others can read.
     open_token: Option<PathBuf>,
-    /// The settings of a configuration that was there and stays.
+    /// The settings of an existing configuration that is kept.
     kept: Option<Settings>,
-    /// The server in the configuration that is written.
+    /// The server in the new configuration.
     server: Option<String>,
 }
 
-/// What was done after the files were written.
+/// Result of the steps after writing the files.
 #[derive(Default)]
-struct Done {
+struct Outcome {
     is_bot: bool,
     was_checked: bool,
     is_started: bool,
-    /// What `check` has found of a configuration that was kept.
+    /// Exit code of `check` for an existing configuration that is kept.
     exit_code: u8,
 }
 
 struct Init {
-    talk: Talk,
+    prompt: Prompt,
     place: Place,
     sources: Sources,
 }
 
 impl Init {
-    /// Asks all that has to be known before anything is written.
+    /// Asks all questions, before anything is written.
     fn plan(&self) -> anyhow::Result<Plan> {
-        let (talk, config) = (&self.talk, &self.place.config);
+        let (prompt, config) = (&self.prompt, &self.place.config);
         let has_service = Path::new(SERVICE_CONFIG).exists();
         let is_for_service = has_service || self.sources.environment.contains_key("SUDO_USER");
         if self.place.service.is_none() && self.sources.superuser && is_for_service {
-            talk.say(
-                "You are root: this is a configuration of root's own. That of the service is written by init --service.",
+            prompt.print(
+                "You are root: this configuration is for the user root. For the service use init --service.",
             )?;
         }
         let mut plan = Plan::default();
         if !config.exists() {
             self.ask(&mut plan, None)?;
-        } else if talk.yes(
+        } else if prompt.yes(
             format_args!("{} exists. Replace it?", config.display()),
             false,
         )? {
             let known = self.known()?;
             self.ask(&mut plan, known)?;
         } else {
-            talk.say(format_args!("{} stays as it is.", config.display()))?;
+            prompt.print(format_args!("{} is kept.", config.display()))?;
             let settings = self.kept()?;
             plan.has_token = settings.token.is_some() || !settings.account.is_empty();
-            plan.owner = self.owner_of(&settings)?;
+            plan.owner = self.identify_owner(&settings)?;
             plan.kept = Some(settings);
         }
         self.plan_unit(&mut plan)?;
         Ok(plan)
     }
 
-    /// The settings of the configuration that is replaced. Only the file counts, and neither variables nor arguments.
+    /// The settings of the configuration that will be replaced, without environment and arguments.
     fn known(&self) -> anyhow::Result<Option<Settings>> {
         let config = self.place.config.display();
-        let kept = files::kept_as(&self.place.config);
+        let kept = files::backup_path(&self.place.config);
         let kept = kept.display();
         match self.load() {
-            Ok(settings) if !settings.account.is_empty() => bail!(
-                "{config} has several accounts, which init does not ask about: change it in an editor"
-            ),
+            Ok(settings) if !settings.account.is_empty() => {
+                bail!("{config} has several accounts, which init does not support: edit it by hand")
+            }
             Ok(settings) => {
-                self.talk.say(format_args!(
-                    "Its answers are the defaults. It stays as {kept}, with everything that is not asked here."
+                self.prompt.print(format_args!(
+                    "Its values are the defaults. It is kept as {kept}, with all settings that are not asked here."
                 ))?;
                 Ok(Some(settings))
             }
             Err(_) => {
-                self.talk.say(format_args!(
-                    "It has mistakes, so its answers are not the defaults. It stays as {kept}."
+                self.prompt.print(format_args!(
+                    "It has errors, so its values are not used as defaults. It is kept as {kept}."
                 ))?;
                 Ok(None)
             }
         }
     }
 
-    /// The settings of the configuration that is kept, as `check` has them.
+    /// The settings of the existing configuration, as used by `check`.
     fn kept(&self) -> anyhow::Result<Settings> {
         if self.place.service.is_none() {
             return Ok(Settings::load(&Sources {
@@ -234,15 +234,15 @@ impl Init {
         Ok(settings)
     }
 
-    /// The account of a configuration that is kept, as far as it can be told: what keeps it from that is found by `check`.
-    fn owner_of(&self, settings: &Settings) -> anyhow::Result<Option<Owner>> {
+    /// The account of the existing configuration, if it can be determined; `check` reports problems.
+    fn identify_owner(&self, settings: &Settings) -> anyhow::Result<Option<Owner>> {
         let token = match &settings.token {
             Some(source) if settings.account.is_empty() => source.read().ok(),
             _ => None,
         };
         let owner = token.and_then(|token| identify(&settings.lichess, token).ok().flatten());
         if let Some(owner) = &owner {
-            self.introduce(owner)?;
+            self.print_owner(owner)?;
         }
         Ok(owner)
     }
@@ -264,13 +264,13 @@ impl Init {
         };
         let (path, text) = (service.unit_file(), service.unit());
         if let Ok(old) = fs::read(&path) {
-            let kept = files::kept_as(&path);
+            let kept = files::backup_path(&path);
             let replace = format_args!(
-                "{} exists and is not that of this version. Replace it, and keep it as {}?",
+                "{} exists and differs from this version. Replace it, and keep the old one as {}?",
                 path.display(),
                 kept.display()
             );
-            if old == text.as_bytes() || !self.talk.yes(replace, false)? {
+            if old == text.as_bytes() || !self.prompt.yes(replace, false)? {
                 return Ok(());
             }
             let about = fs::metadata(&path)?;
@@ -296,24 +296,26 @@ impl Init {
         if let Some(directory) = directory.filter(|_| self.place.service.is_some())
             && !directory.exists()
         {
-            // The service's user has to get in, whatever the umask is.
+            // The user of the service needs access, independent of the umask.
             let made = fs::create_dir_all(directory)
                 .and_then(|()| fs::set_permissions(directory, fs::Permissions::from_mode(0o755)));
-            made.with_context(|| format!("cannot make {}", directory.display()))?;
+            made.with_context(|| format!("cannot create {}", directory.display()))?;
         }
         write_together(&plan.files)?;
-        self.talk.say("")?;
+        self.prompt.print("")?;
         for file in &plan.files {
-            self.talk
-                .say(format_args!("Wrote {}", file.path.display()))?;
+            self.prompt
+                .print(format_args!("Wrote {}", file.path.display()))?;
         }
         if let Some(token) = &plan.open_token {
             let closed = fs::set_permissions(token, fs::Permissions::from_mode(0o600));
-            let (path, command) = (token.display(), quoted(token));
-            self.talk.say(match closed {
-                Ok(()) => format!("Others could read {path}: its mode is 0600 now"),
+            let (path, command) = (token.display(), shell_quoted(token));
+            self.prompt.print(match closed {
+                Ok(()) => format!("Others could read {path}: changed its mode to 0600"),
                 Err(error) => {
-                    format!("Others can read {path} ({error}): do chmod 600 {command} as its owner")
+                    format!(
+                        "Others can read {path} ({error}): run chmod 600 {command} as its owner"
+                    )
                 }
             })?;
         }
@@ -323,18 +325,18 @@ impl Init {
                 .files
                 .iter()
                 .any(|file| file.path == service.unit_file())
-            && let Err(error) = service.reread_unit()
+            && let Err(error) = service.reload_unit()
         {
-            self.talk
-                .say(format_args!("systemd has not read the unit: {error}"))?;
+            self.prompt
+                .print(format_args!("systemd did not reload the unit: {error}"))?;
         }
         Ok(())
     }
 
-    /// What `upgrade`, `check` and `systemctl` would do next, as far as it is wanted.
-    fn go_on(&self, plan: &Plan, done: &mut Done) -> anyhow::Result<()> {
-        let talk = &self.talk;
-        done.is_bot = plan.owner.as_ref().is_some_and(|owner| owner.user.is_bot());
+    /// Offers `upgrade`, `check` and the start of the service.
+    fn follow_up(&self, plan: &Plan, outcome: &mut Outcome) -> anyhow::Result<()> {
+        let prompt = &self.prompt;
+        outcome.is_bot = plan.owner.as_ref().is_some_and(|owner| owner.user.is_bot());
         if plan.kept.is_none() && (!plan.has_token || plan.owner.is_none()) {
             return Ok(());
         }
@@ -348,40 +350,40 @@ impl Init {
             directory.get_or_insert_with(|| service.state_directory());
             settings.token = Some(TokenSource::File(self.place.token.clone()));
         }
-        let runtime = doctor::runtime()?;
+        let runtime = check::runtime()?;
         let upgradable = plan.owner.as_ref().filter(|owner| can_become_a_bot(owner));
         if let Some(owner) = upgradable
-            && talk.yes(
+            && prompt.yes(
                 format_args!("Make {} a bot account now?", owner.user.username),
                 false,
             )?
         {
             let ask = |warning: &str| {
-                talk.say(warning)?;
-                match talk.answer("> ") {
-                    Err(end) if is_end(&end) => Ok(Some(String::new())),
+                prompt.print(warning)?;
+                match prompt.answer("> ") {
+                    Err(end) if is_end_of_input(&end) => Ok(Some(String::new())),
                     answer => answer.map(Some),
                 }
             };
-            match runtime.block_on(doctor::upgrade(&settings, false, ask)) {
+            match runtime.block_on(check::upgrade(&settings, false, ask)) {
                 Ok(what) => {
-                    talk.say(what)?;
-                    done.is_bot = true;
+                    prompt.print(what)?;
+                    outcome.is_bot = true;
                 }
-                Err(error) => talk.say(error)?,
+                Err(error) => prompt.print(error)?,
             }
         }
-        if !talk.yes("Check everything now?", true)? {
+        if !prompt.yes("Check everything now?", true)? {
             return Ok(());
         }
-        let mut report = runtime.block_on(doctor::check(&settings));
-        done.was_checked = report.is_ready();
-        if let Some((step, _)) = self.steps(plan, done).into_iter().next() {
+        let mut report = runtime.block_on(check::check(&settings));
+        outcome.was_checked = report.is_ready();
+        if let Some((step, _)) = self.steps(plan, outcome).into_iter().next() {
             report.next = step;
         }
-        talk.say(&report)?;
+        prompt.print(&report)?;
         if plan.kept.is_some() {
-            done.exit_code = report.exit_code();
+            outcome.exit_code = report.exit_code();
         }
         let Some(service) = self.place.service.as_ref() else {
             return Ok(());
@@ -389,23 +391,23 @@ impl Init {
         if report.is_ready()
             && service.can_start()
             && !service.is_running()
-            && talk.yes(
+            && prompt.yes(
                 "Start the service now, and whenever the machine starts?",
                 true,
             )?
         {
             match service.start() {
-                Ok(()) => done.is_started = true,
-                Err(error) => talk.say(format_args!("It could not be started: {error}"))?,
+                Ok(()) => outcome.is_started = true,
+                Err(error) => prompt.print(format_args!("It could not be started: {error}"))?,
             }
         }
         Ok(())
     }
 }
 
-/// The name by which a shell finds this program again: as it was called.
+/// The command that runs this program in a shell.
 fn program_name() -> String {
     let called = std::env::args_os().next().map(PathBuf::from);
     let path = called.filter(|path| path.components().count() > 1);
-    path.map_or("knightwatch".to_owned(), |path| quoted(&path))
+    path.map_or("knightwatch".to_owned(), |path| shell_quoted(&path))
 }

@@ -1,4 +1,4 @@
-//! The questions of a configuration, and what is written for the answers.
+//! Questions about the configuration, and the files written for the answers.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,26 +8,26 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::files::{self, NewFile};
-use super::token::Choice;
+use super::token::TokenChoice;
 use super::{Init, Plan};
+use crate::check;
 use crate::config::{SERVICE_TOKEN, Settings};
-use crate::doctor;
 use crate::lichess::{Endpoint, is_credential, readable_by_others};
 
-/// The variable of the environment that sets the server for every command.
+/// The environment variable that sets the server.
 pub(super) const SERVER_VARIABLE: &str = "KNIGHTWATCH__LICHESS__URL";
 
 impl Init {
-    /// The questions of a configuration.
+    /// Asks the questions about the configuration.
     pub(super) fn ask(&self, plan: &mut Plan, known: Option<Settings>) -> anyhow::Result<()> {
-        let talk = &self.talk;
+        let prompt = &self.prompt;
         let known = known.unwrap_or_default();
         let mut server = known.lichess.clone();
         let address = match self.server_of_environment() {
             Some(address) => address,
             None => known.lichess.address().to_owned(),
         };
-        let address = talk.value("Which server?", (&address, &address), |address: &String| {
+        let address = prompt.value("Which server?", (&address, &address), |address: &String| {
             let endpoint = Endpoint::parse(address);
             endpoint.map(drop).map_err(|error| error.to_string())
         })?;
@@ -36,18 +36,18 @@ impl Init {
             Some(file) if self.place.service.is_none() && !is_credential(&file) => file,
             _ => self.place.token.clone(),
         };
-        files::try_to_write(&token_file)?;
-        talk.say(format_args!(
-            "A token is made here, by the account that is to be the bot; its scopes are ticked already:\n  {}",
-            doctor::token_page(&server)
+        files::test_write(&token_file)?;
+        prompt.print(format_args!(
+            "Create a token here, logged in as the bot; its scopes are already ticked:\n  {}",
+            check::token_page(&server)
         ))?;
         let choice = self.ask_token(&server, &token_file)?;
         let games = known.games.concurrency;
-        let games = talk.value("How many games at once?", (&games, games), |n| {
+        let games = prompt.value("How many games at once?", (&games, games), |n| {
             (*n > 0).then_some(()).ok_or("at least 1".to_owned())
         })?;
         let hash = known.engine.hash_mib;
-        let hash = talk.value(
+        let hash = prompt.value(
             "How much memory for the engine's hash table, in MiB?",
             (&hash, hash),
             |n| {
@@ -55,20 +55,17 @@ impl Init {
                 fits.then_some(()).ok_or("from 1 to 65536".to_owned())
             },
         )?;
-        let bots = talk.yes("Play against other bots?", known.challenge.bots)?;
-        let rated = talk.yes("Play rated games?", known.challenge.rated)?;
-        let seeks = bots
-            && talk.yes(
-                "Look for games against other bots when idle?",
-                known.matchmaking.enabled,
-            )?;
+        let bots = prompt.yes("Play against other bots?", known.challenge.bots)?;
+        let rated = prompt.yes("Play rated games?", known.challenge.rated)?;
+        let seeks =
+            bots && prompt.yes("Challenge other bots when idle?", known.matchmaking.enabled)?;
 
-        plan.has_token = !matches!(choice, Choice::Later);
+        plan.has_token = !matches!(choice, TokenChoice::Later);
         plan.server = Some(server.address().to_owned());
-        if matches!(choice, Choice::Kept(_)) && readable_by_others(&token_file).is_some() {
+        if matches!(choice, TokenChoice::Kept(_)) && readable_by_others(&token_file).is_some() {
             plan.open_token = Some(token_file.clone());
         }
-        if let Choice::New(token, _) = &choice {
+        if let TokenChoice::New(token, _) = &choice {
             plan.files.push(NewFile {
                 path: token_file.clone(),
                 text: format!("{token}\n").into(),
@@ -110,20 +107,20 @@ impl Init {
         }
         self.plan_configuration(plan, text)?;
         plan.owner = match choice {
-            Choice::Kept(owner) | Choice::New(_, owner) => owner,
-            Choice::Later => None,
+            TokenChoice::Kept(owner) | TokenChoice::New(_, owner) => owner,
+            TokenChoice::Later => None,
         };
         Ok(())
     }
 
-    /// The server that a variable sets for all commands, where it can be used.
+    /// The server set by the environment variable, if it is valid.
     pub(super) fn server_of_environment(&self) -> Option<String> {
         let address = self.sources.environment.get(SERVER_VARIABLE)?;
         let address = address.trim().trim_end_matches('/');
         Endpoint::parse(address).ok().map(|_| address.to_owned())
     }
 
-    /// The configuration, and the one before it under another name.
+    /// Plans the configuration file, and the backup of the old one.
     fn plan_configuration(&self, plan: &mut Plan, text: String) -> anyhow::Result<()> {
         let config = &self.place.config;
         let mut mode = 0o644;
@@ -132,14 +129,14 @@ impl Init {
             let old = fs::read(config).with_context(unreadable)?;
             let about = fs::metadata(config).with_context(unreadable)?;
             let old_mode = about.permissions().mode() & 0o777;
-            // The service has a user of its own, who has to read it.
+            // The user of the service must be able to read it.
             mode = match self.place.service {
                 Some(_) => mode | old_mode,
                 None => old_mode,
             };
             if old != text.as_bytes() {
                 plan.files.push(NewFile {
-                    path: files::kept_as(config),
+                    path: files::backup_path(config),
                     text: old,
                     mode: old_mode,
                 });

@@ -1,4 +1,4 @@
-//! The system service: the unit, and the program that it starts.
+//! systemd service: unit file and program.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,36 +8,36 @@ use anyhow::bail;
 
 use crate::config::SERVICE_STATE;
 
-/// The unit as it is in the repository.
+/// The unit file of the repository.
 const UNIT: &str = include_str!("../../systemd/knightwatch.service");
 
-/// The place of the program in that unit.
-const USUAL_PROGRAM: &str = "/usr/local/bin/knightwatch";
+/// The path of the program in the unit file.
+const INSTALL_PATH: &str = "/usr/local/bin/knightwatch";
 
-/// The place of the unit.
+/// The installed unit file.
 const UNIT_FILE: &str = "/etc/systemd/system/knightwatch.service";
 
-/// It is there where systemd runs.
-const RUNNING: &str = "/run/systemd/system";
+/// Exists while systemd is running.
+const SYSTEMD_RUNTIME_DIRECTORY: &str = "/run/systemd/system";
 
-/// What the unit hides from the service: ProtectHome= and PrivateTmp=.
-const HIDDEN: [&str; 5] = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
+/// Directories hidden from the service by ProtectHome= and PrivateTmp=.
+const HIDDEN_DIRECTORIES: [&str; 5] = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
 
 /// The service on this machine, or in the system below a directory.
 pub struct Service {
     root: Option<PathBuf>,
-    /// The program as the unit names it.
+    /// The path of the program in the unit.
     program: PathBuf,
 }
 
 impl Service {
     /// # Errors
-    /// When there is no such directory, or this program lies where the service cannot start it; the message says what to do.
+    /// When the root directory does not exist, or the service cannot start this program from its path.
     pub fn new(root: Option<PathBuf>) -> anyhow::Result<Self> {
         if let Some(root) = root.as_deref().filter(|root| !root.is_dir()) {
             bail!(
                 "--root {} is not a directory: mount the image there first",
-                quoted(root)
+                shell_quoted(root)
             );
         }
         let this = this_program();
@@ -47,23 +47,23 @@ impl Service {
                 let within = this
                     .as_deref()
                     .and_then(|this| this.strip_prefix(root).ok());
-                within.map_or(USUAL_PROGRAM.into(), |path| Path::new("/").join(path))
+                within.map_or(INSTALL_PATH.into(), |path| Path::new("/").join(path))
             }
             None => match this {
                 Some(this) if can_be_started(&this) => this,
                 Some(this) => bail!(
-                    "the service cannot start {0}: it sees no home directories and no /tmp, and takes a path without blanks and \
-                     special characters. Install the program first: \
-                     sudo install -m 755 {0} {USUAL_PROGRAM} && sudo {USUAL_PROGRAM} init --service",
-                    quoted(&this)
+                    "the service cannot start {0}: it has no access to home directories and /tmp, and the path must not contain spaces \
+                     or special characters. Install the program first: \
+                     sudo install -m 755 {0} {INSTALL_PATH} && sudo {INSTALL_PATH} init --service",
+                    shell_quoted(&this)
                 ),
-                None => USUAL_PROGRAM.into(),
+                None => INSTALL_PATH.into(),
             },
         };
         Ok(Self { root, program })
     }
 
-    /// This path of the system that is set up.
+    /// A path in the system that is set up.
     pub fn place(&self, path: &str) -> PathBuf {
         match &self.root {
             Some(root) => root.join(path.trim_start_matches('/')),
@@ -83,51 +83,51 @@ impl Service {
         self.root.as_deref()
     }
 
-    /// Where the program has to be and is not.
+    /// The path of the program, if it is not installed there.
     pub fn missing_program(&self) -> Option<&Path> {
         let place = self.place(&self.program.to_string_lossy());
         (!place.exists()).then_some(&self.program)
     }
 
-    /// The unit, with this program.
+    /// The unit file with the path of this program.
     pub fn unit(&self) -> String {
         unit(&self.program)
     }
 
-    /// Whether it can be installed: below a directory always, else where systemd runs.
+    /// Whether the unit can be installed: into another root, or if systemd is running.
     pub fn has_systemd(&self) -> bool {
         self.root.is_some() || is_systemd_running()
     }
 
-    /// Whether it can be started from here.
+    /// Whether the service can be started now.
     pub fn can_start(&self) -> bool {
         self.root.is_none() && is_systemd_running()
     }
 
-    /// Whether it runs already.
+    /// Whether the service is running.
     pub fn is_running(&self) -> bool {
         self.can_start() && systemctl(&["is-active", "--quiet", "knightwatch"]).is_ok()
     }
 
-    /// Starts it now and whenever the machine starts.
+    /// Starts and enables the service.
     ///
     /// # Errors
-    /// When systemd does not; it has then printed why.
+    /// When `systemctl` fails; it has printed the reason.
     pub fn start(&self) -> io::Result<()> {
         systemctl(&["enable", "--now", "knightwatch"])
     }
 
-    /// Has systemd read the unit again.
+    /// Makes systemd reload the unit.
     ///
     /// # Errors
-    /// When systemd does not; it has then printed why.
-    pub fn reread_unit(&self) -> io::Result<()> {
+    /// When `systemctl` fails; it has printed the reason.
+    pub fn reload_unit(&self) -> io::Result<()> {
         systemctl(&["daemon-reload"])
     }
 }
 
 fn is_systemd_running() -> bool {
-    Path::new(RUNNING).is_dir()
+    Path::new(SYSTEMD_RUNTIME_DIRECTORY).is_dir()
 }
 
 fn systemctl(arguments: &[&str]) -> io::Result<()> {
@@ -136,41 +136,43 @@ fn systemctl(arguments: &[&str]) -> io::Result<()> {
     match status.success() {
         true => Ok(()),
         false => Err(io::Error::other(format!(
-            "systemctl {} has failed",
+            "systemctl {} failed",
             arguments.join(" ")
         ))),
     }
 }
 
-/// The unit for whoever installs it by hand. The second is a remark, where the program has to be moved for it.
+/// The unit for manual installation, and a remark if the program must be moved.
 pub fn printed_unit() -> (String, Option<String>) {
     match this_program().filter(|this| can_be_started(this)) {
         Some(this) => (unit(&this), None),
         None => {
-            let remark = format!("the unit starts {USUAL_PROGRAM}: install the program there");
-            (unit(Path::new(USUAL_PROGRAM)), Some(remark))
+            let remark = format!("the unit starts {INSTALL_PATH}: install the program there");
+            (unit(Path::new(INSTALL_PATH)), Some(remark))
         }
     }
 }
 
 fn unit(program: &Path) -> String {
-    UNIT.replace(USUAL_PROGRAM, &program.to_string_lossy())
+    UNIT.replace(INSTALL_PATH, &program.to_string_lossy())
 }
 
-/// The file of this program, unless it has been replaced since it was started.
+/// The path of this program, unless it was replaced since its start.
 fn this_program() -> Option<PathBuf> {
     std::env::current_exe().ok()?.canonicalize().ok()
 }
 
-/// Whether the unit can name it: the service sees it, and it has no characters that mean something to systemd.
+/// Whether the service can access the path, and it has no characters that are special in a unit.
 fn can_be_started(program: &Path) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._+-".contains(c);
-    let is_hidden = HIDDEN.iter().any(|hidden| program.starts_with(hidden));
+    let is_hidden = HIDDEN_DIRECTORIES
+        .iter()
+        .any(|hidden| program.starts_with(hidden));
     !is_hidden && program.to_str().is_some_and(|path| path.chars().all(plain))
 }
 
-/// A path as a shell takes it.
-pub fn quoted(path: &Path) -> String {
+/// A path quoted for a shell.
+pub fn shell_quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._+-@%:,=".contains(c);
     match !path.is_empty() && path.chars().all(plain) {
@@ -184,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_unit_starts_and_reloads_the_program_where_it_is() {
+    fn unit_runs_program_at_its_path() {
         let unit = unit(Path::new("/opt/chess/knightwatch"));
         for line in [
             "ExecStart=/opt/chess/knightwatch run --config /etc/knightwatch/config.toml",
@@ -192,11 +194,11 @@ mod tests {
         ] {
             assert!(unit.lines().any(|found| found == line), "{unit}");
         }
-        assert!(!unit.contains(USUAL_PROGRAM), "{unit}");
+        assert!(!unit.contains(INSTALL_PATH), "{unit}");
     }
 
     #[test]
-    fn a_program_that_the_service_cannot_see_is_refused() {
+    fn program_in_hidden_directory_is_rejected() {
         for (program, can) in [
             ("/usr/local/bin/knightwatch", true),
             ("/opt/knightwatch-0.1/bin/knightwatch", true),
@@ -211,15 +213,15 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_quoted_for_the_shell() {
-        for (path, shown) in [
+    fn path_is_quoted_for_shell() {
+        for (path, saved) in [
             (
                 "/etc/knightwatch/config.toml",
                 "/etc/knightwatch/config.toml",
             ),
             ("/home/it's me/x", r"'/home/it'\''s me/x'"),
         ] {
-            assert_eq!(quoted(Path::new(path)), shown);
+            assert_eq!(shell_quoted(Path::new(path)), saved);
         }
     }
 }

@@ -1,140 +1,140 @@
-//! The questions about the token, and what Lichess says about it.
+//! Questions about the token, and its test against Lichess.
 
 use std::io;
 use std::path::Path;
 
 use super::Init;
+use crate::check::{self, Owner, SCOPES};
 use crate::config::Lichess;
-use crate::doctor::{self, Owner, SCOPES};
 use crate::lichess::{Client, Token};
 
-/// The token that was chosen.
-pub(super) enum Choice {
+/// The chosen token.
+pub(super) enum TokenChoice {
     Later,
-    /// That of the file.
+    /// The token in the existing file.
     Kept(Option<Owner>),
     New(String, Option<Owner>),
 }
 
-/// What came of trying a token.
-enum Trial {
-    Taken(Option<Owner>),
-    Refused,
+/// Result of the test of a token.
+enum TokenTest {
+    Accepted(Option<Owner>),
+    Rejected,
 }
 
 impl Init {
-    /// A token that Lichess knows, or that is wanted although it cannot be asked.
-    pub(super) fn ask_token(&self, server: &Lichess, file: &Path) -> anyhow::Result<Choice> {
-        let talk = &self.talk;
+    /// Asks for a token until Lichess accepts it, or the user accepts it untested.
+    pub(super) fn ask_token(&self, server: &Lichess, file: &Path) -> anyhow::Result<TokenChoice> {
+        let prompt = &self.prompt;
         let mut question = "The token (Enter to do it later): ";
         if file.exists() {
             let replace = format!("{} exists. Replace the token in it?", file.display());
-            if !talk.yes(replace, false)? {
+            if !prompt.yes(replace, false)? {
                 question = "Another token, which replaces it (Enter to keep it): ";
                 match Token::from_file(file) {
                     Ok(token) => {
-                        if let Trial::Taken(owner) = self.try_token(server, token)? {
-                            return Ok(Choice::Kept(owner));
+                        if let TokenTest::Accepted(owner) = self.test_token(server, token)? {
+                            return Ok(TokenChoice::Kept(owner));
                         }
                     }
-                    Err(error) => talk.say(format_args!("  {error}"))?,
+                    Err(error) => prompt.print(format_args!("  {error}"))?,
                 }
             }
         }
         loop {
-            let text = talk.secret(question)?;
+            let text = prompt.secret(question)?;
             if text.is_empty() {
                 return Ok(match file.exists() {
-                    true => Choice::Kept(None),
-                    false => Choice::Later,
+                    true => TokenChoice::Kept(None),
+                    false => TokenChoice::Later,
                 });
             }
             match text.parse::<Token>() {
                 Ok(token) => {
                     let length = text.len();
-                    talk.say(format_args!("  token received ({length} characters)"))?;
-                    if let Trial::Taken(owner) = self.try_token(server, token)? {
-                        return Ok(Choice::New(text, owner));
+                    prompt.print(format_args!("  token received ({length} characters)"))?;
+                    if let TokenTest::Accepted(owner) = self.test_token(server, token)? {
+                        return Ok(TokenChoice::New(text, owner));
                     }
                 }
-                Err(why) => talk.say(format_args!("  what was received {why}"))?,
+                Err(why) => prompt.print(format_args!("  what was received {why}"))?,
             }
         }
     }
 
-    /// Asks Lichess about a token and says what it answers.
-    fn try_token(&self, server: &Lichess, token: Token) -> anyhow::Result<Trial> {
-        let talk = &self.talk;
+    /// Tests a token against Lichess and prints the result.
+    fn test_token(&self, server: &Lichess, token: Token) -> anyhow::Result<TokenTest> {
+        let prompt = &self.prompt;
         let owner = match identify(server, token) {
             Ok(Some(owner)) => owner,
             Ok(None) => {
-                talk.say("  Lichess does not know this token: it was revoked, has ended, or is not complete")?;
-                return Ok(Trial::Refused);
+                prompt.print("  Lichess does not know this token: it was revoked, has expired, or is incomplete")?;
+                return Ok(TokenTest::Rejected);
             }
             Err(error) => {
-                talk.say(format_args!("  It cannot be tried: {error}"))?;
-                return Ok(match talk.yes("Go on without that?", false)? {
-                    true => Trial::Taken(None),
-                    false => Trial::Refused,
+                prompt.print(format_args!("  It cannot be tested: {error}"))?;
+                return Ok(match prompt.yes("Continue without a test?", false)? {
+                    true => TokenTest::Accepted(None),
+                    false => TokenTest::Rejected,
                 });
             }
         };
-        self.introduce(&owner)?;
-        let concerns = concerns(&owner);
-        for concern in &concerns {
-            talk.say(format_args!("  problem: {concern}"))?;
+        self.print_owner(&owner)?;
+        let token_problems = token_problems(&owner);
+        for problem in &token_problems {
+            prompt.print(format_args!("  problem: {problem}"))?;
         }
-        let is_taken = concerns.is_empty() || talk.yes("Use this token all the same?", false)?;
+        let is_taken = token_problems.is_empty() || prompt.yes("Use this token anyway?", false)?;
         Ok(match is_taken {
-            true => Trial::Taken(Some(owner)),
-            false => Trial::Refused,
+            true => TokenTest::Accepted(Some(owner)),
+            false => TokenTest::Rejected,
         })
     }
 
-    pub(super) fn introduce(&self, owner: &Owner) -> io::Result<()> {
+    pub(super) fn print_owner(&self, owner: &Owner) -> io::Result<()> {
         let kind = match owner.user.is_bot() {
             true => "a bot account",
             false => "not a bot account yet",
         };
         let (name, played) = (&owner.user.username, games(owner.games()));
-        self.talk
-            .say(format_args!("  This is {name}: {kind}, {played} played"))
+        self.prompt
+            .print(format_args!("  This is {name}: {kind}, {played} played"))
     }
 }
 
-/// Asks Lichess whose this token is; nothing when Lichess does not know it.
+/// Requests the owner of a token; `None` if Lichess does not know it.
 pub(super) fn identify(server: &Lichess, token: Token) -> anyhow::Result<Option<Owner>> {
     let client = Client::new(&server.endpoint()?, token, None)?;
-    match doctor::runtime()?.block_on(doctor::owner(&client)) {
+    match check::runtime()?.block_on(check::owner(&client)) {
         Err(error) if error.is_unauthorized() => Ok(None),
         owner => Ok(owner?),
     }
 }
 
-/// What keeps the bot from playing with this token, or in part.
-fn concerns(owner: &Owner) -> Vec<String> {
+/// Problems of the token and its account, a sentence each.
+fn token_problems(owner: &Owner) -> Vec<String> {
     let name = &owner.user.username;
     let missing: Vec<&str> = SCOPES
         .into_iter()
         .filter(|scope| !owner.token.has(scope))
         .collect();
-    let mut concerns = Vec::new();
+    let mut token_problems = Vec::new();
     if owner.user.disabled {
-        concerns.push(format!("{name} is closed"));
+        token_problems.push(format!("{name} is closed"));
     }
     if !owner.user.is_bot() && owner.games() > 0 {
-        concerns.push(format!(
-            "{name} has played {}, so Lichess will not make it a bot account: make a new account that never plays, and \
+        token_problems.push(format!(
+            "{name} has played {}, so Lichess will not make it a bot account: create a new account that never plays, and \
              a token for it",
             games(owner.games())
         ));
     }
     match &missing[..] {
         [] => {}
-        [one] => concerns.push(format!("the token lacks the scope {one}")),
-        more => concerns.push(format!("the token lacks the scopes {}", more.join(", "))),
+        [one] => token_problems.push(format!("the token lacks the scope {one}")),
+        more => token_problems.push(format!("the token lacks the scopes {}", more.join(", "))),
     }
-    concerns
+    token_problems
 }
 
 pub(super) fn can_become_a_bot(owner: &Owner) -> bool {

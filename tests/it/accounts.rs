@@ -478,7 +478,7 @@ fn an_operator_says_which_account_he_means() {
             anna.post(&format!("/api/bot/game/{}/{end}", game.id), &[]);
         }
     }
-    logged(&bot, &format!("{SISTER} has ended"), 1);
+    logged(&bot, &format!("{SISTER} has stopped"), 1);
     assert!(bot.runs());
     said(&bot, &["drain"]);
     assert_eq!(bot.ended().code(), Some(0));

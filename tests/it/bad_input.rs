@@ -1,4 +1,4 @@
-//! Bytes from outside, harmed in every way: what the fuzz targets do (`fuzz/README.md`), briefly, on every build.
+//! Short form of the fuzz targets (`fuzz/README.md`): mutated inputs, on every build.
 
 #[path = "../../fuzz/bodies.rs"]
 mod bodies;
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use bodies::TARGETS;
 use seeds::seeds;
 
-/// One change to some bytes, as a fuzzer makes them.
-fn harm(bytes: &mut Vec<u8>, others: &[Vec<u8>], rng: &mut fastrand::Rng) {
+/// Applies one random mutation, like a fuzzer.
+fn mutate(bytes: &mut Vec<u8>, others: &[Vec<u8>], rng: &mut fastrand::Rng) {
     let at = rng.usize(..=bytes.len());
     let end = (at + rng.usize(..20)).min(bytes.len());
     match rng.u8(..7) {
@@ -48,7 +48,7 @@ fn harm(bytes: &mut Vec<u8>, others: &[Vec<u8>], rng: &mut fastrand::Rng) {
     }
 }
 
-/// A seed that fails here is told with the panic; half a second or 2,000 inputs, whichever is sooner.
+/// Runs a fuzz target for half a second or 2,000 inputs. A panic shows the seed.
 fn survives(name: &str) {
     let (_, body) = TARGETS
         .iter()
@@ -64,7 +64,7 @@ fn survives(name: &str) {
     for _ in 0..2_000 {
         let mut bytes = seeds[rng.usize(..seeds.len())].clone();
         for _ in 0..rng.usize(1..6) {
-            harm(&mut bytes, &seeds, &mut rng);
+            mutate(&mut bytes, &seeds, &mut rng);
         }
         body(&bytes);
         if begun.elapsed() > Duration::from_millis(500) {
@@ -81,7 +81,7 @@ macro_rules! tests {
         })*
 
         #[test]
-        fn every_target_is_tried_here() {
+        fn every_fuzz_target_is_covered() {
             let tried = [$(stringify!($name)),*];
             let all = TARGETS.map(|(name, _)| name);
             assert_eq!(all[..], tried[..]);
@@ -98,7 +98,7 @@ macro_rules! tests {
 
 tests! { book config fen game moves pgn responses search stream text uci }
 
-/// Gives the fuzzer something to begin with, in `fuzz/corpus`; `fuzz/run` calls it.
+/// Writes the initial inputs of the fuzzer to `fuzz/corpus`, for `fuzz/run`.
 #[test]
 #[ignore = "writes files for the fuzzer"]
 fn write_seeds() {

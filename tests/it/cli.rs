@@ -24,14 +24,14 @@ pub fn output(arguments: &[&str]) -> Output {
     knightwatch(arguments).output().unwrap()
 }
 
-/// What a command that succeeds prints.
+/// The output of a command that must succeed.
 pub fn stdout(arguments: &[&str]) -> String {
     let output = output(arguments);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Every command and subcommand, as one would type it.
+/// Every command and subcommand as typed.
 fn commands(command: &clap::Command, path: &[String]) -> Vec<Vec<String>> {
     let mut found = vec![path.to_vec()];
     for inner in command
@@ -45,12 +45,12 @@ fn commands(command: &clap::Command, path: &[String]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_definitions_are_sound() {
+fn cli_definitions_are_valid() {
     Cli::command().debug_assert();
 }
 
 #[test]
-fn every_command_has_help_with_an_example() {
+fn help_of_every_command_has_example() {
     let all = commands(&Cli::command(), &[]);
     assert!(all.len() >= 13, "{all:?}");
     for path in all {
@@ -133,7 +133,7 @@ fn wrong_usage_exits_with_2() {
 }
 
 #[test]
-fn a_rehearsal_does_not_play_elsewhere() {
+fn fault_injection_outside_simulator_is_rejected() {
     for switch in [
         ["--time-scale", "2"],
         ["--engine-panics", "0"],
@@ -146,13 +146,13 @@ fn a_rehearsal_does_not_play_elsewhere() {
             .unwrap();
         assert_eq!(output.status.code(), Some(78), "{output:?}");
         let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains("are for rehearsals"), "{said}");
+        assert!(said.contains("are for tests against a simulator"), "{said}");
         assert!(said.contains("lichess.invalid"), "{said}");
     }
 }
 
 #[test]
-fn scripts_that_ship_are_listed() {
+fn help_lists_embedded_scripts() {
     let list = stdout(&["sim", "--faults", "list"]);
     let lines: Vec<&str> = list.lines().collect();
     assert_eq!(lines.len(), 17);
@@ -164,7 +164,7 @@ fn scripts_that_ship_are_listed() {
 }
 
 #[test]
-fn the_version_is_the_package_s() {
+fn version_is_that_of_package() {
     assert_eq!(
         stdout(&["--version"]),
         format!("knightwatch {}\n", env!("CARGO_PKG_VERSION"))
@@ -172,7 +172,7 @@ fn the_version_is_the_package_s() {
 }
 
 #[test]
-fn perft_counts() {
+fn perft_prints_node_count() {
     let counted = stdout(&["perft", "4"]);
     assert!(counted.starts_with("Nodes: 197281\n"), "{counted}");
     let kiwipete = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
@@ -188,7 +188,7 @@ fn perft_counts() {
 }
 
 #[test]
-fn a_stdout_without_room_is_told() {
+fn full_stdout_is_reported() {
     let full = std::fs::File::options().write(true).open("/dev/full");
     let output = knightwatch(&["perft", "3"]).stdout(full.unwrap()).output();
     let output = output.unwrap();
@@ -198,7 +198,7 @@ fn a_stdout_without_room_is_told() {
 }
 
 #[test]
-fn a_closed_stdout_is_no_reason_to_complain() {
+fn closed_stdout_ends_silently() {
     let mut child = knightwatch(&["perft", "5", "--divide"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -211,7 +211,7 @@ fn a_closed_stdout_is_no_reason_to_complain() {
 }
 
 #[test]
-fn bench_ends_with_its_signature() {
+fn bench_prints_signature_last() {
     let printed = stdout(&["bench"]);
     let last: Vec<&str> = printed.lines().last().unwrap().split(' ').collect();
     let [nodes, "nodes", speed, "nps"] = last[..] else {
@@ -222,7 +222,7 @@ fn bench_ends_with_its_signature() {
 }
 
 #[test]
-fn a_match_ends_with_its_result() {
+fn match_prints_result_last() {
     let short = "match none none --nodes 40 --games 4 --threads 2";
     let words: Vec<&str> = short.split(' ').collect();
     let printed = stdout(&[&words[..], &["--sprt", "-5", "0"]].concat());
@@ -255,7 +255,7 @@ fn gauntlet_prints_result_and_losses_on_time() {
 }
 
 #[test]
-fn what_is_wrong_with_an_engine_is_told() {
+fn broken_engine_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let cheat = home.path().join("cheat");
     // Its author's name is not UTF-8.
@@ -296,7 +296,7 @@ fn what_is_wrong_with_an_engine_is_told() {
     }
 }
 
-/// The engine, to talk to.
+/// Starts the UCI engine.
 fn uci() -> Killed {
     let mut command = knightwatch(&["uci"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -304,11 +304,11 @@ fn uci() -> Killed {
 }
 
 #[test]
-fn uci_ends_when_nobody_writes_or_reads_any_more() {
+fn uci_ends_with_closed_stdin_or_stdout() {
     let mut engine = uci();
     let child = &mut engine.0;
     drop(child.stdout.take());
-    // There is none, so that it is looked for for ever.
+    // There is no mate, so the search is endless.
     let endless = b"position startpos\ngo mate 3\n";
     child.stdin.take().unwrap().write_all(endless).unwrap();
     let ended = wait("the end of the search", || child.try_wait().unwrap());
@@ -316,10 +316,10 @@ fn uci_ends_when_nobody_writes_or_reads_any_more() {
 }
 
 #[test]
-fn the_services_configuration_serves_whoever_asks_for_its_games() {
+fn service_config_without_credentials_lists_games() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("config.toml");
-    // As README.md has it; the credentials are there for the service alone.
+    // As in the documentation; only the service has the credentials.
     let written = "[lichess]\ntoken_file = \"%d/token\"\n[records]\ndirectory = \"records\"\n\
                    [daemon]\nsocket = \"bot.sock\"\n";
     std::fs::write(&file, written).unwrap();
@@ -354,7 +354,7 @@ fn the_services_configuration_serves_whoever_asks_for_its_games() {
 }
 
 #[test]
-fn uci_talks() {
+fn uci_answers_commands() {
     let mut engine = uci();
     let child = &mut engine.0;
     let talk = b"uci\nisready\nsetoption name Hash value 1\nposition startpos moves e2e4 e7e5\ngo depth 3\n";
@@ -381,9 +381,9 @@ fn uci_talks() {
     );
 }
 
-/// Where a king castles to a square that it can also walk to, the two are told apart.
+/// Castling and a king move to the same square are distinguishable.
 #[test]
-fn perft_writes_castling_without_doubt() {
+fn perft_divide_writes_castling_unambiguously() {
     let fen = "4k3/8/8/8/8/8/8/5KR1 w G - 0 1";
     let printed = stdout(&["perft", "1", "--divide", "--fen", fen]);
     let castling = printed.lines().filter(|line| line.starts_with("f1g1"));
@@ -394,7 +394,7 @@ fn perft_writes_castling_without_doubt() {
 }
 
 #[test]
-fn books_are_built_and_probed() {
+fn book_is_built_and_probed() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     std::fs::write(path("lines.txt"), "e4 e5 Nf3\n").unwrap();
@@ -442,7 +442,7 @@ fn books_are_built_and_probed() {
 }
 
 #[test]
-fn the_site_tells_where_it_is_and_ends_on_sigterm() {
+fn sim_prints_address_and_ends_on_sigterm() {
     let mut child = knightwatch(&[
         "sim",
         "--listen",
@@ -537,7 +537,7 @@ fn sim_prints_line_for_every_game() {
 }
 
 #[test]
-fn a_site_without_users_says_how_to_connect() {
+fn sim_without_users_explains_how_to_connect() {
     let mut child = knightwatch(&["sim", "--listen", "127.0.0.1:0"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -557,7 +557,7 @@ fn a_site_without_users_says_how_to_connect() {
 }
 
 #[test]
-fn a_typo_gets_a_suggestion() {
+fn misspelled_argument_gets_suggestion() {
     let home = tempfile::tempdir().unwrap();
     let script = home.path().join("script.toml");
     std::fs::write(&script, "sped = 3.0\n").unwrap();
@@ -578,7 +578,7 @@ fn a_typo_gets_a_suggestion() {
 }
 
 #[test]
-fn wrong_users_of_a_site_are_told_at_once() {
+fn sim_with_invalid_users_fails_at_start() {
     for (arguments, word) in [
         (
             &["--user", "Foo", "--user", "foo:bot"][..],
@@ -607,19 +607,19 @@ fn wrong_users_of_a_site_are_told_at_once() {
 }
 
 #[test]
-fn a_command_without_a_log_ends_when_it_is_done() {
+fn command_without_log_ends_when_done() {
     let time = |arguments: &[&str]| {
         let begun = Instant::now();
         stdout(arguments);
         begun.elapsed()
     };
-    // The quickest of several, for the machine may be busy.
+    // The fastest of several runs, because the machine may be busy.
     let quickest = (0..5).map(|_| time(&["perft", "1"])).min();
     assert!(quickest < Some(Duration::from_millis(900)), "{quickest:?}");
 }
 
 #[test]
-fn what_is_no_file_is_refused_instead_of_read_without_end() {
+fn special_file_as_input_is_rejected() {
     let home = tempfile::tempdir().unwrap();
     let fifo = home.path().join("fifo.pgn");
     assert!(
@@ -691,7 +691,7 @@ fn what_is_no_file_is_refused_instead_of_read_without_end() {
 }
 
 #[test]
-fn a_site_that_others_reach_says_so() {
+fn sim_on_public_address_warns() {
     for (address, told) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
         let mut sim = knightwatch(&["sim", "--listen", address])
             .stdout(Stdio::piped())

@@ -1,4 +1,4 @@
-//! A Lichess in a box, the real program on it, and people who play against it.
+//! Test support: a simulated Lichess, the real program, and users who play against it.
 //!
 //! Tests wait for conditions with a deadline, never for time to pass.
 
@@ -21,19 +21,19 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-/// The bot's account in every test.
+/// User name of the bot in every test.
 pub const BOT: &str = "Knightwatch";
 
-/// Nothing in these tests takes longer on a slow machine.
+/// Time limit of every wait, also on a slow machine.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// The time scale of a bot that is to agree on dates with itself after a restart.
+/// The time scale of a bot that must see consistent dates across restarts.
 pub fn scale_from_now(speed: f64) -> String {
     let since = UNIX_EPOCH.elapsed().unwrap();
     format!("{speed}@{}", since.as_millis())
 }
 
-/// Waits until `condition` gives something.
+/// Waits until `condition` returns a value.
 pub fn wait<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -54,8 +54,8 @@ pub fn signal(to: &Child, name: &str) {
     assert!(status.success());
 }
 
-/// This test needs something that is not here. Where everything should be, `KNIGHTWATCH_SKIPS` names what may be missing
-/// nevertheless, as words, and nothing else may.
+/// Reports that a test is skipped because something is missing on this machine. If `KNIGHTWATCH_SKIPS` is set, the test fails
+/// unless it lists `what`.
 pub fn skip(what: &str, why: &str) {
     let allowed = std::env::var("KNIGHTWATCH_SKIPS").ok();
     let is_allowed = |words: &String| words.split_whitespace().any(|word| word == what);
@@ -63,7 +63,7 @@ pub fn skip(what: &str, why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// A simulated Lichess that is served while this is alive.
+/// A simulated Lichess, served until dropped.
 pub struct Site {
     pub sim: Sim,
     pub url: String,
@@ -72,7 +72,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// A site with the bot's account and these.
+    /// A site with the account of the bot and these users.
     pub fn new(users: impl IntoIterator<Item = NewUser>) -> Self {
         let mut all = vec![NewUser::bot(BOT)];
         all.extend(users);
@@ -82,7 +82,7 @@ impl Site {
         })
     }
 
-    /// A site as described; the bot's account has to be among its users.
+    /// A site with these options, whose users must include the bot.
     pub fn with(options: SimOptions) -> Self {
         let sim = Sim::new(options);
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -112,7 +112,7 @@ impl Site {
         }
     }
 
-    /// A person at the board, by the name of an account of this site.
+    /// A client for an account of this site.
     pub fn player(&self, name: &str) -> Player<'_> {
         Player {
             site: self,
@@ -121,8 +121,7 @@ impl Site {
         }
     }
 
-    /// A server of which the site is a part, under this path: its address, and what those who call there call themselves.
-    /// There everybody is the bot.
+    /// Serves the site below this path, with every request authenticated as the bot: its address, and the user agents seen.
     pub fn under(&self, path: &str) -> (String, Arc<Mutex<BTreeSet<String>>>) {
         let callers = Arc::new(Mutex::new(BTreeSet::new()));
         let noted = Arc::clone(&callers);
@@ -138,7 +137,7 @@ impl Site {
         (format!("{}{path}", self.serve(app)), callers)
     }
 
-    /// Something of this test that serves HTTP: its address.
+    /// Serves an HTTP application of the test: its address.
     pub fn serve(&self, app: Router) -> String {
         let listener = self
             .runtime
@@ -150,12 +149,12 @@ impl Site {
         url
     }
 
-    /// The game as it stands.
+    /// The current state of a game.
     pub fn game(&self, id: &str) -> Option<GameSummary> {
         self.sim.games().into_iter().find(|game| game.id == id)
     }
 
-    /// Waits for the game to be over.
+    /// Waits for the end of the game.
     pub fn finished(&self, id: &str) -> GameSummary {
         wait(&format!("game {id} is over"), || {
             self.game(id)
@@ -163,14 +162,14 @@ impl Site {
         })
     }
 
-    /// Waits for the game to be this long, in plies.
+    /// Waits until the game has this many plies.
     pub fn plies(&self, id: &str, plies: usize) -> GameSummary {
         wait(&format!("game {id} has {plies} plies"), || {
             self.game(id).filter(|game| game.plies >= plies)
         })
     }
 
-    /// Waits until this many games have been started, and gives all of them.
+    /// Waits until this many games have started, and returns all of them.
     pub fn started(&self, count: usize) -> Vec<GameSummary> {
         wait(&format!("{count} games have started"), || {
             Some(self.sim.games()).filter(|games| games.len() >= count)
@@ -184,21 +183,21 @@ impl Drop for Site {
     }
 }
 
-/// A challenge in which nobody is short of time; the bot has black.
+/// Parameters of a challenge with ample time; the bot plays Black.
 pub const SLOW: [(&str, &str); 3] = [
     ("clock.limit", "10800"),
     ("clock.increment", "0"),
     ("color", "white"),
 ];
 
-/// What this account has called.
+/// The requests of this account to an endpoint.
 pub fn requests_of(site: &Site, name: &str, endpoint: Endpoint) -> Vec<RequestRecord> {
     let mut requests = site.sim.faults().requests(endpoint);
     requests.retain(|request| request.user.as_deref() == Some(&name.to_lowercase()));
     requests
 }
 
-/// An account that the test itself plays, over plain HTTP.
+/// An account played by the test over plain HTTP.
 pub struct Player<'a> {
     site: &'a Site,
     name: String,
@@ -206,7 +205,7 @@ pub struct Player<'a> {
 }
 
 impl Player<'_> {
-    /// A call of the API with form fields: status and answer.
+    /// Sends a POST request with form fields: status and response.
     pub fn post(&self, path: &str, form: &[(&str, &str)]) -> (u16, Value) {
         let request = self
             .http
@@ -215,7 +214,7 @@ impl Player<'_> {
         self.send(request)
     }
 
-    /// A call of the API: status and answer.
+    /// Sends a GET request: status and response.
     pub fn get(&self, path: &str) -> (u16, Value) {
         self.send(self.http.get(format!("{}{path}", self.site.url)))
     }
@@ -236,7 +235,7 @@ impl Player<'_> {
         })
     }
 
-    /// Challenges the bot; the id of the challenge is that of the game.
+    /// Challenges the bot; returns the id of the challenge, which becomes that of the game.
     pub fn challenge(&self, form: &[(&str, &str)]) -> String {
         let (status, answer) = self.post(&format!("/api/challenge/{BOT}"), form);
         assert_eq!(status, 200, "{form:?}: {answer}");
@@ -251,7 +250,7 @@ impl Player<'_> {
         id
     }
 
-    /// Waits for the answer to a challenge: `accepted`, or the key of the reason for which it was declined.
+    /// Waits for the answer to a challenge: `accepted`, or the key of the decline reason.
     pub fn answer(&self, id: &str) -> String {
         wait("the challenge is answered", || {
             let (_, answer) = self.get(&format!("/api/challenge/{id}/show"));
@@ -274,17 +273,17 @@ impl Player<'_> {
 /// The real program, running against a site; killed when this is dropped.
 pub struct Daemon {
     child: Child,
-    /// What its command line begins with, where it does not begin with the program.
+    /// The command that starts the program, if not the program itself.
     entrance: Vec<String>,
     arguments: Vec<String>,
     log: PathBuf,
-    /// Holds the files of the program.
+    /// The directory of the files of the program.
     home: TempDir,
     url: String,
 }
 
 impl Daemon {
-    /// Starts the program with these lines in its configuration beside what every test needs, and waits until it listens for challenges.
+    /// Starts the program with these configuration lines in addition to the common ones, and waits until its event stream is open.
     pub fn start(site: &Site, config: &str) -> Self {
         let bot = Self::launch(site, config);
         bot.ready();
@@ -348,7 +347,7 @@ impl Daemon {
         home: TempDir,
         log: PathBuf,
     ) -> Self {
-        // One that is there keeps its permissions.
+        // An existing file keeps its permissions.
         let mut file = File::options();
         file.write(true).create(true).truncate(true).mode(0o600);
         let mut file = file.open(home.path().join("token")).unwrap();
@@ -362,7 +361,7 @@ impl Daemon {
             )
             .unwrap();
         }
-        // A section that the test has something to say about stands in the test.
+        // Sections configured by the test are left to it.
         if !config.contains("[engine]") {
             writeln!(
                 text,
@@ -371,7 +370,7 @@ impl Daemon {
             .unwrap();
         }
         if !config.contains("daemon = {") {
-            // Beside the other daemons of the tests.
+            // Separate from the other daemons of the tests.
             let socket = home.path().join("control.sock");
             let socket = socket.display();
             writeln!(
@@ -393,7 +392,7 @@ impl Daemon {
         }
     }
 
-    /// What the program has logged so far.
+    /// The log of the program so far.
     pub fn log(&self) -> String {
         if !self.log.is_file() {
             return String::new();
@@ -401,36 +400,36 @@ impl Daemon {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Writes the configuration anew, from what it is; the program is not told.
+    /// Changes the configuration file, without a reload.
     pub fn configure(&self, change: impl FnOnce(String) -> String) {
         let file = self.home.path().join("config.toml");
         let text = change(std::fs::read_to_string(&file).unwrap());
         std::fs::write(file, text).unwrap();
     }
 
-    /// The number of the program's process.
+    /// The process id of the program.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Where the program's control socket is.
+    /// The control socket of the program.
     pub fn socket(&self) -> PathBuf {
         self.home.path().join("control.sock")
     }
 
-    /// Where the program keeps what has to survive a restart.
+    /// The state directory of the program.
     pub fn state(&self) -> PathBuf {
         self.home.path().join("state")
     }
 
-    /// Of what it keeps there, the file whose name ends so.
+    /// The state file with this file name ending.
     pub fn state_file(&self, ending: &str) -> Option<PathBuf> {
         let files = std::fs::read_dir(self.state()).ok()?.flatten();
         let mut paths = files.map(|file| file.path());
         paths.find(|path| path.to_string_lossy().ends_with(ending))
     }
 
-    /// A command of the program about this bot, which it finds by its configuration.
+    /// A command of the program for this bot, which it finds by the configuration.
     pub fn command(&self, name: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
         let config = self.home.path().join("config.toml");
@@ -439,20 +438,20 @@ impl Daemon {
         command
     }
 
-    /// Waits until the program has its event stream.
+    /// Waits until the event stream is open.
     pub fn ready(&self) {
         wait("the bot is online", || {
             self.log().contains("online").then_some(())
         });
     }
 
-    /// Ends the program as a crash of the machine would, and starts it again.
+    /// Kills the program, as a crash of the machine would, and restarts it.
     pub fn crash_and_restart(&mut self) {
         self.crash();
         self.restart();
     }
 
-    /// Ends the process at once.
+    /// Kills the process.
     pub fn crash(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -474,8 +473,8 @@ impl Daemon {
         wait("the bot has ended", || child.try_wait().unwrap())
     }
 
-    /// Tells the program to leave at once, its games as they are, and waits until it has: it drains after the first
-    /// signal that it hears, and leaves after the second.
+    /// Stops the program at once, without finishing games, and waits for its exit: the first signal drains it, the second
+    /// stops it.
     pub fn leave(&mut self) -> ExitStatus {
         wait("the bot has left", || {
             self.signal("TERM");
@@ -489,7 +488,7 @@ impl Daemon {
         self.memory("VmRSS:")
     }
 
-    /// The most of it that there has been.
+    /// Peak resident memory of the program, in MiB.
     pub fn peak_mib(&self) -> u64 {
         self.memory("VmHWM:")
     }
@@ -506,13 +505,13 @@ impl Daemon {
         kib.unwrap_or(0)
     }
 
-    /// How many descriptors the program has open.
+    /// Number of open file descriptors of the program.
     pub fn descriptors(&self) -> usize {
         let open = std::fs::read_dir(format!("/proc/{}/fd", self.child.id()));
         open.map_or(0, Iterator::count)
     }
 
-    /// Lets the program have so much more address space than now, in bytes.
+    /// Limits the address space of the program to its current size plus this many bytes.
     pub fn allow_memory(&self, more: u64) {
         let most = self.kib("VmSize:") * 1_024 + more;
         let pid = self.child.id().to_string();
@@ -521,13 +520,13 @@ impl Daemon {
         assert!(limit.status().unwrap().success());
     }
 
-    /// Whether the program still runs.
+    /// Whether the program is still running.
     pub fn runs(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 }
 
-/// A process that ends with its test.
+/// A process that is killed when dropped.
 pub struct Killed(pub Child);
 
 impl Drop for Killed {

@@ -1,4 +1,4 @@
-//! `config.example.toml` against the defaults, and what is said about bad configurations, word for word.
+//! `config.example.toml` against the defaults, and the exact error messages for invalid configurations.
 
 use std::path::Path;
 use std::process::Command;
@@ -34,7 +34,7 @@ fn load_text(text: &str) -> Result<Settings, String> {
     })
 }
 
-/// The examples: each line `#key = value` below the heading of its section.
+/// Commented keys: each line `#key = value` below the heading of its section.
 fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
     let mut section = "";
     let mut in_rule = false;
@@ -50,7 +50,7 @@ fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
-/// The examples of rules: what follows each line `#[[rule]]`; and of other lists of tables.
+/// Commented tables: the lines after each `#[[name]]`.
 fn tables(name: &str) -> Vec<String> {
     let heading = format!("[[{name}]]\n");
     let before = format!("\n#{heading}");
@@ -64,12 +64,12 @@ fn tables(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_example_is_the_defaults() {
+fn config_example_equals_defaults() {
     assert_eq!(load_text(EXAMPLE), Ok(Settings::default()));
 }
 
 #[test]
-fn the_example_has_every_key() {
+fn config_example_has_every_key() {
     let example: toml::Table = EXAMPLE.parse().unwrap();
     let defaults = toml::Table::try_from(Settings::default()).unwrap();
     for (section, keys) in &defaults {
@@ -84,7 +84,7 @@ fn the_example_has_every_key() {
 }
 
 #[test]
-fn every_key_of_the_example_has_its_line_of_why() {
+fn config_example_explains_every_key() {
     let lines: Vec<&str> = EXAMPLE.lines().collect();
     for pair in lines.windows(2) {
         let is_key =
@@ -98,7 +98,7 @@ fn every_key_of_the_example_has_its_line_of_why() {
 }
 
 #[test]
-fn the_commented_examples_are_valid() {
+fn config_example_commented_keys_are_valid() {
     assert!(examples().count() >= 5);
     for (section, example) in examples() {
         let settings =
@@ -112,7 +112,7 @@ fn the_commented_examples_are_valid() {
 }
 
 #[test]
-fn the_commented_rules_are_valid() {
+fn config_example_rules_are_valid() {
     let rules = tables("rule");
     assert!(rules.len() >= 4, "{rules:?}");
     let together = load_text(&rules.concat()).unwrap_or_else(|error| panic!("{error}"));
@@ -123,7 +123,7 @@ fn the_commented_rules_are_valid() {
 }
 
 #[test]
-fn the_commented_profiles_are_valid() {
+fn config_example_profiles_are_valid() {
     let profiles = tables("matchmaking.profile");
     assert!(profiles.len() >= 2, "{profiles:?}");
     let text = "[matchmaking]\nenabled = true\n".to_owned() + &profiles.concat();
@@ -132,18 +132,18 @@ fn the_commented_profiles_are_valid() {
 }
 
 #[test]
-fn every_key_of_a_rule_is_explained() {
+fn config_example_explains_every_rule_key() {
     let text = "[[rule]]\nx = 1\nmatch.x = 1\nlimit.x = 1\nplay.x = 1\n";
     explained("# Exceptions to [challenge]", text, 30);
 }
 
 #[test]
-fn every_key_of_a_profile_is_explained() {
+fn config_example_explains_every_profile_key() {
     let text = "[[matchmaking.profile]]\nx = 1\n";
     explained("# Whom to challenge, and to what", text, 7);
 }
 
-/// Behind these words something is said about each of the more than `least` keys that are listed to who writes this.
+/// Asserts that the text after `behind` mentions each of the more than `least` keys listed in the error for `written`.
 fn explained(behind: &str, written: &str, least: usize) {
     let (_, text) = EXAMPLE.split_once(behind).unwrap();
     let said = complaint(written, &[], &[]);
@@ -161,7 +161,7 @@ fn explained(behind: &str, written: &str, least: usize) {
     }
 }
 
-/// What the real program says about a configuration file, as it is shown on the terminal.
+/// The error message of the program for a configuration file.
 fn complaint(text: &str, environment: &[(&str, &str)], arguments: &[&str]) -> String {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("bad.toml"), text).unwrap();
@@ -179,7 +179,7 @@ fn complaint(text: &str, environment: &[(&str, &str)], arguments: &[&str]) -> St
 }
 
 #[test]
-fn unknown_keys_name_the_valid_ones() {
+fn unknown_keys_list_valid_keys() {
     insta::assert_snapshot!(complaint(
         "[engin]\nhash_mib = 64\n\n[engine]\nhash = 64\nconcurrency = 2\nfrobnicate = 1\n",
         &[],
@@ -188,14 +188,14 @@ fn unknown_keys_name_the_valid_ones() {
 }
 
 #[test]
-fn wrong_values_name_the_valid_ones() {
+fn invalid_values_list_valid_values() {
     let text = "[challenge]\nspeeds = [\n  \"blitz\",\n  \"blizt\",\n  \"ultraBullet\",\n]\nrated = \"yes\"\nmin_rating = -5\n\n\
                 [book]\nselection = \"randomly\"\nmin_weight = 70000\nfiles = \"one.bin\"\n\n[lichess]\nurl = \"lichess.org\"\n";
     insta::assert_snapshot!(complaint(text, &[], &[]));
 }
 
 #[test]
-fn contradictions_are_sentences() {
+fn contradictions_are_reported() {
     let text = "[challenge]\nrated = false\ncasual = false\nvariants = []\nmin_base_s = 600\nmax_base_s = 300\n\n\
                 [book]\nembedded = false\n\n[games]\nconcurrency = 0\n\n[chat]\ngreeting = \"Hello {name}!\"\n\n\
                 [resign]\nenabled = true\nscore_cp = 5\n";
@@ -203,7 +203,7 @@ fn contradictions_are_sentences() {
 }
 
 #[test]
-fn a_speed_that_no_time_control_has_is_a_contradiction() {
+fn speed_without_matching_clock_is_contradiction() {
     insta::assert_snapshot!(complaint(
         "[challenge]\nspeeds = [\"bullet\"]\nmin_base_s = 600\n",
         &[],
@@ -212,7 +212,7 @@ fn a_speed_that_no_time_control_has_is_a_contradiction() {
 }
 
 #[test]
-fn a_guest_is_for_a_simulator_alone() {
+fn play_as_outside_simulator_is_rejected() {
     let said = complaint("[web]\nplay_as = \"Anna\"\n", &[], &[]);
     assert!(
         said.contains("only with a simulator on this machine"),
@@ -233,7 +233,7 @@ fn rules_are_checked_key_by_key() {
 }
 
 #[test]
-fn rules_that_cannot_be_meant_are_sentences() {
+fn rule_contradictions_are_reported() {
     let text = "[[rule]]\nname = \"one\"\nmatch = { bot = true }\n\n\
                 [[rule]]\nname = \"one\"\naccept = false\n\n\
                 [[rule]]\naccept = true\ndecline = \"later\"\nplay = { book = false }\n\n\
@@ -243,7 +243,7 @@ fn rules_that_cannot_be_meant_are_sentences() {
 }
 
 #[test]
-fn a_rule_names_books_that_there_are() {
+fn rule_with_unknown_book_is_rejected() {
     let text = "[book]\nfiles = [\"books/white.bin\"]\n\n\
                 [[rule]]\nplay = { book = [\"white.bin\", \"black.bin\", \"default\"] }\n\n\
                 [[rule]]\nplay = { book = 7 }\n";
@@ -276,14 +276,14 @@ fn profiles_are_checked_key_by_key() {
 }
 
 #[test]
-fn rules_stand_in_the_file() {
+fn rules_outside_file_are_rejected() {
     let environment = [("KNIGHTWATCH__RULE__ACCEPT", "true")];
     let arguments = ["--set", "rule.accept=true"];
     insta::assert_snapshot!(complaint("rule = 1\n", &environment, &arguments));
 }
 
 #[test]
-fn a_heading_that_is_close_is_named() {
+fn misspelled_heading_gets_suggestion() {
     for (heading, meant) in [
         ("[[rules]]", "[[rule]]"),
         ("[[accounts]]", "[[account]]"),
@@ -306,7 +306,7 @@ fn a_heading_that_is_close_is_named() {
 }
 
 #[test]
-fn a_value_is_shown_as_it_was_written() {
+fn invalid_value_is_quoted_as_written() {
     let said = complaint("[engine]\nhash_mib = \"64\"\n", &[], &[]);
     assert!(said.contains("`\"64\"` does not fit `hash_mib`"), "{said}");
     assert!(
@@ -337,25 +337,25 @@ fn a_value_is_shown_as_it_was_written() {
 }
 
 #[test]
-fn more_games_than_a_program_can_play_are_refused() {
+fn excessive_concurrency_is_rejected() {
     let said = complaint("games.concurrency = 100000\n", &[], &[]);
     assert!(said.contains("the most is 1000"), "{said}");
 }
 
 #[test]
-fn the_configuration_of_another_bot_is_recognised() {
+fn yaml_configuration_is_recognized() {
     let text = "token: \"xxxxxxxx\"\nurl: \"https://lichess.org/\"\nengine:\n  dir: \"./engines/\"\n  name: \"x\"\n\
                 challenge:\n  concurrency: 1\n  variants:\n    - standard\n";
     let said = complaint(text, &[], &[]);
-    assert!(said.contains("is YAML; knightwatch takes TOML"), "{said}");
+    assert!(said.contains("is YAML; knightwatch reads TOML"), "{said}");
     assert_eq!(said.matches("error: ").count(), 1, "{said}");
-    // A slip in TOML is one.
+    // A mistake in TOML is not YAML.
     let said = complaint("[engine]\nhash_mib: 64\n", &[], &[]);
     assert!(!said.contains("YAML"), "{said}");
 }
 
 #[test]
-fn a_table_can_be_set_by_the_environment_and_by_arguments() {
+fn table_in_environment_and_arguments_is_read() {
     let sources = |environment: &[(&str, &str)], set: &[(&str, &str)]| Sources {
         file: None,
         environment: environment.iter().copied().map(owned).collect(),
@@ -380,7 +380,7 @@ fn a_table_can_be_set_by_the_environment_and_by_arguments() {
 }
 
 #[test]
-fn what_is_probably_not_meant_is_warned_of() {
+fn suspicious_settings_warn() {
     let sources = Sources {
         file: None,
         environment: [("KNIGHTWATCH_ENGINE_HASH_MIB".to_owned(), "32".to_owned())].into(),
@@ -404,7 +404,7 @@ fn what_is_probably_not_meant_is_warned_of() {
 }
 
 #[test]
-fn ids_are_taken_out_of_addresses() {
+fn addresses_are_accepted_as_ids() {
     let text = "[tournaments]\njoin = [\"https://lichess.org/tournament/may24bot\"]\n\
                 teams = [\"https://lichess.org/team/our-team\"]\n\
                 [challenge]\nblock = [\"https://lichess.org/@/Rival\"]\n\
@@ -416,7 +416,7 @@ fn ids_are_taken_out_of_addresses() {
 }
 
 #[test]
-fn what_is_in_force_is_printed_with_its_layer() {
+fn effective_settings_are_printed_with_source() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("config.toml");
     std::fs::write(
@@ -454,7 +454,7 @@ fn what_is_in_force_is_printed_with_its_layer() {
 }
 
 #[test]
-fn broken_syntax_is_pointed_at() {
+fn syntax_errors_show_place() {
     insta::assert_snapshot!(complaint(
         "[engine]\nhash_mib = \nthreads = 1\n\n[book\nenabled = maybe\n\n[draw]\nofer = true\n",
         &[],
@@ -463,7 +463,7 @@ fn broken_syntax_is_pointed_at() {
 }
 
 #[test]
-fn the_token_is_kept_out_and_never_shown() {
+fn token_in_config_is_rejected_and_masked() {
     let said = complaint(
         "[lichess]\ntoken = \"lip_verysecret\"\ntoken_fil = \"lip_alsosecret\"\n",
         &[("KNIGHTWATCH__LICHESS__TOKEN", "lip_mostsecret")],
@@ -474,7 +474,7 @@ fn the_token_is_kept_out_and_never_shown() {
 }
 
 #[test]
-fn two_tokens_are_one_too_many() {
+fn two_tokens_are_rejected() {
     insta::assert_snapshot!(complaint(
         "lichess = { token_file = \"/etc/token\" }\n",
         &[("LICHESS_TOKEN", "lip_me")],
@@ -501,7 +501,7 @@ fn accounts_are_checked_key_by_key() {
 }
 
 #[test]
-fn the_commented_accounts_are_valid() {
+fn config_example_accounts_are_valid() {
     let accounts = tables("account");
     assert!(accounts.len() >= 2, "{accounts:?}");
     let together = load_text(&accounts.concat()).unwrap_or_else(|error| panic!("{error}"));
@@ -509,7 +509,7 @@ fn the_commented_accounts_are_valid() {
 }
 
 #[test]
-fn each_account_has_its_own_over_what_is_for_all() {
+fn account_settings_override_common_settings() {
     let text = "chat.greeting = \"Hi\"\ngames.concurrency = 3\n\
                 [[rule]]\nname = \"all\"\nmatch = { bot = true }\naccept = true\n\
                 [[account]]\nname = \"Anna\"\ntoken_file = \"anna\"\n\
@@ -533,21 +533,23 @@ fn each_account_has_its_own_over_what_is_for_all() {
     assert_eq!((&*anna.chat.greeting, &*anna.chat.farewell), ("Hi", "Bye"));
     assert_eq!(bert.chat.farewell, Settings::default().chat.farewell);
     assert_eq!((anna.games.concurrency, bert.games.concurrency), (3, 1));
-    assert!(anna.is_sister("bert") && !anna.is_sister("anna") && anna.is_called("ANNA"));
+    assert!(
+        anna.is_own_account("bert") && !anna.is_own_account("anna") && anna.is_account_name("ANNA")
+    );
     assert_eq!(anna.state_name(), "anna@lichess.org");
     assert_eq!(
-        settings.clone().of_account(Some("BERT")).as_ref().ok(),
+        settings.clone().for_account(Some("BERT")).as_ref().ok(),
         Some(bert)
     );
     for (name, why) in [
-        (None, "say --account NAME: Anna, Bert"),
+        (None, "add --account NAME: Anna, Bert"),
         (Some("Cleo"), "no account `Cleo`"),
     ] {
-        let error = settings.clone().of_account(name).unwrap_err().to_string();
+        let error = settings.clone().for_account(name).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
     let alone = Settings::default();
-    assert_eq!(alone.clone().of_account(None).ok(), Some(alone.clone()));
+    assert_eq!(alone.clone().for_account(None).ok(), Some(alone.clone()));
     assert_eq!(alone.state_name(), "lichess.org");
     let gone = load_text(&text.replace("Bert", "Cleo")).unwrap();
     let changes: Vec<String> = settings
@@ -561,7 +563,7 @@ fn each_account_has_its_own_over_what_is_for_all() {
 }
 
 #[test]
-fn environment_and_arguments_are_checked_like_the_file() {
+fn environment_and_arguments_are_checked() {
     let environment = [
         ("KNIGHTWATCH__ENGINE__HASH_MIB", "lots"),
         ("KNIGHTWATCH__GAME__CONCURRENCY", "1"),
@@ -583,8 +585,8 @@ fn environment_and_arguments_are_checked_like_the_file() {
     ));
 }
 
-/// What `knightwatch config` prints.
-fn shown_in_force(text: &str, set: &[(&str, &str)], account: Option<&str>) -> String {
+/// The output of `knightwatch config`.
+fn effective_text(text: &str, set: &[(&str, &str)], account: Option<&str>) -> String {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("config.toml");
     std::fs::write(&file, text).unwrap();
@@ -595,7 +597,7 @@ fn shown_in_force(text: &str, set: &[(&str, &str)], account: Option<&str>) -> St
         set: set.iter().map(owned).collect(),
         superuser: false,
     };
-    knightwatch::config::in_force(&sources, account).unwrap()
+    knightwatch::config::effective_text(&sources, account).unwrap()
 }
 
 fn layer(text: &str, setting: &str) -> String {
@@ -606,10 +608,10 @@ fn layer(text: &str, setting: &str) -> String {
 }
 
 #[test]
-fn each_value_is_shown_with_its_layer() {
+fn effective_value_shows_its_layer() {
     let written = "[engine]\nhash_mib = 32\nthreads = 2\n[tournaments]\njoin = [\"may24bot:secret\"]\n\
                    [[rule]]\nmatch = { bot = true }\naccept = true\n[[matchmaking.profile]]\nweight = 3\n";
-    let text = shown_in_force(written, &[("games.concurrency", "7")], None);
+    let text = effective_text(written, &[("games.concurrency", "7")], None);
     for (setting, from) in [
         ("hash_mib = 32 ", "config.toml:2"),
         (
@@ -633,15 +635,15 @@ fn each_value_is_shown_with_its_layer() {
 }
 
 #[test]
-fn of_several_accounts_each_has_its_own() {
+fn effective_settings_of_account_include_overrides() {
     let written = "challenge.rated = false\n[[rule]]\nmatch = { bot = true }\naccept = true\n\
                    [[account]]\nname = \"Anna\"\ntoken_file = \"a\"\nchallenge.rated = true\n\
                    [[account.rule]]\nmatch = { bot = false }\naccept = true\n\
                    [[account]]\nname = \"Bert\"\ntoken_file = \"b\"\n";
-    let all = shown_in_force(written, &[], None);
+    let all = effective_text(written, &[], None);
     assert_eq!(layer(&all, "rated = false"), "config.toml:1");
     assert_eq!(layer(&all, "challenge.rated = true"), "config.toml:8");
-    let anna = shown_in_force(written, &[], Some("anna"));
+    let anna = effective_text(written, &[], Some("anna"));
     assert_eq!(layer(&anna, "rated = true"), "config.toml:8");
     let rules: Vec<&str> = anna
         .lines()
@@ -652,12 +654,12 @@ fn of_several_accounts_each_has_its_own() {
         .filter_map(|rule| rule.rsplit(':').next())
         .collect();
     assert_eq!(lines, ["9", "2"], "{anna}");
-    let bert = shown_in_force(written, &[], Some("https://lichess.org/@/Bert"));
+    let bert = effective_text(written, &[], Some("https://lichess.org/@/Bert"));
     assert_eq!(layer(&bert, "rated = false"), "config.toml:1");
 }
 
 #[test]
-fn of_many_problems_the_first_are_told() {
+fn many_problems_are_truncated() {
     let text: String = (0..12_000).map(|n| format!("wrong{n} = 1\n")).collect();
     let said = complaint(&text, &[], &[]);
     assert_eq!(said.matches("error: ").count(), 20, "{said}");

@@ -1,4 +1,4 @@
-//! `init` of the real program on a simulated Lichess: what it asks, what it writes, and what it leaves as it was.
+//! `init` of the real program against a simulated Lichess: questions, files written, files kept.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 use crate::common::{BOT, Killed, Site, skip, wait};
 
-/// A user's home directory, and what `init` does in it.
+/// A home directory in which `init` runs.
 struct Home(TempDir);
 
-/// What became of a run: its exit code, and all that it printed.
+/// Exit code and output of a run.
 type Outcome = (Option<i32>, String);
 
 impl Home {
@@ -54,13 +54,13 @@ impl Home {
         command
     }
 
-    /// Runs it with these answers piped in, one a line.
+    /// Runs it with these answers piped in, one per line.
     fn run(&self, arguments: &[&str], answers: &[&str]) -> Outcome {
         let mut command = self.command(arguments);
         outcome(&mut command, answers)
     }
 
-    /// Every file below the directory, with its content.
+    /// All files below the directory with their contents.
     fn files(&self) -> Vec<(PathBuf, String)> {
         let mut open = vec![self.0.path().to_owned()];
         let mut found = Vec::new();
@@ -85,7 +85,7 @@ fn outcome(command: &mut Command, answers: &[&str]) -> Outcome {
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = pipes.stderr(Stdio::piped()).spawn().unwrap();
     let answers: String = answers.iter().map(|answer| format!("{answer}\n")).collect();
-    // It may end before it has read all of them.
+    // It may end before it has read all answers.
     let _ = child.stdin.take().unwrap().write_all(answers.as_bytes());
     let output = child.wait_with_output().unwrap();
     let text = [output.stdout, output.stderr].concat();
@@ -105,7 +105,7 @@ fn mode(file: &Path) -> u32 {
 }
 
 #[test]
-fn init_leads_from_nothing_to_a_bot_that_is_ready() {
+fn init_on_empty_machine_sets_up_ready_bot() {
     let site = Site::new([NewUser::human("Anna")]);
     let (home, token) = (Home::new(), site.sim.token_of("Anna"));
     let answers = [
@@ -144,12 +144,12 @@ fn init_leads_from_nothing_to_a_bot_that_is_ready() {
         "  y or n\n",
         "Anna is a bot account now",
         "Ready to play",
-        "What is next:\n  1. ",
+        "Next steps:\n  1. ",
     ] {
         assert!(said.contains(part), "{part} in {said}");
     }
-    // The file is where it is looked for, and what is done needs no step.
-    let (_, next) = said.split_once("What is next:\n").unwrap();
+    // The file is on the search path, and completed steps are not listed.
+    let (_, next) = said.split_once("Next steps:\n").unwrap();
     assert!(next.contains(" run ") && !next.contains("2."), "{said}");
     assert!(!next.contains("--config"), "{said}");
     assert!(!said.contains(&token), "{said}");
@@ -176,13 +176,13 @@ fn init_leads_from_nothing_to_a_bot_that_is_ready() {
 }
 
 #[test]
-fn init_does_not_make_a_bot_of_an_account_whose_name_is_not_typed() {
+fn init_without_typed_name_does_not_upgrade() {
     let site = Site::new([NewUser::human("Anna")]);
     for rest in [["y", "Bert", "n"].as_slice(), &["y"], &["n", "n"], &[]] {
         let (home, token) = (Home::new(), site.sim.token_of("Anna"));
         let answers = [&[site.url.as_str(), &token, "", "", "", "", ""], rest].concat();
         let (code, said) = home.run(&["init"], &answers);
-        // All that has to be known was said, so the files are there.
+        // All questions were answered, so the files are written.
         assert_eq!(code, Some(0), "{said}");
         assert!(home.config().exists() && home.token().exists());
         assert!(
@@ -194,7 +194,7 @@ fn init_does_not_make_a_bot_of_an_account_whose_name_is_not_typed() {
 }
 
 #[test]
-fn without_all_answers_nothing_is_written() {
+fn init_with_missing_answers_writes_nothing() {
     let site = Site::new([]);
     let token = site.sim.token_of(BOT);
     let answers = [site.url.as_str(), &token, "", "", "", ""];
@@ -208,7 +208,7 @@ fn without_all_answers_nothing_is_written() {
 }
 
 #[test]
-fn init_says_what_is_wrong_with_a_token() {
+fn init_with_unsuitable_token_reports_problem() {
     let played = NewUser {
         games: 3,
         ..NewUser::human("Anna")
@@ -227,7 +227,7 @@ fn init_says_what_is_wrong_with_a_token() {
         ),
     ] {
         let home = Home::new();
-        // Not that one, so it asks again.
+        // The token is rejected, so it asks again.
         let (code, said) = home.run(&["init"], &[&site.url, token, "n"]);
         assert!(code == Some(1) && said.contains(told), "{said}");
         assert!(said.matches("The token (").count() == 2, "{said}");
@@ -248,7 +248,7 @@ fn init_says_what_is_wrong_with_a_token() {
 }
 
 #[test]
-fn a_server_that_is_out_of_reach_is_not_the_end() {
+fn init_with_unreachable_server_continues() {
     let nobody = "http://127.0.0.1:9";
     let home = Home::new();
     let (code, said) = home.run(
@@ -257,7 +257,7 @@ fn a_server_that_is_out_of_reach_is_not_the_end() {
     );
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(
-        said.matches("It cannot be tried: cannot connect").count(),
+        said.matches("It cannot be tested: cannot connect").count(),
         2,
         "{said}"
     );
@@ -269,7 +269,7 @@ fn a_server_that_is_out_of_reach_is_not_the_end() {
 }
 
 #[test]
-fn init_remembers_the_answers_and_replaces_nothing_without_asking() {
+fn init_keeps_answers_and_asks_before_replacing() {
     let site = Site::new([]);
     let (home, token) = (Home::new(), site.sim.token_of(BOT));
     let first = [
@@ -288,7 +288,7 @@ fn init_remembers_the_answers_and_replaces_nothing_without_asking() {
     // It is kept, and checked.
     let (code, said) = home.run(&["init"], &["", ""]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("config.toml stays as it is"), "{said}");
+    assert!(said.contains("config.toml is kept"), "{said}");
     assert!(said.contains("Ready to play"), "{said}");
     assert!(!said.contains("upgrade"), "{said}");
     let written_to = |files: &[(PathBuf, String)]| {
@@ -298,13 +298,13 @@ fn init_remembers_the_answers_and_replaces_nothing_without_asking() {
     };
     assert_eq!(written_to(&home.files()), written_to(&written));
 
-    // With Enter alone the same comes out of it, and the token that stays is tried.
+    // Empty answers keep all values, and the kept token is tested.
     let (code, said) = home.run(&["init"], &["y", "", "", "", "", "", "", "", "n"]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("This is Knightwatch"), "{said}");
     assert_eq!(written_to(&home.files()), written_to(&written));
 
-    // What it does not ask is still there, under another name.
+    // Settings that are not asked are kept in the backup.
     fs::write(
         home.config(),
         format!("lichess.url = '{}'\nchat.greeting = 'Hi'\n", site.url),
@@ -325,7 +325,7 @@ fn init_remembers_the_answers_and_replaces_nothing_without_asking() {
 }
 
 #[test]
-fn a_configuration_that_is_kept_is_checked_as_it_is() {
+fn init_with_kept_configuration_checks_it() {
     let played = NewUser {
         games: 3,
         ..NewUser::human("Bert")
@@ -360,7 +360,7 @@ fn a_configuration_that_is_kept_is_checked_as_it_is() {
 }
 
 #[test]
-fn the_server_of_the_environment_is_the_default() {
+fn init_uses_server_of_environment_as_default() {
     let site = Site::new([]);
     let (home, token) = (Home::new(), site.sim.token_of(BOT));
     let run = |answers: &[&str]| {
@@ -378,7 +378,7 @@ fn the_server_of_the_environment_is_the_default() {
     assert!(!said.contains("unset"), "{said}");
     assert_eq!(load(&home.config()).lichess.address(), site.url);
 
-    // Another one in the file would not be asked.
+    // A different server in the file would be overridden.
     let elsewhere = "http://127.0.0.1:9";
     let (code, said) = run(&["y", elsewhere, "y", "", "", "", "", "", "", "n"]);
     assert_eq!(code, Some(0), "{said}");
@@ -386,7 +386,7 @@ fn the_server_of_the_environment_is_the_default() {
 }
 
 #[test]
-fn a_token_file_that_is_kept_is_closed_to_others() {
+fn init_with_kept_token_file_restricts_its_mode() {
     let site = Site::new([]);
     let home = Home::new();
     fs::create_dir_all(home.config().parent().unwrap()).unwrap();
@@ -396,28 +396,28 @@ fn a_token_file_that_is_kept_is_closed_to_others() {
         let answers = [site.url.as_str(), "n", "", "", "", "", "", "n"];
         let (code, said) = home.run(&["init"], &answers);
         assert_eq!(code, Some(0), "{said}");
-        assert_eq!(said.contains("its mode is 0600 now"), is_told, "{said}");
+        assert_eq!(said.contains("changed its mode to 0600"), is_told, "{said}");
         assert_eq!(mode(&home.token()), before & 0o600, "{said}");
         fs::remove_file(home.config()).unwrap();
     }
 }
 
 #[test]
-fn a_configuration_elsewhere_is_named_in_the_next_steps() {
+fn init_names_unusual_path_in_next_steps() {
     let site = Site::new([]);
     let (home, token) = (Home::new(), site.sim.token_of(BOT));
     let answers = [site.url.as_str(), token.as_str(), "", "", "", "", "", "n"];
     let (_, said) = home.run(&["init", "--config", "./knightwatch.toml"], &answers);
-    let (_, next) = said.split_once("What is next:\n").unwrap();
+    let (_, next) = said.split_once("Next steps:\n").unwrap();
     assert!(!next.contains("--config"), "{said}");
     let (_, said) = home.run(&["init", "--config", "my bots/one.toml"], &answers);
-    let (_, next) = said.split_once("What is next:\n").unwrap();
+    let (_, next) = said.split_once("Next steps:\n").unwrap();
     assert!(next.contains("check --config 'my bots/one.toml'"), "{said}");
     assert_eq!(mode(&home.path("my bots/token")), 0o600);
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_noticed_before_the_first_question() {
+fn init_with_unwritable_file_fails_before_questions() {
     type Preparation = fn(&Home);
     let cases: [(Preparation, &str); 3] = [
         (
@@ -450,7 +450,7 @@ fn a_file_that_cannot_be_written_is_noticed_before_the_first_question() {
         );
         assert_eq!(home.files(), before);
     }
-    // Nobody can write there.
+    // Not writable.
     let home = Home::new();
     let (code, said) = home.run(&["init", "--config", "/proc/self/knightwatch/c.toml"], &[]);
     assert_eq!(code, Some(1), "{said}");
@@ -461,7 +461,7 @@ fn a_file_that_cannot_be_written_is_noticed_before_the_first_question() {
 }
 
 #[test]
-fn an_image_that_is_not_there_is_refused() {
+fn init_with_missing_root_directory_fails() {
     let home = Home::new();
     let (code, said) = home.run(&["init", "--service", "--root", "image"], &[]);
     assert_eq!(code, Some(1), "{said}");
@@ -473,7 +473,7 @@ fn an_image_that_is_not_there_is_refused() {
 }
 
 #[test]
-fn a_service_is_set_up_by_one_command() {
+fn init_service_sets_up_all_files() {
     let site = Site::new([]);
     let (home, token) = (Home::new(), site.sim.token_of(BOT));
     let root = home.path("image");
@@ -493,13 +493,13 @@ fn a_service_is_set_up_by_one_command() {
         "systemctl enable --now knightwatch",
         "knightwatch status",
     ] {
-        let (_, next) = said.split_once("What is next").unwrap();
+        let (_, next) = said.split_once("Next steps").unwrap();
         assert!(next.contains(part), "{part} in {said}");
     }
     let config = root.join("etc/knightwatch/config.toml");
     let kept = root.join("etc/knightwatch/token");
     assert_eq!(fs::read_to_string(&kept).unwrap(), format!("{token}\n"));
-    // The service has a user of its own, who reads the one and not the other.
+    // The user of the service may read the configuration, but not the token.
     assert_eq!((mode(&kept), mode(&config)), (0o600, 0o644));
     assert_eq!(mode(config.parent().unwrap()), 0o755);
     let unit = fs::read_to_string(root.join("etc/systemd/system/knightwatch.service")).unwrap();
@@ -516,7 +516,7 @@ fn a_service_is_set_up_by_one_command() {
         );
     }
 
-    // As systemd starts it: the credential is found without a setting.
+    // As started by systemd: the credential is found without a setting.
     let settings = load(&config);
     assert_eq!(settings.lichess.token_file, None);
     let check = ["check", "--config", config.to_str().unwrap()];
@@ -534,7 +534,7 @@ fn a_service_is_set_up_by_one_command() {
         "{said}"
     );
 
-    // Once more: neither the token nor the configuration nor a unit that was changed goes without a yes.
+    // A second run replaces token, configuration and a changed unit only if confirmed.
     let file = root.join("etc/systemd/system/knightwatch.service");
     fs::write(&file, "[Service]\nNice=10\n").unwrap();
     let written = home.files();
@@ -578,7 +578,7 @@ fn a_service_is_set_up_by_one_command() {
     assert_eq!(fs::read_to_string(&kept).unwrap(), format!("{token}\n"));
 }
 
-/// What a line begins with that runs as root on a copy of this machine whose `/etc` is this directory.
+/// A command that runs the program as root with this directory mounted as `/etc`.
 fn with_etc(etc: &Path) -> Option<Command> {
     let mount = format!("mount --bind '{}' /etc && exec \"$@\"", etc.display());
     let ways = [vec!["-m"], vec!["-U", "-r", "-m"]];
@@ -599,7 +599,7 @@ fn with_etc(etc: &Path) -> Option<Command> {
 
 /// `sudo knightwatch` finds the service's configuration and token, whatever root has in its home directory.
 #[test]
-fn root_finds_the_service() {
+fn commands_of_root_find_service() {
     let site = Site::new([]);
     let (home, token) = (Home::new(), site.sim.token_of(BOT));
     let etc = home.path("etc");
@@ -617,7 +617,7 @@ fn root_finds_the_service() {
         PermissionsExt::from_mode(0o600),
     )
     .unwrap();
-    // Root's own, which is another bot's.
+    // A configuration of the user root, for another bot.
     fs::create_dir_all(home.config().parent().unwrap()).unwrap();
     fs::write(home.config(), "lichess.url = 'http://127.0.0.1:9'\n").unwrap();
     let as_root = |arguments: &[&str], answers: &[&str]| {
@@ -640,7 +640,7 @@ fn root_finds_the_service() {
         "{said}"
     );
 
-    // Root's own is still written where that is wanted, and then has to be named.
+    // init as root still writes a user configuration, which then must be named.
     fs::remove_file(home.config()).unwrap();
     let answers = [site.url.as_str(), token.as_str(), "", "", "", "", "", "n"];
     let (code, said) = as_root(&["init"], &answers).unwrap();
@@ -650,12 +650,12 @@ fn root_finds_the_service() {
     assert!(said.contains(&named), "{said}");
 }
 
-/// On a terminal, by `script`: waits for each question before it is answered, and gives all that was shown.
+/// Runs `init` on a terminal, by `script`: waits for each question before answering, returns the output.
 fn on_a_terminal(home: &Home, answers: &[(&str, &str)]) -> String {
     on_a_terminal_by("exec \"$@\"", home, answers)
 }
 
-/// The same, where a shell runs the program by this line as its arguments.
+/// The same through this shell command.
 fn on_a_terminal_by(shell: &str, home: &Home, answers: &[(&str, &str)]) -> String {
     let aside = tempfile::tempdir().unwrap();
     let tty = aside.path().join("tty");
@@ -703,7 +703,7 @@ fn on_a_terminal_by(shell: &str, home: &Home, answers: &[(&str, &str)]) -> Strin
 }
 
 #[test]
-fn a_terminal_shows_no_token_and_ctrl_d_writes_nothing() {
+fn init_terminal_hides_token_and_ctrl_d_writes_nothing() {
     let site = Site::new([NewUser::human("Anna")]);
     let (home, token) = (Home::new(), site.sim.token_of("Anna"));
     let server = format!("{}\r", site.url);
@@ -740,10 +740,10 @@ fn a_terminal_shows_no_token_and_ctrl_d_writes_nothing() {
 }
 
 #[test]
-fn a_terminal_shows_again_what_is_typed_when_a_signal_ends_the_question() {
+fn init_signal_restores_terminal_echo() {
     let site = Site::new([]);
     let server = format!("{}\r", site.url);
-    // The shell outlives Ctrl-C and looks at the terminal before it is gone.
+    // The shell survives Ctrl-C and prints the terminal settings.
     let look = "stty -a | tr ';' '\\n'";
     let by_key = format!("trap : INT QUIT; \"$@\"; echo \"ended by $?\"; {look}");
     for (key, code) in [("\u{3}", 130), ("\u{1c}", 131)] {
@@ -758,7 +758,7 @@ fn a_terminal_shows_again_what_is_typed_when_a_signal_ends_the_question() {
         assert!(shown.contains("susp = ^Z"), "{shown}");
         assert_eq!(home.files(), []);
     }
-    // Once the shell reads this line, the question is on, and it ends the program.
+    // When the shell reads this line, the question is shown; then it kills the program.
     let by_kill = format!(
         "\"$@\" < /dev/tty & (until stty -a | grep -q -- '-echo '; do sleep 0.02; done; kill -TERM $!); wait $!; \
          echo \"ended by $?\"; {look}"

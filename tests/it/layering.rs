@@ -1,10 +1,10 @@
-//! Who names whom: each room names only the rooms that it may.
+//! Module dependencies: each top-level module may use only the modules listed here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The rooms, and which other rooms each may name. `*` is every one.
+/// Modules and the modules that each may use; `*` allows all.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("atomic_file", &[]),
     ("chess", &[]),
@@ -67,15 +67,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("perft", &["*"]),
     ("daemon", &["*"]),
     ("demo", &["*"]),
-    ("doctor", &["*"]),
+    ("check", &["*"]),
     ("init", &["*"]),
 ];
 
-/// What a room is made of: `src/room.rs` or everything in `src/room/`.
-fn sources(room: &str) -> Vec<(String, String)> {
+/// The source files of a module: `src/module.rs` or everything in `src/module/`.
+fn sources(module: &str) -> Vec<(String, String)> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = Vec::new();
-    let mut open = vec![src.join(room), src.join(format!("{room}.rs"))];
+    let mut open = vec![src.join(module), src.join(format!("{module}.rs"))];
     while let Some(path) = open.pop() {
         if path.is_dir() {
             open.extend(
@@ -90,25 +90,25 @@ fn sources(room: &str) -> Vec<(String, String)> {
             ));
         }
     }
-    assert!(!found.is_empty(), "there is no room `{room}`");
+    assert!(!found.is_empty(), "there is no module `{module}`");
     found
 }
 
-/// The rooms that a text names by `crate::room` or `crate::{room, ...}`.
-fn named(text: &str) -> BTreeSet<String> {
+/// The modules that a text uses, as `crate::module` or `crate::{module, ...}`.
+fn used_modules(text: &str) -> BTreeSet<String> {
     let code: String = text
         .lines()
         .filter(|line| !line.trim_start().starts_with("//"))
         .collect::<Vec<_>>()
         .join("\n");
-    let mut rooms = BTreeSet::new();
+    let mut modules = BTreeSet::new();
     for (at, _) in code.match_indices("crate::") {
         let rest = &code[at + "crate::".len()..];
         let Some(group) = rest.strip_prefix('{') else {
-            rooms.insert(first_name(rest));
+            modules.insert(first_name(rest));
             continue;
         };
-        // Only the outermost names of the group are rooms.
+        // Only the outermost names of the group are modules.
         let mut depth = 0;
         let mut item = String::new();
         for c in group.chars() {
@@ -117,16 +117,16 @@ fn named(text: &str) -> BTreeSet<String> {
                 '}' if depth == 0 => break,
                 '}' => depth -= 1,
                 ',' if depth == 0 => {
-                    rooms.insert(first_name(&std::mem::take(&mut item)));
+                    modules.insert(first_name(&std::mem::take(&mut item)));
                 }
                 c if depth == 0 => item.push(c),
                 _ => {}
             }
         }
-        rooms.insert(first_name(&item));
+        modules.insert(first_name(&item));
     }
-    rooms.remove("");
-    rooms
+    modules.remove("");
+    modules
 }
 
 fn first_name(text: &str) -> String {
@@ -151,18 +151,18 @@ fn declared() -> Vec<String> {
 }
 
 #[test]
-fn every_room_names_only_whom_it_may() {
+fn modules_depend_only_on_allowed_modules() {
     let allowed: BTreeMap<_, _> = ALLOWED.iter().copied().collect();
     let mut wrong = Vec::new();
-    for room in declared() {
-        let Some(may) = allowed.get(room.as_str()) else {
-            wrong.push(format!("`{room}` has no row in the table of this test"));
+    for module in declared() {
+        let Some(may) = allowed.get(module.as_str()) else {
+            wrong.push(format!("`{module}` is missing in ALLOWED"));
             continue;
         };
-        for (file, text) in sources(&room) {
-            for other in named(&text) {
-                if other != room && !may.contains(&"*") && !may.contains(&other.as_str()) {
-                    wrong.push(format!("{file}: `{room}` may not name `{other}`"));
+        for (file, text) in sources(&module) {
+            for other in used_modules(&text) {
+                if other != module && !may.contains(&"*") && !may.contains(&other.as_str()) {
+                    wrong.push(format!("{file}: `{module}` must not use `{other}`"));
                 }
             }
         }
@@ -171,7 +171,7 @@ fn every_room_names_only_whom_it_may() {
 }
 
 #[test]
-fn the_rules_of_chess_depend_on_nothing() {
+fn chess_depends_on_nothing() {
     for (file, text) in sources("chess") {
         for foreign in [
             "tokio",
@@ -197,21 +197,21 @@ fn the_rules_of_chess_depend_on_nothing() {
 }
 
 #[test]
-fn only_the_client_speaks_http() {
-    for room in declared() {
-        for (file, text) in sources(&room) {
+fn only_client_uses_reqwest() {
+    for module in declared() {
+        for (file, text) in sources(&module) {
             let is_client = file.ends_with("lichess/client.rs");
             assert!(
                 is_client || !text.contains("reqwest::"),
-                "{file} names reqwest"
+                "{file} uses reqwest"
             );
         }
     }
 }
 
 #[test]
-fn names_are_found_in_all_spellings() {
+fn crate_paths_are_found_in_all_forms() {
     let text = "use crate::{chess::{Move, Square}, book};\nuse crate::engine::Engine;\n// crate::sim\nfn f(x: crate::bot::Bot) {}";
-    let found: Vec<String> = named(text).into_iter().collect();
+    let found: Vec<String> = used_modules(text).into_iter().collect();
     assert_eq!(found, ["book", "bot", "chess", "engine"]);
 }

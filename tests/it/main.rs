@@ -1,10 +1,11 @@
-//! Drives the real program and the real HTTP.
+//! Integration tests: the real program over real HTTP.
 
 mod accounts;
 mod altered_streams;
 mod bad_input;
 mod book;
 mod browser;
+mod check;
 mod cli;
 mod client;
 mod clock;
@@ -14,7 +15,6 @@ mod correspondence;
 mod crash;
 mod disk;
 mod docs;
-mod doctor;
 mod faults;
 mod games;
 mod help;
@@ -37,7 +37,6 @@ mod rules;
 mod security;
 mod service;
 mod sim;
-
 mod soak;
 mod strength;
 mod table_races;
@@ -46,4 +45,5 @@ mod threads;
 mod tls;
 mod tournaments;
 mod train;
+mod vocabulary;
 mod why;

@@ -107,7 +107,7 @@ fn systemd_hears_of_a_reload() {
     let told = Told::new();
     let service = Service::start(&site.url, &[("NOTIFY_SOCKET", &told.path())]);
     told.hear("READY=1");
-    told.hear("STATUS=Knightwatch: 0 games on");
+    told.hear("STATUS=Knightwatch: 0 games running");
     signal(&service.child.0, "HUP");
     assert!(told.hear("RELOADING=1").contains("MONOTONIC_USEC="));
     told.hear("READY=1");
@@ -125,7 +125,7 @@ fn a_notify_socket_that_does_not_work_is_logged_once() {
     let mut warnings = 0;
     let mut terminated = false;
     for line in lines.map_while(Result::ok) {
-        warnings += usize::from(line.contains("cannot tell systemd"));
+        warnings += usize::from(line.contains("cannot notify systemd"));
         // Ready and online were to be told, and that it stops is still to be.
         if line.contains("online as") && !std::mem::replace(&mut terminated, true) {
             service.terminate();

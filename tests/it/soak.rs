@@ -1,14 +1,14 @@
-//! The bot in a storm: everything goes wrong at once, for many games, and none may be lost but on the board.
+//! Soak test: many games with random faults, of which none may be lost except on the board.
 //!
-//! Faults, opponents and their choices follow a seed. Simulator and bot run ten times as fast as the wall. The short form
-//! runs with the other tests; the long one is asked for:
+//! Faults and opponents depend on a seed. Simulator and bot run ten times faster than wall time. The short form runs with the
+//! other tests, the long one on request:
 //!
 //! ```text
 //! KNIGHTWATCH_SOAK_GAMES=1000 KNIGHTWATCH_SOAK_SEED=7 cargo test --release --test it -- --ignored soak::
 //! ```
 //!
-//! Each long run adds its numbers to `target/soak/total.json`, whatever the seed; a game that was lost in a way it must not
-//! be leaves everything that the bot has logged about it in the same folder.
+//! Each long run adds its numbers to `target/soak/total.json`. The log lines of a game that was lost wrongly are stored in the
+//! same folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,49 +23,48 @@ use serde::{Deserialize, Serialize};
 
 use crate::common::{BOT, Daemon, Site, scale_from_now};
 
-/// How many times faster than the wall everything runs: in the short form slowly enough for a machine that is busy with
-/// the other tests.
+/// Speed relative to wall time; lower in the short form, because the other tests load the machine.
 const SPEED: f64 = 10.0;
 const SHORT_SPEED: f64 = 4.0;
 
-/// Users of each kind in the long form: it is to be done before the night is over.
-const OF_EACH: usize = 3;
+/// Users of each kind in the long form.
+const USERS_PER_KIND: usize = 3;
 
-/// No part of a run takes longer than this, on the wall.
-const PATIENCE: Duration = Duration::from_secs(900);
+/// Time limit of each part of a run, in wall time.
+const PART_TIMEOUT: Duration = Duration::from_secs(900);
 
-/// With 16 MiB of hash the bot never needs more than this, in MiB.
-const MOST_MEMORY_MIB: u64 = 128;
+/// Limit on resident memory with 16 MiB of hash.
+const MAX_MEMORY_MIB: u64 = 128;
 
-/// What the runs so far add up to.
+/// Totals of all runs.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Total {
     games: usize,
-    /// By how they ended, with who won.
+    /// Games by status and winner.
     endings: BTreeMap<String, usize>,
     /// Kills of the bot, and restarts of the site with everything forgotten.
     kills: usize,
     resets: usize,
-    /// What must not happen.
+    /// Failures.
     faults: Vec<String>,
     /// The largest resident memory of the bot, in MiB.
     memory_mib: u64,
 }
 
-/// Everything that goes wrong in a storm, all of it at random.
-fn weather(seed: u64) -> Vec<FaultRule> {
+/// The random faults.
+fn random_faults(seed: u64) -> Vec<FaultRule> {
     let ms = Duration::from_millis;
     let limited = || {
         Fault::json(
             429,
-            r#"{"error":"Too many requests. Try again later.","ratelimit":{"key":"storm","seconds":1}}"#,
+            r#"{"error":"Too many requests. Try again later.","ratelimit":{"key":"run","seconds":1}}"#,
         )
     };
     let stream = |after, how| Fault::Stream {
         after_lines: after,
         fault: how,
     };
-    let mut storm: Vec<(Option<Endpoint>, f64, Fault)> = Vec::new();
+    let mut faults: Vec<(Option<Endpoint>, f64, Fault)> = Vec::new();
     for (share, fault) in [
         (0.01, limited()),
         (0.01, Fault::html(502)),
@@ -77,7 +76,7 @@ fn weather(seed: u64) -> Vec<FaultRule> {
         (0.005, Fault::ResponseLate(ms(800))),
         (0.005, Fault::Drip(ms(20))),
     ] {
-        storm.push((Some(Endpoint::Move), share, fault));
+        faults.push((Some(Endpoint::Move), share, fault));
     }
     for (after, how) in [
         (1, StreamFault::Eof),
@@ -90,17 +89,17 @@ fn weather(seed: u64) -> Vec<FaultRule> {
         (3, StreamFault::DuplicateFinal),
         (9, StreamFault::Drip(ms(5))),
     ] {
-        storm.push((Some(Endpoint::GameStream), 0.04, stream(after, how)));
+        faults.push((Some(Endpoint::GameStream), 0.04, stream(after, how)));
         // Three clean ends in the first two minutes of a process mean another one with the same token, and the
         // processes here are young. Deploys end this stream cleanly, too.
         if !matches!(how, StreamFault::Eof | StreamFault::Truncated) {
-            storm.push((Some(Endpoint::EventStream), 0.08, stream(4 * after, how)));
+            faults.push((Some(Endpoint::EventStream), 0.08, stream(4 * after, how)));
         }
     }
     for endpoint in [Endpoint::GameStream, Endpoint::EventStream] {
-        storm.push((Some(endpoint), 0.04, Fault::html(502)));
-        storm.push((Some(endpoint), 0.02, Fault::Reset));
-        storm.push((Some(endpoint), 0.02, Fault::Stall(ms(2_000))));
+        faults.push((Some(endpoint), 0.04, Fault::html(502)));
+        faults.push((Some(endpoint), 0.02, Fault::Reset));
+        faults.push((Some(endpoint), 0.02, Fault::Stall(ms(2_000))));
     }
     for endpoint in [
         Endpoint::Chat,
@@ -113,11 +112,11 @@ fn weather(seed: u64) -> Vec<FaultRule> {
         Endpoint::ClaimVictory,
         Endpoint::Abort,
     ] {
-        storm.push((Some(endpoint), 0.03, limited()));
-        storm.push((Some(endpoint), 0.03, Fault::html(502)));
-        storm.push((Some(endpoint), 0.02, Fault::ResponseLost));
+        faults.push((Some(endpoint), 0.03, limited()));
+        faults.push((Some(endpoint), 0.03, Fault::html(502)));
+        faults.push((Some(endpoint), 0.02, Fault::ResponseLost));
     }
-    let mut rules: Vec<FaultRule> = storm
+    let mut rules: Vec<FaultRule> = faults
         .into_iter()
         .map(|(endpoint, probability, fault)| FaultRule {
             endpoint,
@@ -134,7 +133,7 @@ fn weather(seed: u64) -> Vec<FaultRule> {
         }))
         .from_user(BOT)
     });
-    // A deploy every few minutes.
+    // A restart of the site every few minutes.
     rules.push(FaultRule {
         every: Some(Duration::from_secs(150 + seed % 60)),
         times: usize::MAX,
@@ -150,8 +149,8 @@ fn weather(seed: u64) -> Vec<FaultRule> {
     rules
 }
 
-/// Those who challenge the bot, `games` of them in all: so many of each kind.
-fn crowd(games: usize, of_each: usize, rng: &mut fastrand::Rng) -> Vec<PlayerOptions> {
+/// The opponents, `per_kind` of each kind, which challenge the bot to `games` games in all.
+fn opponents(games: usize, per_kind: usize, rng: &mut fastrand::Rng) -> Vec<PlayerOptions> {
     let ms = Duration::from_millis;
     let behaviors: [(&str, Behavior); 10] = [
         ("Plainly", Behavior::default()),
@@ -232,7 +231,7 @@ fn crowd(games: usize, of_each: usize, rng: &mut fastrand::Rng) -> Vec<PlayerOpt
             },
         ),
     ];
-    let count = behaviors.len() * of_each;
+    let count = behaviors.len() * per_kind;
     behaviors
         .into_iter()
         .cycle()
@@ -279,15 +278,15 @@ fn crowd(games: usize, of_each: usize, rng: &mut fastrand::Rng) -> Vec<PlayerOpt
         .collect()
 }
 
-/// What must not have happened in a game, if it has.
-fn verdict(game: &GameSummary) -> Option<String> {
+/// The failure in a game, if there is one.
+fn failure_of(game: &GameSummary) -> Option<String> {
     let bot_is_white = game.white == BOT;
     let lost = game.result == if bot_is_white { "0-1" } else { "1-0" };
     let our_turn = game.plies.is_multiple_of(2) == bot_is_white;
     let why = match game.status {
         "outoftime" | "resign" | "timeout" | "noStart" if lost => "lost by our own fault",
         "aborted" if our_turn && game.plies < 2 => "aborted because we did not move",
-        // Games of days are left as they are when the bot is told to stop.
+        // Correspondence games are not finished on shutdown.
         "started" | "created" if matches!(game.time_control, TimeControl::Clock { .. }) => {
             "left unplayed"
         }
@@ -296,30 +295,30 @@ fn verdict(game: &GameSummary) -> Option<String> {
     Some(format!("{why}: {game}"))
 }
 
-/// A storm on a site of its own; the bot's process outlives it.
-struct Storm {
+/// A soak run on its own site; the process of the bot outlives it.
+struct SoakRun {
     seed: u64,
     speed: f64,
     /// Users of each kind.
-    of_each: usize,
+    per_kind: usize,
     total: Total,
 }
 
-impl Storm {
-    /// Plays `games` and sees that none is lost. The bot is killed now and then.
-    fn rage(&mut self, games: usize, folder: &Path) {
+impl SoakRun {
+    /// Plays `games` games and checks that none is lost. The bot is killed from time to time.
+    fn play(&mut self, games: usize, folder: &Path) {
         let mut rng = fastrand::Rng::with_seed(self.seed);
         let site = Site::with(SimOptions {
             users: vec![NewUser::bot(BOT)],
             speed: self.speed,
             seed: self.seed,
             kept_games: games * 2 + 100,
-            faults: weather(self.seed),
+            faults: random_faults(self.seed),
             ..SimOptions::default()
         });
         let arena = site.sim.add_arena(&ArenaOptions {
-            id: Some("stormy01".to_owned()),
-            name: "Storm".to_owned(),
+            id: Some("soakrun1".to_owned()),
+            name: "SoakRun".to_owned(),
             clock: TimeControl::clock(60, 0),
             minutes: 20,
             starts_in: Duration::from_secs(20),
@@ -332,13 +331,13 @@ impl Storm {
             &format!(
                 "games = {{ concurrency = {} }}\n\
                  resign = {{ enabled = false }}\n\
-                 tournaments = {{ join = [\"stormy01\"] }}\n\
+                 tournaments = {{ join = [\"soakrun1\"] }}\n\
                  challenge = {{ speeds = [\"bullet\", \"blitz\", \"rapid\", \"classical\", \"correspondence\"] }}\n",
-                8 * self.of_each
+                8 * self.per_kind
             ),
             &["--time-scale", &scale_from_now(self.speed)],
         );
-        crowd(games, self.of_each, &mut rng)
+        opponents(games, self.per_kind, &mut rng)
             .into_iter()
             .for_each(|player| site.sim.add_player(player));
         let began = Instant::now();
@@ -351,11 +350,11 @@ impl Storm {
                 break;
             }
             assert!(
-                began.elapsed() < PATIENCE,
+                began.elapsed() < PART_TIMEOUT,
                 "{finished} of {games} games after {:.0?}",
                 began.elapsed()
             );
-            assert!(bot.runs(), "the bot has ended by itself: {}", bot.log());
+            assert!(bot.runs(), "the bot stopped unexpectedly: {}", bot.log());
             if Instant::now() >= next_kill {
                 bot.crash_and_restart();
                 self.total.kills += 1;
@@ -364,9 +363,9 @@ impl Storm {
             std::thread::sleep(Duration::from_millis(50));
         }
         let memory = bot.memory_mib();
-        assert!(memory > 0 && memory < MOST_MEMORY_MIB, "{memory} MiB");
+        assert!(memory > 0 && memory < MAX_MEMORY_MIB, "{memory} MiB");
         self.total.memory_mib = self.total.memory_mib.max(memory);
-        // The sky clears, and what is on is played to its end.
+        // Without further faults, running games are finished.
         site.sim.faults().clear();
         bot.signal("TERM");
         let ended = bot.ended();
@@ -385,7 +384,7 @@ impl Storm {
             };
             let ending = format!("{winner} {}", game.status);
             *self.total.endings.entry(ending).or_default() += 1;
-            if let Some(fault) = verdict(&game) {
+            if let Some(fault) = failure_of(&game) {
                 let log = bot.log();
                 let about: Vec<&str> = log
                     .lines()
@@ -401,33 +400,33 @@ impl Storm {
     }
 }
 
-/// Where logs and sums are kept.
+/// Directory of logs and totals.
 fn folder() -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/soak");
     fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-fn storm(seed: u64, speed: f64, of_each: usize) -> Storm {
-    Storm {
+fn soak_run(seed: u64, speed: f64, per_kind: usize) -> SoakRun {
+    SoakRun {
         seed,
         speed,
-        of_each,
+        per_kind,
         total: Total::default(),
     }
 }
 
 #[test]
-fn a_short_storm_costs_no_game() {
-    let mut storm = storm(2026, SHORT_SPEED, 1);
-    storm.rage(16, &folder());
-    assert_eq!(storm.total.faults, [""; 0], "{:?}", storm.total);
-    assert!(storm.total.games >= 16, "{:?}", storm.total);
+fn soak_short_loses_no_game() {
+    let mut run = soak_run(2026, SHORT_SPEED, 1);
+    run.play(16, &folder());
+    assert_eq!(run.total.faults, [""; 0], "{:?}", run.total);
+    assert!(run.total.games >= 16, "{:?}", run.total);
 }
 
 #[test]
-#[ignore = "as long as one likes: see the text above"]
-fn a_long_storm_costs_no_game() {
+#[ignore = "long; see the module documentation"]
+fn soak_long_loses_no_game() {
     let number = |name: &str, default| {
         let text = std::env::var(name).ok();
         text.map_or(default, |text| text.parse().expect("a number"))
@@ -438,27 +437,27 @@ fn a_long_storm_costs_no_game() {
     let path = folder.join("total.json");
     let (mut played, mut faults) = (0, Vec::new());
     while played < games {
-        // A site of its own for each part, as after a loss of all that the old one knew.
+        // A new site for each part, as if the old one had lost all data.
         let part = 250.min(games - played);
-        let mut storm = storm(seed, SPEED, OF_EACH);
-        storm.rage(part, &folder);
+        let mut run = soak_run(seed, SPEED, USERS_PER_KIND);
+        run.play(part, &folder);
         let mut total: Total = fs::read_to_string(&path)
             .ok()
             .and_then(|text| serde_json::from_str(&text).ok())
             .unwrap_or_default();
-        total.games += storm.total.games;
-        for (ending, count) in &storm.total.endings {
+        total.games += run.total.games;
+        for (ending, count) in &run.total.endings {
             *total.endings.entry(ending.clone()).or_default() += count;
         }
-        total.kills += storm.total.kills;
+        total.kills += run.total.kills;
         total.resets += 1;
-        total.faults.extend(storm.total.faults.iter().cloned());
-        total.memory_mib = total.memory_mib.max(storm.total.memory_mib);
+        total.faults.extend(run.total.faults.iter().cloned());
+        total.memory_mib = total.memory_mib.max(run.total.memory_mib);
         fs::write(&path, serde_json::to_string_pretty(&total).unwrap()).unwrap();
-        println!("seed {seed}: {} games, in all {total:?}", storm.total.games);
+        println!("seed {seed}: {} games, in all {total:?}", run.total.games);
         played += part;
         seed += 1;
-        faults.append(&mut storm.total.faults);
+        faults.append(&mut run.total.faults);
     }
     assert_eq!(faults, [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! What is different on a terminal, by `script`, which every Debian has.
+//! Output on a terminal, by `script` of util-linux.
 
 use std::process::Command;
 
@@ -8,10 +8,10 @@ use knightwatch::store::Reader;
 use crate::common::{Daemon, Site, wait};
 use crate::games::{bot_mates, lost};
 
-/// A place where it is never the hour of UTC.
+/// A time zone that differs from UTC by half an hour.
 const ZONE: &str = "<+0530>-05:30";
 
-/// What the program says on a terminal of its own, in that time zone.
+/// Runs the program on a terminal in that time zone.
 fn on_terminal(arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String) {
     let quoted = arguments.iter().map(|argument| format!(" '{argument}'"));
     let command = format!(
@@ -34,10 +34,10 @@ fn on_terminal(arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>
 }
 
 #[test]
-fn the_log_has_the_time_of_day_on_a_terminal_and_the_date_in_a_file() {
+fn log_on_terminal_has_local_time_without_date() {
     let home = tempfile::tempdir().unwrap();
     let state = home.path().display().to_string();
-    // It warns of the variable, and then there is no such token.
+    // The program warns about the variable, then fails because of the token.
     let run = [
         "run",
         "--set",
@@ -86,14 +86,14 @@ fn the_log_has_the_time_of_day_on_a_terminal_and_the_date_in_a_file() {
 }
 
 #[test]
-fn a_picture_does_not_flood_a_terminal() {
+fn render_to_terminal_is_rejected() {
     let (code, text) = on_terminal(&["render", "startpos", "e4"], &[]);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("-o FILE") && !text.contains("<svg"), "{text}");
 }
 
 #[test]
-fn the_list_of_games_has_a_header_and_local_times() {
+fn games_on_terminal_has_header_and_local_times() {
     let site = Site::new([NewUser::bot("Anna")]);
     let bot = Daemon::start(&site, "");
     site.sim.add_player(lost("Randy"));

@@ -319,7 +319,7 @@ impl Account {
             }
             return;
         }
-        let patience = self.house.settings.challenge.patience();
+        let patience = self.house.settings.challenge.queue_timeout();
         for asked in self.queue.tired(patience, now) {
             let why = format!("no place within {} s", patience.as_secs());
             self.decline(&asked.challenge, DeclineReason::Later, why);

@@ -168,7 +168,9 @@ impl Account {
         self.count();
         let mut house = self.house.clone();
         let opponent = &info.opponent.name;
-        if self.house.settings.is_sister(opponent.as_str()) && self.house.me.id() > opponent.id() {
+        if self.house.settings.is_own_account(opponent.as_str())
+            && self.house.me.id() > opponent.id()
+        {
             // An arena has paired us with an account of ours, and one of the two tells of the game.
             house.events = house.events.alone();
             house.traces = Traces::default();

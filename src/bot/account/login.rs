@@ -35,7 +35,7 @@ pub(super) async fn introduce(
             () = stop.reached(Stage::Draining) => return Ok(None),
         };
         let failure = match asked {
-            Ok(user) if !parts.settings.is_called(user.username.as_str()) => {
+            Ok(user) if !parts.settings.is_account_name(user.username.as_str()) => {
                 let wanted = parts.settings.name.clone().unwrap_or_default();
                 let is = user.username;
                 return Err(Error::SomebodyElse { wanted, is });

@@ -23,7 +23,7 @@ use crate::bot::game::status::{Activity, GameSnapshot};
 use crate::bot::policy::said;
 use crate::bot::shutdown::Stage;
 use crate::clock;
-use crate::config::{self, Change, Joining, Match, Pattern, Play, Rule, Settings};
+use crate::config::{self, ArenaEntry, Change, Match, Pattern, Play, Rule, Settings};
 use crate::events::{self, Decision};
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{ArenaId, Challenge, ChallengeId, GameId, Username};
@@ -281,7 +281,7 @@ impl Account {
         if invitation.user == self.house.me {
             return reply.refuse("that is us");
         }
-        if self.house.settings.is_sister(invitation.user.as_str()) {
+        if self.house.settings.is_own_account(invitation.user.as_str()) {
             let user = &invitation.user;
             return reply.refuse(format!("{user} is another account of ours"));
         }
@@ -419,7 +419,7 @@ impl Account {
         self.take_back(challenge, "it was not answered");
     }
 
-    fn join(&mut self, joining: Joining, reply: Reply) {
+    fn join(&mut self, joining: ArenaEntry, reply: Reply) {
         if self.stop.stage() != Stage::Running {
             return reply.refuse(STOPPING);
         }
@@ -497,7 +497,7 @@ impl Account {
             }
         };
         let old = Arc::clone(&self.office.settings);
-        let adopted = old.adopting(&new);
+        let adopted = old.with_reloadable(&new);
         let (now, mut later) = (old.changes(&adopted), adopted.changes(&new));
         if adopted.has_books() && self.house.books.is_empty() {
             later.push(Change {
@@ -506,7 +506,7 @@ impl Account {
             });
         }
         // The books are those of the start.
-        later.extend(adopted.strange_books().into_iter().map(|what| Change {
+        later.extend(adopted.unknown_books().into_iter().map(|what| Change {
             key: "rule".to_owned(),
             what,
         }));
@@ -569,7 +569,7 @@ impl Account {
     }
 
     fn tell_settings(&self) {
-        let words = self.house.settings.in_words();
+        let words = self.house.settings.describe();
         self.house.events.send(events::Event::Settings(words));
     }
 
@@ -618,6 +618,6 @@ impl Account {
 /// What is done when the standing orders are written down.
 pub(super) enum Then {
     Say(String, Reply),
-    Join(Joining, Reply),
+    Join(ArenaEntry, Reply),
     Nothing,
 }

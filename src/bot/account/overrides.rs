@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::bot::account::{accepted_log, persist};
-use crate::config::{Joining, Pattern, Settings};
+use crate::config::{ArenaEntry, Pattern, Settings};
 use crate::lichess::model::ArenaId;
 
 /// See the module's text.
@@ -19,7 +19,7 @@ pub struct OperatorOverrides {
     /// Who is never accepted, beside those in the configuration.
     pub blocked: Vec<Pattern>,
     /// Arenas to take part in, beside those in the configuration.
-    pub arenas: Vec<Joining>,
+    pub arenas: Vec<ArenaEntry>,
     /// Arenas to stay out of, though the configuration names them or they are what is looked for; the latest last.
     #[serde(with = "ids")]
     pub left: Vec<ArenaId>,

@@ -90,7 +90,7 @@ impl Account {
         let busy = plays_on || !self.queue.is_empty() || self.slots.full(human, now);
         let again = self.rematches.row(previous) > 0 || self.rematches.open.is_some();
         let settings = &self.house.settings;
-        let sister = settings.is_sister(to.as_str());
+        let sister = settings.is_own_account(to.as_str());
         let blocked = settings.challenge.blocks(to.as_str());
         if sister || blocked || busy || again || !self.takes_games() {
             return;

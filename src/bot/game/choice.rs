@@ -67,7 +67,7 @@ impl BookSet {
             Books::None => None,
             Books::All => self.books.iter().find_map(pick),
             Books::Named(names) => names.iter().find_map(|name| {
-                let is_it = |book: &&book::Book| Books::is_called(book.name().as_ref(), name);
+                let is_it = |book: &&book::Book| Books::is_named(book.name().as_ref(), name);
                 self.books.iter().filter(is_it).find_map(&mut pick)
             }),
         }

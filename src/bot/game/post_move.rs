@@ -111,7 +111,7 @@ impl GameTask {
             games: self.house.hall.games(),
             concurrency: self.house.hall.places(),
             safety: settings.engine.overhead(),
-            longest: settings.correspondence.longest(),
+            longest: settings.correspondence.max_move_time(),
         }
     }
 

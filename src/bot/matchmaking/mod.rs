@@ -358,7 +358,7 @@ impl Matchmaking {
                 ..
             }
             | Stage::Lost { choice, .. } => {
-                let until = clock::now() + self.settings.patience();
+                let until = clock::now() + self.settings.challenge_timeout();
                 let why = format!("{user} is challenged to {}", choice.offer);
                 self.wait(why, clock::date_of(until));
                 let standing = Standing {

@@ -57,7 +57,7 @@ pub fn shut_out(challenge: &Challenge, settings: &Settings) -> Option<BaseCheckF
         return no(DeclineReason::Generic, "challenges are switched off");
     }
     let name = challenge.challenger.as_ref()?.name.as_str();
-    if settings.is_sister(name) {
+    if settings.is_own_account(name) {
         return no(
             DeclineReason::Generic,
             format!("{name} is another account of ours"),

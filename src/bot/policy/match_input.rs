@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bot::game::header::GameHeader;
-use crate::config::{self, Exact, ExtraRule, Match, OurColor, Pattern, Range, Title};
+use crate::config::{self, ClockSpec, ExtraRule, Match, OurColor, Pattern, Range, Title};
 use crate::lichess::model::{
     Challenge, ChallengeUser, Color, ColorChoice, GameFull, GameTime, Speed, TimeControl, Username,
     Variant,
@@ -226,7 +226,7 @@ pub fn miss(rule: &Match, subject: &MatchInput) -> Option<String> {
             none_of(&rule.speed, fits, || format!("speed {speed}"))
         })
         .or_else(|| {
-            let fits = |wanted: &Exact| wanted.is(subject.time);
+            let fits = |wanted: &ClockSpec| wanted.is(subject.time);
             none_of(&rule.clock, fits, || format!("clock {}", subject.time))
         })
         .or_else(|| range(rule.base_s, "base_s", number(base)))

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::MatchInput;
-use crate::config::{Aim, Strength};
+use crate::config::{Strength, StrengthMode};
 use crate::engine::Elo;
 
 /// Where ratings begin on Lichess: what is assumed of who has none.
@@ -22,10 +22,10 @@ pub struct PlayingStrength {
 impl PlayingStrength {
     /// What the settings ask for, in this game.
     pub fn of(strength: Strength, game: &MatchInput) -> Self {
-        let (wanted, whose) = match strength.aim {
-            Aim::Full => return Self::default(),
-            Aim::Elo(elo) => (i32::from(elo), String::new()),
-            Aim::Adaptive { offset } => {
+        let (wanted, whose) = match strength.mode {
+            StrengthMode::Full => return Self::default(),
+            StrengthMode::Elo(elo) => (i32::from(elo), String::new()),
+            StrengthMode::Adaptive { offset } => {
                 let (rating, whose) = estimate(game);
                 (rating.saturating_add(offset.into()), whose)
             }

@@ -13,7 +13,7 @@ use tracing::{info, warn};
 use crate::bot::AccountContext;
 use crate::bot::shutdown::{ShutdownSignal, Stage};
 use crate::clock;
-use crate::config::{self, Joining, Membership};
+use crate::config::{self, ArenaEntry, TeamEntry};
 use crate::lichess::Error as Failure;
 use crate::lichess::model::{ArenaId, ListedArena, Speed, TimeControl, Variant};
 
@@ -35,7 +35,7 @@ const MESSAGE: &str = "This is a chess bot, and it would like to take part in th
 /// See the module's text.
 pub(super) struct Discovery {
     house: AccountContext,
-    finder: mpsc::UnboundedSender<(Joining, Candidate)>,
+    finder: mpsc::UnboundedSender<(ArenaEntry, Candidate)>,
     /// Those that we take part in, or mean to.
     attended: watch::Receiver<HashSet<ArenaId>>,
     /// Those that the operator has had us leave.
@@ -53,7 +53,7 @@ pub(super) struct Discovery {
 impl Discovery {
     pub fn new(
         house: AccountContext,
-        finder: mpsc::UnboundedSender<(Joining, Candidate)>,
+        finder: mpsc::UnboundedSender<(ArenaEntry, Candidate)>,
         [attended, left]: [watch::Receiver<HashSet<ArenaId>>; 2],
     ) -> Self {
         Self {
@@ -172,7 +172,7 @@ impl Discovery {
     }
 
     /// Joins the team, if that is wanted and we are not in it. Whether we are; once is enough for what keeps us out.
-    async fn enter(&mut self, membership: &Membership, join: bool) -> bool {
+    async fn enter(&mut self, membership: &TeamEntry, join: bool) -> bool {
         let team = &membership.team;
         if self.members.contains(team) {
             return true;
@@ -255,9 +255,9 @@ impl Candidate {
     }
 
     /// How it is joined.
-    fn joining(&self, wishes: &config::Tournaments) -> Joining {
+    fn joining(&self, wishes: &config::Tournaments) -> ArenaEntry {
         let battles = |team: &&String| self.arena.battle_teams.contains(team);
-        Joining {
+        ArenaEntry {
             id: self.arena.id.clone(),
             team: self.team.as_ref().filter(battles).cloned(),
             password: (self.team.is_some() && self.arena.private).then(|| wishes.password.clone()),

@@ -23,7 +23,7 @@ use crate::bot::commands::Reply;
 use crate::bot::shutdown::ShutdownSignal;
 use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::clock;
-use crate::config::Joining;
+use crate::config::ArenaEntry;
 use crate::events;
 use crate::lichess::model::ArenaId;
 use attendance::ArenaTask;
@@ -54,8 +54,8 @@ pub(super) struct Tournaments {
     words: mpsc::UnboundedReceiver<Word>,
     speaker: mpsc::UnboundedSender<Word>,
     /// Those that nobody has named, and in which we may take part.
-    found: mpsc::UnboundedReceiver<(Joining, Candidate)>,
-    finder: mpsc::UnboundedSender<(Joining, Candidate)>,
+    found: mpsc::UnboundedReceiver<(ArenaEntry, Candidate)>,
+    finder: mpsc::UnboundedSender<(ArenaEntry, Candidate)>,
     attended: HashMap<ArenaId, Seat>,
     /// The same for those who need only know which.
     attending: watch::Sender<HashSet<ArenaId>>,
@@ -67,7 +67,7 @@ pub(super) struct Tournaments {
 
 /// One that we take part in, or mean to.
 struct Seat {
-    joining: watch::Sender<Joining>,
+    joining: watch::Sender<ArenaEntry>,
     /// Look at it now.
     nudge: Arc<Notify>,
     /// Leave it.
@@ -124,7 +124,7 @@ impl Tournaments {
 
     /// The settings have changed, or the orders: these arenas and those of the operator are the named ones now. Those that
     /// are left because nobody wants them any more.
-    pub fn follow(&mut self, house: &AccountContext, ordered: &[Joining]) -> Vec<ArenaId> {
+    pub fn follow(&mut self, house: &AccountContext, ordered: &[ArenaEntry]) -> Vec<ArenaId> {
         let before = std::mem::replace(&mut self.house, house.clone());
         self.follow_named(ordered);
         let wishes = &house.settings.tournaments;
@@ -148,7 +148,7 @@ impl Tournaments {
     }
 
     /// Takes part in those that are named, and no longer in those that were.
-    fn follow_named(&mut self, ordered: &[Joining]) {
+    fn follow_named(&mut self, ordered: &[ArenaEntry]) {
         let settings = Arc::clone(&self.house.settings);
         let named = || settings.tournaments.join.iter().chain(ordered);
         for (arena, seat) in &self.attended {
@@ -182,7 +182,7 @@ impl Tournaments {
     }
 
     /// The operator wants us to take part in this one.
-    pub fn join(&mut self, joining: Joining, reply: Option<Reply>) {
+    pub fn join(&mut self, joining: ArenaEntry, reply: Option<Reply>) {
         self.left.send_if_modified(|left| left.remove(&joining.id));
         self.attend(joining, None, reply);
     }
@@ -235,7 +235,7 @@ impl Tournaments {
         self.tasks.shutdown().await;
     }
 
-    fn attend(&mut self, joining: Joining, found: Option<Candidate>, reply: Option<Reply>) {
+    fn attend(&mut self, joining: ArenaEntry, found: Option<Candidate>, reply: Option<Reply>) {
         while self.tasks.try_join_next().is_some() {}
         if let Some(seat) = self.attended.get_mut(&joining.id) {
             let named = found.is_none();

@@ -75,7 +75,7 @@ impl InForce {
     pub fn of(settings: &Settings) -> Self {
         Self {
             overhead: settings.engine.overhead(),
-            longest: settings.correspondence.longest(),
+            longest: settings.correspondence.max_move_time(),
             claim_victory: settings.games.claim_victory,
             chat: settings.chat.clone(),
             challenge: config::Challenge {

@@ -1,4 +1,4 @@
-//! Which opening books a rule asks: `true`, `false`, or some by their names.
+//! Opening books of a rule: `true`, `false`, or a list of names.
 
 use std::fmt;
 use std::path::Path;
@@ -7,25 +7,25 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Which opening books are asked.
+/// The opening books to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Books {
     /// None.
     None,
-    /// All of `[book]`, in their order.
+    /// All books of `[book]`, in order.
     All,
-    /// Those with these names, in this order: the last parts of their paths, or `default` for the embedded one.
+    /// The books with these file names, in this order; `default` is the embedded book.
     Named(Vec<String>),
 }
 
 impl Books {
-    /// Whether any are.
+    /// Whether any book is used.
     pub fn are_asked(&self) -> bool {
         *self != Self::None
     }
 
-    /// Whether the book at this path is the one that is meant by a name.
-    pub fn is_called(path: &Path, name: &str) -> bool {
+    /// Whether the book at this path has this name.
+    pub fn is_named(path: &Path, name: &str) -> bool {
         path.file_name().is_some_and(|file| file == name)
     }
 }
@@ -39,7 +39,6 @@ impl From<bool> for Books {
     }
 }
 
-/// In a few words.
 impl fmt::Display for Books {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -63,9 +62,9 @@ impl Serialize for Books {
 
 impl<'de> Deserialize<'de> for Books {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Words;
+        struct BooksVisitor;
 
-        impl<'de> Visitor<'de> for Words {
+        impl<'de> Visitor<'de> for BooksVisitor {
             type Value = Books;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,7 +86,7 @@ impl<'de> Deserialize<'de> for Books {
             }
         }
 
-        from.deserialize_any(Words)
+        from.deserialize_any(BooksVisitor)
     }
 }
 
@@ -96,9 +95,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn books_are_written_as_they_are_read() {
+    fn books_of_every_form_round_trip() {
         let named = |names: &[&str]| Books::Named(names.iter().map(|&name| name.into()).collect());
-        for (text, books, words) in [
+        for (text, books, values) in [
             ("true", Books::All, "books"),
             ("false", Books::None, "no books"),
             ("\"a.bin\"", named(&["a.bin"]), "the book a.bin"),
@@ -111,13 +110,13 @@ mod tests {
             assert_eq!(serde_json::from_str::<Books>(text).unwrap(), books);
             let written = serde_json::to_string(&books).unwrap();
             assert_eq!(serde_json::from_str::<Books>(&written).unwrap(), books);
-            assert_eq!(books.to_string(), words);
+            assert_eq!(books.to_string(), values);
         }
         assert!(serde_json::from_str::<Books>("7").is_err());
     }
 
     #[test]
-    fn a_book_is_called_as_its_file() {
+    fn book_name_is_its_file_name() {
         for (path, name, is) in [
             ("/etc/books/white.bin", "white.bin", true),
             ("white.bin", "white.bin", true),
@@ -126,7 +125,7 @@ mod tests {
             ("/etc/white.bin", "white", false),
             ("/etc/white.bin", "", false),
         ] {
-            assert_eq!(Books::is_called(Path::new(path), name), is, "{path} {name}");
+            assert_eq!(Books::is_named(Path::new(path), name), is, "{path} {name}");
         }
     }
 }

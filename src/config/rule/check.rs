@@ -1,26 +1,30 @@
-//! Rules that cannot be meant.
+//! Contradictions in rules.
 
 use std::path::{Path, PathBuf};
 
 use super::super::settings::Book;
 use super::{Books, Match, Play, Rule};
 
-/// The longest name of a rule, in characters.
-const LONGEST_NAME: usize = 40;
+const MAX_NAME_CHARS: usize = 40;
 
-/// What is wrong with rules: which one, and the sentence.
-pub fn contradictions(rules: &[Rule], shelf: &Book) -> Vec<(usize, String)> {
+/// Contradictions in rules: the index of the rule and a sentence.
+pub fn contradictions(rules: &[Rule], book_settings: &Book) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, rule) in rules.iter().enumerate() {
         let above = &rules[..number];
-        let sentences = [alone(rule), among(rule, above), strange_books(rule, shelf)].concat();
+        let sentences = [
+            check_rule(rule),
+            check_order(rule, above),
+            unknown_books(rule, book_settings),
+        ]
+        .concat();
         found.extend(sentences.into_iter().map(|sentence| (number, sentence)));
     }
     found
 }
 
-/// What is wrong with a rule whatever the others say.
-fn alone(rule: &Rule) -> Vec<String> {
+/// Contradictions within one rule.
+fn check_rule(rule: &Rule) -> Vec<String> {
     let decides = rule.accept.is_some() || rule.decline.is_some();
     let plays = rule.play != Play::default();
     let of_challenges = decides || rule.limit.is_some() || rule.priority.is_some();
@@ -35,16 +39,16 @@ fn alone(rule: &Rule) -> Vec<String> {
         rule.name.contains(char::is_control),
     );
     when(
-        length > LONGEST_NAME || odd,
-        "the name of a rule is to be read in logs: one line of 40 characters at most",
+        length > MAX_NAME_CHARS || odd,
+        "the name of a rule appears in logs: use one line of at most 40 characters",
     );
     when(
         rule.accept == Some(false),
-        "accept = false says nothing about the reason; write decline = \"generic\", or another reason",
+        "accept = false gives no reason; write decline = \"generic\", or another reason",
     );
     when(
         rule.accept == Some(true) && rule.decline.is_some(),
-        "the rule accepts and declines; take one of the two out",
+        "the rule accepts and declines; remove one of the two",
     );
     when(
         !of_challenges && !plays,
@@ -52,7 +56,7 @@ fn alone(rule: &Rule) -> Vec<String> {
     );
     when(
         rule.decline.is_some() && (rule.limit.is_some() || rule.priority.is_some() || plays),
-        "what is declined is never played, so limit, priority and play have no meaning here",
+        "declined challenges are never played, so limit, priority and play have no effect",
     );
     when(
         rule.limit
@@ -61,7 +65,7 @@ fn alone(rule: &Rule) -> Vec<String> {
     );
     when(
         of_challenges && rule.matching.tournament == Some(true),
-        "nobody challenges us to the games of a tournament, so the rule can have nothing but play",
+        "tournament games are not challenges, so the rule can only have play",
     );
     let &Play {
         max_move_ms,
@@ -71,61 +75,60 @@ fn alone(rule: &Rule) -> Vec<String> {
     } = &rule.play;
     when(
         max_move_ms == Some(0) || max_depth == Some(0) || max_nodes == Some(0),
-        "the engine must be allowed to think a little; the least of max_move_ms, max_depth and max_nodes is 1",
+        "the engine needs time to think; the minimum of max_move_ms, max_depth and max_nodes is 1",
     );
     let strength = rule.play.strength;
     let limits = |rated| strength.is_some_and(|strength| strength.limits(rated));
     when(
         rule.matching.rated == Some(true) && limits(false) && !limits(true),
-        "the rule is about rated games, in which a limited engine is sandbagging, so its strength is never played; leave \
-         rated out, or write strength = { ..., allow_rated = true } if you mean it",
+        "the rule matches rated games, in which limited strength is sandbagging, so strength has no effect; remove \
+         rated, or write strength = { ..., allow_rated = true } if intended",
     );
     found
 }
 
-/// The books of a rule that are not on the shelf: a sentence for each.
-pub fn strange_books(rule: &Rule, shelf: &Book) -> Vec<String> {
+/// The books of a rule that `[book]` does not list: a sentence for each.
+pub fn unknown_books(rule: &Rule, book_settings: &Book) -> Vec<String> {
     let Some(Books::Named(names)) = &rule.play.book else {
         return Vec::new();
     };
-    let own = shelf.embedded.then_some(Path::new("default"));
-    let files = shelf.files.iter().map(PathBuf::as_path);
+    let own = book_settings.embedded.then_some(Path::new("default"));
+    let files = book_settings.files.iter().map(PathBuf::as_path);
     let all: Vec<&Path> = files.chain(own).collect();
     let known = all.iter().filter_map(|path| path.file_name()?.to_str());
     let known = match known.collect::<Vec<_>>()[..] {
         [] => "there is none".to_owned(),
         ref known => format!("there are {}", known.join(", ")),
     };
-    let strange = names
+    let unknown = names
         .iter()
-        .filter(|name| !all.iter().any(|path| Books::is_called(path, name)));
+        .filter(|name| !all.iter().any(|path| Books::is_named(path, name)));
     let sentence = |name: &String| {
         format!(
             "there is no book `{name}`: a rule names some of those in book.files, or the embedded one, default; {known}"
         )
     };
-    strange.map(sentence).collect()
+    unknown.map(sentence).collect()
 }
 
-/// What is wrong with a rule below these.
-fn among(rule: &Rule, above: &[Rule]) -> Vec<String> {
+/// Contradictions between a rule and the rules above it.
+fn check_order(rule: &Rule, above: &[Rule]) -> Vec<String> {
     let mut found = Vec::new();
     let same = |other: &Rule| !rule.name.is_empty() && other.name == rule.name;
     if above.iter().any(same) {
-        found.push(format!("there are two rules of the name `{}`", rule.name));
+        found.push(format!("there are two rules named `{}`", rule.name));
     }
     let everything = |other: &Rule| {
         let decides = other.accept == Some(true) || other.decline.is_some();
         decides && other.matching == Match::default()
     };
-    // The first one below it is enough.
+    // Report only the first rule below it.
     if above
         .split_last()
         .is_some_and(|(last, before)| everything(last) && !before.iter().any(everything))
     {
         found.push(
-            "no challenge gets as far as this rule: the one above it is about everybody and decides"
-                .to_owned(),
+            "no challenge reaches this rule: the rule above it decides all challenges".to_owned(),
         );
     }
     found

@@ -1,67 +1,67 @@
-//! `[[rule]]`: who is accepted or declined, how often, and how his games are played.
+//! `[[rule]]`: exceptions to `[challenge]`, and play settings for matching opponents.
 //!
-//! Rules are read from top to bottom until one accepts or declines. Of what several say on the way, the first counts.
+//! Rules are evaluated from top to bottom until one accepts or declines. If several matching rules set a value, the first wins.
 
 mod books;
 mod check;
-mod layer;
-mod words;
+mod reader;
+mod values;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::manners::Takebacks;
+use super::etiquette::Takebacks;
 use super::settings::{Speed, Variant};
 use super::strength::Strength;
 use crate::lichess::model::{ColorChoice, DeclineReason};
 
 pub use books::Books;
-pub(super) use check::{contradictions, strange_books};
-pub(super) use layer::Written;
-pub(super) use words::one_or_many;
-pub use words::{Exact, Pattern, Range};
+pub(super) use check::{contradictions, unknown_books};
+pub(super) use reader::RawRule;
+pub(super) use values::one_or_many;
+pub use values::{ClockSpec, Pattern, Range};
 
 /// One rule.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rule {
-    /// What the log and the day's count call it; without a name it is called by its number.
+    /// Name in the log and in the daily counts; a rule without a name is identified by its number.
     pub name: String,
-    /// Whom it is about; all of it must hold. Empty means everybody.
+    /// Conditions, all of which must hold; empty matches every challenge.
     #[serde(rename = "match")]
     pub matching: Match,
-    /// Accept, whatever `[challenge]` says.
+    /// Accept, overriding `[challenge]`.
     pub accept: Option<bool>,
     /// Decline, with this reason.
     pub decline: Option<Decline>,
-    /// How often, instead of what `[challenge]` says.
+    /// Limits, overriding those of `[challenge]`.
     pub limit: Option<Limit>,
-    /// Who waits for a place with a larger number is served first; 0 without it.
+    /// Priority in the queue, larger first; 0 by default.
     pub priority: Option<i32>,
-    /// How the games are played.
+    /// Settings of the games.
     pub play: Play,
 }
 
-/// Whom a rule is about. What is not set does not matter.
+/// Conditions of a rule. Unset conditions always hold.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {
     /// The opponent is a bot; with false, a person.
     pub bot: Option<bool>,
-    /// He has one of these titles.
+    /// The opponent has one of these titles.
     #[serde(deserialize_with = "one_or_many")]
     pub title: Vec<Title>,
-    /// He has one of these names.
+    /// The opponent has one of these names.
     #[serde(deserialize_with = "one_or_many")]
     pub name: Vec<Pattern>,
-    /// His rating in this kind of game.
+    /// The opponent's rating for the speed or variant.
     pub rating: Option<Range>,
-    /// His rating less ours.
+    /// The opponent's rating minus ours.
     pub rating_diff: Option<Range>,
-    /// His rating is still uncertain.
+    /// The opponent's rating is provisional.
     pub provisional: Option<bool>,
-    /// The age of his account in days.
+    /// The age of the opponent's account in days.
     pub age_days: Option<Range>,
     /// One of these variants.
     #[serde(deserialize_with = "one_or_many")]
@@ -71,12 +71,12 @@ pub struct Match {
     pub speed: Vec<Speed>,
     /// Exactly one of these time controls.
     #[serde(deserialize_with = "one_or_many")]
-    pub clock: Vec<Exact>,
+    pub clock: Vec<ClockSpec>,
     /// The initial time in seconds.
     pub base_s: Option<Range>,
     /// The increment in seconds.
     pub increment_s: Option<Range>,
-    /// How long the game takes each side, as Lichess reckons: the initial time and 40 increments, in seconds.
+    /// Estimated time per side as defined by Lichess: the initial time plus 40 increments, in seconds.
     pub estimate_s: Option<Range>,
     /// Days for a move.
     pub days: Option<Range>,
@@ -104,11 +104,11 @@ pub struct Limit {
     pub per_day: u32,
 }
 
-/// How games are played. What is not set is as in the sections of the same names.
+/// Settings of the games. Unset ones are those of the sections of the same names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Play {
-    /// Which books are asked.
+    /// The books to use.
     pub book: Option<Books>,
     /// Whether we offer draws.
     pub offer_draws: Option<bool>,
@@ -118,24 +118,24 @@ pub struct Play {
     pub resign: Option<bool>,
     /// Whether we greet, and answer commands.
     pub chat: Option<bool>,
-    /// Who gets moves back.
+    /// Policy for accepting takeback requests.
     pub takebacks: Option<Takebacks>,
-    /// Whether we offer one more game.
+    /// Whether we offer a rematch.
     pub offer_rematch: Option<bool>,
-    /// Seconds to wait for the opponent's first move before the game is aborted; 0 waits for ever.
+    /// Seconds to wait for the opponent's first move before the game is aborted; 0 waits forever.
     pub abort_after_s: Option<u64>,
-    /// The longest that the engine thinks about a move, in ms.
+    /// Longest thinking time for a move, in ms.
     pub max_move_ms: Option<u64>,
-    /// The deepest that it looks, in plies.
+    /// Search depth limit, in plies.
     pub max_depth: Option<u32>,
-    /// The most positions that it looks at for a move.
+    /// Node limit for a move.
     pub max_nodes: Option<u64>,
-    /// How strong it plays.
+    /// Playing strength.
     pub strength: Option<Strength>,
 }
 
 impl Play {
-    /// This, and where it says nothing, the other.
+    /// These settings, with unset ones taken from `other`.
     pub fn or(self, other: Self) -> Self {
         Self {
             book: self.book.or(other.book),
@@ -153,13 +153,13 @@ impl Play {
         }
     }
 
-    /// The longest that the engine thinks about a move.
+    /// Longest thinking time for a move.
     pub fn max_move(&self) -> Option<Duration> {
         self.max_move_ms.map(Duration::from_millis)
     }
 }
 
-/// A title that people bear.
+/// A title of a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Title {
@@ -195,18 +195,18 @@ impl Title {
     }
 }
 
-/// The colour that a challenge leaves us.
+/// The colour that a challenge assigns to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OurColor {
     White,
     Black,
-    /// It is left to chance.
+    /// Chosen by Lichess at random.
     Random,
 }
 
 impl OurColor {
-    /// The same on the wire.
+    /// The value on the wire.
     pub fn wish(self) -> ColorChoice {
         match self {
             Self::White => ColorChoice::White,
@@ -240,7 +240,7 @@ impl ExtraRule {
     }
 }
 
-/// Why a challenge is declined, by Lichess's key.
+/// A decline reason, by Lichess's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Decline {
@@ -258,7 +258,7 @@ pub enum Decline {
 }
 
 impl Decline {
-    /// The same on the wire.
+    /// The value on the wire.
     pub fn reason(self) -> DeclineReason {
         match self {
             Self::Generic => DeclineReason::Generic,

@@ -1,4 +1,4 @@
-//! A real browser without a window, driven through chromedriver: WebDriver is JSON over HTTP.
+//! Headless browser, driven through chromedriver by WebDriver, which is JSON over HTTP.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -11,16 +11,16 @@ use tokio::runtime::Runtime;
 
 use crate::common::{skip, wait};
 
-/// The name under which an answer names an element of the page.
+/// The key of element references in WebDriver responses.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// Longest wait for an answer of the driver; the first start of a browser on a busy machine takes its time.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// Time limit of a WebDriver request; the first start of a browser on a busy machine is slow.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A browser; closed when this is dropped.
 pub struct Browser {
     driver: Child,
-    /// Where the session lives: `http://127.0.0.1:1234/session/ID`.
+    /// URL of the session: `http://127.0.0.1:1234/session/ID`.
     session: String,
     http: reqwest::Client,
     runtime: Runtime,
@@ -28,7 +28,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// A browser of this size; `None`, said aloud, where there is none on this machine.
+    /// Opens a browser of this size; `None`, with a message, if none is installed.
     pub fn open(width: u32, height: u32) -> Option<Self> {
         let started = Command::new("chromedriver")
             .arg("--port=0")
@@ -74,7 +74,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// A call that has to succeed.
+    /// Sends a request that must succeed.
     fn call(&self, method: Method, path: &str, body: &Value) -> Value {
         self.attempt(method, path, body)
             .unwrap_or_else(|error| panic!("{path} {body}: {error}"))
@@ -84,7 +84,7 @@ impl Browser {
         let mut request = self
             .http
             .request(method.clone(), format!("{}{path}", self.session))
-            .timeout(PATIENCE);
+            .timeout(REQUEST_TIMEOUT);
         if method == Method::POST {
             let text = body.to_string();
             request = request
@@ -109,7 +109,7 @@ impl Browser {
         self.call(Method::POST, "/url", &json!({ "url": url }));
     }
 
-    /// What a script in the page gives: its text is the body of a function.
+    /// Runs a script in the page and returns its result; the text is the body of a function.
     pub fn run(&self, script: &str) -> Value {
         self.call(
             Method::POST,
@@ -118,7 +118,7 @@ impl Browser {
         )
     }
 
-    /// Waits until an expression in the page is true, or anything else that JavaScript takes for it, and gives it.
+    /// Waits until an expression in the page is truthy, and returns its value.
     pub fn until(&self, expression: &str) -> Value {
         wait(&format!("in the page: {expression}"), || {
             let value = self.run(&format!("return {expression};"));
@@ -145,7 +145,7 @@ impl Browser {
         })
     }
 
-    /// Clicks in the middle of an element, once it can be clicked there.
+    /// Clicks on the centre of an element, once it is clickable.
     pub fn click(&self, selector: &str) {
         wait(&format!("{selector} can be clicked"), || {
             let id = self.element(selector);
@@ -171,13 +171,13 @@ impl Browser {
         self.call(Method::POST, "/actions", &actions);
     }
 
-    /// Draws the mouse from the middle of one element to that of another with the button down.
+    /// Drags with the mouse from the centre of one element to that of another.
     pub fn drag(&self, from: &str, to: &str) {
         self.hold(from, to);
         self.let_go();
     }
 
-    /// The same, and keeps the button down.
+    /// Drags like [`drag`](Self::drag) without releasing the button.
     pub fn hold(&self, from: &str, to: &str) {
         let step = |selector: &str| {
             let origin = json!({ ELEMENT: self.element(selector) });
@@ -187,7 +187,7 @@ impl Browser {
         self.point(&[step(from), down, step(to)]);
     }
 
-    /// Lets the button of the mouse go.
+    /// Releases the mouse button.
     pub fn let_go(&self) {
         self.point(&[json!({ "type": "pointerUp", "button": 0 })]);
     }
@@ -197,7 +197,7 @@ impl Browser {
         self.call(Method::POST, "/actions", &actions);
     }
 
-    /// Turns the wheel over the middle of an element by so many pixels.
+    /// Scrolls over the centre of an element by this many pixels.
     pub fn roll(&self, selector: &str, pixels: i32) {
         let origin = json!({ ELEMENT: self.element(selector) });
         let step = json!({ "type": "scroll", "x": 0, "y": 0, "deltaX": 0, "deltaY": pixels, "duration": 0, "origin": origin });
@@ -205,19 +205,19 @@ impl Browser {
         self.call(Method::POST, "/actions", &actions);
     }
 
-    /// Asks Chromium itself, in the words of its DevTools.
+    /// Sends a Chrome DevTools command.
     pub fn devtools(&self, command: &str, parameters: &Value) -> Value {
         let body = json!({ "cmd": command, "params": parameters });
         self.call(Method::POST, "/goog/cdp/execute", &body)
     }
 
-    /// Lets the page do what it would have to ask for.
+    /// Grants a permission to the page.
     pub fn permit(&self, what: &str) {
         let body = json!({ "descriptor": { "name": what }, "state": "granted" });
         self.call(Method::POST, "/permissions", &body);
     }
 
-    /// Makes a phone of it.
+    /// Emulates a phone.
     pub fn become_a_phone(&self) {
         let phone = json!({ "width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": true });
         self.devtools("Emulation.setDeviceMetricsOverride", &phone);
@@ -242,20 +242,20 @@ impl Browser {
         self.devtools("Page.addScriptToEvaluateOnNewDocument", &script);
     }
 
-    /// Takes the network away.
+    /// Disconnects the network.
     pub fn unplug(&self) {
         self.connect(false);
-        // What is open already would stay so.
+        // Open connections would stay open.
         self.run("for (const stream of streams) stream.abort();");
     }
 
-    /// Gives it back, or takes it from whatever is asked for from now on.
+    /// Enables or disables the network for new requests.
     pub fn connect(&self, on: bool) {
         let conditions = json!({ "offline": !on, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
         self.devtools("Network.emulateNetworkConditions", &conditions);
     }
 
-    /// What has been logged since the last time: `browser` is the console, `performance` what went over the network.
+    /// Log entries since the last call: `browser` for the console, `performance` for network traffic.
     pub fn log(&self, kind: &str) -> Vec<Value> {
         let lines = self.call(Method::POST, "/se/log", &json!({ "type": kind }));
         lines.as_array().unwrap().clone()

@@ -165,7 +165,7 @@ fn f16_games_beyond_grace_period_are_resumed() {
     );
     assert!(signalled_at.elapsed() < seconds(20));
     assert!(
-        bot.log().contains("leaving with 2 games on"),
+        bot.log().contains("exiting with 2 games running"),
         "{}",
         bot.log()
     );

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::memory::{Memory, Offer};
-use crate::config::{Exact, Pattern, Profile, Settings, Side, Variant};
+use crate::config::{ClockSpec, Pattern, Profile, Settings, Side, Variant};
 use crate::lichess::model::{self, Color, ColorChoice, TimeControl, User, Username};
 
 /// So many are looked at before one is challenged: some are not there any more, some are playing.
@@ -74,7 +74,7 @@ pub fn second(
         let bot = roster.bots.iter().find(|bot| bot.username == user)?;
         let is_free = memory.alone_until(&user, offer, now).is_none();
         (is_free && plan.admits(bot, &roster.me)).then(|| Choice {
-            profile: plan.profiles[number].shown(number),
+            profile: plan.profiles[number].display_name(number),
             offer,
             color: wish(color),
             users: vec![bot.username.clone()],
@@ -139,7 +139,7 @@ pub fn choose(
         Side::Random => (ColorChoice::Random, None),
     };
     Ok(Choice {
-        profile: profile.shown(number),
+        profile: profile.display_name(number),
         offer,
         color,
         users: free.iter().map(|bot| bot.username.clone()).collect(),
@@ -152,7 +152,11 @@ impl Plan {
     pub fn of(settings: &Settings) -> Self {
         let (challenge, matchmaking) = (&settings.challenge, &settings.matchmaking);
         let blocked = challenge.block.iter().chain(&matchmaking.block);
-        let sisters = settings.sisters.iter().cloned().map(Pattern::try_from);
+        let sisters = settings
+            .other_accounts
+            .iter()
+            .cloned()
+            .map(Pattern::try_from);
         Self {
             profiles: matchmaking.profiles(),
             blocked: blocked.cloned().chain(sisters.flatten()).collect(),
@@ -197,7 +201,7 @@ impl Plan {
 
 /// The games of a profile. What is not played with a clock was refused with the settings.
 fn offers(profile: &Profile) -> impl Iterator<Item = Offer> {
-    let clocks = profile.clock.iter().copied().map(Exact::time);
+    let clocks = profile.clock.iter().copied().map(ClockSpec::time);
     clocks.flat_map(move |time| {
         let clock = match time {
             TimeControl::Clock { limit, increment } => Some((limit, increment)),
@@ -220,7 +224,7 @@ fn offers(profile: &Profile) -> impl Iterator<Item = Offer> {
 }
 
 /// Whether such a game is over within that time when each side takes as long as Lichess reckons with.
-fn fits(clock: Exact, time: Duration) -> bool {
+fn fits(clock: ClockSpec, time: Duration) -> bool {
     let estimate = clock.time().estimate();
     estimate.is_some_and(|seconds| 2 * Duration::from_secs(seconds.into()) <= time)
 }

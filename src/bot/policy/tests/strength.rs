@@ -1,7 +1,7 @@
 //! How strong games are played, as tables.
 
 use super::*;
-use crate::config::{STRONGEST, WEAKEST};
+use crate::config::{MAX_ELO, MIN_ELO};
 use crate::engine::Elo;
 
 fn skill(text: &str, patch: Value) -> PlayingStrength {
@@ -19,7 +19,7 @@ fn rated(rating: i32, provisional: bool) -> Value {
 
 #[test]
 fn the_configuration_and_the_engine_mean_the_same_levels() {
-    assert_eq!((WEAKEST, STRONGEST), (Elo::MIN.get(), Elo::MAX.get()));
+    assert_eq!((MIN_ELO, MAX_ELO), (Elo::MIN.get(), Elo::MAX.get()));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::bot::account::quota::Entry;
 use crate::bot::commands::{Answer, Reply};
 use crate::bot::shutdown::{ShutdownSignal, Stage};
 use crate::clock;
-use crate::config::Joining;
+use crate::config::ArenaEntry;
 use crate::events::{self, ArenaStage, Event};
 use crate::lichess::model::{Arena, ArenaId, Variant};
 use crate::lichess::retry::{self, RequestKind, Retry};
@@ -88,7 +88,7 @@ struct Memory {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Refusal {
     /// With what we have tried to join.
-    joining: Joining,
+    joining: ArenaEntry,
     /// The reasons against us on its page.
     reasons: Vec<String>,
     /// How often it has refused us.
@@ -99,7 +99,7 @@ struct Refusal {
 
 impl Refusal {
     /// How long to wait before anything is different, if nothing is now. The last try is at the start.
-    fn wait(&self, arena: &Arena, joining: &Joining, now: Instant) -> Option<Duration> {
+    fn wait(&self, arena: &Arena, joining: &ArenaEntry, now: Instant) -> Option<Duration> {
         let starts_in = arena.starts_in?;
         let same = self.reasons == arena.unmet_requirements && self.joining == *joining;
         let left = self.again.saturating_duration_since(now);
@@ -108,7 +108,7 @@ impl Refusal {
     }
 
     /// It has refused us once more.
-    fn next(before: Option<&Self>, arena: &Arena, joining: Joining, now: Instant) -> Self {
+    fn next(before: Option<&Self>, arena: &Arena, joining: ArenaEntry, now: Instant) -> Self {
         let times = before.map_or(0, |before| before.times).saturating_add(1);
         let wait = JOIN_AGAIN * (1 << (times - 1).min(10));
         Self {
@@ -206,7 +206,7 @@ fn are_close(one: SystemTime, other: SystemTime) -> bool {
 pub(super) struct ArenaTask {
     house: AccountContext,
     id: ArenaId,
-    joining: watch::Receiver<Joining>,
+    joining: watch::Receiver<ArenaEntry>,
     words: mpsc::UnboundedSender<Word>,
     /// Who has told us to join and waits for what comes of it.
     reply: Option<Reply>,
@@ -228,7 +228,7 @@ pub(super) struct ArenaTask {
 impl ArenaTask {
     pub fn new(
         house: AccountContext,
-        joining: watch::Receiver<Joining>,
+        joining: watch::Receiver<ArenaEntry>,
         words: mpsc::UnboundedSender<Word>,
         found: bool,
         shown: watch::Sender<Option<events::Arena>>,

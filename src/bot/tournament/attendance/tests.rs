@@ -139,7 +139,7 @@ fn a_slot_is_kept_from_the_start_of_an_arena_that_cannot_be_looked_at() {
 fn an_arena_that_refuses_us_is_joined_again_when_something_is_different() {
     let seconds = Duration::from_secs;
     let now = clock::now();
-    let joining = |text: &str| text.parse::<Joining>().unwrap();
+    let joining = |text: &str| text.parse::<ArenaEntry>().unwrap();
     let first = Refusal::next(None, &arena(), joining("may24bot:wrong"), now);
     let wait =
         |arena: &Arena, with: &str, at: u64| first.wait(arena, &joining(with), now + seconds(at));

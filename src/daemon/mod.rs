@@ -1,4 +1,4 @@
-//! Wiring of the daemon: build everything, signals, systemd, two-stage stop.
+//! Wiring of the daemon: assembly, signals, systemd, two-stage shutdown.
 
 mod accounts;
 
@@ -32,72 +32,72 @@ use crate::store::{self, Recorder};
 use crate::web::{self, Page};
 use accounts::Accounts;
 
-/// Threads that wait for the network; the engine has its own.
-const WORKERS: usize = 2;
+/// Worker threads of the async runtime; the engine has its own threads.
+const NETWORK_THREADS: usize = 2;
 
-/// No daemon runs for longer than this: a hundred years.
-const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+/// A hundred years: blocking threads are never stopped.
+const THREAD_KEEP_ALIVE: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// Where another bot runs on this machine, Lichess gets this long to say who we are before anything is opened.
-const LOOK_WITHIN: Duration = Duration::from_secs(5);
+/// Time limit for the account lookup at startup while another instance runs on this machine.
+const ACCOUNT_LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The records get this long to be written when all else is done.
-const RECORDS_WITHIN: Duration = Duration::from_secs(2);
+/// Time limit for writing the remaining records, and the traces, on shutdown.
+const RECORDS_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why the daemon has stopped, or has not started.
+/// Reason why the daemon stopped or did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no token.
+    /// No token is configured.
     #[error(
         "no token: put it into the environment variable LICHESS_TOKEN, or into a file that lichess.token_file names; \
-         a systemd service finds its credential `token` by itself (LoadCredential=token:{})",
+         a systemd service uses its credential `token` automatically (LoadCredential=token:{})",
         config::SERVICE_TOKEN
     )]
     NoToken,
     /// The token cannot be read.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// That of one of several accounts cannot.
+    /// The token of one of several accounts cannot be read.
     #[error("{account}: {error}")]
-    TokenOf {
-        /// Whose.
+    AccountToken {
+        /// The account.
         account: String,
-        /// Why.
+        /// The cause.
         error: TokenError,
     },
-    /// The server's address cannot be used.
+    /// `lichess.url` is invalid.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    /// A rehearsal is no way to play with others.
+    /// Fault injection is allowed only against a simulator on this machine.
     #[error(
-        "--time-scale, --engine-panics and --account-panics are for rehearsals on a simulator on this machine, and \
+        "--time-scale, --engine-panics and --account-panics are for tests against a simulator on this machine, but \
          lichess.url is {0}"
     )]
-    Rehearsal(Endpoint),
-    /// The client cannot be made.
+    FaultInjection(Endpoint),
+    /// The client cannot be created.
     #[error("cannot set up the connection to Lichess: {0}")]
     Client(lichess::Error),
-    /// A book cannot be used.
+    /// A book cannot be opened.
     #[error("book {}: {error}", path.display())]
     Book {
-        /// Which one.
+        /// Its file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: book::Error,
     },
-    /// The bot has given up.
+    /// An account stopped with an error.
     #[error(transparent)]
     Bot(#[from] bot::Error),
-    /// The system does not give us what we need.
+    /// A system resource is missing.
     #[error("cannot start")]
     System(#[from] io::Error),
-    /// A part has failed that never should.
-    #[error("the bot has failed")]
+    /// A task panicked.
+    #[error("the bot failed")]
     Panic(#[from] tokio::task::JoinError),
 }
 
 impl Error {
-    /// What the process says to whoever supervises it.
+    /// Exit code of the process: 1, 69 (another instance), 77 (token rejected) or 78 (configuration).
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Bot(bot::Error::AnotherInstance(_) | bot::Error::RunsAlready { .. }) => 69,
@@ -105,9 +105,9 @@ impl Error {
             Self::NoToken
             | Self::Bot(bot::Error::SomebodyElse { .. })
             | Self::Token(_)
-            | Self::TokenOf { .. }
+            | Self::AccountToken { .. }
             | Self::Endpoint(_)
-            | Self::Rehearsal(_)
+            | Self::FaultInjection(_)
             | Self::Client(lichess::Error::CaFile { .. })
             | Self::Book { .. } => 78,
             Self::Client(_) | Self::System(_) | Self::Panic(_) => 1,
@@ -115,41 +115,40 @@ impl Error {
     }
 }
 
-/// What is otherwise than in earnest, on a simulator.
+/// Fault injection and time scale, for tests against a simulator.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Rehearsal {
-    /// The clock runs as many times faster than the wall.
+pub struct FaultInjection {
+    /// The factor by which the clock runs faster than wall time.
     pub time_scale: Option<clock::TimeScale>,
-    /// Every search fails after so many nodes.
+    /// Every search panics after this many nodes.
     pub engine_panics: Option<u64>,
-    /// The loop of the first account fails once, after so many beats.
+    /// The task of the first account panics once, after this many heartbeats.
     pub account_panics: Option<u64>,
 }
 
-impl Rehearsal {
-    /// Before anything is measured.
-    fn begin(&self, settings: &Settings) -> Result<(), Error> {
+impl FaultInjection {
+    /// Sets the time scale; call it before any time is measured.
+    fn apply(&self, settings: &Settings) -> Result<(), Error> {
         let endpoint = settings.lichess.endpoint()?;
         let fails = self.engine_panics.is_some() || self.account_panics.is_some();
-        let in_earnest = self.time_scale.is_none() && !fails;
-        if !in_earnest && !endpoint.is_local() {
-            return Err(Error::Rehearsal(endpoint));
+        let is_default = self.time_scale.is_none() && !fails;
+        if !is_default && !endpoint.is_local() {
+            return Err(Error::FaultInjection(endpoint));
         }
         self.time_scale.into_iter().for_each(clock::set_scale);
         Ok(())
     }
 }
 
-/// Plays on Lichess until told to stop by SIGTERM or Ctrl-C: the first finishes the games within the grace, the
-/// second leaves at once. The settings are read again from the sources when that is asked for. With `moves` those of all
-/// games are printed.
+/// Plays on Lichess until SIGTERM or Ctrl-C. The first signal lets running games finish within the grace period, the second
+/// exits at once. Settings are reloaded from `sources` on request. `moves` prints the moves of all games.
 pub fn run(
     settings: Settings,
     sources: Sources,
-    rehearsal: Rehearsal,
+    faults: FaultInjection,
     moves: bool,
 ) -> Result<(), Error> {
-    rehearsal.begin(&settings)?;
+    faults.apply(&settings)?;
     for warning in &settings.warnings {
         warn!("{warning}");
     }
@@ -160,12 +159,12 @@ pub fn run(
     }
     let mut parts = assemble_all(&settings, &sources, &events)?;
     if let Some(first) = parts.first_mut() {
-        if let Some(nodes) = rehearsal.engine_panics {
+        if let Some(nodes) = faults.engine_panics {
             let after = plural::count(nodes, "node", "nodes");
-            warn!("a rehearsal: every search of the engine fails after {after}");
+            warn!("fault injection: every search of the engine panics after {after}");
             first.engine.inject_panic_after(nodes);
         }
-        first.rehearsed_failure = rehearsal.account_panics;
+        first.rehearsed_failure = faults.account_panics;
     }
     let runtime = runtime()?;
     let outcome = runtime.block_on(supervise(parts, &settings, events));
@@ -173,17 +172,17 @@ pub fn run(
     outcome
 }
 
-/// The most threads for what waits for disks and name servers; they stay once they are there.
-const BLOCKING_THREADS: usize = 64;
+/// Limit on threads for blocking operations.
+const MAX_BLOCKING_THREADS: usize = 64;
 
-/// What the daemon runs on. A thread for what waits for disks and name servers is there from the start, and stays: where the
-/// system gives us no more of them, that one does it all.
+/// Builds the runtime. One blocking thread is started at once and kept, so that blocking operations work even if the system
+/// refuses further threads.
 fn runtime() -> Result<Runtime, Error> {
     let runtime = runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
+        .worker_threads(NETWORK_THREADS)
         .thread_name("network")
-        .thread_keep_alive(FOR_EVER)
-        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_keep_alive(THREAD_KEEP_ALIVE)
+        .max_blocking_threads(MAX_BLOCKING_THREADS)
         .enable_all()
         .build()?;
     runtime.block_on(async { spawn_blocking(|| ()).await })?;
@@ -194,7 +193,7 @@ fn runtime() -> Result<Runtime, Error> {
 fn token(settings: &Settings) -> Result<Token, Error> {
     let source = settings.token.as_ref().ok_or(Error::NoToken)?;
     let token = source.read().map_err(|error| match &settings.name {
-        Some(account) => Error::TokenOf {
+        Some(account) => Error::AccountToken {
             account: account.clone(),
             error,
         },
@@ -209,7 +208,7 @@ fn token(settings: &Settings) -> Result<Token, Error> {
     Ok(token)
 }
 
-/// Builds the parts of all accounts: one engine, one set of books and one line to Lichess for all of them.
+/// Builds the parts of all accounts, which share the engine, the books and the connections to Lichess.
 fn assemble_all(
     settings: &Arc<Settings>,
     sources: &Sources,
@@ -226,10 +225,10 @@ fn assemble_all(
         parts.ledger = bot::accepted_log_file(&account);
         parts.orders = bot::overrides_file(&account);
         let mut sources = sources.clone();
-        // That file and no other: without it the defaults would come into force.
+        // Reload the same file: without it the defaults would apply.
         sources.file = settings.file.clone();
-        parts.reread = Some(rereader(sources, account.name.clone()));
-        parts.elsewhere = Some(elsewhere(settings));
+        parts.reread = Some(settings_reloader(sources, account.name.clone()));
+        parts.elsewhere = Some(instance_lookup(settings));
         if let Some(name) = &account.name {
             parts.events = events.within(name);
         }
@@ -239,7 +238,7 @@ fn assemble_all(
     Ok(all)
 }
 
-/// Builds a bot's parts as the settings say.
+/// Builds the parts of a bot from the settings.
 pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<BotParts, Error> {
     let endpoint = settings.lichess.endpoint()?;
     let client = Client::new(&endpoint, token, None).map_err(Error::Client)?;
@@ -247,30 +246,30 @@ pub fn assemble(settings: &Arc<Settings>, token: Token, events: Bus) -> Result<B
         hash_mib: settings.engine.hash_mib,
         threads: settings.engine.thread_count(),
     });
-    let books = shelf(settings)?;
+    let books = book_set(settings)?;
     Ok(BotParts::new(client, engine, books, settings, events))
 }
 
-/// Reads the settings of an account from the file that is in force, and lets systemd know of it. Where there was none, one
-/// is looked for, and is the one in force from then on.
-fn rereader(sources: Sources, account: Option<String>) -> ReloadSettings {
+/// Returns a function that reloads the settings of an account and notifies systemd. If no file was loaded before, it searches
+/// for one and uses that from then on.
+fn settings_reloader(sources: Sources, account: Option<String>) -> ReloadSettings {
     let sources = Mutex::new(sources);
     Arc::new(move || {
         let mut sources = sources.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut begin = vec![NotifyState::Reloading];
-        // systemd from 253 on wants to know when.
-        begin.extend(NotifyState::monotonic_usec_now().ok());
-        notify(&begin);
+        let mut states = vec![NotifyState::Reloading];
+        // Needed by systemd 253 and later.
+        states.extend(NotifyState::monotonic_usec_now().ok());
+        notify(&states);
         let read = Settings::load(&sources);
         notify(&[NotifyState::Ready]);
         let read = read?;
         sources.file.clone_from(&read.file);
-        Ok(read.anew_for(account.as_deref()))
+        Ok(read.reloaded_for(account.as_deref()))
     })
 }
 
-/// Asks the other processes of this machine that have a control socket which of them plays an account.
-fn elsewhere(settings: &Settings) -> Elsewhere {
+/// Returns a function that finds the other process on this machine that plays an account, by its control socket.
+fn instance_lookup(settings: &Settings) -> Elsewhere {
     let socket = settings.daemon.socket.clone();
     let server = settings.lichess.url.to_string();
     Arc::new(move |account| {
@@ -281,7 +280,8 @@ fn elsewhere(settings: &Settings) -> Elsewhere {
     })
 }
 
-fn shelf(settings: &Settings) -> Result<BookSet, Error> {
+/// Opens the configured books.
+fn book_set(settings: &Settings) -> Result<BookSet, Error> {
     let wanted = &settings.book;
     if !settings.has_books() {
         return Ok(BookSet::empty());
@@ -311,7 +311,7 @@ fn shelf(settings: &Settings) -> Result<BookSet, Error> {
     Ok(BookSet::new(books, choice, wanted.max_ply as usize))
 }
 
-/// Runs the bot, hands signals on to it, and tells systemd how it is doing.
+/// Runs the bot, forwards signals to it, and reports its status to systemd.
 async fn supervise(
     mut parts: Vec<BotParts>,
     settings: &Settings,
@@ -320,15 +320,15 @@ async fn supervise(
     let daemon = &settings.daemon;
     let grace = daemon.grace();
     let mut signals = Signals::new()?;
-    refuse_second(&parts, settings).await?;
+    refuse_second_instance(&parts, settings).await?;
     let (mut accounts, stops) = Accounts::assemble(&mut parts, events.clone());
-    let mut windows = windows(&parts, daemon, &accounts, &events).await;
+    let mut monitoring = monitoring(&parts, daemon, &accounts, &events).await;
     let mut reloads = JoinSet::new();
-    // Told by a signal that it is to stop, and not only by the operator to drain.
-    let mut told = false;
+    // A signal asked for the shutdown, not only the operator for a drain.
+    let mut is_stopping = false;
     let (recorder, records) = recorder(settings, &events).unzip();
     let (traces, handle) = traces(settings).unzip();
-    // No handle but theirs: with the last one of them the traces end.
+    // Only the accounts hold handles, so that the recorder ends with the last account.
     if let Some(handle) = handle {
         for parts in &mut parts {
             parts.traces = handle.clone();
@@ -341,7 +341,7 @@ async fn supervise(
     accounts.start(parts, stops);
     let mut watchdog = Watchdog::new();
     let mut deadline = None;
-    // Ready without waiting for Lichess: an outage there is no reason to fail our start.
+    // Ready without waiting for Lichess: an outage must not make the start fail.
     notify(&[
         NotifyState::Ready,
         NotifyState::Status("connecting to Lichess"),
@@ -350,7 +350,7 @@ async fn supervise(
         tokio::select! {
             next = accounts.next() => {
                 let Some(outcome) = next else {
-                    tell(&accounts);
+                    notify_status(&accounts);
                     continue;
                 };
                 notify(&[NotifyState::Stopping]);
@@ -358,51 +358,51 @@ async fn supervise(
                     page.close().await;
                 }
                 if let Some(traces) = traces {
-                    traces.finish(RECORDS_WITHIN).await;
+                    traces.finish(RECORDS_FLUSH_TIMEOUT).await;
                 }
                 if let Some(recorder) = recorder {
-                    recorder.finish(RECORDS_WITHIN).await;
+                    recorder.finish(RECORDS_FLUSH_TIMEOUT).await;
                 }
                 return outcome;
             }
-            word = signals.next() => match word {
-                Word::Reload => {
-                    info!("SIGHUP: reading the settings anew");
+            event = signals.next() => match event {
+                SignalEvent::Reload => {
+                    info!("SIGHUP: reloading the settings");
                     let ends = accounts.ends.clone();
                     reloads.spawn(async move { ends.answer(None, Request::Reload).await });
                 }
-                Word::Stop if std::mem::replace(&mut told, true) => leave(&accounts),
-                Word::Stop => {
-                    info!("stopping: running games get {grace:.0?} to finish; once more to leave at once");
+                SignalEvent::Stop if std::mem::replace(&mut is_stopping, true) => exit_now(&accounts),
+                SignalEvent::Stop => {
+                    info!("stopping: finishing running games (at most {grace:.0?}); signal again to exit now");
                     accounts.drain();
                     deadline = Some(clock::wall_deadline(grace));
                     notify(&[NotifyState::Stopping]);
-                    tell(&accounts);
+                    notify_status(&accounts);
                 }
             },
-            // The bot has logged what came of it, if it was there to hear it.
+            // The accounts log the result themselves.
             Some(reloaded) = reloads.join_next() => {
                 if let Ok(Answer::Error(why)) = reloaded {
                     debug!("not reloaded: {why}");
                 }
             }
             () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
-                leave(&accounts);
+                exit_now(&accounts);
                 deadline = None;
             }
             () = watchdog.due() => watchdog.feed(accounts.beats()),
-            Some(closed) = windows.join_next() => {
+            Some(closed) = monitoring.join_next() => {
                 if let Err(error) = closed {
-                    warn!("one of the ways to look at this daemon is gone: {error}");
+                    warn!("control socket or metrics task failed: {error}");
                 }
             }
         }
     }
 }
 
-/// Fails where another process of this machine plays all of the accounts already, before it is said that the page and the
-/// socket are taken. Where Lichess does not say now whose a token is, each account looks again when it knows that.
-async fn refuse_second(parts: &[BotParts], settings: &Settings) -> Result<(), Error> {
+/// Fails if another process on this machine already plays all accounts, before the addresses of the page and the socket are
+/// found in use. If the owner of a token cannot be determined now, the account repeats this check after login.
+async fn refuse_second_instance(parts: &[BotParts], settings: &Settings) -> Result<(), Error> {
     let server = settings.lichess.url.to_string();
     let socket = settings.daemon.socket.clone();
     let mut others = spawn_blocking(move || control::statuses(socket.as_deref())).await?;
@@ -414,7 +414,7 @@ async fn refuse_second(parts: &[BotParts], settings: &Settings) -> Result<(), Er
     for part in parts {
         let account = match &part.settings.name {
             Some(name) => Username::new(name),
-            None => match clock::timeout(LOOK_WITHIN, part.client.account()).await {
+            None => match clock::timeout(ACCOUNT_LOOKUP_TIMEOUT, part.client.account()).await {
                 Ok(Ok(user)) => user.username,
                 _ => return Ok(()),
             },
@@ -429,27 +429,27 @@ async fn refuse_second(parts: &[BotParts], settings: &Settings) -> Result<(), Er
     second.map_or(Ok(()), |second| Err(second.into()))
 }
 
-/// Opens what lets others see how the bot is doing. None of it is worth not playing for.
-async fn windows(
+/// Starts the metrics tasks and the control socket. Their failure does not stop the bot.
+async fn monitoring(
     parts: &[BotParts],
     daemon: &config::Daemon,
     accounts: &Accounts,
     events: &Bus,
 ) -> JoinSet<()> {
-    let mut windows = JoinSet::new();
-    windows.spawn(accounts.metrics.clone().follow(events.subscribe()));
-    // An account of several is counted by itself, too.
+    let mut monitoring = JoinSet::new();
+    monitoring.spawn(accounts.metrics.clone().follow(events.subscribe()));
+    // With several accounts, each has its own metrics too.
     for parts in parts.iter().filter(|parts| parts.settings.name.is_some()) {
         let metrics = parts.metrics.clone();
-        windows.spawn(metrics.follow(parts.events.subscribe()));
+        monitoring.spawn(metrics.follow(parts.events.subscribe()));
     }
     let path = daemon.socket.clone().unwrap_or_else(control::default_path);
     let socket = control::Server::bind(&path).await;
-    windows.spawn(control::keep(path, socket, accounts.ends.clone()));
-    windows
+    monitoring.spawn(control::keep(path, socket, accounts.ends.clone()));
+    monitoring
 }
 
-/// Opens the page. It is not worth not playing for either.
+/// Opens the page. Its failure does not stop the bot.
 fn page(
     accounts: &Accounts,
     settings: &Settings,
@@ -461,7 +461,7 @@ fn page(
         events: events.subscribe(),
         metrics: accounts.metrics.clone(),
         records,
-        play: guest(settings),
+        play: page_player(settings),
         orders: Some(web::Orders {
             ends: accounts.ends.clone(),
             given: web::ALL_ORDERS,
@@ -473,7 +473,7 @@ fn page(
     });
     let page = page.ok()?;
     info!("/metrics and /healthz are on http://{}", page.address());
-    // The key lasts over restarts, and the log goes where others may read it.
+    // The key stays valid across restarts and the log may be readable by others, so the key is not logged.
     info!(
         "the page: {}; knightwatch page prints the address with its key",
         page.open_url()
@@ -485,7 +485,7 @@ fn page(
     Some(page)
 }
 
-/// Where the key of the page is kept: beside the records, one for each server. `None` where nothing can be kept.
+/// The file of the page key: in the directory of the records, one for each server. `None` without such a directory.
 fn page_key(settings: &Settings) -> Option<PathBuf> {
     let chosen = settings.records.directory.clone();
     let directory = chosen.or_else(|| settings.data_directory())?;
@@ -493,15 +493,15 @@ fn page_key(settings: &Settings) -> Option<PathBuf> {
     Some(directory.join(name))
 }
 
-/// Who plays on the page, where that is a user of a simulator.
-fn guest(settings: &Settings) -> Option<web::Play> {
+/// The user who plays on the page, which must be a user of a simulator.
+fn page_player(settings: &Settings) -> Option<web::Play> {
     let name = &settings.web.play_as;
     if name.is_empty() {
         return None;
     }
     let token: Token = sim::token_of(name).parse().ok()?;
     let client = Client::new(&settings.lichess.endpoint().ok()?, token, None)
-        .inspect_err(|error| warn!("nobody can play on the page: {error}"))
+        .inspect_err(|error| warn!("play on the page is disabled: {error}"))
         .ok()?;
     let pass = move |call: web::Call| {
         let client = client.clone();
@@ -519,7 +519,7 @@ fn guest(settings: &Settings) -> Option<web::Play> {
     })
 }
 
-/// Begins to keep records, where they are wanted, and says where. They are not worth not playing for either.
+/// Starts the recorder, if enabled. Its failure does not stop the bot.
 fn recorder(settings: &Settings, events: &Bus) -> Option<(Recorder, PathBuf)> {
     let (records, server) = (&settings.records, &settings.lichess.url);
     if !records.enabled {
@@ -528,11 +528,11 @@ fn recorder(settings: &Settings, events: &Bus) -> Option<(Recorder, PathBuf)> {
     let usual = || settings.data_directory();
     let directory = records.directory.clone().or_else(usual);
     let Some(directory) = directory else {
-        warn!("no records are kept: there is no home directory; name one in records.directory");
+        warn!("records are disabled: there is no home directory; set records.directory");
         return None;
     };
     let file = store::file_in(&directory, &settings.lichess.server_name());
-    info!("records are kept in {}", file.display());
+    info!("records are stored in {}", file.display());
     let grouping = match records.pgn {
         PgnFiles::None => None,
         PgnFiles::Game => Some(store::Grouping::Game),
@@ -541,7 +541,7 @@ fn recorder(settings: &Settings, events: &Bus) -> Option<(Recorder, PathBuf)> {
         PgnFiles::All => Some(store::Grouping::All),
     };
     let options = store::Options {
-        // With those of other servers the PGN would be mixed up.
+        // One directory for each server.
         files: grouping.map(|grouping| store::PgnFiles {
             directory: file.with_extension("pgn"),
             grouping,
@@ -554,22 +554,22 @@ fn recorder(settings: &Settings, events: &Bus) -> Option<(Recorder, PathBuf)> {
         server: server.to_string(),
     };
     let recorder = Recorder::start(options, events.subscribe())
-        .inspect_err(|error| warn!("no records are kept: {error}"));
+        .inspect_err(|error| warn!("records are disabled: {error}"));
     Some((recorder.ok()?, file))
 }
 
-/// Tells which games a file of records has as still on.
+/// Returns a function that lists the unfinished games in the records.
 fn left_open(file: PathBuf) -> bot::UnfinishedGames {
     Arc::new(move |account| {
         let ids = store::Reader::open(&file).and_then(|reader| reader.unfinished_games(account));
         ids.unwrap_or_else(|error| {
-            info!("how games ended meanwhile is not asked: {error}");
+            info!("cannot read unfinished games, their results are not looked up: {error}");
             Vec::new()
         })
     })
 }
 
-/// Begins to keep traces, where they are wanted.
+/// Starts the trace recorder, if enabled.
 fn traces(settings: &Settings) -> Option<(trace::Recorder, Traces)> {
     let keep = settings.records.traces;
     if !settings.records.enabled || keep == 0 {
@@ -577,32 +577,32 @@ fn traces(settings: &Settings) -> Option<(trace::Recorder, Traces)> {
     }
     let directory = trace::directory(settings)?;
     trace::Recorder::start(trace::Options { directory, keep })
-        .inspect_err(|error| warn!("no traces are kept: {error}"))
+        .inspect_err(|error| warn!("traces are disabled: {error}"))
         .ok()
 }
 
-fn leave(accounts: &Accounts) {
-    let games = accounts.leave();
+fn exit_now(accounts: &Accounts) {
+    let games = accounts.exit_now();
     if games > 0 {
         let (games, they) = (
             plural::count(games, "game", "games"),
             if games == 1 { "it is" } else { "they are" },
         );
-        warn!("leaving with {games} on: {they} taken up again at the next start");
+        warn!("exiting with {games} running: {they} resumed at the next start");
     }
 }
 
-/// The signals that we listen to.
+/// Handlers of SIGTERM, SIGINT and SIGHUP.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
-    /// We were started in a terminal, whose end says SIGHUP too.
+    /// The process was started in a terminal, which sends SIGHUP when it is closed.
     terminal: bool,
 }
 
-/// What a signal says.
-enum Word {
+/// The meaning of a received signal.
+enum SignalEvent {
     Stop,
     Reload,
 }
@@ -617,36 +617,34 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Word {
+    async fn next(&mut self) -> SignalEvent {
         tokio::select! {
-            _ = self.terminate.recv() => Word::Stop,
-            _ = self.interrupt.recv() => Word::Stop,
+            _ = self.terminate.recv() => SignalEvent::Stop,
+            _ = self.interrupt.recv() => SignalEvent::Stop,
             _ = self.hangup.recv() => match self.terminal && !io::stdin().is_terminal() {
-                true => Word::Stop,
-                false => Word::Reload,
+                true => SignalEvent::Stop,
+                false => SignalEvent::Reload,
             },
         }
     }
 }
 
-/// One line for `systemctl status`.
-fn tell(accounts: &Accounts) {
-    notify(&[NotifyState::Status(&accounts.line())]);
+/// Updates the status line of `systemctl status`.
+fn notify_status(accounts: &Accounts) {
+    notify(&[NotifyState::Status(&accounts.status_line())]);
 }
 
-/// Without systemd this does nothing. A socket that does not work is logged once.
+/// Notifies systemd; does nothing without it. A failure is logged once.
 fn notify(state: &[NotifyState]) {
     static BROKEN: AtomicBool = AtomicBool::new(false);
     let outcome = sd_notify::notify(state);
     let before = BROKEN.swap(outcome.is_err(), Ordering::Relaxed);
     if let (Err(error), false) = (outcome, before) {
-        warn!(
-            "cannot tell systemd how we are, which it may end us for: {error}; see NOTIFY_SOCKET"
-        );
+        warn!("cannot notify systemd, which may kill this process: {error}; see NOTIFY_SOCKET");
     }
 }
 
-/// Tells systemd that the loops of all accounts are alive, not merely that the process is.
+/// The systemd watchdog: notified only while the loops of all accounts make progress.
 struct Watchdog {
     tick: Option<tokio::time::Interval>,
     last: Vec<u64>,
@@ -654,7 +652,7 @@ struct Watchdog {
 
 impl Watchdog {
     fn new() -> Self {
-        let tick = sd_notify::watchdog_enabled().map(|patience| interval(patience / 3));
+        let tick = sd_notify::watchdog_enabled().map(|timeout| interval(timeout / 3));
         let last = Vec::new();
         Self { tick, last }
     }
@@ -669,7 +667,7 @@ impl Watchdog {
     }
 
     fn feed(&mut self, beats: Vec<u64>) {
-        // One that has ended is missing, which is a change too.
+        // An account that stopped is missing, which is a change too.
         let same = |(now, before): (&u64, &u64)| now == before;
         let silent = beats.len() == self.last.len() && beats.iter().zip(&self.last).any(same);
         if !silent {

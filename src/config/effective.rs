@@ -1,11 +1,11 @@
-//! What is in force and where each value was written, for `knightwatch config`.
+//! Effective settings with the source of each value, for `knightwatch config`.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 use toml::{Table, Value};
 
-use super::diff::{harmless, is_empty};
+use super::diff::{is_empty, redacted};
 use super::layers::Layer;
 use super::problem::Place;
 use super::{
@@ -13,44 +13,44 @@ use super::{
 };
 use crate::lichess::model::address::{self, Page};
 
-/// The column of the comments, where the values leave room for it.
-const COMMENTS: usize = 44;
+/// The column at which comments begin, unless the value is longer.
+const COMMENT_COLUMN: usize = 44;
 
-/// All settings in the form of a configuration file, each with the place where it was written. Passwords are hidden, and the
-/// token is never among the settings. `account` is the one that is meant, where there are several; without it what is the same
-/// for all is shown, and what each has of its own.
+/// All settings in the form of a configuration file, each with its source. Passwords are hidden; the token is never shown.
+///
+/// `account` selects one of several accounts. Without it, the common settings and the overrides of each account are shown.
 ///
 /// # Errors
 /// As [`Settings::load`], and when there is no such account.
-pub fn in_force(sources: &Sources, account: Option<&str>) -> Result<String, Error> {
+pub fn effective_text(sources: &Sources, account: Option<&str>) -> Result<String, Error> {
     let Layered {
         settings,
         layers,
         accounts,
     } = Layered::read(sources)?;
     let mut layers: Vec<&Layer> = layers.iter().collect();
-    let mut text = head(&settings);
+    let mut text = header(&settings);
     let several = !accounts.is_empty();
     let settings = match account {
         Some(name) => {
-            let settings = settings.of_account(Some(name))?;
+            let settings = settings.for_account(Some(name))?;
             let name = address::id(name, Page::User);
-            let is_it = |one: &&account::Written| {
+            let has_name = |one: &&account::RawAccount| {
                 let called = one.name.as_deref().unwrap_or_default();
                 called.eq_ignore_ascii_case(name)
             };
-            // Over the file, and below the environment.
-            let own = accounts.iter().find(is_it);
+            // Above the file, below the environment.
+            let own = accounts.iter().find(has_name);
             let at = layers.len().min(1);
             layers.splice(at..at, own.map(|own| &own.layer));
             settings
         }
         None => settings,
     };
-    sections(&settings, &layers, &mut text);
+    write_sections(&settings, &layers, &mut text);
     if several && account.is_none() {
         for own in &accounts {
-            of_account(own, &mut text);
+            write_account(own, &mut text);
         }
     } else {
         let _ = writeln!(text, "\n# the token: {}", token(settings.token.as_ref()));
@@ -58,12 +58,13 @@ pub fn in_force(sources: &Sources, account: Option<&str>) -> Result<String, Erro
     Ok(text)
 }
 
-fn head(settings: &Settings) -> String {
+fn header(settings: &Settings) -> String {
     let file = match &settings.file {
         Some(file) => file.display().to_string(),
         None => "no file".to_owned(),
     };
-    let mut text = format!("# each over the one before: defaults, {file}, environment, --set\n");
+    let mut text =
+        format!("# later sources override earlier ones: defaults, {file}, environment, --set\n");
     for warning in &settings.warnings {
         let _ = writeln!(text, "# warning: {warning}");
     }
@@ -79,13 +80,13 @@ fn token(source: Option<&TokenSource>) -> String {
     }
 }
 
-fn sections(settings: &Settings, layers: &[&Layer], text: &mut String) {
+fn write_sections(settings: &Settings, layers: &[&Layer], text: &mut String) {
     let table = table_of(settings);
     for section in schema::sections() {
         if *section == "rule" {
             let places = rule_places(settings, layers);
             for (rule, place) in settings.rule.iter().zip(places) {
-                list_item("rule", &table_of(rule), &place, text);
+                write_list_item("rule", &table_of(rule), &place, text);
             }
             continue;
         }
@@ -96,20 +97,20 @@ fn sections(settings: &Settings, layers: &[&Layer], text: &mut String) {
             }
             let place = place_of(section, &[key], layers);
             match table.get(*section).and_then(|keys| keys.get(*key)) {
-                Some(value) => line(key, &harmless(section, key, value), &place, text),
-                None => line(&format!("# {key}"), "not set", &Place::Nowhere, text),
+                Some(value) => write_line(key, &redacted(section, key, value), &place, text),
+                None => write_line(&format!("# {key}"), "not set", &Place::Nowhere, text),
             }
         }
         if *section == "matchmaking" {
             let place = place_of(section, &[schema::PROFILE], layers);
             for profile in &settings.matchmaking.profile {
-                list_item("matchmaking.profile", &table_of(profile), &place, text);
+                write_list_item("matchmaking.profile", &table_of(profile), &place, text);
             }
         }
     }
 }
 
-/// Where the rules were written, in their order: those of an account come before those of all.
+/// The places of the rules, in their order: those of an account come before the common ones.
 fn rule_places(settings: &Settings, layers: &[&Layer]) -> Vec<Place> {
     let places = |layer: &&Layer| -> Vec<Place> {
         let rules = layer.rules.iter();
@@ -122,10 +123,10 @@ fn rule_places(settings: &Settings, layers: &[&Layer]) -> Vec<Place> {
     each.concat()
 }
 
-fn of_account(own: &account::Written, text: &mut String) {
+fn write_account(own: &account::RawAccount, text: &mut String) {
     let _ = writeln!(text, "\n[[account]]");
     let name = own.name.clone().unwrap_or_default();
-    line(
+    write_line(
         "name",
         &Value::from(name.as_str()).to_string(),
         &own.place,
@@ -133,28 +134,28 @@ fn of_account(own: &account::Written, text: &mut String) {
     );
     for leaf in &own.layer.leaves {
         let key = format!("{}.{}", leaf.section, leaf.key);
-        let value = harmless(leaf.section, leaf.key, &leaf.value);
-        line(&key, &value, &leaf.place, text);
+        let value = redacted(leaf.section, leaf.key, &leaf.value);
+        write_line(&key, &value, &leaf.place, text);
     }
     for rule in &own.layer.rules {
-        list_item("account.rule", &rule.table, &rule.place, text);
+        write_list_item("account.rule", &rule.table, &rule.place, text);
     }
     let _ = writeln!(
         text,
-        "# all that is in force for it: knightwatch config --account {name}"
+        "# all settings of this account: knightwatch config --account {name}"
     );
 }
 
-fn list_item(heading: &str, table: &Table, place: &Place, text: &mut String) {
-    let _ = writeln!(text, "\n[[{heading}]]  # {}", place.in_words());
+fn write_list_item(heading: &str, table: &Table, place: &Place, text: &mut String) {
+    let _ = writeln!(text, "\n[[{heading}]]  # {}", place.describe());
     for (key, value) in table.iter().filter(|(_, value)| !is_empty(value)) {
-        let _ = writeln!(text, "{key} = {}", harmless("", key, value));
+        let _ = writeln!(text, "{key} = {}", redacted("", key, value));
     }
 }
 
-fn line(key: &str, value: &str, place: &Place, text: &mut String) {
+fn write_line(key: &str, value: &str, place: &Place, text: &mut String) {
     let setting = format!("{key} = {value}");
-    let _ = writeln!(text, "{setting:<COMMENTS$}  # {}", place.in_words());
+    let _ = writeln!(text, "{setting:<COMMENT_COLUMN$}  # {}", place.describe());
 }
 
 fn table_of<T: Serialize>(what: &T) -> Table {

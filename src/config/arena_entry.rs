@@ -1,4 +1,4 @@
-//! An arena to take part in, as it is written in the configuration.
+//! Arenas and teams to join, as written in the configuration.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 use crate::lichess::model::ArenaId;
 use crate::lichess::model::address::{self, Page};
 
-/// `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
+/// An arena to join: `ID`, `ID:PASSWORD`, `ID@TEAM` or `ID@TEAM:PASSWORD`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Joining {
-    /// The last part of the arena's address.
+pub struct ArenaEntry {
+    /// The id, the last part of the address of the arena.
     pub id: ArenaId,
-    /// For which team, in a battle of teams.
+    /// The team to play for, in a team battle.
     pub team: Option<String>,
-    /// What a private arena asks for.
+    /// The password of a private arena.
     pub password: Option<String>,
 }
 
-impl FromStr for Joining {
+impl FromStr for ArenaEntry {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -54,7 +54,7 @@ impl FromStr for Joining {
     }
 }
 
-impl TryFrom<String> for Joining {
+impl TryFrom<String> for ArenaEntry {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -62,30 +62,30 @@ impl TryFrom<String> for Joining {
     }
 }
 
-impl From<Joining> for String {
-    fn from(joining: Joining) -> Self {
-        let team = joining.team.map(|team| format!("@{team}"));
-        let password = joining.password.map(|password| format!(":{password}"));
+impl From<ArenaEntry> for String {
+    fn from(arena_entry: ArenaEntry) -> Self {
+        let team = arena_entry.team.map(|team| format!("@{team}"));
+        let password = arena_entry.password.map(|password| format!(":{password}"));
         format!(
             "{}{}{}",
-            joining.id,
+            arena_entry.id,
             team.unwrap_or_default(),
             password.unwrap_or_default()
         )
     }
 }
 
-/// A team whose arenas we take part in: `TEAM` or `TEAM:PASSWORD`.
+/// A team whose arenas are joined: `TEAM` or `TEAM:PASSWORD`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Membership {
-    /// The last part of the team's address.
+pub struct TeamEntry {
+    /// The id, the last part of the address of the team.
     pub team: String,
-    /// What it asks those for who want to be in it.
+    /// The password needed to join the team.
     pub password: Option<String>,
 }
 
-impl TryFrom<String> for Membership {
+impl TryFrom<String> for TeamEntry {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -111,15 +111,15 @@ impl TryFrom<String> for Membership {
     }
 }
 
-impl From<Membership> for String {
-    fn from(membership: Membership) -> Self {
-        let password = membership.password.map(|password| format!(":{password}"));
-        membership.team + &password.unwrap_or_default()
+impl From<TeamEntry> for String {
+    fn from(entry: TeamEntry) -> Self {
+        let password = entry.password.map(|password| format!(":{password}"));
+        entry.team + &password.unwrap_or_default()
     }
 }
 
 /// Without the password.
-impl fmt::Debug for Membership {
+impl fmt::Debug for TeamEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.team)?;
         match self.password {
@@ -130,7 +130,7 @@ impl fmt::Debug for Membership {
 }
 
 /// Without the password.
-impl fmt::Debug for Joining {
+impl fmt::Debug for ArenaEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.id)?;
         if let Some(team) = &self.team {
@@ -148,8 +148,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_team_with_and_without_its_secret() {
-        let read = |text: &str| Membership::try_from(text.to_owned());
+    fn team_entry_with_password_round_trips() {
+        let read = |text: &str| TeamEntry::try_from(text.to_owned());
         let open = read("our-team").unwrap();
         assert_eq!((open.team.as_str(), open.password), ("our-team", None));
         let closed = read("our-team:a:b").unwrap();
@@ -168,18 +168,18 @@ mod tests {
     }
 
     #[test]
-    fn an_arena_with_and_without_its_secrets() {
+    fn arena_entry_with_team_and_password_round_trips() {
         for (text, id, team, password) in [
             ("may24bot", "may24bot", None, None),
             ("may24bot:a:b@c", "may24bot", None, Some("a:b@c")),
             ("may24bot@the-bots", "may24bot", Some("the-bots"), None),
             ("may24bot@x:y", "may24bot", Some("x"), Some("y")),
         ] {
-            let joining: Joining = text.parse().unwrap();
-            assert_eq!(joining.id.as_str(), id);
-            assert_eq!(joining.team.as_deref(), team);
-            assert_eq!(joining.password.as_deref(), password);
-            assert_eq!(String::from(joining), text);
+            let arena_entry: ArenaEntry = text.parse().unwrap();
+            assert_eq!(arena_entry.id.as_str(), id);
+            assert_eq!(arena_entry.team.as_deref(), team);
+            assert_eq!(arena_entry.password.as_deref(), password);
+            assert_eq!(String::from(arena_entry), text);
         }
         for text in [
             "",
@@ -190,7 +190,7 @@ mod tests {
             "https://lichess.org/team/may24bot",
             "https://lichess.org/nuJDRHEf",
         ] {
-            assert!(text.parse::<Joining>().is_err(), "{text}");
+            assert!(text.parse::<ArenaEntry>().is_err(), "{text}");
         }
         for (text, id) in [
             ("https://lichess.org/tournament/may24bot", "may24bot"),
@@ -200,10 +200,10 @@ mod tests {
                 "may24bot@the-bots:a/b",
             ),
         ] {
-            let joining: Joining = text.parse().unwrap();
-            assert_eq!(String::from(joining), id, "{text}");
+            let arena_entry: ArenaEntry = text.parse().unwrap();
+            assert_eq!(String::from(arena_entry), id, "{text}");
         }
-        let shown = format!("{:?}", "may24bot@x:secret".parse::<Joining>().unwrap());
+        let shown = format!("{:?}", "may24bot@x:secret".parse::<ArenaEntry>().unwrap());
         assert_eq!(shown, "may24bot@x:***");
     }
 }

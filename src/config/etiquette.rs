@@ -1,4 +1,4 @@
-//! What can be set about manners: draws, resignation, chat.
+//! `[draw]`, `[resign]` and `[chat]`: settings of draws, resignation and chat.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub struct Draw {
     pub accept: bool,
     /// Full moves that must have been played before a draw is offered or accepted.
     pub min_move: u32,
-    /// A position counts as level while neither side would win more of 100 such games.
+    /// A position counts as level while neither side would win more than this many of 100 such games.
     pub max_win_percent: u32,
     /// How many of our moves in a row the position must have been level before we offer or accept.
     pub min_level_moves: u32,
@@ -30,39 +30,39 @@ pub struct Draw {
 pub struct Resign {
     /// Whether to resign lost games.
     pub enabled: bool,
-    /// Whether to resign them to people, too.
+    /// Whether to resign to people too.
     pub humans: bool,
-    /// A position counts as lost when we are down by this many centipawns, or mated.
+    /// A position counts as lost when we are behind by this many centipawns, or being mated.
     pub score_cp: u32,
     /// How many of our moves in a row the position must have been lost.
     pub min_lost_moves: u32,
-    /// With less than so many seconds on the opponent's clock we play on.
+    /// We do not resign while the opponent has less than this many seconds left.
     pub their_time_s: u64,
 }
 
-/// `[chat]`; an empty text says nothing.
+/// `[chat]`; an empty text is not sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Chat {
-    /// Said to the opponent when the game starts.
+    /// Sent to the opponent at the start of the game.
     pub greeting: String,
-    /// Said to the opponent when the game is over.
+    /// Sent to the opponent at the end of the game.
     pub farewell: String,
-    /// Said to the spectators when the game starts.
+    /// Sent to the spectators at the start of the game.
     pub greeting_spectators: String,
-    /// Said to the spectators when the game is over.
+    /// Sent to the spectators at the end of the game.
     pub farewell_spectators: String,
     /// Whether to answer commands such as `!help`.
     pub commands: bool,
-    /// Who is told what the engine thinks of a game that is on.
+    /// Users who may ask for the evaluation of a running game.
     pub evals: Evals,
-    /// How many commands are answered within a minute in each room of a game.
+    /// Commands answered per minute in each chat room of a game.
     pub per_minute: usize,
     /// The answer to `!motd`.
     pub motd: String,
 }
 
-/// Who is told what the engine thinks of a game that is on.
+/// Users who may ask for the evaluation of a running game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Evals {
@@ -72,7 +72,7 @@ pub enum Evals {
     Everybody,
 }
 
-/// Who gets moves back.
+/// Policy for accepting takeback requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Takebacks {
@@ -84,12 +84,12 @@ pub enum Takebacks {
     Always,
 }
 
-/// What can stand in braces in a text of `[chat]`.
+/// Placeholders of the texts of `[chat]`, written in braces.
 pub const PLACEHOLDERS: &[&str] = &[
     "me", "opponent", "rating", "color", "speed", "time", "version",
 ];
 
-/// What can stand there beside once the game is over.
+/// Additional placeholders of texts that are sent at the end of the game.
 pub const LAST_PLACEHOLDERS: &[&str] = &["result", "outcome", "moves"];
 
 impl Default for Draw {
@@ -118,7 +118,7 @@ impl Default for Resign {
 }
 
 impl Resign {
-    /// With less than this on the opponent's clock we play on.
+    /// We do not resign while the opponent has less time than this left.
     pub fn their_time(&self) -> Duration {
         seconds(self.their_time_s)
     }

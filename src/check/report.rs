@@ -1,85 +1,85 @@
-//! What was found, and what it comes to.
+//! Report of `knightwatch check`.
 
 use std::fmt;
 
 use super::{FAILED, MISCONFIGURED, NOT_PERMITTED, READY};
 use crate::plural;
 
-/// Everything that was looked at, in order.
+/// All findings, in order.
 #[derive(Debug, Default)]
 pub struct Report {
     pub findings: Vec<Finding>,
-    /// The command that comes next when all is well.
+    /// The next command, shown if there is no problem.
     pub next: String,
 }
 
-/// One thing that was looked at.
+/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is about, in a word.
+    /// Subject in one word.
     pub topic: &'static str,
-    pub verdict: Verdict,
-    /// How it is.
+    pub severity: Severity,
+    /// Description of the result.
     pub text: String,
-    /// What to do about it.
-    pub advice: Option<String>,
+    /// Suggested action.
+    pub hint: Option<String>,
 }
 
-/// How it is with one thing.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    Good,
-    /// The bot can play, but it could be better.
+pub enum Severity {
+    Ok,
+    /// The bot can play, with limitations.
     Warning,
     /// The bot cannot play.
-    Bad(Fault),
+    Problem(Cause),
 }
 
-/// Why the bot cannot play.
+/// Cause of a problem, which determines the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum Cause {
     Configuration,
-    /// The token, or the account that it is for.
+    /// The token or its account.
     Token,
     /// Lichess cannot be reached, or something on this machine does not work.
     Failure,
 }
 
 impl Finding {
-    pub fn good(topic: &'static str, text: impl Into<String>) -> Self {
+    pub fn ok(topic: &'static str, text: impl Into<String>) -> Self {
         Self {
             topic,
-            verdict: Verdict::Good,
+            severity: Severity::Ok,
             text: text.into(),
-            advice: None,
+            hint: None,
         }
     }
 
     pub fn warning(topic: &'static str, text: impl Into<String>) -> Self {
         Self {
-            verdict: Verdict::Warning,
-            ..Self::good(topic, text)
+            severity: Severity::Warning,
+            ..Self::ok(topic, text)
         }
     }
 
-    pub fn bad(topic: &'static str, fault: Fault, text: impl Into<String>) -> Self {
+    pub fn problem(topic: &'static str, fault: Cause, text: impl Into<String>) -> Self {
         Self {
-            verdict: Verdict::Bad(fault),
-            ..Self::good(topic, text)
+            severity: Severity::Problem(fault),
+            ..Self::ok(topic, text)
         }
     }
 
-    /// It is about this account of several.
-    pub fn of(&mut self, account: Option<&str>) {
+    /// Prefixes the text with the account, if there are several.
+    pub fn prefix_account(&mut self, account: Option<&str>) {
         if let Some(account) = account {
             self.text = format!("{account}: {}", self.text);
         }
     }
 
-    /// The same, with what to do about it.
-    pub fn advice(self, advice: impl Into<String>) -> Self {
+    /// Adds a suggested action.
+    pub fn hint(self, hint: impl Into<String>) -> Self {
         Self {
-            advice: Some(advice.into()),
+            hint: Some(hint.into()),
             ..self
         }
     }
@@ -93,11 +93,11 @@ impl Report {
 
     /// 78 for the configuration, else 77 for the token or the account, else 1 for anything else that is bad, else 0.
     pub fn exit_code(&self) -> u8 {
-        let code = |finding: &Finding| match finding.verdict {
-            Verdict::Bad(Fault::Configuration) => MISCONFIGURED,
-            Verdict::Bad(Fault::Token) => NOT_PERMITTED,
-            Verdict::Bad(Fault::Failure) => FAILED,
-            Verdict::Good | Verdict::Warning => READY,
+        let code = |finding: &Finding| match finding.severity {
+            Severity::Problem(Cause::Configuration) => MISCONFIGURED,
+            Severity::Problem(Cause::Token) => NOT_PERMITTED,
+            Severity::Problem(Cause::Failure) => FAILED,
+            Severity::Ok | Severity::Warning => READY,
         };
         self.findings.iter().map(code).max().unwrap_or(READY)
     }
@@ -105,14 +105,14 @@ impl Report {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = match self.verdict {
-            Verdict::Good => "ok",
-            Verdict::Warning => "warning",
-            Verdict::Bad(_) => "problem",
+        let severity = match self.severity {
+            Severity::Ok => "ok",
+            Severity::Warning => "warning",
+            Severity::Problem(_) => "problem",
         };
-        write!(f, "{verdict:<8} {:<14} {}", self.topic, self.text)?;
-        match &self.advice {
-            Some(advice) => write!(f, "\n{:<24}hint: {advice}", ""),
+        write!(f, "{severity:<8} {:<14} {}", self.topic, self.text)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n{:<24}hint: {hint}", ""),
             None => Ok(()),
         }
     }
@@ -123,14 +123,14 @@ impl fmt::Display for Report {
         for finding in &self.findings {
             writeln!(f, "{finding}")?;
         }
-        let count = |wanted: fn(Verdict) -> bool| {
+        let count = |wanted: fn(Severity) -> bool| {
             self.findings
                 .iter()
-                .filter(|finding| wanted(finding.verdict))
+                .filter(|finding| wanted(finding.severity))
                 .count()
         };
-        let bad = count(|verdict| matches!(verdict, Verdict::Bad(_)));
-        let warnings = count(|verdict| verdict == Verdict::Warning);
+        let bad = count(|severity| matches!(severity, Severity::Problem(_)));
+        let warnings = count(|severity| severity == Severity::Warning);
         let next = &self.next;
         match (bad, warnings) {
             (0, 0) => write!(f, "\nReady to play: {next}"),

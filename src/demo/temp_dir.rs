@@ -1,4 +1,4 @@
-//! A directory for temporary files, which is removed with all that is in it.
+//! Temporary directory that is removed with its contents.
 
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -6,24 +6,24 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Tries to find a name that nobody has.
+/// Attempts to find an unused name.
 const TRIES: usize = 16;
 
-/// See the module's text. Dropping it removes the directory.
+/// A temporary directory. Dropping it removes the directory and its contents.
 #[derive(Debug)]
-pub(super) struct Scratch(PathBuf);
+pub(super) struct TempDir(PathBuf);
 
-impl Scratch {
-    /// A new directory, which only this user can look into.
+impl TempDir {
+    /// Creates a directory that only this user can access.
     ///
     /// # Errors
-    /// When the system does not let us make one.
+    /// When the directory cannot be created.
     pub fn new() -> io::Result<Self> {
         let mut result = Err(io::Error::from(io::ErrorKind::AlreadyExists));
         for _ in 0..TRIES {
             let name = format!("knightwatch-demo-{:016x}", fastrand::u64(..));
             let path = env::temp_dir().join(name);
-            // One that is there already is somebody else's.
+            // Never use an existing directory: it may belong to another user.
             result = DirBuilder::new().mode(0o700).create(&path);
             match &result {
                 Ok(()) => return Ok(Self(path)),
@@ -31,18 +31,17 @@ impl Scratch {
                 Err(_) => break,
             }
         }
-        Err(result.expect_err("it would have been returned"))
+        Err(result.expect_err("success returns early"))
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TempDir {
     fn drop(&mut self) {
-        // What cannot be removed is left to whoever cleans the directory for temporary files.
+        // The system cleans up temporary files that cannot be removed here.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

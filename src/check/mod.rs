@@ -1,6 +1,6 @@
-//! `knightwatch check` and `knightwatch upgrade`: is everything ready to play on Lichess?
+//! `knightwatch check` and `knightwatch upgrade`.
 
-mod check;
+mod checks;
 mod machine;
 mod report;
 mod upgrade;
@@ -8,8 +8,8 @@ mod upgrade;
 #[cfg(test)]
 mod tests;
 
-pub use check::check;
-pub use report::{Fault, Finding, Report, Verdict};
+pub use checks::check;
+pub use report::{Cause, Finding, Report, Severity};
 pub use upgrade::{UpgradeError, upgrade};
 
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -21,28 +21,28 @@ use crate::lichess::{Client, Error, TokenError};
 
 /// Everything is ready.
 const READY: u8 = 0;
-/// Lichess cannot be reached, or does not do what it was asked to.
+/// Lichess cannot be reached or refused the request.
 const FAILED: u8 = 1;
-/// The token is missing, unknown or not enough, or the account is no bot account.
+/// The token is invalid or lacks a scope, or the account is not a bot account.
 const NOT_PERMITTED: u8 = 77;
 /// The configuration cannot be used.
 const MISCONFIGURED: u8 = 78;
 
-/// The body of `knightwatch check`: looks at everything, prints what it finds and gives the exit code.
+/// Runs `knightwatch check`: prints the report and returns the exit code.
 ///
 /// # Errors
-/// When the terminal cannot be written to, or no runtime started.
+/// When stdout cannot be written to, or the runtime cannot be started.
 pub fn check_command(settings: &Settings) -> anyhow::Result<ExitCode> {
-    let settings = as_the_service(settings.clone());
+    let settings = with_service_defaults(settings.clone());
     let report = runtime()?.block_on(check(&settings));
     writeln!(io::stdout(), "{report}")?;
     Ok(ExitCode::from(report.exit_code()))
 }
 
-/// The body of `knightwatch upgrade`: asks on the terminal unless told not to, and makes the account a bot account.
+/// Runs `knightwatch upgrade`: asks for confirmation unless `without_asking`, and makes the account a bot account.
 ///
 /// # Errors
-/// When the terminal cannot be written to, or no runtime started.
+/// When stdout cannot be written to, or the runtime cannot be started.
 pub fn upgrade_command(settings: &Settings, without_asking: bool) -> anyhow::Result<ExitCode> {
     let ask = |warning: &str| -> io::Result<Option<String>> {
         println!("{warning}");
@@ -67,16 +67,16 @@ pub fn upgrade_command(settings: &Settings, without_asking: bool) -> anyhow::Res
     }
 }
 
-/// The runtime of a command that asks Lichess.
+/// The runtime of commands that send requests to Lichess.
 pub(crate) fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
 }
 
-/// The settings of the service, with the directory that only its unit names. Others stay as they are.
+/// Adds the state directory that the systemd unit sets, if these are the settings of the service.
 #[must_use]
-pub fn as_the_service(mut settings: Settings) -> Settings {
+pub fn with_service_defaults(mut settings: Settings) -> Settings {
     if settings.is_of_service() && std::env::var_os("STATE_DIRECTORY").is_none() {
         let directory = &mut settings.records.directory;
         directory.get_or_insert_with(|| SERVICE_STATE.into());
@@ -84,15 +84,15 @@ pub fn as_the_service(mut settings: Settings) -> Settings {
     settings
 }
 
-/// The scopes that a token of the bot needs.
+/// Scopes that the token needs.
 pub(crate) const SCOPES: [&str; 3] = ["bot:play", "challenge:read", "challenge:write"];
 
-/// A page of the server, such as `["account", "profile"]`.
+/// URL of a page of the server, such as `["account", "profile"]`.
 pub(crate) fn page(server: &Lichess, path: &[&str]) -> String {
     format!("{}/{}", server.address(), path.join("/"))
 }
 
-/// The page that makes a token, with the scopes already ticked.
+/// URL of the page that creates a token, with the scopes ticked.
 pub(crate) fn token_page(server: &Lichess) -> String {
     let scopes = SCOPES.map(|scope| format!("scopes[]={scope}&")).concat();
     let page = page(server, &["account", "oauth", "token", "create"]);
@@ -106,13 +106,13 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// The games that the account has played.
+    /// Number of games that the account has played.
     pub fn games(&self) -> u64 {
         self.user.count.map_or(0, |count| count.all)
     }
 }
 
-/// Asks Lichess whose token the client has; nothing when Lichess does not know it.
+/// Requests the owner of the token of the client; `None` if Lichess does not know the token.
 pub(crate) async fn owner(client: &Client) -> Result<Option<Owner>, Error> {
     let Some(token) = client.token_test().await? else {
         return Ok(None);
@@ -121,32 +121,32 @@ pub(crate) async fn owner(client: &Client) -> Result<Option<Owner>, Error> {
     Ok(Some(Owner { token, user }))
 }
 
-/// The line to Lichess, or what keeps it from being made.
+/// Creates a client with the token of these settings.
 fn connect(settings: &Settings) -> Result<Client, Finding> {
     let no_token = |text: String, advice: String| {
-        Finding::bad("token", Fault::Configuration, text).advice(advice)
+        Finding::problem("token", Cause::Configuration, text).hint(advice)
     };
     let Some(source) = &settings.token else {
         return Err(no_token(
             "there is none".to_owned(),
             format!(
-                "knightwatch init asks for it. Or make one at {} and put it into a file that lichess.token_file names, or into \
+                "knightwatch init asks for it. Or create one at {} and put it into a file that lichess.token_file names, or into \
                  LICHESS_TOKEN; the service finds {SERVICE_TOKEN} and any systemd credential called token by itself",
                 token_page(&settings.lichess)
             ),
         ));
     };
     let token = source.read().map_err(|error| match error {
-        // It says itself what to do, and the token may be a good one.
+        // The message says what to do, and the token may be valid.
         TokenError::NoCredentials(_) | TokenError::NotAName => {
-            Finding::bad("token", Fault::Configuration, error.to_string())
+            Finding::problem("token", Cause::Configuration, error.to_string())
         }
         _ => no_token(
             error.to_string(),
-            format!("make one at {}", token_page(&settings.lichess)),
+            format!("create one at {}", token_page(&settings.lichess)),
         ),
     })?;
-    let bad = |text: String| Finding::bad("configuration", Fault::Configuration, text);
+    let bad = |text: String| Finding::problem("configuration", Cause::Configuration, text);
     let endpoint = settings
         .lichess
         .endpoint()

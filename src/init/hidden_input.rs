@@ -1,4 +1,4 @@
-//! A terminal that does not show what is typed.
+//! Terminal input without echo.
 
 use std::io;
 use std::process::exit;
@@ -10,52 +10,54 @@ use rustix::termios::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How the terminal was, while it hides what is typed.
-static SHOWN: Mutex<Option<Termios>> = Mutex::new(None);
+/// The terminal settings to restore, while echo is disabled.
+static SAVED_TERMIOS: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// The terminal of stdin hides what is typed until this is dropped, or until a signal ends the process.
-pub struct Hidden(());
+/// Disables the echo of stdin until dropped, or until a signal ends the process.
+pub struct HiddenInput(());
 
-impl Hidden {
+impl HiddenInput {
+    /// Disables the echo.
+    ///
     /// # Errors
-    /// When stdin is no terminal, or signals cannot be received.
+    /// When stdin is not a terminal, or signal handlers cannot be installed.
     pub fn new() -> io::Result<Self> {
         static WATCHED: OnceLock<()> = OnceLock::new();
         if WATCHED.get().is_none() {
             watch_signals()?;
             let _ = WATCHED.set(());
         }
-        let mut shown = terminal();
+        let mut saved = terminal();
         let before = tcgetattr(io::stdin())?;
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
         hidden.local_modes.insert(LocalModes::ECHONL);
-        // Ctrl-Z would leave the shell with a terminal that hides: 0 disables it.
+        // Disable Ctrl-Z, which would leave the shell without echo.
         hidden.special_codes[SpecialCodeIndex::VSUSP] = 0;
         tcsetattr(io::stdin(), OptionalActions::Now, &hidden)?;
-        *shown = Some(before);
+        *saved = Some(before);
         Ok(Self(()))
     }
 }
 
-impl Drop for Hidden {
+impl Drop for HiddenInput {
     fn drop(&mut self) {
         show(&mut terminal());
     }
 }
 
 fn terminal() -> MutexGuard<'static, Option<Termios>> {
-    SHOWN.lock().unwrap_or_else(PoisonError::into_inner)
+    SAVED_TERMIOS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nobody can be told if it fails: the terminal is gone then.
-fn show(shown: &mut Option<Termios>) {
-    if let Some(before) = shown.take() {
+/// Restores the terminal, ignoring errors: the terminal may be gone.
+fn show(saved: &mut Option<Termios>) {
+    if let Some(before) = saved.take() {
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
     }
 }
 
-/// From when this returns on, a signal that ends the process restores the terminal first.
+/// Installs handlers that restore the terminal before a signal ends the process.
 fn watch_signals() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -77,10 +79,10 @@ fn watch_signals() -> io::Result<()> {
         .spawn(move || {
             let received = signals.iter_mut().map(|signal| Box::pin(signal.recv()));
             let (_, number, _) = runtime.block_on(select_all(received));
-            // Held to the end, so that no further question hides the terminal again.
-            let mut shown = terminal();
-            show(&mut shown);
-            // As a shell has it of a process that a signal has ended.
+            // Held until exit, so that no later question disables the echo again.
+            let mut saved = terminal();
+            show(&mut saved);
+            // The exit status that shells report for a signal.
             exit(128 + kinds[number].as_raw_value());
         })?;
     Ok(())

@@ -1,19 +1,19 @@
-//! Questions on the terminal, and their answers. Answers may be piped in, one a line.
+//! Terminal prompts. Answers may be piped in, one per line.
 
 use std::fmt::Display;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::str::FromStr;
 
-use super::hidden::Hidden;
+use super::hidden_input::HiddenInput;
 
-/// A conversation on stdin and stdout. When the answers end at a question, it gives an error of the kind
+/// Asks questions on stdin and stdout. The end of the input is an error of kind
 /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof).
-pub struct Talk {
-    /// Whether secrets are typed on a terminal, where they must not be seen.
+pub struct Prompt {
+    /// Whether stdin is a terminal, which must not echo secrets.
     hidden: bool,
 }
 
-impl Talk {
+impl Prompt {
     pub fn new() -> Self {
         Self {
             hidden: io::stdin().is_terminal(),
@@ -21,11 +21,11 @@ impl Talk {
     }
 
     /// Prints a line.
-    pub fn say(&self, line: impl Display) -> io::Result<()> {
+    pub fn print(&self, line: impl Display) -> io::Result<()> {
         writeln!(io::stdout(), "{line}")
     }
 
-    /// The answer to a question, without the blanks around it.
+    /// Asks a question and returns the trimmed answer.
     pub fn answer(&self, question: impl Display) -> io::Result<String> {
         let mut output = io::stdout();
         write!(output, "{question}")?;
@@ -38,34 +38,32 @@ impl Talk {
         Ok(line.trim().to_owned())
     }
 
-    /// The same, and a terminal does not show what is typed.
+    /// Asks for a secret, without echo on a terminal.
     pub fn secret(&self, question: impl Display) -> io::Result<String> {
         if !self.hidden {
             return self.answer(question);
         }
-        let _hidden = Hidden::new()?;
+        let _hidden = HiddenInput::new()?;
         self.answer(question)
     }
 
-    /// One value; asks again until it is one that `check` takes.
+    /// Asks for a value until `check` accepts it.
     pub fn value<T: Clone + FromStr>(
         &self,
         question: &str,
         default: (&T, impl Display),
         check: impl Fn(&T) -> Result<(), String>,
     ) -> io::Result<T> {
-        let (default, shown) = default;
+        let (default, default_text) = default;
         loop {
-            let line = self.answer(format_args!("{question} [{shown}] "))?;
+            let line = self.answer(format_args!("{question} [{default_text}] "))?;
             if line.is_empty() {
                 return Ok(default.clone());
             }
-            let value = line
-                .parse::<T>()
-                .map_err(|_| "that is not understood".to_owned());
+            let value = line.parse::<T>().map_err(|_| "invalid value".to_owned());
             match value.and_then(|value| check(&value).map(|()| value)) {
                 Ok(value) => return Ok(value),
-                Err(why) => self.say(format_args!("  {why}"))?,
+                Err(why) => self.print(format_args!("  {why}"))?,
             }
         }
     }
@@ -78,13 +76,13 @@ impl Talk {
                 "" => return Ok(default),
                 "y" | "yes" => return Ok(true),
                 "n" | "no" => return Ok(false),
-                _ => self.say("  y or n")?,
+                _ => self.print("  y or n")?,
             }
         }
     }
 }
 
-/// Whether there are no more answers.
-pub fn is_end(error: &io::Error) -> bool {
+/// Whether the error is the end of the input.
+pub fn is_end_of_input(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::UnexpectedEof
 }

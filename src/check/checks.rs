@@ -1,8 +1,8 @@
-//! Looks at everything that the bot needs. One thing that is bad does not keep the others from being looked at.
+//! The checks of `knightwatch check`. A failed check does not stop the others.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::report::{Fault, Finding, Report};
+use super::report::{Cause, Finding, Report};
 use super::{connect, machine, page, token_page};
 use crate::book::Book;
 use crate::bot;
@@ -15,40 +15,43 @@ use crate::lichess::{Client, Error, readable_by_others};
 use crate::plural;
 use crate::store::{self, Filter, Reader};
 
-/// How long the engine is tried for.
-const TRIAL: Duration = Duration::from_millis(300);
+/// Duration of the test search.
+const ENGINE_TEST_TIME: Duration = Duration::from_millis(300);
 
-/// A move that takes this long to be told is told too late in fast games.
-const FAR_AWAY: Duration = Duration::from_millis(300);
+/// A round trip from this duration on is too slow for fast games.
+const HIGH_LATENCY: Duration = Duration::from_millis(300);
 
-/// The speed of the engine, in positions per second, below which the machine is said to be busy.
-const SLOW_ENGINE: u64 = 200_000;
+/// A lower search speed, in positions per second, is reported.
+const MIN_NODES_PER_SECOND: u64 = 200_000;
 
-/// A token that ends sooner than this is spoken of.
-const SOON: Duration = Duration::from_secs(14 * 24 * 3600);
+/// A token that expires sooner than this is reported.
+const EXPIRY_WARNING: Duration = Duration::from_secs(14 * 24 * 3600);
 
-/// Looks at configuration, token, Lichess, account, book, the machine and the engine. Needs a tokio runtime.
+/// Checks configuration, token, Lichess, account, books, the machine and the engine. Needs a tokio runtime.
 pub async fn check(settings: &Settings) -> Report {
     let mut findings = vec![configuration(settings)];
     let warning = |text: &String| Finding::warning("configuration", text);
     findings.extend(settings.warnings.iter().map(warning));
     for account in settings.accounts() {
         let before = findings.len();
-        findings.extend(open_token_file(&account));
+        findings.extend(token_file_mode(&account));
         match connect(&account) {
-            Ok(client) => online(&account, &client, &mut findings).await,
+            Ok(client) => check_account(&account, &client, &mut findings).await,
             Err(finding) => findings.push(finding),
         }
         for finding in &mut findings[before..] {
-            finding.of(account.name.as_deref());
+            finding.prefix_account(account.name.as_deref());
         }
     }
     findings.extend(books(settings));
     let directory = machine::directory(settings);
-    let kept = directory.and_then(|directory| machine::try_to_keep(settings, &directory));
-    findings.push(records(settings, kept.as_ref().is_some_and(Result::is_err)));
+    let write_test = directory.and_then(|directory| machine::test_write(settings, &directory));
+    findings.push(records(
+        settings,
+        write_test.as_ref().is_some_and(Result::is_err),
+    ));
     findings.push(web_page(settings));
-    findings.extend(kept.as_ref().map(machine::disk));
+    findings.extend(write_test.as_ref().map(machine::disk));
     findings.extend(machine::files(settings));
     findings.push(engine(settings).await);
     let next = match settings.is_of_service() {
@@ -61,16 +64,16 @@ pub async fn check(settings: &Settings) -> Report {
     }
 }
 
-/// Settings that could be read have been checked: what is wrong with them is told where they are read.
+/// The source of the settings. Invalid settings are reported when they are loaded.
 fn configuration(settings: &Settings) -> Finding {
     let text = match &settings.file {
         Some(file) => file.display().to_string(),
         None => "no file; every setting has its default or comes from the environment".to_owned(),
     };
-    Finding::good("configuration", text)
+    Finding::ok("configuration", text)
 }
 
-fn open_token_file(settings: &Settings) -> Option<Finding> {
+fn token_file_mode(settings: &Settings) -> Option<Finding> {
     let Some(TokenSource::File(path)) = &settings.token else {
         return None;
     };
@@ -79,15 +82,15 @@ fn open_token_file(settings: &Settings) -> Option<Finding> {
         format!("others can read {} (mode {mode:04o})", path.display()),
         path.display(),
     );
-    Some(Finding::warning("token", text).advice(format!("chmod 600 {path}")))
+    Some(Finding::warning("token", text).hint(format!("chmod 600 {path}")))
 }
 
-/// What Lichess says to the token.
-async fn online(settings: &Settings, client: &Client, findings: &mut Vec<Finding>) {
+/// Checks the connection, the token and the account.
+async fn check_account(settings: &Settings, client: &Client, findings: &mut Vec<Finding>) {
     match latency(client).await {
         Ok(finding) => findings.push(finding),
         Err(error) => {
-            findings.push(out_of_reach(settings, &error).await);
+            findings.push(unreachable(settings, &error).await);
             return;
         }
     }
@@ -95,67 +98,66 @@ async fn online(settings: &Settings, client: &Client, findings: &mut Vec<Finding
     match client.token_test().await {
         Ok(Some(info)) => {
             let user = client.named(&info.user).account().await;
-            // As Lichess writes it, where it says so.
+            // The spelling of Lichess, if available.
             let name = user.as_ref().map_or(&info.user, |user| &user.username);
             findings.extend(scopes(settings, &info, name));
             findings.extend(takebacks(settings, client, &info).await);
             match user {
-                Ok(user) if !settings.is_called(user.username.as_str()) => {
-                    let text = format!("the token is one of {}", user.username);
+                Ok(user) if !settings.is_account_name(user.username.as_str()) => {
+                    let text = format!("the token belongs to {}", user.username);
                     findings.push(
-                        Finding::bad("token", Fault::Configuration, text)
-                            .advice("an account is called as Lichess calls it"),
+                        Finding::problem("token", Cause::Configuration, text)
+                            .hint("set `name` to the Lichess user name of the account"),
                     );
                 }
                 Ok(user) => {
                     findings.extend(account(settings, &user));
-                    findings.extend(running(settings, user.username).await);
+                    findings.extend(running_instance(settings, user.username).await);
                 }
-                Err(error) => findings.push(no_answer("account", &error)),
+                Err(error) => findings.push(request_failed("account", &error)),
             }
         }
         Ok(None) => {
-            let advice = format!(
-                "it was revoked or has ended; make one at {}",
+            let hint = format!(
+                "it was revoked or has expired; create one at {}",
                 token_page(&settings.lichess)
             );
             findings.push(
-                Finding::bad("token", Fault::Token, "Lichess does not know it").advice(advice),
+                Finding::problem("token", Cause::Token, "Lichess does not know it").hint(hint),
             );
         }
-        Err(error) => findings.push(no_answer("token", &error)),
+        Err(error) => findings.push(request_failed("token", &error)),
     }
 }
 
-/// Lichess cannot be reached: why, as far as it can be told from here.
-async fn out_of_reach(settings: &Settings, error: &Error) -> Finding {
+/// Explains why Lichess cannot be reached.
+async fn unreachable(settings: &Settings, error: &Error) -> Finding {
     let (url, address) = (&settings.lichess.url, settings.lichess.address());
-    let bad = |text: String| Finding::bad("lichess", Fault::Failure, text);
+    let bad = |text: String| Finding::problem("lichess", Cause::Failure, text);
     let (host, port) = (
         url.host_str().unwrap_or_default(),
         url.port_or_known_default(),
     );
     let found = tokio::net::lookup_host((host, port.unwrap_or(443))).await;
     match found {
-        Err(unknown) => bad(format!("{host} cannot be found: {unknown}")).advice(
-            "look at lichess.url, at the network and at the name service (/etc/resolv.conf)",
-        ),
-        Ok(_) => bad(format!("{address} cannot be reached: {error}")).advice(
-            "look at the network, the proxy and lichess.url; lichess.org itself may be restarting",
+        Err(unknown) => bad(format!("{host} cannot be found: {unknown}"))
+            .hint("check lichess.url, the network and the name service (/etc/resolv.conf)"),
+        Ok(_) => bad(format!("{address} cannot be reached: {error}")).hint(
+            "check the network, the proxy and lichess.url; lichess.org itself may be restarting",
         ),
     }
 }
 
-fn no_answer(topic: &'static str, error: &Error) -> Finding {
+fn request_failed(topic: &'static str, error: &Error) -> Finding {
     let fault = if error.is_unauthorized() {
-        Fault::Token
+        Cause::Token
     } else {
-        Fault::Failure
+        Cause::Failure
     };
-    Finding::bad(topic, fault, error.to_string()).advice("try again in a minute")
+    Finding::problem(topic, fault, error.to_string()).hint("try again in a minute")
 }
 
-/// The middle one of five round trips, after one that makes the connection.
+/// Measures the median of five round trips, after one that opens the connection.
 async fn latency(client: &Client) -> Result<Finding, Error> {
     client.ping().await?;
     let mut trips = [Duration::ZERO; 5];
@@ -170,15 +172,15 @@ async fn latency(client: &Client) -> Result<Finding, Error> {
         millis(trips[0]),
         millis(trips[4])
     );
-    Ok(if trips[2] < FAR_AWAY {
-        Finding::good("lichess", text)
+    Ok(if trips[2] < HIGH_LATENCY {
+        Finding::ok("lichess", text)
     } else {
-        let advice = "Lichess gives bots no time back for their network; leave out the fastest games (challenge.speeds)";
-        Finding::warning("lichess", text).advice(advice)
+        let hint = "Lichess does not compensate bots for network lag; leave out the fastest games (challenge.speeds)";
+        Finding::warning("lichess", text).hint(hint)
     })
 }
 
-/// The most that is asked for is what the account's preferences allow: until somebody changes them, no bot is asked.
+/// Checks that the preferences of the account allow takebacks. By default those of bots do not.
 async fn takebacks(settings: &Settings, client: &Client, info: &TokenInfo) -> Option<Finding> {
     let wanted = settings.games.takebacks;
     if wanted == Takebacks::Never || settings.games.max_takebacks == 0 {
@@ -190,8 +192,9 @@ async fn takebacks(settings: &Settings, client: &Client, info: &TokenInfo) -> Op
             .extend(["account", "preferences", "game-behavior"]);
     }
     let unknown = || {
-        let text = "on, if the account lets opponents ask for them: a new bot account does not";
-        Finding::good("takebacks", text).advice(format!("see Takebacks at {page}"))
+        let text =
+            "on, if the account allows opponents to ask for them: a new bot account does not";
+        Finding::ok("takebacks", text).hint(format!("see Takebacks at {page}"))
     };
     if !info.has("preference:read") {
         return Some(unknown());
@@ -200,21 +203,21 @@ async fn takebacks(settings: &Settings, client: &Client, info: &TokenInfo) -> Op
     Some(match (preferences.and_then(|it| it.takeback), wanted) {
         (None, _) => unknown(),
         (Some(1), _) => {
-            let text = "on, but the account lets nobody ask for them";
-            Finding::warning("takebacks", text).advice(format!(
+            let text = "on, but the account allows nobody to ask for them";
+            Finding::warning("takebacks", text).hint(format!(
                 "allow Takebacks at {page}, or set games.takebacks = \"never\""
             ))
         }
         (Some(2), Takebacks::Humans | Takebacks::Always) => {
-            let text = "on, but the account lets opponents ask for them in casual games only";
-            Finding::warning("takebacks", text).advice(format!("allow Takebacks at {page}"))
+            let text = "on, but the account allows opponents to ask for them in casual games only";
+            Finding::warning("takebacks", text).hint(format!("allow Takebacks at {page}"))
         }
-        (Some(_), _) => Finding::good("takebacks", "on, and opponents can ask for them"),
+        (Some(_), _) => Finding::ok("takebacks", "on, and opponents can ask for them"),
     })
 }
 
-/// The process of this machine that plays the account already, where there is one.
-async fn running(settings: &Settings, user: Username) -> Option<Finding> {
+/// The process on this machine that already plays the account, if there is one.
+async fn running_instance(settings: &Settings, user: Username) -> Option<Finding> {
     let socket = settings.daemon.socket.clone();
     let server = settings.lichess.url.to_string();
     let asked = tokio::task::spawn_blocking(move || {
@@ -223,47 +226,47 @@ async fn running(settings: &Settings, user: Username) -> Option<Finding> {
     });
     let status = asked.await.ok().flatten()?;
     let text = format!(
-        "the bot runs already (pid {}); knightwatch status says how it is doing",
+        "the bot is already running (pid {}); see knightwatch status",
         status.pid
     );
-    Some(Finding::good("account", text))
+    Some(Finding::ok("account", text))
 }
 
 fn scopes(settings: &Settings, info: &TokenInfo, name: &Username) -> Vec<Finding> {
     let mut findings = Vec::new();
     let page = token_page(&settings.lichess);
     if info.has("bot:play") {
-        findings.push(Finding::good(
+        findings.push(Finding::ok(
             "token",
             format!("of {name}, with {}", info.scopes.join(", ")),
         ));
     } else {
         let text = format!("of {name}, lacks the scope bot:play");
         findings.push(
-            Finding::bad("token", Fault::Token, text).advice(format!("make another at {page}")),
+            Finding::problem("token", Cause::Token, text).hint(format!("create another at {page}")),
         );
     }
     if !info.has("challenge:read") {
-        let text = "lacks the scope challenge:read: challenges that wait while the bot is away may be missed";
-        findings.push(Finding::warning("token", text).advice(format!("make another at {page}")));
+        let text = "lacks the scope challenge:read: challenges that arrive while the bot is offline may be missed";
+        findings.push(Finding::warning("token", text).hint(format!("create another at {page}")));
     }
     if settings.tournaments.join_teams && !info.has("team:write") {
         let text =
             "lacks the scope team:write, and teams are to be joined (tournaments.join_teams)";
-        let advice = format!("make another at {page}, and tick that scope too");
-        findings.push(Finding::warning("token", text).advice(advice));
+        let hint = format!("create another at {page}, and tick that scope too");
+        findings.push(Finding::warning("token", text).hint(hint));
     }
     if let Some(left) = info.expires.and_then(time_until)
-        && left < SOON
+        && left < EXPIRY_WARNING
     {
         let days = left.as_secs() / (24 * 3600);
-        let text = format!("ends in {}", plural::count(days, "day", "days"));
-        findings.push(Finding::warning("token", text).advice(format!("make another at {page}")));
+        let text = format!("expires in {}", plural::count(days, "day", "days"));
+        findings.push(Finding::warning("token", text).hint(format!("create another at {page}")));
     }
     findings
 }
 
-/// How far off a moment is, in milliseconds since 1970. Nothing when it is past.
+/// Time until `millis` since 1970; `None` if it is past.
 fn time_until(millis: i64) -> Option<Duration> {
     let then = UNIX_EPOCH + Duration::from_millis(u64::try_from(millis).ok()?);
     then.duration_since(SystemTime::now()).ok()
@@ -275,43 +278,43 @@ fn account(settings: &Settings, user: &User) -> Vec<Finding> {
     if user.disabled {
         let text = format!("{name} is closed");
         findings.push(
-            Finding::bad("account", Fault::Token, text).advice("use the token of another account"),
+            Finding::problem("account", Cause::Token, text)
+                .hint("use the token of another account"),
         );
     } else if user.is_bot() {
-        findings.push(Finding::good("account", format!("{name} is a bot account")));
+        findings.push(Finding::ok("account", format!("{name} is a bot account")));
     } else {
         let played = user.count.map_or(0, |count| count.all);
         let text = format!("{name} is no bot account");
-        let advice = bot::way_to_a_bot(played);
-        findings.push(Finding::bad("account", Fault::Token, text).advice(advice));
+        let hint = bot::way_to_a_bot(played);
+        findings.push(Finding::problem("account", Cause::Token, text).hint(hint));
     }
     if user.tos_violation {
         let text = format!("{name} is marked for breaking the terms of service");
         findings.push(
-            Finding::warning("account", text).advice("many will not play it; lichess.org/appeal"),
+            Finding::warning("account", text).hint("many will not play it; lichess.org/appeal"),
         );
     }
     if !user.has_bio() {
         let page = page(&settings.lichess, &["account", "profile"]);
-        let text = format!("{name} has no biography, so it is not among the bots that are online");
-        findings.push(
-            Finding::warning("account", text)
-                .advice(format!("say at {page} who runs the bot and what it plays")),
-        );
+        let text = format!("{name} has no biography, so it is not listed among the online bots");
+        findings.push(Finding::warning("account", text).hint(format!(
+            "describe at {page} who runs the bot and what it plays"
+        )));
     }
     findings
 }
 
 fn books(settings: &Settings) -> Vec<Finding> {
     if !settings.has_books() {
-        return vec![Finding::good("book", "off")];
+        return vec![Finding::ok("book", "off")];
     }
     let settings = &settings.book;
     let mut findings: Vec<Finding> = settings
         .files
         .iter()
         .map(|file| match Book::open(file) {
-            Ok(book) => Finding::good(
+            Ok(book) => Finding::ok(
                 "book",
                 format!(
                     "{}: {}",
@@ -319,69 +322,70 @@ fn books(settings: &Settings) -> Vec<Finding> {
                     plural::count(book.records().len(), "entry", "entries")
                 ),
             ),
-            Err(error) => Finding::bad("book", Fault::Configuration, error.to_string())
-                .advice("put it right, or take it out of book.files"),
+            Err(error) => Finding::problem("book", Cause::Configuration, error.to_string())
+                .hint("correct it, or remove it from book.files"),
         })
         .collect();
     if settings.embedded {
         let entries = Book::embedded().records().len();
-        findings.push(Finding::good("book", format!("our own: {entries} entries")));
+        findings.push(Finding::ok("book", format!("embedded: {entries} entries")));
     } else if settings.files.is_empty() {
-        let advice = "set book.embedded = true, or book.enabled = false";
-        findings.push(Finding::warning("book", "on, but without a single book").advice(advice));
+        let hint = "set book.embedded = true, or book.enabled = false";
+        findings.push(Finding::warning("book", "on, but there is no book").hint(hint));
     }
     findings
 }
 
-/// Only looks: a file that is made here may belong to the wrong user. `lost` says that nothing can be written there.
+/// Reads the records without creating them, because the file might belong to the wrong user. With `lost`, they cannot be
+/// created.
 fn records(settings: &Settings, lost: bool) -> Finding {
     let (records, server) = (&settings.records, settings.lichess.server_name());
     if !records.enabled {
-        return Finding::good("records", "off");
+        return Finding::ok("records", "off");
     }
     if records.directory.is_none() && settings.data_directory().is_none() {
-        let advice = "name a directory in records.directory, or set records.enabled = false";
-        return Finding::warning("records", "there is no home directory to keep them in")
-            .advice(advice);
+        let hint = "name a directory in records.directory, or set records.enabled = false";
+        return Finding::warning("records", "there is no home directory to store them in")
+            .hint(hint);
     }
     let file = store::find(&settings.data_directories(), &server);
     let path = file.display();
     match Reader::open(&file).and_then(|reader| reader.count(&Filter::default())) {
         Ok(games) => {
             let games = plural::count(games, "game", "games");
-            Finding::good("records", format!("{path}: {games}"))
+            Finding::ok("records", format!("{path}: {games}"))
         }
         Err(store::Error::Missing(_)) if lost => {
-            let text = format!("none can be kept: {path} cannot be created");
-            Finding::warning("records", text).advice("the line disk says why")
+            let text = format!("cannot create {path}");
+            Finding::warning("records", text).hint("see the line `disk`")
         }
-        Err(store::Error::Missing(_)) => {
-            Finding::good("records", format!("none yet; they will be in {path}"))
-        }
+        Err(store::Error::Missing(_)) => Finding::ok(
+            "records",
+            format!("none yet; they will be stored in {path}"),
+        ),
         Err(error) => {
-            let advice = "the bot plays all the same; move the file away if nothing else helps";
-            Finding::warning("records", format!("cannot read {path}: {error}")).advice(advice)
+            let hint = "the bot plays without records; move the file away if nothing else helps";
+            Finding::warning("records", format!("cannot read {path}: {error}")).hint(hint)
         }
     }
 }
 
-/// Where the page will be. That its address can be used is seen where the settings are read.
+/// The address of the page.
 fn web_page(settings: &Settings) -> Finding {
     match settings.web.address() {
         Ok(Some(address)) => {
             let text = format!(
-                "http://{address}/; while the bot runs, knightwatch page prints it with its key"
+                "http://{address}/; while the bot is running, knightwatch page prints it with the key"
             );
-            Finding::good("page", text)
+            Finding::ok("page", text)
         }
-        Ok(None) => Finding::good("page", "off"),
-        Err(why) => Finding::bad("page", Fault::Configuration, format!("web.listen: {why}"))
-            .advice("the default is 127.0.0.1:9664; \"\" serves no page"),
+        Ok(None) => Finding::ok("page", "off"),
+        Err(why) => Finding::problem("page", Cause::Configuration, format!("web.listen: {why}"))
+            .hint("the default is 127.0.0.1:9664; \"\" serves no page"),
     }
 }
 
-/// A short search with the hash and the threads of the configuration. One before it gets the table's memory from the
-/// system, which may take as long.
+/// Runs a short search with the configured hash and threads, after a first one that allocates the table.
 async fn engine(settings: &Settings) -> Finding {
     let options = EngineOptions {
         hash_mib: settings.engine.hash_mib,
@@ -391,7 +395,7 @@ async fn engine(settings: &Settings) -> Finding {
     let threads = plural::count(options.threads, "thread", "threads");
     let search = move || {
         let limits = Limits {
-            movetime: Some(TRIAL),
+            movetime: Some(ENGINE_TEST_TIME),
             ..Limits::default()
         };
         let (engine, game) = (Engine::new(options), Game::new(Position::startpos()));
@@ -405,18 +409,16 @@ async fn engine(settings: &Settings) -> Finding {
                 "{threads}, {hash} MiB: {}, depth {depth}",
                 positions_per_second(speed)
             );
-            let finding = Finding::good("engine", text);
-            match speed < SLOW_ENGINE {
-                true => finding.advice(
-                    "that is slow: other programs keep this machine busy, or its processor is weak",
-                ),
+            let finding = Finding::ok("engine", text);
+            match speed < MIN_NODES_PER_SECOND {
+                true => finding.hint("that is slow: the machine is busy, or its processor is weak"),
                 false => finding,
             }
         }
         Ok(_) | Err(_) => {
             let text = format!("finds no move with {threads} and {hash} MiB");
-            Finding::bad("engine", Fault::Failure, text)
-                .advice("try a smaller engine.hash_mib and fewer engine.threads")
+            Finding::problem("engine", Cause::Failure, text)
+                .hint("try a smaller engine.hash_mib and fewer engine.threads")
         }
     }
 }
@@ -436,7 +438,7 @@ mod tests {
     use super::positions_per_second;
 
     #[test]
-    fn a_slow_engine_has_a_speed_too() {
+    fn search_speed_is_shown_with_unit() {
         for (speed, said) in [
             (0, "0"),
             (9_999, "9999"),

@@ -1,4 +1,4 @@
-//! Against a Lichess in a box.
+//! Tests against the simulator.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::config::TokenSource;
 use crate::sim::{NewUser, Sim, SimOptions};
 
-/// A site with these users, and settings that lead to it.
+/// A simulator with these users, and settings that point to it.
 struct Site {
     settings: Settings,
     sim: Sim,
@@ -51,28 +51,28 @@ impl Site {
     }
 }
 
-/// Every verdict that is not good, with topic and text.
-fn troubles(report: &Report) -> Vec<String> {
+/// All warnings and problems, with topic and text.
+fn warnings_and_problems(report: &Report) -> Vec<String> {
     let bad = report
         .findings
         .iter()
-        .filter(|finding| finding.verdict != Verdict::Good);
+        .filter(|finding| finding.severity != Severity::Ok);
     bad.map(|finding| {
-        assert!(finding.advice.is_some(), "what to do about it: {finding}");
+        assert!(finding.hint.is_some(), "what to do about it: {finding}");
         format!("{}: {}", finding.topic, finding.text)
     })
     .collect()
 }
 
 #[tokio::test]
-async fn a_bot_account_with_all_it_needs_is_ready() {
+async fn bot_account_with_bio_and_scopes_is_ready() {
     let kestrel = NewUser {
         takebacks: true,
         ..NewUser::bot("Kestrel")
     };
     let site = Site::new(vec![kestrel]).await;
     let report = check(site.of("Kestrel")).await;
-    assert_eq!(troubles(&report), [""; 0], "{report}");
+    assert_eq!(warnings_and_problems(&report), [""; 0], "{report}");
     assert_eq!(report.exit_code(), 0);
     let topics: Vec<&str> = report
         .findings
@@ -104,19 +104,19 @@ async fn a_bot_account_with_all_it_needs_is_ready() {
     );
     assert!(
         !format!("{report} {report:?}").contains("lip_"),
-        "the token is told nowhere"
+        "the token is not shown"
     );
 }
 
 #[tokio::test]
-async fn every_problem_is_told_at_once() {
+async fn all_problems_are_reported_at_once() {
     let mut site = Site::new(vec![NewUser::human("Anna")]).await;
     site.sim
         .add_token("lip_narrow", "Anna", &["challenge:write"]);
     std::fs::write(site.token.path(), "lip_narrow").unwrap();
     site.settings.book.files = vec!["/nowhere/book.bin".into()];
     let report = check(&site.settings).await;
-    let troubles = troubles(&report);
+    let warnings_and_problems = warnings_and_problems(&report);
     let expected = [
         "token: of Anna, lacks the scope bot:play",
         "token: lacks the scope challenge:read",
@@ -124,11 +124,15 @@ async fn every_problem_is_told_at_once() {
         "account: Anna has no biography",
         "book: ",
     ];
-    assert_eq!(troubles.len(), expected.len(), "{report}");
-    for (trouble, beginning) in troubles.iter().zip(expected) {
-        assert!(trouble.starts_with(beginning), "{trouble}");
+    assert_eq!(warnings_and_problems.len(), expected.len(), "{report}");
+    for (finding, beginning) in warnings_and_problems.iter().zip(expected) {
+        assert!(finding.starts_with(beginning), "{finding}");
     }
-    assert!(troubles[4].contains("/nowhere/book.bin"), "{}", troubles[4]);
+    assert!(
+        warnings_and_problems[4].contains("/nowhere/book.bin"),
+        "{}",
+        warnings_and_problems[4]
+    );
     assert_eq!(report.exit_code(), 78, "the configuration comes first");
     assert!(
         report
@@ -139,7 +143,7 @@ async fn every_problem_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn the_exit_code_says_whose_fault_it_is() {
+async fn exit_code_depends_on_cause() {
     let site = Site::new(vec![NewUser::bot("Kestrel"), NewUser::human("Anna")]).await;
     assert_eq!(check(site.of("Anna")).await.exit_code(), 77, "no title");
 
@@ -147,7 +151,7 @@ async fn the_exit_code_says_whose_fault_it_is() {
     let report = check(&site.settings).await;
     assert_eq!(report.exit_code(), 77, "{report}");
     assert!(
-        troubles(&report)[0].contains("Lichess does not know it"),
+        warnings_and_problems(&report)[0].contains("Lichess does not know it"),
         "{report}"
     );
 
@@ -172,30 +176,33 @@ async fn the_exit_code_says_whose_fault_it_is() {
     let report = check(&away).await;
     assert_eq!(report.exit_code(), 1, "{report}");
     assert!(
-        troubles(&report)[0].contains("cannot be reached"),
+        warnings_and_problems(&report)[0].contains("cannot be reached"),
         "{report}"
     );
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_token_that_others_can_read_is_a_warning() {
+async fn token_file_readable_by_others_warns() {
     use std::os::unix::fs::PermissionsExt;
     let site = Site::new(vec![NewUser::bot("Kestrel")]).await;
     let settings = site.of("Kestrel");
     let open = |path: &Path| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644));
     open(site.token.path()).unwrap();
     let report = check(settings).await;
-    assert!(troubles(&report)[0].contains("(mode 0644)"), "{report}");
+    assert!(
+        warnings_and_problems(&report)[0].contains("(mode 0644)"),
+        "{report}"
+    );
     assert_eq!(report.exit_code(), 0);
 }
 
-fn nobody_asks(_: &str) -> io::Result<Option<String>> {
+fn must_not_ask(_: &str) -> io::Result<Option<String>> {
     panic!("there is nothing to ask")
 }
 
 #[tokio::test]
-async fn an_upgrade_is_made_when_the_name_is_typed() {
+async fn upgrade_with_typed_name_succeeds() {
     let site = Site::new(vec![NewUser::human("Anna")]).await;
     let settings = site.of("Anna");
     let answer = |words: &'static str| {
@@ -211,28 +218,28 @@ async fn an_upgrade_is_made_when_the_name_is_typed() {
     assert!(matches!(error, UpgradeError::NotConfirmed(_)), "{error}");
     assert_eq!(error.exit_code(), 1);
     let error = upgrade(settings, false, |_| Ok(None)).await.unwrap_err();
-    assert!(matches!(error, UpgradeError::Unasked), "{error}");
+    assert!(matches!(error, UpgradeError::NoTerminal), "{error}");
 
     let done = upgrade(settings, false, answer("anna\n")).await.unwrap();
     assert!(done.starts_with("Anna is a bot account now."), "{done}");
-    let again = upgrade(settings, false, nobody_asks).await.unwrap();
-    assert_eq!(again, "Anna is a bot account already.");
+    let again = upgrade(settings, false, must_not_ask).await.unwrap();
+    assert_eq!(again, "Anna is already a bot account.");
 }
 
 #[tokio::test]
-async fn a_script_upgrades_without_being_asked() {
+async fn upgrade_without_asking_needs_no_terminal() {
     let site = Site::new(vec![NewUser::human("Anna")]).await;
     upgrade(site.of("Anna"), true, |_| Ok(None)).await.unwrap();
 }
 
 #[tokio::test]
-async fn an_account_that_has_played_is_not_upgraded() {
+async fn upgrade_of_account_with_games_fails() {
     let played = NewUser {
         games: 3,
         ..NewUser::human("Anna")
     };
     let site = Site::new(vec![played]).await;
-    let error = upgrade(site.of("Anna"), true, nobody_asks)
+    let error = upgrade(site.of("Anna"), true, must_not_ask)
         .await
         .unwrap_err();
     assert!(
@@ -243,7 +250,7 @@ async fn an_account_that_has_played_is_not_upgraded() {
 }
 
 #[tokio::test]
-async fn a_token_that_will_not_do_upgrades_nothing() {
+async fn upgrade_with_unsuitable_token_fails() {
     let site = Site::new(vec![NewUser::human("Anna")]).await;
     site.sim
         .add_token("lip_narrow", "Anna", &["challenge:write"]);
@@ -252,7 +259,7 @@ async fn a_token_that_will_not_do_upgrades_nothing() {
         ("lip_unknown", "does not know"),
     ] {
         std::fs::write(site.token.path(), token).unwrap();
-        let error = upgrade(&site.settings, true, nobody_asks)
+        let error = upgrade(&site.settings, true, must_not_ask)
             .await
             .unwrap_err();
         assert!(error.to_string().contains(why), "{error}");

@@ -1,10 +1,10 @@
-//! Reads the rules of a configuration file, and the profiles of matchmaking, which are written in the same way.
+//! Reader of rules and of matchmaking profiles, which have the same form.
 
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Table, Value};
 
-use super::super::layers::{At, Leaf, Reader, Sound};
+use super::super::layers::{IsIntact, Leaf, Locate, Reader};
 use super::super::problem::{Place, Problem};
 use super::super::schema::{self, PROFILE};
 use crate::spelling::choices;
@@ -12,50 +12,50 @@ use crate::spelling::choices;
 /// The tables within a rule.
 const TABLES: [&str; 3] = ["match", "limit", "play"];
 
-/// A rule as it was written: what of it fits, and where it stands.
-pub struct Written {
-    /// The rule, without what was wrong.
+/// A rule as written.
+pub struct RawRule {
+    /// The valid keys of the rule.
     pub table: Table,
-    /// Its heading.
+    /// The place of its heading.
     pub place: Place,
-    /// Nothing was wrong.
-    pub whole: bool,
+    /// Whether all keys were valid.
+    pub is_complete: bool,
 }
 
 impl Reader<'_> {
-    /// The rules, each below a heading `[[rule]]`.
+    /// Reads the rules, each below a heading `[[rule]]`.
     pub fn rules(
         &mut self,
         content: Spanned<DeValue<'_>>,
-        at: At<'_>,
-        sound: Sound<'_>,
-    ) -> Vec<Written> {
-        let tables = self.tables(content, "rule", "[[rule]]", at);
+        locate: Locate<'_>,
+        is_intact: IsIntact<'_>,
+    ) -> Vec<RawRule> {
+        let tables = self.tables(content, "rule", "[[rule]]", locate);
         let mut rules = Vec::new();
         for (place, written) in tables {
             let before = self.problems.len();
-            let table = self.keys_of_rule(None, written, at, sound);
-            let whole = self.problems.len() == before;
-            rules.push(Written {
+            let table = self.keys_of_rule(None, written, locate, is_intact);
+            let is_complete = self.problems.len() == before;
+            rules.push(RawRule {
                 table,
                 place,
-                whole,
+                is_complete,
             });
         }
         rules
     }
 
-    /// The profiles of matchmaking.
+    /// Reads the matchmaking profiles.
     pub fn profiles(
         &mut self,
         section: &'static str,
         content: Spanned<DeValue<'_>>,
-        at: At<'_>,
-        sound: Sound<'_>,
+        locate: Locate<'_>,
+        is_intact: IsIntact<'_>,
     ) -> Leaf {
-        let place = at(content.span());
-        let tables = self.tables(content, PROFILE, "[[matchmaking.profile]]", at);
-        let read = |(_, written)| self.keys_of_rule(Some(PROFILE), written, at, sound);
+        let place = locate(content.span());
+        let tables = self.tables(content, PROFILE, "[[matchmaking.profile]]", locate);
+        let read = |(_, written)| self.keys_of_rule(Some(PROFILE), written, locate, is_intact);
         let profiles: Vec<Value> = tables.into_iter().map(read).map(Value::Table).collect();
         Leaf {
             section,
@@ -65,16 +65,16 @@ impl Reader<'_> {
         }
     }
 
-    /// The tables of a list that are each written below such a heading.
+    /// Reads a list of tables, each below `heading`.
     pub fn tables<'a>(
         &mut self,
         content: Spanned<DeValue<'a>>,
         name: &str,
         heading: &str,
-        at: At<'_>,
+        locate: Locate<'_>,
     ) -> Vec<(Place, DeTable<'a>)> {
         let hint = format!("write each {name} below a line {heading} of its own");
-        let place = at(content.span());
+        let place = locate(content.span());
         let DeValue::Array(elements) = content.into_inner() else {
             let problem = Problem::new(place, format!("`{name}` is a list of tables"));
             self.problems.push(problem.hint(hint));
@@ -82,7 +82,7 @@ impl Reader<'_> {
         };
         let mut tables = Vec::new();
         for element in elements {
-            let place = at(element.span());
+            let place = locate(element.span());
             match element.into_inner() {
                 DeValue::Table(written) => tables.push((place, written)),
                 _ => {
@@ -94,20 +94,20 @@ impl Reader<'_> {
         tables
     }
 
-    /// The keys of a rule, or of a table within one, or of a profile.
+    /// Reads the keys of a rule, of a table in a rule, or of a profile.
     fn keys_of_rule(
         &mut self,
         inner: Option<&'static str>,
         written: DeTable<'_>,
-        at: At<'_>,
-        sound: Sound<'_>,
+        locate: Locate<'_>,
+        is_intact: IsIntact<'_>,
     ) -> Table {
         let mut table = Table::new();
         for (name, value) in written {
-            if !sound(name.span().start..value.span().end) {
+            if !is_intact(name.span().start..value.span().end) {
                 continue;
             }
-            let Some(key) = self.key_of_rule(inner, name.get_ref(), at(name.span())) else {
+            let Some(key) = self.key_of_rule(inner, name.get_ref(), locate(name.span())) else {
                 continue;
             };
             let within = TABLES
@@ -115,9 +115,9 @@ impl Reader<'_> {
                 .find(|table| inner.is_none() && **table == key);
             let value = match within {
                 Some(within) => self
-                    .table_of_rule(within, value, at, sound)
+                    .table_of_rule(within, value, locate, is_intact)
                     .map(Value::Table),
-                None => self.value_of_rule(inner, key, value, at),
+                None => self.value_of_rule(inner, key, value, locate),
             };
             if let Some(value) = value {
                 table.insert(key.to_owned(), value);
@@ -130,12 +130,12 @@ impl Reader<'_> {
         &mut self,
         within: &'static str,
         value: Spanned<DeValue<'_>>,
-        at: At<'_>,
-        sound: Sound<'_>,
+        locate: Locate<'_>,
+        is_intact: IsIntact<'_>,
     ) -> Option<Table> {
-        let place = at(value.span());
+        let place = locate(value.span());
         if let DeValue::Table(written) = value.into_inner() {
-            return Some(self.keys_of_rule(Some(within), written, at, sound));
+            return Some(self.keys_of_rule(Some(within), written, locate, is_intact));
         }
         let problem = Problem::new(place, format!("`{within}` is a table"));
         let hint = format!("write it in braces: {within} = {{ KEY = VALUE, ... }}");
@@ -148,11 +148,14 @@ impl Reader<'_> {
         inner: Option<&'static str>,
         key: &'static str,
         written: Spanned<DeValue<'_>>,
-        at: At<'_>,
+        locate: Locate<'_>,
     ) -> Option<Value> {
-        let place = at(written.span());
+        let place = locate(written.span());
         let elements: Vec<Place> = match written.get_ref() {
-            DeValue::Array(elements) => elements.iter().map(|element| at(element.span())).collect(),
+            DeValue::Array(elements) => elements
+                .iter()
+                .map(|element| locate(element.span()))
+                .collect(),
             _ => Vec::new(),
         };
         let value = match Value::deserialize(ValueDeserializer::from(written)) {
@@ -165,28 +168,28 @@ impl Reader<'_> {
         let before = self.problems.len();
         if value.as_array().is_some_and(Vec::is_empty) {
             let problem = Problem::new(place.clone(), format!("the list of `{key}` is empty"));
-            let meant = match inner {
-                Some(PROFILE | "play") => "the default is meant",
-                _ => "all are meant",
+            let effect = match inner {
+                Some(PROFILE | "play") => "to use the default",
+                _ => "to match all",
             };
             self.problems
-                .push(problem.hint(format!("leave the key out, and {meant}")));
+                .push(problem.hint(format!("remove the key {effect}")));
         }
-        // As elsewhere, each element of a list is looked at by itself, so that it can be pointed at.
-        let complaint = |value: &Value| schema::complaint_of_rule(inner, key, value, None);
-        let list = schema::misplaced_list(&value, complaint);
+        // Check list elements one by one, so that errors point at the element.
+        let invalid = |value: &Value| schema::invalid_in_rule(inner, key, value, None);
+        let list = schema::unexpected_list(&value, invalid);
         let each = value.as_array().filter(|_| list.is_none());
         for (element, place) in each.into_iter().flatten().zip(elements) {
-            let alone = Value::Array(vec![element.clone()]);
-            self.complain_of_rule(inner, key, &alone, None, place);
+            let check_rule = Value::Array(vec![element.clone()]);
+            self.report_invalid_in_rule(inner, key, &check_rule, None, place);
         }
         if self.problems.len() == before {
-            self.complain_of_rule(inner, key, &value, list.as_deref(), place);
+            self.report_invalid_in_rule(inner, key, &value, list.as_deref(), place);
         }
         (self.problems.len() == before).then_some(value)
     }
 
-    fn complain_of_rule(
+    fn report_invalid_in_rule(
         &mut self,
         inner: Option<&'static str>,
         key: &str,
@@ -194,9 +197,9 @@ impl Reader<'_> {
         text: Option<&str>,
         place: Place,
     ) {
-        if let Some(complaint) = schema::complaint_of_rule(inner, key, value, text) {
-            let hint = complaint.hint;
-            let problem = Problem::new(place, complaint.message);
+        if let Some(invalid) = schema::invalid_in_rule(inner, key, value, text) {
+            let hint = invalid.hint;
+            let problem = Problem::new(place, invalid.message);
             self.problems.push(Problem { hint, ..problem });
         }
     }
@@ -226,7 +229,7 @@ impl Reader<'_> {
         let hint = match elsewhere {
             Some(table) => format!("`{name}` belongs into {table} = {{ ... }}"),
             None if in_rule && inner.is_some() && schema::keys_of_rule(None).contains(&name) => {
-                format!("`{name}` stands in the rule itself")
+                format!("`{name}` belongs into the rule itself")
             }
             None => choices(&all, name, keys),
         };

@@ -1,4 +1,4 @@
-//! The words in which rules speak of numbers, names and clocks.
+//! Values of rules: number ranges, name patterns and time controls.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::lichess::model::TimeControl;
 use crate::lichess::model::address::{self, Page};
 
-/// Whole numbers from one to another, both included: `5`, `"10..20"`, `"10.."` or `"..20"`.
+/// An inclusive range of whole numbers: `5`, `"10..20"`, `"10.."` or `"..20"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     least: i64,
@@ -18,7 +18,6 @@ pub struct Range {
 }
 
 impl Range {
-    /// Whether this number is in it.
     pub fn contains(self, number: i64) -> bool {
         (self.least..=self.most).contains(&number)
     }
@@ -69,9 +68,9 @@ impl fmt::Display for Range {
 
 impl<'de> Deserialize<'de> for Range {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Words;
+        struct RangeVisitor;
 
-        impl Visitor<'_> for Words {
+        impl Visitor<'_> for RangeVisitor {
             type Value = Range;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,21 +90,21 @@ impl<'de> Deserialize<'de> for Range {
             }
         }
 
-        from.deserialize_any(Words)
+        from.deserialize_any(RangeVisitor)
     }
 }
 
-/// A user's name, in which `*` stands for any letters or none. Upper and lower case are the same.
+/// A pattern of user names, in which `*` matches any text, ignoring case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern(String);
 
 impl Pattern {
-    /// Whether this name is meant.
+    /// Whether this name matches.
     pub fn matches(&self, name: &str) -> bool {
         let (pattern, name) = (self.0.as_bytes(), name.as_bytes());
         let (mut p, mut n) = (0, 0);
-        // Where the last `*` was, and where the name goes on if it takes one letter more.
+        // The last `*`, and the position in the name up to which it matches.
         let mut star = None;
         while n < name.len() {
             match pattern.get(p) {
@@ -157,30 +156,30 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// One time control and no other: `"3+2"`, minutes and seconds as Lichess writes them, or `"unlimited"`.
+/// An exact time control: `"3+2"`, minutes and seconds as Lichess writes them, or `"unlimited"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Exact(TimeControl);
+pub struct ClockSpec(TimeControl);
 
-impl Exact {
-    /// Which one it is.
+impl ClockSpec {
+    /// The time control.
     pub fn time(self) -> TimeControl {
         self.0
     }
 
-    /// Whether this is it.
+    /// Whether `time` is this time control.
     pub fn is(self, time: TimeControl) -> bool {
         self.0 == time
     }
 }
 
-impl From<TimeControl> for Exact {
+impl From<TimeControl> for ClockSpec {
     fn from(time: TimeControl) -> Self {
         Self(time)
     }
 }
 
-impl TryFrom<String> for Exact {
+impl TryFrom<String> for ClockSpec {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, &'static str> {
@@ -210,19 +209,19 @@ impl TryFrom<String> for Exact {
     }
 }
 
-impl From<Exact> for String {
-    fn from(exact: Exact) -> Self {
-        exact.to_string()
+impl From<ClockSpec> for String {
+    fn from(clock_spec: ClockSpec) -> Self {
+        clock_spec.to_string()
     }
 }
 
-impl fmt::Display for Exact {
+impl fmt::Display for ClockSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-/// `"one"` is short for `["one"]`.
+/// Deserializes a list, or a single element as a list of one.
 pub fn one_or_many<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -254,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges() {
+    fn range_of_every_form_round_trips() {
         for (text, inside, outside) in [
             ("1500..2200", vec![1500, 2200], vec![1499, 2201]),
             ("..1500", vec![i64::MIN, 1500], vec![1501]),
@@ -273,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns() {
+    fn pattern_with_star_matches_any_text() {
         let pattern = |text: &str| Pattern::try_from(text.to_owned()).unwrap();
         for (text, names, others) in [
             ("anna", vec!["Anna", "ANNA"], vec!["Ann", "Annas", ""]),
@@ -297,8 +296,8 @@ mod tests {
     }
 
     #[test]
-    fn exact_time_controls() {
-        let exact = |text: &str| Exact::try_from(text.to_owned());
+    fn time_control_is_parsed_exactly() {
+        let clock_spec = |text: &str| ClockSpec::try_from(text.to_owned());
         for (text, limit, increment) in [
             ("3+2", 180, 2),
             ("0.5+0", 30, 0),
@@ -307,11 +306,11 @@ mod tests {
             ("0+1", 0, 1),
         ] {
             let clock = TimeControl::Clock { limit, increment };
-            assert!(exact(text).unwrap().is(clock), "{text}");
+            assert!(clock_spec(text).unwrap().is(clock), "{text}");
         }
-        assert!(exact("unlimited").unwrap().is(TimeControl::Unlimited));
+        assert!(clock_spec("unlimited").unwrap().is(TimeControl::Unlimited));
         for text in ["", "3", "3+", "+2", "-1+0", "0.001+0", "NaN+0", "3 days"] {
-            assert!(exact(text).is_err(), "{text}");
+            assert!(clock_spec(text).is_err(), "{text}");
         }
     }
 }

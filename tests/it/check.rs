@@ -25,7 +25,7 @@ fn code_and_text(output: &Output) -> (Option<i32>, String) {
 }
 
 #[test]
-fn check_is_content_with_a_bot() {
+fn check_of_ready_bot_succeeds() {
     let site = Site::new([]);
     let (code, text) = code_and_text(&knightwatch(&site, BOT, &["check"]));
     assert_eq!(code, Some(0), "{text}");
@@ -48,7 +48,7 @@ fn check_is_content_with_a_bot() {
 }
 
 #[test]
-fn check_names_the_account_as_lichess_does_and_says_that_it_plays_already() {
+fn check_of_running_bot_shows_pid_and_name() {
     let site = Site::new([]);
     let bot = Daemon::start(&site, "");
     let socket = format!("daemon.socket={}", bot.socket().display());
@@ -56,18 +56,18 @@ fn check_names_the_account_as_lichess_does_and_says_that_it_plays_already() {
     let told = wait("it is known whom it plays", || {
         let (code, text) = code_and_text(&knightwatch(&site, BOT, &check));
         assert_eq!(code, Some(0), "{text}");
-        text.contains("runs already").then_some(text)
+        text.contains("already running").then_some(text)
     });
     for words in [
         format!("of {BOT}, with bot:play"),
-        format!("the bot runs already (pid {})", bot.pid()),
+        format!("the bot is already running (pid {})", bot.pid()),
     ] {
         assert!(told.contains(&words), "{words}: {told}");
     }
 }
 
 #[test]
-fn run_sends_nobody_to_an_upgrade_that_lichess_refuses() {
+fn run_suggests_upgrade_only_if_possible() {
     let site = Site::new([
         NewUser::human("Anna"),
         NewUser {
@@ -97,7 +97,7 @@ fn run_sends_nobody_to_an_upgrade_that_lichess_refuses() {
 }
 
 #[test]
-fn check_says_when_nobody_can_ask_for_a_takeback() {
+fn check_without_takeback_preference_warns() {
     let blind = NewUser {
         scopes: vec!["bot:play".to_owned(), "challenge:read".to_owned()],
         ..NewUser::bot("Blind")
@@ -108,12 +108,12 @@ fn check_says_when_nobody_can_ask_for_a_takeback() {
     };
     let site = Site::new([blind, kind]);
     for (user, set, told) in [
-        (BOT, "casual", "the account lets nobody ask for them"),
+        (BOT, "casual", "the account allows nobody to ask for them"),
         ("Kind", "casual", "opponents can ask for them"),
         (
             "Blind",
             "casual",
-            "if the account lets opponents ask for them",
+            "if the account allows opponents to ask for them",
         ),
         (BOT, "never", ""),
     ] {
@@ -126,7 +126,7 @@ fn check_says_when_nobody_can_ask_for_a_takeback() {
 }
 
 #[test]
-fn check_finds_what_is_wrong_with_the_account() {
+fn check_of_unsuitable_account_exits_with_77() {
     let site = Site::new([
         NewUser::human("Anna"),
         NewUser {
@@ -155,7 +155,7 @@ fn check_finds_what_is_wrong_with_the_account() {
 }
 
 #[test]
-fn check_says_when_lichess_cannot_be_reached() {
+fn check_with_unreachable_lichess_exits_with_1() {
     let site = Site::new([]);
     site.sim.faults().add(
         FaultRule {
@@ -169,7 +169,7 @@ fn check_says_when_lichess_cannot_be_reached() {
 }
 
 #[test]
-fn check_says_when_the_name_cannot_be_found() {
+fn check_with_unknown_host_names_it() {
     let site = Site::new([]);
     let set = ["check", "--set", "lichess.url=https://no-such-host.invalid"];
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
@@ -184,7 +184,7 @@ fn check_says_when_the_name_cannot_be_found() {
 }
 
 #[test]
-fn check_finds_a_bot_without_a_biography() {
+fn check_of_bot_without_bio_warns() {
     let shy = NewUser {
         bio: None,
         ..NewUser::bot("Shy")
@@ -192,14 +192,11 @@ fn check_finds_a_bot_without_a_biography() {
     let site = Site::new([shy]);
     let (code, text) = code_and_text(&knightwatch(&site, "Shy", &["check"]));
     assert_eq!(code, Some(0), "{text}");
-    assert!(
-        text.contains("not among the bots that are online"),
-        "{text}"
-    );
+    assert!(text.contains("not listed among the online bots"), "{text}");
 }
 
 #[test]
-fn check_finds_a_clock_that_is_off() {
+fn check_with_wrong_clock_warns() {
     let site = Site::new([]);
     let skew = Skew {
         date: -3_600_000,
@@ -218,7 +215,7 @@ fn check_finds_a_clock_that_is_off() {
 }
 
 #[test]
-fn check_finds_that_too_few_files_may_be_open() {
+fn check_with_low_open_file_limit_warns() {
     let site = Site::new([]);
     let check = format!(
         "ulimit -n 130 && exec {} check",
@@ -239,13 +236,13 @@ fn check_finds_that_too_few_files_may_be_open() {
 }
 
 #[test]
-fn check_finds_a_directory_in_which_nothing_can_be_kept() {
+fn check_with_unwritable_directory_warns() {
     let site = Site::new([]);
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("file");
     std::fs::write(&file, "").unwrap();
     let file = file.display();
-    // Below a file no directory can be created, and in /proc nobody can write.
+    // No directory can be created below a file, and /proc is not writable.
     for (directory, why) in [
         ("/proc/self".to_owned(), "cannot write in /proc/self".into()),
         (
@@ -263,16 +260,13 @@ fn check_finds_a_directory_in_which_nothing_can_be_kept() {
         assert_eq!(code, Some(0), "{text}");
         assert!(text.contains(&why), "{text}");
         assert!(
-            text.contains("warning  records        none can be kept"),
+            text.contains("warning  records        cannot create"),
             "{text}"
         );
-        assert!(
-            text.contains("name another directory in records.directory"),
-            "{text}"
-        );
+        assert!(text.contains("set another records.directory"), "{text}");
         assert!(text.contains("Ready to play, with"), "{text}");
     }
-    // One that can be created is not created.
+    // A missing directory is not created.
     let missing = home.path().join("a/b");
     let set = format!("records.directory={}", missing.display());
     let (code, text) = code_and_text(&knightwatch(&site, BOT, &["check", "--set", &set]));
@@ -284,7 +278,7 @@ fn check_finds_a_directory_in_which_nothing_can_be_kept() {
 }
 
 #[test]
-fn check_finds_keys_that_there_are_not() {
+fn check_with_unknown_key_exits_with_78() {
     let site = Site::new([]);
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("config.toml");
@@ -296,7 +290,7 @@ fn check_finds_keys_that_there_are_not() {
 }
 
 #[test]
-fn check_finds_a_broken_book() {
+fn check_with_broken_book_exits_with_78() {
     let site = Site::new([]);
     let book = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(book.path(), [0; 17]).unwrap();
@@ -307,7 +301,7 @@ fn check_finds_a_broken_book() {
 }
 
 #[test]
-fn an_account_becomes_a_bot_only_when_that_is_meant() {
+fn upgrade_without_confirmation_changes_nothing() {
     let site = Site::new([NewUser::human("Anna")]);
     let (code, text) = code_and_text(&knightwatch(&site, "Anna", &["upgrade"]));
     assert_eq!(code, Some(1), "{text}");
@@ -321,7 +315,7 @@ fn an_account_becomes_a_bot_only_when_that_is_meant() {
 }
 
 #[test]
-fn an_account_that_has_played_cannot_become_a_bot() {
+fn upgrade_of_account_with_games_exits_with_77() {
     let site = Site::new([NewUser {
         games: 3,
         ..NewUser::human("Anna")
@@ -332,7 +326,7 @@ fn an_account_that_has_played_cannot_become_a_bot() {
 }
 
 #[test]
-fn the_demo_ends_with_a_table() {
+fn demo_ends_with_results_table() {
     let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
         .args(["demo", "--games", "1"])
         .env("NO_COLOR", "1")

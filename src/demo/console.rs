@@ -1,4 +1,4 @@
-//! The games as a chess player reads them: events in, lines of text out. No I/O and no clock.
+//! Console output of games: turns events into lines of text, without I/O or a clock.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,22 +7,22 @@ use crate::chess::{Color, Game, Position};
 use crate::events::{Event, GameFinished, GameStarted, Moved, Player, Report, Severity, Source};
 use crate::lichess::model::clip;
 
-/// The longest name that is printed whole.
-const NAME: usize = 20;
+/// Longer names are cut.
+const MAX_NAME_CHARS: usize = 20;
 
-/// The longest reason for the end of a game.
-const REASON: usize = 30;
+/// Longer reasons for the end of a game are cut.
+const MAX_REASON_CHARS: usize = 30;
 
-/// How lines are laid out.
+/// Layout of the lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// Whether escape sequences for colour may be used.
+    /// Whether to use escape sequences for colour.
     pub colour: bool,
     /// Columns of the terminal; lines are cut to it.
     pub width: usize,
 }
 
-/// A game that is over, as a row of the table.
+/// A finished game, as a row of the results table.
 #[derive(Clone, Debug)]
 struct Row {
     tag: usize,
@@ -33,70 +33,69 @@ struct Row {
     reason: String,
     plies: u32,
     took: Duration,
-    /// 1 for a win of ours, 0.5 for a draw; `None` for a game that does not count.
+    /// 1 for our win, 0.5 for a draw; `None` for an aborted game.
     points: Option<f32>,
 }
 
-/// A game that is on.
-struct Live {
+/// A running game.
+struct LiveGame {
     tag: usize,
     white: Player,
     black: Player,
     ours: Color,
     time_control: String,
     began: Instant,
-    /// The board, followed for the reason of a draw; `None` if the moves made no sense to us.
+    /// The board, from which the reason of a draw is derived; `None` after an illegal move.
     board: Option<Game>,
-    /// The opponent's last move, until ours joins it on one line.
+    /// The opponent's last move, until ours is printed on the same line.
     waiting: Option<String>,
 }
 
-/// What has been told so far.
-pub struct Story {
+/// Formats events and collects the results.
+pub struct ConsoleLog {
     style: Style,
-    live: BTreeMap<String, Live>,
+    games: BTreeMap<String, LiveGame>,
     rows: Vec<Row>,
     tags: usize,
 }
 
-impl Story {
-    /// A story without games.
+impl ConsoleLog {
     pub fn new(style: Style) -> Self {
         Self {
             style,
-            live: BTreeMap::new(),
+            games: BTreeMap::new(),
             rows: Vec::new(),
             tags: 0,
         }
     }
 
-    /// The games that have ended so far.
+    /// Number of finished games.
     pub fn finished(&self) -> usize {
         self.rows.len()
     }
 
-    /// Forgets the results that were kept for the table: a bot that plays for months has none.
+    /// Drops the results kept for [`table`](Self::table), which would otherwise grow without bound.
     pub fn forget_results(&mut self) {
         self.rows.clear();
     }
 
-    /// The lines that an event is worth; `now` is when it came.
-    pub fn tell(&mut self, event: &Event, now: Instant) -> Vec<String> {
+    /// The lines to print for an event received at `now`.
+    pub fn on_event(&mut self, event: &Event, now: Instant) -> Vec<String> {
         match event {
-            Event::GameStarted(start) => self.started(start, now),
-            Event::Moved(moved) => self.moved(moved).into_iter().collect(),
-            Event::TakenBack { game, ply } => self.taken_back(game, *ply),
-            Event::GameFinished(end) => self.ended(end, now),
-            Event::Offline { reason, .. } => vec![self.aside("offline", reason)],
+            Event::GameStarted(start) => self.on_game_started(start, now),
+            Event::Moved(moved) => self.on_move(moved).into_iter().collect(),
+            Event::TakenBack { game, ply } => self.on_takeback(game, *ply),
+            Event::GameFinished(end) => self.on_game_finished(end, now),
+            Event::Offline { reason, .. } => vec![self.note("offline", reason)],
             Event::Note { severity, text, .. } if *severity >= Severity::Warning => {
-                vec![self.aside("note", text)]
+                vec![self.note("note", text)]
             }
             _ => Vec::new(),
         }
     }
 
-    fn started(&mut self, start: &GameStarted, now: Instant) -> Vec<String> {
-        if self.live.contains_key(&start.game) {
+    fn on_game_started(&mut self, start: &GameStarted, now: Instant) -> Vec<String> {
+        if self.games.contains_key(&start.game) {
             return Vec::new();
         }
         self.tags += 1;
@@ -104,7 +103,7 @@ impl Story {
             Some(fen) => Position::from_fen(fen).ok(),
             None => Some(Position::startpos()),
         };
-        let live = Live {
+        let live = LiveGame {
             tag: self.tags,
             white: start.white.clone(),
             black: start.black.clone(),
@@ -117,29 +116,29 @@ impl Story {
         let kind = match start.variant.as_str() {
             "standard" => String::new(),
             "chess960" => " Chess960".to_owned(),
-            other => format!(" {}", clip(other, NAME)),
+            other => format!(" {}", clip(other, MAX_NAME_CHARS)),
         };
         let line = format!(
             "{} – {}   {} {}{kind}, {}",
             full_name(&live.white),
             full_name(&live.black),
             live.time_control,
-            clip(&start.speed, NAME),
+            clip(&start.speed, MAX_NAME_CHARS),
             if start.rated { "rated" } else { "casual" },
         );
         let line = self.line(live.tag, &self.bold(&line));
-        self.live.insert(start.game.clone(), live);
+        self.games.insert(start.game.clone(), live);
         vec![line]
     }
 
-    fn moved(&mut self, moved: &Moved) -> Option<String> {
-        let live = self.live.get_mut(&moved.game)?;
+    fn on_move(&mut self, moved: &Moved) -> Option<String> {
+        let live = self.games.get_mut(&moved.game)?;
         if let Some(board) = &mut live.board
             && board.push_uci(&moved.uci).is_err()
         {
             live.board = None;
         }
-        let number = numbered(moved);
+        let number = numbered_move(moved);
         if !moved.ours {
             live.waiting = Some(number);
             return None;
@@ -155,34 +154,34 @@ impl Story {
             Color::Black => (moved.btime, moved.wtime),
         };
         let clocks = format!("{:>7} {:>7}", clock(our_clock), clock(their_clock));
-        let thought = moved.thought.as_ref().map(thinking).unwrap_or_default();
-        let line = format!("{moves:<25} {clocks}  {thought}");
-        Some(self.line(self.live[&moved.game].tag, line.trim_end()))
+        let info = moved.thought.as_ref().map(search_info).unwrap_or_default();
+        let line = format!("{moves:<25} {clocks}  {info}");
+        Some(self.line(self.games[&moved.game].tag, line.trim_end()))
     }
 
-    fn taken_back(&mut self, game: &str, ply: u32) -> Vec<String> {
-        let Some(live) = self.live.get_mut(game) else {
+    fn on_takeback(&mut self, game: &str, ply: u32) -> Vec<String> {
+        let Some(live) = self.games.get_mut(game) else {
             return Vec::new();
         };
         if let Some(board) = &mut live.board {
             board.truncate(ply as usize);
         }
         live.waiting = None;
-        vec![self.line(self.live[game].tag, &format!("taken back to ply {ply}"))]
+        vec![self.line(self.games[game].tag, &format!("taken back to ply {ply}"))]
     }
 
-    fn ended(&mut self, end: &GameFinished, now: Instant) -> Vec<String> {
-        let Some(live) = self.live.remove(&end.game) else {
+    fn on_game_finished(&mut self, end: &GameFinished, now: Instant) -> Vec<String> {
+        let Some(live) = self.games.remove(&end.game) else {
             return Vec::new();
         };
         let mut lines = Vec::new();
         if let Some(last) = &live.waiting {
             lines.push(self.line(live.tag, last));
         }
-        let reason = clip(&end.reason(live.board.as_ref()), REASON);
+        let reason = clip(&end.reason(live.board.as_ref()), MAX_REASON_CHARS);
         let winner = end.winner.map(|color| match color {
-            Color::White => clip(&live.white.name, NAME),
-            Color::Black => clip(&live.black.name, NAME),
+            Color::White => clip(&live.white.name, MAX_NAME_CHARS),
+            Color::Black => clip(&live.black.name, MAX_NAME_CHARS),
         });
         let sentence = match winner {
             Some(winner) => format!("{}  {winner} wins: {reason}", end.result),
@@ -208,18 +207,18 @@ impl Story {
         lines
     }
 
-    /// All games that are over, a line each, with our score below.
+    /// Results table: a line for each finished game, and our score.
     pub fn table(&self) -> String {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_key(|row| row.tag);
-        let wide = |of: fn(&Row) -> &str, least: usize| {
+        let column_width = |of: fn(&Row) -> &str, least: usize| {
             rows.iter()
                 .map(|row| of(row).chars().count())
                 .fold(least, usize::max)
         };
-        let white = wide(|row| &row.white, 5);
-        let black = wide(|row| &row.black, 5);
-        let reason = wide(|row| &row.reason, 6);
+        let white = column_width(|row| &row.white, 5);
+        let black = column_width(|row| &row.black, 5);
+        let reason = column_width(|row| &row.reason, 6);
         let head = format!(
             "{:>4}  {:white$}  {:black$}  {:>5}  {:>7}  {:reason$}  {:>5}  {:>6}",
             "game", "White", "Black", "clock", "result", "reason", "moves", "time"
@@ -248,13 +247,13 @@ impl Story {
         text
     }
 
-    /// A line of a game, cut to the terminal's width, with the game's number in its own colour in front.
+    /// A line of a game, cut to the width of the terminal, prefixed with the coloured number of the game.
     fn line(&self, tag: usize, text: &str) -> String {
         let marker = format!("[{tag}]");
         let room = self.style.width.saturating_sub(6);
         let text = cut(text, room);
         if self.style.colour {
-            // Six colours that can be read on dark and on light ground.
+            // Six colours that are readable on dark and light backgrounds.
             let colour = 31 + (tag - 1) % 6;
             format!("\x1b[{colour}m{marker:<5}\x1b[0m {text}")
         } else {
@@ -263,7 +262,7 @@ impl Story {
     }
 
     /// A line that belongs to no game.
-    fn aside(&self, what: &str, text: &str) -> String {
+    fn note(&self, what: &str, text: &str) -> String {
         cut(&format!("-- {what}: {}", clip(text, 200)), self.style.width)
     }
 
@@ -287,7 +286,7 @@ fn full_name(player: &Player) -> String {
 
 /// `BOT Rookie`
 fn short_name(player: &Player) -> String {
-    let name = clip(&player.name, NAME);
+    let name = clip(&player.name, MAX_NAME_CHARS);
     match &player.title {
         Some(title) => format!("{} {name}", clip(title, 5)),
         None => name,
@@ -295,7 +294,7 @@ fn short_name(player: &Player) -> String {
 }
 
 /// `12. Nf3` or `12... Nf6`, by the ply; a game from a position where Black moves first counts from `1...` too.
-fn numbered(moved: &Moved) -> String {
+fn numbered_move(moved: &Moved) -> String {
     let offset = match (moved.by, moved.ply % 2) {
         (Color::White, 1) | (Color::Black, 0) => 0,
         _ => 1,
@@ -320,8 +319,8 @@ fn clock(ms: Option<u64>) -> String {
     }
 }
 
-/// `+0.35 d14/22  Nf3 Nc6 Bb5`, or where else the move comes from.
-fn thinking(report: &Report) -> String {
+/// `+0.35 d14/22  Nf3 Nc6 Bb5`, or the source of a move that was not searched.
+fn search_info(report: &Report) -> String {
     match report.source {
         Source::Book => "book".to_owned(),
         Source::Only => "only move".to_owned(),
@@ -355,10 +354,10 @@ fn minutes(time: Duration) -> String {
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
-/// The text cut to so many visible characters; escape sequences take no room.
-fn cut(text: &str, most: usize) -> String {
+/// The text cut to `width` visible characters; escape sequences do not count.
+fn cut(text: &str, width: usize) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut room = most;
+    let mut room = width;
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         if c == '\x1b' {
@@ -446,9 +445,9 @@ mod tests {
     }
 
     #[test]
-    fn a_short_game_reads_like_a_score_sheet() {
+    fn short_game_prints_moves_and_result_table() {
         let now = Instant::now();
-        let mut story = Story::new(PLAIN);
+        let mut console = ConsoleLog::new(PLAIN);
         let searched = Report {
             source: Source::Search,
             score: Some(Score::Mate(1)),
@@ -468,9 +467,12 @@ mod tests {
             moved(4, "Qh4#", "d8h4", true, Some(searched)),
             end("mate", Some(Color::Black), "0-1"),
         ];
-        let told: Vec<String> = events.iter().flat_map(|e| story.tell(e, now)).collect();
+        let lines: Vec<String> = events
+            .iter()
+            .flat_map(|e| console.on_event(e, now))
+            .collect();
         assert_eq!(
-            told,
+            lines,
             [
                 "[1]   BOT Rookie (1000) – BOT Knightwatch (2500)   1+1 bullet, rated",
                 "[1]   1. f3 e5                   0:59.1  1:00.0",
@@ -479,7 +481,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            story.table(),
+            console.table(),
             "game  White       Black            clock   result  reason     moves    time\n   \
              1  BOT Rookie  BOT Knightwatch    1+1      0-1  checkmate      2    0:00\n\n\
              Knightwatch: 1 won, 0 drawn, 0 lost\n"
@@ -487,64 +489,73 @@ mod tests {
     }
 
     #[test]
-    fn as_white_the_opponents_reply_stands_before_our_next_move() {
+    fn our_move_as_white_follows_opponents_reply() {
         let now = Instant::now();
-        let mut story = Story::new(PLAIN);
-        story.tell(&start("abcdefgh", Color::White), now);
-        story.tell(&moved(1, "e4", "e2e4", true, None), now);
+        let mut console = ConsoleLog::new(PLAIN);
+        console.on_event(&start("abcdefgh", Color::White), now);
+        console.on_event(&moved(1, "e4", "e2e4", true, None), now);
         assert!(
-            story
-                .tell(&moved(2, "e5", "e7e5", false, None), now)
+            console
+                .on_event(&moved(2, "e5", "e7e5", false, None), now)
                 .is_empty()
         );
-        let told = story.tell(&moved(3, "Nf3", "g1f3", true, None), now);
-        assert!(told[0].starts_with("[1]   1... e5  2. Nf3 "), "{told:?}");
-        story.tell(&moved(4, "Nc6", "b8c6", false, None), now);
-        let told = story.tell(&end("draw", None, "1/2-1/2"), now);
-        assert_eq!(told, ["[1]   2... Nc6", "[1]   1/2-1/2  draw: agreement"]);
+        let lines = console.on_event(&moved(3, "Nf3", "g1f3", true, None), now);
+        assert!(lines[0].starts_with("[1]   1... e5  2. Nf3 "), "{lines:?}");
+        console.on_event(&moved(4, "Nc6", "b8c6", false, None), now);
+        let lines = console.on_event(&end("draw", None, "1/2-1/2"), now);
+        assert_eq!(lines, ["[1]   2... Nc6", "[1]   1/2-1/2  draw: agreement"]);
     }
 
     #[test]
-    fn nothing_that_a_name_carries_reaches_the_terminal() {
-        let mut story = Story::new(PLAIN);
+    fn control_characters_in_name_are_removed() {
+        let mut console = ConsoleLog::new(PLAIN);
         let Event::GameStarted(mut begin) = start("abcdefgh", Color::Black) else {
             unreachable!("made above")
         };
         begin.white.name = "Ev\x1b[2Jil\n".to_owned();
-        let told = story.tell(&Event::GameStarted(begin), Instant::now());
-        assert!(!told[0].contains(char::is_control), "{told:?}");
+        let lines = console.on_event(&Event::GameStarted(begin), Instant::now());
+        assert!(!lines[0].contains(char::is_control), "{lines:?}");
     }
 
     #[test]
-    fn lines_end_where_the_terminal_ends() {
-        let mut story = Story::new(Style {
+    fn line_longer_than_terminal_is_cut() {
+        let mut console = ConsoleLog::new(Style {
             colour: true,
             width: 40,
         });
-        let told = story.tell(&start("abcdefgh", Color::Black), Instant::now());
-        let visible = told[0].replace("\x1b[31m", "").replace("\x1b[1m", "");
+        let lines = console.on_event(&start("abcdefgh", Color::Black), Instant::now());
+        let visible = lines[0].replace("\x1b[31m", "").replace("\x1b[1m", "");
         let visible = visible.replace("\x1b[0m", "");
         assert_eq!(visible.chars().count(), 40);
-        assert!(told[0].ends_with("\x1b[0m"), "{told:?}");
+        assert!(lines[0].ends_with("\x1b[0m"), "{lines:?}");
     }
 
     #[test]
-    fn a_second_start_of_the_same_game_changes_nothing() {
+    fn repeated_game_start_is_ignored() {
         let now = Instant::now();
-        let mut story = Story::new(PLAIN);
-        assert_eq!(story.tell(&start("abcdefgh", Color::Black), now).len(), 1);
-        assert!(story.tell(&start("abcdefgh", Color::Black), now).is_empty());
-    }
-
-    #[test]
-    fn an_aborted_game_is_no_draw() {
-        let now = Instant::now();
-        let mut story = Story::new(PLAIN);
-        story.tell(&start("abcdefgh", Color::Black), now);
+        let mut console = ConsoleLog::new(PLAIN);
         assert_eq!(
-            story.tell(&end("aborted", None, "*"), now),
+            console
+                .on_event(&start("abcdefgh", Color::Black), now)
+                .len(),
+            1
+        );
+        assert!(
+            console
+                .on_event(&start("abcdefgh", Color::Black), now)
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn aborted_game_is_not_counted_as_draw() {
+        let now = Instant::now();
+        let mut console = ConsoleLog::new(PLAIN);
+        console.on_event(&start("abcdefgh", Color::Black), now);
+        assert_eq!(
+            console.on_event(&end("aborted", None, "*"), now),
             ["[1]   *  aborted"]
         );
-        assert!(story.table().ends_with("0 won, 0 drawn, 0 lost\n"));
+        assert!(console.table().ends_with("0 won, 0 drawn, 0 lost\n"));
     }
 }

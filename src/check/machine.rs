@@ -1,0 +1,210 @@
+//! Checks of the machine: system clock, open file limit and disk.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::report::Finding;
+use crate::config::{SERVICE_STATE, Settings};
+use crate::plural;
+
+/// A larger difference is reported. The time of the server has a resolution of one second, plus latency.
+const MAX_CLOCK_SKEW_SECONDS: f64 = 5.0;
+
+/// Files open independent of the games: books, records, sockets, connections.
+const BASE_OPEN_FILES: u64 = 128;
+
+/// Files per game: a stream and a connection for moves, twice while they are being replaced.
+const OPEN_FILES_PER_GAME: u64 = 4;
+
+/// A longer synchronous write of 4 KiB is reported. A rotating disk takes about 20 ms.
+const SLOW_WRITE: Duration = Duration::from_millis(100);
+
+/// Checks the system clock, given how many seconds it is ahead of that of Lichess.
+pub(super) fn clock(ahead: Option<f64>) -> Option<Finding> {
+    let ahead = ahead?;
+    let seconds = ahead.abs();
+    if seconds <= MAX_CLOCK_SKEW_SECONDS {
+        return Some(Finding::ok("clock", "agrees with Lichess's"));
+    }
+    let side = if ahead > 0.0 { "ahead of" } else { "behind" };
+    let text = format!("{seconds:.0} s {side} Lichess's");
+    let hint = "daily limits, records and certificates depend on it: timedatectl set-ntp true";
+    Some(Finding::warning("clock", text).hint(hint))
+}
+
+/// Checks the open file limit, if the system reports it.
+pub(super) fn files(settings: &Settings) -> Option<Finding> {
+    let limits = fs::read_to_string("/proc/self/limits").ok()?;
+    let accounts = settings.accounts();
+    let games = accounts.iter().map(|account| account.games.concurrency);
+    let games = games.fold(0_usize, usize::saturating_add);
+    let games = games.try_into().unwrap_or(u64::MAX);
+    Some(open_file_limit(parse_open_files(&limits)?, games))
+}
+
+/// Parses the soft limit out of `/proc/self/limits`.
+fn parse_open_files(limits: &str) -> Option<u64> {
+    let mut lines = limits.lines();
+    let rest = lines.find_map(|line| line.strip_prefix("Max open files"))?;
+    match rest.split_whitespace().next()? {
+        "unlimited" => Some(u64::MAX),
+        number => number.parse().ok(),
+    }
+}
+
+fn open_file_limit(most: u64, games: u64) -> Finding {
+    let needed = BASE_OPEN_FILES.saturating_add(OPEN_FILES_PER_GAME.saturating_mul(games));
+    if most >= needed {
+        return Finding::ok(
+            "files",
+            format!("{most} may be open, {needed} are needed at most"),
+        );
+    }
+    let games = plural::count(games, "game", "games");
+    let text = format!("only {most} may be open, and {games} at once may need {needed}");
+    Finding::warning("files", text).hint(format!(
+        "ulimit -n {needed}, or LimitNOFILE={needed} in the unit; or fewer games.concurrency"
+    ))
+}
+
+/// The directory of the records and state files, if there is one.
+pub(super) fn directory(settings: &Settings) -> Option<PathBuf> {
+    let chosen = settings.records.directory.clone();
+    chosen.or_else(|| settings.data_directory())
+}
+
+/// Measures a synchronous write in the directory, or in its nearest existing ancestor. `None` if systemd will create the
+/// directory.
+///
+/// # Errors
+/// A sentence that says why the directory cannot be written.
+pub(super) fn test_write(
+    settings: &Settings,
+    directory: &Path,
+) -> Option<Result<WriteTest, String>> {
+    if settings.is_of_service() && directory == Path::new(SERVICE_STATE) && !directory.exists() {
+        return None;
+    }
+    let mut there = directory.ancestors();
+    // The last ancestor of a relative path is empty.
+    let there = there.find(|path| path.symlink_metadata().is_ok());
+    let there = there.unwrap_or(Path::new("."));
+    let (shown, wanted) = (there.display(), directory.display());
+    let is_missing = there != directory;
+    Some(match write_page(there) {
+        Ok(took) => Ok(WriteTest {
+            directory: there.to_owned(),
+            took,
+        }),
+        Err(_) if !there.is_dir() && is_missing => Err(format!(
+            "cannot create {wanted}: {shown} is not a directory"
+        )),
+        Err(_) if !there.is_dir() => Err(format!("{wanted} is not a directory")),
+        Err(error) if is_missing => Err(format!(
+            "cannot create {wanted}: cannot write in {shown}: {error}"
+        )),
+        Err(error) => Err(format!("cannot write in {wanted}: {error}")),
+    })
+}
+
+/// A successful test write.
+pub(super) struct WriteTest {
+    directory: PathBuf,
+    took: Duration,
+}
+
+/// The finding for the result of [`test_write`].
+pub(super) fn disk(write_test: &Result<WriteTest, String>) -> Finding {
+    match write_test {
+        Ok(write_test) => write_time(&write_test.directory, write_test.took),
+        Err(why) => Finding::warning("disk", why).hint(
+            "records, daily counts and operator overrides are lost on restart: correct it, or set another \
+             records.directory; if the bot runs as another user, run check as that user",
+        ),
+    }
+}
+
+fn write_time(directory: &Path, took: Duration) -> Finding {
+    let millis = took.as_secs_f64() * 1e3;
+    let text = format!("{} stores a page in {millis:.1} ms", directory.display());
+    if took < SLOW_WRITE {
+        return Finding::ok("disk", text);
+    }
+    Finding::warning("disk", text).hint(
+        "games do not wait for it, but the latest records are lost in a crash: set records.directory to a local disk",
+    )
+}
+
+/// The median of five synchronous writes.
+fn write_page(directory: &Path) -> io::Result<Duration> {
+    let path = directory.join(format!(".check.{}", std::process::id()));
+    let write_test = || {
+        let mut file = File::create(&path)?;
+        let mut tries = [Duration::ZERO; 5];
+        for took in &mut tries {
+            let start = Instant::now();
+            file.write_all(&[0; 4096])?;
+            file.sync_all()?;
+            *took = start.elapsed();
+        }
+        tries.sort_unstable();
+        Ok(tries[2])
+    };
+    let write_test = write_test();
+    match fs::remove_file(&path) {
+        Err(error) if write_test.is_ok() => Err(error),
+        _ => write_test,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::Severity;
+    use super::*;
+
+    #[test]
+    fn clock_off_by_seconds_is_reported() {
+        assert_eq!(clock(None), None);
+        for (ahead, told) in [
+            (0.4, "agrees with Lichess's"),
+            (-4.9, "agrees with Lichess's"),
+            (90.2, "90 s ahead of Lichess's"),
+            (-3600.0, "3600 s behind Lichess's"),
+        ] {
+            let finding = clock(Some(ahead)).unwrap();
+            assert_eq!(finding.text, told);
+            assert_eq!(finding.severity == Severity::Ok, ahead.abs() < 5.0);
+        }
+    }
+
+    #[test]
+    fn open_file_limit_below_need_of_games_warns() {
+        let limits = |most: &str| {
+            format!(
+                "Limit                     Soft Limit           Hard Limit           Units     \n\
+                 Max open files            {most}                 1048576              files     \n"
+            )
+        };
+        assert_eq!(parse_open_files(&limits("1024")), Some(1024));
+        assert_eq!(parse_open_files(&limits("unlimited")), Some(u64::MAX));
+        assert_eq!(parse_open_files(""), None);
+        assert_eq!(open_file_limit(1024, 4).severity, Severity::Ok);
+        assert_eq!(open_file_limit(144, 4).severity, Severity::Ok);
+        assert_eq!(open_file_limit(143, 4).severity, Severity::Warning);
+        assert_eq!(open_file_limit(1024, 1000).severity, Severity::Warning);
+    }
+
+    #[test]
+    fn slow_disk_warns() {
+        let of = |ms| write_time(Path::new("/x"), Duration::from_millis(ms));
+        assert_eq!(of(20).severity, Severity::Ok);
+        assert_eq!(of(250).severity, Severity::Warning);
+        assert_eq!(of(250).text, "/x stores a page in 250.0 ms");
+        let home = tempfile::tempdir().unwrap();
+        assert!(write_page(home.path()).is_ok());
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+        assert!(write_page(&home.path().join("nowhere")).is_err());
+    }
+}
