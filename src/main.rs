@@ -324,7 +324,9 @@ fn report_error(error: &anyhow::Error) -> ExitCode {
         .downcast_ref::<daemon::Error>()
         .map_or(1, daemon::Error::exit_code);
     if matches!(code, 77 | 78) {
-        logging::print("hint: knightwatch check lists what is missing, knightwatch init asks for it");
+        logging::print(
+            "hint: knightwatch check lists what is missing, knightwatch init asks for it",
+        );
     }
     ExitCode::from(code)
 }

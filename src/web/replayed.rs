@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::table::Table;
 use super::wire::{Arena, Challenge, Ending, GAME_ROOM, Line, Note};
 use crate::events::{self, ArenaStage, Color, GameStarted, Score, Severity, Source};
-use crate::store::{self, ArenaResult, ChallengeDecision, Outcome, MoveRecord, Record};
+use crate::store::{self, ArenaResult, ChallengeDecision, MoveRecord, Outcome, Record};
 
 /// A game of the records as the page shows it, move by move.
 pub(super) fn replayed(record: &Record, server: &str) -> Table {

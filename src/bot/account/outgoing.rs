@@ -440,7 +440,10 @@ pub(super) fn refusal(answer: &Challenge) -> (Decision, String) {
 
 /// Whether a challenge of ours is for a bot.
 pub(super) fn is_for_bot(challenge: &Challenge) -> bool {
-    challenge.dest_user.as_ref().is_some_and(ChallengeUser::is_bot)
+    challenge
+        .dest_user
+        .as_ref()
+        .is_some_and(ChallengeUser::is_bot)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::options::{Anchor, CalibrateOptions};
 use super::signal::stop_on_signal;
 use super::uci_engine::UciEngine;
 use crate::chess::{Color, Game};
-use crate::engine::{Elo, Limits, Setting, Searcher, Strength};
+use crate::engine::{Elo, Limits, Searcher, Setting, Strength};
 use crate::progress::Progress;
 
 /// A level and its opponent.

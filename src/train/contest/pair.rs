@@ -44,7 +44,11 @@ pub(in crate::train) fn play(
 }
 
 /// The opening of a pair, accepted by one referee.
-pub(in crate::train) fn opening(openings: &Openings, pair: u64, referee: &mut Searcher) -> Position {
+pub(in crate::train) fn opening(
+    openings: &Openings,
+    pair: u64,
+    referee: &mut Searcher,
+) -> Position {
     let effort = node_limits(OPENING_NODES);
     openings.draw(pair, |game| is_fair(referee, game, &effort))
 }
